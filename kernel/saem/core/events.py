@@ -1,0 +1,276 @@
+"""What does the engine tell whoever is watching?
+
+Every event is an immutable, JSON-serialisable fact: something was traced, missed a cache, was
+compiled, moved, donated.  The engine publishes; ``saem.observe`` listens and explains.  With no
+listener the cost of an event is one attribute test::
+
+    if bus.active:
+        bus.publish(TraceEnd(...))
+
+Read before: nothing.  Read after: ``saem.observe.schema`` (the JSON form of these classes).
+Invariant: an event holds plain values only (no array, tracer or function), so it can be kept,
+sent and replayed (tests/kernel/test_events.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import threading
+import time
+from collections.abc import Callable
+
+SCHEMA_VERSION = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class FunctionRef:
+    """Which Python function: where it was written and a number unique to this function object.
+
+    ``identity`` differs between two versions of a redefined function; ``file`` and ``qualname``
+    stay the same when a cell is run again, so together they name the *function a person means*.
+    """
+
+    name: str
+    qualname: str
+    module: str
+    file: str
+    line: int
+    identity: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Argument:
+    """One dynamic leaf of a call, in the caller's words.
+
+    ``path`` is what the caller would write: ``x``, ``params['w'][0]``, ``batch.labels``.
+    ``given`` is ``'position'`` or ``'keyword'`` for the top-level argument it belongs to.
+    ``kind`` is ``'array'``, ``'numpy'``, ``'scalar'`` or ``'key'``.
+    """
+
+    path: str
+    shape: tuple[int, ...]
+    dtype: str
+    weak_type: bool
+    committed: bool
+    placement: str
+    kind: str
+    given: str
+
+
+@dataclasses.dataclass(frozen=True)
+class StaticArgument:
+    """One static argument: its name, how it was given, its repr and its hash."""
+
+    path: str
+    value: str
+    hash: int
+    given: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Signature:
+    """All that decides whether an existing program can serve a call (the cache key, spelled out)."""
+
+    arguments: tuple[Argument, ...]
+    static: tuple[StaticArgument, ...]
+    structure: str
+    donated: tuple[str, ...]
+    config: tuple[tuple[str, str], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Position:
+    """A place in the user's source: file (or notebook cell file), 1-based line, 0-based column."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    function: str
+
+
+_sequence = itertools.count(1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Event:
+    """Base of all events: when, on which thread, and a number that orders them in the process."""
+
+    time: float = dataclasses.field(default_factory=time.time)
+    thread: int = dataclasses.field(default_factory=threading.get_ident)
+    sequence: int = dataclasses.field(default_factory=lambda: next(_sequence))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CacheMiss(Event):
+    """A call of a jitted function found no program for its signature; a trace follows."""
+
+    function: FunctionRef
+    signature: Signature
+    caller: Position | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CacheHit(Event):
+    """A call found its program.  Published only while a listener asks for hits."""
+
+    function: FunctionRef
+    caller: Position | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TraceBegin(Event):
+    """Tracing of a function starts.  ``transform`` is jit, make_jaxpr, vmap, grad, …"""
+
+    function: FunctionRef
+    transform: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TraceEnd(Event):
+    """Tracing ended: ``seconds`` spent, ``equations`` recorded."""
+
+    function: FunctionRef
+    transform: str
+    seconds: float
+    equations: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Lowering(Event):
+    """A jaxpr was written as StableHLO text of ``characters`` length."""
+
+    function: FunctionRef
+    seconds: float
+    characters: int
+    program: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Compile(Event):
+    """XLA compiled a program (``found=False``) or the same program was found (``found=True``).
+
+    ``program`` is the content key (hex) of the text, options and devices.  Costs are XLA's own
+    estimates, None where it gives none: ``flops``, ``bytes_accessed``, ``code_bytes``,
+    ``argument_bytes``, ``output_bytes``, ``temp_bytes``.
+    """
+
+    function: FunctionRef
+    program: str
+    found: bool
+    seconds: float
+    flops: float | None
+    bytes_accessed: float | None
+    code_bytes: int | None
+    argument_bytes: int | None
+    output_bytes: int | None
+    temp_bytes: int | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EagerOp(Event):
+    """One primitive ran outside any trace."""
+
+    primitive: str
+    caller: Position | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Transfer(Event):
+    """Bytes moved: ``direction`` is host_to_device, device_to_host or device_to_device."""
+
+    direction: str
+    bytes: int
+    source: str
+    target: str
+    caller: Position | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Donation(Event):
+    """An argument's buffer was given to a call: ``reused`` or deleted without reuse."""
+
+    function: FunctionRef
+    path: str
+    bytes: int
+    reused: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KeyEvent(Event):
+    """A PRNG key was created, split, folded or used: ``action``; ``key`` and ``parent`` are ids."""
+
+    action: str
+    key: str
+    parent: str | None
+    caller: Position | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Callback(Event):
+    """The program called back into Python."""
+
+    name: str
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ErrorRaised(Event):
+    """An error with a stable ``tag`` (such as ``add.C1``) was raised at ``where``."""
+
+    tag: str
+    error: str
+    message: str
+    where: Position | None
+
+
+class Bus:
+    """Delivers events to listeners in the order published.
+
+    ``active`` is True while there is at least one listener; ``hits`` while one asked for cache
+    hits, for which calls leave the C++ fast path.  A listener that raises is removed and its error
+    is raised to nobody: watching must never break the watched program.
+    """
+
+    def __init__(self) -> None:
+        self.active = False
+        self.hits = False
+        self.epoch = 0
+        self._listeners: tuple[tuple[Callable[[Event], None], bool], ...] = ()
+        self._lock = threading.Lock()
+        self.failures: list[BaseException] = []
+
+    def subscribe(self, listener: Callable[[Event], None], hits: bool = False) -> Callable[[], None]:
+        """Call ``listener`` with every event from now on; returns the function that ends it."""
+        entry = (listener, hits)
+        with self._lock:
+            self._set((*self._listeners, entry))
+
+        def unsubscribe() -> None:
+            with self._lock:
+                self._set(tuple(e for e in self._listeners if e is not entry))
+
+        return unsubscribe
+
+    def _set(self, listeners: tuple) -> None:
+        self._listeners = listeners
+        self.active = bool(listeners)
+        hits = any(wanted for _, wanted in listeners)
+        if hits != self.hits:
+            self.hits = hits
+            self.epoch += 1
+
+    def publish(self, event: Event) -> None:
+        """Hand ``event`` to every listener."""
+        for entry in self._listeners:
+            try:
+                entry[0](event)
+            except Exception as error:  # a broken watcher must not break the program
+                self.failures.append(error)
+                with self._lock:
+                    self._set(tuple(e for e in self._listeners if e is not entry))
+
+
+bus = Bus()
