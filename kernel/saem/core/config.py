@@ -1,0 +1,376 @@
+"""Which settings change what the engine does, and who may change them?
+
+Every setting is one row of ``DECLARED`` and becomes one ``Setting``: a thread-local value over a
+global one over the environment over the default.  ``setting.value`` reads it, ``with setting(v):``
+sets it for this thread, ``config.update("jax_<name>", v)`` sets it for the process.  The same
+object is jaxlib's own ``Config``, so the C++ fast path of ``jit`` sees a change without asking us.
+
+Read before: ``saem._jaxlib``.  Read after: ``core.dtypes``, ``core.trace``.
+Invariant: two traces that could differ because of a setting have different ``trace_key()``s
+(tests/kernel/test_config.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import difflib
+import os
+from typing import Any
+
+from saem import _jaxlib
+
+RANK_PROMOTION = ("allow", "warn", "raise")
+DTYPE_PROMOTION = ("standard", "strict")
+EXPLICIT_X64 = ("warn", "error", "allow")
+TRANSFER_GUARD = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
+PRNG_IMPLS = ("threefry2x32", "rbg", "unsafe_rbg")
+TRACEBACK_FILTERING = ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")
+MATMUL_PRECISIONS = (
+    "default", "high", "highest", "bfloat16", "tensorfloat32", "float32",
+    "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY",
+    "ANY_F8_ANY_F8_ANY_FAST_ACCUM", "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16",
+    "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9",
+    "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64",
+)  # fmt: skip
+
+TRUE_WORDS = ("y", "yes", "t", "true", "on", "1")
+FALSE_WORDS = ("n", "no", "f", "false", "off", "0")
+
+
+@dataclasses.dataclass(frozen=True)
+class Declared:
+    """One setting as data.
+
+    ``kind`` is ``bool``, ``int``, ``float``, ``str`` or ``object``; ``choices`` limits a ``str``;
+    ``optional`` allows None.  ``in_key``: a trace made under one value must not answer under
+    another.  ``process``: read once for the whole process, so it has no ``with`` form.
+    """
+
+    name: str
+    default: Any
+    kind: str
+    help: str
+    choices: tuple[str, ...] = ()
+    optional: bool = False
+    in_key: bool = False
+    process: bool = False
+
+
+DECLARED = (
+    # -- what a program computes: part of every trace's key --
+    Declared("enable_x64", False, "bool", "64-bit dtypes stay 64-bit; else they become 32-bit",
+             in_key=True),
+    Declared("explicit_x64_dtypes", "warn", "str",
+             "what an explicitly requested 64-bit dtype gets while enable_x64 is off",
+             EXPLICIT_X64, in_key=True),
+    Declared("numpy_rank_promotion", "allow", "str",
+             "whether operands of different rank are broadcast silently", RANK_PROMOTION,
+             in_key=True),
+    Declared("numpy_dtype_promotion", "standard", "str",
+             "'strict' promotes weak types only", DTYPE_PROMOTION, in_key=True),
+    Declared("default_matmul_precision", None, "str",
+             "precision of matrix products and convolutions that ask for none",
+             MATMUL_PRECISIONS, optional=True, in_key=True),
+    Declared("disable_jit", False, "bool", "run jitted functions and control flow as plain Python",
+             in_key=True),
+    Declared("default_device", None, "object",
+             "device (or platform name) where uncommitted values are put", optional=True,
+             in_key=True),
+    Declared("threefry_partitionable", True, "bool",
+             "random bits that are the same however an array is sharded", in_key=True),
+    Declared("random_seed_offset", 0, "int", "added to every seed that makes a key", in_key=True),
+    Declared("softmax_custom_jvp", False, "bool",
+             "differentiate softmax by its own rule", in_key=True),
+    Declared("high_dynamic_range_gumbel", False, "bool",
+             "use more random bits for gumbel samples", in_key=True),
+    Declared("use_shardy_partitioner", True, "bool", "partition programs with Shardy",
+             in_key=True),
+    Declared("debug_key_reuse", False, "bool", "raise when a PRNG key is used twice", in_key=True),
+    Declared("default_prng_impl", "threefry2x32", "str", "generator of keys that name none",
+             PRNG_IMPLS, in_key=True),
+    Declared("enable_custom_prng", False, "bool", "PRNGKey returns a new-style typed key",
+             in_key=True),
+    Declared("legacy_prng_key", "allow", "str", "whether raw uint32 keys are accepted",
+             ("allow", "warn", "error")),
+    # -- checks --
+    Declared("enable_checks", False, "bool", "check every jaxpr that is made", in_key=True),
+    Declared("debug_nans", False, "bool", "raise FloatingPointError where a NaN first appears"),
+    Declared("debug_infs", False, "bool", "raise FloatingPointError where an infinity appears"),
+    Declared("check_tracer_leaks", False, "bool", "raise when a tracer outlives its trace"),
+    Declared("transfer_guard", None, "str", "what to do on transfers between host and devices",
+             TRANSFER_GUARD, optional=True),
+    Declared("transfer_guard_host_to_device", None, "str", "the same, host to device",
+             TRANSFER_GUARD, optional=True),
+    Declared("transfer_guard_device_to_host", None, "str", "the same, device to host",
+             TRANSFER_GUARD, optional=True),
+    Declared("transfer_guard_device_to_device", None, "str", "the same, device to device",
+             TRANSFER_GUARD, optional=True),
+    # -- what it tells --
+    Declared("log_compiles", False, "bool", "log each trace and compile at WARNING"),
+    Declared("explain_cache_misses", False, "bool", "log why a jitted call was traced again"),
+    Declared("traceback_filtering", "auto", "str", "hide the engine's frames in tracebacks",
+             TRACEBACK_FILTERING),
+    Declared("tracer_error_num_traceback_frames", 5, "int", "frames shown in a tracer's error"),
+    # -- the process: devices and the compile cache on disk --
+    Declared("platforms", None, "str", "comma-separated platforms to use, in order",
+             optional=True, process=True),
+    Declared("platform_name", "", "str", "one platform to use", process=True),
+    Declared("num_cpu_devices", -1, "int", "how many CPU devices to make", process=True),
+    Declared("cpu_enable_async_dispatch", True, "bool", "CPU programs run in the background",
+             process=True),
+    Declared("enable_compilation_cache", True, "bool", "keep compiled programs on disk"),
+    Declared("compilation_cache_dir", None, "str", "where compiled programs are kept on disk",
+             optional=True),
+    Declared("compilation_cache_max_size", -1, "int", "bytes the cache may grow to; -1: any"),
+    Declared("persistent_cache_min_compile_time_secs", 1.0, "float",
+             "programs compiled faster are not kept on disk"),
+    Declared("persistent_cache_min_entry_size_bytes", 0, "int",
+             "smaller programs are not kept on disk"),
+)  # fmt: skip
+
+
+def _from_word(declared: Declared, word: str, variable: str) -> Any:
+    """Read an environment variable's text as a value of this setting.
+
+    Raises: ValueError, naming the variable, when the text is no such value.
+    """
+    if declared.optional and word == "":
+        return None
+    if declared.kind == "bool":
+        lowered = word.lower()
+        if lowered not in TRUE_WORDS + FALSE_WORDS:
+            raise ValueError(
+                f"environment variable {variable} needs a truth value, got {word!r}. "
+                f"Use one of {', '.join(TRUE_WORDS + FALSE_WORDS)}."
+            )
+        return lowered in TRUE_WORDS
+    if declared.kind in ("int", "float"):
+        try:
+            return int(word) if declared.kind == "int" else float(word)
+        except ValueError:
+            needed = "an integer" if declared.kind == "int" else "a number"
+            raise ValueError(
+                f"environment variable {variable} needs {needed}, got {word!r}."
+            ) from None
+    return _checked(declared, word, f"environment variable {variable}")
+
+
+def _checked(declared: Declared, value: Any, where: str) -> Any:
+    """Return ``value`` as this setting stores it.
+
+    Raises: ValueError for a value outside ``choices``; TypeError for a value of another kind.
+    """
+    if value is None and declared.optional or declared.kind == "object":
+        return value
+    if declared.choices:
+        word = getattr(value, "value", value)  # an enum member stands for its value
+        if word not in declared.choices:
+            none = "None or " if declared.optional else ""
+            raise ValueError(
+                f"{where} must be {none}one of {', '.join(map(repr, declared.choices))}, "
+                f"got {value!r}."
+            )
+        return word
+    if declared.kind == "bool":
+        if value is None or isinstance(value, str):
+            raise TypeError(f"{where} needs True or False, got {value!r}.")
+        return bool(value)
+    accepted = {"int": int, "float": (int, float), "str": str}[declared.kind]
+    if not isinstance(value, accepted) or isinstance(value, bool):
+        raise TypeError(f"{where} needs a value of type {declared.kind}, got {value!r}.")
+    return float(value) if declared.kind == "float" else value
+
+
+class _Scope(contextlib.ContextDecorator):
+    """What ``with setting(value):`` enters: the thread's value, put back at the end."""
+
+    def __init__(self, setting: Setting, value: Any):
+        self._setting = setting
+        self._value = value
+        self._before: list[Any] = []  # a stack: one scope may be entered again inside itself
+
+    def __enter__(self) -> None:
+        self._before.append(self._setting.swap_local(self._value))
+
+    def __exit__(self, *exc: object) -> None:
+        self._setting.set_local(self._before.pop())
+
+
+class Setting(_jaxlib.Config):
+    """One setting: ``value``, ``name``, and jaxlib's ``get_local``, ``swap_local``, ``set_global``.
+
+    ``value`` is C++ and costs one attribute read.  Calling the setting gives a context manager
+    (also a decorator) that sets it for the current thread.
+    """
+
+    def __init__(self, declared: Declared):
+        super().__init__(
+            "jax_" + declared.name,
+            environment_value(declared),
+            include_in_jit_key=declared.in_key,
+            include_in_trace_context=declared.in_key,
+        )
+        self.declared = declared
+
+    def __call__(self, *value: Any) -> _Scope:
+        """Return a context manager under which this thread sees ``value`` (a bool: True)."""
+        declared = self.declared
+        if declared.process:
+            raise TypeError(
+                f"{declared.name} holds for the whole process, so it has no `with` form. "
+                f"Try: config.update({self.name!r}, value) before the first computation."
+            )
+        if not value and declared.kind == "bool":
+            value = (True,)
+        if len(value) != 1:
+            raise TypeError(
+                f"{declared.name} needs one new value: with {declared.name}(value): ..."
+            )
+        return _Scope(self, _checked(declared, value[0], declared.name))
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"the setting {self.declared.name} has no truth value itself. "
+            f"Try: {self.declared.name}.value, or config.{self.name}"
+        )
+
+    def __repr__(self) -> str:
+        return f"Setting({self.name}={self.value!r})"
+
+
+def environment_value(declared: Declared) -> Any:
+    """Return the value from SAEM_<NAME> or JAX_<NAME>, else the default."""
+    for prefix in ("SAEM_", "JAX_"):
+        variable = prefix + declared.name.upper()
+        word = os.environ.get(variable)
+        if word is not None:
+            return _from_word(declared, word, variable)
+    return declared.default
+
+
+SETTINGS: dict[str, Setting] = {"jax_" + row.name: Setting(row) for row in DECLARED}
+
+
+def _named(name: str) -> Setting:
+    """Return the setting called ``jax_<name>``.
+
+    Raises: AttributeError that suggests the nearest name.
+    """
+    setting = SETTINGS.get(name)
+    if setting is None:
+        near = difflib.get_close_matches(name, SETTINGS, n=1, cutoff=0.6)
+        near = near or difflib.get_close_matches("jax_" + name, SETTINGS, n=1, cutoff=0.6)
+        advice = f"Did you mean {near[0]!r}?" if near else "config.values lists every name."
+        raise AttributeError(f"Unrecognized config option: {name}. {advice}")
+    return setting
+
+
+class Configuration:
+    """The public ``saem.config``: every setting by its ``jax_…`` name."""
+
+    __slots__ = ()
+
+    def update(self, name: str, value: Any) -> None:
+        """Set ``name`` for the whole process (a thread inside a ``with`` keeps its own)."""
+        setting = _named(name)
+        setting.set_global(_checked(setting.declared, value, name))
+
+    def read(self, name: str) -> Any:
+        """Return the value the current thread sees."""
+        return _named(name).value
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Every setting's current value, by name."""
+        return {name: setting.value for name, setting in SETTINGS.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _named(name).value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _named(name)
+        raise AttributeError(
+            f"settings are not assigned. Try: config.update({name!r}, {value!r})"
+        )
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *SETTINGS]
+
+    def __repr__(self) -> str:
+        changed = [
+            f"{name}={setting.value!r}"
+            for name, setting in SETTINGS.items()
+            if setting.value != setting.declared.default
+        ]
+        return f"<config: {', '.join(changed) or 'all defaults'}>"
+
+
+config = Configuration()
+
+# Set (with swap_local) while a trace is recorded: it is part of the fast path's key, so a program
+# compiled for values never answers a call made with tracers' surroundings.
+staging = _jaxlib.Config(
+    "staging", None, include_in_jit_key=True, include_in_trace_context=True
+)
+# jaxlib calls this with every result of a program, when it is not None.
+post_hook = _jaxlib.Config(
+    "post_hook", None, include_in_jit_key=False, include_in_trace_context=False
+)
+
+enable_x64 = SETTINGS["jax_enable_x64"]
+explicit_x64_dtypes = SETTINGS["jax_explicit_x64_dtypes"]
+numpy_rank_promotion = SETTINGS["jax_numpy_rank_promotion"]
+numpy_dtype_promotion = SETTINGS["jax_numpy_dtype_promotion"]
+default_matmul_precision = SETTINGS["jax_default_matmul_precision"]
+disable_jit = SETTINGS["jax_disable_jit"]
+default_device = SETTINGS["jax_default_device"]
+threefry_partitionable = SETTINGS["jax_threefry_partitionable"]
+random_seed_offset = SETTINGS["jax_random_seed_offset"]
+softmax_custom_jvp = SETTINGS["jax_softmax_custom_jvp"]
+high_dynamic_range_gumbel = SETTINGS["jax_high_dynamic_range_gumbel"]
+use_shardy_partitioner = SETTINGS["jax_use_shardy_partitioner"]
+debug_key_reuse = SETTINGS["jax_debug_key_reuse"]
+default_prng_impl = SETTINGS["jax_default_prng_impl"]
+enable_custom_prng = SETTINGS["jax_enable_custom_prng"]
+legacy_prng_key = SETTINGS["jax_legacy_prng_key"]
+enable_checks = SETTINGS["jax_enable_checks"]
+debug_nans = SETTINGS["jax_debug_nans"]
+debug_infs = SETTINGS["jax_debug_infs"]
+check_tracer_leaks = SETTINGS["jax_check_tracer_leaks"]
+transfer_guard = SETTINGS["jax_transfer_guard"]
+transfer_guard_host_to_device = SETTINGS["jax_transfer_guard_host_to_device"]
+transfer_guard_device_to_host = SETTINGS["jax_transfer_guard_device_to_host"]
+transfer_guard_device_to_device = SETTINGS["jax_transfer_guard_device_to_device"]
+log_compiles = SETTINGS["jax_log_compiles"]
+explain_cache_misses = SETTINGS["jax_explain_cache_misses"]
+traceback_filtering = SETTINGS["jax_traceback_filtering"]
+tracer_error_num_traceback_frames = SETTINGS["jax_tracer_error_num_traceback_frames"]
+platforms = SETTINGS["jax_platforms"]
+platform_name = SETTINGS["jax_platform_name"]
+num_cpu_devices = SETTINGS["jax_num_cpu_devices"]
+cpu_enable_async_dispatch = SETTINGS["jax_cpu_enable_async_dispatch"]
+enable_compilation_cache = SETTINGS["jax_enable_compilation_cache"]
+compilation_cache_dir = SETTINGS["jax_compilation_cache_dir"]
+compilation_cache_max_size = SETTINGS["jax_compilation_cache_max_size"]
+persistent_cache_min_compile_time_secs = SETTINGS["jax_persistent_cache_min_compile_time_secs"]
+persistent_cache_min_entry_size_bytes = SETTINGS["jax_persistent_cache_min_entry_size_bytes"]
+
+_jaxlib.jax_jit.set_enable_x64_state(enable_x64)
+_jaxlib.jax_jit.set_disable_jit_state(disable_jit)
+_jaxlib.jax_jit.set_post_hook_state(post_hook)
+
+# trace_key() -> the current values of every setting that is part of a trace's key, and of
+# `staging`.  It is jaxlib's own function: a fifth of a microsecond.
+trace_key = _jaxlib.trace_context
+
+
+def trace_context_named() -> tuple[tuple[str, str], ...]:
+    """Return (name, repr of value) of every setting in ``trace_key()``, for explanations."""
+    return tuple(
+        (name, repr(setting.value))
+        for name, setting in SETTINGS.items()
+        if setting.declared.in_key
+    )
