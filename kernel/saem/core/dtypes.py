@@ -1,0 +1,352 @@
+"""What kinds of numbers can an array hold, and how wide are they here?
+
+NumPy's dtypes, the narrow ones of ``ml_dtypes`` (bfloat16, float8…, int4…), ``float0`` (the
+tangent of what has no derivative) and *extended* dtypes such as PRNG keys.  Unless ``enable_x64``
+is on, 64-bit dtypes become their 32-bit kin: ``canonicalize``.
+
+Read before: ``core.config``.  Read after: ``core.promotion``, ``core.avals``.
+Invariant: every dtype inside the engine is a ``numpy.dtype`` or an ``ExtendedDType``, canonical
+for the ``enable_x64`` under which it entered (tests/kernel/test_dtypes.py).
+"""
+
+from __future__ import annotations
+
+import abc
+import functools
+import os
+import sys
+import warnings
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from saem.core.config import enable_x64, explicit_x64_dtypes
+
+finfo = ml_dtypes.finfo
+iinfo = ml_dtypes.iinfo
+bfloat16 = ml_dtypes.bfloat16
+
+float0 = np.dtype([("float0", np.void, 0)])
+
+NARROW_FLOATS = tuple(
+    np.dtype(getattr(ml_dtypes, name))
+    for name in (
+        "bfloat16", "float4_e2m1fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz",
+        "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+    )
+)  # fmt: skip
+NARROW_SIGNED = tuple(np.dtype(getattr(ml_dtypes, name)) for name in ("int1", "int2", "int4"))
+NARROW_UNSIGNED = tuple(np.dtype(getattr(ml_dtypes, name)) for name in ("uint1", "uint2", "uint4"))
+_NARROW_BASE = {
+    **dict.fromkeys(NARROW_FLOATS, np.floating),
+    **dict.fromkeys(NARROW_SIGNED, np.signedinteger),
+    **dict.fromkeys(NARROW_UNSIGNED, np.unsignedinteger),
+}
+
+_STANDARD = tuple(
+    np.dtype(name)
+    for name in (
+        "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+        "float16", "float32", "float64", "complex64", "complex128",
+    )
+)  # fmt: skip
+ARRAY_DTYPES = frozenset((*_STANDARD, *_NARROW_BASE, float0))
+
+_TO_32_BITS = {
+    np.dtype("int64"): np.dtype("int32"),
+    np.dtype("uint64"): np.dtype("uint32"),
+    np.dtype("float64"): np.dtype("float32"),
+    np.dtype("complex128"): np.dtype("complex64"),
+}
+PYTHON_SCALARS = {
+    bool: np.dtype("bool"),
+    int: np.dtype("int64"),
+    float: np.dtype("float64"),
+    complex: np.dtype("complex128"),
+}
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class extended(np.generic):  # noqa: N801 - a public name of jax.dtypes
+    """The scalar type above all extended dtypes; it has no instances."""
+
+
+class prng_key(extended):  # noqa: N801 - a public name of jax.dtypes
+    """The scalar type of typed PRNG keys; it has no instances."""
+
+
+extended.__module__ = prng_key.__module__ = "saem.dtypes"
+
+
+class ExtendedDType(abc.ABC):
+    """A dtype NumPy cannot describe: its elements are themselves small arrays, as a PRNG key is.
+
+    ``type`` is a subclass of ``extended``; ``name`` prints as NumPy's would (``key<fry>``);
+    ``itemsize`` counts bytes of one element.  Equal ones must hash alike.
+    """
+
+    @property
+    @abc.abstractmethod
+    def type(self) -> type: ...
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str: ...
+
+    @property
+    @abc.abstractmethod
+    def itemsize(self) -> int: ...
+
+    @property
+    def _short_name(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+DType = np.dtype | ExtendedDType
+
+
+def as_dtype(dtype: Any) -> DType:
+    """Return ``dtype`` (a name, a Python or NumPy scalar type, a dtype) as a dtype, not yet canonical.
+
+    Raises: TypeError for what names no dtype.
+    """
+    if isinstance(dtype, (np.dtype, ExtendedDType)):
+        return dtype
+    if isinstance(dtype, str):
+        return _named_dtype(dtype)
+    if isinstance(dtype, type) and dtype in PYTHON_SCALARS:
+        return PYTHON_SCALARS[dtype]
+    return np.dtype(dtype)
+
+
+@functools.cache
+def _named_dtype(name: str) -> np.dtype:
+    return np.dtype(name)
+
+
+def canonicalize(dtype: Any, explicit: bool = False, where: str = "") -> DType:
+    """Return the dtype the engine holds when asked for ``dtype``: 32-bit unless ``enable_x64``.
+
+    ``explicit``: the user wrote this dtype, so say when it is narrowed; ``where`` names the
+    function asked (``zeros``).  A Python type (``float``) asks for no width and is never explicit.
+
+    Raises: TypeError for what is no dtype; ValueError where ``explicit_x64_dtypes`` is 'error'.
+    """
+    if explicit and isinstance(dtype, type) and dtype in PYTHON_SCALARS:
+        explicit = False
+    wanted = as_dtype(dtype)
+    narrow = _TO_32_BITS.get(wanted)
+    if narrow is None or enable_x64.value:
+        return wanted
+    if not explicit:
+        return narrow
+    mode = explicit_x64_dtypes.value
+    if mode == "allow":
+        return wanted
+    asked = f"requested in {where} " if where else ""
+    advice = (
+        'To have it, call config.update("jax_enable_x64", True), or set the environment variable '
+        "JAX_ENABLE_X64=1 before Python starts."
+    )
+    if mode == "error":
+        raise ValueError(
+            f"Explicitly requested dtype {wanted.name} {asked}is not available. {advice}"
+        )
+    warnings.warn(
+        f"Explicitly requested dtype {wanted.name} {asked}is not available, "
+        f"and will be truncated to dtype {narrow.name}. {advice}",
+        UserWarning,
+        stacklevel=_depth_of_caller(),
+    )
+    return narrow
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
+    """Return ``dtype`` narrowed to 32 bits unless ``enable_x64``.
+
+    Raises: ValueError for an extended dtype unless ``allow_extended_dtype``.
+    """
+    if isinstance(dtype, ExtendedDType) and not allow_extended_dtype:
+        raise ValueError(
+            f"canonicalize_dtype needs a NumPy dtype, got the extended dtype {dtype.name}. "
+            "Try: allow_extended_dtype=True"
+        )
+    return canonicalize(dtype)
+
+
+def _depth_of_caller() -> int:
+    """Return the ``stacklevel`` at which a warning points at the first frame outside saem."""
+    frame, depth = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, depth = frame.f_back, depth + 1
+    return depth
+
+
+def default_dtype(kind: type) -> np.dtype:
+    """Return the canonical dtype of Python's ``bool``, ``int``, ``float`` or ``complex``."""
+    wide = PYTHON_SCALARS[kind]
+    return wide if enable_x64.value else _TO_32_BITS.get(wide, wide)
+
+
+# -- what kind of number ---------------------------------------------------------------------------
+
+
+@functools.cache
+def scalar_kind(dtype: DType) -> str:
+    """Return 'bool', 'int', 'uint', 'float', 'complex', 'float0', 'extended' or 'other'."""
+    if isinstance(dtype, ExtendedDType):
+        return "extended"
+    if dtype == float0:
+        return "float0"
+    base = _NARROW_BASE.get(dtype, dtype.type)
+    for parent, kind in (
+        (np.bool_, "bool"),
+        (np.signedinteger, "int"),
+        (np.unsignedinteger, "uint"),
+        (np.floating, "float"),
+        (np.complexfloating, "complex"),
+    ):
+        if issubclass(base, parent) and dtype in ARRAY_DTYPES:
+            return kind
+    return "other"
+
+
+@functools.cache
+def is_float(dtype: DType) -> bool:
+    """Say whether ``dtype`` is real floating point (bfloat16 and float8 included)."""
+    return scalar_kind(dtype) == "float"
+
+
+@functools.cache
+def is_complex(dtype: DType) -> bool:
+    """Say whether ``dtype`` is complex."""
+    return scalar_kind(dtype) == "complex"
+
+
+@functools.cache
+def is_inexact(dtype: DType) -> bool:
+    """Say whether ``dtype`` is real floating point or complex: what has derivatives."""
+    return scalar_kind(dtype) in ("float", "complex")
+
+
+@functools.cache
+def is_integer(dtype: DType) -> bool:
+    """Say whether ``dtype`` is a signed or unsigned integer (bool is none)."""
+    return scalar_kind(dtype) in ("int", "uint")
+
+
+@functools.cache
+def is_unsigned(dtype: DType) -> bool:
+    """Say whether ``dtype`` is an unsigned integer."""
+    return scalar_kind(dtype) == "uint"
+
+
+@functools.cache
+def is_bool(dtype: DType) -> bool:
+    """Say whether ``dtype`` is bool."""
+    return scalar_kind(dtype) == "bool"
+
+
+def is_extended(dtype: DType) -> bool:
+    """Say whether ``dtype`` is one NumPy cannot describe."""
+    return isinstance(dtype, ExtendedDType)
+
+
+@functools.cache
+def to_tangent_dtype(dtype: DType) -> DType:
+    """Return the dtype of derivatives with respect to ``dtype``: itself, or float0."""
+    return dtype if is_inexact(dtype) else float0
+
+
+@functools.cache
+def real_dtype(dtype: np.dtype) -> np.dtype:
+    """Return the dtype of the real part: complex64 → float32; a real dtype is itself."""
+    if not is_complex(dtype):
+        return dtype
+    return np.dtype("float32") if dtype == np.dtype("complex64") else np.dtype("float64")
+
+
+@functools.cache
+def complex_dtype(dtype: np.dtype) -> np.dtype:
+    """Return the complex dtype whose parts hold ``dtype``: float64 → complex128, else complex64."""
+    if is_complex(dtype):
+        return dtype
+    return np.dtype("complex128") if dtype == np.dtype("float64") else np.dtype("complex64")
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+@functools.cache
+def short_name(dtype: DType) -> str:
+    """Return the name a jaxpr prints: ``f32``, ``bf16``, ``u8``, ``bool``, ``f8_e4m3fn``."""
+    if isinstance(dtype, ExtendedDType):
+        return dtype._short_name
+    if dtype == float0:
+        return "float0"
+    for long, short in (
+        ("bfloat", "bf"),
+        ("float", "f"),
+        ("uint", "u"),
+        ("int", "i"),
+        ("complex", "c"),
+    ):
+        if dtype.name.startswith(long):
+            return short + dtype.name.removeprefix(long)
+    return dtype.name
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """Return how many bits one element holds: 4 for int4, 8 for bool.
+
+    Raises: ValueError for None and for extended dtypes.
+    """
+    if dtype is None:
+        raise ValueError("dtype cannot be None. Name one, such as 'float32'.")
+    dtype = as_dtype(dtype)
+    if isinstance(dtype, ExtendedDType):
+        raise ValueError(f"itemsize_bits needs a NumPy dtype, got {dtype.name}")
+    kind = scalar_kind(dtype)
+    if dtype in _NARROW_BASE:
+        return finfo(dtype).bits if kind == "float" else iinfo(dtype).bits
+    return 8 * dtype.itemsize
+
+
+# -- subtypes --------------------------------------------------------------------------------------
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """Say whether ``a`` is at or below ``b`` among scalar types, narrow and extended ones included.
+
+    Raises: TypeError for what names no dtype.
+    """
+    try:
+        return _issubdtype(a, b)
+    except TypeError as error:
+        if "unhashable" not in str(error):
+            raise
+        return _issubdtype.__wrapped__(a, b)
+
+
+@functools.cache
+def _issubdtype(a: Any, b: Any) -> bool:
+    lower, upper = _scalar_type(a), _scalar_type(b)
+    base = _NARROW_BASE.get(np.dtype(lower)) if _is_concrete(lower) else None
+    if base is not None:
+        return upper is lower or issubclass(base, upper)
+    return issubclass(lower, upper)
+
+
+def _is_concrete(scalar: type) -> bool:
+    return scalar.__module__ == bfloat16.__module__
+
+
+def _scalar_type(dtype: Any) -> type:
+    if isinstance(dtype, type) and issubclass(dtype, np.generic):
+        return dtype
+    return as_dtype(dtype).type
