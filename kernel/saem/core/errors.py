@@ -1,0 +1,220 @@
+"""How does the engine say that something is wrong?
+
+Every message has one form: a stable tag, what was needed and what came, the user's own line, and
+what to try::
+
+    ShapeError: add.C1: operands must have one shape, but got f32[3] and f32[4].
+      in cell 7, line 2:   z = x + y
+      To stretch y along a new axis, use jnp.add or lax.broadcast_in_dim.
+
+Raise with ``raise explained(ShapeError, "add.C1", "operands must …", advice="To stretch …")``.
+The classes derive as those of ``jax.errors`` do, so programs that catch them keep working.
+
+Read before: ``core.events``.  Read after: nothing.
+Invariant: ``str(error)`` starts with its tag, and an error that knows its place shows that line
+(tests/kernel/test_errors.py).
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+from typing import Any
+
+from saem import _jaxlib
+from saem.core.events import ErrorRaised, Position, bus
+
+# What a person calls a file: {"/tmp/ipykernel_9/123.py": "cell 7"}.  The lens fills it as cells run.
+cell_names: dict[str, str] = {}
+
+_IPYTHON_INPUT = re.compile(r"<ipython-input-(\d+)-")
+
+
+class Explained:
+    """Mixin of all errors with a tag, a sentence, a place and advice."""
+
+    def __init__(
+        self,
+        sentence: str = "",
+        *,
+        tag: str = "",
+        where: Position | None = None,
+        advice: str = "",
+    ):
+        self.tag = tag
+        self.sentence = sentence
+        self.where = where
+        self.advice = advice
+        super().__init__(compose(tag, sentence, where, advice))
+
+    def place(self, where: Position | None) -> Explained:
+        """Say where it happened, unless that is known already, and return this error."""
+        if self.where is None and where is not None:
+            self.where = where
+            self.args = (compose(self.tag, self.sentence, where, self.advice),)
+        return self
+
+
+def compose(tag: str, sentence: str, where: Position | None, advice: str) -> str:
+    """Return the message of the given parts, in the one form."""
+    lines = [f"{tag}: {sentence}" if tag else sentence]
+    if where is not None:
+        lines.append("  in " + source_line(where))
+    if advice:
+        lines.extend("  " + line for line in advice.splitlines())
+    return "\n".join(lines)
+
+
+def file_name(file: str) -> str:
+    """Return what a person calls ``file``: ``cell 7``, ``this notebook``, or the path."""
+    name = cell_names.get(file)
+    if name is not None:
+        return name
+    numbered = _IPYTHON_INPUT.match(file)
+    if numbered:
+        return f"cell {numbered.group(1)}"
+    if "ipykernel_" in file:
+        return "a notebook cell"
+    return file
+
+
+def source_line(where: Position) -> str:
+    """Return ``cell 7, line 2:   z = x + y``: the place and, where it can be read, its source."""
+    text = linecache.getline(where.file, where.line).strip()
+    place = f"{file_name(where.file)}, line {where.line}"
+    return f"{place}:   {text}" if text else place
+
+
+def explained(
+    error: type[Exception],
+    tag: str,
+    sentence: str,
+    *,
+    advice: str = "",
+    where: Position | None = None,
+) -> Any:
+    """Return an ``error`` with its message composed, having told the event bus of it.
+
+    ``error`` is a class of this module, or any exception class: then the message alone is composed.
+    """
+    if issubclass(error, Explained):
+        made = error(sentence, tag=tag, where=where, advice=advice)
+    else:
+        made = error(compose(tag, sentence, where, advice))
+    if bus.active:
+        bus.publish(ErrorRaised(tag=tag, error=error.__name__, message=str(made), where=where))
+    return made
+
+
+# -- errors of shapes, dtypes and arguments --------------------------------------------------------
+
+
+class ShapeError(Explained, TypeError, ValueError):
+    """Shapes do not fit.  JAX raises TypeError in lax and ValueError in numpy; this is both."""
+
+
+class DTypeError(Explained, TypeError):
+    """A dtype cannot be used here."""
+
+
+class ArgumentError(Explained, ValueError):
+    """An argument has a value that cannot be used here."""
+
+
+class ArgumentTypeError(Explained, TypeError):
+    """An argument has a type that cannot be used here."""
+
+
+class TypePromotionError(Explained, ValueError):
+    """Dtypes have no common dtype to which all of them promote by themselves."""
+
+
+# -- the classes of jax.errors ---------------------------------------------------------------------
+
+
+class JAXTypeError(Explained, TypeError):
+    """Base of the engine's errors that are TypeErrors."""
+
+
+class JAXIndexError(Explained, IndexError):
+    """Base of the engine's errors that are IndexErrors."""
+
+
+class _OfTracer:
+    """Constructor shared by errors about one tracer: a sentence, or the tracer it is about."""
+
+    about = "{}"
+
+    def __init__(self, tracer: Any = "", context: str = "", **parts: Any):
+        if isinstance(tracer, str):
+            sentence = tracer
+        else:
+            sentence = self.about.format(f"traced array with shape {tracer_type(tracer)}")
+        super().__init__(f"{sentence}\n{context}" if context else sentence, **parts)
+
+
+def tracer_type(tracer: Any) -> str:
+    """Return ``float32[3]`` for a tracer (or anything with an aval), for use in a sentence."""
+    aval = getattr(tracer, "aval", tracer)
+    shape = ",".join(map(str, getattr(aval, "shape", ())))
+    return f"{getattr(aval, 'dtype', type(aval).__name__)}[{shape}]"
+
+
+class ConcretizationTypeError(_OfTracer, JAXTypeError):
+    """A concrete value is needed where only shape and dtype are known."""
+
+    about = "Abstract tracer value encountered where concrete value is expected: {}."
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """A traced value was used as a Python condition (if, while, and, or, not, assert)."""
+
+    about = "Attempted boolean conversion of {}."
+
+
+class TracerArrayConversionError(_OfTracer, JAXTypeError):
+    """A traced value was handed to NumPy, which needs numbers."""
+
+    about = "The numpy.ndarray conversion method __array__() was called on {}."
+
+
+class TracerIntegerConversionError(_OfTracer, JAXTypeError):
+    """A traced value was used where Python needs an integer, such as an index of a list."""
+
+    about = "The __index__() method was called on {}."
+
+
+class NonConcreteBooleanIndexError(_OfTracer, JAXIndexError):
+    """A boolean index whose values are not known would give a result of unknown shape."""
+
+    about = "Array boolean indices must be concrete; got {}."
+
+
+class UnexpectedTracerError(JAXTypeError):
+    """A tracer was used after its trace had ended: it leaked."""
+
+
+class KeyReuseError(JAXTypeError):
+    """A PRNG key was used twice."""
+
+
+class JaxprTypeError(Explained, TypeError):
+    """A jaxpr is not well formed."""
+
+
+class InconclusiveDimensionOperation(Explained, Exception):
+    """An operation on symbolic dimensions has no single answer."""
+
+
+JaxRuntimeError = _jaxlib.JaxRuntimeError
+
+PUBLIC = (
+    ConcretizationTypeError, InconclusiveDimensionOperation, JAXIndexError, JAXTypeError,
+    JaxRuntimeError, JaxprTypeError, KeyReuseError, NonConcreteBooleanIndexError,
+    TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError,
+    UnexpectedTracerError, ShapeError, DTypeError, ArgumentError, ArgumentTypeError,
+)  # fmt: skip
+for _error in PUBLIC:
+    if issubclass(_error, Explained):
+        _error.__module__ = "saem.errors"
+TypePromotionError.__module__ = "saem.dtypes"
