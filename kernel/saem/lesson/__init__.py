@@ -1,0 +1,15 @@
+"""How does a lesson ask before it tells, in the learner's language?
+
+A lesson cell asks a question (:mod:`saem.lesson.predict`), a later cell runs the code and lets the
+engine's own events, or a computed value, be the judge.  ``t("…")`` gives a string of the lesson in
+the language of the notebook.  The setup cell that the build writes into every notebook says which
+lesson and which language that is: ``begin("01-arrays", language="ko")``.
+
+Read before: ``saem.core.events``.  Read after: ``saem.l10n``, which builds the notebooks.
+Invariant: a gate without an answer never fails a run (tests/notebooks/test_gates.py).
+"""
+
+from saem.lesson import predict
+from saem.lesson.words import begin, language, t
+
+__all__ = ["begin", "language", "predict", "t"]

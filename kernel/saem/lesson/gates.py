@@ -1,0 +1,153 @@
+"""What is a predict gate, and when is a guess right?
+
+A gate is a question with a guess and a truth, each of which may come first.  It knows nothing of
+notebooks; whoever shows it (``saem.lesson.screen``) is told of every change.
+
+Read before: ``saem.lesson.judge``.  Read after: ``saem.lesson.predict``, ``saem.lesson.screen``.
+Invariant: a guess is judged by the first truth seen after the question was asked, and one made
+when a truth was known is marked so for ever (tests/notebooks/test_gates.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+
+from saem.lesson.judge import Truth, Watch
+
+
+@dataclasses.dataclass(frozen=True)
+class Guess:
+    """What the learner said, and whether the result was known by then."""
+
+    value: object
+    after: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """One of several options: what each stands for, and its label."""
+
+    options: Mapping[object, str]
+
+    def read(self, answer: object) -> object:
+        """The option meant by its value or its label."""
+        for value, label in self.options.items():
+            if answer == value and type(answer) is type(value):
+                return value
+        for value, label in self.options.items():
+            if answer == label:
+                return value
+        raise ValueError(f"choice needs one of {list(self.options)}, but got {answer!r}.")
+
+    def same(self, guess: object, truth: object) -> bool:
+        return guess == truth
+
+    def label(self, value: object) -> str:
+        return self.options.get(value, str(value))
+
+
+@dataclasses.dataclass(frozen=True)
+class Number:
+    """A number; ``tolerance`` is absolute."""
+
+    tolerance: float = 0.0
+
+    def read(self, answer: object) -> float:
+        """Raises ValueError for what is not a finite number."""
+        value = float(answer)  # type: ignore[arg-type]
+        if not math.isfinite(value):
+            raise ValueError(f"number needs a finite number, but got {answer!r}.")
+        return value
+
+    def same(self, guess: object, truth: object) -> bool:
+        return abs(float(guess) - float(truth)) <= self.tolerance  # type: ignore[arg-type]
+
+    def label(self, value: object) -> str:
+        return f"{float(value):g}"  # type: ignore[arg-type]
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """A short text; case, spaces around it and Unicode form do not matter."""
+
+    def read(self, answer: object) -> str:
+        """Raises ValueError for an empty answer."""
+        if not str(answer).strip():
+            raise ValueError("text needs an answer, but got nothing.")
+        return str(answer)
+
+    def same(self, guess: object, truth: object) -> bool:
+        return _plain(guess) == _plain(truth)
+
+    def label(self, value: object) -> str:
+        return str(value)
+
+
+class Gate:
+    """A question, the learner's guess, and what happened."""
+
+    def __init__(
+        self, name: str, question: str, kind: Choice | Number | Text, seen: bool = False
+    ) -> None:
+        self.name = name
+        self.question = question
+        self.kind = kind
+        self.seen = seen
+        self.guess: Guess | None = None
+        self.truth: Truth | None = None
+        self.latest: Truth | None = None
+        self.changed: list[Callable[[Gate], None]] = []
+        self.judged: list[Callable[[Gate], None]] = []
+
+    def answer(self, value: object) -> None:
+        """Commit a guess; the first one stays.
+
+        Raises ValueError if ``value`` cannot be an answer to this question.
+        """
+        guess = self.kind.read(value)
+        if self.guess is None:
+            self.guess = Guess(guess, after=self.seen or self.truth is not None)
+        for listener in self.changed:
+            listener(self)
+
+    def judge(self, value: object, lines: tuple[str, ...] = ()) -> None:
+        """Say what happened: ``value`` is the right answer of this run."""
+        self.latest = Truth(value, lines)
+        if self.truth is None:
+            self.truth = self.latest
+        for listener in (*self.changed, *self.judged):
+            listener(self)
+
+    @contextlib.contextmanager
+    def watch(self, what: str, of: Callable | str | None = None) -> Iterator[Watch]:
+        """Let the engine judge what the block does: its ``compiles``, ``traces`` or ``argument``.
+
+        ``of`` names the function meant.  A block that raises leaves the question open.
+        """
+        watch = Watch(what, of)
+        watch.start()
+        try:
+            yield watch
+        finally:
+            watch.stop()
+        truth = watch.truth()
+        self.judge(truth.value, truth.lines)
+
+    @property
+    def right(self) -> bool | None:
+        """Whether the guess was right; None while there is no guess or no truth."""
+        if self.guess is None or self.truth is None:
+            return None
+        return self.kind.same(self.guess.value, self.truth.value)
+
+    def __repr__(self) -> str:
+        return f"<Gate {self.name!r}>"
+
+
+def _plain(text: object) -> str:
+    """Text as compared: one Unicode form, no case, no outer space or code marks."""
+    return unicodedata.normalize("NFC", str(text)).strip().strip("`'\"").casefold()

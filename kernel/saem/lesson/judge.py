@@ -1,0 +1,150 @@
+"""What did the engine just do?  Events, turned into the answer to a question.
+
+A :class:`Watch` listens while a block runs and then knows how often a function was compiled or
+traced, and which argument made it happen again.
+
+Read before: ``saem.core.events``.  Read after: ``saem.lesson.gates``.
+Invariant: the listener is gone when the block ends, however it ends (tests/notebooks/test_gates.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from saem.core.events import (
+    Argument,
+    CacheMiss,
+    Compile,
+    Event,
+    Signature,
+    bus,
+)
+from saem.lesson.words import say
+
+WATCHES = ("compiles", "traces", "argument")
+
+
+@dataclasses.dataclass(frozen=True)
+class Truth:
+    """What happened: the value a guess is compared with, and lines that say why."""
+
+    value: object
+    lines: tuple[str, ...] = ()
+
+
+class Watch:
+    """Collects the engine's events about the function ``of`` (all functions if None)."""
+
+    def __init__(self, what: str, of: Callable | str | None) -> None:
+        if what not in WATCHES:
+            raise ValueError(f"watch needs one of {WATCHES}, but got {what!r}.")
+        self.what = what
+        self.of = of if of is None or isinstance(of, str) else of.__name__
+        self.misses: list[CacheMiss] = []
+        self.compiles: list[Compile] = []
+        self._stop: Callable[[], None] | None = None
+
+    def start(self) -> None:
+        """Listen from now on."""
+        self._stop = bus.subscribe(self._see)
+
+    def stop(self) -> None:
+        """Listen no longer."""
+        if self._stop is not None:
+            self._stop()
+            self._stop = None
+
+    def _see(self, event: Event) -> None:
+        if isinstance(event, CacheMiss) and self._meant(event):
+            self.misses.append(event)
+        elif isinstance(event, Compile) and self._meant(event):
+            self.compiles.append(event)
+
+    def _meant(self, event: CacheMiss | Compile) -> bool:
+        return self.of is None or event.function.name == self.of
+
+    def truth(self) -> Truth:
+        """The answer to the question ``what``.
+
+        A compile that found the same program counts: running the lesson's cell a second time
+        must not turn a right guess into a wrong one.
+        """
+        if self.what == "argument":
+            changes = [c for old, new in self._pairs() for c in changed_paths(old, new)]
+            return Truth(changes[0] if changes else say("nothing"), self._lines())
+        counted = self.compiles if self.what == "compiles" else self.misses
+        return Truth(len(counted), self._lines())
+
+    def _pairs(self) -> list[tuple[Signature, Signature]]:
+        """Signatures of consecutive misses of the same function."""
+        last: dict[str, Signature] = {}
+        pairs = []
+        for miss in self.misses:
+            name = miss.function.qualname
+            if name in last:
+                pairs.append((last[name], miss.signature))
+            last[name] = miss.signature
+        return pairs
+
+    def _lines(self) -> tuple[str, ...]:
+        last: dict[str, CacheMiss] = {}
+        found = {c.function.identity for c in self.compiles if c.found}
+        lines = []
+        for number, miss in enumerate(self.misses, start=1):
+            before = last.get(miss.function.qualname)
+            how = "found" if miss.function.identity in found else "compiled"
+            what = say(how, function=miss.function.name, signature=_signature(miss.signature))
+            lines.append(f"{number}. {what} — {_reason(before, miss)}")
+            last[miss.function.qualname] = miss
+        return tuple(lines)
+
+
+def changed_paths(old: Signature, new: Signature) -> list[str]:
+    """Names of the arguments, static ones included, that differ between two calls."""
+    was = {a.path: a for a in old.arguments}
+    paths = [
+        a.path for a in new.arguments if a.path in was and _key(was[a.path]) != _key(a)
+    ]
+    fixed = {s.path: s.value for s in old.static}
+    return paths + [s.path for s in new.static if fixed.get(s.path, s.value) != s.value]
+
+
+def _reason(before: CacheMiss | None, miss: CacheMiss) -> str:
+    if before is None:
+        return say("first")
+    old, new = before.signature, miss.signature
+    was = {a.path: a for a in old.arguments}
+    fixed = {s.path: s.value for s in old.static}
+    for path in changed_paths(old, new):
+        for a in new.arguments:
+            if a.path == path:
+                return say("argument", path=path, old=_short(was[path]), new=_short(a))
+        for s in new.static:
+            if s.path == path:
+                return say("static", path=path, old=fixed[path], new=s.value)
+    if old.structure != new.structure:
+        return say("structure")
+    return say("redefined") if before.function != miss.function else say("nothing")
+
+
+def _key(a: Argument) -> tuple:
+    return (a.shape, a.dtype, a.weak_type, a.committed, a.placement, a.given)
+
+
+def _short(a: Argument) -> str:
+    """``f32[3]``; with a star for a weak type and the place of a committed array."""
+    kinds = (("bfloat", "bf"), ("float", "f"), ("complex", "c"), ("uint", "u"), ("int", "i"))
+    name = a.dtype
+    for long, brief in kinds:
+        if name.startswith(long):
+            name = brief + name[len(long) :]
+            break
+    star = "*" if a.weak_type else ""
+    place = f"@{a.placement}" if a.committed else ""
+    return f"{name}{star}[{','.join(map(str, a.shape))}]{place}"
+
+
+def _signature(signature: Signature) -> str:
+    dynamic = [f"{a.path}: {_short(a)}" for a in signature.arguments]
+    return ", ".join(dynamic + [f"{s.path}={s.value}" for s in signature.static])

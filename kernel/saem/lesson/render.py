@@ -1,0 +1,96 @@
+"""What does a gate look like, as text and as HTML that needs no program to be read?
+
+Read before: ``saem.lesson.gates``.  Read after: ``saem.lesson.screen``, ``saem.lesson.notebook``.
+Invariant: everything that came from a lesson or a learner is escaped (tests/notebooks/test_gates.py).
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+from saem.lesson.gates import Choice, Gate
+from saem.lesson.words import language, say
+
+STYLE = """
+.saem-gate { border-left: 4px solid #2a7f9e; padding: 0.4em 0.8em; margin: 0.4em 0; }
+.saem-gate-title { font-weight: 600; color: #2a7f9e; }
+.saem-gate-verdict[data-state="right"] { color: #1b7a3d; }
+.saem-gate-verdict[data-state="wrong"] { color: #b3441e; }
+.saem-gate code, .saem-gate-verdict code { font-family: var(--jp-code-font-family, monospace); }
+"""
+
+
+def question_text(gate: Gate) -> str:
+    """The question and its options, to be printed."""
+    lines = [f"[{say('title')}] {gate.question}"]
+    if isinstance(gate.kind, Choice):
+        lines += [f"  ( ) {label}" for label in gate.kind.options.values()]
+    return "\n".join([*lines, say("how_to_answer", name=gate.name)])
+
+
+def question_html(gate: Gate) -> str:
+    """The question as a page without a kernel shows it."""
+    options = ""
+    if isinstance(gate.kind, Choice):
+        items = "".join(
+            f'<li class="saem-gate-option">{code(label)}</li>'
+            for label in gate.kind.options.values()
+        )
+        options = f"<ul>{items}</ul>"
+    return (
+        f'<div class="saem-gate" lang="{language()}" data-gate="{html.escape(gate.name)}">'
+        f'{heading(gate)}{options}<p class="saem-gate-hint">{code(say("run_to_answer"))}</p></div>'
+    )
+
+
+def heading(gate: Gate) -> str:
+    """The title and the question, without options."""
+    return (
+        f'<div class="saem-gate-title">{code(say("title"))}</div>'
+        f'<div class="saem-gate-question">{code(gate.question)}</div>'
+    )
+
+
+def verdict_lines(gate: Gate) -> list[str]:
+    """What is to be said about guess and truth; without a guess, the truth alone."""
+    if gate.truth is None:
+        guess = gate.guess
+        return [say("committed", guess=gate.kind.label(guess.value))] if guess else []
+    truth = gate.kind.label(gate.truth.value)
+    lines = []
+    if gate.guess is None:
+        lines.append(say("truth", truth=truth))
+    else:
+        key = "right" if gate.right else "wrong"
+        lines.append(say(key, guess=gate.kind.label(gate.guess.value), truth=truth))
+        if gate.guess.after:
+            lines.append(say("after"))
+    lines += gate.truth.lines
+    if gate.latest is not None and not gate.kind.same(gate.truth.value, gate.latest.value):
+        lines.append(say("rerun", truth=gate.kind.label(gate.latest.value)))
+    return lines
+
+
+def verdict_text(gate: Gate) -> str:
+    """The verdict, to be printed."""
+    return "\n".join([f"[{say('title')}] {gate.question}", *verdict_lines(gate)])
+
+
+def verdict_html(gate: Gate) -> str:
+    """The verdict; folded away while there is no guess, so that nobody is told by accident."""
+    body = "".join(f"<div>{code(line)}</div>" for line in verdict_lines(gate))
+    name = html.escape(gate.name)
+    if gate.guess is None and gate.truth is not None:
+        return (
+            f'<div class="saem-gate-verdict" data-gate="{name}" data-state="unanswered">'
+            f"<div>{code(say('unanswered'))}</div>"
+            f"<details><summary>{code(say('reveal'))}</summary>{body}</details></div>"
+        )
+    state = {True: "right", False: "wrong", None: "waiting"}[gate.right]
+    return f'<div class="saem-gate-verdict" data-gate="{name}" data-state="{state}">{body}</div>'
+
+
+def code(text: str) -> str:
+    """Escaped text in which `backticks` become code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))

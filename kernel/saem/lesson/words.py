@@ -1,0 +1,107 @@
+"""In which language does a lesson speak, and what does it say?
+
+The language is, in this order: what the notebook's setup cell gave to ``begin``; the environment
+variable ``SAEM_LANG``; English.  Strings of lessons are looked up in ``strings/<language>.json``,
+which ``saem l10n build`` writes from the PO files; strings of the gates themselves are below.
+
+Read before: nothing.  Read after: ``saem.lesson.gates``.
+Invariant: every key of ``_UI`` exists in every language (tests/notebooks/test_gates.py).
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+import os
+
+LANGUAGES = ("en", "ko")
+
+_UI = {
+    "en": {
+        "title": "Predict",
+        "commit": "Commit my guess",
+        "committed": "You guessed {guess}. Now run the next cells.",
+        "how_to_answer": "To answer here: predict.answer({name!r}, …)",
+        "run_to_answer": "Run this cell to answer.",
+        "unanswered": "No guess was made. Make one first, then open this.",
+        "reveal": "Show what happened",
+        "truth": "What happened: {truth}",
+        "right": "Right! You guessed {guess}.",
+        "wrong": "You guessed {guess}; it was {truth}.",
+        "after": "(This guess was made after the result was known.)",
+        "rerun": "This time it was {truth}; the guess is judged by the first run.",
+        "not_a_number": "Please give a number, such as 2 or 0.5.",
+        "empty": "Choose or write an answer first.",
+        "compiled": "{function}({signature}): compiled",
+        "found": "{function}({signature}): traced, and the same program was found",
+        "first": "first call",
+        "nothing": "nothing changed",
+        "static": "static argument {path}: {old} → {new}",
+        "argument": "argument {path}: {old} → {new}",
+        "structure": "structure of the arguments",
+        "redefined": "the function was defined anew",
+        "placeholder": "your guess",
+    },
+    "ko": {
+        "title": "예측해 봅시다",
+        "commit": "예측 확정하기",
+        "committed": "예측: {guess}. 이제 다음 셀을 실행해 보십시오.",
+        "how_to_answer": "여기에서 답하려면: predict.answer({name!r}, …)",
+        "run_to_answer": "이 셀을 실행하면 답할 수 있습니다.",
+        "unanswered": "아직 예측하지 않았습니다. 먼저 예측한 다음 펼쳐 보십시오.",
+        "reveal": "실제 결과 보기",
+        "truth": "실제 결과: {truth}",
+        "right": "맞았습니다! 예측: {guess}.",
+        "wrong": "예측: {guess}, 실제 결과: {truth}.",
+        "after": "(결과가 나온 뒤에 한 예측입니다.)",
+        "rerun": "이번 결과: {truth}. 예측은 첫 실행의 결과로 판정합니다.",
+        "not_a_number": "2 또는 0.5 같은 수를 적어 주십시오.",
+        "empty": "먼저 답을 고르거나 적어 주십시오.",
+        "compiled": "{function}({signature}): 컴파일함",
+        "found": "{function}({signature}): 다시 추적했지만 같은 프로그램을 찾음",
+        "first": "첫 호출",
+        "nothing": "달라진 것 없음",
+        "static": "정적 인자 {path}: {old} → {new}",
+        "argument": "인자 {path}: {old} → {new}",
+        "structure": "인자의 구조",
+        "redefined": "함수가 새로 정의됨",
+        "placeholder": "예측한 값",
+    },
+}
+
+_lesson: tuple[str | None, str | None] = (None, None)
+
+
+def begin(lesson: str, language: str | None = None) -> None:
+    """Say which lesson this notebook is, and in which language it speaks.
+
+    Raises ValueError for a language that no lesson is written in.
+    """
+    global _lesson
+    if language is not None and language not in LANGUAGES:
+        raise ValueError(f"begin needs a language of {LANGUAGES}, but got {language!r}.")
+    _lesson = (lesson, language)
+
+
+def language() -> str:
+    """The language the current notebook speaks: from ``begin``, else ``SAEM_LANG``, else English."""
+    chosen = _lesson[1] or os.environ.get("SAEM_LANG", "").split("_")[0].lower()
+    return chosen if chosen in LANGUAGES else "en"
+
+
+def t(text: str) -> str:
+    """The string ``text`` of the current lesson in the learner's language; as it is if unknown."""
+    return _strings(language()).get(_lesson[0] or "", {}).get(text, text)
+
+
+def say(key: str, **values: object) -> str:
+    """One of the gates' own sentences, filled in."""
+    return _UI[language()][key].format(**values)
+
+
+@functools.cache
+def _strings(language: str) -> dict[str, dict[str, str]]:
+    """All lessons' strings in one language: ``{lesson: {English: translation}}``."""
+    file = importlib.resources.files("saem.lesson") / "strings" / f"{language}.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
