@@ -1,0 +1,111 @@
+"""Which subcommands has `saem`, and what does each print?
+
+Read before: ``saem.cli.main``.  Read after: ``saem.cli.lessons``, ``saem.cli.server``,
+``saem.cli.doctor``.
+Invariant: a failure that the user can cure is one plain message and exit status 1, never a
+traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from saem.cli.doctor import examine, version_of
+from saem.cli.lessons import (
+    LANGUAGES,
+    LessonError,
+    Outcome,
+    copy_lessons,
+    find_lessons,
+    first_lesson,
+)
+from saem.cli.server import (
+    ServerError,
+    choose_language,
+    choose_port,
+    make_command,
+    make_environment,
+    require_jupyterlab,
+    run_server,
+    write_settings,
+)
+
+VERSION = (
+    f"saem {version_of('saem') or '(a clone, not installed)'} "
+    f"(jaxlib {version_of('jaxlib')}, Python {platform.python_version()})"
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(message=VERSION, version="")
+def saem() -> None:
+    """Saem: learn how a JAX-style array engine works."""
+
+
+@saem.command()
+@click.option("--lang", type=click.Choice(LANGUAGES), help="Language; else that of your locale.")
+@click.option("--port", type=click.IntRange(1, 65535), help="Port on 127.0.0.1; else a free one.")
+@click.option("--no-browser", is_flag=True, help="Print the address; open no browser.")
+@click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), default="saem-lessons")
+def lab(lang: str | None, port: int | None, no_browser: bool, folder: Path) -> None:
+    """Copy the lessons into DIR (default: saem-lessons) and open the first in JupyterLab.
+
+    Your own changes are never overwritten. The server can be reached from this machine only.
+    """
+    language = choose_language(lang, os.environ)
+    folder = folder.expanduser()
+    try:
+        require_jupyterlab()
+        free_port = choose_port(port)
+        source = find_lessons()
+        lesson = first_lesson(source, language)
+        report(copy_lessons(source, folder), folder)
+        write_settings(folder, language)
+    except (LessonError, ServerError) as error:
+        raise click.ClickException(str(error)) from error
+    except OSError as error:
+        raise click.ClickException(f"Cannot write in {folder}: {error}") from error
+    click.echo(f"Opening {lesson} on http://127.0.0.1:{free_port}/ (Ctrl-C stops JupyterLab)")
+    command = make_command(folder, lesson, free_port, not no_browser)
+    raise SystemExit(run_server(command, make_environment(folder, language, os.environ)))
+
+
+def report(outcomes: list[Outcome], folder: Path) -> None:
+    """Print what was copied, and name every file of the learner's that was kept."""
+    written = sum(outcome.kind == "written" for outcome in outcomes)
+    renewed = sum(outcome.kind == "renewed" for outcome in outcomes)
+    if written or renewed:
+        click.echo(f"Lessons in {folder}: {written} new, {renewed} renewed.")
+    else:
+        click.echo(f"Lessons in {folder}: up to date.")
+    for outcome in outcomes:
+        if outcome.beside is not None:
+            click.echo(
+                f"  {outcome.path.relative_to(folder)} has your changes and stays as it is; "
+                f"the new version is {outcome.beside.relative_to(folder)}"
+            )
+
+
+@saem.command()
+def doctor() -> None:
+    """Say what is installed here, which devices there are, and what is missing."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("part", "found", "to try"):
+        table.add_column(heading, overflow="fold")
+    sick = False
+    for finding in examine():
+        sick = sick or (finding.needed and bool(finding.cure))
+        style = "red" if finding.needed and finding.cure else "yellow" if finding.cure else ""
+        # Text, not markup: a path may hold square brackets
+        cells = (finding.name, finding.found, finding.cure)
+        table.add_row(*(Text(cell, style=style) for cell in cells))
+    Console().print(table)
+    if sick:
+        raise SystemExit(1)

@@ -1,0 +1,51 @@
+"""How does the `saem` command start, and what does it say when its packages are missing?
+
+``pip install saem`` brings the engine alone.  The command is installed with it, so it must be able
+to say which extra it wants before it imports anything from that extra.
+
+Read before: ``saem.cli``.  Read after: ``saem.cli.commands``.
+Invariant: importing this module imports nothing outside the standard library and saem itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+
+NEEDED = {
+    "click": "click",
+    "rich": "rich",
+    "polib": "polib",
+    "markdown_it": "markdown-it-py",
+    "yaml": "pyyaml",
+    "jupytext": "jupytext",
+    "nbformat": "nbformat",
+    "nbclient": "nbclient",
+}
+
+
+def missing_packages() -> list[str]:
+    """The distributions that the command needs and this Python does not have."""
+    return [name for module, name in NEEDED.items() if importlib.util.find_spec(module) is None]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command, or exit with status 1 and the extra to install."""
+    missing = missing_packages()
+    if missing:
+        print(
+            f"saem: the command needs {', '.join(missing)}, which this Python does not have "
+            f"({sys.executable}).\n"
+            "The engine alone was installed. For the lessons and the lens in JupyterLab, try:\n"
+            "  pip install 'saem[lab]'",
+            file=sys.stderr,
+        )
+        raise SystemExit(1)
+    # After the check, not at the top: these modules import what may be missing.
+    importlib.import_module("saem.cli.commands").saem(arguments)
+
+
+if __name__ == "__main__":
+    main()
