@@ -10,18 +10,19 @@ what to try::
 Raise with ``raise explained(ShapeError, "add.C1", "operands must …", advice="To stretch …")``.
 The classes derive as those of ``jax.errors`` do, so programs that catch them keep working.
 
-Read before: ``core.events``.  Read after: nothing.
+Read before: ``core.events``, ``core.source``.  Read after: nothing.
 Invariant: ``str(error)`` starts with its tag, and an error that knows its place shows that line
 (tests/kernel/test_errors.py).
 """
 
 from __future__ import annotations
 
-import linecache
 import re
 from typing import Any
 
 from saem import _jaxlib
+from saem.core import source
+from saem.core import source
 from saem.core.events import ErrorRaised, Position, bus
 
 # What a person calls a file: {"/tmp/ipykernel_9/123.py": "cell 7"}.  The lens fills it as cells run.
@@ -59,7 +60,7 @@ def compose(tag: str, sentence: str, where: Position | None, advice: str) -> str
     """Return the message of the given parts, in the one form."""
     lines = [f"{tag}: {sentence}" if tag else sentence]
     if where is not None:
-        lines.append("  in " + source_line(where))
+        lines.append("  in " + place_and_line(where))
     if advice:
         lines.extend("  " + line for line in advice.splitlines())
     return "\n".join(lines)
@@ -78,9 +79,9 @@ def file_name(file: str) -> str:
     return file
 
 
-def source_line(where: Position) -> str:
+def place_and_line(where: Position) -> str:
     """Return ``cell 7, line 2:   z = x + y``: the place and, where it can be read, its source."""
-    text = linecache.getline(where.file, where.line).strip()
+    text = source.source_line(where)
     place = f"{file_name(where.file)}, line {where.line}"
     return f"{place}:   {text}" if text else place
 
@@ -95,8 +96,13 @@ def explained(
 ) -> Any:
     """Return an ``error`` with its message composed, having told the event bus of it.
 
-    ``error`` is a class of this module, or any exception class: then the message alone is composed.
+    ``where`` is the nearest caller outside the engine unless given.
+
+    ``where`` is the user's line that led here, unless given.  ``error`` is a class of this module, or any exception class: then the message alone is composed.
     """
+    if where is None:
+        where = source.here()
+    where = where or source.here()
     if issubclass(error, Explained):
         made = error(sentence, tag=tag, where=where, advice=advice)
     else:

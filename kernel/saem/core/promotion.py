@@ -1,0 +1,282 @@
+"""Which dtype do operands of different dtypes meet in?
+
+In the least one above both in the *promotion lattice*: bool, integers, floats and complexes, with
+three *weak* nodes, ``i*``, ``f*`` and ``c*``, for Python numbers, which have a kind but no width.
+A path upwards is an implicit conversion; where two nodes have no least common one above them,
+promotion is refused.
+
+Source: "Type promotion semantics", JAX documentation (the published lattice).
+Read before: ``core.dtypes``.  Read after: ``numpy`` (operators promote before they bind).
+Invariant: ``join`` is commutative, and agrees with JAX on every pair of dtypes, weak and strong
+(tests/kernel/test_dtypes.py).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes
+from saem.core.config import enable_x64, numpy_dtype_promotion
+from saem.core.dtypes import NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, DType
+from saem.core.errors import DTypeError, TypePromotionError, explained
+
+WeakNode = str
+Node = np.dtype | WeakNode
+
+TINY_INTEGERS = NARROW_SIGNED + NARROW_UNSIGNED
+TINY_FLOATS = tuple(dtype for dtype in NARROW_FLOATS if dtype != np.dtype(dtypes.bfloat16))
+
+
+def _nodes(*names: str) -> tuple[Node, ...]:
+    weak_or_dtype = (n if n.endswith("*") else dtypes.as_dtype(n) for n in names)
+    return tuple(weak_or_dtype)
+
+
+def _edges(table: str) -> dict[Node, tuple[Node, ...]]:
+    """Read lines ``a -> b c`` as {a: (b, c)}."""
+    rows = (line.split("->") for line in table.strip().splitlines())
+    return {_nodes(left.strip())[0]: _nodes(*right.split()) for left, right in rows}
+
+
+# The lattice: from each node, the nodes directly above it.
+STANDARD = _edges(
+    """
+    bool -> i*
+    i* -> uint8 int8
+    uint8 -> int16 uint16
+    uint16 -> int32 uint32
+    uint32 -> int64 uint64
+    uint64 -> f*
+    int8 -> int16
+    int16 -> int32
+    int32 -> int64
+    int64 -> f*
+    f* -> bfloat16 float16 c*
+    bfloat16 -> float32
+    float16 -> float32
+    float32 -> float64 complex64
+    float64 -> complex128
+    c* -> complex64
+    complex64 -> complex128
+    complex128 ->
+    """
+)
+STANDARD["i*"] += TINY_INTEGERS
+STANDARD["f*"] += TINY_FLOATS
+STANDARD.update(dict.fromkeys(TINY_INTEGERS + TINY_FLOATS, ()))
+
+# Under numpy_dtype_promotion='strict' only weak nodes have anything above them.
+_DTYPES = tuple(node for node in STANDARD if isinstance(node, np.dtype))
+STRICT: dict[Node, tuple[Node, ...]] = {
+    **dict.fromkeys(_DTYPES, ()),
+    "i*": ("f*", *(d for d in _DTYPES if dtypes.is_integer(d))),
+    "f*": ("c*", *(d for d in _DTYPES if dtypes.is_float(d))),
+    "c*": tuple(d for d in _DTYPES if dtypes.is_complex(d)),
+}
+LATTICES = {"standard": STANDARD, "strict": STRICT}
+
+_WEAK_NODE = {"int": "i*", "uint": "i*", "float": "f*", "complex": "c*"}
+_WEAK_DTYPE = {"i*": np.dtype("int64"), "f*": np.dtype("float64"), "c*": np.dtype("complex128")}
+_WIDEST = {
+    "int": np.dtype("int64"),
+    "uint": np.dtype("uint64"),
+    "float": np.dtype("float64"),
+    "complex": np.dtype("complex128"),
+}
+
+Typed = tuple[DType, bool]
+
+
+@functools.cache
+def _above(mode: str, node: Node) -> frozenset[Node]:
+    """Return ``node`` and all nodes reachable upwards from it."""
+    return frozenset((node,)).union(*(_above(mode, up) for up in LATTICES[mode][node]))
+
+
+@functools.cache
+def _least_above(mode: str, nodes: frozenset[Node]) -> Node | None:
+    """Return the least node above all ``nodes``, None if there is none."""
+    common = frozenset.intersection(*(_above(mode, node) for node in nodes))
+    for node in common:
+        if _above(mode, node) == common:
+            return node
+    return None
+
+
+def _node(mode: str, dtype: DType, weak: bool) -> Node:
+    """Return the lattice node of a dtype.
+
+    Raises: ValueError for float0 and extended dtypes, TypeError for what no array can hold.
+    """
+    if dtype not in LATTICES[mode]:
+        name = dtypes.short_name(dtype)
+        if dtypes.scalar_kind(dtype) in ("extended", "float0"):
+            raise explained(
+                TypePromotionError,
+                "promote.C1",
+                f"dtype={name} is not a valid dtype for JAX type promotion.",
+                advice="PRNG keys and float0 tangents take part in no arithmetic.",
+            )
+        raise explained(
+            DTypeError,
+            "promote.C2",
+            f"dtype {name} is not a valid JAX array type. "
+            "Only arrays of numeric types are supported by JAX.",
+        )
+    return _WEAK_NODE.get(dtypes.scalar_kind(dtype), dtype) if weak else dtype
+
+
+@functools.cache
+def _join(types: tuple[Typed, ...], mode: str) -> Typed:
+    """Return the wide (not yet canonical) dtype and weakness in which ``types`` meet."""
+    kinds = [dtypes.scalar_kind(dtype) for dtype, _ in types]
+    if set(types) == {(dtypes.float0, False)}:
+        return types[0]
+    weak = all(w and kind != "bool" for (_, w), kind in zip(types, kinds, strict=True))
+    if mode == "standard" and all(w for _, w in types):
+        # All weak: their widths count among themselves, then only the kind is kept.
+        least = _least_above(mode, frozenset(_node(mode, d, False) for d, _ in types))
+        if isinstance(least, np.dtype) and least in TINY_INTEGERS:
+            least = None
+    else:
+        least = _least_above(mode, frozenset(_node(mode, d, w) for d, w in types))
+    if least is None:
+        raise _no_path(types, mode)
+    if isinstance(least, str):
+        return _WEAK_DTYPE[least], True
+    kind = dtypes.scalar_kind(least)
+    return (_WIDEST[kind], True) if weak and kind != "bool" else (least, False)
+
+
+def _no_path(types: tuple[Typed, ...], mode: str) -> Exception:
+    names = ", ".join(repr(dtype.name + ("*" if weak else "")) for dtype, weak in types)
+    sentence = f"Input dtypes ({names}) have no available implicit dtype promotion path"
+    if mode == "strict":
+        tag = "promote.C4"
+        sentence += " when jax_numpy_dtype_promotion=strict"
+        advice = "Try x.astype(...), or set jax_numpy_dtype_promotion to 'standard'."
+    else:
+        tag = "promote.C3"
+        tiny = any(dtype in TINY_INTEGERS for dtype, _ in types)
+        narrow = "integers of 1, 2 and 4 bits" if tiny else "floats of 4 and 8 bits"
+        to = "int32" if tiny else "float32"
+        advice = f"No {narrow} are converted implicitly. Try: x.astype('{to}')"
+    if any(weak for _, weak in types):
+        advice += "\nA star marks a weak type: that of a Python number, or of what came from one."
+    return explained(TypePromotionError, tag, sentence + ".", advice=advice)
+
+
+@functools.cache
+def _canonical_join(a: Typed, b: Typed, x64: bool, mode: str) -> Typed:
+    dtype, weak = _join((a, b), mode)
+    return (dtype if x64 else dtypes._TO_32_BITS.get(dtype, dtype)), weak
+
+
+def join(a: Typed, b: Typed) -> Typed:
+    """Return the canonical (dtype, weak) in which two operands meet; one look-up when seen before.
+
+    Raises: TypePromotionError where no implicit conversion is allowed.
+    """
+    return _canonical_join(a, b, enable_x64.value, numpy_dtype_promotion.value)
+
+
+def lattice_join(*types: Typed) -> Typed:
+    """Return the canonical (dtype, weak) in which all ``types`` meet.
+
+    Raises: TypePromotionError where no implicit conversion is allowed; ValueError for no types.
+    """
+    if len(types) == 2:
+        return join(*types)
+    if not types:
+        raise ValueError("at least one array or dtype is required")
+    dtype, weak = _join(types, numpy_dtype_promotion.value)
+    return dtypes.canonicalize(dtype), weak
+
+
+def promote_types(a: Any, b: Any) -> np.dtype:
+    """Return the dtype in which ``a`` and ``b`` meet, *not* narrowed to 32 bits.
+
+    ``int``, ``float`` and ``complex`` themselves count as weak.
+    Raises: TypePromotionError where no implicit conversion is allowed.
+    """
+    types = tuple((dtypes.as_dtype(t), t in (int, float, complex)) for t in (a, b))
+    return _join(types, numpy_dtype_promotion.value)[0]
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def python_int_dtype(value: int) -> np.dtype:
+    """Return the dtype that holds the Python int ``value``.
+
+    Raises: OverflowError when it does not fit the default integer width.
+    """
+    dtype = dtypes.default_dtype(int)
+    bits = 8 * dtype.itemsize - 1
+    if not -(1 << bits) <= value < 1 << bits:
+        more = " With 64-bit integers enabled (jax_enable_x64) it may." if bits == 31 else ""
+        raise OverflowError(
+            f"Python int {value} too large to convert to {dtype.name}.{more} "
+            "A float holds larger numbers: write it with a decimal point."
+        )
+    return dtype
+
+
+def typed(value: Any) -> Typed:
+    """Return the canonical (dtype, weak) of a number, an array, a tracer or a dtype.
+
+    Raises: OverflowError for an int too large; TypeError for what is no array, number or dtype.
+    """
+    kind = type(value)
+    if kind is int:
+        return python_int_dtype(value), True
+    if kind in dtypes.PYTHON_SCALARS:
+        return dtypes.default_dtype(kind), kind is not bool
+    aval = getattr(value, "aval", None)
+    if aval is not None:
+        return aval.dtype, getattr(aval, "weak_type", False)
+    if value is None or isinstance(value, (str, type, np.dtype, dtypes.ExtendedDType)):
+        if value in dtypes.PYTHON_SCALARS:
+            return dtypes.default_dtype(value), value is not bool
+        value = dtypes.default_dtype(float) if value is None else value
+        return dtypes.canonicalize(value, explicit=True, where="dtype"), False
+    dtype = getattr(value, "dtype", None)
+    if dtype is not None:
+        return dtypes.canonicalize(dtype), bool(getattr(value, "weak_type", False))
+    for base in (bool, int, float, complex):  # subclasses: IntEnum members, numpy's none
+        if isinstance(value, base):
+            return typed(base(value))
+    raise TypeError(
+        f"Cannot determine dtype of {value!r}: it is a {kind.__name__}, not an array, a number or "
+        "a dtype. Try: jnp.asarray(...)"
+    )
+
+
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """Return the canonical dtype (and whether it is weak) in which all ``args`` meet.
+
+    Raises: TypePromotionError where no implicit conversion is allowed; ValueError for no argument;
+    TypeError for what has no dtype.
+    """
+    if not args:
+        raise ValueError("at least one array or dtype is required")
+    dtype, weak = lattice_join(*(typed(arg) for arg in args))
+    if weak and len(args) == 1:
+        dtype, weak = lattice_join((dtype, weak), (dtype, weak))
+    return (dtype, weak) if return_weak_type_flag else dtype
+
+
+def scalar_type_of(value: Any) -> type:
+    """Return Python's ``bool``, ``int``, ``float`` or ``complex``: what one element of ``value`` is.
+
+    Raises: TypeError for what has no such type.
+    """
+    dtype, _ = typed(value)
+    kinds = {"bool": bool, "int": int, "uint": int, "float": float, "complex": complex}
+    kind = dtypes.scalar_kind(dtype)
+    if kind not in kinds:
+        raise TypeError(f"Invalid scalar value {value!r}: its dtype is {dtypes.short_name(dtype)}")
+    return kinds[kind]
