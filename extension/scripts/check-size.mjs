@@ -1,0 +1,28 @@
+// Is every file short enough to be read? At most 600 lines, and 100 characters a line.
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import path from "node:path";
+
+const here = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const generated = path.join(here, "src", "schema.ts");
+let bad = 0;
+for (const room of ["src", "style", "test", "scripts"]) {
+  for (const name of readdirSync(path.join(here, room), { recursive: true })) {
+    const file = path.join(here, room, name);
+    if (!/\.(ts|mjs|css)$/.test(name) || file === generated) {
+      continue;
+    }
+    const lines = readFileSync(file, "utf8").split("\n");
+    if (lines.length > 601) {
+      console.error(`${room}/${name}: ${lines.length} lines, at most 600`);
+      bad += 1;
+    }
+    for (const [at, line] of lines.entries()) {
+      if (line.length > 100) {
+        console.error(`${room}/${name}:${at + 1}: ${line.length} characters, at most 100`);
+        bad += 1;
+      }
+    }
+  }
+}
+process.exit(bad ? 1 : 0);

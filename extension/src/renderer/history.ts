@@ -1,0 +1,266 @@
+// What was traced and compiled, when, why and at what cost?
+//
+// One row per function, one mark per trace, compile, reuse or run of hits. A mark that is chosen
+// (click, or arrow keys) opens its details under the row; a row without a chosen mark tells its
+// newest reason.
+// Read before: detail.ts, marks.ts, model.ts. Read after: view.ts.
+// Invariant: the page is a function of the model and the choice alone (test/history.test.ts).
+import type { FunctionHistory, FunctionSummary, HistoryModel, Record } from "../schema";
+import { placeLabel, recordDetail, type Visit } from "./detail";
+import { el, prose, type Child } from "./dom";
+import type { Locale } from "./locale";
+import { glyph, legend } from "./marks";
+import { find, telling } from "./model";
+
+export interface HistoryOptions {
+  readonly locale: Locale;
+  /** Set where the shell can go to a place in the source. */
+  readonly visit?: Visit;
+  /** A narrow page packs the marks; a wide one puts them in columns of one common order. */
+  readonly narrow?: boolean;
+}
+
+/** More marks than this do not fit in columns side by side. */
+const COLUMNS = 28;
+
+/** The history as a live view: `update` shows another model and keeps the reader's place. */
+export class HistoryView {
+  readonly element: HTMLElement;
+  private chosen: number | null = null;
+
+  constructor(
+    private model: HistoryModel,
+    private options: HistoryOptions
+  ) {
+    this.element = el("section", { class: "saem-history" });
+    this.element.addEventListener("click", event => this.onClick(event));
+    this.element.addEventListener("keydown", event => this.onKey(event));
+    this.draw();
+  }
+
+  /** Show `model`; the chosen mark stays chosen and keeps the focus. */
+  update(model: HistoryModel, options: HistoryOptions = this.options): void {
+    this.model = model;
+    this.options = options;
+    if (this.chosen !== null && !find(model, this.chosen)) {
+      this.chosen = null;
+    }
+    const focus = markOf(document.activeElement)?.dataset.record;
+    const inside = this.element.contains(document.activeElement);
+    this.draw();
+    if (inside && focus) {
+      this.element.querySelector<HTMLElement>(`[data-record="${focus}"]`)?.focus();
+    }
+  }
+
+  /** Open the details of a record and bring them into sight. */
+  choose(id: number | null): void {
+    this.chosen = id;
+    this.draw();
+    if (id !== null) {
+      const mark = this.element.querySelector<HTMLElement>(`[data-record="${id}"]`);
+      mark?.focus({ preventScroll: true });
+      this.element.querySelector(`[data-detail="${id}"]`)?.scrollIntoView?.({ block: "nearest" });
+    }
+  }
+
+  /** Bring a function's row into sight and open its newest telling record. */
+  reveal(key: string): void {
+    const row = this.model.functions.find(f => f.summary.key === key);
+    const record = row && telling(row);
+    if (record) {
+      this.choose(record.id);
+    }
+  }
+
+  private draw(): void {
+    this.element.replaceChildren(...drawHistory(this.model, this.options, this.chosen));
+  }
+
+  private onClick(event: Event): void {
+    const target = event.target as Element;
+    if (target.closest("[data-close]")) {
+      this.choose(null);
+      return;
+    }
+    const mark = markOf(target);
+    if (mark) {
+      const id = Number(mark.dataset.record);
+      this.choose(this.chosen === id ? null : id);
+      this.element.querySelector<HTMLElement>(`[data-record="${id}"]`)?.focus();
+    }
+  }
+
+  private onKey(event: KeyboardEvent): void {
+    if (event.key === "Escape" && this.chosen !== null) {
+      const id = this.chosen;
+      this.choose(null);
+      this.element.querySelector<HTMLElement>(`[data-record="${id}"]`)?.focus();
+      event.stopPropagation();
+      return;
+    }
+    const mark = markOf(event.target as Element);
+    if (!mark) {
+      return;
+    }
+    const marks = [...(mark.parentElement?.querySelectorAll<HTMLElement>("[data-record]") ?? [])];
+    const at = marks.indexOf(mark);
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: marks.length - 1 }[event.key];
+    const next = to === undefined ? undefined : marks[to];
+    if (next) {
+      event.preventDefault();
+      this.choose(Number(next.dataset.record));
+    }
+  }
+}
+
+function markOf(node: Element | null): HTMLElement | null {
+  return node?.closest<HTMLElement>("[data-record]") ?? null;
+}
+
+/** The nodes of a history, with the details of the record `chosen`. */
+export function drawHistory(
+  model: HistoryModel,
+  options: HistoryOptions,
+  chosen: number | null
+): HTMLElement[] {
+  const { locale } = options;
+  if (model.functions.length === 0) {
+    return [el("p", { class: "saem-empty" }, locale.label("empty"))];
+  }
+  const order = model.functions
+    .flatMap(f => f.records)
+    .map(r => r.id)
+    .sort((a, b) => a - b);
+  const columns = options.narrow || order.length > COLUMNS ? null : order;
+  const kinds = new Set(model.functions.flatMap(f => f.records.map(r => r.kind)));
+  return [
+    el(
+      "ol",
+      { class: columns ? "saem-rows saem-aligned" : "saem-rows" },
+      model.functions.map(row => drawRow(row, options, columns, chosen))
+    ),
+    legend(kinds, locale)
+  ];
+}
+
+function drawRow(
+  row: FunctionHistory,
+  options: HistoryOptions,
+  columns: readonly number[] | null,
+  chosen: number | null
+): HTMLElement {
+  const { summary, records } = row;
+  const { locale, visit } = options;
+  const open = records.find(r => r.id === chosen);
+  return el(
+    "li",
+    { class: open ? "saem-row saem-open" : "saem-row", "data-function": summary.key },
+    el(
+      "div",
+      { class: "saem-row-head" },
+      el("code", { class: "saem-name" }, summary.name),
+      summary.place && placeLabel(summary.place, locale, visit),
+      summary.versions > 1 &&
+        el("span", { class: "saem-versions" }, locale.word("version", { n: summary.versions })),
+      counters(summary, locale)
+    ),
+    el(
+      "div",
+      {
+        class: "saem-track",
+        role: "group",
+        "aria-label": locale.word("marks", { name: summary.name }),
+        style: columns && `grid-template-columns:repeat(${columns.length},minmax(22px,34px))`
+      },
+      row.dropped > 0 &&
+        !columns &&
+        el(
+          "span",
+          { class: "saem-dropped", title: locale.label("dropped") },
+          `+${locale.count(row.dropped)}`
+        ),
+      records.map(record => drawMark(record, records, locale, columns, chosen))
+    ),
+    open ? details(open, options) : brief(row, locale)
+  );
+}
+
+function counters(summary: FunctionSummary, locale: Locale): HTMLElement {
+  const counts = (["compiles", "found", "traces", "hits"] as const).filter(
+    name => name === "compiles" || summary[name] > 0
+  );
+  return el(
+    "ul",
+    { class: "saem-counters" },
+    counts.map(name =>
+      el(
+        "li",
+        { class: `saem-count-${name}` },
+        `${locale.label(name)} `,
+        el("b", {}, locale.count(summary[name]))
+      )
+    ),
+    el(
+      "li",
+      { class: "saem-total" },
+      `${locale.label("seconds")} `,
+      el("b", {}, locale.seconds(summary.seconds))
+    )
+  );
+}
+
+function drawMark(
+  record: Record,
+  records: readonly Record[],
+  locale: Locale,
+  columns: readonly number[] | null,
+  chosen: number | null
+): HTMLElement {
+  const inRow = records.some(r => r.id === chosen);
+  const reachable = inRow ? record.id === chosen : record.id === records.at(-1)?.id;
+  const headline = locale.pick(record.headline).replaceAll("`", "");
+  const times = record.count > 1 ? ` (${locale.word("times", { n: record.count })})` : "";
+  return el(
+    "button",
+    {
+      type: "button",
+      class: `saem-mark saem-kind-${record.kind}`,
+      "data-record": record.id,
+      "aria-pressed": record.id === chosen ? "true" : "false",
+      "aria-label": `${locale.label(`kind.${record.kind}`)}${times}: ${headline}`,
+      title: headline,
+      tabindex: reachable ? 0 : -1,
+      style: columns && `grid-column:${columns.indexOf(record.id) + 1}`
+    },
+    glyph(record.kind),
+    record.count > 1 && el("span", { class: "saem-mark-count" }, `×${locale.count(record.count)}`)
+  );
+}
+
+function details(record: Record, options: HistoryOptions): Child {
+  const { locale, visit } = options;
+  const card = recordDetail(record, locale, visit);
+  card.appendChild(
+    el(
+      "button",
+      { type: "button", class: "saem-close", "data-close": true, "aria-label": locale.word("close") },
+      "×"
+    )
+  );
+  return card;
+}
+
+function brief(row: FunctionHistory, locale: Locale): Child {
+  const record = telling(row);
+  if (!record) {
+    return null;
+  }
+  const reason = record.reasons[0];
+  return el(
+    "div",
+    { class: "saem-brief" },
+    el("p", { class: "saem-headline" }, prose(locale.pick(record.headline))),
+    reason && el("p", { class: "saem-says" }, prose(locale.pick(reason.says)))
+  );
+}

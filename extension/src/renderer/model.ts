@@ -1,0 +1,90 @@
+// How does a history grow, and what does a jaxpr's text hold?
+//
+// Pure functions on the schema's models, with no page in sight.
+// Read before: ../schema.ts. Read after: history.ts, jaxpr.ts.
+// Invariant: `receive` never changes its argument (test/model.test.ts).
+import type {
+  Append,
+  Body,
+  Equation,
+  FunctionHistory,
+  HistoryModel,
+  Line,
+  Place,
+  Record
+} from "../schema";
+
+/** The history after one more record: a known id replaces, a new one goes to the end. */
+export function receive(history: HistoryModel, message: Append): HistoryModel {
+  const { function: summary, record } = message;
+  const known = history.functions.some(f => f.summary.key === summary.key);
+  const functions = known
+    ? history.functions.map(f =>
+        f.summary.key === summary.key
+          ? { ...f, summary, records: withRecord(f.records, record) }
+          : f
+      )
+    : [...history.functions, { summary, records: [record], dropped: 0 }];
+  return { ...history, functions };
+}
+
+function withRecord(records: readonly Record[], record: Record): readonly Record[] {
+  return records.some(r => r.id === record.id)
+    ? records.map(r => (r.id === record.id ? record : r))
+    : [...records, record];
+}
+
+/** The newest record that says something: the last that is not a hit, else the last. */
+export function telling(row: FunctionHistory): Record | undefined {
+  return row.records.findLast(r => r.kind !== "hit") ?? row.records.at(-1);
+}
+
+/** The record with this id, and its row. */
+export function find(
+  history: HistoryModel,
+  id: number
+): { row: FunctionHistory; record: Record } | undefined {
+  for (const row of history.functions) {
+    const record = row.records.find(r => r.id === id);
+    if (record) {
+      return { row, record };
+    }
+  }
+  return undefined;
+}
+
+/** Every equation of a body and of the bodies nested in it, in printing order. */
+export function equations(body: Body): Equation[] {
+  return body.equations.flatMap(e => [e, ...e.nested.flatMap(n => equations(n.body))]);
+}
+
+/** Does an equation with this id lie inside (or is it) the equation `outer`? */
+export function within(id: string | null, outer: string): boolean {
+  return id !== null && (id === outer || id.startsWith(`${outer}.`));
+}
+
+/** The equations that have nested jaxprs, each with the range of printed lines it fills. */
+export function folds(
+  lines: readonly Line[],
+  body: Body
+): { equation: Equation; first: number; last: number; count: number }[] {
+  return equations(body)
+    .filter(e => e.nested.length > 0)
+    .map(equation => ({
+      equation,
+      first: lines.findIndex(l => l.equation === equation.id),
+      last: lines.findLastIndex(l => within(l.equation, equation.id)),
+      count: equation.nested.reduce((n, { body: inner }) => n + equations(inner).length, 0)
+    }))
+    .filter(f => f.first >= 0 && f.last > f.first);
+}
+
+/** Is this line of this file part of the place? */
+export function covers(place: Place | null, file: string, line: number): boolean {
+  return (
+    place !== null &&
+    place.file === file &&
+    place.line <= line &&
+    line <= Math.max(place.line, place.end_line)
+  );
+}
