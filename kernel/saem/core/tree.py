@@ -1,0 +1,547 @@
+"""How does the engine see a list of dicts of arrays as a flat list, and put it back together?
+
+A *pytree* is a nest of containers; what is no known container is a leaf.  ``flatten`` gives the
+leaves in order and a ``PyTreeDef`` that remembers the nest.  The work is done by jaxlib's C++
+registry, the same one the fast path of ``jit`` uses; this file adds key paths, registration,
+and errors that name the place where two trees differ.
+
+Read before: ``saem._jaxlib``.  Read after: ``transform`` (all transformations flatten arguments).
+Invariant: ``unflatten(structure(t), leaves(t))`` equals ``t``; None, tuple, list, dict,
+namedtuple, OrderedDict and defaultdict are containers (tests/kernel/test_tree.py).
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from saem import _jaxlib
+from saem.core.errors import ArgumentError, ArgumentTypeError, explained
+
+PyTreeDef = _jaxlib.PyTreeDef
+default_registry = _jaxlib.registry
+
+SequenceKey = _jaxlib.pytree.SequenceKey
+DictKey = _jaxlib.pytree.DictKey
+GetAttrKey = _jaxlib.pytree.GetAttrKey
+FlattenedIndexKey = _jaxlib.pytree.FlattenedIndexKey
+
+KeyEntry = TypeVar("KeyEntry", bound=Hashable)
+KeyPath = tuple[KeyEntry, ...]
+IsLeaf = Callable[[Any], bool] | None
+Class = TypeVar("Class", bound=type)
+
+_registry_flatten = default_registry.flatten
+_registry_flatten_with_path = default_registry.flatten_with_path
+
+_MISSING = object()
+
+
+# -- taking apart and putting together -------------------------------------------------------------
+
+
+def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+    """Return the leaves of ``tree``, in order, and its structure.
+
+    ``is_leaf(node)`` true stops the descent there.  Dicts are ordered by sorted key.
+    """
+    return _registry_flatten(tree, is_leaf)
+
+
+def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """Return the leaves of ``tree``, in order."""
+    return _registry_flatten(tree, is_leaf)[0]
+
+
+def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+    """Return the structure of ``tree``: what remains when its leaves are taken out."""
+    return _registry_flatten(tree, is_leaf)[1]
+
+
+def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """Return the tree with structure ``treedef`` and the given leaves.
+
+    Raises: ValueError for too few or too many leaves.
+    """
+    return treedef.unflatten(leaves)
+
+
+def map_(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """Return ``tree`` with ``f(leaf, *subtrees)`` in place of each leaf.
+
+    Each tree of ``rest`` has ``tree``'s structure, or more below its leaves.
+    Raises: ValueError where structures differ, naming the path and what differs.
+    """
+    flat, treedef = _registry_flatten(tree, is_leaf)
+    if not rest:
+        return treedef.unflatten(map(f, flat))
+    others = [_flatten_up_to("tree.map", treedef, tree, other, is_leaf) for other in rest]
+    return treedef.unflatten(map(f, flat, *others))
+
+
+def flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+    """Return (key path, leaf) for each leaf, and the structure.
+
+    With ``is_leaf_takes_path``, ``is_leaf(path, node)``.
+    """
+    if is_leaf is None or is_leaf_takes_path:
+        return _registry_flatten_with_path(tree, is_leaf)
+    return _registry_flatten_with_path(tree, lambda _, node: is_leaf(node))
+
+
+def leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, Any]]:
+    """Return (key path, leaf) for each leaf."""
+    return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+def map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """Return ``tree`` with ``f(path, leaf, *subtrees)`` in place of each leaf.
+
+    Raises: ValueError where structures differ, naming the path and what differs.
+    """
+    flat, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    others = [_flatten_up_to("tree.map_with_path", treedef, tree, other) for other in rest]
+    paths = [path for path, _ in flat]
+    return treedef.unflatten(map(f, paths, [leaf for _, leaf in flat], *others))
+
+
+def all_(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+    """Say whether every leaf is true."""
+    return all(_registry_flatten(tree, is_leaf)[0])
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
+    """Say whether every element of ``iterable`` is a leaf."""
+    if is_leaf is None:
+        return _jaxlib.pytree.all_leaves(default_registry, iterable)
+    items = list(iterable)
+    flat = leaves(items, is_leaf)
+    return len(flat) == len(items) and all(a is b for a, b in zip(flat, items, strict=True))
+
+
+def reduce_(
+    function: Callable[[Any, Any], Any],
+    tree: Any,
+    initializer: Any = _MISSING,
+    is_leaf: IsLeaf = None,
+) -> Any:
+    """Combine the leaves from left to right, starting with ``initializer`` if given."""
+    start = () if initializer is _MISSING else (initializer,)
+    return functools.reduce(function, leaves(tree, is_leaf), *start)
+
+
+def reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = _MISSING,
+    is_leaf: IsLeaf = None,
+) -> Any:
+    """Combine the leaves pairwise in a balanced tree: depth log₂(number of leaves).
+
+    Raises: TypeError for a tree without leaves when no ``identity`` is given.
+    """
+    flat = leaves(tree, is_leaf)
+    if flat:
+        return _combine_halves(operation, flat)
+    if identity is _MISSING:
+        raise explained(
+            ArgumentTypeError,
+            "tree.C4",
+            "Must specify identity for parallel reduction of empty sequence.",
+            advice="Try: reduce_associative(operation, tree, identity=...)",
+        )
+    return identity
+
+
+def _combine_halves(operation: Callable[[Any, Any], Any], items: list[Any]) -> Any:
+    if len(items) == 1:
+        return items[0]
+    middle = len(items) // 2
+    left, right = items[:middle], items[middle:]
+    return operation(_combine_halves(operation, left), _combine_halves(operation, right))
+
+
+def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, tree: Any) -> Any:
+    """Return ``tree``, an ``outer`` of ``inner``s, as an ``inner`` of ``outer``s.
+
+    ``inner_treedef`` None: that of the first.  Raises: TypeError when ``tree`` is no such nest.
+    """
+    flat, treedef = flatten(tree)
+    if inner_treedef is None:
+        inner_treedef = structure(outer_treedef.flatten_up_to(tree)[0])
+    expected = outer_treedef.compose(inner_treedef)
+    if treedef != expected:
+        raise explained(
+            ArgumentTypeError,
+            "tree.C3",
+            f"Mismatch: transpose needs a tree with structure\n    {expected}\n"
+            f"  but got one with structure\n    {treedef}",
+            advice="Outermost must be outer_treedef, with an inner_treedef at each of its leaves.",
+        )
+    size = inner_treedef.num_leaves
+    return inner_treedef.unflatten(outer_treedef.unflatten(flat[i::size]) for i in range(size))
+
+
+def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """Return, for each leaf of ``full_tree``, the leaf of ``prefix_tree`` that stands above it.
+
+    Raises: ValueError where ``prefix_tree`` is no prefix, naming the path and what differs.
+    """
+    flat, treedef = _registry_flatten(prefix_tree, is_leaf)
+    below = _flatten_up_to("tree.broadcast", treedef, prefix_tree, full_tree, is_leaf)
+    result: list[Any] = []
+    for leaf, subtree in zip(flat, below, strict=True):
+        result.extend([leaf] * structure(subtree, is_leaf).num_leaves)
+    return result
+
+
+def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """Return ``full_tree`` with each leaf replaced by the leaf of ``prefix_tree`` above it.
+
+    Raises: ValueError where ``prefix_tree`` is no prefix, naming the path and what differs.
+    """
+    return unflatten(
+        structure(full_tree, is_leaf), broadcast_prefix(prefix_tree, full_tree, is_leaf)
+    )
+
+
+# -- one level, and structures ---------------------------------------------------------------------
+
+
+def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
+    """Return the children of the topmost container and what else it remembers.
+
+    Raises: ValueError for a leaf.
+    """
+    return _container(tree, default_registry.flatten_one_level(tree))
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
+    """Return (key, child) for the children of the topmost container, and what else it remembers.
+
+    Raises: ValueError for a leaf.
+    """
+    return _container(tree, default_registry.flatten_one_level_with_keys(tree))
+
+
+def _container(tree: Any, level: tuple[Any, Hashable] | None) -> tuple[Any, Hashable]:
+    if level is None:
+        raise explained(
+            ArgumentError,
+            "tree.C2",
+            f"can't tree-flatten type: {type(tree)}",
+            advice="It is a leaf. register_pytree_node makes a class a container.",
+        )
+    return level
+
+
+def is_tree_node(typ: type) -> bool:
+    """Say whether instances of ``typ`` are containers."""
+    return default_registry.is_node(typ)
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """Return the structures of the children of the topmost container."""
+    return treedef.children()
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Say whether ``treedef`` is a single node: a leaf, or an empty container such as None."""
+    return treedef.num_nodes == 1
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """Return the structure of a tuple whose elements have the given structures."""
+    return _jaxlib.pytree.treedef_tuple(default_registry, list(treedefs))
+
+
+def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
+    """Return a key path as text: ``['w'][0].bias``, or with ``simple`` and '/' ``w/0/bias``."""
+    return separator.join(_key_name(key) if simple else str(key) for key in keys)
+
+
+def _key_name(key: Any) -> str:
+    if isinstance(key, (DictKey, FlattenedIndexKey)):
+        return str(key.key)
+    if isinstance(key, SequenceKey):
+        return str(key.idx)
+    return key.name if isinstance(key, GetAttrKey) else str(key)
+
+
+# -- where two trees differ ------------------------------------------------------------------------
+
+
+def _flatten_up_to(
+    caller: str, treedef: PyTreeDef, tree: Any, other: Any, is_leaf: IsLeaf = None
+) -> list[Any]:
+    try:
+        return treedef.flatten_up_to(other)
+    except ValueError as error:
+        found = difference(treedef, other)
+        if found is None:  # the registry knows a reason that we do not
+            raise
+        path, what = found
+        raise explained(
+            ArgumentError,
+            "tree.C1",
+            f"pytree structure error: {what} at key path {keystr(path) or '(the root)'} "
+            f"in {caller}.",
+            advice=f"first tree:  {treedef}\nother tree:  {structure(other)}\n"
+            "The other tree must have the first one's containers; it may go deeper at its leaves.",
+        ) from error
+
+
+def difference(treedef: PyTreeDef, other: Any) -> tuple[KeyPath, str] | None:
+    """Return the first key path where ``other`` lacks a container of ``treedef``, and what differs.
+
+    Returns None when ``treedef`` is a prefix of ``other``.
+    """
+    node = treedef.node_data()
+    if node is None:
+        if treedef.num_leaves == 1:
+            return None
+        return None if other is None else ((), f"different types: None and {_kind(other)}")
+    wanted, memory = node
+    if not _same_type(wanted, other):
+        return (), f"different types: {wanted.__name__} and {_kind(other)}"
+    pairs, other_memory = flatten_one_level_with_keys(other)
+    pairs = list(pairs)
+    children = treedef.children()
+    if isinstance(other, dict) and memory != other_memory:
+        return (), _different_keys(memory, other_memory)
+    if len(children) != len(pairs):
+        return (), f"different lengths of {wanted.__name__}: {len(children)} and {len(pairs)}"
+    if not isinstance(other, (list, tuple, dict)) and memory != other_memory:
+        return (), f"different metadata of {wanted.__name__}: {memory!r} and {other_memory!r}"
+    for child, (key, value) in zip(children, pairs, strict=True):
+        below = difference(child, value)
+        if below is not None:
+            return (key, *below[0]), below[1]
+    return None
+
+
+def _same_type(wanted: type, other: Any) -> bool:
+    return type(other) is wanted
+
+
+def _kind(value: Any) -> str:
+    return "None" if value is None else type(value).__name__
+
+
+def _different_keys(memory: Any, other: Any) -> str:
+    """Say how the remembered keys of two dicts differ."""
+    mine, theirs = (m[1] if isinstance(m[0:1], tuple) and len(m) == 2 and isinstance(m[1], tuple)
+                    else m for m in (memory, other))  # fmt: skip
+    missing = [key for key in mine if key not in theirs]
+    extra = [key for key in theirs if key not in mine]
+    parts = []
+    if missing:
+        parts.append(f"the other tree lacks {', '.join(map(repr, missing))}")
+    if extra:
+        parts.append(f"only the other tree has {', '.join(map(repr, extra))}")
+    if not parts:
+        parts.append(f"{memory!r} and {other!r}")
+    return "different keys: " + "; ".join(parts)
+
+
+# -- making a class a container --------------------------------------------------------------------
+
+
+def register_pytree_node(
+    nodetype: type,
+    flatten_func: Callable[[Any], tuple[Any, Hashable]],
+    unflatten_func: Callable[[Any, Any], Any],
+    flatten_with_keys_func: Callable[[Any], tuple[Any, Hashable]] | None = None,
+) -> None:
+    """Make ``nodetype`` a container: ``flatten_func(x) -> (children, aux)`` and back.
+
+    ``aux`` is part of the structure: hashable and comparable.
+    Raises: TypeError for functions that cannot be called; ValueError for a type known already.
+    """
+    for name, function in (("flatten_func", flatten_func), ("unflatten_func", unflatten_func)):
+        if not callable(function):
+            raise explained(
+                ArgumentTypeError,
+                "tree.C5",
+                f"register_pytree_node needs a function as {name}, got {function!r}.",
+            )
+    default_registry.register_node(
+        nodetype, flatten_func, unflatten_func, flatten_with_keys_func
+    )
+
+
+def register_pytree_node_class(cls: Class) -> Class:
+    """Make a class with ``tree_flatten`` and classmethod ``tree_unflatten`` a container."""
+    register_pytree_node(cls, cls.tree_flatten, cls.tree_unflatten)
+    return cls
+
+
+def register_pytree_with_keys(
+    nodetype: type,
+    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Hashable]],
+    unflatten_func: Callable[[Any, Any], Any],
+    flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]] | None = None,
+) -> None:
+    """Make ``nodetype`` a container whose children have keys: ``flatten_with_keys(x) -> (pairs, aux)``.
+
+    ``flatten_func`` may give the children alone, faster.
+    """
+
+    def children_alone(tree: Any) -> tuple[Iterable[Any], Hashable]:
+        pairs, aux = flatten_with_keys(tree)
+        return [child for _, child in pairs], aux
+
+    register_pytree_node(
+        nodetype, flatten_func or children_alone, unflatten_func, flatten_with_keys
+    )
+
+
+def register_pytree_with_keys_class(cls: Class) -> Class:
+    """Make a class with ``tree_flatten_with_keys`` and ``tree_unflatten`` a container."""
+    register_pytree_with_keys(
+        cls, cls.tree_flatten_with_keys, cls.tree_unflatten, getattr(cls, "tree_flatten", None)
+    )
+    return cls
+
+
+def register_dataclass(
+    nodetype: Class,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> Class:
+    """Make a dataclass a container: ``data_fields`` are children, ``meta_fields`` are structure.
+
+    By default a field is data unless made by ``tree.static`` (metadata ``static=True``).
+    Raises: TypeError when fields must be named but are not; ValueError for missing, unknown or
+    doubly named fields.
+    """
+    is_dataclass = dataclasses.is_dataclass(nodetype)
+    if (data_fields is None) != (meta_fields is None):
+        raise explained(
+            ArgumentTypeError,
+            "tree.C6",
+            "register_dataclass: data_fields and meta_fields must both be specified when either "
+            f"is specified. Got data_fields={data_fields} meta_fields={meta_fields}.",
+        )
+    if data_fields is None or meta_fields is None:
+        if not is_dataclass:
+            raise explained(
+                ArgumentTypeError,
+                "tree.C7",
+                "register_dataclass: data_fields and meta_fields are required when nodetype is "
+                f"not a dataclass. Got nodetype={nodetype}.",
+            )
+        fields = dataclasses.fields(nodetype)
+        data_fields = [f.name for f in fields if not f.metadata.get("static", False)]
+        meta_fields = [f.name for f in fields if f.metadata.get("static", False)]
+    _check_fields(nodetype if is_dataclass else None, data_fields, meta_fields, drop_fields)
+    default_registry.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
+    return nodetype
+
+
+def _check_fields(
+    nodetype: type | None, data: Sequence[str], meta: Sequence[str], dropped: Sequence[str]
+) -> None:
+    twice = set(data) & set(meta)
+    if twice:
+        raise explained(
+            ArgumentError,
+            "tree.C8",
+            f"data_fields and meta_fields must not overlap. Overlapping fields: {twice}.",
+        )
+    if nodetype is None:
+        return
+    needed = {f.name for f in dataclasses.fields(nodetype) if f.init} - set(dropped)
+    given = set(data) | set(meta)
+    needs = "data_fields and meta_fields must include all dataclass fields with ``init=True`` "
+    if needed - given:
+        raise explained(
+            ArgumentError,
+            "tree.C9",
+            f"{needs}and only them. Missing fields: {needed - given}. "
+            "Add them to drop_fields to suppress this error.",
+        )
+    if given - needed:
+        raise explained(
+            ArgumentError,
+            "tree.C9",
+            f"{needs}and only them. Unexpected fields: {given - needed}.",
+        )
+
+
+def register_static(cls: Class) -> Class:
+    """Make a class a container without children: its instances are part of the structure.
+
+    Instances must be hashable and comparable.
+    """
+    register_pytree_node(cls, lambda x: ((), x), lambda aux, _: aux)
+    return cls
+
+
+def static(**kwargs: Any) -> Any:
+    """Return a dataclass field (arguments as ``dataclasses.field``) that is structure, not data."""
+    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    return dataclasses.field(metadata=metadata, **kwargs)
+
+
+class _Whole:
+    """A partial function taken as one function: functools would merge it into the outer one."""
+
+    def __init__(self, function: functools.partial):
+        self.function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Whole) and self.function == other.function
+
+    def __hash__(self) -> int:
+        return hash(self.function)
+
+    def __repr__(self) -> str:
+        return repr(self.function)
+
+
+class Partial(functools.partial):
+    """``functools.partial`` as a container: its arguments are children, its function is structure."""
+
+    def __new__(cls, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Partial:
+        function = _Whole(func) if isinstance(func, functools.partial) else func
+        return super().__new__(cls, function, *args, **kwargs)
+
+
+Partial.__module__ = "saem.tree_util"
+
+register_pytree_node(
+    collections.OrderedDict,
+    lambda d: (list(d.values()), tuple(d)),
+    lambda keys, values: collections.OrderedDict(zip(keys, values, strict=True)),
+    lambda d: ([(DictKey(k), v) for k, v in d.items()], tuple(d)),
+)
+register_pytree_node(
+    collections.defaultdict,
+    lambda d: (list(d.values()), (d.default_factory, tuple(d))),
+    lambda aux, values: collections.defaultdict(aux[0], zip(aux[1], values, strict=True)),
+    lambda d: ([(DictKey(k), v) for k, v in d.items()], (d.default_factory, tuple(d))),
+)
+register_pytree_node(
+    Partial,
+    lambda p: ((p.args, p.keywords), p.func),
+    lambda func, children: Partial(func, *children[0], **children[1]),
+)

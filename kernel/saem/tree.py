@@ -1,0 +1,43 @@
+"""How do I flatten, map over and rebuild nested containers?  The public names of jax.tree.
+
+Read before: ``saem.core.tree``.  Read after: ``saem.tree_util`` (the same, and registration).
+Invariant: every public name of jax.tree is here (tests/kernel/test_tree.py).
+"""
+
+from saem.core.tree import (
+    all_,
+    broadcast,
+    flatten,
+    flatten_with_path,
+    leaves,
+    leaves_with_path,
+    map_,
+    map_with_path,
+    reduce_,
+    reduce_associative,
+    static,
+    structure,
+    transpose,
+    unflatten,
+)
+
+all = all_  # noqa: A001 - these are the public names
+map = map_  # noqa: A001
+reduce = reduce_
+
+__all__ = [
+    "all",
+    "broadcast",
+    "flatten",
+    "flatten_with_path",
+    "leaves",
+    "leaves_with_path",
+    "map",
+    "map_with_path",
+    "reduce",
+    "reduce_associative",
+    "static",
+    "structure",
+    "transpose",
+    "unflatten",
+]
