@@ -313,7 +313,7 @@ config = Configuration()
 # Set (with swap_local) while a trace is recorded: it is part of the fast path's key, so a program
 # compiled for values never answers a call made with tracers' surroundings.
 staging = _jaxlib.Config(
-    "staging", None, include_in_jit_key=True, include_in_trace_context=True
+    "staging", None, include_in_jit_key=True, include_in_trace_context=False
 )
 # jaxlib calls this with every result of a program, when it is not None.
 post_hook = _jaxlib.Config(

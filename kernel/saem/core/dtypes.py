@@ -84,8 +84,13 @@ class ExtendedDType(abc.ABC):
     """A dtype NumPy cannot describe: its elements are themselves small arrays, as a PRNG key is.
 
     ``type`` is a subclass of ``extended``; ``name`` prints as NumPy's would (``key<fry>``);
-    ``itemsize`` counts bytes of one element.  Equal ones must hash alike.
+    ``itemsize`` counts bytes of one element.  Equal ones must hash alike.  ``physical`` says how
+    one element is held: trailing shape and NumPy dtype, ``((2,), uint32)`` for a threefry key.
     """
+
+    @property
+    @abc.abstractmethod
+    def physical(self) -> tuple[tuple[int, ...], np.dtype]: ...
 
     @property
     @abc.abstractmethod

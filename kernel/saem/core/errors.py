@@ -212,6 +212,26 @@ class InconclusiveDimensionOperation(Explained, Exception):
     """An operation on symbolic dimensions has no single answer."""
 
 
+def leaked_tracer(tracer: Any) -> UnexpectedTracerError:
+    """Return the error for a tracer used outside the trace that made it."""
+    return explained(
+        UnexpectedTracerError, "tracer.leaked",
+        "Encountered an unexpected tracer. A function transformed by saem had a side effect that "
+        f"let a {tracer.kind} of type {tracer_type(tracer)} (made under "
+        f"{' > '.join(tracer._trace.stack) or 'no transformation'}) escape its trace.",
+        advice="Return the value from the function instead of storing it in a global, an attribute "
+        "or a list that outlives the call.")
+
+
+def finished_trace(name: str) -> UnexpectedTracerError:
+    """Return the error for an operation recorded by a trace that has ended."""
+    return explained(
+        UnexpectedTracerError, "trace.finished",
+        f"{name} was called in a trace that has already ended.",
+        advice="A generator, thread or callback kept working inside a traced function after it "
+        "returned. Finish that work inside the function.")
+
+
 JaxRuntimeError = _jaxlib.JaxRuntimeError
 
 PUBLIC = (

@@ -199,13 +199,14 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, tree: A
 def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """Return, for each leaf of ``full_tree``, the leaf of ``prefix_tree`` that stands above it.
 
+    ``is_leaf`` is asked about nodes of ``prefix_tree`` only.
     Raises: ValueError where ``prefix_tree`` is no prefix, naming the path and what differs.
     """
     flat, treedef = _registry_flatten(prefix_tree, is_leaf)
     below = _flatten_up_to("tree.broadcast", treedef, prefix_tree, full_tree, is_leaf)
     result: list[Any] = []
     for leaf, subtree in zip(flat, below, strict=True):
-        result.extend([leaf] * structure(subtree, is_leaf).num_leaves)
+        result.extend([leaf] * structure(subtree).num_leaves)
     return result
 
 
@@ -214,9 +215,7 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
 
     Raises: ValueError where ``prefix_tree`` is no prefix, naming the path and what differs.
     """
-    return unflatten(
-        structure(full_tree, is_leaf), broadcast_prefix(prefix_tree, full_tree, is_leaf)
-    )
+    return unflatten(structure(full_tree), broadcast_prefix(prefix_tree, full_tree, is_leaf))
 
 
 # -- one level, and structures ---------------------------------------------------------------------
@@ -312,20 +311,21 @@ def difference(treedef: PyTreeDef, other: Any) -> tuple[KeyPath, str] | None:
     """
     node = treedef.node_data()
     if node is None:
-        if treedef.num_leaves == 1:
-            return None
-        return None if other is None else ((), f"different types: None and {_kind(other)}")
+        return None
     wanted, memory = node
-    if not _same_type(wanted, other):
-        return (), f"different types: {wanted.__name__} and {_kind(other)}"
+    if type(other) is not wanted:
+        return (), f"different types: {_kind(wanted)} and {_kind(type(other))}"
     pairs, other_memory = flatten_one_level_with_keys(other)
     pairs = list(pairs)
     children = treedef.children()
-    if isinstance(other, dict) and memory != other_memory:
-        return (), _different_keys(memory, other_memory)
+    if isinstance(other, dict):
+        mine, theirs = (_remembered_keys(m) for m in (memory, other_memory))
+        if mine != theirs:
+            return (), _different_keys(mine, theirs)
     if len(children) != len(pairs):
-        return (), f"different lengths of {wanted.__name__}: {len(children)} and {len(pairs)}"
-    if not isinstance(other, (list, tuple, dict)) and memory != other_memory:
+        lengths = f"{len(children)} and {len(pairs)}"
+        return (), f"different lengths of {wanted.__name__}: {lengths}"
+    if not isinstance(other, (list, tuple)) and type(other) is not dict and memory != other_memory:
         return (), f"different metadata of {wanted.__name__}: {memory!r} and {other_memory!r}"
     for child, (key, value) in zip(children, pairs, strict=True):
         below = difference(child, value)
@@ -334,27 +334,28 @@ def difference(treedef: PyTreeDef, other: Any) -> tuple[KeyPath, str] | None:
     return None
 
 
-def _same_type(wanted: type, other: Any) -> bool:
-    return type(other) is wanted
+def _kind(typ: type) -> str:
+    return "None" if typ is type(None) else typ.__name__
 
 
-def _kind(value: Any) -> str:
-    return "None" if value is None else type(value).__name__
+def _remembered_keys(memory: Any) -> list[Any]:
+    """Return the keys a dict's structure holds; a defaultdict's also holds its factory."""
+    if isinstance(memory, tuple) and len(memory) == 2 and isinstance(memory[1], tuple):
+        memory = memory[1]
+    return list(memory)
 
 
-def _different_keys(memory: Any, other: Any) -> str:
-    """Say how the remembered keys of two dicts differ."""
-    mine, theirs = (m[1] if isinstance(m[0:1], tuple) and len(m) == 2 and isinstance(m[1], tuple)
-                    else m for m in (memory, other))  # fmt: skip
-    missing = [key for key in mine if key not in theirs]
-    extra = [key for key in theirs if key not in mine]
+def _different_keys(mine: list[Any], theirs: list[Any]) -> str:
+    """Say how the keys of two dicts differ."""
+    missing = [repr(key) for key in mine if key not in theirs]
+    extra = [repr(key) for key in theirs if key not in mine]
     parts = []
     if missing:
-        parts.append(f"the other tree lacks {', '.join(map(repr, missing))}")
+        parts.append(f"only the first tree has {', '.join(missing)}")
     if extra:
-        parts.append(f"only the other tree has {', '.join(map(repr, extra))}")
+        parts.append(f"only the other tree has {', '.join(extra)}")
     if not parts:
-        parts.append(f"{memory!r} and {other!r}")
+        parts.append(f"the same, but ordered {mine} and {theirs}")
     return "different keys: " + "; ".join(parts)
 
 
@@ -536,9 +537,9 @@ register_pytree_node(
 )
 register_pytree_node(
     collections.defaultdict,
-    lambda d: (list(d.values()), (d.default_factory, tuple(d))),
+    lambda d: ([d[k] for k in sorted(d)], (d.default_factory, tuple(sorted(d)))),
     lambda aux, values: collections.defaultdict(aux[0], zip(aux[1], values, strict=True)),
-    lambda d: ([(DictKey(k), v) for k, v in d.items()], (d.default_factory, tuple(d))),
+    lambda d: ([(DictKey(k), d[k]) for k in sorted(d)], (d.default_factory, tuple(sorted(d)))),
 )
 register_pytree_node(
     Partial,

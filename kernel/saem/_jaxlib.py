@@ -1,0 +1,103 @@
+"""Which parts of jaxlib does the engine stand on, and how do its versions differ?
+
+This is the one file that imports jaxlib: a list of names, and every difference between the
+supported versions (0.10 to 0.12).  Nothing else is here.
+
+Read before: nothing.  Read after: ``saem.core.config`` and ``saem.xla``.
+Invariant: no other module imports jaxlib (import-linter, ``make check``), and the real ``jax`` is
+never in the same process, because both put their methods on the one ``ArrayImpl`` class.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+if "jax" in sys.modules and not getattr(sys.modules["jax"], "__saem__", False):
+    raise ImportError(
+        "saem cannot share a process with jax: both put their methods on jaxlib's one array class. "
+        "jax is already imported here. Restart the kernel or process and import only saem; to "
+        "compare the two, run jax in a second process."
+    )
+
+# XLA writes to stderr as it starts; a learner's first cell should stay clean.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+
+import jaxlib  # noqa: E402 - the log level is read when the library loads
+from jaxlib import _jax, xla_client  # noqa: E402
+
+__version__ = jaxlib.version.__version__ if hasattr(jaxlib, "version") else jaxlib.__version__
+version_info = tuple(int(part) for part in __version__.split(".")[:3] if part.isdigit())
+
+if not (0, 10) <= version_info[:2] < (0, 13):
+    raise ImportError(
+        f"saem needs jaxlib 0.10, 0.11 or 0.12, but found {__version__}. "
+        "Try: pip install 'jaxlib>=0.10,<0.13'"
+    )
+
+
+class _RefuseJax:
+    """An import hook that explains why ``import jax`` cannot follow ``import saem``."""
+
+    def find_spec(self, fullname, path=None, target=None):  # noqa: ARG002
+        if fullname == "jax":
+            raise ImportError(
+                "jax cannot be imported into a process where saem already runs: both put their "
+                "methods on jaxlib's one array class. Write `import saem as jax`, or run jax in a "
+                "second process."
+            )
+        return None
+
+
+if not any(type(finder).__name__ == "_RefuseJax" for finder in sys.meta_path):
+    sys.meta_path.insert(0, _RefuseJax())
+
+Config = _jax.config.Config
+unset = _jax.config.unset
+trace_context = _jax.config.trace_context
+trace_context_names = getattr(_jax.config, "trace_context_names", None)
+jax_jit = _jax.jax_jit
+pytree = _jax.pytree
+PyTreeDef = _jax.PyTreeDef
+registry = _jax.pytree.default_registry()
+JaxRuntimeError = _jax.JaxRuntimeError
+
+Array = _jax.Array
+ArrayImpl = _jax.ArrayImpl
+Client = _jax.Client
+Device = _jax.Device
+DeviceList = _jax.DeviceList
+Sharding = _jax.Sharding
+SingleDeviceSharding = _jax.SingleDeviceSharding
+NamedSharding = _jax.NamedSharding
+GSPMDSharding = _jax.GSPMDSharding
+HloSharding = xla_client.HloSharding
+CompileOptions = _jax.CompileOptions
+LoadedExecutable = _jax.LoadedExecutable
+ArrayCopySemantics = _jax.ArrayCopySemantics
+HostBufferSemantics = _jax.HostBufferSemantics
+
+make_cpu_client = xla_client.make_cpu_client
+make_c_api_client = xla_client.make_c_api_client
+load_pjrt_plugin_dynamically = xla_client.load_pjrt_plugin_dynamically
+batched_device_put = _jax.batched_device_put
+batched_block_until_ready = _jax.batched_block_until_ready
+batched_copy_array_to_devices_with_sharding = _jax.batched_copy_array_to_devices_with_sharding
+buffer_to_dlpack_managed_tensor = _jax.buffer_to_dlpack_managed_tensor
+dlpack_managed_tensor_to_buffer = _jax.dlpack_managed_tensor_to_buffer
+register_custom_call_target = _jax.register_custom_call_target
+set_tracer_class = _jax.set_tracer_class
+set_typed_int_type = _jax.set_typed_int_type
+set_typed_float_type = _jax.set_typed_float_type
+set_typed_complex_type = _jax.set_typed_complex_type
+set_typed_ndarray_type = _jax.set_typed_ndarray_type
+pjit = _jax.pjit
+PjitFunctionCache = _jax.PjitFunctionCache
+PjitFunction = _jax.PjitFunction
+
+
+def array_result_handler(aval, sharding, committed: bool):
+    """Return what turns one buffer of an execution into an Array of ``aval``."""
+    if version_info < (0, 11):
+        return _jax.array_result_handler(aval, sharding, committed, True)
+    return _jax.array_result_handler(aval, sharding, committed)

@@ -1,0 +1,1 @@
+"""What everything else stands on: avals, primitives, the trace context, jaxprs, events."""

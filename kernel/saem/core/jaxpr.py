@@ -1,0 +1,217 @@
+"""What is a program, written down?
+
+A jaxpr: inputs, a flat list of equations ``c:f32[3] = mul a b``, outputs.  Each variable is bound
+once, each equation remembers where the user wrote it and through which transformations it came.
+
+Read before: ``core.primitive``.  Read after: ``core.pretty``, ``core.check``, ``transform``.
+Invariant: every jaxpr the engine makes passes ``core.check.check_jaxpr``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core import source as source_info
+from saem.core.avals import ShapedArray
+from saem.core.primitive import Primitive
+from saem.core.trace import at_source, bind
+
+
+class Var:
+    """A variable: an identity and an aval.  Names are given when printing."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Var({self.aval.str_short()})"
+
+
+class DropVar(Var):
+    """An output that nobody reads, printed as ``_``."""
+
+    __slots__ = ()
+
+
+class Literal:
+    """A scalar constant written into an equation."""
+
+    __slots__ = ("val", "aval")
+
+    def __init__(self, val: Any, aval: ShapedArray):
+        self.val = val
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"{self.val}:{self.aval.str_short()}"
+
+
+Atom = Var | Literal
+
+
+class Eqn:
+    """One equation: ``outvars = primitive invars``."""
+
+    __slots__ = ("primitive", "invars", "outvars", "source", "stack")
+
+    def __init__(self, primitive: Primitive, invars: Sequence[Atom], outvars: Sequence[Var],
+                 source: source_info.Source | None, stack: tuple[str, ...]):
+        self.primitive = primitive
+        self.invars = invars
+        self.outvars = outvars
+        self.source = source
+        self.stack = stack
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return self.primitive.params
+
+    @property
+    def effects(self) -> frozenset:
+        return getattr(self.primitive, "effects", frozenset())
+
+    def position(self):
+        """Return where the user wrote this operation, or None."""
+        return source_info.position(self.source)
+
+    def replace(self, **changes: Any) -> Eqn:
+        return Eqn(*(changes.get(slot, getattr(self, slot)) for slot in Eqn.__slots__))
+
+    def __repr__(self) -> str:
+        return f"Eqn({self.primitive.name}, {self.invars} -> {self.outvars})"
+
+
+class Jaxpr:
+    """An open program: its constants are variables whose values stand elsewhere."""
+
+    __slots__ = ("constvars", "invars", "outvars", "eqns", "debug_name", "__weakref__")
+
+    def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Atom],
+                 eqns: Sequence[Eqn], debug_name: str = ""):
+        self.constvars = list(constvars)
+        self.invars = list(invars)
+        self.outvars = list(outvars)
+        self.eqns = list(eqns)
+        self.debug_name = debug_name
+
+    @property
+    def effects(self) -> frozenset:
+        return frozenset().union(*(eqn.effects for eqn in self.eqns)) if self.eqns else frozenset()
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return [v.aval for v in self.outvars]
+
+    def replace(self, **changes: Any) -> Jaxpr:
+        names = ("constvars", "invars", "outvars", "eqns", "debug_name")
+        return Jaxpr(*(changes.get(name, getattr(self, name)) for name in names))
+
+    # ``__str__`` and ``__repr__`` are the printer's; ``core.pretty`` puts them here.
+
+
+class ClosedJaxpr:
+    """A program with the values of its constants.  ``cache`` keeps what was derived from it."""
+
+    __slots__ = ("jaxpr", "consts", "cache", "__weakref__")
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()):
+        if len(jaxpr.constvars) != len(consts):
+            raise ValueError(f"ClosedJaxpr: {len(jaxpr.constvars)} constvars, {len(consts)} consts")
+        self.jaxpr = jaxpr
+        self.consts = list(consts)
+        self.cache: dict[Any, Any] = {}
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return [v.aval for v in self.jaxpr.invars]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return [v.aval for v in self.jaxpr.outvars]
+
+    @property
+    def literals(self) -> list[Any]:
+        return self.consts
+
+    @property
+    def eqns(self) -> list[Eqn]:
+        return self.jaxpr.eqns
+
+    @property
+    def effects(self) -> frozenset:
+        return self.jaxpr.effects
+
+    def replace(self, **changes: Any) -> ClosedJaxpr:
+        return ClosedJaxpr(changes.get("jaxpr", self.jaxpr), changes.get("consts", self.consts))
+
+    def derived(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what ``make`` returns, made once for this program and ``key``."""
+        try:
+            return self.cache[key]
+        except KeyError:
+            value = self.cache[key] = make()
+            return value
+
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
+    """Run ``jaxpr`` under the current interpreter, equation by equation.
+
+    Raises: ValueError if the number of arguments does not fit.
+    """
+    if len(args) != len(jaxpr.invars):
+        raise ValueError(f"eval_jaxpr: needed {len(jaxpr.invars)} arguments, got {len(args)}")
+    env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts))
+    env.update(zip(jaxpr.invars, args))
+    for eqn in jaxpr.eqns:
+        values = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
+        with at_source(eqn.source):
+            out = bind(eqn.primitive, *values)
+        if eqn.primitive.multiple_results:
+            env.update(zip(eqn.outvars, out))
+        else:
+            env[eqn.outvars[0]] = out
+    return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
+
+
+def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
+    """Return the Python function that runs ``closed``."""
+    return lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args)
+
+
+def evaluate(closed: ClosedJaxpr, *args: Any, on_step: Callable[[Eqn, list], None] | None = None
+             ) -> list[np.ndarray]:
+    """Run ``closed`` on NumPy by the ``evaluate`` rules, without jaxlib.
+
+    ``on_step(eqn, values)`` is called with the output values of every equation: the stepper.
+    """
+    env: dict[Var, Any] = dict(zip(closed.jaxpr.constvars, map(np.asarray, closed.consts)))
+    env.update((v, np.asarray(x, v.aval.dtype)) for v, x in zip(closed.jaxpr.invars, args))
+    for eqn in closed.jaxpr.eqns:
+        values = [np.asarray(a.val, a.aval.dtype) if type(a) is Literal else env[a]
+                  for a in eqn.invars]
+        out = eqn.primitive.evaluate(*values)
+        outs = list(out) if eqn.primitive.multiple_results else [out]
+        outs = [np.asarray(o, v.aval.dtype) for o, v in zip(outs, eqn.outvars)]
+        env.update(zip(eqn.outvars, outs))
+        if on_step is not None:
+            on_step(eqn, outs)
+    return [np.asarray(a.val, a.aval.dtype) if type(a) is Literal else env[a]
+            for a in closed.jaxpr.outvars]
+
+
+def sub_jaxprs(prim: Primitive) -> list[tuple[str, ClosedJaxpr | Jaxpr]]:
+    """Return the (parameter name, program) pairs inside a higher-order primitive's parameters."""
+    found: list[tuple[str, ClosedJaxpr | Jaxpr]] = []
+    for name, value in prim.params.items():
+        items = value if isinstance(value, (tuple, list)) else (value,)
+        found += [(name, item) for item in items if isinstance(item, (ClosedJaxpr, Jaxpr))]
+    return found

@@ -1,0 +1,161 @@
+"""What is a primitive, and which six rules must it have?
+
+A primitive is one operation the engine knows by itself; everything else is made of them.  It is a
+frozen dataclass: static parameters are fields, rules are methods, always these six in this order:
+
+- ``typing(*avals)``: avals in, aval (or list of avals) out; refuses what does not fit;
+- ``evaluate(*arrays)``: the operation in NumPy, the executable specification;
+- ``lower(ctx, *operands)``: the operation in StableHLO text;
+- ``jvp(primals, tangents)``: output and its tangent; a tangent of None is a symbolic zero;
+- ``transpose(ct, *args)``: cotangents of the linear arguments, which come as ``UndefinedPrimal``;
+- ``batch(size, xs, dims)``: the operation on a stack of inputs; a dim of None is not batched.
+
+There is no vjp rule: reverse mode is linearize + transpose.  A rule that cannot exist is *said*
+(``transpose = NOT_LINEAR``).  A class with a rule missing is refused when it is made.
+
+Read before: ``core.avals``.  Read after: ``core.trace`` (bind), ``saem.ops``.
+Invariant: equal primitives on equal avals are the same computation (they are cache keys).
+Guarded by tests/kernel/test_primitives.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+from saem.core.avals import ShapedArray
+
+RULES = ("typing", "evaluate", "lower", "jvp", "transpose", "batch")
+
+registry: dict[str, type[Primitive]] = {}
+
+
+class Absent:
+    """A rule that cannot exist, with the reason: calling it raises that reason."""
+
+    def __init__(self, reason: str, error: type[Exception] = TypeError):
+        self.reason = reason
+        self.error = error
+        self.name = ""
+        self.rule = ""
+
+    def __set_name__(self, owner: type, rule: str) -> None:
+        self.rule = rule
+
+    def __get__(self, instance: Any, owner: type) -> Callable:
+        if instance is None:
+            return self
+
+        def refuse(*args, **kwargs):
+            raise self.error(
+                f"{instance.name} has no {self.rule} rule: {self.reason}"
+            )
+
+        return refuse
+
+    def __repr__(self) -> str:
+        return f"Absent({self.reason!r})"
+
+
+def absent(reason: str, error: type[Exception] = TypeError) -> Any:
+    """Say that a rule cannot exist, and why."""
+    return Absent(reason, error)
+
+
+NOT_LINEAR: Any = "replaced below, one object per class so that each knows its name"
+
+
+class _NotLinear(Absent):
+    def __init__(self) -> None:
+        super().__init__("it is not linear in any argument, so it is never transposed")
+
+
+NOT_LINEAR = _NotLinear()
+
+
+@dataclasses.dataclass(frozen=True)
+class UndefinedPrimal:
+    """Stands for a linear argument in a transpose rule: only its aval is known."""
+
+    aval: ShapedArray
+
+    @property
+    def shape(self):
+        return self.aval.shape
+
+    @property
+    def dtype(self):
+        return self.aval.dtype
+
+    @property
+    def ndim(self):
+        return len(self.aval.shape)
+
+
+class Primitive:
+    """Base of all primitives; subclasses are abstract families until given a ``name``."""
+
+    name: ClassVar[str] = ""
+    multiple_results: ClassVar[bool] = False
+    __slots__ = ()
+
+    typing: Callable
+    evaluate: Callable
+    lower: Callable
+    jvp: Callable
+    transpose: Callable
+    batch: Callable
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The static parameters by name, as readers of jaxprs expect them."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def printed_params(self) -> dict[str, Any]:
+        """The parameters a printed jaxpr shows, in alphabetical order."""
+        return dict(sorted(self.params.items()))
+
+    def __str__(self) -> str:
+        return self.name
+
+
+P = TypeVar("P", bound=type)
+
+
+def primitive(name: str) -> Callable[[P], P]:
+    """Make a class a primitive called ``name``: freeze it, check its six rules, register it.
+
+    Raises: TypeError if a rule is missing or the name is taken.
+    """
+
+    def decorate(cls: P) -> P:
+        missing = [rule for rule in RULES if getattr(cls, rule, None) is None]
+        if missing:
+            raise TypeError(
+                f"primitive {name!r} has no {', '.join(missing)} rule. Write it, or say why it "
+                "cannot exist: transpose = NOT_LINEAR, or rule = absent('reason')."
+            )
+        taken = registry.get(name)
+        if taken is not None and taken.__qualname__ != cls.__qualname__:
+            raise TypeError(f"primitive name {name!r} is already taken by {taken.__qualname__}")
+        cls.name = name
+        cls = dataclasses.dataclass(frozen=True)(cls)
+        if not dataclasses.fields(cls):
+            # Without parameters there is one object, so identity is equality: cheap cache keys.
+            cls.__eq__ = object.__eq__
+            cls.__hash__ = object.__hash__
+            cls.__new__ = functools.partial(_single, cls)
+        registry[name] = cls
+        return cls
+
+    return decorate
+
+
+def _single(cls: type, *_ignored: Any) -> Any:
+    instance = cls.__dict__.get("_instance")
+    if instance is None:
+        instance = object.__new__(cls)
+        cls._instance = instance  # type: ignore[attr-defined]
+    return instance

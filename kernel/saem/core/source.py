@@ -1,0 +1,97 @@
+"""Where in the user's code did this happen?
+
+Every equation remembers the code object and instruction of the nearest frame outside the engine,
+which costs a short walk up the stack; line and column are worked out only when someone asks.
+
+Read before: ``core.events`` (Position).  Read after: ``core.jaxpr``.
+Invariant: frames of this package are never reported as the user's.
+"""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import os
+import sys
+from types import CodeType
+from typing import Any
+
+from saem.core.events import FunctionRef, Position
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# Rooms that act for the user: a gate's or a lens's own frames are still not the user's code.
+_internal: dict[str, bool] = {}
+
+Source = tuple[CodeType, int]
+
+
+def _is_internal(filename: str) -> bool:
+    internal = filename.startswith((_PACKAGE, "<frozen", "<__array_function__"))
+    _internal[filename] = internal
+    return internal
+
+
+def capture(depth: int = 2) -> Source | None:
+    """Return (code, instruction) of the nearest caller outside the engine, None if there is none."""
+    frame = sys._getframe(depth)
+    internal = _internal
+    while frame is not None:
+        code = frame.f_code
+        name = code.co_filename
+        inside = internal.get(name)
+        if inside is None:
+            inside = _is_internal(name)
+        if not inside:
+            return (code, frame.f_lasti)
+        frame = frame.f_back
+    return None
+
+
+@functools.lru_cache(4096)
+def _resolve(code: CodeType, instruction: int) -> Position:
+    positions = list(code.co_positions())
+    index = min(instruction // 2, len(positions) - 1)
+    line, end_line, column, end_column = positions[index]
+    line = line or code.co_firstlineno
+    return Position(
+        file=code.co_filename,
+        line=line,
+        column=column or 0,
+        end_line=end_line or line,
+        end_column=end_column or 0,
+        function=getattr(code, "co_qualname", code.co_name),
+    )
+
+
+def position(source: Source | None) -> Position | None:
+    """Return the file, line and column that ``source`` stands for."""
+    return None if source is None else _resolve(*source)
+
+
+def here() -> Position | None:
+    """Return the position of the nearest caller outside the engine."""
+    return position(capture(2))
+
+
+def source_line(where: Position | None) -> str:
+    """Return the text of the line at ``where``, without indentation, or an empty string."""
+    return "" if where is None else linecache.getline(where.file, where.line).strip()
+
+
+def function_ref(fun: Any) -> FunctionRef:
+    """Return a description of ``fun`` that outlives it: names, place and identity."""
+    inner = fun
+    while isinstance(inner, functools.partial) or hasattr(inner, "__wrapped__"):
+        inner = inner.func if isinstance(inner, functools.partial) else inner.__wrapped__
+    code = getattr(inner, "__code__", None)
+    if code is None:
+        code = getattr(getattr(type(inner), "__call__", None), "__code__", None)
+    name = getattr(fun, "__name__", None) or getattr(inner, "__name__", type(inner).__name__)
+    return FunctionRef(
+        name=str(name),
+        qualname=str(getattr(inner, "__qualname__", name)),
+        module=str(getattr(inner, "__module__", "") or ""),
+        file=code.co_filename if code else "",
+        line=code.co_firstlineno if code else 0,
+        identity=id(code) if code is not None else id(inner),
+    )

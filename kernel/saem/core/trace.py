@@ -1,0 +1,171 @@
+"""Who is looking at an operation right now?
+
+Every operation goes through ``bind``, which hands it to the *current interpreter* of this thread:
+``EvalTrace`` runs it on XLA, a staging trace writes it down, a JVP trace follows derivatives, a
+batch trace follows a whole stack of values.  An interpreter has a ``parent``; while it works on an
+operation the parent is current, so rules of primitives are ordinary programs one level down.
+
+Read before: ``core.primitive``.  Read after: ``saem.transform``.
+Invariant: the current interpreter is restored on every way out of a ``with`` of this module,
+and a tracer is used only while its interpreter lives (tests/kernel/test_trace.py).
+Source: autodidax, part 2 (context interpreters).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from saem import _jaxlib
+from saem.core.avals import ShapedArray, aval_functions
+from saem.core.primitive import Primitive
+from saem.core.source import Source
+
+
+class Trace:
+    """An interpreter of primitives.  ``stack`` names the transformations down to this one."""
+
+    parent: Trace | None = None
+    stack: tuple[str, ...] = ()
+    live: bool = True
+
+    def process(self, prim: Primitive, args: tuple) -> Any:
+        """Interpret ``prim`` on ``args``; returns an output, or a list if it has several."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how to process an operation")
+
+    def ancestors(self):
+        """Yield this interpreter and those below it."""
+        trace: Trace | None = self
+        while trace is not None:
+            yield trace
+            trace = trace.parent
+
+
+class EvalTrace(Trace):
+    """The ground level: operations run.  How is wired in ``saem._wiring`` once XLA is loaded."""
+
+    apply: Callable[[Primitive, tuple], Any]
+
+    def process(self, prim: Primitive, args: tuple) -> Any:
+        return self.apply(prim, args)
+
+
+eval_trace = EvalTrace()
+
+
+class _State(threading.local):
+    """What one thread is doing: current interpreter, transformations and source on behalf of."""
+
+    def __init__(self) -> None:
+        self.trace: Trace = eval_trace
+        self.stack: tuple[str, ...] = ()
+        self.source: Source | None = None
+
+
+state = _State()
+
+
+def bind(prim: Primitive, *args: Any) -> Any:
+    """Apply ``prim`` to ``args`` under the current interpreter."""
+    return state.trace.process(prim, args)
+
+
+class current:
+    """``with current(trace):`` makes ``trace`` the interpreter of this thread inside the block."""
+
+    __slots__ = ("trace", "saved")
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+
+    def __enter__(self) -> Trace:
+        self.saved = (state.trace, state.stack)
+        state.trace = self.trace
+        state.stack = self.trace.stack
+        return self.trace
+
+    def __exit__(self, *exc: Any) -> None:
+        state.trace, state.stack = self.saved
+
+
+class at_source:
+    """``with at_source(eqn.source):`` attributes operations inside to that place in user code."""
+
+    __slots__ = ("source", "saved")
+
+    def __init__(self, source: Source | None):
+        self.source = source
+
+    def __enter__(self) -> None:
+        self.saved = state.source
+        state.source = self.source
+
+    def __exit__(self, *exc: Any) -> None:
+        state.source = self.saved
+
+
+class Tracer(_jaxlib.Array):
+    """A value that an interpreter watches.  Operators are wired in ``saem._wiring``.
+
+    ``kind`` says in plain words what it is, for error messages and the lens.
+    """
+
+    __slots__ = ("_trace", "aval")
+    kind: ClassVar[str] = "tracer"
+    __array_priority__ = 1000
+
+    _trace: Trace
+    aval: ShapedArray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self):
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    def concrete(self) -> Any:
+        """Return the value under this tracer if it is known, None if it is only abstract."""
+        return None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}<{self.aval.str_short()}>"
+
+    __str__ = __repr__
+
+    def __hash__(self):
+        raise TypeError(f"unhashable type: {type(self).__name__!r}")
+
+
+aval_functions[Tracer] = lambda tracer: tracer.aval
+_jaxlib.set_tracer_class(Tracer)
+
+
+def is_concrete(x: Any) -> bool:
+    """Return whether the numbers of ``x`` are known now."""
+    while isinstance(x, Tracer):
+        x = x.concrete()
+        if x is None:
+            return False
+    return True
+
+
+def concrete_or_none(x: Any) -> Any:
+    """Return the numbers behind ``x``, through tracers that know them, or None."""
+    while isinstance(x, Tracer):
+        x = x.concrete()
+    return x

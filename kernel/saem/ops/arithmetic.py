@@ -1,0 +1,148 @@
+"""How are numbers added, multiplied and divided?
+
+Each block is one primitive: what NumPy does, what StableHLO calls it, its derivative.
+
+Read before: ``ops.families``.  Read after: ``ops.maths``.
+Invariant: as of the family; tests/kernel/test_matrix.py checks every rule of every block.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes
+from saem.core.avals import aval_of
+from saem.core.primitive import UndefinedPrimal, primitive
+from saem.core.trace import bind
+from saem.ops.families import Nary, Unary, is_number
+from saem.ops.linear import broadcast_scalar, unbroadcast
+
+
+@primitive("neg")
+class Neg(Unary):
+    hlo, numpy, accepts = "negate", staticmethod(np.negative), staticmethod(is_number)
+
+    def tangent(self, t, x, out):
+        return neg(t)
+
+    def transpose(self, ct, x):
+        return [neg(ct)]
+
+
+@primitive("add")
+class Add(Nary):
+    hlo, numpy, accepts = "add", staticmethod(np.add), staticmethod(is_number)
+    partials = (lambda t, out, x, y: t, lambda t, out, x, y: t)
+
+    def transpose(self, ct, x, y):
+        return [unbroadcast(ct, a.aval) if isinstance(a, UndefinedPrimal) else None
+                for a in (x, y)]
+
+
+@primitive("sub")
+class Sub(Nary):
+    hlo, numpy, accepts = "subtract", staticmethod(np.subtract), staticmethod(is_number)
+    partials = (lambda t, out, x, y: t, lambda t, out, x, y: neg(t))
+
+    def transpose(self, ct, x, y):
+        return [unbroadcast(ct, x.aval) if isinstance(x, UndefinedPrimal) else None,
+                unbroadcast(neg(ct), y.aval) if isinstance(y, UndefinedPrimal) else None]
+
+
+@primitive("mul")
+class Mul(Nary):
+    hlo, numpy, accepts = "multiply", staticmethod(np.multiply), staticmethod(is_number)
+    partials = (lambda t, out, x, y: mul(t, y), lambda t, out, x, y: mul(x, t))
+
+    def transpose(self, ct, x, y):
+        if isinstance(x, UndefinedPrimal):
+            return [unbroadcast(mul(ct, y), x.aval), None]
+        return [None, unbroadcast(mul(x, ct), y.aval)]
+
+
+def _divide(x, y):
+    """Divide as XLA does: integers towards zero; by zero gives -1 (all bits set)."""
+    with np.errstate(all="ignore"):
+        if dtypes.is_inexact(x.dtype):
+            return np.divide(x, y)
+        safe = np.where(y == 0, np.ones_like(y), y)
+        down = np.floor_divide(x, safe)
+        inexact = (x - down * safe != 0) & ((x < 0) != (safe < 0))
+        quotient = (down + inexact.astype(x.dtype)).astype(x.dtype)
+        return np.where(y == 0, np.asarray(-1).astype(x.dtype), quotient)
+
+
+@primitive("div")
+class Div(Nary):
+    """Division; integers round towards zero."""
+
+    hlo, numpy, accepts = "divide", staticmethod(_divide), staticmethod(is_number)
+    partials = (lambda t, out, x, y: div(t, y),
+                lambda t, out, x, y: mul(mul(neg(t), x), integer_pow(y, -2)))
+
+    def transpose(self, ct, x, y):
+        return [unbroadcast(div(ct, y), x.aval), None]
+
+
+@primitive("integer_pow")
+class IntegerPow(Unary):
+    """x to a constant integer power, by repeated squaring."""
+
+    y: int
+    accepts = staticmethod(is_number)
+
+    def evaluate(self, x):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            if self.y < 0:
+                return np.divide(np.ones_like(x), x ** -self.y).astype(x.dtype)
+            return np.power(x, np.asarray(self.y, x.dtype)) if dtypes.is_integer(x.dtype) \
+                else np.power(x, self.y).astype(x.dtype)
+
+    def lower(self, ctx, x):
+        n, square, out = abs(self.y), x, None
+        while n:
+            if n & 1:
+                out = square if out is None else ctx.elementwise("stablehlo.multiply", out, square)
+            n >>= 1
+            if n:
+                square = ctx.elementwise("stablehlo.multiply", square, square)
+        if self.y > 0:
+            return out
+        one = ctx.constant(1, ctx.out_avals[0])
+        return one if out is None else ctx.elementwise("stablehlo.divide", one, out)
+
+    def tangent(self, t, x, out):
+        if self.y == 0:
+            return None
+        rest = integer_pow(x, self.y - 1) if self.y != 1 else None
+        scale = np.asarray(self.y, aval_of(x).dtype)[()]
+        return mul(t, mul(scale, rest)) if rest is not None else t
+
+
+def neg(x: Any) -> Any:
+    return bind(Neg(), x)
+
+
+def add(x: Any, y: Any) -> Any:
+    return bind(Add(), x, y)
+
+
+def sub(x: Any, y: Any) -> Any:
+    return bind(Sub(), x, y)
+
+
+def mul(x: Any, y: Any) -> Any:
+    return bind(Mul(), x, y)
+
+
+def div(x: Any, y: Any) -> Any:
+    return bind(Div(), x, y)
+
+
+def integer_pow(x: Any, y: int) -> Any:
+    """Return x to the constant integer power ``y``."""
+    if y == 0:
+        return broadcast_scalar(np.ones((), aval_of(x).dtype)[()], aval_of(x).shape)
+    return x if y == 1 else bind(IntegerPow(y), x)

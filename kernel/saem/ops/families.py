@@ -1,0 +1,205 @@
+"""What do elementwise primitives of one kind share?
+
+A family is an abstract class that carries the rules its members have in common, so that a member
+is a few lines: its NumPy function, its StableHLO name, its derivative.
+
+Read before: ``ops.linear``.  Read after: ``ops.arithmetic``, the plainest member file.
+Invariant: operands have one dtype, and one shape or rank 0 (a rank-0 operand is stretched).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.primitive import NOT_LINEAR, Primitive
+from saem.core.trace import bind
+from saem.ops.linear import (
+    add_cotangents,
+    broadcast_in_dim,
+    broadcast_new_dim,
+    broadcast_scalar,
+    moveaxis,
+)
+
+BOOL = np.dtype(bool)
+
+
+def is_number(dtype: Any) -> bool:
+    return dtypes.is_inexact(dtype) or dtypes.is_integer(dtype)
+
+
+def is_real_number(dtype: Any) -> bool:
+    return dtypes.is_float(dtype) or dtypes.is_integer(dtype)
+
+
+def is_discrete(dtype: Any) -> bool:
+    return dtypes.is_integer(dtype) or dtypes.is_bool(dtype)
+
+
+def check_dtypes(prim: Primitive, avals: Sequence[ShapedArray],
+                 accepts: Callable[[Any], bool] | None, needs: str) -> None:
+    """Refuse operands of unequal dtype (C2) or of a dtype ``prim`` is not defined on (C3)."""
+    first = avals[0].dtype
+    if any(aval.dtype != first for aval in avals):
+        names = ", ".join(a.dtype.name for a in avals)
+        raise errors.explained(
+            errors.DTypeError, f"{prim.name}.C2",
+            f"{prim.name} requires arguments to have the same dtypes, got {names}.",
+            advice="Convert one with lax.convert_element_type, or use the jax.numpy function, "
+            "which promotes.")
+    if accepts is not None and not accepts(first):
+        raise errors.explained(
+            errors.DTypeError, f"{prim.name}.C3",
+            f"{prim.name} does not accept dtype {first.name}: needed {needs}.",
+            advice="Convert the operand first, for example with x.astype(jnp.float32).")
+
+
+def join_shapes(prim: Primitive, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
+    """Return the one shape of ``avals``, those of rank 0 aside (C1)."""
+    shape: tuple[int, ...] = ()
+    for aval in avals:
+        if aval.shape and aval.shape != shape:
+            if shape:
+                shown = ", ".join(a.str_short() for a in avals)
+                raise errors.explained(
+                    errors.ShapeError, f"{prim.name}.C1",
+                    f"{prim.name}: operands must have one shape, but got {shown}.",
+                    advice="To stretch an operand along a new axis, use the jax.numpy function or "
+                    "lax.broadcast_in_dim.")
+            shape = aval.shape
+    return shape
+
+
+class Elementwise(Primitive):
+    """One output element from the input elements at the same place.
+
+    A member gives ``hlo`` (its StableHLO name), ``numpy`` (a staticmethod), ``accepts`` (a predicate
+    of dtypes, None for all) and ``needs`` (that predicate in words).
+    """
+
+    __slots__ = ()
+    hlo: ClassVar[str]
+    numpy: ClassVar[Callable]
+    accepts: ClassVar[Callable[[Any], bool] | None] = None
+    needs: ClassVar[str] = "a number"
+
+    def typing(self, *avals: ShapedArray) -> ShapedArray:
+        first = avals[0]
+        dtype = first.dtype
+        same = True
+        for aval in avals:
+            if aval is not first and (aval.dtype != dtype or aval.shape != first.shape
+                                      or aval.weak_type != first.weak_type):
+                same = False
+        accepts = type(self).accepts
+        if not same or (accepts is not None and not accepts(dtype)):
+            check_dtypes(self, avals, accepts, self.needs)
+        out = self.result_dtype(dtype)
+        if same and out is dtype:
+            return first
+        shape = join_shapes(self, avals)
+        return ShapedArray(shape, out, out is dtype and all(a.weak_type for a in avals))
+
+    def result_dtype(self, dtype: Any) -> Any:
+        """Return the output dtype for operands of ``dtype``."""
+        return dtype
+
+    def evaluate(self, *xs: np.ndarray) -> np.ndarray:
+        return type(self).numpy(*xs)
+
+    def lower(self, ctx, *xs: str) -> str:
+        return ctx.elementwise(f"stablehlo.{self.hlo}", *xs)
+
+    def batch(self, size: int, xs: Sequence[Any], dims: Sequence[int | None]):
+        xs, dim = align_batch(size, xs, dims)
+        return bind(self, *xs), dim
+
+
+def align_batch(size: int, xs: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], int]:
+    """Return elementwise operands as stacks of one shape (rank-0 ones stay), and their batch axis."""
+    if len(xs) == 1:
+        return list(xs), dims[0]  # type: ignore[return-value]
+    shapes = [aval_of(x).shape for x in xs]
+    ranks = [len(s) - (d is not None) for s, d in zip(shapes, dims)]
+    rank = max(ranks)
+    dim = next((d for d, r in zip(dims, ranks) if d is not None and r == rank), 0)
+    inner = next(s if d is None else s[:d] + s[d + 1:]
+                 for s, d, r in zip(shapes, dims, ranks) if r == rank)
+    full = (*inner[:dim], size, *inner[dim:])
+    out = []
+    for x, d, r in zip(xs, dims, ranks):
+        if d is None:
+            out.append(x if r == 0 else broadcast_new_dim(x, size, dim))
+        elif r == rank:
+            out.append(moveaxis(x, d, dim))
+        else:
+            out.append(broadcast_in_dim(x, full, (dim,)))
+    return out, dim
+
+
+class Unary(Elementwise):
+    """Elementwise of one operand; a member gives its derivative by ``tangent``."""
+
+    __slots__ = ()
+
+    def tangent(self, t: Any, x: Any, out: Any) -> Any:
+        """Return the tangent of ``out`` for tangent ``t`` of ``x``."""
+        raise TypeError(f"{self.name} does not give its derivative")
+
+    def jvp(self, primals, tangents):
+        (x,), (t,) = primals, tangents
+        out = bind(self, x)
+        return out, None if t is None else self.tangent(t, x, out)
+
+    transpose = NOT_LINEAR
+
+
+class Nary(Elementwise):
+    """Elementwise of several operands; a member gives one partial derivative for each.
+
+    ``partials`` is a tuple of methods ``(t, out, *xs) -> contribution``, None for no dependence.
+    """
+
+    __slots__ = ()
+    partials: ClassVar[tuple[Callable | None, ...]]
+
+    def jvp(self, primals, tangents):
+        out = bind(self, *primals)
+        shape = aval_of(out).shape
+        total = None
+        for t, partial in zip(tangents, self.partials):
+            if t is not None and partial is not None:
+                part = broadcast_scalar(partial(t, out, *primals), shape)
+                total = add_cotangents(total, part)
+        return out, total
+
+    transpose = NOT_LINEAR
+
+
+class Discrete(Elementwise):
+    """Elementwise, but the output does not move with the input: the tangent is zero."""
+
+    __slots__ = ()
+
+    def jvp(self, primals, tangents):
+        return bind(self, *primals), None
+
+    transpose = NOT_LINEAR
+
+
+class Comparison(Discrete):
+    """Elementwise to bool.  ``direction`` is StableHLO's: EQ, NE, LT, LE, GT, GE."""
+
+    __slots__ = ()
+    direction: ClassVar[str]
+
+    def result_dtype(self, dtype):
+        return BOOL
+
+    def lower(self, ctx, x, y):
+        return ctx.compare(self.direction, x, y)

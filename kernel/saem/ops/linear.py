@@ -1,0 +1,274 @@
+"""Which linear operations do all other rules stand on?
+
+Stretching and its transpose, summing; permuting axes; adding cotangents.  Derivative, transpose and
+batch rules everywhere are written with these four and the helpers below.
+
+Read before: ``core.primitive``.  Read after: ``ops.families``.
+Invariant: broadcast_in_dim and reduce_sum transpose into each other, and everything here is linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.trace import bind
+
+
+class Linear(Primitive):
+    """Linear in its one operand: the tangent goes through the same operation."""
+
+    __slots__ = ()
+
+    def jvp(self, primals, tangents):
+        (x,), (t,) = primals, tangents
+        return bind(self, x), None if t is None else bind(self, t)
+
+
+@primitive("broadcast_in_dim")
+class BroadcastInDim(Linear):
+    """Place operand axis i at output axis ``broadcast_dimensions[i]`` and repeat along the others.
+
+    Source: StableHLO specification, broadcast_in_dim.
+    """
+
+    shape: tuple[int, ...]
+    broadcast_dimensions: tuple[int, ...] = ()
+    sharding: Any = None
+
+    def printed_params(self):
+        dims = self.broadcast_dimensions
+        return {"broadcast_dimensions": dims} if dims else {}
+
+    def typing(self, x):
+        dims, shape = self.broadcast_dimensions, self.shape
+        fits = len(dims) == x.ndim and all(
+            0 <= d < len(shape) and n in (1, shape[d]) for d, n in zip(dims, x.shape))
+        if not fits or any(a >= b for a, b in zip(dims, dims[1:])):
+            raise errors.explained(
+                errors.ShapeError, "broadcast_in_dim.C1",
+                f"broadcast_in_dim cannot place {x.str_short()} along dimensions {dims} of {shape}: "
+                "dimensions must increase, one for each operand axis, of equal size or size 1.",
+                advice="Use jnp.broadcast_to, which aligns trailing axes.")
+        return ShapedArray(shape, x.dtype, x.weak_type)
+
+    def evaluate(self, x):
+        expanded = [1] * len(self.shape)
+        for d, n in zip(self.broadcast_dimensions, x.shape):
+            expanded[d] = n
+        return np.broadcast_to(x.reshape(expanded), self.shape)
+
+    def lower(self, ctx, x):
+        return ctx.emit(
+            f"stablehlo.broadcast_in_dim {x}, dims = {list(self.broadcast_dimensions)}", x)
+
+    def transpose(self, ct, x):
+        dims, ct_shape = self.broadcast_dimensions, aval_of(ct).shape
+        stretched = [d for d, n in zip(dims, x.shape) if n == 1 and ct_shape[d] != 1]
+        summed = [d for d in range(len(ct_shape)) if d not in dims or d in stretched]
+        out = reduce_sum(ct, tuple(summed))
+        kept = tuple(i for i, d in enumerate(dims) if d not in stretched)
+        return [broadcast_in_dim(out, x.shape, kept) if stretched else out]
+
+    def batch(self, size, xs, dims):
+        (x,), (d,) = xs, dims
+        x = moveaxis(x, d, 0)
+        placed = (0, *(b + 1 for b in self.broadcast_dimensions))
+        return broadcast_in_dim(x, (size, *self.shape), placed), 0
+
+
+@primitive("reduce_sum")
+class ReduceSum(Linear):
+    """Sum over ``axes``.  Source: StableHLO specification, reduce."""
+
+    axes: tuple[int, ...]
+    out_sharding: Any = None
+
+    def typing(self, x):
+        if not (dtypes.is_inexact(x.dtype) or dtypes.is_integer(x.dtype)):
+            raise errors.explained(
+                errors.DTypeError, "reduce_sum.C2",
+                f"reduce_sum needs numbers, got {x.str_short()}.",
+                advice="Use jnp.sum, which counts booleans as integers.")
+        return ShapedArray(reduced_shape(self, x), x.dtype, x.weak_type)
+
+    def evaluate(self, x):
+        return np.sum(x, axis=self.axes, dtype=x.dtype)
+
+    def lower(self, ctx, x):
+        return ctx.reduce("add", x, 0, self.axes)
+
+    def transpose(self, ct, x):
+        kept = tuple(i for i in range(len(x.shape)) if i not in self.axes)
+        return [broadcast_in_dim(ct, x.shape, kept)]
+
+    def batch(self, size, xs, dims):
+        (x,), (d,) = xs, dims
+        return bind(ReduceSum(shift_axes(self.axes, d)), x), dim_after_reduce(self.axes, d)
+
+
+@primitive("transpose")
+class Transpose(Linear):
+    """Permute axes: output axis i is operand axis ``permutation[i]``."""
+
+    permutation: tuple[int, ...]
+
+    def typing(self, x):
+        if sorted(self.permutation) != list(range(x.ndim)):
+            raise errors.explained(
+                errors.ShapeError, "transpose.C1",
+                f"transpose permutation isn't a permutation of operand dimensions, got permutation "
+                f"{self.permutation} for {x.str_short()}.",
+                advice=f"Give each of 0..{x.ndim - 1} once.")
+        return ShapedArray(tuple(x.shape[p] for p in self.permutation), x.dtype, x.weak_type)
+
+    def evaluate(self, x):
+        return np.transpose(x, self.permutation)
+
+    def lower(self, ctx, x):
+        return ctx.emit(f"stablehlo.transpose {x}, dims = {list(self.permutation)}", x)
+
+    def transpose(self, ct, x):
+        return [permute(ct, tuple(int(i) for i in np.argsort(self.permutation)))]
+
+    def batch(self, size, xs, dims):
+        (x,), (d,) = xs, dims
+        return permute(x, (d, *shift_axes(self.permutation, d))), 0
+
+
+@primitive("add_any")
+class AddAny(Primitive):
+    """Add two cotangents (or tangents) of the same value."""
+
+    def typing(self, x, y):
+        if x.shape != y.shape or x.dtype != y.dtype:
+            raise errors.explained(
+                errors.ShapeError, "add_any.C1",
+                f"add_any: tangents must have one type, got {x.str_short()} and {y.str_short()}.",
+                advice="A derivative rule returned a tangent of the wrong type.")
+        return x if not x.weak_type else y
+
+    def evaluate(self, x, y):
+        return np.add(x, y)
+
+    def lower(self, ctx, x, y):
+        return ctx.elementwise("stablehlo.add", x, y)
+
+    def jvp(self, primals, tangents):
+        out = bind(self, *primals)
+        tx, ty = tangents
+        return out, ty if tx is None else tx if ty is None else bind(self, tx, ty)
+
+    def transpose(self, ct, x, y):
+        return [ct if isinstance(a, UndefinedPrimal) else None for a in (x, y)]
+
+    def batch(self, size, xs, dims):
+        (x, y), (dx, dy) = xs, dims
+        if dx is None:
+            x, dx = broadcast_new_dim(x, size, dy), dy
+        elif dy is None:
+            y = broadcast_new_dim(y, size, dx)
+        elif dx != dy:
+            y = moveaxis(y, dy, dx)
+        return bind(self, x, y), dx
+
+
+add_any_p = AddAny()
+
+
+def reduced_shape(prim: Primitive, x: ShapedArray) -> tuple[int, ...]:
+    """Return the shape of ``x`` without ``prim.axes``, which must be distinct axes of it."""
+    axes = prim.axes  # type: ignore[attr-defined]
+    if len(set(axes)) != len(axes) or not all(0 <= a < x.ndim for a in axes):
+        raise errors.explained(
+            errors.ShapeError, f"{prim.name}.C1",
+            f"{prim.name} needs distinct axes in 0..{x.ndim - 1}, got {axes} for {x.str_short()}.",
+            advice="Negative axes are allowed in jax.numpy functions only.")
+    return tuple(n for i, n in enumerate(x.shape) if i not in axes)
+
+
+def shift_axes(axes: Sequence[int], dim: int) -> tuple[int, ...]:
+    """Return ``axes`` of one example as axes of the stack whose batch axis is ``dim``."""
+    return tuple(a + (a >= dim) for a in axes)
+
+
+def dim_after_reduce(axes: Sequence[int], dim: int) -> int:
+    """Return where batch axis ``dim`` stands after ``axes`` (of one example) are removed."""
+    return dim - sum(a < dim for a in axes)
+
+
+def broadcast_in_dim(x: Any, shape: Sequence[int], dims: Sequence[int] = ()) -> Any:
+    """Place the axes of ``x`` at ``dims`` of ``shape``; ``x`` itself if that changes nothing."""
+    shape = tuple(shape)
+    if aval_of(x).shape == shape and len(dims) == len(shape):
+        return x
+    return bind(BroadcastInDim(shape, tuple(dims)), x)
+
+
+def broadcast_new_dim(x: Any, size: int, dim: int) -> Any:
+    """Return ``x`` repeated ``size`` times along a new axis ``dim``."""
+    shape = aval_of(x).shape
+    dims = tuple(i for i in range(len(shape) + 1) if i != dim)
+    return bind(BroadcastInDim((*shape[:dim], size, *shape[dim:]), dims), x)
+
+
+def broadcast_scalar(x: Any, shape: tuple[int, ...]) -> Any:
+    """Return rank-0 ``x`` stretched to ``shape``; anything else unchanged."""
+    return x if not shape or aval_of(x).shape else bind(BroadcastInDim(shape), x)
+
+
+def unbroadcast(ct: Any, aval: Any) -> Any:
+    """Return ``ct`` summed to rank 0 if its operand ``aval`` is of rank 0 and was stretched."""
+    rank = len(aval_of(ct).shape)
+    return ct if aval.shape or not rank else reduce_sum(ct, tuple(range(rank)))
+
+
+def reduce_sum(x: Any, axes: tuple[int, ...]) -> Any:
+    """Return the sum of ``x`` over ``axes``; ``x`` itself if there are none."""
+    return bind(ReduceSum(axes), x) if axes else x
+
+
+def permute(x: Any, permutation: tuple[int, ...]) -> Any:
+    """Return ``x`` with its axes permuted; ``x`` itself if the order stays."""
+    if permutation == tuple(range(len(permutation))):
+        return x
+    return bind(Transpose(permutation), x)
+
+
+def moveaxis(x: Any, source: int, target: int) -> Any:
+    """Return ``x`` with axis ``source`` moved to ``target``, which may be negative."""
+    rank = len(aval_of(x).shape)
+    target = target + rank if target < 0 else target
+    if source == target:
+        return x
+    order = [i for i in range(rank) if i != source]
+    order.insert(target, source)
+    return permute(x, tuple(order))
+
+
+def full(aval: ShapedArray, value: Any) -> Any:
+    """Return an array of ``aval`` filled with the Python number ``value``."""
+    if dtypes.scalar_kind(aval.dtype) == "float0":
+        return np.zeros(aval.shape, dtypes.float0)
+    scalar = np.asarray(value, aval.dtype)[()]
+    return bind(BroadcastInDim(aval.shape), scalar) if aval.shape else scalar
+
+
+def zeros_of(aval: ShapedArray) -> Any:
+    """Return zeros of ``aval``; of dtype float0 for the tangents of integers."""
+    return full(aval, 0)
+
+
+def ones_of(aval: ShapedArray) -> Any:
+    """Return ones of ``aval``."""
+    return full(aval, 1)
+
+
+def add_cotangents(a: Any, b: Any) -> Any:
+    """Return the sum of two cotangents, either of which may be None (zero)."""
+    return b if a is None else a if b is None else bind(add_any_p, a, b)

@@ -1,0 +1,1 @@
+"""The interpreters: staging, jvp, linearize and transpose, vmap; and what derives from them."""

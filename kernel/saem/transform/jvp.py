@@ -1,0 +1,125 @@
+"""How do derivatives flow forward?
+
+A ``JVPTracer`` carries a primal and its tangent.  An operation on it runs the primitive's jvp rule
+one interpreter down, so tangents are ordinary values there, and differentiation nests.
+
+Read before: ``core.trace``.  Read after: ``transform.linearize``.
+Invariant: a tangent of None is a symbolic zero; a value that depends on no input stays unwrapped.
+Source: Pearlmutter and Siskind 2008 (nesting); Griewank and Walther 2008, chapter 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from saem.core.avals import aval_of
+from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from saem.core.primitive import Primitive
+from saem.core.trace import Trace, Tracer, current, state
+from saem.ops.linear import zeros_of
+from saem.transform.staging import trace_flat
+
+
+class JVPTracer(Tracer):
+    """A primal with its tangent: the *concrete tracer* of the lessons when its primal is known."""
+
+    __slots__ = ("primal", "tangent")
+    kind = "concrete tracer"
+
+    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any):
+        self._trace = trace
+        self.primal = primal
+        self.tangent = tangent
+        self.aval = aval_of(primal)
+
+    def concrete(self) -> Any:
+        return self.primal
+
+    def __repr__(self) -> str:
+        return f"JVPTracer(primal={self.primal!r}, tangent={self.tangent!r})"
+
+
+class JVPTrace(Trace):
+    """Runs each primitive's jvp rule under the parent interpreter."""
+
+    def __init__(self, parent: Trace, name: str = "jvp"):
+        self.parent = parent
+        self.stack = (*parent.stack, name)
+
+    def process(self, prim: Primitive, args: tuple) -> Any:
+        primals: list[Any] = []
+        tangents: list[Any] = []
+        differentiated = False
+        for x in args:
+            if type(x) is JVPTracer and x._trace is self:
+                primals.append(x.primal)
+                tangents.append(x.tangent)
+                differentiated = True
+            else:
+                primals.append(x)
+                tangents.append(None)
+        saved = state.trace, state.stack
+        state.trace = parent = self.parent
+        state.stack = self.stack
+        try:
+            if not differentiated:
+                return parent.process(prim, args)
+            out, out_tangent = prim.jvp(primals, tangents)
+        finally:
+            state.trace, state.stack = saved
+        if prim.multiple_results:
+            return [self.wrap(o, t) for o, t in zip(out, out_tangent)]
+        return out if out_tangent is None else JVPTracer(self, out, out_tangent)
+
+    def wrap(self, primal: Any, tangent: Any) -> Any:
+        return primal if tangent is None else JVPTracer(self, primal, tangent)
+
+    def split(self, x: Any) -> tuple[Any, Any]:
+        """Return the primal and tangent of an output of the differentiated function."""
+        if type(x) is JVPTracer and x._trace is self:
+            return x.primal, x.tangent
+        return x, None
+
+
+def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any],
+             parent: Trace | None = None) -> tuple[list[Any], list[Any]]:
+    """Run ``fun`` on flat primals and tangents (None is zero); returns both outputs likewise."""
+    trace = JVPTrace(parent or state.trace)
+    with current(trace):
+        outs = fun(*[trace.wrap(x, dx) for x, dx in zip(primals, tangents)])
+    trace.live = False
+    pairs = [trace.split(x) for x in outs]
+    return [p for p, _ in pairs], [t for _, t in pairs]
+
+
+def instantiate(tangent: Any, primal: Any) -> Any:
+    """Return ``tangent``, or zeros of the tangent type of ``primal`` when it is symbolically zero."""
+    return zeros_of(aval_of(primal).to_tangent_aval()) if tangent is None else tangent
+
+
+def jvp_jaxpr(closed: ClosedJaxpr, nonzero: tuple[bool, ...]) -> tuple[ClosedJaxpr, list[bool]]:
+    """Return the program of primals and nonzero tangents to outputs and nonzero out-tangents.
+
+    Its inputs are all primals, then tangents where ``nonzero``; its outputs are all primal
+    outputs, then the tangents of those outputs marked in the list returned beside it.
+    """
+
+    def make() -> tuple[ClosedJaxpr, list[bool]]:
+        avals = list(closed.in_avals)
+        tangent_avals = [a.to_tangent_aval() for a, nz in zip(avals, nonzero) if nz]
+        out_nonzero: list[bool] = []
+
+        def both(*flat: Any) -> list[Any]:
+            primals, rest = flat[: len(avals)], iter(flat[len(avals):])
+            tangents = [next(rest) if nz else None for nz in nonzero]
+            outs, out_tangents = jvp_flat(
+                lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents)
+            out_nonzero[:] = [t is not None for t in out_tangents]
+            return [*outs, *(t for t in out_tangents if t is not None)]
+
+        program = trace_flat(both, [*avals, *tangent_avals], name="jvp",
+                             debug_name=closed.jaxpr.debug_name)
+        return program, out_nonzero
+
+    return closed.derived(("jvp", nonzero), make)

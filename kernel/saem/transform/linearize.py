@@ -1,0 +1,219 @@
+"""How is reverse mode made of forward mode?
+
+Run the jvp of a function with known primals and unknown tangents: a ``PartialTrace`` computes what
+is known and writes down the rest, which is a *linear* program.  Running that program backwards by
+the transpose rules gives cotangents.  There is no other reverse mode in the engine.
+
+Read before: ``transform.jvp``.  Read after: ``transform.derivatives``.
+Invariant: the recorded program is linear in its inputs, and its constants are the residuals.
+Source: Radul, Paszke, Frostig, Johnson, Maclaurin 2022, "You Only Linearize Once".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
+from saem.core.primitive import Primitive, UndefinedPrimal
+from saem.core.trace import Tracer, at_source, bind, current, state
+from saem.ops.linear import add_any_p
+from saem.ops.linear import zeros_of
+from saem.transform.jvp import jvp_flat
+from saem.transform.staging import Recorder, dead_code_free, trace_flat
+
+
+class PartialTracer(Tracer):
+    """A value that waits for an unknown input."""
+
+    __slots__ = ("var",)
+    kind = "linear tracer"
+
+    def __init__(self, trace: PartialTrace, var: Var):
+        self._trace = trace
+        self.aval = var.aval
+        self.var = var
+
+
+class PartialTrace(Recorder):
+    """Computes operations on known values in the parent and records the others."""
+
+    def new_unknown(self, aval: ShapedArray) -> PartialTracer:
+        var = Var(aval)
+        self.invars.append(var)
+        return PartialTracer(self, var)
+
+    def process(self, prim: Primitive, args: tuple) -> Any:
+        if not any(type(x) is PartialTracer and x._trace is self for x in args):
+            saved = state.trace
+            state.trace = parent = self.parent
+            try:
+                return parent.process(prim, args)
+            finally:
+                state.trace = saved
+        partial_eval = getattr(prim, "partial_eval", None)
+        if partial_eval is not None:
+            return partial_eval(self, args)
+        return self.emit(prim, args)
+
+    def emit(self, prim: Primitive, args: Sequence[Any]) -> Any:
+        """Record ``prim`` whole, known arguments becoming constants (residuals)."""
+        outvars = self.record(prim, [self.as_atom(x) for x in args])
+        if prim.multiple_results:
+            return [PartialTracer(self, var) for var in outvars]
+        return PartialTracer(self, outvars[0])
+
+    def is_known(self, x: Any) -> bool:
+        return not (type(x) is PartialTracer and x._trace is self)
+
+    def as_atom(self, x: Any):
+        return x.var if type(x) is PartialTracer and x._trace is self else self.atom(x)
+
+
+class Linearized:
+    """The linear part of a function at a point: ``program`` on the residuals it closed over.
+
+    ``nonzero_in`` marks the inputs that have a tangent, ``nonzero_out`` the outputs that depend on
+    them; the program maps the ones to the others.
+    """
+
+    __slots__ = ("closed", "nonzero_in", "nonzero_out", "in_avals", "out_avals")
+
+    def __init__(self, closed: ClosedJaxpr, nonzero_in, nonzero_out, in_avals, out_avals):
+        self.closed = closed
+        self.nonzero_in = nonzero_in
+        self.nonzero_out = nonzero_out
+        self.in_avals = in_avals
+        self.out_avals = out_avals
+
+    def forward(self, tangents: Sequence[Any]) -> list[Any]:
+        """Push tangents (one per input, None where it has none) to one tangent per output."""
+        args = [t for t, nz in zip(tangents, self.nonzero_in) if nz]
+        outs = iter(eval_jaxpr(self.closed.jaxpr, self.closed.consts, *args))
+        return [next(outs) if nz else zeros_of(aval.to_tangent_aval())
+                for nz, aval in zip(self.nonzero_out, self.out_avals)]
+
+    def backward(self, cts: Sequence[Any]) -> list[Any]:
+        """Pull cotangents (one per output, None is zero) back to one per input, None where zero."""
+        used = [ct for ct, nz in zip(cts, self.nonzero_out) if nz]
+        got = iter(backward_pass(self.closed.jaxpr, self.closed.consts, used))
+        return [next(got) if nz else None for nz in self.nonzero_in]
+
+
+def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
+                   nonzero: Sequence[bool]) -> tuple[list[Any], Linearized]:
+    """Run ``fun`` at ``primals``; returns its outputs and the linear map of tangents there."""
+    partial = PartialTrace(state.trace, "linearize")
+    in_avals = [aval_of(x) for x in primals]
+    tangents = [partial.new_unknown(aval.to_tangent_aval()) if nz else None
+                for aval, nz in zip(in_avals, nonzero)]
+    with current(partial):
+        outs, out_tangents = jvp_flat(fun, primals, tangents, partial)
+        # A tangent that is known does not depend on the inputs: linear programs have no constant
+        # part, so it can only be a zero that a rule has instantiated.
+        linear = [t if t is not None and not partial.is_known(t) else None for t in out_tangents]
+    closed = partial.close([partial.as_atom(t) for t in linear if t is not None])
+    nonzero_out = [t is not None for t in linear]
+    return outs, Linearized(closed, list(nonzero), nonzero_out, in_avals, [aval_of(x) for x in outs])
+
+
+def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -> list[Any]:
+    """Transpose a linear program: cotangents of its outputs to cotangents of its inputs.
+
+    A cotangent of None is zero.  Equations that no cotangent reaches cost nothing.
+    """
+    known: dict[Var, Any] = dict(zip(jaxpr.constvars, consts))
+    cts: dict[Var, Any] = {}
+
+    def accumulate(atom, ct) -> None:
+        if ct is not None and not isinstance(atom, Literal):
+            before = cts.get(atom)
+            cts[atom] = ct if before is None else bind(add_any_p, before, ct)
+
+    for atom, ct in zip(jaxpr.outvars, cts_out):
+        accumulate(atom, ct)
+    for eqn in reversed(jaxpr.eqns):
+        eqn_cts = [cts.pop(v, None) for v in eqn.outvars]
+        if all(ct is None for ct in eqn_cts):
+            continue
+        args = [a.val if isinstance(a, Literal) else
+                known[a] if a in known else UndefinedPrimal(a.aval) for a in eqn.invars]
+        with at_source(eqn.source):
+            ct_in = eqn.primitive.transpose(
+                eqn_cts if eqn.primitive.multiple_results else eqn_cts[0], *args)
+            for atom, arg, ct in zip(eqn.invars, args, ct_in):
+                if isinstance(arg, UndefinedPrimal):
+                    accumulate(atom, ct)
+    return [cts.get(v) for v in jaxpr.invars]
+
+
+def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: tuple[bool, ...]
+                       ) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool], int]:
+    """Split a program by which inputs are unknown.
+
+    Returns (known program, unknown program, which outputs are unknown, number of residuals):
+    the known program maps known inputs to known outputs and residuals; the unknown one maps
+    residuals and unknown inputs to unknown outputs.
+    """
+
+    def make():
+        out_unknown: list[bool] = []
+        found: list[ClosedJaxpr] = []
+
+        def known_part(*known: Any) -> list[Any]:
+            rest = iter(known)
+            partial = PartialTrace(state.trace, "partial_eval")
+            args = [partial.new_unknown(v.aval) if u else next(rest)
+                    for v, u in zip(closed.jaxpr.invars, unknown)]
+            with current(partial):
+                outs = eval_jaxpr(closed.jaxpr, closed.consts, *args)
+            out_unknown[:] = [not partial.is_known(x) for x in outs]
+            tail = partial.close([partial.as_atom(x) for x, u in zip(outs, out_unknown) if u])
+            tail = ClosedJaxpr(dead_code_free(tail.jaxpr), tail.consts)
+            found.append(tail)
+            return [*(x for x, u in zip(outs, out_unknown) if not u), *tail.consts]
+
+        in_avals = [v.aval for v, u in zip(closed.jaxpr.invars, unknown) if not u]
+        known = trace_flat(known_part, in_avals, name="partial_eval",
+                           debug_name=closed.jaxpr.debug_name)
+        tail = found[0].jaxpr
+        unknown_jaxpr = tail.replace(constvars=[], invars=[*tail.constvars, *tail.invars],
+                                     debug_name=closed.jaxpr.debug_name)
+        return known, ClosedJaxpr(unknown_jaxpr), out_unknown, len(tail.constvars)
+
+    return closed.derived(("partial_eval", unknown), make)
+
+
+def transpose_jaxpr(closed: ClosedJaxpr, linear: tuple[bool, ...], has_ct: tuple[bool, ...]
+                    ) -> tuple[ClosedJaxpr, list[bool]]:
+    """Return the program of residuals and cotangents to cotangents of the linear inputs.
+
+    Its inputs are the non-linear inputs, then the cotangents marked in ``has_ct``; its outputs
+    are the cotangents of the linear inputs marked in the list returned beside it.
+    """
+
+    def make():
+        reached: list[bool] = []
+        jaxpr = closed.jaxpr
+        residuals = [v for v, lin in zip(jaxpr.invars, linear) if not lin]
+        unknowns = [v for v, lin in zip(jaxpr.invars, linear) if lin]
+        opened = jaxpr.replace(constvars=[*jaxpr.constvars, *residuals], invars=unknowns)
+
+        def pull(*flat: Any) -> list[Any]:
+            values, rest = flat[: len(residuals)], iter(flat[len(residuals):])
+            cts = [next(rest) if has else None for has in has_ct]
+            got = backward_pass(opened, [*closed.consts, *values], cts)
+            reached[:] = [ct is not None for ct in got]
+            return [ct for ct in got if ct is not None]
+
+        ct_avals = [v.aval for v, has in zip(jaxpr.outvars, has_ct) if has]
+        program = trace_flat(pull, [*(v.aval for v in residuals), *ct_avals], name="transpose",
+                             debug_name=jaxpr.debug_name)
+        return program, reached
+
+    return closed.derived(("transpose", linear, has_ct), make)
+
+
+__all__ = ["Linearized", "PartialTrace", "backward_pass", "linearize_flat", "partial_eval_jaxpr",
+           "transpose_jaxpr"]

@@ -1,0 +1,195 @@
+"""How does a Python function become a jaxpr?
+
+It is run once on ``StagingTracer``s, which know their aval but no numbers; every operation is
+written down as an equation.  What the function closes over becomes a constant of the jaxpr.
+
+Read before: ``core.trace``, ``core.jaxpr``.  Read after: ``transform.linearize``, which records
+linear programs with the same ``Recorder``.
+Invariant: a finished trace accepts no more operations, so a leaked tracer is always found out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core import config, errors, source
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
+from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
+from saem.core.primitive import Primitive
+from saem.core.trace import Trace, Tracer, current, state
+
+_SCALARS = (bool, int, float, complex)
+
+
+class Recorder(Trace):
+    """An interpreter that writes equations: what staging and linearization share."""
+
+    def __init__(self, parent: Trace, name: str, arg_names: Sequence[str] = ()):
+        self.parent = parent
+        self.stack = (*parent.stack, name)
+        self.live = True
+        self.eqns: list[Eqn] = []
+        self.invars: list[Var] = []
+        self.arg_names = list(arg_names)
+        self.constvars: dict[int, Var] = {}
+        self.consts: list[Any] = []
+
+    def atom(self, x: Any) -> Atom:
+        """Return the variable or literal that stands for ``x`` in this program."""
+        kind = type(x)
+        if kind in _SCALARS or isinstance(x, np.generic):
+            aval = aval_of(x)
+            return Literal(x if aval.weak_type else np.asarray(x, aval.dtype)[()], aval)
+        if isinstance(x, np.ndarray) and x.ndim == 0:
+            return Literal(np.asarray(x, aval_of(x).dtype)[()], aval_of(x))
+        var = self.constvars.get(id(x))
+        if var is None:
+            if isinstance(x, Tracer):
+                self.check_live(x)
+            elif hasattr(kind, "__jax_array__"):
+                return self.atom(x.__jax_array__())
+            var = self.constvars[id(x)] = Var(aval_of(x))
+            self.consts.append(x)
+        return var
+
+    def check_live(self, tracer: Tracer) -> None:
+        """Refuse a tracer whose interpreter is finished or is not below this one."""
+        owner = tracer._trace
+        for trace in self.ancestors():
+            if trace is owner:
+                return
+        raise errors.leaked_tracer(tracer)
+
+    def record(self, prim: Primitive, invars: list[Atom]) -> list[Var]:
+        """Append the equation of ``prim`` on ``invars``; returns its output variables."""
+        typed = prim.typing(*[a.aval for a in invars])
+        outvars = [Var(aval) for aval in typed] if prim.multiple_results else [Var(typed)]
+        self.eqns.append(
+            Eqn(prim, invars, outvars, state.source or source.capture(3), state.stack)
+        )
+        return outvars
+
+    def close(self, outs: Sequence[Atom], name: str = "") -> ClosedJaxpr:
+        """End recording: return the program with ``outs`` as outputs."""
+        self.live = False
+        jaxpr = Jaxpr(list(self.constvars.values()), self.invars, outs, self.eqns, name)
+        return ClosedJaxpr(jaxpr, self.consts)
+
+
+class StagingTracer(Tracer):
+    """A value known only by its aval: the *abstract tracer* of the lessons."""
+
+    __slots__ = ("var",)
+    kind = "abstract tracer"
+
+    def __init__(self, trace: StagingTrace, var: Var):
+        self._trace = trace
+        self.aval = var.aval
+        self.var = var
+
+
+class StagingTrace(Recorder):
+    """Writes every operation down, also those on known values."""
+
+    def new_arg(self, aval: ShapedArray) -> StagingTracer:
+        var = Var(aval)
+        self.invars.append(var)
+        return StagingTracer(self, var)
+
+    def process(self, prim: Primitive, args: tuple) -> Any:
+        if not self.live:
+            raise errors.finished_trace(prim.name)
+        invars = [
+            x.var if type(x) is StagingTracer and x._trace is self else self.as_atom(x)
+            for x in args
+        ]
+        outvars = self.record(prim, invars)
+        if prim.multiple_results:
+            return [StagingTracer(self, var) for var in outvars]
+        return StagingTracer(self, outvars[0])
+
+    def as_atom(self, x: Any) -> Atom:
+        if type(x) is StagingTracer and x._trace is self:
+            return x.var
+        return self.atom(x)
+
+
+class staging:
+    """``with staging(name) as trace:`` records what happens inside; the C++ fast path stands aside."""
+
+    def __init__(self, name: str, arg_names: Sequence[str] = ()):
+        self.name = name
+        self.arg_names = arg_names
+
+    def __enter__(self) -> StagingTrace:
+        self.trace = StagingTrace(state.trace, self.name, self.arg_names)
+        self.context = current(self.trace)
+        self.context.__enter__()
+        self.flag = config.staging.swap_local(True)
+        return self.trace
+
+    def __exit__(self, *exc: Any) -> None:
+        config.staging.set_local(self.flag)
+        self.context.__exit__(*exc)
+        self.trace.live = False
+
+
+def trace_flat(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], *,
+               name: str = "jit", arg_names: Sequence[str] = (),
+               function: FunctionRef | None = None, debug_name: str = "") -> ClosedJaxpr:
+    """Run ``fun`` (flat list of values to flat list of values) on tracers of ``in_avals``.
+
+    Constants that are tracers of an outer interpreter stay as they are in ``consts``.
+    """
+    watched = bus.active and function is not None
+    if watched:
+        bus.publish(TraceBegin(function=function, transform=name))
+        begin = time.perf_counter()
+    saved = state.source
+    state.source = None
+    try:
+        with staging(name, arg_names) as trace:
+            outs = fun(*[trace.new_arg(aval) for aval in in_avals])
+            closed = trace.close([trace.as_atom(x) for x in outs], debug_name)
+    finally:
+        state.source = saved
+    if watched:
+        bus.publish(TraceEnd(function=function, transform=name,
+                             seconds=time.perf_counter() - begin, equations=len(closed.eqns)))
+    return closed
+
+
+def has_tracers(values: Sequence[Any]) -> bool:
+    """Return whether any of ``values`` is a tracer."""
+    return any(isinstance(v, Tracer) for v in values)
+
+
+def move_tracer_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
+    """Turn constants that are tracers into leading inputs; returns the program and those values."""
+    moved = [isinstance(c, Tracer) for c in closed.consts]
+    if not any(moved):
+        return closed, []
+    jaxpr = closed.jaxpr
+    inputs = [v for v, m in zip(jaxpr.constvars, moved) if m]
+    stay = [v for v, m in zip(jaxpr.constvars, moved) if not m]
+    values = [c for c, m in zip(closed.consts, moved) if m]
+    kept = [c for c, m in zip(closed.consts, moved) if not m]
+    return ClosedJaxpr(jaxpr.replace(constvars=stay, invars=inputs + jaxpr.invars), kept), values
+
+
+def dead_code_free(jaxpr: Jaxpr, needed: Sequence[bool] | None = None) -> Jaxpr:
+    """Return ``jaxpr`` without equations that nothing needs; effects are needed always."""
+    outvars = jaxpr.outvars if needed is None else [
+        v for v, keep in zip(jaxpr.outvars, needed) if keep]
+    live = {v for v in outvars if not isinstance(v, Literal)}
+    eqns = []
+    for eqn in reversed(jaxpr.eqns):
+        if eqn.effects or not live.isdisjoint(eqn.outvars):
+            eqns.append(eqn)
+            live.update(a for a in eqn.invars if not isinstance(a, Literal))
+    return jaxpr.replace(eqns=eqns[::-1], outvars=outvars)

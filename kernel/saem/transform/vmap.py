@@ -1,0 +1,125 @@
+"""How does a function of one example become a function of a batch?
+
+A ``BatchTracer`` carries a whole stack of values and the axis along which they are stacked.  An
+operation on it runs the primitive's batch rule one interpreter down, where the stack is an array.
+
+Read before: ``core.trace``.  Read after: ``transform.derivatives``.
+Invariant: a value that is the same for every example stays unbatched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from saem.core.avals import aval_of
+from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from saem.core.primitive import Primitive
+from saem.core.trace import Trace, Tracer, current, state
+from saem.ops.linear import broadcast_new_dim, moveaxis
+from saem.transform.staging import trace_flat
+
+
+class BatchTracer(Tracer):
+    """One example of a stack ``val`` along axis ``dim``."""
+
+    __slots__ = ("val", "dim")
+    kind = "batch tracer"
+
+    def __init__(self, trace: BatchTrace, val: Any, dim: int):
+        self._trace = trace
+        self.val = val
+        self.dim = dim
+        aval = aval_of(val)
+        self.aval = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
+
+
+class BatchTrace(Trace):
+    """Runs each primitive's batch rule under the parent interpreter."""
+
+    def __init__(self, parent: Trace, size: int, axis_name: Any = None, name: str = "vmap"):
+        self.parent = parent
+        self.stack = (*parent.stack, name)
+        self.size = size
+        self.axis_name = axis_name
+
+    def process(self, prim: Primitive, args: tuple) -> Any:
+        xs: list[Any] = []
+        dims: list[int | None] = []
+        batched = False
+        for x in args:
+            if type(x) is BatchTracer and x._trace is self:
+                xs.append(x.val)
+                dims.append(x.dim)
+                batched = True
+            else:
+                xs.append(x)
+                dims.append(None)
+        saved = state.trace, state.stack
+        state.trace = parent = self.parent
+        state.stack = self.stack
+        try:
+            if not batched:
+                return parent.process(prim, args)
+            out, out_dim = prim.batch(self.size, xs, dims)
+        finally:
+            state.trace, state.stack = saved
+        if prim.multiple_results:
+            return [self.wrap(o, d) for o, d in zip(out, out_dim)]
+        return self.wrap(out, out_dim)
+
+    def wrap(self, val: Any, dim: int | None) -> Any:
+        return val if dim is None else BatchTracer(self, val, dim)
+
+    def split(self, x: Any) -> tuple[Any, int | None]:
+        """Return the stack and axis of an output of the mapped function."""
+        if type(x) is BatchTracer and x._trace is self:
+            return x.val, x.dim
+        return x, None
+
+
+def vmap_flat(fun: Callable[..., Sequence[Any]], size: int, xs: Sequence[Any],
+              dims: Sequence[int | None], axis_name: Any = None
+              ) -> tuple[list[Any], list[int | None]]:
+    """Run ``fun`` once on stacks ``xs`` along ``dims``; returns the output stacks and their axes."""
+    trace = BatchTrace(state.trace, size, axis_name)
+    with current(trace):
+        outs = fun(*[trace.wrap(x, d) for x, d in zip(xs, dims)])
+    trace.live = False
+    pairs = [trace.split(x) for x in outs]
+    return [x for x, _ in pairs], [d for _, d in pairs]
+
+
+def match_dim(x: Any, dim: int | None, target: int, size: int) -> Any:
+    """Return the stack ``x`` with its batch axis at ``target``, broadcast if it was not batched."""
+    ndim = len(aval_of(x).shape)
+    if dim is None:
+        return broadcast_new_dim(x, size, target if target >= 0 else target + ndim + 1)
+    return moveaxis(x, dim, target)
+
+
+def batch_jaxpr(closed: ClosedJaxpr, size: int, batched: tuple[bool, ...],
+                force_out: tuple[bool, ...] | None = None) -> tuple[ClosedJaxpr, list[bool]]:
+    """Return the program on stacks (batch axis 0) and which of its outputs are stacks.
+
+    ``force_out`` marks outputs that must be stacked even if they are the same for all examples.
+    """
+
+    def make() -> tuple[ClosedJaxpr, list[bool]]:
+        out_batched: list[bool] = []
+
+        def mapped(*xs: Any) -> list[Any]:
+            outs, dims = vmap_flat(
+                lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args), size, xs,
+                [0 if b else None for b in batched])
+            force = force_out or (False,) * len(outs)
+            out_batched[:] = [d is not None or f for d, f in zip(dims, force)]
+            return [match_dim(x, d, 0, size) if b else x
+                    for x, d, b in zip(outs, dims, out_batched)]
+
+        avals = [aval.update(shape=(size, *aval.shape)) if b else aval
+                 for aval, b in zip(closed.in_avals, batched)]
+        program = trace_flat(mapped, avals, name="vmap", debug_name=closed.jaxpr.debug_name)
+        return program, out_batched
+
+    return closed.derived(("batch", size, batched, force_out), make)

@@ -1,0 +1,125 @@
+"""Has this program been compiled before?
+
+Executables are found by content: the text without locations, with options and device, is the key.
+A function traced again (a lambda made anew, a cell run again) whose program is the same is not
+compiled again.
+
+Read before: ``xla.lowering``.  Read after: ``xla.dispatch``.
+Invariant: one compilation per key and process, whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections import OrderedDict
+from typing import Any
+
+from saem import _jaxlib
+from saem.core import config
+from saem.core.events import Compile, FunctionRef, bus
+from saem.core.events import Lowering as LoweringEvent
+from saem.xla.lowering import Lowering
+
+CAPACITY = 4096
+
+_executables: OrderedDict[str, Any] = OrderedDict()
+_costs: dict[str, dict[str, Any]] = {}
+_locks: dict[str, threading.Lock] = {}
+_lock = threading.Lock()
+
+
+def content_key(text: str, device: Any, options: dict[str, Any]) -> str:
+    """Return the hex key of a program: its text, where it runs and how it is compiled."""
+    digest = hashlib.sha256(text.encode())
+    digest.update(repr((device.platform, device.id, sorted(options.items()))).encode())
+    return digest.hexdigest()[:32]
+
+
+def compile_options(device: Any, options: dict[str, Any]) -> Any:
+    """Return XLA's options for one device, with ``options`` as overrides of XLA flags."""
+    made = _jaxlib.CompileOptions()
+    made.num_replicas = 1
+    made.num_partitions = 1
+    if options:
+        made.env_option_overrides = [(k, _option_text(v)) for k, v in options.items()]
+    return made
+
+
+def _option_text(value: Any) -> Any:
+    return value if isinstance(value, (str, bool, int, float)) else str(value)
+
+
+def find_or_compile(lowered: Lowering, device: Any, function: FunctionRef | None = None,
+                    options: dict[str, Any] | None = None, lowering_seconds: float = 0.0) -> Any:
+    """Return the loaded executable of ``lowered`` on ``device``.
+
+    Raises: JaxRuntimeError if XLA refuses the program.
+    """
+    options = options or {}
+    key = content_key(lowered.text, device, options)
+    watched = bus.active and function is not None
+    if watched:
+        bus.publish(LoweringEvent(function=function, seconds=lowering_seconds,
+                                  characters=len(lowered.text), program=key))
+    begin = time.perf_counter()
+    executable = _executables.get(key)
+    found = executable is not None
+    if not found:
+        with _lock:
+            lock = _locks.setdefault(key, threading.Lock())
+        with lock:
+            executable = _executables.get(key)
+            found = executable is not None
+            if not found:
+                executable = _compile(lowered, device, options)
+                _executables[key] = executable
+                if len(_executables) > CAPACITY:
+                    _executables.popitem(last=False)
+        _locks.pop(key, None)
+    seconds = time.perf_counter() - begin
+    if not found and config.log_compiles.value:
+        _log(lowered, seconds)
+    if watched:
+        bus.publish(Compile(function=function, program=key, found=found, seconds=seconds,
+                            **costs(key, executable)))
+    return executable
+
+
+def _compile(lowered: Lowering, device: Any, options: dict[str, Any]) -> Any:
+    client = device.client
+    return client.compile_and_load(
+        lowered.located_text(), [device], compile_options(device, options))
+
+
+def _log(lowered: Lowering, seconds: float) -> None:
+    logging.getLogger("saem").warning("Finished XLA compilation of jit(%s) in %.9f sec", lowered.name,
+                             seconds)
+
+
+def costs(key: str, executable: Any) -> dict[str, Any]:
+    """Return XLA's estimates for a program, None for what it does not give."""
+    if key not in _costs:
+        analysis: dict[str, Any] = {}
+        try:
+            analysis = executable.cost_analysis()
+            memory = executable.get_compiled_memory_stats()
+        except _jaxlib.JaxRuntimeError:
+            memory = None
+        _costs[key] = {
+            "flops": analysis.get("flops"),
+            "bytes_accessed": analysis.get("bytes accessed"),
+            "code_bytes": getattr(memory, "generated_code_size_in_bytes", None),
+            "argument_bytes": getattr(memory, "argument_size_in_bytes", None),
+            "output_bytes": getattr(memory, "output_size_in_bytes", None),
+            "temp_bytes": getattr(memory, "temp_size_in_bytes", None),
+        }
+    return _costs[key]
+
+
+def clear() -> None:
+    """Forget all executables."""
+    _executables.clear()
+    _costs.clear()

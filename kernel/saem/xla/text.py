@@ -1,0 +1,253 @@
+"""How is StableHLO written?
+
+As text: lowering rules are string builders.  A ``Writer`` collects the lines of one function and
+knows the aval of every value it has named; a ``Module`` collects functions.  Locations stand beside
+the lines, so the same text with and without them costs one join each.
+
+Read before: ``core.jaxpr``.  Read after: ``xla.lowering``.
+Invariant: the text without locations is the same for the same program, whatever its names and
+places in user code (it is the key of the compile cache).
+Source: StableHLO specification; MLIR language reference (locations, dense literals).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes
+from saem.core.avals import ShapedArray
+
+_FLOAT_NAMES = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64"}
+
+
+@functools.cache
+def element_type(dtype: Any) -> str:
+    """Return the MLIR name of ``dtype``: ``f32``, ``i1``, ``ui8``, ``complex<f32>``, ``f8E4M3FN``."""
+    if dtype == dtypes.float0:
+        return "i1"
+    kind, name = dtypes.scalar_kind(dtype), dtype.name
+    if kind == "bool":
+        return "i1"
+    if kind == "int":
+        return f"i{dtypes.itemsize_bits(dtype)}"
+    if kind == "uint":
+        return f"ui{dtypes.itemsize_bits(dtype)}"
+    if kind == "complex":
+        return f"complex<f{dtype.itemsize * 4}>"
+    if name.startswith(("float8_", "float4_", "float6_")):
+        return "f" + name[5:].replace("_", "", 1).upper().replace("FN", "FN")
+    return _FLOAT_NAMES[name]
+
+
+@functools.cache
+def tensor_type(aval: ShapedArray) -> str:
+    """Return ``tensor<2x3xf32>``; extended dtypes stand as the arrays that hold them."""
+    aval = physical_aval(aval)
+    return f"tensor<{''.join(f'{n}x' for n in aval.shape)}{element_type(aval.dtype)}>"
+
+
+def physical_aval(aval: ShapedArray) -> ShapedArray:
+    """Return the aval of the array that holds a value: PRNG keys are held as unsigned integers."""
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        trailing, dtype = aval.dtype.physical
+        return ShapedArray((*aval.shape, *trailing), dtype)
+    return aval
+
+
+def _number(value: Any, dtype: Any) -> str:
+    """Return one number as an MLIR literal that reads back exactly."""
+    kind = dtypes.scalar_kind(dtype)
+    if kind in ("bool", "float0"):
+        return "true" if value else "false"
+    if kind in ("int", "uint"):
+        return str(int(value))
+    if kind == "complex":
+        part = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
+        return f"({_number(part.type(value.real), part)}, {_number(part.type(value.imag), part)})"
+    wide = float(value)
+    text = repr(wide) if dtype == np.float64 else np.format_float_scientific(
+        value, unique=True, trim="0") if dtype.kind == "f" else repr(wide)
+    if np.isfinite(wide) and np.asarray(float(text)).astype(dtype) == value:
+        return text if "." in text else text.replace("e", ".0e") if "e" in text else text + ".0"
+    bits = np.asarray(value, dtype).tobytes()[::-1].hex().upper()
+    return "0x" + bits
+
+
+def dense(value: np.ndarray, dtype: Any) -> str:
+    """Return ``dense<…>`` for an array: one number if all are equal, else the bytes in hex."""
+    flat = np.asarray(value, dtype).reshape(-1)
+    if flat.size and (flat.size == 1 or flat.tobytes() == flat[:1].tobytes() * flat.size):
+        return f"dense<{_number(flat[0], flat.dtype)}>"
+    if not flat.size:
+        return "dense<>"
+    if dtypes.scalar_kind(dtype) == "bool":
+        flat = np.packbits(flat, bitorder="little") if flat.size > 1 else flat
+    return f'dense<"0x{np.ascontiguousarray(flat).tobytes().hex().upper()}">'
+
+
+class Module:
+    """A StableHLO module: functions, and a memo so that a repeated program is written once."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.functions: list[tuple[list[str], list[str]]] = []
+        self.memo: dict[Any, str] = {}
+        self.keepalive: list[Any] = []
+        self.header: list[str] = []
+        self.used_names: set[str] = {"main"}
+
+    def unique_name(self, wanted: str) -> str:
+        """Return ``wanted`` made a legal symbol, numbered if it is taken."""
+        base = "".join(c if c.isalnum() or c == "_" else "_" for c in wanted) or "fn"
+        name, n = base, 0
+        while name in self.used_names:
+            n += 1
+            name = f"{base}_{n}"
+        self.used_names.add(name)
+        return name
+
+    def text(self, locations: bool) -> str:
+        """Return the module as text, with or without locations."""
+        parts = ["module @jit attributes {mhlo.num_partitions = 1 : i32, "
+                 "mhlo.num_replicas = 1 : i32} {", *self.header]
+        for lines, locs in self.functions:
+            if locations:
+                parts += [f"{line} {loc}" if loc else line for line, loc in zip(lines, locs)]
+            else:
+                parts += lines
+        parts.append("}\n")
+        return "\n".join(parts)
+
+
+class Writer:
+    """Writes one function: names values, knows their avals, keeps a location for each line.
+
+    While a primitive lowers, ``in_avals`` and ``out_avals`` are those of its equation.
+    """
+
+    def __init__(self, module: Module):
+        self.module = module
+        self.lines: list[str] = []
+        self.locs: list[str] = []
+        self.avals: dict[str, ShapedArray] = {}
+        self.count = 0
+        self.loc = ""
+        self.pad = "    "
+        self.in_avals: Sequence[ShapedArray] = ()
+        self.out_avals: Sequence[ShapedArray] = ()
+
+    def line(self, text: str) -> None:
+        self.lines.append(self.pad + text)
+        self.locs.append(self.loc)
+
+    def type_of(self, *values: str) -> str:
+        """Return the types of ``values``, separated by commas."""
+        return ", ".join([tensor_type(self.avals[v]) for v in values])
+
+    def emit(self, text: str, *operands: str, out: ShapedArray | None = None) -> str:
+        """Write ``%n = text : (operand types) -> out type`` and return ``%n``.
+
+        ``out`` is the equation's output unless given.
+        """
+        aval = out or self.out_avals[0]
+        name = f"%{self.count}"
+        self.count += 1
+        self.avals[name] = aval
+        self.line(f"{name} = {text} : ({self.type_of(*operands)}) -> {tensor_type(aval)}")
+        return name
+
+    def emit_many(self, text: str, *operands: str, outs: Sequence[ShapedArray]) -> list[str]:
+        """Write an operation with several results; returns their names."""
+        name = f"%{self.count}"
+        self.count += 1
+        names = [f"{name}#{i}" for i in range(len(outs))] if len(outs) != 1 else [name]
+        self.avals.update(zip(names, outs))
+        types = ", ".join(map(tensor_type, outs))
+        types = types if len(outs) == 1 else f"({types})"
+        head = f"{name}:{len(outs)}" if len(outs) > 1 else name
+        prefix = f"{head} = " if outs else ""
+        self.line(f"{prefix}{text} : ({self.type_of(*operands)}) -> {types}")
+        return names
+
+    def elementwise(self, op: str, *xs: str, out: ShapedArray | None = None) -> str:
+        """Write an operation whose operands and result have one type; rank 0 is stretched."""
+        aval = out or self.out_avals[0]
+        shape = aval.shape
+        if shape:
+            xs = tuple([x if self.avals[x].shape else self.broadcast(x, shape) for x in xs])
+        name = f"%{self.count}"
+        self.count += 1
+        self.avals[name] = aval
+        self.line(f"{name} = {op} {', '.join(xs)} : {tensor_type(aval)}")
+        return name
+
+    def broadcast(self, x: str, shape: tuple[int, ...], dims: Sequence[int] = ()) -> str:
+        """Stretch ``x``, its axes placed at ``dims``, to ``shape``."""
+        aval = self.avals[x]
+        return self.emit(f"stablehlo.broadcast_in_dim {x}, dims = {list(dims)}", x,
+                         out=ShapedArray(shape, aval.dtype))
+
+    def constant(self, value: Any, aval: ShapedArray) -> str:
+        """Write a constant of ``aval`` (filled with ``value`` if that is one number)."""
+        name = f"%{self.count}"
+        self.count += 1
+        self.avals[name] = aval
+        self.line(f"{name} = stablehlo.constant {dense(np.asarray(value), aval.dtype)} : "
+                  f"{tensor_type(aval)}")
+        return name
+
+    def convert(self, x: str, dtype: Any) -> str:
+        """Convert ``x`` to ``dtype``; nothing if it has it."""
+        aval = self.avals[x]
+        if aval.dtype == dtype:
+            return x
+        return self.emit(f"stablehlo.convert {x}", x, out=ShapedArray(aval.shape, dtype))
+
+    def reshape(self, x: str, shape: tuple[int, ...]) -> str:
+        aval = self.avals[x]
+        if aval.shape == shape:
+            return x
+        return self.emit(f"stablehlo.reshape {x}", x, out=ShapedArray(shape, aval.dtype))
+
+    def compare(self, direction: str, x: str, y: str, total_order: bool = False) -> str:
+        """Write ``x direction y`` elementwise; rank-0 operands are stretched."""
+        a, b = self.avals[x], self.avals[y]
+        shape = a.shape or b.shape
+        x = x if a.shape == shape else self.broadcast(x, shape)
+        y = y if b.shape == shape else self.broadcast(y, shape)
+        kind = "TOTALORDER" if total_order else {
+            "float": "FLOAT", "complex": "FLOAT", "int": "SIGNED"}.get(
+            dtypes.scalar_kind(a.dtype), "UNSIGNED")
+        return self.emit(f"stablehlo.compare {direction}, {x}, {y}, {kind}", x, y,
+                         out=ShapedArray(shape, np.dtype(bool)))
+
+    def block(self, avals: Sequence[ShapedArray], build: Callable[..., Sequence[str]]) -> str:
+        """Return the text of a region: ``build(*argument names)`` writes it and returns its results."""
+        saved = self.lines, self.locs, self.pad, self.loc
+        self.lines, self.locs, self.pad, self.loc = [], [], saved[2] + "  ", ""
+        names = []
+        for aval in avals:
+            names.append(f"%b{self.count}")
+            self.count += 1
+            self.avals[names[-1]] = aval
+        results = build(*names)
+        args = ", ".join(f"{n}: {tensor_type(a)}" for n, a in zip(names, avals))
+        ending = (f"stablehlo.return {', '.join(results)} : {self.type_of(*results)}"
+                  if results else "stablehlo.return")
+        body = "\n".join([*self.lines, f"{self.pad}{ending}"])
+        self.lines, self.locs, self.pad, self.loc = saved
+        head = f"{self.pad}^bb0({args}):\n" if names else ""
+        return f"{{\n{head}{body}\n{self.pad}}}"
+
+    def reduce(self, op: str, x: str, init: Any, axes: Sequence[int],
+               out: ShapedArray | None = None) -> str:
+        """Reduce ``x`` over ``axes`` by the StableHLO operation ``op`` from ``init``."""
+        aval = self.avals[x]
+        start = self.constant(init, ShapedArray((), aval.dtype))
+        return self.emit(
+            f"stablehlo.reduce({x} init: {start}) applies stablehlo.{op} across dimensions = "
+            f"{list(axes)}", x, start, out=out)
