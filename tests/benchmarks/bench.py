@@ -1,0 +1,288 @@
+"""How fast is Saem, compared with the real JAX on the same machine in the same minutes?
+
+Three processes, one for each library, are asked in turns: round by round, the same row on Saem, on
+JAX and, where it has the operation, on NumPy.  The ratio is the median over the rounds of
+(Saem's time / JAX's time in that round), so a machine that slows down for a while slows both.  The
+table is printed, and stored with every figure under ``results/``.
+
+Read before: ``rows.py``, ``worker.py``.  Read after: ``results/latest.md``.
+Invariant: the libraries never share a process, and a row whose values differ is not called faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import math
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rows import ROWS, Row
+
+HERE = Path(__file__).resolve().parent
+KERNEL = HERE.parents[1] / "kernel"
+LIBRARIES = ("saem", "jax", "numpy")
+
+
+class Worker:
+    """A process that holds one library and times rows when asked."""
+
+    def __init__(self, python: str, library: str):
+        environment = dict(os.environ)
+        if library == "saem":
+            environment["PYTHONPATH"] = str(KERNEL)
+        self.process = subprocess.Popen(
+            [python, str(HERE / "worker.py"), library],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        self.about = self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"The worker {self.process.args} ended; its message is above.")
+        return json.loads(line)
+
+    def ask(self, **request: str) -> dict[str, Any]:
+        """Send one request, wait for its answer."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+    def close(self) -> None:
+        """Let the process end."""
+        self.process.communicate()
+
+
+@dataclass
+class Result:
+    """What came out for one row: seconds of every round, by library."""
+
+    name: str
+    goal: float
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    note: str = ""
+
+    def median(self, library: str) -> float | None:
+        """The median time in seconds."""
+        values = self.seconds.get(library)
+        return statistics.median(values) if values else None
+
+    def ratios(self) -> list[float]:
+        """Saem / JAX, round by round."""
+        pairs = zip(self.seconds.get("saem", []), self.seconds.get("jax", []), strict=False)
+        return sorted(mine / theirs for mine, theirs in pairs)
+
+    def ratio(self) -> float | None:
+        """The median of the rounds' ratios."""
+        ratios = self.ratios()
+        return statistics.median(ratios) if ratios else None
+
+    def middle_half(self) -> tuple[float, float] | None:
+        """Between which values half of the rounds' ratios lie."""
+        ratios = self.ratios()
+        if len(ratios) < 4:
+            return None
+        low, _, high = statistics.quantiles(ratios, n=4)
+        return low, high
+
+    def verdict(self) -> str:
+        """One of reached, missed, undecided (the goal lies in the middle half), or a reason."""
+        ratio, half = self.ratio(), self.middle_half()
+        if self.note or ratio is None:
+            return self.note or "no figure"
+        if half is not None and half[0] <= self.goal <= half[1]:
+            return "undecided"
+        return "reached" if ratio <= self.goal else "missed"
+
+
+def agree(left: list[float] | None, right: list[float] | None) -> bool:
+    """Whether two flat lists of numbers are equal but for rounding."""
+    if left is None or right is None:
+        return True
+    return len(left) == len(right) and all(
+        math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-4) or (math.isnan(a) and math.isnan(b))
+        for a, b in zip(left, right, strict=True)
+    )
+
+
+def measure(row: Row, workers: dict[str, Worker], rounds: int) -> Result:
+    """Time one row in turns on all libraries that have it."""
+    result = Result(row.name, row.goal)
+    answers = {}
+    for library, worker in workers.items():
+        if library == "numpy" and not row.numpy:
+            continue
+        answers[library] = worker.ask(do="prepare", row=row.name)
+    for library in ("saem", "jax"):
+        answer = answers.get(library, {})
+        if "missing" in answer:
+            result.note = f"not built ({', '.join(answer['missing'])})"
+        elif "error" in answer:
+            result.note = f"{library}: {answer['error']}"
+    if not result.note and "saem" in answers and "jax" in answers:
+        if not agree(answers["saem"]["value"], answers["jax"]["value"]):
+            result.note = "the values differ"
+    ready = [name for name, answer in answers.items() if "repetitions" in answer]
+    for turn in range(rounds):
+        # Who goes first changes every round, so that neither gains by its place.
+        for library in ready if turn % 2 == 0 else reversed(ready):
+            answer = workers[library].ask(do="time")
+            if "error" in answer:
+                result.note = f"{library}: {answer['error']}"
+                return result
+            result.seconds.setdefault(library, []).append(answer["seconds"])
+    return result
+
+
+def measure_fresh(row: Row, pythons: dict[str, str], rounds: int) -> Result:
+    """Time a row in a new process each time, in turns; the process times only the statement."""
+    result = Result(row.name, row.goal)
+    for _ in range(rounds + 1):  # the first round fills the disk cache and is thrown away
+        for library, python in pythons.items():
+            statement = row.numpy if library == "numpy" else row.statement.format(module=library)
+            code = (
+                "from time import perf_counter as t\n"
+                f"s = t()\n{statement}\nprint(repr(t() - s))"
+            )
+            environment = dict(os.environ)
+            if library == "saem":
+                environment["PYTHONPATH"] = str(KERNEL)
+            done = subprocess.run(
+                [python, "-c", code], capture_output=True, text=True, env=environment, check=False
+            )
+            if done.returncode != 0:
+                result.note = f"{library}: {done.stderr.strip().splitlines()[-1]}"
+                return result
+            result.seconds.setdefault(library, []).append(float(done.stdout))
+    for values in result.seconds.values():
+        del values[0]
+    return result
+
+
+def seconds_text(seconds: float | None) -> str:
+    """A time with a unit that suits it."""
+    if seconds is None:
+        return ""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.0f} ns"
+
+
+HEADINGS = ("row", "Saem", "JAX", "NumPy", "Saem/JAX", "middle half", "goal", "verdict")
+
+
+def cells(result: Result) -> tuple[str, ...]:
+    """One line of the table."""
+    ratio, half = result.ratio(), result.middle_half()
+    spread = "" if half is None else f"{half[0]:.2f} – {half[1]:.2f}"
+    return (
+        result.name,
+        *(seconds_text(result.median(library)) for library in LIBRARIES),
+        "" if ratio is None else f"{ratio:.2f}",
+        spread,
+        f"≤ {result.goal:g}",
+        result.verdict(),
+    )
+
+
+def summary(results: list[Result]) -> str:
+    """How many goals were reached."""
+    verdicts = [result.verdict() for result in results]
+    known = {name: verdicts.count(name) for name in ("reached", "missed", "undecided")}
+    known["without a ratio"] = len(verdicts) - sum(known.values())
+    return "Goals: " + ", ".join(f"{count} {name}" for name, count in known.items()) + "."
+
+
+def markdown(results: list[Result], about: dict[str, str]) -> str:
+    """The table and where it was measured, in Markdown."""
+    lines = ["# Saem compared with JAX", ""]
+    lines += [f"- {name}: {value}" for name, value in about.items()]
+    lines += ["", "| " + " | ".join(HEADINGS) + " |", "|" + " --- |" * len(HEADINGS)]
+    lines += ["| " + " | ".join(cells(result)) + " |" for result in results]
+    lines += [
+        "",
+        "Times are medians of the rounds; a ratio is the median of the rounds' ratios, and half of "
+        "them lie in the middle half. The libraries ran in turns, each in its own process.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def store(results: list[Result], about: dict[str, str], folder: Path) -> None:
+    """Write latest.json (every figure) and latest.md (the table)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stored = {"about": about, "rows": [asdict(result) for result in results]}
+    texts = {
+        "latest.json": json.dumps(stored, indent=1, ensure_ascii=False) + "\n",
+        "latest.md": markdown(results, about),
+    }
+    for name, text in texts.items():
+        aside = folder / f".{name}.part"
+        aside.write_text(text, "utf-8")
+        aside.replace(folder / name)
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Compare Saem with the real JAX and NumPy.")
+    parser.add_argument("--saem", default=sys.executable, help="Python that has Saem's packages")
+    parser.add_argument("--jax", default=".venv-jax/bin/python", help="Python that has real JAX")
+    parser.add_argument("--only", default="", help="only rows whose name contains this")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--no-store", action="store_true", help="print only")
+    return parser.parse_args(arguments)
+
+
+def main() -> None:
+    """Measure the rows asked for, print each as it is done, store the table."""
+    options = parse()
+    chosen = [row for row in ROWS if options.only.lower() in row.name.lower()]
+    if not chosen:
+        raise SystemExit(f"No row's name contains {options.only!r}.")
+    if not Path(options.jax).exists():
+        raise SystemExit(f"There is no {options.jax}. Try: make bench, which installs JAX there.")
+    pythons = {"saem": options.saem, "jax": options.jax, "numpy": options.saem}
+    workers = {library: Worker(python, library) for library, python in pythons.items()}
+    about = {
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+        "rounds": str(options.rounds),
+        **{
+            worker.about["library"]: f"{worker.about['version']} on Python {worker.about['python']}"
+            for worker in workers.values()
+        },
+    }
+    widths = (38, 9, 9, 9, 9, 15, 7, 8)
+    results = []
+    print("  ".join(name.ljust(width) for name, width in zip(HEADINGS, widths, strict=True)))
+    for row in chosen:
+        if row.fresh:
+            results.append(measure_fresh(row, pythons, options.rounds))
+        else:
+            results.append(measure(row, workers, options.rounds))
+        texts = zip(cells(results[-1]), widths, strict=True)
+        print("  ".join(text.ljust(width) for text, width in texts).rstrip(), flush=True)
+    for worker in workers.values():
+        worker.close()
+    print(summary(results))
+    if not options.no_store and not options.only:
+        store(results, about, HERE / "results")
+        print(f"Stored in {os.path.relpath(HERE / 'results')}/latest.md and latest.json")
+
+
+if __name__ == "__main__":
+    main()

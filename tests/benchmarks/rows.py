@@ -1,0 +1,252 @@
+"""What is measured, and what is the goal?
+
+Every row of the goals' table (README.md beside this file) is data here: Python text that runs
+unchanged on Saem (``import saem as jax``) and on the real JAX, and where NumPy has the operation, a
+text for NumPy.  To add a row, add one `Row`.
+
+Read before: README.md.  Read after: ``worker.py``, which runs a row, and ``bench.py``.
+Invariant: both sides run the same text, and where a row has a `value`, it must agree on both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    `setup` runs once. `each` runs before every single timing and is not timed; a row with `each`
+    is timed one statement at a time, others in batches. `goal` is the largest ratio Saem / JAX
+    that is good enough. `needs` are attributes of the module `jax` without which the row counts
+    as not built. `numpy` and `numpy_setup` are the same work in NumPy. A row with `fresh` is run
+    in a new process each time.
+    """
+
+    name: str
+    goal: float
+    statement: str
+    setup: str = ""
+    each: str = ""
+    value: str = ""
+    needs: tuple[str, ...] = ()
+    numpy: str = ""
+    numpy_setup: str = ""
+    fresh: bool = False
+
+
+VECTOR = "x = jnp.arange(1000, dtype=jnp.float32); y = x + 1"
+NP_VECTOR = "x = np.arange(1000, dtype=np.float32); y = x + 1"
+SQUARES = VECTOR + "\ndef loss(x): return jnp.sum(x ** 2)\nv = jnp.ones_like(x)"
+
+# 3,000 operations: 1,000 rounds of a product, a sum and a sine.
+LONG = """
+x = jnp.arange(8, dtype=jnp.float32)
+def long(x):
+    for _ in range({rounds}):
+        x = jnp.sin(x * 1.5 + 0.25)
+    return x
+"""
+LONG_3000 = LONG.format(rounds=1000)
+LONG_150 = LONG.format(rounds=50)
+
+CHAIN = "def chain(x): return jnp.sum(jnp.tanh(x) * jnp.exp(-x * x) + jnp.sin(x))\n"
+
+ROWS = (
+    Row("import", 0.5, "import {module}", fresh=True, numpy="import numpy"),
+    # calls of a jitted function
+    Row(
+        "jit call, one array",
+        1.0,
+        "f(x)",
+        setup=VECTOR + "\nf = jax.jit(lambda x: x * 2); f(x)",
+        value="f(x)",
+        needs=("jit",),
+    ),
+    Row(
+        "jit call, 100-leaf pytree",
+        1.0,
+        "f(tree)",
+        setup=(
+            "tree = {f'leaf{i:03}': jnp.arange(4, dtype=jnp.float32) for i in range(100)}\n"
+            "f = jax.jit(lambda t: {k: v * 2 for k, v in t.items()}); f(tree)"
+        ),
+        value="f(tree)['leaf007']",
+        needs=("jit",),
+    ),
+    # eager operations
+    Row("x + y", 0.9, "x + y", setup=VECTOR, value="x + y", numpy="x + y", numpy_setup=NP_VECTOR),
+    Row("x + 1", 0.9, "x + 1", setup=VECTOR, value="x + 1", numpy="x + 1", numpy_setup=NP_VECTOR),
+    Row(
+        "jnp.sum(x)",
+        0.9,
+        "jnp.sum(x)",
+        setup=VECTOR,
+        value="jnp.sum(x)",
+        numpy="np.sum(x)",
+        numpy_setup=NP_VECTOR,
+    ),
+    Row("x[0]", 0.4, "x[0]", setup=VECTOR, value="x[0]", numpy="x[0]", numpy_setup=NP_VECTOR),
+    Row(
+        "x.reshape(10, 100)",
+        0.4,
+        "x.reshape(10, 100)",
+        setup=VECTOR,
+        value="x.reshape(10, 100)",
+        numpy="x.reshape(10, 100)",
+        numpy_setup=NP_VECTOR,
+    ),
+    Row(
+        "jnp.zeros(1000)",
+        0.4,
+        "jnp.zeros(1000)",
+        value="jnp.zeros(1000)",
+        needs=("numpy.zeros",),
+        numpy="np.zeros(1000, np.float32)",
+    ),
+    Row(
+        "x.at[0].set(1.)",
+        0.4,
+        "x.at[0].set(1.)",
+        setup=VECTOR,
+        value="x.at[0].set(1.)",
+        numpy="z = x.copy(); z[0] = 1.",
+        numpy_setup=NP_VECTOR,
+    ),
+    # eager transformations
+    Row(
+        "eager grad of sum(x**2)",
+        0.25,
+        "jax.grad(loss)(x)",
+        setup=SQUARES,
+        value="jax.grad(loss)(x)",
+        needs=("grad",),
+    ),
+    Row(
+        "eager vmap",
+        0.25,
+        "jax.vmap(lambda a: a * 2 + 1)(m)",
+        setup=VECTOR + "; m = x.reshape(10, 100)",
+        value="jax.vmap(lambda a: a * 2 + 1)(m)",
+        needs=("vmap",),
+    ),
+    Row(
+        "eager jvp",
+        0.25,
+        "jax.jvp(loss, (x,), (v,))",
+        setup=SQUARES,
+        value="jax.jvp(loss, (x,), (v,))[1]",
+        needs=("jvp",),
+    ),
+    Row(
+        "eager Hessian-vector product",
+        0.25,
+        "jax.jvp(jax.grad(loss), (x,), (v,))",
+        setup=SQUARES,
+        value="jax.jvp(jax.grad(loss), (x,), (v,))[1]",
+        needs=("jvp", "grad"),
+    ),
+    # eager control flow, with lambdas made anew as in a loop or a cell run again
+    Row(
+        "eager cond, fresh lambdas",
+        0.05,
+        "jax.lax.cond(x[0] > 0, lambda a: a + 1, lambda a: a - 1, x)",
+        setup=VECTOR,
+        value="jax.lax.cond(x[0] > 0, lambda a: a + 1, lambda a: a - 1, x)",
+        needs=("lax.cond",),
+    ),
+    Row(
+        "eager scan, fresh lambda",
+        0.05,
+        "jax.lax.scan(lambda c, a: (c + a, c), 0., x)",
+        setup=VECTOR,
+        value="jax.lax.scan(lambda c, a: (c + a, c), 0., x)[0]",
+        needs=("lax.scan",),
+    ),
+    Row(
+        "eager fori_loop, fresh lambda",
+        0.05,
+        "jax.lax.fori_loop(0, 10, lambda i, a: a + i, x)",
+        setup=VECTOR,
+        value="jax.lax.fori_loop(0, 10, lambda i, a: a + i, x)",
+        needs=("lax.fori_loop",),
+    ),
+    # from Python to machine code
+    Row(
+        "tracing 3,000 operations",
+        0.25,
+        "jax.make_jaxpr(f)(x)",
+        setup=LONG_3000,
+        each="f = lambda x: long(x)",
+        value="len(jax.make_jaxpr(long)(x).jaxpr.eqns)",
+        needs=("make_jaxpr",),
+    ),
+    Row(
+        "lowering 3,000 operations",
+        0.3,
+        "traced.lower()",
+        setup=LONG_3000,
+        each="traced = jax.jit(lambda x: long(x)).trace(x)",
+        needs=("jit",),
+    ),
+    Row(
+        "XLA compile, 150 operations",
+        1.0,
+        "lowered.compile()",
+        setup=LONG_150 + "import itertools; number = itertools.count(1)",
+        # another constant each time, so that nothing answers from a cache of compiled programs
+        each="n = next(number); lowered = jax.jit(lambda x: long(x) + n).lower(x)",
+        needs=("jit",),
+    ),
+    Row(
+        "first call of a jitted function",
+        1.0,
+        "jax.block_until_ready(f(x))",
+        setup=LONG_150 + "import itertools; number = itertools.count(1)",
+        each="n = next(number); f = jax.jit(lambda x: long(x) + n)",
+        needs=("jit", "block_until_ready"),
+    ),
+    Row(
+        "run: elementwise chain, 10^6 numbers",
+        1.0,
+        "f(x).block_until_ready()",
+        setup=CHAIN + "f = jax.jit(chain); x = jnp.linspace(-1, 1, 1_000_000); f(x)",
+        value="f(x)",
+        needs=("jit", "numpy.linspace"),
+        numpy="np.sum(np.tanh(x) * np.exp(-x * x) + np.sin(x))",
+        numpy_setup="x = np.linspace(-1, 1, 1_000_000, dtype=np.float32)",
+    ),
+    Row(
+        "run: matrix product, 512 x 512",
+        1.0,
+        "f(a).block_until_ready()",
+        setup=(
+            "a = jnp.linspace(-1, 1, 512 * 512).reshape(512, 512)\n"
+            "f = jax.jit(lambda a: jnp.dot(a, a)); f(a)"
+        ),
+        value="f(a)[3, :5]",
+        needs=("jit", "numpy.linspace", "numpy.dot"),
+        numpy="a @ a",
+        numpy_setup="a = np.linspace(-1, 1, 512 * 512, dtype=np.float32).reshape(512, 512)",
+    ),
+    # random numbers
+    Row(
+        "random.split",
+        0.7,
+        "jax.random.split(key)",
+        setup="key = jax.random.key(0)",
+        value="jax.random.uniform(jax.random.split(key)[0], (3,))",
+        needs=("random.key", "random.split"),
+    ),
+    Row(
+        "random.normal, 1,000 numbers",
+        0.7,
+        "jax.random.normal(key, (1000,))",
+        setup="key = jax.random.key(0)",
+        value="jax.random.normal(key, (1000,))",
+        needs=("random.key", "random.normal"),
+        numpy="rng.standard_normal(1000, dtype=np.float32)",
+        numpy_setup="rng = np.random.default_rng(0)",
+    ),
+)
