@@ -44,7 +44,8 @@ def _typescript() -> str:
             _union("PanelMessage", schema.PANEL_MESSAGES),
             f"export const REASON_TAGS: ReadonlyArray<Reason[\"tag\"]> = [{tags}];\n",
             "/** Fixed labels of every view. */",
-            f"export const LABELS = {{\n{labels}}} as const satisfies Record<string, Text>;\n",
+            f"export const LABELS = {{\n{labels}}} as const "
+            "satisfies { readonly [key: string]: Text };\n",
             "/* prettier-ignore-end */\n",
         ]
     )
