@@ -1,9 +1,10 @@
 // How do the anywidget and the static page get their one file each?
 //
-// esbuild bundles the renderer with each shell into kernel/saem/lens/static: widget.js (ESM, with
-// Graphviz), renderer.js (a classic script, small, style included) and saem.css.
+// esbuild bundles the renderer with each shell into kernel/saem/lens/static: widget.js (ESM),
+// renderer.js (a classic script, style included) and saem.css. Both scripts are saved in every
+// notebook that shows a view, so they are kept small: Graphviz is JupyterLab's alone.
 import { build } from "esbuild";
-import { copyFileSync, mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
 
@@ -18,9 +19,15 @@ const common = {
   charset: "utf8",
   legalComments: "none",
   absWorkingDir: here,
-  loader: { ".css": "text" },
   logLevel: "warning"
 };
+const style = await build({
+  ...common,
+  entryPoints: ["style/saem.css"],
+  write: false
+});
+const css = style.outputFiles[0].text;
+writeFileSync(path.join(out, "saem.css"), css);
 await Promise.all([
   build({
     ...common,
@@ -32,7 +39,7 @@ await Promise.all([
     ...common,
     entryPoints: ["src/shells/static.ts"],
     format: "iife",
+    define: { SAEM_STYLE: JSON.stringify(css) },
     outfile: path.join(out, "renderer.js")
   })
 ]);
-copyFileSync(path.join(here, "style/saem.css"), path.join(out, "saem.css"));

@@ -199,7 +199,7 @@ export interface FunctionSummary {
  * the sentence, ``advice`` what would avoid it (empty where there is nothing to avoid).
  */
 export interface Reason {
-  readonly tag: "first_call" | "shape" | "dtype" | "weak_type" | "static_value" | "structure" | "position_keyword" | "committed" | "device" | "redefinition" | "config" | "donation" | "closure" | "static_mutated" | "dropped" | "unknown";
+  readonly tag: "first_call" | "shape" | "dtype" | "weak_type" | "static_value" | "structure" | "position_keyword" | "committed" | "device" | "redefinition" | "config" | "donation" | "static_mutated" | "nested" | "dropped";
   readonly path: string | null;
   readonly old: string | null;
   readonly new: string | null;
@@ -331,7 +331,7 @@ export type KernelMessage = Hello | Snapshot | Append | Failure;
 
 export type PanelMessage = Greeting | Request;
 
-export const REASON_TAGS: ReadonlyArray<Reason["tag"]> = ["first_call", "shape", "dtype", "weak_type", "static_value", "structure", "position_keyword", "committed", "device", "redefinition", "config", "donation", "closure", "static_mutated", "dropped", "unknown"];
+export const REASON_TAGS: ReadonlyArray<Reason["tag"]> = ["first_call", "shape", "dtype", "weak_type", "static_value", "structure", "position_keyword", "committed", "device", "redefinition", "config", "donation", "static_mutated", "nested", "dropped"];
 
 /** Fixed labels of every view. */
 export const LABELS = {
@@ -381,6 +381,6 @@ export const LABELS = {
   "devices": {"en": "Devices", "ko": "장치"},
   "empty": {"en": "Nothing was traced yet.", "ko": "아직 추적된 함수가 없습니다."},
   "dropped": {"en": "older marks were dropped", "ko": "이전 기록은 지워졌습니다"},
-} as const satisfies Record<string, Text>;
+} as const satisfies { readonly [key: string]: Text };
 
 /* prettier-ignore-end */

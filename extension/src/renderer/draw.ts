@@ -70,11 +70,10 @@ function shorten(text: string): string {
 }
 
 function size(node: GraphNode, inner: readonly Picture[]): { width: number; height: number } {
-  const width =
-    Math.max(
-      shorten(node.label).length * CHARACTER + (node.folds ? 16 : 0),
-      shorten(node.note).length * NOTE_CHARACTER
-    ) + 22;
+  const label = shorten(node.label).length * CHARACTER + (node.folds ? 18 : 0);
+  const note = shorten(node.note).length * NOTE_CHARACTER;
+  const stacked = node.kind === "equation" || node.kind === "group";
+  const width = (stacked ? Math.max(label, note) : label + (note && note + 6)) + 22;
   if (node.kind === "group") {
     const body = inner.reduce((sum, p) => sum + p.width + PAD, PAD);
     const tall = Math.max(0, ...inner.map(p => p.height));

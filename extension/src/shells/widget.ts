@@ -1,0 +1,51 @@
+// How does a view live as a widget (Jupyter, Colab, VS Code)?
+//
+// The ESM that anywidget loads. Traits: `model` (the schema's JSON) and `locale` ("" follows the
+// browser). The style comes beside it (saem.css), as anywidget's `_css`.
+// Read before: ../renderer/view.ts. Read after: nothing.
+// Invariant: a new value of a trait shows at once (tests/browser).
+import { HistoryView } from "../renderer/history";
+import { Locale } from "../renderer/locale";
+import { show } from "../renderer/view";
+import { VERSION, type HistoryModel, type Model } from "../schema";
+
+interface WidgetModel {
+  get(name: "model"): unknown;
+  get(name: "locale"): string | null | undefined;
+  on(event: string, callback: () => void): void;
+  off(event: string, callback: () => void): void;
+}
+
+/** Show the widget's model in `el`; returns what must be called when the view goes away. */
+export function render({ model, el }: { model: WidgetModel; el: HTMLElement }): () => void {
+  let history: HistoryView | null = null;
+  const draw = (): void => {
+    const locale = Locale.of(model.get("locale"));
+    const raw = model.get("model");
+    const data = (typeof raw === "string" ? JSON.parse(raw) : raw) as Model;
+    if (data?.kind === "history" && data.version === VERSION) {
+      if (history?.element.isConnected) {
+        history.update(data as HistoryModel, { locale });
+        return;
+      }
+      history = new HistoryView(data as HistoryModel, { locale });
+      const root = document.createElement("div");
+      root.className = "saem";
+      root.lang = locale.language;
+      root.appendChild(history.element);
+      el.replaceChildren(root);
+      return;
+    }
+    history = null;
+    el.replaceChildren(show(data, { locale }));
+  };
+  draw();
+  model.on("change:model", draw);
+  model.on("change:locale", draw);
+  return () => {
+    model.off("change:model", draw);
+    model.off("change:locale", draw);
+  };
+}
+
+export default { render };

@@ -1,0 +1,2 @@
+import "./saem.css";
+import "./lab.css";
