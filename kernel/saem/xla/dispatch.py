@@ -23,6 +23,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.events import EagerOp, FunctionRef, Transfer, bus
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.trace import Tracer
+from saem.xla import compile
 from saem.xla.compile import find_or_compile
 from saem.xla.devices import default_device, placement_name, single_device
 from saem.xla.lowering import Lowering, avals_of, lower, one_equation
@@ -234,3 +235,9 @@ def apply_primitive(prim: Any, args: Sequence[Any]) -> Any:
     if bus.active:
         bus.publish(EagerOp(primitive=prim.name, caller=source.here()))
     return primitive_callable(prim)(*args)
+
+
+def clear_executables() -> None:
+    """Forget all executables and what C++ remembers of them."""
+    compile.clear()
+    fast_path_cache.clear()

@@ -1,0 +1,138 @@
+"""Which argument of a call is which, in the caller's words?
+
+Static arguments are separated from dynamic ones, donated ones found, and every leaf gets the name
+the caller would write: ``x``, ``params['w'][0]``.
+
+Read before: ``core.tree``.  Read after: ``control.jit``.
+Invariant: names are computed only when an event or an error needs them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from saem.core import errors, tree
+
+
+def as_tuple(value: Any, kind: type) -> tuple:
+    """Return ``value``, one ``kind`` or an iterable of them, as a tuple."""
+    if value is None:
+        return ()
+    if isinstance(value, kind):
+        return (value,)
+    return tuple(value)
+
+
+def signature_of(fun: Callable) -> inspect.Signature | None:
+    """Return the signature of ``fun``, None where Python knows none."""
+    try:
+        return inspect.signature(fun)
+    except (ValueError, TypeError):
+        return None
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class Parameters:
+    """The parameters of a jitted function, and which of them are static or donated.
+
+    Numbers and names are completed from each other, so that a static argument stays static
+    whether it is passed by position or by keyword.
+
+    Raises: ValueError for a number or name the function does not have.
+    """
+
+    def __init__(self, fun: Callable, static_argnums: Any, static_argnames: Any,
+                 donate_argnums: Any, donate_argnames: Any):
+        self.signature = signature_of(fun)
+        self.names = []
+        if self.signature is not None:
+            self.names = [p.name for p in self.signature.parameters.values()
+                          if p.kind in _POSITIONAL]
+        self.static_argnums, self.static_argnames = self._complete(
+            "static", static_argnums, static_argnames)
+        self.donate_argnums, self.donate_argnames = self._complete(
+            "donate", donate_argnums, donate_argnames)
+        both = set(self.static_argnums) & set(self.donate_argnums)
+        if both:
+            raise ValueError(
+                "static_argnums and donate_argnums cannot intersect, but both hold "
+                f"{sorted(both)}. A static argument has no buffer to donate.")
+
+    def _complete(self, what: str, nums: Any, names: Any) -> tuple[tuple[int, ...], tuple]:
+        numbers = list(as_tuple(nums, int))
+        words = list(as_tuple(names, str))
+        self._check(what, numbers, words)
+        count = len(self.names)
+        numbers = [n + count if n < 0 and count else n for n in numbers]
+        if nums is None:
+            numbers += [self.names.index(w) for w in words if w in self.names]
+        if names is None:
+            words += [self.names[n] for n in numbers if 0 <= n < count]
+        return tuple(sorted(set(numbers))), tuple(dict.fromkeys(words))
+
+    def _check(self, what: str, numbers: Sequence[int], words: Sequence[str]) -> None:
+        for kind, values in ((int, numbers), (str, words)):
+            for value in values:
+                if not isinstance(value, kind):
+                    raise TypeError(f"{what}_arg{'nums' if kind is int else 'names'} needs "
+                                    f"{kind.__name__} or a sequence of them, got {value!r}")
+        if self.signature is None:
+            return
+        parameters = self.signature.parameters.values()
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            for word in words:
+                if word not in self.signature.parameters:
+                    raise ValueError(
+                        f"jitted function has invalid argnames {{{word!r}}} in {what}_argnames. "
+                        f"Function does not take these args. It takes {list(self.names)}.")
+        if not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+            for number in numbers:
+                if not -len(self.names) <= number < len(self.names):
+                    raise ValueError(
+                        f"jitted function has {what}_argnums={number}, but only accepts "
+                        f"{len(self.names)} positional arguments.")
+
+    def positional_name(self, number: int) -> str:
+        """Return what the caller calls positional argument ``number``."""
+        if number < len(self.names):
+            return self.names[number]
+        if self.signature is not None:
+            for p in self.signature.parameters.values():
+                if p.kind is p.VAR_POSITIONAL:
+                    return f"{p.name}[{number - len(self.names)}]"
+        return f"args[{number}]"
+
+    def leaf_names(self, args: dict[int, Any], kwargs: dict[str, Any]) -> list[tuple[str, str]]:
+        """Return (name, 'position' or 'keyword') for every leaf of the dynamic arguments."""
+        found = []
+        for number, value in args.items():
+            base = self.positional_name(number)
+            found += [(base + tree.keystr(path), "position")
+                      for path, _ in tree.flatten_with_path(value)[0]]
+        for name, value in sorted(kwargs.items()):
+            found += [(name + tree.keystr(path), "keyword")
+                      for path, _ in tree.flatten_with_path(value)[0]]
+        return found
+
+
+def check_static_hashable(parameters: Parameters, statics: Iterable[tuple[Any, Any]]) -> None:
+    """Refuse static values without a hash.
+
+    Raises: ValueError naming the argument.
+    """
+    for label, value in statics:
+        try:
+            hash(value)
+        except TypeError as error:
+            name = parameters.positional_name(label) if isinstance(label, int) else label
+            raise errors.explained(
+                errors.ArgumentError, "jit.static",
+                "Non-hashable static arguments are used in a jit function: static argument "
+                f"{name!r} (index {label}) is of type {type(value).__name__}, which cannot be "
+                f"hashed ({error}).",
+                advice="Pass a tuple instead of a list, a frozen dataclass instead of a mutable "
+                "one; or do not mark the argument static.") from None

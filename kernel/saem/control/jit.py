@@ -1,0 +1,362 @@
+"""What happens when a jitted function is called?
+
+The first time: arguments are flattened, the function is traced, the program lowered, compiled (or
+found) and run.  After that jaxlib's C++ answers by itself until something in the signature changes:
+shape, dtype, weak type, a static value, structure, placement, a setting.
+
+Read before: ``control.call``, ``xla.dispatch``.  Read after: ``control.stages``.
+Invariant: a traced program is kept for (function, structure, static values, avals, settings), and
+nothing else decides; the events say which of these changed.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from saem import _jaxlib
+from saem.control.arguments import Parameters, check_static_hashable
+from saem.control.call import JitCall
+from saem.core import config, dtypes, errors, source, tree
+from saem.core.avals import ShapedArray, aval_functions, aval_of
+from saem.core.events import (
+    Argument,
+    CacheHit,
+    CacheMiss,
+    FunctionRef,
+    Signature,
+    StaticArgument,
+    bus,
+)
+from saem.core.jaxpr import ClosedJaxpr
+from saem.core.trace import Tracer, bind, eval_trace, state
+from saem.transform.staging import move_tracer_consts, trace_flat
+from saem.xla import dispatch
+from saem.xla.devices import placement_name
+from saem.xla.dispatch import Program
+
+ArrayImpl = _jaxlib.ArrayImpl
+
+
+class Entry:
+    """A traced program with its output structure and its executables by place."""
+
+    __slots__ = ("closed", "out_tree", "programs", "moved", "call", "donated")
+
+    def __init__(self, closed: ClosedJaxpr, out_tree: Any, moved: list[Any], call: JitCall,
+                 donated: tuple[bool, ...]):
+        self.closed = closed
+        self.out_tree = out_tree
+        self.moved = moved
+        self.call = call
+        self.donated = donated
+        self.programs: dict[Any, Program] = {}
+
+
+# All traces of a function, shared by every jit of it with the same options.
+_traces: weakref.WeakKeyDictionary[Any, dict] = weakref.WeakKeyDictionary()
+_all_jits: weakref.WeakSet = weakref.WeakSet()
+
+
+class Bound:
+    """The arguments of one call, taken apart: static ones beside flat dynamic ones."""
+
+    __slots__ = ("leaves", "in_tree", "statics", "args", "kwargs", "nargs")
+
+    def __init__(self, parameters: Parameters, args: tuple, kwargs: dict[str, Any]):
+        numbers, names = parameters.static_argnums, parameters.static_argnames
+        if numbers or (names and kwargs):
+            static_pos = tuple((i, args[i]) for i in numbers if i < len(args))
+            static_kw = tuple((k, kwargs[k]) for k in sorted(kwargs) if k in names)
+            self.statics = static_pos + static_kw
+            self.args = tuple(x for i, x in enumerate(args) if i not in numbers)
+            self.kwargs = {k: v for k, v in kwargs.items() if k not in names}
+        else:
+            self.statics = ()
+            self.args = args
+            self.kwargs = kwargs
+        self.nargs = len(args)
+        self.leaves, self.in_tree = tree.flatten((self.args, self.kwargs))
+
+    def rebuild(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return args and kwargs of the call with ``leaves`` in place of the dynamic ones."""
+        dynamic, kwargs = self.in_tree.unflatten(leaves)
+        if not self.statics:
+            return list(dynamic), kwargs
+        static_pos = {k: v for k, v in self.statics if isinstance(k, int)}
+        rest = iter(dynamic)
+        args = [static_pos[i] if i in static_pos else next(rest) for i in range(self.nargs)]
+        return args, {**kwargs, **{k: v for k, v in self.statics if isinstance(k, str)}}
+
+    def positions(self) -> dict[int, Any]:
+        """Return the dynamic positional arguments by their number in the call."""
+        static = {k for k, _ in self.statics if isinstance(k, int)}
+        numbers = [i for i in range(self.nargs) if i not in static]
+        return dict(zip(numbers, self.args))
+
+
+class Jitted:
+    """What a jitted function knows: the function, its options, the programs made of it."""
+
+    def __init__(self, fun: Callable, parameters: Parameters, *, keep_unused: bool, inline: bool,
+                 device: Any, options: dict[str, Any] | None, library: bool):
+        self.fun = fun
+        self.parameters = parameters
+        self.keep_unused = keep_unused
+        self.inline = inline
+        self.device = device
+        self.options = dict(options or {})
+        self.library = library
+        self.name = getattr(fun, "__name__", None) or type(fun).__name__
+        if isinstance(fun, functools.partial):
+            self.name = getattr(fun.func, "__name__", "partial")
+        self._reference: FunctionRef | None = None
+        option_key = (parameters.static_argnums, parameters.static_argnames,
+                      parameters.donate_argnums, parameters.donate_argnames, keep_unused, inline,
+                      device, repr(sorted(self.options.items())))
+        try:
+            shared = _traces.setdefault(fun, {})
+        except TypeError:  # not weakly referable or not hashable: programs live with this object
+            shared = {}
+        self.entries: dict[Any, Entry] = shared.setdefault(option_key, {})
+
+    @property
+    def reference(self) -> FunctionRef | None:
+        """Return how events name this function, None for the library's own composites."""
+        if self.library:
+            return None
+        if self._reference is None:
+            self._reference = source.function_ref(self.fun)
+        return self._reference
+
+    def bind_arguments(self, args: tuple, kwargs: dict[str, Any]) -> Bound:
+        bound = Bound(self.parameters, args, kwargs)
+        if bound.statics:
+            check_static_hashable(self.parameters, bound.statics)
+        return bound
+
+    def avals(self, bound: Bound) -> tuple[ShapedArray, ...]:
+        """Return the avals of the dynamic leaves.
+
+        Raises: TypeError naming the argument that is no array.
+        """
+        try:
+            return tuple([aval_of(x) for x in bound.leaves])
+        except TypeError:
+            raise self.not_an_array(bound) from None
+
+    def not_an_array(self, bound: Bound) -> Exception:
+        for x, (path, _) in zip(bound.leaves, self.leaf_names(bound)):
+            try:
+                aval_of(x)
+            except TypeError:
+                return errors.explained(
+                    errors.ArgumentTypeError, "jit.argument",
+                    f"Error interpreting argument to {self.fun} as an abstract array. The "
+                    f"problematic value is of type {type(x)} and was passed to the function at "
+                    f"path {path}.",
+                    advice="This typically means that a jit-wrapped function was called with a "
+                    "non-array argument. Mark it static with static_argnums or static_argnames.")
+        return TypeError("an argument could not be interpreted as an array")
+
+    def leaf_names(self, bound: Bound) -> list[tuple[str, str]]:
+        return self.parameters.leaf_names(bound.positions(), bound.kwargs)
+
+    def entry(self, bound: Bound, avals: tuple[ShapedArray, ...]) -> Entry:
+        """Return the traced program for a call, tracing if there is none."""
+        key = (bound.in_tree, bound.statics, bound.nargs, avals, config.trace_key())
+        entry = self.entries.get(key)
+        if entry is None:
+            if bus.active and not self.library:
+                self.publish_miss(bound)
+            entry = self.trace(bound, avals)
+            if not entry.moved:
+                self.entries[key] = entry
+        return entry
+
+    def trace(self, bound: Bound, avals: tuple[ShapedArray, ...]) -> Entry:
+        """Trace the function for ``avals``."""
+        out_trees: list[Any] = []
+
+        def flat(*leaves: Any) -> list[Any]:
+            args, kwargs = bound.rebuild(leaves)
+            outs, out_tree = tree.flatten(self.fun(*args, **kwargs))
+            out_trees.append(out_tree)
+            for x in outs:
+                if type(x) not in aval_functions:
+                    check_output(x, self.name, out_tree, outs)
+            return outs
+
+        names = [] if self.library else [path for path, _ in self.leaf_names(bound)]
+        closed = trace_flat(flat, avals, name="jit", arg_names=names, function=self.reference,
+                            debug_name=self.name)
+        closed, moved = move_tracer_consts(closed)
+        donated = (False,) * len(moved) + self.donated(bound)
+        call = JitCall(closed, self.name, donated if any(donated) else (), self.keep_unused,
+                       self.inline)
+        return Entry(closed, out_trees[0], moved, call, donated)
+
+    def donated(self, bound: Bound) -> tuple[bool, ...]:
+        """Return for every dynamic leaf whether the caller gives its buffer away."""
+        numbers, names = self.parameters.donate_argnums, self.parameters.donate_argnames
+        if not numbers and not names:
+            return (False,) * len(bound.leaves)
+        flags: list[bool] = []
+        for number, value in bound.positions().items():
+            flags += [number in numbers] * len(tree.leaves(value))
+        for name, value in sorted(bound.kwargs.items()):
+            flags += [name in names] * len(tree.leaves(value))
+        return tuple(flags)
+
+    def program(self, entry: Entry, args: Sequence[Any], bound: Bound | None) -> Program:
+        """Return the executable of ``entry`` where ``args`` are."""
+        if self.device is not None:
+            device, committed = self.device, True
+        else:
+            device, committed = dispatch.placement(args)
+        program = entry.programs.get((device, committed))
+        if program is None:
+            if entry.programs and bound is not None and bus.active and not self.library:
+                self.publish_miss(bound)
+            warn_unusable_donations(entry)
+            program = entry.programs[device, committed] = dispatch.build(
+                entry.closed, device, committed, name=self.name, function=self.reference,
+                keep_unused=self.keep_unused, donated=entry.donated, options=self.options)
+        return program
+
+    def publish_miss(self, bound: Bound) -> None:
+        """Tell listeners the signature that found no program."""
+        bus.publish(CacheMiss(function=self.reference, signature=self.describe(bound),
+                              caller=source.here()))
+
+    def describe(self, bound: Bound) -> Signature:
+        """Return the signature of a call in the caller's words."""
+        names = self.leaf_names(bound)
+        arguments = tuple(
+            describe_leaf(x, path, given) for x, (path, given) in zip(bound.leaves, names))
+        static = tuple(
+            StaticArgument(
+                path=self.parameters.positional_name(k) if isinstance(k, int) else k,
+                value=repr(v)[:200], hash=hash(v),
+                given="position" if isinstance(k, int) else "keyword")
+            for k, v in bound.statics)
+        donated = tuple(path for (path, _), d in zip(names, self.donated(bound)) if d)
+        return Signature(arguments, static, str(bound.in_tree), donated,
+                         config.trace_context_named())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """Answer a call that C++ could not: (result, fast path or None, False)."""
+        if config.disable_jit.value and not self.library:
+            return self.fun(*args, **kwargs), None, False
+        traced = state.trace is not eval_trace
+        if traced and self.inline:
+            return self.fun(*args, **kwargs), None, False
+        bound = self.bind_arguments(args, kwargs)
+        if not traced:
+            for x in bound.leaves:
+                if isinstance(x, Tracer):
+                    raise errors.leaked_tracer(x)
+        entry = self.entry(bound, self.avals(bound))
+        if traced:
+            outs = bind(entry.call, *entry.moved, *bound.leaves)
+            return entry.out_tree.unflatten(outs), None, False
+        if bus.hits and not self.library:
+            bus.publish(CacheHit(function=self.reference, caller=source.here()))
+        program = self.program(entry, bound.leaves, bound)
+        outs = program.run(bound.leaves)
+        return entry.out_tree.unflatten(outs), program.fast_path(entry.out_tree), False
+
+
+def describe_leaf(x: Any, path: str, given: str) -> Argument:
+    """Return what an event says of one dynamic leaf."""
+    aval = aval_of(x)
+    array = type(x) is ArrayImpl
+    kind = ("array" if array or isinstance(x, Tracer) else
+            "key" if isinstance(aval.dtype, dtypes.ExtendedDType) else
+            "scalar" if isinstance(x, (bool, int, float, complex)) else "numpy")
+    held = dispatch.hold(x)
+    on_device = type(held) is ArrayImpl
+    device = dispatch.device_of(held) if on_device else None
+    return Argument(
+        path=path, shape=aval.shape, dtype=dtypes.short_name(aval.dtype),
+        weak_type=aval.weak_type, committed=bool(on_device and held._committed),
+        placement=placement_name(device) if device is not None else "", kind=kind, given=given)
+
+
+def check_output(x: Any, name: str, out_tree: Any, outs: Sequence[Any]) -> None:
+    """Refuse what a traced function may not return.
+
+    Raises: TypeError naming the output.
+    """
+    try:
+        aval_of(x)
+    except TypeError:
+        paths = tree.flatten_with_path(out_tree.unflatten(range(len(outs))))[0]
+        number = next(i for i, y in enumerate(outs) if y is x)
+        where = tree.keystr(paths[number][0])
+        raise errors.explained(
+            errors.ArgumentTypeError, "jit.output",
+            f"function {name} traced for jit returned a value of type {type(x)} at output "
+            f"component {where or 'result'}, which is not a valid JAX type.",
+            advice="Return arrays, numbers, or pytrees of them.") from None
+
+
+def warn_unusable_donations(entry: Entry) -> None:
+    """Warn, as JAX does, of donated buffers that no output can use."""
+    if not any(entry.donated):
+        return
+    outs = [(a.shape, a.dtype) for a in entry.closed.out_avals]
+    unused = []
+    for aval, donated in zip(entry.closed.in_avals, entry.donated):
+        if donated:
+            if (aval.shape, aval.dtype) in outs:
+                outs.remove((aval.shape, aval.dtype))
+            else:
+                unused.append(aval.str_short(short_dtypes=False))
+    if unused:
+        warnings.warn(
+            f"Some donated buffers were not usable: {', '.join(unused)}. A donated buffer is used "
+            "for an output of the same shape and dtype; donate only those.", stacklevel=3)
+
+
+def make_jit(fun: Callable, *, static_argnums: Any = None, static_argnames: Any = None,
+             donate_argnums: Any = None, donate_argnames: Any = None, keep_unused: bool = False,
+             inline: bool = False, device: Any = None, options: dict[str, Any] | None = None,
+             library: bool = False) -> Any:
+    """Return the C++ callable in front of a new ``Jitted`` (its attribute ``info``)."""
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
+    parameters = Parameters(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
+    info = Jitted(fun, parameters, keep_unused=keep_unused, inline=inline, device=device,
+                  options=options, library=library)
+    fast = dispatch.make_fast(info.name, fun, info, parameters.static_argnums,
+                              parameters.static_argnames)
+    functools.update_wrapper(fast, fun)
+    fast.info = info
+    _all_jits.add(fast)
+    return fast
+
+
+def composite(fun: Callable | None = None, *, static_argnums: Any = None,
+              static_argnames: Any = None) -> Any:
+    """Make a library function one compiled call outside traces; inside, its primitives inline.
+
+    Use as a decorator on functions of ``saem.numpy`` and its like.
+    """
+    if fun is None:
+        return functools.partial(composite, static_argnums=static_argnums,
+                                 static_argnames=static_argnames)
+    return make_jit(fun, static_argnums=static_argnums, static_argnames=static_argnames,
+                    inline=True, library=True)
+
+
+def clear_caches() -> None:
+    """Forget every traced program and every executable."""
+    for fast in list(_all_jits):
+        fast.info.entries.clear()
+        fast._clear_cache()
+    dispatch.primitive_callable.cache_clear()
+    dispatch.clear_executables()
