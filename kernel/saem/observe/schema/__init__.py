@@ -33,10 +33,9 @@ Tag = Literal[
     "redefinition",
     "config",
     "donation",
-    "closure",
     "static_mutated",
+    "nested",
     "dropped",
-    "unknown",
 ]
 Kind = Literal["trace", "compile", "found", "hit", "failed"]
 

@@ -1,0 +1,288 @@
+"""How does a jaxpr become a model that can be drawn?
+
+The printed text is the printer's own (``core.pretty``), here cut into tokens that know their
+variable and lines that know their equation, so that a pointer on one finds the other.
+
+Read before: ``core.pretty``, ``saem.observe.schema``.  Read after: ``saem.observe.graph``.
+Invariant: the model's lines, joined, are ``str(jaxpr)`` (tests/lens/test_jaxpr_model.py).
+"""
+
+from __future__ import annotations
+
+import linecache
+from typing import Literal as OneOf
+
+from saem.core.jaxpr import Atom as CoreAtom
+from saem.core.jaxpr import ClosedJaxpr, DropVar, Eqn, Jaxpr, Literal, Var
+from saem.core.pretty import WIDTH, Namer, param_text
+from saem.observe import schema
+from saem.observe.environment import environment
+from saem.observe.graph import dot
+from saem.observe.places import Places, places
+
+Kind = OneOf["variable", "type", "primitive", "parameter", "literal", "keyword", "plain"]
+_CONTEXT = 3
+_WHOLE = 80
+
+
+def jaxpr_model(
+    program: ClosedJaxpr | Jaxpr,
+    title: str = "",
+    stablehlo: tuple[schema.ProgramLine, ...] | None = None,
+    named: Places = places,
+) -> schema.JaxprModel:
+    """The model of ``program``: text, structure, graph and the source it came from."""
+    jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
+    words = _Words()
+    lines = _Printer(words).jaxpr(jaxpr, 0, "", None)
+    body = _Structure(words, named).body(jaxpr, "")
+    return schema.JaxprModel(
+        kind="jaxpr",
+        version=schema.VERSION,
+        title=title or jaxpr.debug_name or "jaxpr",
+        body=body,
+        lines=tuple(line.finished() for line in lines),
+        sources=_sources(body, named),
+        dot=dot(body),
+        program=stablehlo,
+        environment=environment(),
+    )
+
+
+def nested_of(eqn: Eqn) -> list[tuple[str, Jaxpr]]:
+    """The (label, jaxpr) pairs in an equation's parameters: ``jaxpr``, ``branches[0]``."""
+    found: list[tuple[str, Jaxpr]] = []
+    for name, value in eqn.primitive.printed_params().items():
+        several = isinstance(value, tuple)
+        for index, item in enumerate(value if several else (value,)):
+            if isinstance(item, (ClosedJaxpr, Jaxpr)):
+                inner = item.jaxpr if isinstance(item, ClosedJaxpr) else item
+                found.append((f"{name}[{index}]" if several else name, inner))
+    return found
+
+
+class _Words:
+    """Names and ids of variables, the same in the text and in the structure."""
+
+    def __init__(self) -> None:
+        self.namer = Namer()
+        self.ids: dict[Var, str] = {}
+
+    def id(self, atom: CoreAtom) -> str | None:
+        if isinstance(atom, (Literal, DropVar)):
+            return None
+        return self.ids.setdefault(atom, f"v{len(self.ids)}")
+
+    def atom(self, atom: CoreAtom) -> schema.Atom:
+        return schema.Atom(self.id(atom), self.namer.atom(atom), atom.aval.str_short())
+
+
+class _Line:
+    """One line being written."""
+
+    def __init__(self, indent: int, equation: str | None) -> None:
+        self.indent = indent
+        self.equation = equation
+        self.tokens: list[schema.Token] = []
+
+    def add(self, text: str, kind: Kind = "plain", id: str | None = None) -> _Line:
+        if text:
+            self.tokens.append(schema.Token(text, kind, id))
+        return self
+
+    def __len__(self) -> int:
+        return self.indent + sum(len(token.text) for token in self.tokens)
+
+    def finished(self) -> schema.Line:
+        return schema.Line(self.indent, tuple(self.tokens), self.equation)
+
+
+class _Printer:
+    """Lays a jaxpr out as ``core.pretty`` does, in tokens."""
+
+    def __init__(self, words: _Words) -> None:
+        self.words = words
+        self.namer = words.namer
+
+    def _binder(self, line: _Line, var: Var) -> None:
+        line.add(self.namer.name(var), "variable", self.words.id(var))
+        line.add(":").add(var.aval.str_short(), "type")
+
+    def _atom(self, line: _Line, atom: CoreAtom) -> None:
+        kind: Kind = "literal" if isinstance(atom, Literal) else "variable"
+        line.add(self.namer.atom(atom), kind, self.words.id(atom))
+
+    def _head(self, jaxpr: Jaxpr, indent: int, owner: str | None) -> _Line:
+        line = _Line(indent, owner).add("{ ").add("lambda", "keyword").add(" ")
+        self._spaced(line, jaxpr.constvars)
+        line.add("; ")
+        self._spaced(line, jaxpr.invars)
+        return line.add(". ").add("let", "keyword")
+
+    def _spaced(self, line: _Line, variables: list[Var]) -> None:
+        for index, var in enumerate(variables):
+            line.add(" " if index else "")
+            self._binder(line, var)
+
+    def _tail(self, jaxpr: Jaxpr, indent: int, owner: str | None) -> _Line:
+        line = _Line(indent, owner).add("in", "keyword").add(" (")
+        for index, atom in enumerate(jaxpr.outvars):
+            line.add(", " if index else "")
+            self._atom(line, atom)
+        return line.add(",)" if len(jaxpr.outvars) == 1 else ")").add(" }")
+
+    def jaxpr(self, jaxpr: Jaxpr, indent: int, path: str, owner: str | None) -> list[_Line]:
+        """The lines of a jaxpr whose closing brace goes to ``indent``."""
+        head = self._head(jaxpr, indent, owner)
+        body = [
+            line
+            for index, eqn in enumerate(jaxpr.eqns)
+            for line in self.equation(eqn, indent + 4, f"{path}{index}")
+        ]
+        tail = self._tail(jaxpr, indent + 2, owner)
+        if len(jaxpr.eqns) <= 1 and len(body) == len(jaxpr.eqns):
+            spaced = sum(len(line) - line.indent + 1 for line in (*body, tail))
+            if len(head) + spaced <= WIDTH:
+                head.equation = body[0].equation if body else owner
+                for line in (*body, tail):
+                    head.add(" ").tokens.extend(line.tokens)
+                return [head]
+        return [head, *body, tail]
+
+    def equation(self, eqn: Eqn, indent: int, path: str) -> list[_Line]:
+        """The lines of one equation."""
+        owner = f"e{path}"
+        inputs = _Line(0, None)
+        for index, atom in enumerate(eqn.invars):
+            inputs.add(" " if index else "")
+            self._atom(inputs, atom)
+        for value in eqn.params.values():
+            inner = value.jaxpr if isinstance(value, ClosedJaxpr) else None
+            if inner is not None and len(inner.invars) == len(eqn.invars):
+                for inside, outside in zip(inner.invars, eqn.invars, strict=True):
+                    self.namer.adopt(inside, outside)
+        line = _Line(indent, owner)
+        self._spaced(line, list(eqn.outvars))
+        line.add(" = ").add(eqn.primitive.name, "primitive")
+        params = eqn.primitive.printed_params()
+        if not params:
+            line.add(" ").tokens.extend(inputs.tokens)
+            return [line]
+        blocks = self._parameters(eqn, indent + 2, path)
+        flat = sum(len(block[0]) - block[0].indent + 1 for block in blocks) + 2 + len(inputs)
+        if all(len(block) == 1 for block in blocks) and len(line) + flat <= WIDTH:
+            line.add("[")
+            for index, block in enumerate(blocks):
+                line.add(" " if index else "").tokens.extend(block[0].tokens)
+            line.add("] ").tokens.extend(inputs.tokens)
+            return [line]
+        last = _Line(indent, owner).add("] ")
+        last.tokens.extend(inputs.tokens)
+        return [line.add("["), *(inner for block in blocks for inner in block), last]
+
+    def _parameters(self, eqn: Eqn, indent: int, path: str) -> list[list[_Line]]:
+        """For each parameter, the lines of ``name=value``."""
+        blocks = []
+        number = 0
+        owner = f"e{path}"
+        for name, value in eqn.primitive.printed_params().items():
+            first = _Line(indent, owner).add(name, "parameter").add("=")
+            if isinstance(value, (ClosedJaxpr, Jaxpr)):
+                inner = value.jaxpr if isinstance(value, ClosedJaxpr) else value
+                lines = self.jaxpr(inner, indent, f"{path}.{number}.", owner)
+                number += 1
+                first.tokens.extend(lines[0].tokens)
+                blocks.append([first, *lines[1:]])
+            elif isinstance(value, tuple) and any(
+                isinstance(item, (ClosedJaxpr, Jaxpr)) for item in value
+            ):
+                lines = [first.add("(")]
+                for item in value:
+                    if not isinstance(item, (ClosedJaxpr, Jaxpr)):
+                        text = param_text(item, self.namer, indent + 2)
+                        lines.append(_Line(indent + 2, owner).add(text))
+                        continue
+                    inner = item.jaxpr if isinstance(item, ClosedJaxpr) else item
+                    lines += self.jaxpr(inner, indent + 2, f"{path}.{number}.", owner)
+                    number += 1
+                blocks.append([*lines, _Line(indent, owner).add(")")])
+            else:
+                blocks.append(self._text(first, param_text(value, self.namer, indent), owner))
+        return blocks
+
+    @staticmethod
+    def _text(first: _Line, text: str, owner: str) -> list[_Line]:
+        """The lines of a printed value, which may have several."""
+        head, *rest = text.split("\n")
+        lines = [first.add(head)]
+        for line in rest:
+            bare = line.lstrip(" ")
+            lines.append(_Line(len(line) - len(bare), owner).add(bare))
+        return lines
+
+
+class _Structure:
+    """Makes the tree of equations."""
+
+    def __init__(self, words: _Words, named: Places) -> None:
+        self.words = words
+        self.named = named
+
+    def body(self, jaxpr: Jaxpr, path: str) -> schema.Body:
+        atom = self.words.atom
+        return schema.Body(
+            constants=tuple(map(atom, jaxpr.constvars)),
+            inputs=tuple(map(atom, jaxpr.invars)),
+            equations=tuple(self.equation(e, f"{path}{i}") for i, e in enumerate(jaxpr.eqns)),
+            outputs=tuple(map(atom, jaxpr.outvars)),
+        )
+
+    def equation(self, eqn: Eqn, path: str) -> schema.Equation:
+        nested = nested_of(eqn)
+        held = {label.partition("[")[0] for label, _ in nested}
+        parameters = (
+            (name, "{ … }" if name in held else param_text(value, self.words.namer, 0))
+            for name, value in eqn.primitive.printed_params().items()
+        )
+        backward = any("transpose" in name for name in eqn.stack)
+        return schema.Equation(
+            id=f"e{path}",
+            primitive=eqn.primitive.name,
+            parameters=tuple(schema.Parameter(name, value) for name, value in parameters),
+            inputs=tuple(map(self.words.atom, eqn.invars)),
+            outputs=tuple(map(self.words.atom, eqn.outvars)),
+            place=self.named.place(eqn.position()),
+            stack=tuple(eqn.stack),
+            colour="backward" if backward else "forward",
+            nested=tuple(
+                schema.Nested(label, self.body(inner, f"{path}.{index}."))
+                for index, (label, inner) in enumerate(nested)
+            ),
+        )
+
+
+def _sources(body: schema.Body, named: Places) -> tuple[schema.SourceBlock, ...]:
+    """The source lines that equations point into: a short file whole, else what is around them."""
+    spans: dict[str, list[int]] = {}
+
+    def visit(inner: schema.Body) -> None:
+        for equation in inner.equations:
+            place = equation.place
+            if place is not None:
+                spans.setdefault(place.file, []).extend((place.line, place.end_line))
+            for nested in equation.nested:
+                visit(nested.body)
+
+    visit(body)
+    blocks = []
+    for file, numbers in spans.items():
+        lines = [line.rstrip("\n") for line in linecache.getlines(file)]
+        if len(lines) <= _WHOLE:
+            first, last = 1, len(lines)
+        else:
+            first = max(1, min(numbers) - _CONTEXT)
+            last = min(len(lines), max(numbers) + _CONTEXT, first + 4 * _WHOLE)
+        if lines:
+            label = named.block_label(file)
+            blocks.append(schema.SourceBlock(file, label, first, tuple(lines[first - 1 : last])))
+    return tuple(blocks)

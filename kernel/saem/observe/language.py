@@ -1,0 +1,66 @@
+"""Which language does a person read, and how is a number written for a person?
+
+Read before: nothing.  Read after: ``saem.observe.messages``.
+Invariant: the chosen language is always one of ``LANGUAGES`` (tests/lens/test_messages.py).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+Language = Literal["en", "ko"]
+LANGUAGES: tuple[Language, ...] = ("en", "ko")
+
+
+def from_locale(locale: str) -> Language:
+    """The language for a locale such as ``ko_KR``, ``ko-KR`` or ``en``; English if not known."""
+    return "ko" if locale.lower().replace("_", "-").split("-")[0] in ("ko", "kor") else "en"
+
+
+_chosen: list[Language] = [from_locale(os.environ.get("SAEM_LANG", ""))]
+
+
+def current() -> Language:
+    """The language chosen for this process."""
+    return _chosen[0]
+
+
+def choose(language: str) -> Language:
+    """Choose the language of this process: ``'en'`` or ``'ko'``.
+
+    Raises: ValueError for any other language.
+    """
+    if language not in LANGUAGES:
+        raise ValueError(f"language needs 'en' or 'ko', but got {language!r}")
+    _chosen[0] = "ko" if language == "ko" else "en"
+    return _chosen[0]
+
+
+def checked(language: str | None) -> Language:
+    """``language`` if it is one we speak, the chosen one if it is None.
+
+    Raises: ValueError for any other language.
+    """
+    if language is None:
+        return current()
+    for known in LANGUAGES:
+        if language == known:
+            return known
+    raise ValueError(f"lang needs 'en' or 'ko', but got {language!r}")
+
+
+def duration(seconds: float) -> str:
+    """A time with three significant digits: ``2.13 ms``, ``41 s``."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-6:.2g} µs"
+
+
+def quantity(amount: float, unit: str = "") -> str:
+    """A count with a prefix of thousands: ``1.5 kB``, ``12.6 MFLOP``, ``640 B``."""
+    for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if amount >= size:
+            return f"{amount / size:.3g} {prefix}{unit}"
+    return f"{amount:g} {unit}".rstrip()

@@ -1,0 +1,309 @@
+"""Why was this call traced again?
+
+Compares the signature of a call that found no program with the nearest earlier one of the same
+function (the one with the fewest differences) and names every difference in the caller's words.
+
+Read before: ``saem.core.events`` (Signature), ``saem.observe.messages`` (the sentences).
+Read after: ``saem.observe.recorder``, which asks at every cache miss.
+Invariant: a call that was traced again has at least one reason, and every difference between the
+two signatures has one (tests/lens/test_reasons.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+
+from saem.core.events import Argument, Signature, StaticArgument
+from saem.observe import messages
+from saem.observe.schema import Place, Reason, Tag, Text
+
+_SHORT = {
+    "bfloat16": "bf16",
+    "complex": "c",
+    "float": "f",
+    "uint": "u",
+    "int": "i",
+}
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
+_MANY = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Earlier:
+    """An earlier call of the function that was traced: its signature and its fate.
+
+    ``compiled`` tells whether it got a program of its own (False: traced inside another function).
+    ``place`` is where that version of the function was written.
+    """
+
+    signature: Signature
+    identity: int
+    compiled: bool
+    place: Place | None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Difference:
+    """One difference between two signatures, before it becomes a sentence."""
+
+    variant: str
+    path: str | None = None
+    old: str | None = None
+    new: str | None = None
+    note: Text = dataclasses.field(default_factory=lambda: Text("", ""))
+
+    @property
+    def tag(self) -> str:
+        return self.variant.partition(".")[0]
+
+
+def short_type(argument: Argument) -> str:
+    """``f32[3,4]``, the notation of jaxprs."""
+    name = argument.dtype
+    for long, short in _SHORT.items():
+        if name.startswith(long):
+            name = short + name[len(long) :]
+            break
+    return f"{name}[{','.join(map(str, argument.shape))}]"
+
+
+def printed(signature: Signature) -> str:
+    """The signature as a call: ``x: f32[3], mode='foo'``, cut after a few arguments."""
+    words = [f"{a.path}: {short_type(a)}" for a in signature.arguments]
+    words += [f"{s.path}={_brief(s.value)}" for s in signature.static]
+    more = [f"… {len(words) - 6} more"] if len(words) > 6 else []
+    return ", ".join(words[:6] + more)
+
+
+def why(
+    name: str,
+    signature: Signature,
+    identity: int,
+    place: Place | None,
+    earlier: Sequence[Earlier],
+    moved: dict[str, Place] | None = None,
+) -> tuple[Reason, ...]:
+    """Every reason why this call of ``name`` was traced, the most telling first.
+
+    ``earlier`` are the function's earlier traced calls, oldest first; ``moved`` tells where arrays
+    were last moved to a placement.
+    """
+    if not earlier:
+        return (_reason(_Difference("first_call"), name),)
+    same = [call for call in earlier if call.identity == identity]
+    differences: list[_Difference] = []
+    if not same:
+        differences.append(_redefinition(earlier[-1], place))
+    nearest, changes = _nearest(signature, same or list(earlier))
+    differences += changes
+    if not differences:
+        differences.append(_Difference("dropped" if nearest.compiled else "nested"))
+    grouped = _grouped([_with_note(change, moved or {}) for change in differences])
+    return tuple(_reason(change, name, place, count) for change, count in grouped)
+
+
+def _nearest(signature: Signature, earlier: list[Earlier]) -> tuple[Earlier, list[_Difference]]:
+    """The earlier call with the fewest differences (the latest of several), and those."""
+    best: tuple[Earlier, list[_Difference]] | None = None
+    for call in reversed(earlier):
+        changes = compare(call.signature, signature)
+        if best is None or len(changes) < len(best[1]):
+            best = (call, changes)
+        if not changes and call.compiled:
+            break
+    assert best is not None
+    return best
+
+
+def compare(old: Signature, new: Signature) -> list[_Difference]:
+    """Every difference between two signatures of one function, arguments first."""
+    changes = _structure(old, new)
+    regrouped = {change.path for change in changes}
+    before = {argument.path: argument for argument in old.arguments}
+    for argument in new.arguments:
+        if argument.path in before:
+            changes += _argument(before[argument.path], argument)
+    changes += _static(old.static, new.static)
+    changes += _given(old, new, regrouped)
+    if not changes and old.structure != new.structure:
+        changes.append(_Difference("structure", None, _brief(old.structure), _brief(new.structure)))
+    if set(old.donated) != set(new.donated):
+        shown = [", ".join(s.donated) or "-" for s in (old, new)]
+        changes.append(_Difference("donation", None, *shown))
+    return changes + _config(dict(old.config), dict(new.config))
+
+
+def _top(path: str) -> str:
+    """The argument that a leaf belongs to: ``params`` for ``params['w'][0]``."""
+    return re.split(r"[.\[]", path, maxsplit=1)[0] or path
+
+
+def _leaves(arguments: Sequence[Argument]) -> dict[str, list[Argument]]:
+    leaves: dict[str, list[Argument]] = {}
+    for argument in arguments:
+        leaves.setdefault(_top(argument.path), []).append(argument)
+    return leaves
+
+
+def _structure(old: Signature, new: Signature) -> list[_Difference]:
+    """Arguments given, left out, or with other leaves."""
+    changes = []
+    before, after = _leaves(old.arguments), _leaves(new.arguments)
+    for top in {**before, **after}:
+        was, now = before.get(top, []), after.get(top, [])
+        if [leaf.path for leaf in was] == [leaf.path for leaf in now]:
+            continue
+        if {leaf.path for leaf in was} == {leaf.path for leaf in now}:
+            continue
+        if not was or not now:
+            variant = "structure.given" if now else "structure.omitted"
+            changes.append(_Difference(variant, top, _types(was), _types(now)))
+        else:
+            changes.append(_Difference("structure.leaves", top, _paths(was), _paths(now)))
+    return changes
+
+
+def _types(leaves: list[Argument]) -> str | None:
+    return _brief(", ".join(map(short_type, leaves))) if leaves else None
+
+
+def _paths(leaves: list[Argument]) -> str:
+    return _brief(", ".join(leaf.path for leaf in leaves))
+
+
+def _argument(old: Argument, new: Argument) -> list[_Difference]:
+    """What differs in one leaf that both calls have."""
+    changes = []
+    was, now = short_type(old), short_type(new)
+    if old.shape != new.shape:
+        changes.append(_Difference("shape", new.path, was, now))
+    if old.dtype != new.dtype:
+        changes.append(_Difference("dtype", new.path, was, now))
+    elif old.weak_type != new.weak_type:
+        weak = [f"{t} (weak)" if a.weak_type else t for t, a in ((was, old), (now, new))]
+        changes.append(_Difference("weak_type", new.path, *weak))
+    if old.committed != new.committed:
+        variant = "committed" if new.committed else "committed.no"
+        changes.append(_Difference(variant, new.path, old.placement, new.placement))
+    if old.placement != new.placement and (old.committed or not new.committed):
+        changes.append(_Difference("device", new.path, old.placement, new.placement))
+    return changes
+
+
+def _static(old: Sequence[StaticArgument], new: Sequence[StaticArgument]) -> list[_Difference]:
+    changes = []
+    before = {static.path: static for static in old}
+    for static in new:
+        was = before.pop(static.path, None)
+        if was is None:
+            changes.append(_Difference("structure.given", static.path, None, _brief(static.value)))
+        elif (was.value, was.hash) != (static.value, static.hash):
+            shown = (_brief(was.value), _brief(static.value))
+            changes.append(_Difference(_static_variant(was, static), static.path, *shown))
+    for path, was in before.items():
+        changes.append(_Difference("structure.omitted", path, _brief(was.value), None))
+    return changes
+
+
+def _static_variant(old: StaticArgument, new: StaticArgument) -> str:
+    if _ADDRESS.sub("", old.value) == _ADDRESS.sub("", new.value):
+        return "static_value.object"
+    # hash(-1) == hash(-2) in CPython, so equal hashes of small numbers prove nothing.
+    if old.hash == new.hash and old.hash != -2:
+        return "static_mutated"
+    return "static_value"
+
+
+def _given(old: Signature, new: Signature, regrouped: set[str | None]) -> list[_Difference]:
+    """Arguments that are now passed by keyword instead of by position, or the other way."""
+    before: dict[str, str] = {_top(a.path): a.given for a in (*old.arguments, *old.static)}
+    changes = []
+    seen: set[str] = set()
+    for argument in (*new.arguments, *new.static):
+        top = _top(argument.path)
+        if top in seen:
+            continue
+        seen.add(top)
+        was = before.get(top)
+        if was is not None and was != argument.given:
+            variant = f"position_keyword.{argument.given}"
+            changes.append(_Difference(variant, top, was, argument.given))
+    return changes
+
+
+def _config(old: dict[str, str], new: dict[str, str]) -> list[_Difference]:
+    names = sorted(name for name in {**old, **new} if old.get(name) != new.get(name))
+    return [_Difference("config", n, old.get(n, "-"), new.get(n, "-")) for n in names]
+
+
+def _redefinition(last: Earlier, place: Place | None) -> _Difference:
+    """A new version of the function: made anew by the same run of the code, or redefined."""
+    old = last.place
+    same_place = old is not None and place is not None and old.file == place.file
+    if same_place and old is not None and place is not None:
+        if (old.line, old.run) == (place.line, place.run):
+            return _Difference("redefinition.anew")
+    return _Difference("redefinition")
+
+
+def _with_note(change: _Difference, moved: dict[str, Place]) -> _Difference:
+    """Add where arrays were last moved to the placement that a difference is about."""
+    place = moved.get(change.new or "") if change.variant in ("committed", "device") else None
+    if place is None:
+        return change
+    where = {"where_en": place.label.en, "where_ko": place.label.ko}
+    return dataclasses.replace(change, note=messages.fill(messages.LAST_MOVED, **where))
+
+
+def _grouped(changes: list[_Difference]) -> list[tuple[_Difference, int]]:
+    """Join many leaves of one argument that differ in the same way; each with its count."""
+    groups: dict[tuple[str, str], list[_Difference]] = {}
+    for change in changes:
+        groups.setdefault((change.variant, _top(change.path or "")), []).append(change)
+    joined: list[tuple[_Difference, int]] = []
+    for (variant, _), group in groups.items():
+        leaves = variant.partition(".")[0] in ("shape", "dtype", "weak_type", "committed", "device")
+        if leaves and len(group) >= _MANY:
+            joined.append((group[0], len(group)))
+        else:
+            joined += [(change, 1) for change in group]
+    return joined
+
+
+def _reason(
+    change: _Difference, name: str, place: Place | None = None, count: int = 1
+) -> Reason:
+    says, advice = messages.REASONS[change.variant]
+    path = change.path or ""
+    many = messages.SUBJECT_MANY if count > 1 else messages.SUBJECT
+    subject = messages.fill(many, path=path, top=_top(path), count=count - 1)
+    where = _where(place)
+    values = {
+        "name": name,
+        "path": path,
+        "old": change.old or "",
+        "new": change.new or "",
+        "where_en": where.en,
+        "where_ko": where.ko,
+    }
+    english = messages.fill(says, subject=subject.en, **values).en + change.note.en
+    korean = messages.fill(says, subject=subject.ko, **values).ko + change.note.ko
+    tag: Tag = change.tag  # type: ignore[assignment]
+    return Reason(tag, change.path, change.old, change.new, Text(english, korean), advice)
+
+
+def _where(place: Place | None) -> Text:
+    if place is None:
+        return Text("?", "?")
+    if place.run is None:
+        return place.label
+    return Text(
+        messages.fill(messages.RUN, label=place.label.en, run=place.run).en,
+        messages.fill(messages.RUN, label=place.label.ko, run=place.run).ko,
+    )
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,364 @@
+"""What was traced and compiled in this process, function by function?
+
+The recorder listens to the engine's bus and joins the events of one call (miss, trace, lowering,
+compile) into one record.  Rows are functions as a person means them: versions of a redefined
+function share a row.
+
+Read before: ``saem.core.events``, ``saem.observe.schema``, ``.reasons``.  Read after: ``.report``.
+Invariant: what a reader gets is immutable; any thread may read while another runs programs; memory
+is bounded by ``functions × records`` (tests/lens/test_recorder.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from saem.core import events
+from saem.core.source import function_ref
+from saem.observe import messages, reasons
+from saem.observe.environment import environment
+from saem.observe.language import duration
+from saem.observe.places import Places, places
+from saem.observe.schema import (
+    VERSION,
+    Cost,
+    FunctionHistory,
+    FunctionSummary,
+    HistoryModel,
+    Kind,
+    Place,
+    Record,
+    Seconds,
+    Text,
+)
+
+Watcher = Callable[[FunctionSummary, Record], None]
+# Per function: how many earlier signatures are compared with, and how many versions are known.
+_KEPT_VERSIONS = 64
+_NO_SECONDS = Seconds(None, None, None)
+_COST_FIELDS = tuple(field.name for field in dataclasses.fields(Cost))
+
+
+class _Row:
+    """One function: its versions, its earlier signatures and its records."""
+
+    def __init__(self, key: str, limit: int) -> None:
+        self.key = key
+        self.name = ""
+        self.place: Place | None = None
+        self.versions = 0
+        self.numbers: dict[int, int] = {}
+        self.earlier: deque[reasons.Earlier] = deque(maxlen=_KEPT_VERSIONS)
+        self.records: deque[Record] = deque(maxlen=limit)
+        self.dropped = 0
+        self.counts = dict.fromkeys(("trace", "compile", "found", "hit"), 0)
+        self.seconds = 0.0
+
+    def version_of(self, identity: int) -> int:
+        """1 for the first version of the function, 2 after it was redefined once, …"""
+        if identity not in self.numbers:
+            self.versions += 1
+            self.numbers[identity] = self.versions
+            if len(self.numbers) > _KEPT_VERSIONS:
+                del self.numbers[next(iter(self.numbers))]
+        return self.numbers[identity]
+
+    def put(self, record: Record) -> None:
+        """Add the record, or renew the one with its id."""
+        for index in range(len(self.records) - 1, -1, -1):
+            if self.records[index].id == record.id:
+                self.records[index] = record
+                return
+        if len(self.records) == self.records.maxlen:
+            self.dropped += 1
+        self.records.append(record)
+
+    def summary(self, counts_hits: bool) -> FunctionSummary:
+        counts = self.counts
+        calls = counts["trace"] + counts["hit"]
+        return FunctionSummary(
+            key=self.key,
+            name=self.name,
+            place=self.place,
+            versions=self.versions,
+            traces=counts["trace"],
+            compiles=counts["compile"],
+            found=counts["found"],
+            hits=counts["hit"],
+            calls=calls if counts_hits else None,
+            seconds=self.seconds,
+        )
+
+
+class _Open:
+    """A call that missed and whose trace, lowering or compile may still come."""
+
+    def __init__(self, row: _Row, earlier: reasons.Earlier, record: Record, again: bool) -> None:
+        self.row = row
+        self.identity = earlier.identity
+        self.earlier = earlier
+        self.record = record
+        self.again = again
+        self.traced = False
+
+
+class Recorder:
+    """Keeps the history of one process; at most ``functions`` rows of ``records`` marks each."""
+
+    def __init__(
+        self, functions: int = 500, records: int = 500, named: Places = places
+    ) -> None:
+        self._lock = threading.RLock()
+        self._rows: dict[str, _Row] = {}
+        self._open: dict[int, list[_Open]] = {}
+        self._moved: dict[str, Place] = {}
+        self._functions = functions
+        self._records = records
+        self._places = named
+        self._watchers: tuple[Watcher, ...] = ()
+        self._unsubscribe: Callable[[], None] | None = None
+        self._hits = False
+        self.failures: deque[BaseException] = deque(maxlen=16)
+
+    # ---- starting, stopping, reading ----
+
+    @property
+    def recording(self) -> bool:
+        """Whether the recorder listens."""
+        return self._unsubscribe is not None
+
+    def start(self, bus: events.Bus = events.bus, hits: bool = True) -> None:
+        """Listen to ``bus`` from now on; with ``hits``, count the calls that trace nothing too."""
+        with self._lock:
+            self.stop()
+            self._hits = hits
+            self._unsubscribe = bus.subscribe(self.receive, hits=hits)
+
+    def stop(self) -> None:
+        """Listen no longer; what was recorded stays."""
+        with self._lock:
+            if self._unsubscribe is not None:
+                self._unsubscribe()
+                self._unsubscribe = None
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._rows.clear()
+            self._open.clear()
+            self._moved.clear()
+
+    def watch(self, watcher: Watcher) -> Callable[[], None]:
+        """Call ``watcher`` with every new or renewed record; returns the function that ends it."""
+        with self._lock:
+            self._watchers = (*self._watchers, watcher)
+
+        def end() -> None:
+            with self._lock:
+                self._watchers = tuple(w for w in self._watchers if w is not watcher)
+
+        return end
+
+    def snapshot(self, function: Any = None) -> HistoryModel:
+        """All rows, or the row of one Python function, as they are now."""
+        wanted = None if function is None else self._wanted(function)
+        with self._lock:
+            rows = [r for k, r in self._rows.items() if wanted is None or k == wanted]
+            functions = tuple(
+                FunctionHistory(r.summary(self._hits), tuple(r.records), r.dropped) for r in rows
+            )
+        return HistoryModel("history", VERSION, functions, environment())
+
+    def _wanted(self, function: Any) -> str:
+        return self._places.key(function_ref(inspect.unwrap(function)))
+
+    def settle(self, thread: int | None = None) -> None:
+        """Say that nothing runs now on ``thread``: a trace begun there and not ended has failed."""
+        thread = threading.get_ident() if thread is None else thread
+        with self._lock:
+            for call in self._open.pop(thread, []):
+                if not call.traced:
+                    self._renew(call, kind="failed")
+
+    # ---- events ----
+
+    def receive(self, event: events.Event) -> None:
+        """Take in one event, on whichever thread it was published."""
+        handler = _HANDLERS.get(type(event))
+        if handler is not None:
+            with self._lock:
+                handler(self, event)
+
+    def _row(self, function: events.FunctionRef) -> _Row:
+        key = self._places.key(function)
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = _Row(key, self._records)
+            while len(self._rows) > self._functions:
+                self._rows.pop(next(iter(self._rows)))
+        row.name = function.name
+        row.place = self._places.place_of_function(function)
+        return row
+
+    def _miss(self, event: events.CacheMiss) -> None:
+        row = self._row(event.function)
+        identity = event.function.identity
+        found = reasons.why(
+            row.name, event.signature, identity, row.place, tuple(row.earlier), self._moved
+        )
+        again = bool(row.earlier)
+        row.earlier.append(reasons.Earlier(event.signature, identity, False, row.place))
+        row.counts["trace"] += 1
+        record = Record(
+            id=event.sequence,
+            kind="trace",
+            time=event.time,
+            count=1,
+            version=row.version_of(identity),
+            signature=reasons.printed(event.signature),
+            headline=messages.HEADLINES["trace.open"],
+            reasons=found,
+            seconds=_NO_SECONDS,
+            equations=None,
+            program=None,
+            cost=None,
+            caller=self._places.place(event.caller),
+        )
+        call = _Open(row, row.earlier[-1], record, again)
+        self._open.setdefault(event.thread, []).append(call)
+        row.put(record)
+        self._tell(row, record)
+
+    def _find(self, event: Any, traced: bool) -> _Open | None:
+        """The latest open call of the event's function on its thread."""
+        for call in reversed(self._open.get(event.thread, [])):
+            if call.identity == event.function.identity and (call.traced or not traced):
+                return call
+        return None
+
+    def _trace_end(self, event: events.TraceEnd) -> None:
+        call = None if event.transform != "jit" else self._find(event, traced=False)
+        if call is None or call.traced:
+            return
+        call.traced = True
+        self._abandon_inner(event.thread, call)
+        call.row.seconds += event.seconds
+        seconds = dataclasses.replace(call.record.seconds, trace=event.seconds)
+        self._renew(call, seconds=seconds, equations=event.equations)
+
+    def _abandon_inner(self, thread: int, call: _Open) -> None:
+        """Calls opened inside a trace that ended: without an end of their own, they failed."""
+        stack = self._open[thread]
+        inner = stack[stack.index(call) + 1 :]
+        del stack[stack.index(call) + 1 :]
+        for other in inner:
+            if not other.traced:
+                self._renew(other, kind="failed")
+
+    def _lowering(self, event: events.Lowering) -> None:
+        call = self._find(event, traced=True)
+        if call is not None:
+            call.row.seconds += event.seconds
+            seconds = dataclasses.replace(call.record.seconds, lower=event.seconds)
+            self._renew(call, seconds=seconds, program=event.program)
+
+    def _compile(self, event: events.Compile) -> None:
+        call = self._find(event, traced=True)
+        if call is None:
+            return
+        self._open[event.thread].remove(call)
+        row = call.row
+        for index, earlier in enumerate(row.earlier):
+            if earlier is call.earlier:
+                row.earlier[index] = dataclasses.replace(earlier, compiled=True)
+        kind: Kind = "found" if event.found else "compile"
+        row.counts[kind] += 1
+        row.seconds += event.seconds
+        seconds = dataclasses.replace(
+            call.record.seconds, compile=None if event.found else event.seconds
+        )
+        cost = Cost(*(getattr(event, name) for name in _COST_FIELDS))
+        self._renew(call, kind=kind, seconds=seconds, program=event.program, cost=cost)
+
+    def _hit(self, event: events.CacheHit) -> None:
+        row = self._row(event.function)
+        row.counts["hit"] += 1
+        version = row.version_of(event.function.identity)
+        last = row.records[-1] if row.records else None
+        if last is not None and last.kind == "hit" and last.version == version:
+            count = last.count + 1
+            record = dataclasses.replace(last, count=count, time=event.time)
+        else:
+            record = Record(
+                id=event.sequence,
+                kind="hit",
+                time=event.time,
+                count=1,
+                version=version,
+                signature="",
+                headline=Text("", ""),
+                reasons=(),
+                seconds=_NO_SECONDS,
+                equations=None,
+                program=None,
+                cost=None,
+                caller=self._places.place(event.caller),
+            )
+        headline = messages.fill(messages.HEADLINES["hit"], count=record.count)
+        record = dataclasses.replace(record, headline=headline)
+        row.put(record)
+        self._tell(row, record)
+
+    def _transfer(self, event: events.Transfer) -> None:
+        place = self._places.place(event.caller)
+        if place is not None:
+            self._moved[event.target] = place
+
+    def _renew(self, call: _Open, **changes: Any) -> None:
+        record = dataclasses.replace(call.record, **changes)
+        record = dataclasses.replace(record, headline=_headline(record, call.again))
+        call.record = record
+        call.row.put(record)
+        self._tell(call.row, record)
+
+    def _tell(self, row: _Row, record: Record) -> None:
+        summary = row.summary(self._hits)
+        for watcher in self._watchers:
+            try:
+                watcher(summary, record)
+            except Exception as error:  # a broken view must not end the recording
+                self.failures.append(error)
+                self._watchers = tuple(w for w in self._watchers if w is not watcher)
+
+
+def _headline(record: Record, again: bool) -> Text:
+    """What happened and what it cost."""
+    seconds = record.seconds
+    variant: str = record.kind
+    if record.kind == "found" and again:
+        variant = "found.again"
+    if record.kind == "trace" and seconds.trace is None:
+        variant = "trace.open"
+    shown = {
+        "trace": duration(seconds.trace or 0.0),
+        "compile": duration(seconds.compile or 0.0),
+        "count": record.count,
+    }
+    return messages.fill(messages.HEADLINES[variant], **shown)
+
+
+_HANDLERS: dict[type, Callable[[Recorder, Any], None]] = {
+    events.CacheMiss: Recorder._miss,
+    events.TraceEnd: Recorder._trace_end,
+    events.Lowering: Recorder._lowering,
+    events.Compile: Recorder._compile,
+    events.CacheHit: Recorder._hit,
+    events.Transfer: Recorder._transfer,
+}
+
+recorder = Recorder()

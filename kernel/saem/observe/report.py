@@ -1,0 +1,132 @@
+"""How does a person ask what was compiled, and why?
+
+``history()`` gives everything recorded, ``explain(f)`` the last time that ``f`` was traced.  Both
+print as plain text in either language; ``saem.lens`` shows the same models with pictures.
+
+Read before: ``saem.observe.recorder``.  Read after: ``saem.lens.display``.
+Invariant: the text says what the model says and nothing else (tests/lens/test_report.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from saem.observe import language
+from saem.observe.language import Language, duration, quantity
+from saem.observe.messages import LABELS, NOT_RECORDED
+from saem.observe.recorder import Recorder, recorder
+from saem.observe.schema import Cost, FunctionHistory, FunctionSummary, HistoryModel, Record, Text
+
+_COST_UNITS = {"flops": "FLOP"}
+
+
+class History:
+    """A compile history as it was when asked for; prints as text.
+
+    ``model`` is its JSON model; ``lang`` the language it prints in.
+    """
+
+    def __init__(self, model: HistoryModel, lang: Language) -> None:
+        self.model = model
+        self.lang = lang
+
+    def __repr__(self) -> str:
+        return history_text(self.model, self.lang)
+
+    def __len__(self) -> int:
+        return len(self.model.functions)
+
+
+class Explanation(History):
+    """The last time a function was traced, and why; prints as text."""
+
+    def __repr__(self) -> str:
+        rows = [record_text(r, self.lang) for f in self.model.functions for r in f.records]
+        return "\n".join(rows) or _in(LABELS["empty"], self.lang)
+
+
+def history(function: Any = None, lang: str | None = None, of: Recorder = recorder) -> History:
+    """What was traced and compiled so far: of all functions, or of ``function``.
+
+    Raises: RuntimeError if nothing was ever recorded, because nobody started to.
+    """
+    chosen = language.checked(lang)
+    model = of.snapshot(function)
+    if not model.functions and not of.recording:
+        raise RuntimeError(_in(NOT_RECORDED, chosen))
+    return History(model, chosen)
+
+
+def explain(
+    function: Any = None, lang: str | None = None, of: Recorder = recorder
+) -> Explanation:
+    """Why ``function`` (or, without one, whatever was traced last) was traced the last time.
+
+    Raises: RuntimeError if nothing was ever recorded, because nobody started to.
+    """
+    whole = history(function, lang, of)
+    last: tuple[FunctionHistory, Record] | None = None
+    for row in whole.model.functions:
+        for record in row.records:
+            if record.kind != "hit" and (last is None or record.id > last[1].id):
+                last = (row, record)
+    rows = () if last is None else (FunctionHistory(last[0].summary, (last[1],), 0),)
+    model = HistoryModel("history", whole.model.version, rows, whole.model.environment)
+    return Explanation(model, whole.lang)
+
+
+def _in(text: Text, lang: Language) -> str:
+    return text.ko if lang == "ko" else text.en
+
+
+def history_text(model: HistoryModel, lang: Language) -> str:
+    """The history as plain text, a paragraph for each function."""
+    if not model.functions:
+        return _in(LABELS["empty"], lang)
+    return "\n\n".join(_row_text(row, lang) for row in model.functions)
+
+
+def _row_text(row: FunctionHistory, lang: Language) -> str:
+    lines = [summary_text(row.summary, lang)]
+    if row.dropped:
+        lines.append(f"  … {row.dropped} {_in(LABELS['dropped'], lang)}")
+    for record in row.records:
+        lines += [f"  {line}" for line in record_text(record, lang).splitlines()]
+    return "\n".join(lines)
+
+
+def summary_text(summary: FunctionSummary, lang: Language) -> str:
+    """``step (cell 5, line 1): versions 2, traces 3, compiles 1, found 2, time 41 ms``."""
+    where = f" ({_in(summary.place.label, lang)})" if summary.place else ""
+    counts = [
+        f"{_in(LABELS[name], lang).lower()} {getattr(summary, name)}"
+        for name in ("versions", "traces", "compiles", "found", "hits")
+        if name in ("traces", "compiles") or getattr(summary, name) > (name == "versions")
+    ]
+    spent = f"{_in(LABELS['seconds'], lang).lower()} {duration(summary.seconds)}"
+    return f"{summary.name}{where}: {', '.join([*counts, spent])}"
+
+
+def record_text(record: Record, lang: Language) -> str:
+    """One record: headline, then each reason with its advice, then what the program costs."""
+    call = f"  [{record.signature}]" if record.signature else ""
+    where = f" @ {_in(record.caller.label, lang)}" if record.caller else ""
+    lines = [f"• {_in(record.headline, lang)}{call}{where}"]
+    for reason in record.reasons:
+        lines.append(f"    {_in(reason.says, lang)}")
+        advice = _in(reason.advice, lang)
+        if advice:
+            lines.append(f"      → {advice}")
+    cost = cost_text(record.cost, lang) if record.kind == "compile" else ""
+    return "\n".join([*lines, *([f"    {cost}"] if cost else [])])
+
+
+def cost_text(cost: Cost | None, lang: Language) -> str:
+    """``FLOPs 12, arguments 48 B, …``: what XLA estimates, leaving out what it does not say."""
+    words = []
+    for name, label in LABELS.items():
+        field = name.removeprefix("cost.")
+        amount = getattr(cost, field, None) if field != name else None
+        if amount is not None:
+            words.append(f"{_in(label, lang)} {quantity(amount, _COST_UNITS.get(field, 'B'))}")
+    return ", ".join(words)
