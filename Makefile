@@ -43,7 +43,7 @@ lab: $(VENV)/.lab extension
 
 test: $(VENV)/.dev $(ORACLE)/.done extension
 	$(call say,Tests of the engine and lens and lessons and browser)
-	@SAEM_ORACLE_PYTHON=$(CURDIR)/$(ORACLE)/bin/python $(PY) -m pytest -n $(workers) -q
+	@SAEM_JAX_PYTHON=$(CURDIR)/$(ORACLE)/bin/python $(PY) -m pytest -n $(workers) -q
 	$(call say,Tests of the extension)
 	@cd extension && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm test --silent
 
