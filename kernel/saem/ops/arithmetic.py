@@ -17,7 +17,7 @@ from saem.core.avals import aval_of
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.trace import bind
 from saem.ops.families import Nary, Unary, is_number
-from saem.ops.linear import broadcast_scalar, unbroadcast
+from saem.ops.linear import stretch, unbroadcast
 
 
 @primitive("neg")
@@ -144,5 +144,5 @@ def div(x: Any, y: Any) -> Any:
 def integer_pow(x: Any, y: int) -> Any:
     """Return x to the constant integer power ``y``."""
     if y == 0:
-        return broadcast_scalar(np.ones((), aval_of(x).dtype)[()], aval_of(x).shape)
+        return stretch(np.ones((), aval_of(x).dtype)[()], aval_of(x).shape)
     return x if y == 1 else bind(IntegerPow(y), x)

@@ -4,7 +4,7 @@ A family is an abstract class that carries the rules its members have in common,
 is a few lines: its NumPy function, its StableHLO name, its derivative.
 
 Read before: ``ops.linear``.  Read after: ``ops.arithmetic``, the plainest member file.
-Invariant: operands have one dtype, and one shape or rank 0 (a rank-0 operand is stretched).
+Invariant: operands have one dtype and one rank, or rank 0; rank 0 and axes of size 1 are stretched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from saem.ops.linear import (
     add_cotangents,
     broadcast_in_dim,
     broadcast_new_dim,
-    broadcast_scalar,
+    stretch,
     moveaxis,
 )
 
@@ -60,19 +60,29 @@ def check_dtypes(prim: Primitive, avals: Sequence[ShapedArray],
 
 
 def join_shapes(prim: Primitive, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
-    """Return the one shape of ``avals``, those of rank 0 aside (C1)."""
-    shape: tuple[int, ...] = ()
-    for aval in avals:
-        if aval.shape and aval.shape != shape:
-            if shape:
-                shown = ", ".join(a.str_short() for a in avals)
-                raise errors.explained(
-                    errors.ShapeError, f"{prim.name}.C1",
-                    f"{prim.name}: operands must have one shape, but got {shown}.",
-                    advice="To stretch an operand along a new axis, use the jax.numpy function or "
-                    "lax.broadcast_in_dim.")
-            shape = aval.shape
-    return shape
+    """Return the shape of the result: rank 0 and axes of size 1 stretch to the others (C1)."""
+    shapes = {aval.shape for aval in avals if aval.shape}
+    if len(shapes) <= 1:
+        return shapes.pop() if shapes else ()
+    if len({len(shape) for shape in shapes}) > 1:
+        ranks = sorted({len(aval.shape) for aval in avals})
+        raise errors.explained(
+            errors.ShapeError, f"{prim.name}.C1",
+            f"{prim.name}: arrays must have the same number of dimensions, got {ranks}.",
+            advice="Use the jax.numpy function, which aligns trailing axes, or "
+            "lax.broadcast_in_dim.")
+    joined = []
+    for sizes in zip(*shapes):
+        wide = {n for n in sizes if n != 1}
+        if len(wide) > 1:
+            shown = ", ".join(str(a.shape) for a in avals)
+            raise errors.explained(
+                errors.ShapeError, f"{prim.name}.C1",
+                f"{prim.name} got incompatible shapes for broadcasting: {shown}.",
+                advice="Sizes of an axis must be equal, or 1. Reshape an operand, add an axis with "
+                "x[:, None], or slice to one size.")
+        joined.append(wide.pop() if wide else 1)
+    return tuple(joined)
 
 
 class Elementwise(Primitive):
@@ -121,24 +131,25 @@ class Elementwise(Primitive):
 
 
 def align_batch(size: int, xs: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], int]:
-    """Return elementwise operands as stacks of one shape (rank-0 ones stay), and their batch axis."""
+    """Return elementwise operands with the batch axis at one place (rank 0 stays), and that place.
+
+    An operand that is the same for all examples gets an axis of size 1 there, which stretches.
+    """
     if len(xs) == 1:
         return list(xs), dims[0]  # type: ignore[return-value]
     shapes = [aval_of(x).shape for x in xs]
     ranks = [len(s) - (d is not None) for s, d in zip(shapes, dims)]
     rank = max(ranks)
     dim = next((d for d, r in zip(dims, ranks) if d is not None and r == rank), 0)
-    inner = next(s if d is None else s[:d] + s[d + 1:]
-                 for s, d, r in zip(shapes, dims, ranks) if r == rank)
-    full = (*inner[:dim], size, *inner[dim:])
     out = []
     for x, d, r in zip(xs, dims, ranks):
         if d is None:
-            out.append(x if r == 0 else broadcast_new_dim(x, size, dim))
+            out.append(x if r == 0 else broadcast_new_dim(x, 1, dim))
         elif r == rank:
             out.append(moveaxis(x, d, dim))
         else:
-            out.append(broadcast_in_dim(x, full, (dim,)))
+            thin = tuple(size if i == dim else 1 for i in range(rank + 1))
+            out.append(broadcast_in_dim(x, thin, (dim,)))
     return out, dim
 
 
@@ -174,7 +185,7 @@ class Nary(Elementwise):
         total = None
         for t, partial in zip(tangents, self.partials):
             if t is not None and partial is not None:
-                part = broadcast_scalar(partial(t, out, *primals), shape)
+                part = stretch(partial(t, out, *primals), shape)
                 total = add_cotangents(total, part)
         return out, total
 

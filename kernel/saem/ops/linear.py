@@ -217,15 +217,22 @@ def broadcast_new_dim(x: Any, size: int, dim: int) -> Any:
     return bind(BroadcastInDim((*shape[:dim], size, *shape[dim:]), dims), x)
 
 
-def broadcast_scalar(x: Any, shape: tuple[int, ...]) -> Any:
-    """Return rank-0 ``x`` stretched to ``shape``; anything else unchanged."""
-    return x if not shape or aval_of(x).shape else bind(BroadcastInDim(shape), x)
+def stretch(x: Any, shape: tuple[int, ...]) -> Any:
+    """Return ``x``, of rank 0 or of the rank of ``shape`` with axes of size 1, as ``shape``."""
+    have = aval_of(x).shape
+    return x if have == shape else bind(BroadcastInDim(shape, tuple(range(len(have)))), x)
 
 
 def unbroadcast(ct: Any, aval: Any) -> Any:
-    """Return ``ct`` summed to rank 0 if its operand ``aval`` is of rank 0 and was stretched."""
-    rank = len(aval_of(ct).shape)
-    return ct if aval.shape or not rank else reduce_sum(ct, tuple(range(rank)))
+    """Return ``ct`` summed over the axes along which its operand, of ``aval``, was stretched."""
+    have, shape = aval_of(ct).shape, aval.shape
+    if have == shape:
+        return ct
+    if not shape:
+        return reduce_sum(ct, tuple(range(len(have))))
+    axes = tuple(i for i, (n, m) in enumerate(zip(have, shape)) if n != m)
+    kept = tuple(i for i in range(len(shape)) if i not in axes)
+    return broadcast_in_dim(reduce_sum(ct, axes), shape, kept)
 
 
 def reduce_sum(x: Any, axes: tuple[int, ...]) -> Any:

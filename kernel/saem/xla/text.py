@@ -174,11 +174,11 @@ class Writer:
         return names
 
     def elementwise(self, op: str, *xs: str, out: ShapedArray | None = None) -> str:
-        """Write an operation whose operands and result have one type; rank 0 is stretched."""
+        """Write an operation whose operands and result have one type; operands are stretched."""
         aval = out or self.out_avals[0]
         shape = aval.shape
         if shape:
-            xs = tuple([x if self.avals[x].shape else self.broadcast(x, shape) for x in xs])
+            xs = tuple([self.stretch(x, shape) for x in xs])
         name = f"%{self.count}"
         self.count += 1
         self.avals[name] = aval
@@ -190,6 +190,11 @@ class Writer:
         aval = self.avals[x]
         return self.emit(f"stablehlo.broadcast_in_dim {x}, dims = {list(dims)}", x,
                          out=ShapedArray(shape, aval.dtype))
+
+    def stretch(self, x: str, shape: tuple[int, ...]) -> str:
+        """Stretch ``x``, of rank 0 or with axes of size 1, to ``shape``; nothing if it has it."""
+        have = self.avals[x].shape
+        return x if have == shape else self.broadcast(x, shape, range(len(have)))
 
     def constant(self, value: Any, aval: ShapedArray) -> str:
         """Write a constant of ``aval`` (filled with ``value`` if that is one number)."""
@@ -214,11 +219,10 @@ class Writer:
         return self.emit(f"stablehlo.reshape {x}", x, out=ShapedArray(shape, aval.dtype))
 
     def compare(self, direction: str, x: str, y: str, total_order: bool = False) -> str:
-        """Write ``x direction y`` elementwise; rank-0 operands are stretched."""
+        """Write ``x direction y`` elementwise; operands are stretched."""
         a, b = self.avals[x], self.avals[y]
-        shape = a.shape or b.shape
-        x = x if a.shape == shape else self.broadcast(x, shape)
-        y = y if b.shape == shape else self.broadcast(y, shape)
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        x, y = self.stretch(x, shape), self.stretch(y, shape)
         kind = "TOTALORDER" if total_order else {
             "float": "FLOAT", "complex": "FLOAT", "int": "SIGNED"}.get(
             dtypes.scalar_kind(a.dtype), "UNSIGNED")
