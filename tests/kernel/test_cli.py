@@ -284,6 +284,25 @@ def test_the_doctor_names_what_is_missing(monkeypatch):
     assert "pip" in result.output
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals work differently there")
+def test_a_stopped_command_leaves_no_server_behind(tmp_path):
+    code = (
+        "import sys; from saem.cli.server import run_server; import os; "
+        "sys.exit(run_server([sys.executable, '-c', "
+        "\"import os, time; print(os.getpid(), flush=True); time.sleep(60)\"], os.environ))"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment
+    ) as command:
+        assert command.stdout is not None
+        child = int(command.stdout.readline())
+        command.terminate()
+        assert command.wait(timeout=20) != 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+
+
 # --- the server itself ---------------------------------------------------------------------------
 
 

@@ -40,6 +40,15 @@ def ask(about: dict[str, Any], path: str) -> str:
         return answer.read().decode()
 
 
+def is_serving(about: dict[str, Any]) -> bool:
+    """Whether the server still answers."""
+    try:
+        ask(about, "api/status")
+    except OSError:
+        return False
+    return True
+
+
 def check(about: dict[str, Any]) -> None:
     """The lessons, the lens and the Korean display are there."""
     assert about["url"].startswith("http://127.0.0.1:"), about["url"]
@@ -69,13 +78,10 @@ def main(saem: str) -> None:
         try:
             about = wait_for_server(folder / "runtime", process)
             check(about)
-            os.kill(about["pid"], 15)
         finally:
-            try:
-                process.wait(timeout=20)
-            except subprocess.TimeoutExpired:
-                process.terminate()
-                process.wait()
+            process.terminate()
+            process.wait(timeout=30)
+        assert not is_serving(about), "the server outlived `saem lab`"
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import importlib.util
 import json
 import locale
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -145,10 +146,18 @@ def require_jupyterlab() -> None:
 
 
 def run_server(command: list[str], environment: Mapping[str, str]) -> int:
-    """Run JupyterLab until it ends; Ctrl-C reaches it too, and it asks before it stops."""
+    """Run JupyterLab until it ends; returns its exit status.
+
+    Ctrl-C reaches the server by itself, and it asks before it stops. SIGTERM is handed on, so that
+    no server is left behind.
+    """
     with subprocess.Popen(command, env=dict(environment)) as server:
-        while True:
-            try:
-                return server.wait()
-            except KeyboardInterrupt:
-                continue
+        before = signal.signal(signal.SIGTERM, lambda number, frame: server.terminate())
+        try:
+            while True:
+                try:
+                    return server.wait()
+                except KeyboardInterrupt:
+                    continue
+        finally:
+            signal.signal(signal.SIGTERM, before)
