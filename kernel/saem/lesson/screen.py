@@ -24,7 +24,7 @@ def show(gate: Gate) -> None:
     shell = _kernel_shell()
     if shell is None:
         print(question_text(gate))
-        gate.judged.append(lambda gate: print(verdict_text(gate)))
+        gate.changed.append(lambda gate: print(verdict_text(gate)))
         return
     if _static() or importlib.util.find_spec("ipywidgets") is None:
         _publish(shell, question_text(gate), question_html(gate))

@@ -1,0 +1,142 @@
+"""What is in the notebook of a lesson in one language, before it runs?
+
+A header, a setup cell, and the lesson's cells with each unit in that language.  A unit that has no
+translation appears in English, one whose English changed as it was; both carry a visible badge.
+
+Read before: ``saem.l10n.units``, ``saem.l10n.catalog``.  Read after: ``saem.l10n.build``.
+Invariant: ids, order, tags and code are the same in every language, but for the language's name in
+the setup cell (tests/notebooks/test_lessons.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import nbformat
+import polib
+
+from saem.l10n.catalog import active, state
+from saem.l10n.project import Project
+from saem.l10n.source import Cell, Lesson
+from saem.l10n.units import Unit, compose
+
+HEADER, SETUP = "saem-header", "saem-setup"
+GENERATED_TAG = "saem-generated"
+NAMES = {"en": "English", "ko": "한국어"}
+
+_SAY = {
+    "en": {
+        "generated": "Generated from {source}. Edit that file, not this one.",
+        "colab": "Open in Colab",
+        "setup": "Prepares the notebook: installs Saem where it is missing (in Colab, say).",
+    },
+    "ko": {
+        "generated": "{source}에서 만들어진 파일입니다. 이 파일이 아니라 원본을 고쳐 주십시오.",
+        "colab": "Colab에서 열기",
+        "setup": "노트북을 준비합니다. Saem이 없는 곳(예: Colab)에서는 먼저 설치합니다.",
+        "missing": "아직 번역되지 않은 부분입니다.",
+        "stale": "영어 원문이 바뀌었습니다. 아래 번역은 이전 원문의 번역입니다.",
+        "draft": "번역 초안입니다.",
+    },
+}
+
+_SETUP = """\
+# {comment}
+import importlib.util
+
+if importlib.util.find_spec("saem") is None:
+    %pip install --quiet "saem[lens]"
+
+from saem import lesson
+
+lesson.begin("{name}", language="{language}")"""
+
+
+def assemble(
+    project: Project, lesson: Lesson, language: str, po: polib.POFile | None
+) -> nbformat.NotebookNode:
+    """The notebook without outputs; ``po`` is None for the source language."""
+    entries = active(po) if po is not None else None
+    cells = [_header(project, lesson, language), _setup(lesson, language)]
+    cells += [_cell(cell, language, entries) for cell in lesson.cells]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"file_extension": ".py", "name": "python"},
+        }
+    )
+    notebook.metadata["saem"] = {
+        "generated_from": f"notebooks/{lesson.name}.md",
+        "language": language,
+        "lesson": lesson.name,
+        "source_hash": content_hash(notebook),
+    }
+    return notebook
+
+
+def content_hash(notebook: nbformat.NotebookNode) -> str:
+    """A hash of everything but outputs: the same for the same lesson and translation."""
+    content = [
+        [c.id, c.cell_type, c.source, list(c.metadata.get("tags", ()))] for c in notebook.cells
+    ]
+    return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]
+
+
+def strings(lesson_units: list[Unit], po: polib.POFile) -> dict[str, str]:
+    """What ``t("…")`` finds at run time: English to translation, stale ones left out."""
+    entries = active(po)
+    return {
+        unit.text: entries[unit.context].msgstr
+        for unit in lesson_units
+        if unit.kind == "string" and state(entries.get(unit.context)) in ("translated", "reviewed")
+    }
+
+
+def _header(project: Project, lesson: Lesson, language: str) -> nbformat.NotebookNode:
+    say = _SAY[language]
+    others = [code for code in (project.source_language, *project.languages) if code != language]
+    links = [f"[{NAMES[code]}](../{code}/{lesson.name}.ipynb)" for code in others]
+    if project.repository:
+        address = f"{project.repository}/blob/{project.branch}/{language}/{lesson.name}.ipynb"
+        links.insert(0, f"[{say['colab']}](https://colab.research.google.com/github/{address})")
+    note = say["generated"].format(source=f"notebooks/{lesson.name}.md")
+    return _new("markdown", HEADER, f"<!-- {note} -->\n{' · '.join(links)}", [GENERATED_TAG])
+
+
+def _setup(lesson: Lesson, language: str) -> nbformat.NotebookNode:
+    source = _SETUP.format(comment=_SAY[language]["setup"], name=lesson.name, language=language)
+    return _new("code", SETUP, source, [GENERATED_TAG])
+
+
+def _cell(
+    cell: Cell, language: str, entries: dict[str, polib.POEntry] | None
+) -> nbformat.NotebookNode:
+    def translate(unit: Unit) -> str:
+        if entries is None:
+            return unit.text
+        entry = entries.get(unit.context)
+        if entry is None or entry.msgid != unit.text:
+            entry = None
+        condition = state(entry)
+        text = unit.text if entry is None or condition == "missing" else entry.msgstr
+        if condition in ("translated", "reviewed"):
+            return text
+        return _badged(unit.kind, text, condition, _SAY[language][condition])
+
+    return _new(cell.kind, cell.id, compose(cell, translate), list(cell.tags))
+
+
+def _badged(kind: str, text: str, condition: str, note: str) -> str:
+    """The text with a mark that a reader sees."""
+    if kind == "comment":
+        return f"{text} (⚠ {note})"
+    if kind == "heading":
+        return f"{text} ⚠"
+    return f'<div class="saem-{condition}">⚠ {note}</div>\n\n{text}'
+
+
+def _new(kind: str, identity: str, source: str, tags: list[str]) -> nbformat.NotebookNode:
+    make = nbformat.v4.new_code_cell if kind == "code" else nbformat.v4.new_markdown_cell
+    return make(source=source, id=identity, metadata={"tags": tags} if tags else {})

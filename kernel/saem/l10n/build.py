@@ -1,0 +1,96 @@
+"""How do the built notebooks come to be, and are they up to date?
+
+Read before: ``saem.l10n.assemble``, ``saem.l10n.execute``.  Read after: ``saem.l10n.commands``.
+Invariant: ``check`` executes nothing, and is silent exactly when a build would change no cell
+(tests/notebooks/test_build.py).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import nbformat
+import polib
+
+from saem.l10n.assemble import assemble, strings
+from saem.l10n.catalog import load
+from saem.l10n.execute import execute
+from saem.l10n.project import Project, write
+from saem.l10n.source import Lesson, read
+from saem.l10n.units import units
+
+
+def translations(project: Project, lesson: str, language: str) -> polib.POFile | None:
+    """The PO file of a lesson; None for the source language."""
+    if language == project.source_language:
+        return None
+    return load(project.catalog(lesson, language), language)
+
+
+def planned(project: Project, lesson: Lesson, language: str) -> nbformat.NotebookNode:
+    """The notebook as a build would make it, not run."""
+    return assemble(project, lesson, language, translations(project, lesson.name, language))
+
+
+def write_strings(project: Project) -> list[Path]:
+    """Write the strings that lessons look up at run time, all lessons in one file a language."""
+    written = []
+    for language in project.languages:
+        path, text = _strings(project, language)
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            write(path, text)
+            written.append(path)
+    return written
+
+
+def build(project: Project, source: Path, language: str, run: bool = True) -> Path:
+    """Write the notebook of one lesson in one language, with outputs if ``run``.
+
+    Raises SourceError, ExecutionError.
+    """
+    lesson = read(source)
+    notebook = planned(project, lesson, language)
+    if run:
+        execute(notebook)
+    path = project.built(lesson.name, language)
+    nbformat.validate(notebook)
+    write(path, nbformat.writes(notebook).rstrip("\n") + "\n")
+    return path
+
+
+def check(project: Project) -> list[str]:
+    """What is out of date, one sentence each."""
+    problems = []
+    for source in project.lessons():
+        lesson = read(source)
+        for language in (project.source_language, *project.languages):
+            path = project.built(lesson.name, language)
+            name = path.relative_to(project.root)
+            if not path.is_file():
+                problems.append(f"{name} is not built.")
+                continue
+            built = nbformat.read(path, as_version=4)
+            if _content(built) != _content(planned(project, lesson, language)):
+                problems.append(f"{name} differs from its source or was edited by hand.")
+    for language in project.languages:
+        path, text = _strings(project, language)
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            problems.append(f"{path.relative_to(project.root)} is out of date.")
+    return [f"{problem} Run `saem l10n build`." for problem in problems]
+
+
+def _content(notebook: nbformat.NotebookNode) -> tuple:
+    """All that a build decides, outputs aside."""
+    cells = [(c.id, c.cell_type, c.source, dict(c.metadata)) for c in notebook.cells]
+    return cells, dict(notebook.metadata)
+
+
+def _strings(project: Project, language: str) -> tuple[Path, str]:
+    found = {}
+    for source in project.lessons():
+        lesson = read(source)
+        po = load(project.catalog(lesson.name, language), language)
+        found[lesson.name] = strings(units(lesson), po)
+    text = json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+    return project.strings(language), text

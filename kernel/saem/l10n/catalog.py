@@ -1,0 +1,91 @@
+"""Where do translations live, and in which state is each?
+
+One PO file per lesson and language: no dates, no line numbers, no wrapping, entries in reading
+order, so that a diff shows what changed and nothing else.  States:
+
+========== ==============================================================================
+missing    no translation
+draft      flagged fuzzy, with no previous source: somebody wants another look
+stale      flagged fuzzy, with the previous source: the English changed since
+translated a translation of the present English
+reviewed   translated, signed by a translator, and by a reviewer who is somebody else
+========== ==============================================================================
+
+Read before: ``saem.l10n.units``.  Read after: ``saem.l10n.merge``, ``saem.l10n.review``.
+Invariant: reading a file and writing it changes no byte (tests/notebooks/test_catalog.py).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polib
+
+from saem.l10n.project import write
+from saem.l10n.review import signature
+
+STATES = ("missing", "draft", "stale", "translated", "reviewed")
+
+
+def empty(language: str) -> polib.POFile:
+    """A PO file with no entries."""
+    po = polib.POFile(wrapwidth=0)
+    po.metadata = {
+        "Project-Id-Version": "saem",
+        "Language": language,
+        "MIME-Version": "1.0",
+        "Content-Type": "text/plain; charset=UTF-8",
+        "Content-Transfer-Encoding": "8bit",
+    }
+    return po
+
+
+def load(path: Path, language: str) -> polib.POFile:
+    """The PO file ``path``; an empty one if there is none yet.
+
+    Raises ValueError if the file cannot be read as PO.
+    """
+    if not path.is_file():
+        return empty(language)
+    return parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def parse(text: str, name: str = "PO text") -> polib.POFile:
+    """The PO file written in ``text``.  Raises ValueError."""
+    if not text.strip():
+        raise ValueError(f"{name}: a PO file needs at least its header, but it is empty.")
+    try:
+        # polib takes one line for a file name; PO text always has more.
+        return polib.pofile(text + "\n", wrapwidth=0, check_for_duplicates=False)
+    except (OSError, UnicodeError) as error:
+        raise ValueError(f"{name}: not a PO file: {error}") from error
+
+
+def text(po: polib.POFile) -> str:
+    """The file as it is stored."""
+    return str(po).rstrip("\n") + "\n"
+
+
+def save(po: polib.POFile, path: Path) -> None:
+    """Write ``po`` to ``path``."""
+    write(path, text(po))
+
+
+def active(po: polib.POFile) -> dict[str, polib.POEntry]:
+    """Entries in use, by context."""
+    return {entry.msgctxt: entry for entry in po if not entry.obsolete}
+
+
+def state(entry: polib.POEntry | None) -> str:
+    """One of ``STATES``."""
+    if entry is None or not entry.msgstr:
+        return "missing"
+    if "fuzzy" in entry.flags:
+        return "stale" if entry.previous_msgid else "draft"
+    signed = signature(entry)
+    return "reviewed" if signed is not None and signed.reviewer else "translated"
+
+
+def basis(entry: polib.POEntry) -> str:
+    """The English that the translation translates."""
+    return entry.previous_msgid or entry.msgid

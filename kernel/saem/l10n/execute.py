@@ -1,0 +1,84 @@
+"""What does a notebook print, without what differs from one run to the next?
+
+Read before: ``saem.l10n.assemble``.  Read after: ``saem.l10n.build``.
+Invariant: a cell raises if and only if it is tagged ``raises-exception``
+(tests/notebooks/test_lessons.py).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+import saem.lesson
+
+RAISES, NONDETERMINISTIC = "raises-exception", "nondeterministic"
+_PACKAGES = Path(saem.lesson.__file__).resolve().parents[2]
+
+_NORMAL = (
+    (re.compile(re.escape(str(_PACKAGES)) + r"/"), ""),
+    (re.compile(r"(?:~|/)[^\s\"'<>:]*/(?:site|dist)-packages/"), ""),
+    (re.compile(r"/(?:tmp|var)/[^\s\"'<>]*ipykernel_\d+/(\d+)\.py"), r"<cell \1>"),
+    (re.compile(r"\b0x[0-9a-f]{6,}"), "0x…"),
+)
+
+
+class ExecutionError(RuntimeError):
+    """A lesson did not run as it says it does."""
+
+
+def execute(notebook: nbformat.NotebookNode, timeout: int = 300) -> None:
+    """Run every cell and put the normalised outputs into ``notebook``.  Raises ExecutionError."""
+    saem_facts = notebook.metadata["saem"]
+    where = f"{saem_facts['language']}/{saem_facts['lesson']}"
+    environment = dict(os.environ, SAEM_LESSON_STATIC="1")
+    paths = [str(_PACKAGES), environment.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(p for p in paths if p)
+    client = NotebookClient(
+        notebook, timeout=timeout, kernel_name="python3", record_timing=False,
+        allow_errors=False, store_widget_state=False, coalesce_streams=True,
+    )
+    metadata = dict(notebook.metadata)
+    try:
+        client.execute(env=environment)
+    except CellExecutionError as error:
+        raise ExecutionError(f"{where}: {error}") from error
+    notebook.metadata = nbformat.from_dict(metadata)
+    for number, cell in enumerate(_code(notebook), start=1):
+        raised = any(out.output_type == "error" for out in cell.outputs)
+        if not raised and RAISES in cell.metadata.get("tags", ()):
+            raise ExecutionError(f"{where}, cell {cell.id}: tagged {RAISES}, but nothing raised.")
+        cell.execution_count = number
+        cell.outputs = [_normal(out, number) for out in cell.outputs]
+
+
+def _code(notebook: nbformat.NotebookNode) -> Iterator[nbformat.NotebookNode]:
+    return (cell for cell in notebook.cells if cell.cell_type == "code")
+
+
+def _normal(output: nbformat.NotebookNode, number: int) -> nbformat.NotebookNode:
+    if "execution_count" in output:
+        output.execution_count = number
+    if output.output_type == "stream":
+        output.text = normal_text(output.text)
+    elif output.output_type == "error":
+        output.evalue = normal_text(output.evalue)
+        output.traceback = [normal_text(line) for line in output.traceback]
+    else:
+        for mime, value in output.data.items():
+            if isinstance(value, str) and mime.startswith("text/"):
+                output.data[mime] = normal_text(value)
+    return output
+
+
+def normal_text(text: str) -> str:
+    """Text without paths of this machine and addresses of this process."""
+    for pattern, replacement in _NORMAL:
+        text = pattern.sub(replacement, text)
+    return text

@@ -1,0 +1,143 @@
+"""The English changed: which translations still hold?
+
+Each old entry goes, at most once, to the unit it belongs to: the same text (wherever it moved to),
+else the most similar text of the same kind in the same cell.  A translation whose English changed is
+kept and marked stale with the English it translates; one whose unit is gone is kept as obsolete.
+
+Read before: ``saem.l10n.catalog``, ``saem.l10n.carry``.  Read after: ``saem.l10n.assemble``.
+Invariant: every translation that went in comes out (tests/notebooks/test_merge.py).
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import difflib
+from collections.abc import Callable
+
+import polib
+
+from saem.l10n.carry import carry
+from saem.l10n.catalog import basis, empty
+from saem.l10n.units import Unit
+
+# Below this two texts have hardly more in common than any two of a lesson.
+SIMILAR = 0.5
+
+
+@dataclasses.dataclass
+class Report:
+    """How many units were kept, carried over, made stale, are new; entries made obsolete."""
+
+    kept: int = 0
+    carried: int = 0
+    stale: int = 0
+    new: int = 0
+    obsolete: int = 0
+
+
+def merge(units: list[Unit], old: polib.POFile) -> tuple[polib.POFile, Report]:
+    """The PO file for ``units``, with all that ``old`` knows; ``old`` is not changed."""
+    pool = [copy.deepcopy(entry) for entry in old]
+    chosen = _match(units, pool)
+    merged = empty(old.metadata.get("Language", ""))
+    merged.metadata = dict(old.metadata)
+    merged.header = old.header
+    report = Report()
+    for unit in units:
+        merged.append(_updated(unit, chosen.get(unit), report))
+    used = {id(entry) for entry in chosen.values()}
+    for entry in pool:
+        if id(entry) not in used and entry.msgstr:
+            report.obsolete += not entry.obsolete
+            entry.obsolete = True
+            merged.append(entry)
+    return merged, report
+
+
+def _match(units: list[Unit], pool: list[polib.POEntry]) -> dict[Unit, polib.POEntry]:
+    """For each unit the old entry that is its own, if any."""
+    chosen: dict[Unit, polib.POEntry] = {}
+    free = list(pool)
+
+    def take(fits: Callable[[Unit, polib.POEntry], bool]) -> None:
+        for unit in units:
+            if unit in chosen:
+                continue
+            for position, entry in enumerate(free):
+                if fits(unit, entry):
+                    chosen[unit] = free.pop(position)
+                    break
+
+    def same_text(unit: Unit, entry: polib.POEntry) -> bool:
+        return unit.text in (entry.msgid, basis(entry)) and _kind(entry) == unit.kind
+
+    take(lambda unit, entry: not entry.obsolete and entry.msgctxt == unit.context
+         and unit.text == entry.msgid)
+    take(lambda unit, entry: not entry.obsolete and same_text(unit, entry))
+    take(lambda unit, entry: bool(entry.obsolete) and same_text(unit, entry))
+    for unit, entry in _similar([u for u in units if u not in chosen], free):
+        chosen[unit] = entry
+    return chosen
+
+
+def _similar(units: list[Unit], free: list[polib.POEntry]) -> list[tuple[Unit, polib.POEntry]]:
+    """Pairs of one cell and kind, the most similar first, each used once."""
+    scored = []
+    for i, unit in enumerate(units):
+        for j, entry in enumerate(free):
+            if entry.obsolete or (_cell(entry), _kind(entry)) != (unit.cell, unit.kind):
+                continue
+            matcher = difflib.SequenceMatcher(None, basis(entry), unit.text, autojunk=False)
+            ratio = matcher.ratio()
+            carries = carry(basis(entry), unit.text, entry.msgstr) is not None
+            if ratio >= SIMILAR or carries:
+                scored.append((-(ratio + carries), i, j))
+    pairs, left, right = [], set(), set()
+    for _, i, j in sorted(scored):
+        if i not in left and j not in right:
+            left.add(i)
+            right.add(j)
+            pairs.append((units[i], free[j]))
+    return pairs
+
+
+def _updated(unit: Unit, entry: polib.POEntry | None, report: Report) -> polib.POEntry:
+    """The entry for ``unit``, made from the old one that is its own."""
+    if entry is None:
+        report.new += 1
+        return polib.POEntry(msgctxt=unit.context, msgid=unit.text)
+    before = basis(entry)
+    was_stale = bool(entry.previous_msgid)
+    entry.msgctxt, entry.msgid, entry.obsolete = unit.context, unit.text, False
+    entry.previous_msgid = None
+    if unit.text == before or not entry.msgstr:
+        _set_fuzzy(entry, _fuzzy(entry) and not was_stale)
+        report.kept += 1
+        return entry
+    carried = carry(before, unit.text, entry.msgstr)
+    if carried is not None:
+        entry.msgstr = carried
+        _set_fuzzy(entry, _fuzzy(entry) and not was_stale)
+        report.carried += 1
+        return entry
+    entry.previous_msgid = before
+    _set_fuzzy(entry, True)
+    report.stale += 1
+    return entry
+
+
+def _set_fuzzy(entry: polib.POEntry, fuzzy: bool) -> None:
+    entry.flags = [f for f in entry.flags if f != "fuzzy"] + ["fuzzy"] * fuzzy
+
+
+def _fuzzy(entry: polib.POEntry) -> bool:
+    return "fuzzy" in entry.flags
+
+
+def _cell(entry: polib.POEntry) -> str:
+    return (entry.msgctxt or "").split("|")[0]
+
+
+def _kind(entry: polib.POEntry) -> str:
+    return (entry.msgctxt or "||").split("|")[1]

@@ -1,0 +1,98 @@
+"""Where do lessons lie, and in which languages do they exist?
+
+Read before: nothing.  Read after: ``saem.l10n.source``.
+Invariant: settings come from ``notebooks/lessons.toml`` alone, so a build depends on nothing else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tempfile
+import tomllib
+from pathlib import Path
+
+SETTINGS = "notebooks/lessons.toml"
+
+
+@dataclasses.dataclass(frozen=True)
+class Project:
+    """A tree of lessons: its root, source language, other languages, and where it is published."""
+
+    root: Path
+    source_language: str
+    languages: tuple[str, ...]
+    repository: str
+    branch: str
+
+    @property
+    def notebooks(self) -> Path:
+        """The folder of lesson sources."""
+        return self.root / "notebooks"
+
+    @property
+    def glossary(self) -> Path:
+        """The file of terms."""
+        return self.notebooks / "glossary.yml"
+
+    def lessons(self) -> list[Path]:
+        """Lesson sources, in order."""
+        return sorted(self.notebooks.glob("[0-9][0-9]-*.md"))
+
+    def lesson(self, name: str) -> Path:
+        """The source whose name is or starts with ``name``, such as ``01``.
+
+        Raises FileNotFoundError if there is not exactly one.
+        """
+        found = [p for p in self.lessons() if p.stem == name or p.stem.startswith(f"{name}-")]
+        if len(found) != 1:
+            names = ", ".join(p.stem for p in self.lessons())
+            raise FileNotFoundError(f"lesson {name!r} is not one of: {names}.")
+        return found[0]
+
+    def catalog(self, lesson: str, language: str) -> Path:
+        """The PO file of a lesson."""
+        return self.notebooks / "locale" / language / f"{lesson}.po"
+
+    def built(self, lesson: str, language: str) -> Path:
+        """The built notebook of a lesson."""
+        return self.root / language / f"{lesson}.ipynb"
+
+    def strings(self, language: str) -> Path:
+        """The translated strings that the lessons' code looks up at run time."""
+        return self.root / "kernel" / "saem" / "lesson" / "strings" / f"{language}.json"
+
+
+def find(start: Path | None = None) -> Project:
+    """The project that ``start`` (by default the working folder) lies in.
+
+    Raises FileNotFoundError if no folder above it has ``notebooks/lessons.toml``.
+    """
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / SETTINGS).is_file():
+            data = tomllib.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+            return Project(
+                root=folder,
+                source_language=data["source_language"],
+                languages=tuple(data["languages"]),
+                repository=data.get("repository", ""),
+                branch=data.get("branch", "main"),
+            )
+    raise FileNotFoundError(
+        f"no {SETTINGS} in {here} or above it. Run this inside a clone, or name one with --root."
+    )
+
+
+def write(path: Path, text: str) -> None:
+    """Put ``text`` into ``path`` whole or not at all: written aside, then renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.chmod(aside, 0o644)
+        os.replace(aside, path)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise
