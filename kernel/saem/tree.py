@@ -21,8 +21,9 @@ from saem.core.tree import (
     unflatten,
 )
 
-all = all_  # noqa: A001 - these are the public names
-map = map_  # noqa: A001
+# The public names hide Python's own, so the core spells them with an underscore.
+all = all_
+map = map_
 reduce = reduce_
 
 __all__ = [

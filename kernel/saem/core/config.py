@@ -161,7 +161,7 @@ def _checked(declared: Declared, value: Any, where: str) -> Any:
 
     Raises: ValueError for a value outside ``choices``; TypeError for a value of another kind.
     """
-    if value is None and declared.optional or declared.kind == "object":
+    if (value is None and declared.optional) or declared.kind == "object":
         return value
     if declared.choices:
         word = getattr(value, "value", value)  # an enum member stands for its value
@@ -292,9 +292,7 @@ class Configuration:
 
     def __setattr__(self, name: str, value: Any) -> None:
         _named(name)
-        raise AttributeError(
-            f"settings are not assigned. Try: config.update({name!r}, {value!r})"
-        )
+        raise AttributeError(f"settings are not assigned. Try: config.update({name!r}, {value!r})")
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *SETTINGS]
@@ -312,9 +310,7 @@ config = Configuration()
 
 # Set (with swap_local) while a trace is recorded: it is part of the fast path's key, so a program
 # compiled for values never answers a call made with tracers' surroundings.
-staging = _jaxlib.Config(
-    "staging", None, include_in_jit_key=True, include_in_trace_context=False
-)
+staging = _jaxlib.Config("staging", None, include_in_jit_key=True, include_in_trace_context=False)
 # jaxlib calls this with every result of a program, when it is not None.
 post_hook = _jaxlib.Config(
     "post_hook", None, include_in_jit_key=False, include_in_trace_context=False
@@ -362,15 +358,12 @@ _jaxlib.jax_jit.set_enable_x64_state(enable_x64)
 _jaxlib.jax_jit.set_disable_jit_state(disable_jit)
 _jaxlib.jax_jit.set_post_hook_state(post_hook)
 
-# trace_key() -> the current values of every setting that is part of a trace's key, and of
-# `staging`.  It is jaxlib's own function: a fifth of a microsecond.
+# trace_key() -> the current values of every setting that is part of a trace's key.  It is jaxlib's own function: a fifth of a microsecond.
 trace_key = _jaxlib.trace_context
 
 
 def trace_context_named() -> tuple[tuple[str, str], ...]:
     """Return (name, repr of value) of every setting in ``trace_key()``, for explanations."""
     return tuple(
-        (name, repr(setting.value))
-        for name, setting in SETTINGS.items()
-        if setting.declared.in_key
+        (name, repr(setting.value)) for name, setting in SETTINGS.items() if setting.declared.in_key
     )

@@ -69,11 +69,11 @@ PYTHON_SCALARS = {
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
-class extended(np.generic):  # noqa: N801 - a public name of jax.dtypes
+class extended(np.generic):
     """The scalar type above all extended dtypes; it has no instances."""
 
 
-class prng_key(extended):  # noqa: N801 - a public name of jax.dtypes
+class prng_key(extended):
     """The scalar type of typed PRNG keys; it has no instances."""
 
 
@@ -116,7 +116,7 @@ DType = np.dtype | ExtendedDType
 
 
 def as_dtype(dtype: Any) -> DType:
-    """Return ``dtype`` (a name, a Python or NumPy scalar type, a dtype) as a dtype, not yet canonical.
+    """Return ``dtype`` (a name, a scalar type, a dtype) as a dtype, not yet canonical.
 
     Raises: TypeError for what names no dtype.
     """

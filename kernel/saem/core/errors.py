@@ -22,10 +22,9 @@ from typing import Any
 
 from saem import _jaxlib
 from saem.core import source
-from saem.core import source
 from saem.core.events import ErrorRaised, Position, bus
 
-# What a person calls a file: {"/tmp/ipykernel_9/123.py": "cell 7"}.  The lens fills it as cells run.
+# What a person calls a file: {"/tmp/ipykernel_9/123.py": "cell 7"}.  The lens fills it.
 cell_names: dict[str, str] = {}
 
 _IPYTHON_INPUT = re.compile(r"<ipython-input-(\d+)-")
@@ -96,12 +95,9 @@ def explained(
 ) -> Any:
     """Return an ``error`` with its message composed, having told the event bus of it.
 
-    ``where`` is the nearest caller outside the engine unless given.
-
-    ``where`` is the user's line that led here, unless given.  ``error`` is a class of this module, or any exception class: then the message alone is composed.
+    ``where`` is the nearest caller outside the engine unless given.  ``error`` is a class of this
+    module, or any exception class: then the message alone is composed.
     """
-    if where is None:
-        where = source.here()
     where = where or source.here()
     if issubclass(error, Explained):
         made = error(sentence, tag=tag, where=where, advice=advice)
@@ -155,7 +151,7 @@ class _OfTracer:
         if isinstance(tracer, str):
             sentence = tracer
         else:
-            sentence = self.about.format(f"traced array with shape {tracer_type(tracer)}")
+            sentence = self.about.format(tracer_type(tracer))
         super().__init__(f"{sentence}\n{context}" if context else sentence, **parts)
 
 
@@ -169,25 +165,27 @@ def tracer_type(tracer: Any) -> str:
 class ConcretizationTypeError(_OfTracer, JAXTypeError):
     """A concrete value is needed where only shape and dtype are known."""
 
-    about = "Abstract tracer value encountered where concrete value is expected: {}."
+    about = "Abstract tracer value encountered where concrete value is expected: traced array with shape {}."
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
     """A traced value was used as a Python condition (if, while, and, or, not, assert)."""
 
-    about = "Attempted boolean conversion of {}."
+    about = "Attempted boolean conversion of traced array with shape {}."
 
 
 class TracerArrayConversionError(_OfTracer, JAXTypeError):
     """A traced value was handed to NumPy, which needs numbers."""
 
-    about = "The numpy.ndarray conversion method __array__() was called on {}."
+    about = (
+        "The numpy.ndarray conversion method __array__() was called on traced array with shape {}."
+    )
 
 
 class TracerIntegerConversionError(_OfTracer, JAXTypeError):
     """A traced value was used where Python needs an integer, such as an index of a list."""
 
-    about = "The __index__() method was called on {}."
+    about = "The __index__() method was called on traced array with shape {}."
 
 
 class NonConcreteBooleanIndexError(_OfTracer, JAXIndexError):
@@ -215,21 +213,25 @@ class InconclusiveDimensionOperation(Explained, Exception):
 def leaked_tracer(tracer: Any) -> UnexpectedTracerError:
     """Return the error for a tracer used outside the trace that made it."""
     return explained(
-        UnexpectedTracerError, "tracer.leaked",
+        UnexpectedTracerError,
+        "tracer.leaked",
         "Encountered an unexpected tracer. A function transformed by saem had a side effect that "
         f"let a {tracer.kind} of type {tracer_type(tracer)} (made under "
         f"{' > '.join(tracer._trace.stack) or 'no transformation'}) escape its trace.",
         advice="Return the value from the function instead of storing it in a global, an attribute "
-        "or a list that outlives the call.")
+        "or a list that outlives the call.",
+    )
 
 
 def finished_trace(name: str) -> UnexpectedTracerError:
     """Return the error for an operation recorded by a trace that has ended."""
     return explained(
-        UnexpectedTracerError, "trace.finished",
+        UnexpectedTracerError,
+        "trace.finished",
         f"{name} was called in a trace that has already ended.",
         advice="A generator, thread or callback kept working inside a traced function after it "
-        "returned. Finish that work inside the function.")
+        "returned. Finish that work inside the function.",
+    )
 
 
 JaxRuntimeError = _jaxlib.JaxRuntimeError

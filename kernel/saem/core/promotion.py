@@ -197,13 +197,16 @@ def lattice_join(*types: Typed) -> Typed:
 
 
 def promote_types(a: Any, b: Any) -> np.dtype:
-    """Return the dtype in which ``a`` and ``b`` meet, *not* narrowed to 32 bits.
+    """Return the dtype in which ``a`` and ``b`` meet, as wide as the wider of them asks for.
 
-    ``int``, ``float`` and ``complex`` themselves count as weak.
+    Without ``enable_x64`` it is 64 bits wide only where ``a`` or ``b`` is.  ``int``, ``float`` and
+    ``complex`` themselves count as weak.
     Raises: TypePromotionError where no implicit conversion is allowed.
     """
     types = tuple((dtypes.as_dtype(t), t in (int, float, complex)) for t in (a, b))
-    return _join(types, numpy_dtype_promotion.value)[0]
+    dtype = _join(types, numpy_dtype_promotion.value)[0]
+    asked_wide = any(given != dtypes.canonicalize(given) for given, _ in types)
+    return dtype if asked_wide else dtypes.canonicalize(dtype)
 
 
 # -- values ----------------------------------------------------------------------------------------
@@ -270,7 +273,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 
 
 def scalar_type_of(value: Any) -> type:
-    """Return Python's ``bool``, ``int``, ``float`` or ``complex``: what one element of ``value`` is.
+    """Return ``bool``, ``int``, ``float`` or ``complex``: what one element of ``value`` is.
 
     Raises: TypeError for what has no such type.
     """

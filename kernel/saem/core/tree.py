@@ -319,7 +319,9 @@ def difference(treedef: PyTreeDef, other: Any) -> tuple[KeyPath, str] | None:
     pairs = list(pairs)
     children = treedef.children()
     if isinstance(other, dict):
-        mine, theirs = (_remembered_keys(m) for m in (memory, other_memory))
+        # The structure of a defaultdict remembers its factory besides its keys.
+        with_factory = isinstance(other, collections.defaultdict)
+        mine, theirs = (list(m[1] if with_factory else m) for m in (memory, other_memory))
         if mine != theirs:
             return (), _different_keys(mine, theirs)
     if len(children) != len(pairs):
@@ -336,13 +338,6 @@ def difference(treedef: PyTreeDef, other: Any) -> tuple[KeyPath, str] | None:
 
 def _kind(typ: type) -> str:
     return "None" if typ is type(None) else typ.__name__
-
-
-def _remembered_keys(memory: Any) -> list[Any]:
-    """Return the keys a dict's structure holds; a defaultdict's also holds its factory."""
-    if isinstance(memory, tuple) and len(memory) == 2 and isinstance(memory[1], tuple):
-        memory = memory[1]
-    return list(memory)
 
 
 def _different_keys(mine: list[Any], theirs: list[Any]) -> str:
@@ -380,9 +375,7 @@ def register_pytree_node(
                 "tree.C5",
                 f"register_pytree_node needs a function as {name}, got {function!r}.",
             )
-    default_registry.register_node(
-        nodetype, flatten_func, unflatten_func, flatten_with_keys_func
-    )
+    default_registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
 
 
 def register_pytree_node_class(cls: Class) -> Class:
@@ -397,9 +390,10 @@ def register_pytree_with_keys(
     unflatten_func: Callable[[Any, Any], Any],
     flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]] | None = None,
 ) -> None:
-    """Make ``nodetype`` a container whose children have keys: ``flatten_with_keys(x) -> (pairs, aux)``.
+    """Make ``nodetype`` a container whose children have keys.
 
-    ``flatten_func`` may give the children alone, faster.
+    ``flatten_with_keys(x) -> (pairs of key and child, aux)``; ``flatten_func`` may give the
+    children alone, faster.
     """
 
     def children_alone(tree: Any) -> tuple[Iterable[Any], Hashable]:
@@ -520,7 +514,7 @@ class _Whole:
 
 
 class Partial(functools.partial):
-    """``functools.partial`` as a container: its arguments are children, its function is structure."""
+    """``functools.partial`` as a container: arguments are children, the function is structure."""
 
     def __new__(cls, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Partial:
         function = _Whole(func) if isinstance(func, functools.partial) else func

@@ -1,0 +1,43 @@
+"""What do all tests share?  Real JAX, in a second process.
+
+Read before: ``tests/kernel/oracle.py``.  Read after: any test.
+Invariant: a test that needs JAX skips with the reason in words when JAX is not there.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "kernel"))
+
+import oracle as oracle_module
+
+
+def pytest_collection_modifyitems(items):
+    """Mark every test that asks JAX, so that ``-m oracle`` and ``-m 'not oracle'`` choose."""
+    for item in items:
+        if "jax_oracle" in getattr(item, "fixturenames", ()):
+            item.add_marker("oracle")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say plainly when nothing was compared with JAX."""
+    python, looked = oracle_module.find_python()
+    if python is None:
+        terminalreporter.write_line(
+            f"No comparison with real JAX was made: no interpreter at {looked}."
+        )
+
+
+@pytest.fixture(scope="session")
+def jax_oracle():
+    """Real JAX: ``jax_oracle.run("jnp.sin(x)", x=…).value``, ``jax_oracle.jaxpr("jnp.sin", x)``."""
+    python, looked = oracle_module.find_python()
+    if python is None:
+        pytest.skip(f"real JAX is not there to compare with: no interpreter at {looked}")
+    oracle = oracle_module.Oracle(python)
+    yield oracle
+    oracle.close()

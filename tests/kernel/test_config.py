@@ -1,0 +1,154 @@
+"""Do settings hold where they should: this thread, this process, this trace's key?"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+from saem.core import config as settings
+from saem.core.config import DECLARED, SETTINGS, config, enable_x64
+
+
+@pytest.fixture(autouse=True)
+def _restore():
+    before = {name: setting.get_global() for name, setting in SETTINGS.items()}
+    yield
+    for name, value in before.items():
+        SETTINGS[name].set_global(value)
+
+
+def run_python(code: str, **environment: str) -> subprocess.CompletedProcess:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "SAEM_"))}
+    clean["PYTHONPATH"] = os.pathsep.join(sys.path)
+    return subprocess.run(
+        [sys.executable, "-c", code], env={**clean, **environment}, capture_output=True, text=True
+    )
+
+
+def test_a_scope_ends_and_nests():
+    assert not enable_x64.value
+    with enable_x64(True):
+        assert config.jax_enable_x64
+        with enable_x64(False):
+            assert not config.jax_enable_x64
+        assert config.jax_enable_x64
+    assert not config.jax_enable_x64
+
+
+def test_a_scope_ends_when_its_body_raises():
+    with pytest.raises(KeyError), enable_x64(True):
+        raise KeyError
+    assert not enable_x64.value
+
+
+def test_one_scope_object_may_be_entered_again_and_decorate():
+    scope = enable_x64(True)
+    with scope, scope:
+        assert enable_x64.value
+    assert not enable_x64.value
+
+    @scope
+    def inside():
+        return enable_x64.value
+
+    assert inside()
+    assert not enable_x64.value
+
+
+def test_a_scope_is_of_one_thread_and_update_of_all():
+    seen = []
+
+    def look():
+        seen.append((config.jax_enable_x64, config.jax_debug_nans))
+
+    config.update("jax_debug_nans", True)
+    with enable_x64(True):
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+    assert seen == [(False, True)]
+
+
+def test_a_thread_inside_a_scope_keeps_its_value():
+    with enable_x64(False):
+        config.update("jax_enable_x64", True)
+        assert not enable_x64.value
+    assert enable_x64.value
+
+
+def different(row):
+    """Return some value of the setting other than its present one."""
+    if row.choices:
+        return next(c for c in row.choices if c != SETTINGS["jax_" + row.name].value)
+    value = SETTINGS["jax_" + row.name].value
+    return {"bool": not value, "int": 7, "float": 2.5, "str": "x", "object": "cpu"}[row.kind]
+
+
+@pytest.mark.parametrize("row", [r for r in DECLARED if not r.process], ids=lambda r: r.name)
+def test_the_trace_key_follows_exactly_what_is_declared(row):
+    before, named = settings.trace_key(), settings.trace_context_named()
+    with SETTINGS["jax_" + row.name](different(row)):
+        assert (settings.trace_key() != before) == row.in_key
+        assert (settings.trace_context_named() != named) == row.in_key
+    assert settings.trace_key() == before
+
+
+def test_an_unknown_name_is_refused_with_the_nearest():
+    for ask in (lambda: config.update("jax_enable_x65", True), lambda: config.jax_enable_x65):
+        with pytest.raises(AttributeError, match="Did you mean 'jax_enable_x64'"):
+            ask()
+    with pytest.raises(AttributeError, match="Did you mean 'jax_debug_nans'"):
+        config.read("debug_nans")
+
+
+def test_values_are_checked():
+    with pytest.raises(ValueError, match="'allow', 'warn', 'raise'"):
+        config.update("jax_numpy_rank_promotion", "sometimes")
+    with pytest.raises(ValueError, match="None or one of"):
+        config.update("jax_default_matmul_precision", "best")
+    with pytest.raises(TypeError, match="needs True or False"):
+        config.update("jax_enable_x64", "yes")
+    with pytest.raises(TypeError, match="needs a value of type int"):
+        config.update("jax_random_seed_offset", True)
+    config.update("jax_default_matmul_precision", None)
+    assert config.jax_numpy_rank_promotion == "allow"
+
+
+def test_misuse_is_explained():
+    with pytest.raises(AttributeError, match="config.update"):
+        config.jax_enable_x64 = True
+    with pytest.raises(TypeError, match="no truth value"):
+        bool(enable_x64)
+    with pytest.raises(TypeError, match="whole process"):
+        SETTINGS["jax_platforms"]("cpu")
+    with pytest.raises(TypeError, match="one new value"):
+        SETTINGS["jax_default_device"]()
+
+
+@pytest.mark.parametrize("variable", ["JAX_ENABLE_X64", "SAEM_ENABLE_X64"])
+@pytest.mark.parametrize(("word", "value"), [("1", True), ("True", True), ("off", False)])
+def test_the_environment_sets_the_default(variable, word, value):
+    code = "from saem.core.config import config; print(config.jax_enable_x64)"
+    assert run_python(code, **{variable: word}).stdout.strip() == str(value)
+
+
+def test_a_bad_environment_variable_is_named():
+    ended = run_python("import saem.core.config", JAX_ENABLE_X64="maybe")
+    assert "environment variable JAX_ENABLE_X64 needs a truth value, got 'maybe'" in ended.stderr
+
+
+def test_every_setting_is_one_of_jax_with_the_same_default(jax_oracle):
+    theirs = jax_oracle.run(
+        "import enum\n"
+        "def plain(v):\n"
+        "    if isinstance(v, enum.IntEnum): return v.name.lower()\n"
+        "    return v.value if isinstance(v, enum.Enum) else v\n"
+        "result = {k: plain(v) for k, v in jax.config.values.items()}"
+    ).value
+    # Told by the oracle's own start, not by JAX's default.
+    theirs["jax_platforms"] = None
+    ours = {"jax_" + row.name: row.default for row in DECLARED}
+    assert ours == {name: theirs[name] for name in ours}

@@ -1,0 +1,66 @@
+"""Does the oracle carry values, dtypes, weakness and errors through unchanged?"""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import oracle
+import pytest
+
+VALUES = [
+    None,
+    True,
+    2**70,
+    0.1,
+    float("inf"),
+    1 + 2j,
+    "텍스트",
+    [1, (2, {"a": None, 3: 4.0})],
+]
+ARRAYS = [
+    np.arange(6, dtype=np.int32).reshape(2, 3),
+    np.zeros((0, 3), ml_dtypes.bfloat16),
+    np.array(1.5, ml_dtypes.float8_e4m3fn),
+    np.array([1, -2], ml_dtypes.int4),
+    np.array([True, False]),
+    np.arange(6, dtype=np.complex64).reshape(2, 3).T,
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_plain_values_come_back(jax_oracle, value):
+    assert jax_oracle.run("v", v=value).value == value
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=lambda a: f"{a.dtype}{a.shape}")
+def test_arrays_come_back(jax_oracle, array):
+    back = jax_oracle.run("v", v=array).value
+    assert (back.dtype, back.shape) == (array.dtype, array.shape)
+    np.testing.assert_array_equal(back.astype(np.complex64), array.astype(np.complex64))
+
+
+def test_weakness_and_warnings_are_told(jax_oracle):
+    answer = jax_oracle.run("(jnp.asarray(1.0), {'a': jnp.zeros(3, 'float64')})")
+    assert answer.weak == (True, {"a": False})
+    assert answer.value[1]["a"].dtype == np.float32
+    assert any("float64" in text for text in answer.warnings)
+    assert jax_oracle.run("jnp.asarray(1.0)", x64=True).dtype == np.float64
+
+
+def test_an_error_keeps_its_class_and_text(jax_oracle):
+    with pytest.raises(oracle.JaxError, match="incompatible shapes") as caught:
+        jax_oracle.run("lax.add(jnp.ones(3), jnp.ones(4))")
+    assert caught.value.kind == "TypeError"
+    assert "Exception" in caught.value.bases
+
+
+def test_statements_and_jaxprs(jax_oracle):
+    assert jax_oracle.run("print('aside')\nresult = 3").value == 3
+    text = jax_oracle.jaxpr("lambda x: jnp.sin(x) + 1", np.float32(2))
+    assert text.startswith("{ lambda ; a:f32[]. let")
+    assert "sin a" in text
+
+
+def test_objects_are_refused():
+    with pytest.raises(TypeError, match="cannot send"):
+        oracle.encode(object(), [])
