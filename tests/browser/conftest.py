@@ -1,0 +1,110 @@
+"""How do browser tests get a browser, pages and a running JupyterLab?
+
+Chromium is the system's (``chromium``, ``chromium-browser`` or ``google-chrome`` on the path, or
+named by ``SAEM_CHROMIUM``); Playwright drives it.  Pictures go to ``tests/browser/output``.
+
+Read before: nothing.  Read after: ``pages.py``, ``jupyter.py``, then any test.
+Invariant: a test leaves no process behind, and no page asks anything outside this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+
+OUTPUT = pathlib.Path(__file__).parent / "output"
+STATIC = pathlib.Path(__file__).parents[2] / "kernel" / "saem" / "lens" / "static"
+LABEXTENSION = pathlib.Path(__file__).parents[2] / "kernel" / "saem" / "labextension"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = [
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+NewPage = Callable[..., Page]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test of this room ``browser``, so that ``-m 'not browser'`` leaves it out."""
+    for item in items:
+        if pathlib.Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One headless Chromium for the whole session."""
+    named = os.environ.get("SAEM_CHROMIUM")
+    path = named or next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.skip(f"no browser: install one of {', '.join(NAMES)}, or set SAEM_CHROMIUM")
+    root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS + root)
+        yield chromium
+        chromium.close()
+
+
+def _local_only(route: Route) -> None:
+    local = ("http://127.0.0.1:", "http://localhost:", "ws://127.0.0.1:", "file:", "data:", "blob:")
+    if route.request.url.startswith(local):
+        route.continue_()
+    else:
+        route.abort()
+
+
+@pytest.fixture
+def new_page(browser: Browser) -> Iterator[NewPage]:
+    """Makes pages by language and colour scheme; an error on a page fails the test."""
+    contexts: list[BrowserContext] = []
+    problems: list[str] = []
+
+    def make(locale: str = "en-US", scheme: str = "light", width: int = 1180) -> Page:
+        context = browser.new_context(
+            locale=locale, color_scheme=scheme, viewport={"width": width, "height": 860}
+        )
+        contexts.append(context)
+        context.route("**/*", _local_only)
+        page = context.new_page()
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert not problems, f"errors on the page: {problems}"
+
+
+@pytest.fixture
+def picture() -> Callable[[Page, str], None]:
+    """Saves what a page shows, to be looked at."""
+    OUTPUT.mkdir(exist_ok=True)
+
+    def save(page: Page, name: str) -> None:
+        page.screenshot(path=OUTPUT / f"{name}.png", full_page=True)
+
+    return save
+
+
+@pytest.fixture(scope="session")
+def static_files() -> pathlib.Path:
+    """Where the built widget and static renderer are."""
+    if not (STATIC / "renderer.js").is_file():
+        pytest.fail("the lens is not built: run `make` (or `npm ci && npm run build` in extension)")
+    return STATIC
+
+
+@pytest.fixture(scope="session")
+def labextension() -> pathlib.Path:
+    """Where the built JupyterLab extension is."""
+    if not (LABEXTENSION / "package.json").is_file():
+        pytest.fail("the extension is not built: run `npm ci && npm run build` in extension")
+    return LABEXTENSION
