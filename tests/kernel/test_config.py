@@ -8,6 +8,7 @@ import sys
 import threading
 
 import pytest
+
 from saem.core import config as settings
 from saem.core.config import DECLARED, SETTINGS, config, enable_x64
 
@@ -118,7 +119,7 @@ def test_values_are_checked():
 
 
 def test_misuse_is_explained():
-    with pytest.raises(AttributeError, match="config.update"):
+    with pytest.raises(AttributeError, match=r"config\.update"):
         config.jax_enable_x64 = True
     with pytest.raises(TypeError, match="no truth value"):
         bool(enable_x64)

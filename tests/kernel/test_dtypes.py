@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import oracle
 import pytest
+
 from saem import dtypes as public
 from saem.core import dtypes
 from saem.core.config import enable_x64, explicit_x64_dtypes, numpy_dtype_promotion
@@ -250,7 +251,7 @@ def test_itemsize_bits_and_scalar_types(jax_oracle):
     theirs = jax_oracle.run(
         "[(jax.dtypes.itemsize_bits(n), jax.dtypes.scalar_type_of(np.dtype(n)).__name__)"
         " for n in names]",
-        names=[d for d in STRONG],
+        names=list(STRONG),
         x64=True,
     ).value
     with enable_x64(True):

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+
 import saem.errors as public
 from saem.core import errors
 from saem.core.events import ErrorRaised, Position, bus

@@ -176,7 +176,7 @@ def _checked(declared: Declared, value: Any, where: str) -> Any:
         if value is None or isinstance(value, str):
             raise TypeError(f"{where} needs True or False, got {value!r}.")
         return bool(value)
-    accepted = {"int": int, "float": (int, float), "str": str}[declared.kind]
+    accepted = {"int": (int,), "float": (int, float), "str": (str,)}[declared.kind]
     if not isinstance(value, accepted) or isinstance(value, bool):
         raise TypeError(f"{where} needs a value of type {declared.kind}, got {value!r}.")
     return float(value) if declared.kind == "float" else value
@@ -358,7 +358,8 @@ _jaxlib.jax_jit.set_enable_x64_state(enable_x64)
 _jaxlib.jax_jit.set_disable_jit_state(disable_jit)
 _jaxlib.jax_jit.set_post_hook_state(post_hook)
 
-# trace_key() -> the current values of every setting that is part of a trace's key.  It is jaxlib's own function: a fifth of a microsecond.
+# trace_key() -> the current values of every setting that is part of a trace's key.
+# It is jaxlib's own function: a fifth of a microsecond.
 trace_key = _jaxlib.trace_context
 
 

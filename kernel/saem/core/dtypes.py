@@ -53,7 +53,7 @@ _STANDARD = tuple(
 )  # fmt: skip
 ARRAY_DTYPES = frozenset((*_STANDARD, *_NARROW_BASE, float0))
 
-_TO_32_BITS = {
+_TO_32_BITS: dict[Any, np.dtype] = {
     np.dtype("int64"): np.dtype("int32"),
     np.dtype("uint64"): np.dtype("uint32"),
     np.dtype("float64"): np.dtype("float32"),

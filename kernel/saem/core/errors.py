@@ -30,8 +30,8 @@ cell_names: dict[str, str] = {}
 _IPYTHON_INPUT = re.compile(r"<ipython-input-(\d+)-")
 
 
-class Explained:
-    """Mixin of all errors with a tag, a sentence, a place and advice."""
+class Explained(Exception):
+    """Base of all errors with a tag, a sentence, a place and advice."""
 
     def __init__(
         self,
@@ -99,6 +99,7 @@ def explained(
     module, or any exception class: then the message alone is composed.
     """
     where = where or source.here()
+    made: Exception
     if issubclass(error, Explained):
         made = error(sentence, tag=tag, where=where, advice=advice)
     else:
@@ -142,7 +143,7 @@ class JAXIndexError(Explained, IndexError):
     """Base of the engine's errors that are IndexErrors."""
 
 
-class _OfTracer:
+class _OfTracer(Explained):
     """Constructor shared by errors about one tracer: a sentence, or the tracer it is about."""
 
     about = "{}"
@@ -165,7 +166,10 @@ def tracer_type(tracer: Any) -> str:
 class ConcretizationTypeError(_OfTracer, JAXTypeError):
     """A concrete value is needed where only shape and dtype are known."""
 
-    about = "Abstract tracer value encountered where concrete value is expected: traced array with shape {}."
+    about = (
+        "Abstract tracer value encountered where concrete value is expected: "
+        "traced array with shape {}."
+    )
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
@@ -206,7 +210,7 @@ class JaxprTypeError(Explained, TypeError):
     """A jaxpr is not well formed."""
 
 
-class InconclusiveDimensionOperation(Explained, Exception):
+class InconclusiveDimensionOperation(Explained):
     """An operation on symbolic dimensions has no single answer."""
 
 

@@ -24,7 +24,7 @@ from saem.core.dtypes import NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, DTyp
 from saem.core.errors import DTypeError, TypePromotionError, explained
 
 WeakNode = str
-Node = np.dtype | WeakNode
+Node = DType | WeakNode
 
 TINY_INTEGERS = NARROW_SIGNED + NARROW_UNSIGNED
 TINY_FLOATS = tuple(dtype for dtype in NARROW_FLOATS if dtype != np.dtype(dtypes.bfloat16))
@@ -196,7 +196,7 @@ def lattice_join(*types: Typed) -> Typed:
     return dtypes.canonicalize(dtype), weak
 
 
-def promote_types(a: Any, b: Any) -> np.dtype:
+def promote_types(a: Any, b: Any) -> DType:
     """Return the dtype in which ``a`` and ``b`` meet, as wide as the wider of them asks for.
 
     Without ``enable_x64`` it is 64 bits wide only where ``a`` or ``b`` is.  ``int``, ``float`` and
@@ -242,14 +242,15 @@ def typed(value: Any) -> Typed:
     if aval is not None:
         return aval.dtype, getattr(aval, "weak_type", False)
     if value is None or isinstance(value, (str, type, np.dtype, dtypes.ExtendedDType)):
-        if value in dtypes.PYTHON_SCALARS:
+        if isinstance(value, type) and value in dtypes.PYTHON_SCALARS:
             return dtypes.default_dtype(value), value is not bool
         value = dtypes.default_dtype(float) if value is None else value
         return dtypes.canonicalize(value, explicit=True, where="dtype"), False
     dtype = getattr(value, "dtype", None)
     if dtype is not None:
         return dtypes.canonicalize(dtype), bool(getattr(value, "weak_type", False))
-    for base in (bool, int, float, complex):  # subclasses: IntEnum members, numpy's none
+    bases: tuple[Any, ...] = (bool, int, float, complex)
+    for base in bases:  # subclasses: IntEnum members, numpy's none
         if isinstance(value, base):
             return typed(base(value))
     raise TypeError(

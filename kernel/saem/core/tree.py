@@ -16,12 +16,15 @@ import collections
 import dataclasses
 import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from saem import _jaxlib
 from saem.core.errors import ArgumentError, ArgumentTypeError, explained
 
-PyTreeDef = _jaxlib.PyTreeDef
+if TYPE_CHECKING:  # jaxlib gives no types for its C++ classes
+    PyTreeDef = Any
+else:
+    PyTreeDef = _jaxlib.PyTreeDef
 default_registry = _jaxlib.registry
 
 SequenceKey = _jaxlib.pytree.SequenceKey
@@ -234,10 +237,15 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], H
 
     Raises: ValueError for a leaf.
     """
-    return _container(tree, default_registry.flatten_one_level_with_keys(tree))
+    pairs, aux = _container(tree, default_registry.flatten_one_level_with_keys(tree))
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        # The registry names every field of a namedtuple by the first one.
+        names = map(GetAttrKey, tree._fields)
+        pairs = [(name, child) for name, (_, child) in zip(names, pairs, strict=True)]
+    return pairs, aux
 
 
-def _container(tree: Any, level: tuple[Any, Hashable] | None) -> tuple[Any, Hashable]:
+def _container(tree: Any, level: tuple[Any, Any] | None) -> tuple[Any, Any]:
     if level is None:
         raise explained(
             ArgumentError,
@@ -321,7 +329,8 @@ def difference(treedef: PyTreeDef, other: Any) -> tuple[KeyPath, str] | None:
     if isinstance(other, dict):
         # The structure of a defaultdict remembers its factory besides its keys.
         with_factory = isinstance(other, collections.defaultdict)
-        mine, theirs = (list(m[1] if with_factory else m) for m in (memory, other_memory))
+        memories: tuple[Any, Any] = (memory, other_memory)
+        mine, theirs = (list(m[1] if with_factory else m) for m in memories)
         if mine != theirs:
             return (), _different_keys(mine, theirs)
     if len(children) != len(pairs):
@@ -378,7 +387,7 @@ def register_pytree_node(
     default_registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
 
 
-def register_pytree_node_class(cls: Class) -> Class:
+def register_pytree_node_class(cls: Any) -> Any:
     """Make a class with ``tree_flatten`` and classmethod ``tree_unflatten`` a container."""
     register_pytree_node(cls, cls.tree_flatten, cls.tree_unflatten)
     return cls
@@ -405,7 +414,7 @@ def register_pytree_with_keys(
     )
 
 
-def register_pytree_with_keys_class(cls: Class) -> Class:
+def register_pytree_with_keys_class(cls: Any) -> Any:
     """Make a class with ``tree_flatten_with_keys`` and ``tree_unflatten`` a container."""
     register_pytree_with_keys(
         cls, cls.tree_flatten_with_keys, cls.tree_unflatten, getattr(cls, "tree_flatten", None)
@@ -484,7 +493,7 @@ def register_static(cls: Class) -> Class:
 
     Instances must be hashable and comparable.
     """
-    register_pytree_node(cls, lambda x: ((), x), lambda aux, _: aux)
+    register_pytree_node(cls, lambda x: ([], x), lambda aux, _: aux)
     return cls
 
 
