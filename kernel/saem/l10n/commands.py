@@ -1,0 +1,201 @@
+"""Which commands does a translator type?  ``saem l10n …``.
+
+Read before: the modules that the commands call.  Read after: nothing.
+Invariant: a command that finds something wrong ends with exit code 1 and changes nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from saem.l10n import build as building
+from saem.l10n import catalog, glossary, page, project, review
+from saem.l10n.execute import ExecutionError
+from saem.l10n.lint import lint as run_lint
+from saem.l10n.merge import merge as run_merge
+from saem.l10n.project import Project
+from saem.l10n.source import SourceError, read
+from saem.l10n.units import units
+
+_ERRORS = (
+    SourceError, ExecutionError, review.ReviewError, glossary.GlossaryError,
+    FileNotFoundError, SyntaxError, ValueError,
+)
+
+
+class _Group(click.Group):
+    """Says what went wrong in one sentence instead of a traceback."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except _ERRORS as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Group)
+@click.option("--root", type=click.Path(path_type=Path, exists=True), help="A clone of Saem.")
+@click.pass_context
+def l10n(ctx: click.Context, root: Path | None) -> None:
+    """Translate lessons and build their notebooks."""
+    ctx.obj = project.find(root)
+
+
+def _chosen(tree: Project, names: tuple[str, ...]) -> list[Path]:
+    return [tree.lesson(name) for name in names] or tree.lessons()
+
+
+@l10n.command()
+@click.argument("lessons", nargs=-1)
+@click.pass_obj
+def extract(tree: Project, lessons: tuple[str, ...]) -> None:
+    """Print the units of LESSONS (all by default) as a PO template."""
+    for path in _chosen(tree, lessons):
+        template, _ = run_merge(units(read(path)), catalog.empty(""))
+        click.echo(catalog.text(template), nl=False)
+
+
+@l10n.command()
+@click.argument("lessons", nargs=-1)
+@click.pass_obj
+def merge(tree: Project, lessons: tuple[str, ...]) -> None:
+    """Bring the PO files of LESSONS up to date with their sources."""
+    for path in _chosen(tree, lessons):
+        found = units(read(path))
+        for language in tree.languages:
+            file = tree.catalog(path.stem, language)
+            merged, report = run_merge(found, catalog.load(file, language))
+            catalog.save(merged, file)
+            counts = ", ".join(f"{n} {what}" for what, n in dataclasses.asdict(report).items())
+            click.echo(f"{file.relative_to(tree.root)}: {counts}")
+
+
+@l10n.command()
+@click.argument("lessons", nargs=-1)
+@click.option("--lang", "languages", multiple=True, help="Only this language.")
+@click.option("--check", is_flag=True, help="Only say whether the notebooks are up to date.")
+@click.option("--run/--no-run", default=True, help="Execute the notebooks.")
+@click.pass_obj
+def build(
+    tree: Project, lessons: tuple[str, ...], languages: tuple[str, ...], check: bool, run: bool
+) -> None:
+    """Build the notebooks of LESSONS, executed."""
+    if check:
+        problems = building.check(tree)
+        for problem in problems:
+            click.echo(problem)
+        raise SystemExit(1 if problems else 0)
+    for path in building.write_strings(tree):
+        click.echo(f"wrote {path.relative_to(tree.root)}")
+    for source in _chosen(tree, lessons):
+        for language in languages or (tree.source_language, *tree.languages):
+            path = building.build(tree, source, language, run)
+            click.echo(f"wrote {path.relative_to(tree.root)}")
+
+
+@l10n.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--say", type=click.Choice(["en", "ko"]), default="en", help="Language of messages.")
+@click.pass_obj
+def lint(tree: Project, as_json: bool, say: str) -> None:
+    """Look for mistakes in lessons and translations."""
+    findings = run_lint(tree, say)
+    if as_json:
+        click.echo(json.dumps([dataclasses.asdict(f) for f in findings], ensure_ascii=False))
+    else:
+        for finding in findings:
+            click.echo(f"{finding.where}: {finding.rule}: {finding.message}")
+        click.echo(f"{len(findings)} finding(s) in {len(tree.lessons())} lesson(s).")
+    raise SystemExit(1 if findings else 0)
+
+
+@l10n.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def status(tree: Project, as_json: bool) -> None:
+    """Show how far each translation is."""
+    rows = progress(tree)
+    if as_json:
+        click.echo(json.dumps(rows, ensure_ascii=False))
+        return
+    table = Table("lesson", "language", *catalog.STATES, "units")
+    for row in rows:
+        numbers = [str(row[name]) for name in (*catalog.STATES, "units")]
+        table.add_row(row["lesson"], row["language"], *numbers)
+    Console().print(table)
+
+
+def progress(tree: Project) -> list[dict]:
+    """How many units of each lesson and language are in which state."""
+    rows = []
+    for path in tree.lessons():
+        found = units(read(path))
+        for language in tree.languages:
+            entries = catalog.active(catalog.load(tree.catalog(path.stem, language), language))
+            states = Counter(
+                catalog.state(e) if (e := entries.get(u.context)) and e.msgid == u.text
+                else "stale" if e and e.msgstr else "missing"
+                for u in found
+            )
+            row = {"lesson": path.stem, "language": language, "units": len(found)}
+            rows.append(row | {name: states[name] for name in catalog.STATES})
+    return rows
+
+
+@l10n.command()
+@click.argument("lesson")
+@click.option("--lang", default="ko", show_default=True)
+@click.option("--by", required=True, help="Your name, as it will stand in the PO file.")
+@click.option("--unit", "contexts", multiple=True, help="Only this unit, as cell|kind|index.")
+@click.pass_obj
+def sign(tree: Project, lesson: str, lang: str, by: str, contexts: tuple[str, ...]) -> None:
+    """Stand for the translations of LESSON that nobody signed yet."""
+    _each(tree, lesson, lang, contexts, "translated",
+          lambda e: review.signature(e) is None and review.sign(e, by))
+
+
+@l10n.command("review")
+@click.argument("lesson")
+@click.option("--lang", default="ko", show_default=True)
+@click.option("--by", required=True, help="Your name; not the translator's.")
+@click.option("--unit", "contexts", multiple=True, help="Only this unit, as cell|kind|index.")
+@click.pass_obj
+def approve(tree: Project, lesson: str, lang: str, by: str, contexts: tuple[str, ...]) -> None:
+    """Say that the signed translations of LESSON are right."""
+    _each(tree, lesson, lang, contexts, "translated", lambda e: review.review(e, by))
+
+
+def _each(tree, lesson, lang, contexts, wanted, act) -> None:
+    """Do ``act`` to the chosen entries and save, or, if one refuses, change nothing."""
+    path = tree.catalog(tree.lesson(lesson).stem, lang)
+    po = catalog.load(path, lang)
+    entries = catalog.active(po)
+    unknown = [context for context in contexts if context not in entries]
+    if unknown:
+        raise ValueError(f"{path.name} has no unit {', '.join(unknown)}.")
+    chosen = contexts or [c for c, e in entries.items() if catalog.state(e) == wanted]
+    for context in chosen:
+        act(entries[context])
+    catalog.save(po, path)
+    click.echo(f"{path.relative_to(tree.root)}: {len(chosen)} unit(s)")
+
+
+@l10n.command("page")
+@click.argument("lesson")
+@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--lang", default="ko", show_default=True)
+@click.pass_obj
+def write_page(tree: Project, lesson: str, output: Path, lang: str) -> None:
+    """Write a page with both languages of LESSON side by side to OUTPUT."""
+    source = tree.lesson(lesson)
+    po = catalog.load(tree.catalog(source.stem, lang), lang)
+    text = page.page(read(source), po, glossary.load(tree.glossary), lang)
+    project.write(output, text)
+    click.echo(f"wrote {output}")

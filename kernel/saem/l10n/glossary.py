@@ -1,0 +1,78 @@
+"""Which words did the team agree on, and how is an English word read in Korean?
+
+Read before: nothing.  Read after: ``saem.l10n.lint``.
+Invariant: a term with rejected forms gives its reason (tests/notebooks/test_glossary.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+
+class GlossaryError(ValueError):
+    """``glossary.yml`` is not written as it must be."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Term:
+    """An English term with its accepted and rejected translations."""
+
+    term: str
+    accepted: tuple[str, ...]
+    rejected: tuple[str, ...] = ()
+    forms: tuple[str, ...] = ()
+    reading: str | None = None
+    reason: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+
+    def occurs(self, english: str) -> bool:
+        """Whether the term, its plural, or one of its forms stands in the text."""
+        words = "|".join(re.escape(word) for word in (self.term, *self.forms))
+        return re.search(rf"(?<![\w-])(?:{words})(?:s|es)?(?![\w-])", english, re.I) is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class Glossary:
+    """All terms, and readings of names by their exact spelling."""
+
+    terms: tuple[Term, ...]
+    readings: Mapping[str, str]
+
+    def reading(self, word: str) -> str | None:
+        """How ``word`` is read in Korean; None if nobody said."""
+        return self.readings.get(word) or self.readings.get(word.lower())
+
+
+def load(path: Path) -> Glossary:
+    """The glossary in ``path``.  Raises GlossaryError."""
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    terms = tuple(_term(item, str(path)) for item in data["terms"])
+    names = [term.term.lower() for term in terms]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise GlossaryError(f"{path}: given twice: {', '.join(sorted(twice))}.")
+    readings = {term.term: term.reading for term in terms if term.reading}
+    readings |= {str(name): reading for name, reading in data.get("readings", {}).items()}
+    return Glossary(terms, readings)
+
+
+def _term(item: Mapping, where: str) -> Term:
+    known = {field.name for field in dataclasses.fields(Term)}
+    unknown = set(item) - known
+    if unknown or not item.get("term") or not item.get("accepted"):
+        raise GlossaryError(f"{where}: an entry needs term and accepted, of {known}; got {item}.")
+    reason = item.get("reason", {})
+    if item.get("rejected") and set(reason) != {"en", "ko"}:
+        raise GlossaryError(f"{where}: {item['term']} rejects words, so it needs a reason (en, ko).")
+    return Term(
+        term=item["term"],
+        accepted=tuple(item["accepted"]),
+        rejected=tuple(item.get("rejected", ())),
+        forms=tuple(item.get("forms", ())),
+        reading=item.get("reading"),
+        reason=dict(reason),
+    )

@@ -1,0 +1,61 @@
+"""What is a lint rule, and what does it say?
+
+A rule is an id, a message in both languages, and a check that yields what is wrong, piece by piece.
+
+Read before: ``saem.l10n.catalog``.  Read after: ``saem.l10n.lint.korean``.
+Invariant: every rule has fixtures that it must catch and fixtures that it must let pass
+(tests/notebooks/test_lint.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from saem.l10n.glossary import Glossary
+
+MARKDOWN = ("heading", "text", "list", "quote", "table")
+CODE_SPAN = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.S)
+MATH = re.compile(r"(?<![\\$])\$(?![\s$])([^$\n]+?)(?<![\s\\])\$(?!\d)")
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """A unit in both languages, as a rule sees it."""
+
+    kind: str
+    source: str
+    translation: str
+    state: str
+    glossary: Glossary
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """A rule; ``check`` yields what fills the ``{}`` of the message."""
+
+    id: str
+    message: Mapping[str, str]
+    check: Callable[[Pair], Iterator[str]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """Something wrong: which rule, where (``ko/01-arrays title|text|0``), and what."""
+
+    rule: str
+    where: str
+    message: str
+
+
+def code_spans(text: str) -> list[str]:
+    """The insides of all code spans."""
+    return [match[2].strip() for match in CODE_SPAN.finditer(text)]
+
+
+def prose(text: str) -> str:
+    """The text with code spans, formulas and link targets blanked out."""
+    text = CODE_SPAN.sub("`…`", text)
+    text = MATH.sub("`…`", text)
+    return re.sub(r"\]\([^)\s]*\)", "]", text)

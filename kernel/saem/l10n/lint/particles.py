@@ -1,0 +1,80 @@
+"""Does the particle after code, a formula, a parenthesis or a Latin word fit?
+
+Code is read by the last name in it, arguments left out: `jax.grad(f)` ends as 그래드 does.  What
+follows a parenthesis agrees with the word before it.
+
+Read before: ``saem.l10n.lint.hangul``.  Read after: ``saem.l10n.lint.korean``.
+Invariant: as in ``hangul``: no verdict without a reading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from saem.l10n.glossary import Glossary
+from saem.l10n.lint.base import Pair, Rule
+from saem.l10n.lint.hangul import PAIRS, final, final_of_letters, final_of_number, right
+
+_PARTICLE = "|".join(sorted({p for pair in PAIRS for p in pair}, key=len, reverse=True))
+# The word, perhaps a parenthesis after it, closing emphasis or quotes, the particle, its end.
+_USE = re.compile(
+    r"(?P<word>`[^`\n]+`|\$[^$\n]+\$|[A-Za-z][A-Za-z0-9_]*|\d[\d,]*(?:\.\d+)?|[가-힣]+)"
+    r"(?P<aside>[*_]{0,3}\([^()\n]*\))?[*_]{0,3}[\"'”’]?"
+    rf"(?P<particle>{_PARTICLE})(?P<more>(?:는|도|의|만|부터|서|써)?)(?![가-힣])"
+)
+
+
+def _check(pair: Pair) -> Iterator[str]:
+    for use in _USE.finditer(pair.translation):
+        word, particle = use["word"], use["particle"]
+        if re.match("[가-힣]", word):
+            if not use["aside"]:
+                continue
+        if use["more"] and particle not in ("으로", "로", "과", "와"):
+            continue
+        end = ending(word, pair.glossary)
+        if end is not None and right(particle, end) != particle:
+            yield f"{use[0]} → {right(particle, end)}"
+
+
+def ending(word: str, glossary: Glossary) -> str | None:
+    """The final consonant of a word as it is read; None if its reading is not known."""
+    if word.startswith("$"):
+        letter = re.search(r"(?:^|[^\w\\^{}])\\?([A-Za-z]+)$", word.strip("$").strip())
+        return _name(letter[1], glossary) if letter else None
+    if word.startswith("`"):
+        return _code(word.strip("`").strip(), glossary)
+    if word[0].isdigit():
+        return final_of_number(word.replace(",", ""))
+    return final(word) if "가" <= word[0] <= "힣" else _name(word, glossary)
+
+
+def _code(code: str, glossary: Glossary) -> str | None:
+    bare = re.sub(r"\([^()]*(?:\([^()]*\)[^()]*)*\)$", "", code)
+    number = re.search(r"(?<![\w.])(\d+(?:\.\d+)?)$", bare)
+    if number:
+        return final_of_number(number[1])
+    name = re.search(r"([A-Za-z_]\w*)$", bare)
+    return _name(name[1], glossary) if name else None
+
+
+def _name(name: str, glossary: Glossary) -> str | None:
+    reading = glossary.reading(name)
+    return final(reading) if reading else final_of_letters(name)
+
+
+def _after_hangul(pair: Pair) -> Iterator[str]:
+    for use in re.finditer(r"([가-힣]+)를(?![가-힣])", pair.translation):
+        if final(use[1]):
+            yield f"{use[0]} → 을"
+
+
+PARTICLE = Rule(
+    "particle",
+    {
+        "en": "The particle does not fit the word before it: {}.",
+        "ko": "조사가 앞말과 맞지 않습니다: {}.",
+    },
+    lambda pair: (found for check in (_check, _after_hangul) for found in check(pair)),
+)
