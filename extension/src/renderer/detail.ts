@@ -10,10 +10,10 @@ import { glyph } from "./marks";
 /** Called with a place in the source that the reader chose. */
 export type Visit = (place: Place) => void;
 
-/** A place by name: a link where the shell can go there, else plain words. */
+/** A place by name: a link where the shell can go there (a cell), else plain words. */
 export function placeLabel(place: Place, locale: Locale, visit?: Visit): HTMLElement {
   const name = locale.pick(place.label);
-  return visit
+  return visit && (place.cell_id !== null || place.cell !== null)
     ? el(
         "button",
         { type: "button", class: "saem-place saem-link", onclick: () => visit(place) },
@@ -77,7 +77,7 @@ export function timeBar(seconds: Seconds, locale: Locale): Child {
       "div",
       { class: "saem-time-bar", "aria-hidden": "true" },
       steps.map(({ step, time }) =>
-        el("span", { class: `saem-step-${step}`, style: `flex-grow:${Math.max(time, 1e-6)}` })
+        el("span", { class: `saem-step-${step}`, style: `flex-grow:${Math.max(time * 1e6, 1)}` })
       )
     ),
     el(

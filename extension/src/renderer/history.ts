@@ -234,7 +234,7 @@ function drawMark(
       style: columns && `grid-column:${columns.indexOf(record.id) + 1}`
     },
     glyph(record.kind),
-    record.count > 1 && el("span", { class: "saem-mark-count" }, `×${locale.count(record.count)}`)
+    record.count > 1 && el("span", { class: "saem-mark-count" }, `×${locale.brief(record.count)}`)
   );
 }
 

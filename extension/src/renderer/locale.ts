@@ -76,6 +76,12 @@ export class Locale {
     return new Intl.NumberFormat(this.language).format(n);
   }
 
+  /** A count in little room: 1.2K, 1.2천. */
+  brief(n: number): string {
+    const options = { notation: "compact", maximumFractionDigits: 1 } as const;
+    return new Intl.NumberFormat(this.language, options).format(n);
+  }
+
   /** Seconds with the unit that suits them: 350 µs, 2.1 ms, 1.35 s. */
   seconds(s: number): string {
     if (s >= 1) {

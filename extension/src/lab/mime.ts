@@ -1,0 +1,56 @@
+// How does an output of Saem look in JupyterLab?
+//
+// The same views as in a page, from the same model, with what only JupyterLab can add: Graphviz's
+// drawing, links to cells, and no scripts in the notebook to be trusted.
+// Read before: ../renderer/view.ts. Read after: index.ts.
+// Invariant: Graphviz is loaded when the first jaxpr is shown, never before.
+import type { IRenderMime } from "@jupyterlab/rendermime-interfaces";
+import { Widget } from "@lumino/widgets";
+import type { Visit } from "../renderer/detail";
+import { graphvizEngine } from "../renderer/graphviz";
+import { layered, type LayoutEngine } from "../renderer/layered";
+import { show } from "../renderer/view";
+import type { Words } from "./words";
+
+export const MIME = "application/vnd.saem.lens.v1+json";
+
+let engine: Promise<LayoutEngine> | null = null;
+
+/** Graphviz, loaded once; where it cannot be loaded, our own layout. */
+function graphviz(): Promise<LayoutEngine> {
+  engine ??= import("@hpcc-js/wasm-graphviz")
+    .then(async ({ Graphviz }) => graphvizEngine(await Graphviz.load()))
+    .catch(() => layered);
+  return engine;
+}
+
+export interface Surroundings {
+  readonly words: () => Words;
+  readonly visit: Visit;
+}
+
+/** The factory that JupyterLab asks for a renderer of our mime type. */
+export function mimeFactory(surroundings: Surroundings): IRenderMime.IRendererFactory {
+  return {
+    safe: true,
+    mimeTypes: [MIME],
+    // Ahead of text/html (50), which holds the same view as a script.
+    defaultRank: 40,
+    createRenderer: () => new ModelOutput(surroundings)
+  };
+}
+
+class ModelOutput extends Widget implements IRenderMime.IRenderer {
+  constructor(private readonly surroundings: Surroundings) {
+    super();
+    this.addClass("saem-output");
+  }
+
+  async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
+    const { locale } = this.surroundings.words();
+    const { visit } = this.surroundings;
+    const data = model.data[MIME] as { kind?: string } | undefined;
+    const drawing = data?.kind === "jaxpr" ? graphviz() : layered;
+    this.node.replaceChildren(show(data, { locale, visit, engine: drawing }));
+  }
+}
