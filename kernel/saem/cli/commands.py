@@ -8,6 +8,8 @@ traceback.
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 import platform
 from pathlib import Path
@@ -109,3 +111,8 @@ def doctor() -> None:
     Console().print(table)
     if sick:
         raise SystemExit(1)
+
+
+# The translators' tools bring their own group of commands.
+if importlib.util.find_spec("saem.l10n.commands") is not None:
+    saem.add_command(importlib.import_module("saem.l10n.commands").l10n)
