@@ -229,6 +229,18 @@ class Writer:
         return self.emit(f"stablehlo.compare {direction}, {x}, {y}, {kind}", x, y,
                          out=ShapedArray(shape, np.dtype(bool)))
 
+    def choose(self, which: str, x: str, y: str) -> str:
+        """Write ``x`` where ``which`` is true, else ``y``; all of one shape, or ``which`` rank 0."""
+        return self.emit(f"stablehlo.select {which}, {x}, {y}", which, x, y, out=self.avals[x])
+
+    def iota(self, axis: int, aval: ShapedArray) -> str:
+        """Write an array of ``aval`` that counts along ``axis``."""
+        name = f"%{self.count}"
+        self.count += 1
+        self.avals[name] = aval
+        self.line(f"{name} = stablehlo.iota dim = {axis} : {tensor_type(aval)}")
+        return name
+
     def block(self, avals: Sequence[ShapedArray], build: Callable[..., Sequence[str]]) -> str:
         """Return the text of a region: ``build(*argument names)`` writes it and returns its results."""
         saved = self.lines, self.locs, self.pad, self.loc
@@ -255,3 +267,16 @@ class Writer:
         return self.emit(
             f"stablehlo.reduce({x} init: {start}) applies stablehlo.{op} across dimensions = "
             f"{list(axes)}", x, start, out=out)
+
+    def reduce_by(self, build: Callable[..., Sequence[str]], xs: Sequence[str],
+                  inits: Sequence[Any], axes: Sequence[int], outs: Sequence[ShapedArray]
+                  ) -> list[str]:
+        """Reduce ``xs`` together by the region ``build(*accumulated, *next)`` writes."""
+        scalars = [ShapedArray((), self.avals[x].dtype) for x in xs]
+        starts = [self.constant(v, a) for v, a in zip(inits, scalars)]
+        region = self.block([*scalars, *scalars], build)
+        operands = [*xs, *starts]
+        return self.emit_many(
+            f'"stablehlo.reduce"({", ".join(operands)}) <{{dimensions = array<i64: '
+            f'{", ".join(map(str, axes))}>}}> ({region})'.replace("<i64: >", "<i64>"),
+            *operands, outs=outs)
