@@ -153,7 +153,7 @@ class Writer:
 
         ``out`` is the equation's output unless given.
         """
-        aval = out or self.out_avals[0]
+        aval = self.out_avals[0] if out is None else out
         name = f"%{self.count}"
         self.count += 1
         self.avals[name] = aval
@@ -175,7 +175,7 @@ class Writer:
 
     def elementwise(self, op: str, *xs: str, out: ShapedArray | None = None) -> str:
         """Write an operation whose operands and result have one type; operands are stretched."""
-        aval = out or self.out_avals[0]
+        aval = self.out_avals[0] if out is None else out
         shape = aval.shape
         if shape:
             xs = tuple([self.stretch(x, shape) for x in xs])
