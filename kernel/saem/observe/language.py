@@ -18,12 +18,19 @@ def from_locale(locale: str) -> Language:
     return "ko" if locale.lower().replace("_", "-").split("-")[0] in ("ko", "kor") else "en"
 
 
-_chosen: list[Language] = [from_locale(os.environ.get("SAEM_LANG", ""))]
+class _Choice:
+    """The language of this process, and whether a person chose it."""
+
+    language: Language = from_locale(os.environ.get("SAEM_LANG", ""))
+    by_person: bool = "SAEM_LANG" in os.environ
+
+
+_choice = _Choice()
 
 
 def current() -> Language:
     """The language chosen for this process."""
-    return _chosen[0]
+    return _choice.language
 
 
 def choose(language: str) -> Language:
@@ -31,10 +38,16 @@ def choose(language: str) -> Language:
 
     Raises: ValueError for any other language.
     """
-    if language not in LANGUAGES:
-        raise ValueError(f"language needs 'en' or 'ko', but got {language!r}")
-    _chosen[0] = "ko" if language == "ko" else "en"
-    return _chosen[0]
+    _choice.language = checked(language)
+    _choice.by_person = True
+    return _choice.language
+
+
+def follow(locale: str) -> Language:
+    """Take the language of a front end's locale, unless a person chose one."""
+    if not _choice.by_person:
+        _choice.language = from_locale(locale)
+    return _choice.language
 
 
 def checked(language: str | None) -> Language:
@@ -47,7 +60,7 @@ def checked(language: str | None) -> Language:
     for known in LANGUAGES:
         if language == known:
             return known
-    raise ValueError(f"lang needs 'en' or 'ko', but got {language!r}")
+    raise ValueError(f"a language needs to be 'en' or 'ko', but got {language!r}")
 
 
 def duration(seconds: float) -> str:

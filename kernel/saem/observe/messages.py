@@ -228,7 +228,17 @@ HEADLINES: dict[str, Text] = {
     ),
     "trace": Text("traced in {trace}; not compiled by itself", "추적 {trace}, 따로 컴파일하지 않음"),
     "trace.open": Text("being traced", "추적하는 중"),
-    "hit": Text("{count} calls found their program", "호출 {count}번, 있던 프로그램을 썼습니다"),
+    "compile.kept": Text(
+        "compiled in {compile}; the trace was kept", "컴파일 {compile}, 추적 결과는 그대로 썼습니다"
+    ),
+    "found.kept": Text(
+        "nothing was traced or compiled: trace and program were kept",
+        "추적도 컴파일도 하지 않고 있던 것을 그대로 썼습니다",
+    ),
+    "hit": Text(
+        "nothing to do: the program was there (calls: {count})",
+        "할 일이 없었습니다. 프로그램이 이미 있었습니다 (호출 {count}번)",
+    ),
     "failed": Text("tracing ended with an error", "추적이 오류로 끝났습니다"),
 }
 

@@ -56,6 +56,7 @@ class _Row:
         self.earlier: deque[reasons.Earlier] = deque(maxlen=_KEPT_VERSIONS)
         self.records: deque[Record] = deque(maxlen=limit)
         self.dropped = 0
+        self.misses = 0
         self.counts = dict.fromkeys(("trace", "compile", "found", "hit"), 0)
         self.seconds = 0.0
 
@@ -80,7 +81,6 @@ class _Row:
 
     def summary(self, counts_hits: bool) -> FunctionSummary:
         counts = self.counts
-        calls = counts["trace"] + counts["hit"]
         return FunctionSummary(
             key=self.key,
             name=self.name,
@@ -90,7 +90,7 @@ class _Row:
             compiles=counts["compile"],
             found=counts["found"],
             hits=counts["hit"],
-            calls=calls if counts_hits else None,
+            calls=self.misses + counts["hit"] if counts_hits else None,
             seconds=self.seconds,
         )
 
@@ -212,8 +212,8 @@ class Recorder:
             row.name, event.signature, identity, row.place, tuple(row.earlier), self._moved
         )
         again = bool(row.earlier)
+        row.misses += 1
         row.earlier.append(reasons.Earlier(event.signature, identity, False, row.place))
-        row.counts["trace"] += 1
         record = Record(
             id=event.sequence,
             kind="trace",
@@ -234,18 +234,19 @@ class Recorder:
         row.put(record)
         self._tell(row, record)
 
-    def _find(self, event: Any, traced: bool) -> _Open | None:
+    def _find(self, event: Any) -> _Open | None:
         """The latest open call of the event's function on its thread."""
         for call in reversed(self._open.get(event.thread, [])):
-            if call.identity == event.function.identity and (call.traced or not traced):
+            if call.identity == event.function.identity:
                 return call
         return None
 
     def _trace_end(self, event: events.TraceEnd) -> None:
-        call = None if event.transform != "jit" else self._find(event, traced=False)
+        call = None if event.transform != "jit" else self._find(event)
         if call is None or call.traced:
             return
         call.traced = True
+        call.row.counts["trace"] += 1
         self._abandon_inner(event.thread, call)
         call.row.seconds += event.seconds
         seconds = dataclasses.replace(call.record.seconds, trace=event.seconds)
@@ -261,14 +262,14 @@ class Recorder:
                 self._renew(other, kind="failed")
 
     def _lowering(self, event: events.Lowering) -> None:
-        call = self._find(event, traced=True)
+        call = self._find(event)
         if call is not None:
             call.row.seconds += event.seconds
             seconds = dataclasses.replace(call.record.seconds, lower=event.seconds)
             self._renew(call, seconds=seconds, program=event.program)
 
     def _compile(self, event: events.Compile) -> None:
-        call = self._find(event, traced=True)
+        call = self._find(event)
         if call is None:
             return
         self._open[event.thread].remove(call)
@@ -342,6 +343,8 @@ def _headline(record: Record, again: bool) -> Text:
     variant: str = record.kind
     if record.kind == "found" and again:
         variant = "found.again"
+    if record.kind in ("found", "compile") and seconds.trace is None:
+        variant = f"{record.kind}.kept"
     if record.kind == "trace" and seconds.trace is None:
         variant = "trace.open"
     shown = {

@@ -112,11 +112,9 @@ def record_text(record: Record, lang: Language) -> str:
     call = f"  [{record.signature}]" if record.signature else ""
     where = f" @ {_in(record.caller.label, lang)}" if record.caller else ""
     lines = [f"• {_in(record.headline, lang)}{call}{where}"]
-    for reason in record.reasons:
-        lines.append(f"    {_in(reason.says, lang)}")
-        advice = _in(reason.advice, lang)
-        if advice:
-            lines.append(f"      → {advice}")
+    lines += [f"    {_in(reason.says, lang)}" for reason in record.reasons]
+    told = dict.fromkeys(_in(reason.advice, lang) for reason in record.reasons)
+    lines += [f"      → {advice}" for advice in told if advice]
     cost = cost_text(record.cost, lang) if record.kind == "compile" else ""
     return "\n".join([*lines, *([f"    {cost}"] if cost else [])])
 

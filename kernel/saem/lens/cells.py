@@ -1,0 +1,66 @@
+"""Which notebook cell does a file name stand for?
+
+IPython compiles every run of a cell under a made-up file name.  Before each run this module tells
+``saem.observe.places`` (and the engine's error messages) which cell that name means.
+
+Read before: ``saem.observe.places``.  Read after: ``saem.lens.extension``.
+Invariant: silent runs, which no person started, are not announced (tests/lens/test_ipython.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from saem.core.errors import cell_names
+from saem.observe import language
+from saem.observe.places import Places, places
+
+# How many cells that ran before the lens was loaded are looked up.
+_PAST = 200
+
+
+def file_of(shell: InteractiveShell, raw: str, transformed: str | None, count: int) -> str:
+    """The file name under which IPython compiles a cell."""
+    if transformed is None:
+        try:
+            transformed = shell.transform_cell(raw)
+        except SyntaxError:
+            transformed = raw
+    return shell.compile.get_code_name(raw, transformed, count)
+
+
+def announce(shell: InteractiveShell, info: Any, named: Places = places) -> None:
+    """Name the cell that is about to run, as told by IPython's ``pre_run_cell``."""
+    if info.silent:
+        return
+    transformed = getattr(info, "transformed_cell", None)
+    file = file_of(shell, info.raw_cell, transformed, shell.execution_count)
+    _name(file, shell.execution_count, getattr(info, "cell_id", None), named)
+
+
+def announce_past(shell: InteractiveShell, named: Places = places) -> None:
+    """Name the cells that ran before, and the one that runs now."""
+    history = shell.history_manager
+    raws = list(history.input_hist_raw) if history is not None else []
+    start = max(1, len(raws) - _PAST)
+    for count in range(start, len(raws)):
+        current = count == len(raws) - 1
+        cell_id = _current_cell_id(shell) if current else None
+        _name(file_of(shell, raws[count], None, count), count, cell_id, named)
+
+
+def _current_cell_id(shell: InteractiveShell) -> str | None:
+    """The notebook's id of the running cell, if the front end sent one with the request."""
+    ask = getattr(shell, "get_parent", None)
+    parent = ask() if ask is not None else None
+    metadata = parent.get("metadata", {}) if isinstance(parent, dict) else {}
+    found = metadata.get("cellId")
+    return found if isinstance(found, str) else None
+
+
+def _name(file: str, count: int, cell_id: str | None, named: Places) -> None:
+    named.announce(file, count, cell_id)
+    label = named.block_label(file)
+    cell_names[file] = label.ko if language.current() == "ko" else label.en

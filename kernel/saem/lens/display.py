@@ -1,0 +1,57 @@
+"""What does a cell show when its value is a jaxpr or a history?
+
+One mime bundle: plain text, and HTML that needs neither kernel nor network, so that nothing is
+lost when the notebook is saved and opened elsewhere.  A front end shows the richest it can.  The
+live widget is asked for by name (``saem.lens.live()``), since a widget's view dies with its kernel.
+
+Read before: ``saem.lens.page``.  Read after: ``saem.lens.widget``.
+Invariant: a bundle always has ``text/plain`` and ``text/html`` (tests/lens/test_ipython.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import graphviz
+from IPython.core.interactiveshell import InteractiveShell
+
+from saem.core.jaxpr import ClosedJaxpr, Jaxpr
+from saem.lens.page import page
+from saem.observe import language
+from saem.observe.jaxpr_model import jaxpr_model
+from saem.observe.report import Explanation, History
+
+SHOWN: tuple[type, ...] = (ClosedJaxpr, Jaxpr, History, Explanation)
+
+
+def bundle_of(value: Any) -> dict[str, str]:
+    """The mime bundle of a jaxpr or of a history."""
+    if isinstance(value, History):
+        return {"text/plain": repr(value), "text/html": page(value.model, value.lang)}
+    return {"text/plain": str(value), "text/html": page(jaxpr_model(value), language.current())}
+
+
+def install(shell: InteractiveShell) -> None:
+    """Teach the shell to show jaxprs and histories."""
+    formatter = _formatter(shell)
+    if formatter is not None:
+        for kind in SHOWN:
+            formatter.for_type(kind, lambda value, *_include_exclude: bundle_of(value))
+
+
+def remove(shell: InteractiveShell) -> None:
+    """Let the shell show them as it would without the lens."""
+    formatter = _formatter(shell)
+    if formatter is not None:
+        for kind in SHOWN:
+            formatter.pop(kind, None)
+
+
+def _formatter(shell: InteractiveShell) -> Any:
+    display = shell.display_formatter
+    return None if display is None else display.mimebundle_formatter
+
+
+def digraph(program: ClosedJaxpr | Jaxpr) -> graphviz.Source:
+    """The graph of a jaxpr as a ``graphviz`` object, to be rendered where Graphviz is installed."""
+    return graphviz.Source(jaxpr_model(program).dot)
