@@ -114,6 +114,7 @@ class Jitted:
         if isinstance(fun, functools.partial):
             self.name = getattr(fun.func, "__name__", "partial")
         self._reference: FunctionRef | None = None
+        self.misses = 0
         option_key = (parameters.static_argnums, parameters.static_argnames,
                       parameters.donate_argnums, parameters.donate_argnames, keep_unused, inline,
                       device, repr(sorted(self.options.items())))
@@ -229,6 +230,7 @@ class Jitted:
 
     def publish_miss(self, bound: Bound) -> None:
         """Tell listeners the signature that found no program."""
+        self.misses += 1
         bus.publish(CacheMiss(function=self.reference, signature=self.describe(bound),
                               caller=source.here()))
 
@@ -259,13 +261,14 @@ class Jitted:
             for x in bound.leaves:
                 if isinstance(x, Tracer):
                     raise errors.leaked_tracer(x)
+        misses = self.misses
         entry = self.entry(bound, self.avals(bound))
         if traced:
             outs = bind(entry.call, *entry.moved, *bound.leaves)
             return entry.out_tree.unflatten(outs), None, False
-        if bus.hits and not self.library:
-            bus.publish(CacheHit(function=self.reference, caller=source.here()))
         program = self.program(entry, bound.leaves, bound)
+        if bus.hits and not self.library and self.misses == misses:
+            bus.publish(CacheHit(function=self.reference, caller=source.here()))
         outs = program.run(bound.leaves)
         return entry.out_tree.unflatten(outs), program.fast_path(entry.out_tree), False
 

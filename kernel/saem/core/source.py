@@ -10,9 +10,11 @@ Invariant: frames of this package are never reported as the user's.
 from __future__ import annotations
 
 import functools
+import itertools
 import linecache
 import os
 import sys
+import weakref
 from types import CodeType
 from typing import Any
 
@@ -78,6 +80,19 @@ def source_line(where: Position | None) -> str:
     return "" if where is None else linecache.getline(where.file, where.line).strip()
 
 
+_identities: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+_numbers = itertools.count(1)
+
+
+def _identity(fun: Any) -> int:
+    """Return the number of this function object; unlike ``id`` it is never given out again."""
+    fun = getattr(fun, "__func__", fun)
+    try:
+        return _identities.setdefault(fun, next(_numbers))
+    except TypeError:  # not weakly referable, or not hashable
+        return id(fun)
+
+
 def function_ref(fun: Any) -> FunctionRef:
     """Return a description of ``fun`` that outlives it: names, place and identity."""
     inner = fun
@@ -93,5 +108,5 @@ def function_ref(fun: Any) -> FunctionRef:
         module=str(getattr(inner, "__module__", "") or ""),
         file=code.co_filename if code else "",
         line=code.co_firstlineno if code else 0,
-        identity=id(code) if code is not None else id(inner),
+        identity=_identity(fun),
     )
