@@ -83,12 +83,18 @@ class JVPTrace(Trace):
 
 
 def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any],
-             parent: Trace | None = None) -> tuple[list[Any], list[Any]]:
-    """Run ``fun`` on flat primals and tangents (None is zero); returns both outputs likewise."""
+             parent: Trace | None = None, aux: list[Any] | None = None
+             ) -> tuple[list[Any], list[Any]]:
+    """Run ``fun`` on flat primals and tangents (None is zero); returns both outputs likewise.
+
+    What ``fun`` puts into the list ``aux`` is replaced by its primals.
+    """
     trace = JVPTrace(parent or state.trace)
     with current(trace):
         outs = fun(*[trace.wrap(x, dx) for x, dx in zip(primals, tangents)])
     trace.live = False
+    if aux:
+        aux[:] = [trace.split(x)[0] for x in aux]
     pairs = [trace.split(x) for x in outs]
     return [p for p, _ in pairs], [t for _, t in pairs]
 

@@ -102,14 +102,18 @@ class Linearized:
 
 
 def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
-                   nonzero: Sequence[bool]) -> tuple[list[Any], Linearized]:
-    """Run ``fun`` at ``primals``; returns its outputs and the linear map of tangents there."""
+                   nonzero: Sequence[bool], aux: list[Any] | None = None
+                   ) -> tuple[list[Any], Linearized]:
+    """Run ``fun`` at ``primals``; returns its outputs and the linear map of tangents there.
+
+    What ``fun`` puts into the list ``aux`` is replaced by its primals.
+    """
     partial = PartialTrace(state.trace, "linearize")
     in_avals = [aval_of(x) for x in primals]
     tangents = [partial.new_unknown(aval.to_tangent_aval()) if nz else None
                 for aval, nz in zip(in_avals, nonzero)]
     with current(partial):
-        outs, out_tangents = jvp_flat(fun, primals, tangents, partial)
+        outs, out_tangents = jvp_flat(fun, primals, tangents, partial, aux)
         # A tangent that is known does not depend on the inputs: linear programs have no constant
         # part, so it can only be a zero that a rule has instantiated.
         linear = [t if t is not None and not partial.is_known(t) else None for t in out_tangents]

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from saem import _jaxlib
 from saem.core import config, errors, source
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
@@ -45,8 +46,10 @@ class Recorder(Trace):
         if kind in _SCALARS or isinstance(x, np.generic):
             aval = aval_of(x)
             return Literal(x if aval.weak_type else np.asarray(x, aval.dtype)[()], aval)
-        if isinstance(x, np.ndarray) and x.ndim == 0:
-            return Literal(np.asarray(x, aval_of(x).dtype)[()], aval_of(x))
+        if kind in (np.ndarray, _jaxlib.ArrayImpl) and not x.shape:
+            aval = aval_of(x)
+            value = np.asarray(x, aval.dtype)[()]
+            return Literal(value.item() if aval.weak_type else value, aval)
         var = self.constvars.get(id(x))
         if var is None:
             if isinstance(x, Tracer):

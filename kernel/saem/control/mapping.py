@@ -1,0 +1,151 @@
+"""How does one ask for a function to be mapped over an axis?
+
+``vmap`` with its ``in_axes`` and ``out_axes`` as prefixes of the argument and result pytrees.
+
+Read before: ``transform.vmap``.
+Invariant: ``vmap(f)(xs)`` equals the stack of ``f(x)`` (tests/kernel/test_laws.py).
+Source: the documentation of jax.vmap.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from saem.control.arguments import Parameters
+from saem.core import errors, tree
+from saem.core.avals import aval_of
+from saem.transform.derivatives import as_array, check_callable
+from saem.transform.vmap import match_dim, vmap_flat
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def axes_per_leaf(name: str, axes: Any, full: Any) -> list[int | None]:
+    """Return one axis per leaf of ``full`` from ``axes``, a prefix of its structure.
+
+    Raises: ValueError if it is no prefix.
+    """
+    try:
+        found = tree.broadcast_prefix(axes, full, is_leaf=_is_none)
+    except ValueError as error:
+        raise ValueError(
+            f"vmap {name} specification must be a tree prefix of the corresponding value, got "
+            f"specification {axes} for value tree {tree.structure(full)}.\n{error}") from None
+    for axis in found:
+        if axis is not None and not isinstance(axis, int):
+            raise TypeError(
+                f"vmap {name} must be an int, None, or a (nested) container of those, got {axes!r}")
+    return found
+
+
+def vmap(fun: Callable, in_axes: int | None | Sequence[Any] = 0, out_axes: Any = 0,
+         axis_name: Hashable | None = None, axis_size: int | None = None,
+         spmd_axis_name: Any = None) -> Callable:
+    """Return ``fun`` mapped over axis ``in_axes`` of its arguments; results stack at ``out_axes``.
+
+    Raises: ValueError when called, if sizes differ, nothing is mapped, or an axis does not exist.
+    """
+    check_callable(fun)
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not (in_axes is None or isinstance(in_axes, (int, tuple))):
+        raise TypeError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            f"positional arguments passed to the function, but got {in_axes}.")
+
+    @functools.wraps(fun)
+    def vmap_f(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+            raise ValueError(
+                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+                f"positional arguments passed to the function, but got len(in_axes)={len(in_axes)}, "
+                f"len(args)={len(args)}")
+        xs, in_tree = tree.flatten((args, kwargs))
+        dims = axes_per_leaf("in_axes", in_axes, args)
+        dims += [0] * len(tree.leaves(kwargs))
+        dims = [canonical_axis(x, d) for x, d in zip(xs, dims)]
+        size = mapped_size(fun, args, kwargs, xs, dims, axis_size)
+        out_trees: list[Any] = []
+
+        def flat(*leaves: Any) -> list[Any]:
+            inner_args, inner_kwargs = in_tree.unflatten(leaves)
+            outs, out_tree = tree.flatten(fun(*inner_args, **inner_kwargs))
+            out_trees.append(out_tree)
+            return outs
+
+        values = [x if d is None else as_array(x) for x, d in zip(xs, dims)]
+        outs, out_dims = vmap_flat(flat, size, values, dims, axis_name)
+        out_tree = out_trees[0]
+        targets = axes_per_leaf("out_axes", out_axes, out_tree.unflatten(outs))
+        return out_tree.unflatten([place(x, d, target, size)
+                                   for x, d, target in zip(outs, out_dims, targets)])
+
+    return vmap_f
+
+
+def place(x: Any, dim: int | None, target: int | None, size: int) -> Any:
+    """Return a result with its batch axis where ``out_axes`` wants it.
+
+    Raises: ValueError if ``out_axes`` is None but the result differs between examples.
+    """
+    if target is None:
+        if dim is not None:
+            raise ValueError(
+                "vmap has mapped output but out_axes is None: this result differs between "
+                "examples. Give it an axis in out_axes.")
+        return as_array(x)
+    rank = len(aval_of(x).shape) + (dim is None)
+    if not -rank <= target < rank:
+        raise ValueError(
+            f"axis {target} is out of bounds for array of dimension {rank}: out_axes must name an "
+            "axis of the stacked result.")
+    return match_dim(as_array(x), dim, target, size)
+
+
+def canonical_axis(x: Any, dim: int | None) -> int | None:
+    """Return ``dim`` counted from the front."""
+    if dim is None:
+        return None
+    try:
+        shape = aval_of(x).shape
+    except TypeError:
+        raise errors.explained(
+            errors.ArgumentTypeError, "vmap.C1",
+            f"Output from batched function or argument {x!r} with type {type(x)} is not a valid "
+            "JAX type: vmap maps over arrays.",
+            advice="Pass it with in_axes=None, or close over it.") from None
+    if not -len(shape) <= dim < len(shape):
+        raise ValueError(
+            f"vmap was requested to map its argument along axis {dim}, which implies that its rank "
+            f"should be at least {dim + 1 if dim >= 0 else -dim}, but is only {len(shape)} (its "
+            f"shape is {shape})")
+    return dim % len(shape)
+
+
+def mapped_size(fun: Callable, args: tuple, kwargs: dict, xs: Sequence[Any],
+                dims: Sequence[int | None], axis_size: int | None) -> int:
+    """Return the one size of the mapped axes."""
+    sizes = [aval_of(x).shape[d] for x, d in zip(xs, dims) if d is not None]
+    if axis_size is not None:
+        sizes.append(axis_size)
+    if not sizes:
+        if not xs:
+            raise ValueError("vmap wrapped function must be passed at least one argument "
+                             "containing an array, got empty *args=() and **kwargs={}")
+        raise ValueError(
+            "vmap must have at least one non-None value in in_axes, or be given axis_size.")
+    if len(set(sizes)) > 1:
+        names = Parameters(fun, None, None, None, None).leaf_names(dict(enumerate(args)), kwargs)
+        lines = [f"  * axis {d} of argument {path}, of shape {aval_of(x).shape}, has size "
+                 f"{aval_of(x).shape[d]}"
+                 for x, d, (path, _) in zip(xs, dims, names) if d is not None]
+        if axis_size is not None:
+            lines.append(f"  * axis_size is {axis_size}")
+        raise ValueError("vmap got inconsistent sizes for array axes to be mapped:\n"
+                         + "\n".join(lines)
+                         + "\nMap over axes of equal size, or pass in_axes=None for what is shared.")
+    return sizes[0]

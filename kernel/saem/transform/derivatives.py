@@ -1,0 +1,364 @@
+"""Which derivatives can one ask for?
+
+``jvp`` pushes a tangent forward, ``vjp`` pulls a cotangent back, ``linearize`` keeps the linear map;
+``grad`` is the vjp of a scalar.  All work on pytrees and nest in any order.
+
+Read before: ``transform.linearize``.  Read after: ``transform.mapping``.
+Invariant: a derivative has the structure, shapes and (tangent) dtypes of what it is taken in.
+Source: the documentation of jax.grad, jax.vjp, jax.jvp and jax.linearize.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors, tree
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.jaxpr import ClosedJaxpr
+from saem.core.trace import Tracer
+from saem.ops.linear import ones_of, zeros_of
+from saem.transform.jvp import instantiate, jvp_flat
+from saem.transform.linearize import Linearized, linearize_flat
+from saem.xla.dispatch import put
+
+
+def check_callable(fun: Any) -> None:
+    """Refuse what cannot be called."""
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
+
+
+def as_array(x: Any) -> Any:
+    """Return ``x`` as an array if it is a NumPy or Python number."""
+    if isinstance(x, Tracer) or not isinstance(x, (np.generic, np.ndarray, bool, int, float, complex)):
+        return x
+    if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
+        return x
+    return put(x)
+
+
+def is_differentiable(aval: ShapedArray) -> bool:
+    """Return whether values of ``aval`` have tangents."""
+    return dtypes.scalar_kind(aval.to_tangent_aval().dtype) != "float0"
+
+
+class _Flat:
+    """A function of pytrees as a function of flat lists; remembers the output structure."""
+
+    def __init__(self, fun: Callable, rebuild: Callable[[Sequence[Any]], tuple[list, dict]],
+                 has_aux: bool):
+        self.fun = fun
+        self.rebuild = rebuild
+        self.has_aux = has_aux
+        self.aux: list[Any] = []
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args, kwargs = self.rebuild(leaves)
+        out = self.fun(*args, **kwargs)
+        if self.has_aux:
+            if not isinstance(out, (tuple, list)) or len(out) != 2:
+                raise TypeError(
+                    "expected function with aux output to return a two-element tuple, but got type "
+                    f"{type(out)} with value {out!r}")
+            out, aux = out
+            self.aux[:], self.aux_tree = tree.flatten(aux)
+        outs, self.out_tree = tree.flatten(out)
+        return outs
+
+    def aux_value(self) -> Any:
+        return self.aux_tree.unflatten(self.aux)
+
+
+def _flat_positional(fun: Callable, args: Sequence[Any], has_aux: bool) -> tuple[_Flat, list, Any]:
+    leaves, in_tree = tree.flatten(tuple(args))
+    return _Flat(fun, lambda xs: (in_tree.unflatten(xs), {}), has_aux), leaves, in_tree
+
+
+def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False):
+    """Return ``(fun(*primals), its tangent)``, and aux if ``has_aux``.
+
+    Raises: TypeError if primals and tangents do not have one structure, shapes and tangent dtypes.
+    """
+    check_callable(fun)
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp must be tuples or lists; found "
+            f"{type(primals).__name__} and {type(tangents).__name__}.")
+    flat, xs, in_tree = _flat_positional(fun, primals, has_aux)
+    dxs, tangent_tree = tree.flatten(tuple(tangents))
+    if in_tree != tangent_tree:
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
+            f"have tree structure {in_tree} whereas tangents have tree structure {tangent_tree}.")
+    for x, dx in zip(xs, dxs):
+        _check_tangent(aval_of(x), dx)
+    dxs = [dx if is_differentiable(aval_of(x)) else None for x, dx in zip(xs, dxs)]
+    outs, out_tangents = jvp_flat(flat, [as_array(x) for x in xs], dxs, aux=flat.aux)
+    result = (flat.out_tree.unflatten([as_array(x) for x in outs]),
+              flat.out_tree.unflatten([as_array(instantiate(t, x))
+                                       for t, x in zip(out_tangents, outs)]))
+    return (*result, flat.aux_value()) if has_aux else result
+
+
+def _check_tangent(aval: ShapedArray, tangent: Any) -> None:
+    wanted = aval.to_tangent_aval()
+    got_dtype = tangent.dtype if getattr(tangent, "dtype", None) == dtypes.float0 \
+        else aval_of(tangent).dtype
+    got_shape = np.shape(tangent) if got_dtype == dtypes.float0 else aval_of(tangent).shape
+    if got_dtype != wanted.dtype:
+        raise TypeError(
+            "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in case "
+            f"of int/bool primal dtype the tangent dtype must be float0.Got primal dtype "
+            f"{aval.dtype.name} and so expected tangent dtype {wanted.dtype}, but got tangent dtype "
+            f"{got_dtype} instead.")
+    if got_shape != wanted.shape:
+        raise ValueError(
+            f"jvp called with different primal and tangent shapes;Got primal shape {aval.shape} and "
+            f"tangent shape as {got_shape}")
+
+
+def linearize(fun: Callable, *primals: Any, has_aux: bool = False):
+    """Return ``(fun(*primals), linear_map)``; the map takes tangents like primals."""
+    check_callable(fun)
+    flat, xs, in_tree = _flat_positional(fun, primals, has_aux)
+    outs, linear = _linearize(flat, xs)
+    out_tree = flat.out_tree
+
+    def push(*tangents: Any) -> Any:
+        dxs, got = tree.flatten(tangents)
+        if got != in_tree:
+            raise TypeError(
+                "The structure of tangents must be that of the primals, "
+                f"{in_tree}, but got {got}.")
+        for aval, dx in zip(linear.in_avals, dxs):
+            _check_tangent(aval, dx)
+        return out_tree.unflatten([as_array(t) for t in linear.forward(dxs)])
+
+    out = out_tree.unflatten([as_array(x) for x in outs])
+    return (out, push, flat.aux_value()) if has_aux else (out, push)
+
+
+def _linearize(flat: _Flat, xs: Sequence[Any]) -> tuple[list[Any], Linearized]:
+    avals = [aval_of(x) for x in xs]
+    return linearize_flat(flat, [as_array(x) for x in xs], [is_differentiable(a) for a in avals],
+                          flat.aux)
+
+
+class Pullback:
+    """The function ``vjp`` returns: cotangents of the outputs to cotangents of the inputs.
+
+    It is a pytree whose leaves are the residuals, so it may be returned from jitted functions.
+    """
+
+    def __init__(self, linear: Linearized, in_tree: Any, out_tree: Any):
+        self.linear = linear
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+
+    def __call__(self, cotangents: Any) -> Any:
+        cts, got = tree.flatten(cotangents)
+        if got != self.out_tree:
+            raise ValueError(
+                "unexpected tree structure of argument to vjp function: got "
+                f"{got}, but expected to match {self.out_tree}")
+        for aval, ct in zip(self.linear.out_avals, cts):
+            self._check(aval, ct)
+        pulled = self.linear.backward([None if _is_float0(ct) else ct for ct in cts])
+        return self.in_tree.unflatten(
+            [as_array(zeros_of(aval.to_tangent_aval()) if ct is None else ct)
+             for aval, ct in zip(self.linear.in_avals, pulled)])
+
+    @staticmethod
+    def _check(aval: ShapedArray, ct: Any) -> None:
+        wanted = aval.to_tangent_aval()
+        dtype = dtypes.float0 if _is_float0(ct) else aval_of(ct).dtype
+        if dtype != wanted.dtype:
+            raise ValueError(
+                f"unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got dtype "
+                f"{dtype}, but expected {wanted.str_short(short_dtypes=False)} because the "
+                f"corresponding output has type {aval.str_short(short_dtypes=False)}")
+        if np.shape(ct) != wanted.shape:
+            raise ValueError(
+                f"unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got shape "
+                f"{np.shape(ct)}, but expected {wanted.str_short(short_dtypes=False)} because the "
+                f"corresponding output has type {aval.str_short(short_dtypes=False)}")
+
+    def _flatten(self):
+        linear = self.linear
+        return tuple(linear.closed.consts), (
+            linear.closed.jaxpr, tuple(linear.nonzero_in), tuple(linear.nonzero_out),
+            tuple(linear.in_avals), tuple(linear.out_avals), self.in_tree, self.out_tree)
+
+    @staticmethod
+    def _unflatten(static, residuals):
+        jaxpr, nonzero_in, nonzero_out, in_avals, out_avals, in_tree, out_tree = static
+        closed = ClosedJaxpr(jaxpr, list(residuals))
+        return Pullback(Linearized(closed, nonzero_in, nonzero_out, in_avals, out_avals),
+                        in_tree, out_tree)
+
+
+tree.register_pytree_node(Pullback, Pullback._flatten, Pullback._unflatten)
+
+
+def _is_float0(x: Any) -> bool:
+    return getattr(x, "dtype", None) == dtypes.float0
+
+
+def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequence = ()):
+    """Return ``(fun(*primals), pullback)``; the pullback takes a cotangent like the output.
+
+    Raises: NotImplementedError for ``reduce_axes``, which JAX has withdrawn too.
+    """
+    check_callable(fun)
+    if reduce_axes:
+        raise NotImplementedError(
+            "reduce_axes of vjp has been withdrawn; sum over the axis yourself with lax.psum.")
+    flat, xs, in_tree = _flat_positional(fun, primals, has_aux)
+    outs, linear = _linearize(flat, xs)
+    out = flat.out_tree.unflatten([as_array(x) for x in outs])
+    pullback = Pullback(linear, in_tree, flat.out_tree)
+    return (out, pullback, flat.aux_value()) if has_aux else (out, pullback)
+
+
+def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
+                   holomorphic: bool = False, allow_int: bool = False,
+                   reduce_axes: Sequence = ()) -> Callable:
+    """Return the function that computes ``fun`` and its gradient in arguments ``argnums``.
+
+    Raises: TypeError when called, if the output is not a real scalar (complex if ``holomorphic``).
+    """
+    check_callable(fun)
+    if reduce_axes:
+        raise NotImplementedError(
+            "reduce_axes of grad has been withdrawn; sum over the axis yourself with lax.psum.")
+    single = isinstance(argnums, (int, np.integer))
+    numbers = (argnums,) if single else tuple(argnums)  # type: ignore[arg-type]
+
+    @functools.wraps(fun)
+    def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
+        places = _check_argnums(numbers, len(args))
+        chosen = tuple(args[i] for i in places)
+        xs, in_tree = tree.flatten(chosen)
+        for x in xs:
+            _check_input(x, holomorphic, allow_int)
+
+        def rebuild(leaves: Sequence[Any]) -> tuple[list, dict]:
+            full = list(args)
+            for i, value in zip(places, in_tree.unflatten(leaves)):
+                full[i] = value
+            return full, kwargs
+
+        flat = _Flat(fun, rebuild, has_aux)
+        outs, linear = _linearize(flat, xs)
+        _check_scalar(flat, outs, holomorphic)
+        cts = linear.backward([ones_of(linear.out_avals[0].strip_weak_type())])
+        grads = in_tree.unflatten(
+            [as_array(zeros_of(aval.to_tangent_aval()) if ct is None else ct)
+             for aval, ct in zip(linear.in_avals, cts)])
+        value = as_array(outs[0])
+        return ((value, flat.aux_value()) if has_aux else value,
+                grads[0] if single else grads)
+
+    return value_and_grad_f
+
+
+def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
+         holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence = ()
+         ) -> Callable:
+    """Return the gradient function of scalar-valued ``fun``, as ``value_and_grad`` without value."""
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+
+    @functools.wraps(fun)
+    def grad_f(*args: Any, **kwargs: Any) -> Any:
+        value, grads = both(*args, **kwargs)
+        return (grads, value[1]) if has_aux else grads
+
+    return grad_f
+
+
+def _check_argnums(numbers: tuple[int, ...], count: int) -> list[int]:
+    for n in numbers:
+        if not -count <= n < count:
+            raise ValueError(
+                f"differentiating with respect to argnums={n} requires at least "
+                f"{n + 1 if n >= 0 else -n} positional arguments to be passed by the caller, but "
+                f"got only {count} positional arguments.")
+    return [n % count for n in numbers]
+
+
+def _check_input(x: Any, holomorphic: bool, allow_int: bool) -> None:
+    try:
+        dtype = aval_of(x).dtype
+    except TypeError:
+        raise TypeError(
+            f"Argument '{x}' of type {type(x)} is not a valid JAX type: grad differentiates in "
+            "arrays and numbers. Use argnums to choose other arguments.") from None
+    kind = dtypes.scalar_kind(dtype)
+    if holomorphic and kind != "complex":
+        raise errors.explained(
+            errors.ArgumentTypeError, "grad.C1",
+            "grad with holomorphic=True requires inputs with complex dtype, but got "
+            f"{dtype.name}.", advice="Convert the input: x.astype(complex).")
+    if kind in ("int", "uint", "bool") and not allow_int:
+        raise errors.explained(
+            errors.ArgumentTypeError, "grad.C2",
+            "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
+            f"np.inexact), but got {dtype.name}.",
+            advice="If you want to use Boolean- or integer-valued inputs, use vjp or set allow_int "
+            "to True; else write the number with a point (3. instead of 3) or use x.astype(float).")
+
+
+def _check_scalar(flat: _Flat, outs: Sequence[Any], holomorphic: bool) -> None:
+    if not tree.treedef_is_leaf(flat.out_tree):
+        raise errors.explained(
+            errors.ArgumentTypeError, "grad.C3",
+            "Gradient only defined for scalar-output functions. Output was "
+            f"{flat.out_tree.unflatten([repr_of(x) for x in outs])}.",
+            advice="Return one number. To return more beside it, use has_aux=True and return "
+            "(loss, more).")
+    try:
+        aval = aval_of(outs[0])
+    except TypeError:
+        raise errors.explained(
+            errors.ArgumentTypeError, "grad.C3",
+            f"Gradient only defined for scalar-output functions. Output was {outs[0]!r}.",
+            advice="Return the number to differentiate.") from None
+    if aval.shape:
+        raise errors.explained(
+            errors.ArgumentTypeError, "grad.C4",
+            "Gradient only defined for scalar-output functions. Output had shape: "
+            f"{aval.shape}.",
+            advice="Sum it first, as in grad(lambda x: f(x).sum()); or use jacrev or vjp for all "
+            "derivatives.")
+    kind = dtypes.scalar_kind(aval.dtype)
+    if holomorphic:
+        if kind != "complex":
+            raise errors.explained(
+                errors.ArgumentTypeError, "grad.C5",
+                "grad with holomorphic=True requires outputs with complex dtype, but got "
+                f"{aval.dtype.name}.")
+    elif kind == "complex":
+        raise errors.explained(
+            errors.ArgumentTypeError, "grad.C6",
+            "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
+            f"but got {aval.dtype.name}.",
+            advice="For holomorphic differentiation, pass holomorphic=True. For differentiation of "
+            "non-holomorphic functions involving complex outputs, use jax.vjp directly.")
+    elif kind != "float":
+        raise errors.explained(
+            errors.ArgumentTypeError, "grad.C7",
+            "grad requires real- or complex-valued outputs (output dtype that is a sub-dtype of "
+            f"np.inexact), but got {aval.dtype.name}.",
+            advice="For differentiation of functions with integer outputs, use jax.vjp directly.")
+
+
+def repr_of(x: Any) -> Any:
+    """Return what stands for an output in a message: its type, not its numbers."""
+    try:
+        return aval_of(x)
+    except TypeError:
+        return x
