@@ -277,6 +277,12 @@ def test_the_learner_is_told_what_was_kept(tmp_path, monkeypatch):
     assert "--ServerApp.ip=127.0.0.1" in started[-1]
 
 
+def test_the_translators_tools_are_there():
+    result = CliRunner().invoke(commands.saem, ["l10n", "--help"])
+    assert result.exit_code == 0, result.output
+    assert "build" in result.output
+
+
 def test_the_doctor_names_what_is_missing(monkeypatch):
     monkeypatch.setattr("saem.cli.doctor.LAB", ("no-such-package",))
     result = CliRunner().invoke(commands.saem, ["doctor"], terminal_width=200)

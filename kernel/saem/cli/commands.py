@@ -8,8 +8,6 @@ traceback.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import os
 import platform
 from pathlib import Path
@@ -38,6 +36,7 @@ from saem.cli.server import (
     run_server,
     write_settings,
 )
+from saem.l10n.commands import l10n
 
 VERSION = (
     f"saem {version_of('saem') or '(a clone, not installed)'} "
@@ -114,5 +113,4 @@ def doctor() -> None:
 
 
 # The translators' tools bring their own group of commands.
-if importlib.util.find_spec("saem.l10n.commands") is not None:
-    saem.add_command(importlib.import_module("saem.l10n.commands").l10n)
+saem.add_command(l10n)
