@@ -93,10 +93,11 @@ def test_no_source_is_left_unfinished():
 
 
 def test_every_module_opens_with_a_question():
+    """A package may open with a plain sentence; its modules ask."""
     silent = []
     for path in (ROOT / "kernel/saem").rglob("*.py"):
         opening = re.match(r'r?"""(.*?)(\n\n|""")', path.read_text("utf-8"), re.DOTALL)
-        if opening is None or "?" not in opening[1]:
+        if opening is None or ("?" not in opening[1] and path.name != "__init__.py"):
             silent.append(path.relative_to(ROOT).as_posix())
     assert sorted(silent) == []
 
