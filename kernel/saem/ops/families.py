@@ -113,7 +113,7 @@ class Elementwise(Primitive):
         if same and out is dtype:
             return first
         shape = join_shapes(self, avals)
-        return ShapedArray(shape, out, out is dtype and all(a.weak_type for a in avals))
+        return ShapedArray(shape, out, all(a.weak_type for a in avals))
 
     def result_dtype(self, dtype: Any) -> Any:
         """Return the output dtype for operands of ``dtype``."""

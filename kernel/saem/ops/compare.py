@@ -1,0 +1,320 @@
+"""How are values compared, and bits combined?
+
+None of this moves with small changes of the operands, so nothing here has a tangent.
+
+Read before: ``ops.families``.  Read after: ``ops.select``, which chooses by what is found here.
+Invariant: comparisons with NaN are false (ne: true); shifts by the width or more shift all bits out.
+Source: StableHLO specification: compare, and, shift_left and their kin.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes
+from saem.core.primitive import primitive
+from saem.core.trace import bind
+from saem.ops.families import Comparison, Discrete, is_discrete, is_real_number
+
+
+def is_ordered(dtype: Any) -> bool:
+    return is_real_number(dtype) or dtypes.is_bool(dtype)
+
+
+# -- comparisons -----------------------------------------------------------------------------------
+
+
+@primitive("eq")
+class Eq(Comparison):
+    direction, numpy = "EQ", staticmethod(np.equal)
+
+
+@primitive("ne")
+class Ne(Comparison):
+    direction, numpy = "NE", staticmethod(np.not_equal)
+
+
+class Ordering(Comparison):
+    """A comparison that needs an order: complex numbers have none."""
+
+    __slots__ = ()
+    accepts, needs = staticmethod(is_ordered), "a real number or bool"
+
+
+@primitive("lt")
+class Lt(Ordering):
+    direction, numpy = "LT", staticmethod(np.less)
+
+
+@primitive("le")
+class Le(Ordering):
+    direction, numpy = "LE", staticmethod(np.less_equal)
+
+
+@primitive("gt")
+class Gt(Ordering):
+    direction, numpy = "GT", staticmethod(np.greater)
+
+
+@primitive("ge")
+class Ge(Ordering):
+    direction, numpy = "GE", staticmethod(np.greater_equal)
+
+
+def total_order(x: np.ndarray) -> np.ndarray:
+    """Return integers ordered as IEEE 754 orders all floats: -NaN < -inf < … < -0 < 0 < … < NaN."""
+    if not dtypes.is_float(x.dtype):
+        return x
+    signed = np.dtype(f"i{x.dtype.itemsize}")
+    bits = np.asarray(x).view(signed)
+    return np.where(bits < 0, bits ^ np.iinfo(signed).max, bits)
+
+
+class TotalOrder(Ordering):
+    """A comparison in which NaN and both zeros have their place."""
+
+    __slots__ = ()
+
+    def evaluate(self, x, y):
+        return type(self).numpy(total_order(x), total_order(y))
+
+    def lower(self, ctx, x, y):
+        return ctx.compare(self.direction, x, y, dtypes.is_float(ctx.in_avals[0].dtype))
+
+
+@primitive("eq_to")
+class EqTotal(TotalOrder):
+    direction, numpy = "EQ", staticmethod(np.equal)
+
+
+@primitive("lt_to")
+class LtTotal(TotalOrder):
+    direction, numpy = "LT", staticmethod(np.less)
+
+
+@primitive("le_to")
+class LeTotal(TotalOrder):
+    direction, numpy = "LE", staticmethod(np.less_equal)
+
+
+# -- bits ------------------------------------------------------------------------------------------
+
+
+class Bitwise(Discrete):
+    """Bit by bit; a bool is one bit."""
+
+    __slots__ = ()
+    accepts, needs = staticmethod(is_discrete), "an integer or bool"
+
+
+@primitive("and")
+class And(Bitwise):
+    hlo, numpy = "and", staticmethod(np.bitwise_and)
+
+
+@primitive("or")
+class Or(Bitwise):
+    hlo, numpy = "or", staticmethod(np.bitwise_or)
+
+
+@primitive("xor")
+class Xor(Bitwise):
+    hlo, numpy = "xor", staticmethod(np.bitwise_xor)
+
+
+@primitive("not")
+class Not(Bitwise):
+    hlo, numpy = "not", staticmethod(np.invert)
+
+
+def unsigned(x: np.ndarray) -> np.ndarray:
+    """Return the bits of integers ``x`` as unsigned integers."""
+    return np.asarray(x).view(np.dtype(f"u{x.dtype.itemsize}"))
+
+
+def _shift_right_logical(x, n):
+    return np.right_shift(unsigned(x), unsigned(n)).view(x.dtype)
+
+
+def _population_count(x):
+    return np.bitwise_count(unsigned(x)).astype(x.dtype)
+
+
+def _leading_zeros(x):
+    width, filled = dtypes.itemsize_bits(x.dtype), unsigned(x).copy()
+    for step in (1, 2, 4, 8, 16, 32):
+        if step < width:
+            filled |= filled >> filled.dtype.type(step)
+    return (width - np.bitwise_count(filled)).astype(x.dtype)
+
+
+class OfIntegers(Discrete):
+    __slots__ = ()
+    accepts, needs = staticmethod(dtypes.is_integer), "an integer"
+
+
+@primitive("shift_left")
+class ShiftLeft(OfIntegers):
+    hlo, numpy = "shift_left", staticmethod(lambda x, n: np.left_shift(x, n))
+
+
+@primitive("shift_right_logical")
+class ShiftRightLogical(OfIntegers):
+    hlo, numpy = "shift_right_logical", staticmethod(_shift_right_logical)
+
+
+@primitive("shift_right_arithmetic")
+class ShiftRightArithmetic(OfIntegers):
+    """Shift right, filling with the sign bit whatever the dtype."""
+
+    hlo = "shift_right_arithmetic"
+
+    def evaluate(self, x, n):
+        signed = np.dtype(f"i{x.dtype.itemsize}")
+        return np.right_shift(np.asarray(x).view(signed), np.asarray(n).view(signed)).view(x.dtype)
+
+
+@primitive("population_count")
+class PopulationCount(OfIntegers):
+    """How many bits are set."""
+
+    hlo, numpy = "popcnt", staticmethod(_population_count)
+
+
+@primitive("clz")
+class Clz(OfIntegers):
+    """How many bits before the highest that is set."""
+
+    hlo, numpy = "count_leading_zeros", staticmethod(_leading_zeros)
+
+
+# -- functions -------------------------------------------------------------------------------------
+
+
+def eq(x: Any, y: Any) -> Any:
+    """Return x == y, elementwise; complex numbers too.
+
+    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    """
+    return bind(Eq(), x, y)
+
+def ne(x: Any, y: Any) -> Any:
+    """Return x != y, elementwise; complex numbers too.
+
+    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    """
+    return bind(Ne(), x, y)
+
+def lt(x: Any, y: Any) -> Any:
+    """Return x < y, elementwise.
+
+    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    """
+    return bind(Lt(), x, y)
+
+def le(x: Any, y: Any) -> Any:
+    """Return x <= y, elementwise.
+
+    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    """
+    return bind(Le(), x, y)
+
+def gt(x: Any, y: Any) -> Any:
+    """Return x > y, elementwise.
+
+    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    """
+    return bind(Gt(), x, y)
+
+def ge(x: Any, y: Any) -> Any:
+    """Return x >= y, elementwise.
+
+    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    """
+    return bind(Ge(), x, y)
+
+def eq_to(x: Any, y: Any) -> Any:
+    """Return x == y where NaN equals itself and -0 differs from 0.
+
+    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    """
+    return bind(EqTotal(), x, y)
+
+def lt_to(x: Any, y: Any) -> Any:
+    """Return x < y in the total order of IEEE 754.
+
+    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    """
+    return bind(LtTotal(), x, y)
+
+def le_to(x: Any, y: Any) -> Any:
+    """Return x <= y in the total order of IEEE 754.
+
+    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    """
+    return bind(LeTotal(), x, y)
+
+def bitwise_and(x: Any, y: Any) -> Any:
+    """Return x AND y, bit by bit.
+
+    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, and.
+    """
+    return bind(And(), x, y)
+
+def bitwise_or(x: Any, y: Any) -> Any:
+    """Return x OR y, bit by bit.
+
+    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, or.
+    """
+    return bind(Or(), x, y)
+
+def bitwise_xor(x: Any, y: Any) -> Any:
+    """Return x XOR y, bit by bit.
+
+    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, xor.
+    """
+    return bind(Xor(), x, y)
+
+def bitwise_not(x: Any) -> Any:
+    """Return NOT x, bit by bit.
+
+    Raises: DTypeError.  Source: StableHLO specification, not.
+    """
+    return bind(Not(), x)
+
+def shift_left(x: Any, y: Any) -> Any:
+    """Return x moved ``y`` bits up; 0 from the width on.
+
+    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, shift_left.
+    """
+    return bind(ShiftLeft(), x, y)
+
+def shift_right_logical(x: Any, y: Any) -> Any:
+    """Return x moved ``y`` bits down, filled with zeros.
+
+    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, shift_right_logical.
+    """
+    return bind(ShiftRightLogical(), x, y)
+
+def shift_right_arithmetic(x: Any, y: Any) -> Any:
+    """Return x moved ``y`` bits down, filled with its sign.
+
+    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, shift_right_arithmetic.
+    """
+    return bind(ShiftRightArithmetic(), x, y)
+
+def population_count(x: Any) -> Any:
+    """Return how many bits of each integer are set.
+
+    Raises: DTypeError.  Source: StableHLO specification, popcnt.
+    """
+    return bind(PopulationCount(), x)
+
+def clz(x: Any) -> Any:
+    """Return how many bits of each integer stand before its highest set bit.
+
+    Raises: DTypeError.  Source: StableHLO specification, count_leading_zeros.
+    """
+    return bind(Clz(), x)

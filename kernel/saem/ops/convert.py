@@ -1,0 +1,257 @@
+"""How does a value change its dtype, its bits' meaning or its precision?
+
+``convert_element_type`` keeps the number as well as the new dtype can; ``bitcast_convert_type``
+keeps the bits; ``reduce_precision`` keeps the dtype and drops bits of the number.
+
+Read before: ``ops.families``.  Read after: ``ops.maths``.
+Invariant: converting saturates: a float too large for an integer becomes the largest, NaN becomes 0.
+Source: StableHLO specification: convert, bitcast_convert, reduce_precision.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.primitive import NOT_LINEAR, Primitive, primitive
+from saem.core.trace import bind, eval_trace, state
+from saem.ops.families import Unary
+from saem.ops.linear import Linear, moveaxis
+from saem.xla.dispatch import put
+
+
+def cast(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return ``x`` as ``dtype``, as XLA converts: saturating, NaN to 0, complex to its real part."""
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
+        x = x.real
+    if dtypes.is_bool(dtype):
+        return x != 0
+    with np.errstate(all="ignore"):
+        if dtypes.is_float(x.dtype) and dtypes.is_integer(dtype):
+            info, wide = dtypes.iinfo(dtype), np.trunc(np.nan_to_num(
+                x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf))
+            low, high = int(info.min), int(info.max)
+            inside = np.where((wide > low) & (wide < high), wide, 0).astype(dtype)
+            out = np.where(wide >= high, np.asarray(high).astype(dtype), inside)
+            return np.where(wide <= low, np.asarray(low).astype(dtype), out)
+        return x.astype(dtype)
+
+
+@primitive("convert_element_type")
+class ConvertElementType(Primitive):
+    """The same numbers in another dtype."""
+
+    new_dtype: Any
+    weak_type: bool = False
+    sharding: Any = None
+
+    def printed_params(self):
+        return {"new_dtype": self.new_dtype, "weak_type": self.weak_type}
+
+    def typing(self, x):
+        if dtypes.is_extended(x.dtype) or dtypes.is_extended(self.new_dtype):
+            raise errors.explained(
+                errors.DTypeError, "convert_element_type.C1",
+                f"convert_element_type cannot convert {x.dtype.name} to {self.new_dtype.name}: "
+                "extended dtypes hold no numbers.",
+                advice="For PRNG keys, use random.key_data and random.wrap_key_data.")
+        return ShapedArray(x.shape, self.new_dtype, self.weak_type)
+
+    def evaluate(self, x):
+        return cast(x, self.new_dtype)
+
+    def lower(self, ctx, x):
+        aval = ctx.in_avals[0]
+        if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(self.new_dtype):
+            aval = ShapedArray(aval.shape, dtypes.real_dtype(aval.dtype))
+            x = ctx.emit(f"stablehlo.real {x}", x, out=aval)
+        if dtypes.is_bool(self.new_dtype) and not dtypes.is_bool(aval.dtype):
+            return ctx.compare("NE", x, ctx.constant(0, aval))
+        return ctx.convert(x, self.new_dtype)
+
+    def jvp(self, primals, tangents):
+        (x,), (t,) = primals, tangents
+        moves = t is not None and dtypes.is_inexact(self.new_dtype)
+        return bind(self, x), bind(self, t) if moves else None
+
+    def transpose(self, ct, x):
+        return [convert(ct, x.dtype, x.aval.weak_type)]
+
+    def batch(self, size, xs, dims):
+        return bind(self, xs[0]), dims[0]
+
+
+@primitive("bitcast_convert_type")
+class BitcastConvertType(Primitive):
+    """The same bits in another dtype; a last axis appears or goes where the widths differ."""
+
+    new_dtype: Any
+
+    def typing(self, x):
+        new, old = self.new_dtype, x.dtype
+        if old == new:
+            return x.strip_weak_type()
+        if any(dtypes.scalar_kind(d) not in ("int", "uint", "float") for d in (old, new)):
+            raise errors.explained(
+                errors.DTypeError, "bitcast_convert_type.C1",
+                "lax.bitcast_convert_type does not support bool or complex values unless the "
+                f"operand and destination types match. Got operand dtype={old}, new_dtype={new}.",
+                advice="Use the arr.view() method instead.")
+        narrow, wide = dtypes.itemsize_bits(new), dtypes.itemsize_bits(old)
+        if narrow == wide:
+            return ShapedArray(x.shape, new)
+        if narrow < wide:
+            return ShapedArray((*x.shape, wide // narrow), new)
+        if not x.shape or x.shape[-1] * wide != narrow:
+            last = x.shape[-1] if x.shape else 1
+            raise errors.explained(
+                errors.ShapeError, "bitcast_convert_type.C2",
+                f"Attempting to convert array of shape {x.shape} from {old.name} of size {wide} "
+                f"bits to {new.name} of size {narrow} bits, but {last} * {wide} != {narrow}.",
+                advice=f"The last axis must have size {narrow // wide}: it is folded into one.")
+        return ShapedArray(x.shape[:-1], new)
+
+    def evaluate(self, x):
+        shape = self.typing(ShapedArray(x.shape, x.dtype)).shape
+        return np.ascontiguousarray(x).reshape(-1).view(self.new_dtype).reshape(shape)
+
+    def lower(self, ctx, x):
+        return ctx.emit(f"stablehlo.bitcast_convert {x}", x)
+
+    def jvp(self, primals, tangents):
+        return bind(self, *primals), None
+
+    transpose = NOT_LINEAR
+
+    def batch(self, size, xs, dims):
+        return bind(self, moveaxis(xs[0], dims[0], 0)), 0
+
+
+@primitive("reduce_precision")
+class ReducePrecision(Linear):
+    """Round as a float of fewer bits would; numbers too small for it become 0, too large infinity."""
+
+    exponent_bits: int
+    mantissa_bits: int
+
+    def typing(self, x):
+        if not dtypes.is_float(x.dtype):
+            raise errors.explained(
+                errors.DTypeError, "reduce_precision.C3",
+                f"reduce_precision does not accept dtype {x.dtype.name}: needed a real float.",
+                advice="Convert the operand first.")
+        if self.exponent_bits < 1 or self.mantissa_bits < 0:
+            name, value, need = (
+                ("exponent_bits", self.exponent_bits, "positive") if self.exponent_bits < 1
+                else ("mantissa_bits", self.mantissa_bits, "non-negative"))
+            raise errors.explained(
+                errors.ArgumentError, "reduce_precision.C1",
+                f"reduce_precision: {name} must be {need}; got {value}.",
+                advice="float16 is exponent_bits=5, mantissa_bits=10.")
+        return x
+
+    def evaluate(self, x):
+        info = dtypes.finfo(x.dtype)
+        kind = np.dtype(f"u{x.dtype.itemsize}")
+        sign = kind.type(1 << (info.bits - 1))
+        bits = np.asarray(x).view(kind)
+        magnitude = bits & ~sign
+        drop = info.nmant - self.mantissa_bits
+        if drop > 0:
+            odd = (magnitude >> kind.type(drop)) & kind.type(1)
+            magnitude = magnitude + odd + kind.type((1 << (drop - 1)) - 1)
+            magnitude &= ~kind.type((1 << drop) - 1)
+        bias, small = (1 << (info.bits - info.nmant - 2)) - 1, (1 << (self.exponent_bits - 1)) - 1
+        if small < bias:
+            exponent = (magnitude >> kind.type(info.nmant)).astype(np.int64)
+            infinity = kind.type(((1 << (info.bits - info.nmant - 1)) - 1) << info.nmant)
+            magnitude = np.where(exponent > bias + small, infinity, magnitude)
+            magnitude = np.where(exponent <= bias - small, kind.type(0), magnitude)
+        return np.where(np.isnan(x), x, np.asarray(magnitude | (bits & sign)).view(x.dtype))
+
+    def lower(self, ctx, x):
+        return ctx.emit(
+            f'"stablehlo.reduce_precision"({x}) <{{exponent_bits = {self.exponent_bits} : i32, '
+            f"mantissa_bits = {self.mantissa_bits} : i32}}>", x)
+
+    def transpose(self, ct, x):
+        return [bind(self, ct)]
+
+    def batch(self, size, xs, dims):
+        return bind(self, xs[0]), dims[0]
+
+
+@primitive("copy")
+class Copy(Unary):
+    """The same value in memory of its own."""
+
+    def evaluate(self, x):
+        return np.array(x)
+
+    def lower(self, ctx, x):
+        return x
+
+    def tangent(self, t, x, out):
+        return copy(t)
+
+    def transpose(self, ct, x):
+        return [copy(ct)]
+
+
+def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """Return ``x`` as ``dtype`` with the given weakness; ``x`` itself if it is so already.
+
+    A number known in Python is converted there, so it stays a literal of the program.
+    """
+    aval = aval_of(x)
+    if type(x) in (bool, int, float, complex) and not weak_type:
+        number = cast(np.asarray(x), dtype)
+        return put(number) if state.trace is eval_trace else number[()]
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        return x
+    return bind(ConvertElementType(dtype, weak_type), x)
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """Return ``operand`` as ``new_dtype``; a complex number loses its imaginary part.
+
+    Shapes: any.  Raises: DTypeError for extended dtypes; ArgumentError for None.
+    Source: StableHLO specification, convert.
+    """
+    if new_dtype is None:
+        raise errors.explained(
+            errors.ArgumentError, "convert_element_type.C2", "dtype must be specified.",
+            advice="Pass a dtype such as jnp.float32.")
+    if not isinstance(new_dtype, dtypes.ExtendedDType):
+        new_dtype = dtypes.canonicalize(new_dtype, explicit=True, where="convert_element_type")
+    old = aval_of(operand).dtype
+    if dtypes.is_complex(old) and dtypes.scalar_kind(new_dtype) in ("float", "int", "uint"):
+        warnings.warn("Casting complex values to real discards the imaginary part",
+                      np.exceptions.ComplexWarning, stacklevel=2)
+    return convert(operand, new_dtype)
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """Return the bits of ``operand`` read as ``new_dtype``.
+
+    Shapes: to a narrower dtype a last axis is added; to a wider one the last axis is folded.
+    Raises: ShapeError, DTypeError.  Source: StableHLO specification, bitcast_convert.
+    """
+    return bind(BitcastConvertType(dtypes.canonicalize(new_dtype, explicit=True)), operand)
+
+
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+    """Return ``operand`` rounded to a float of the given bits, in its own dtype.
+
+    Raises: ArgumentError, DTypeError.  Source: StableHLO specification, reduce_precision.
+    """
+    return bind(ReducePrecision(int(exponent_bits), int(mantissa_bits)), operand)
+
+
+def copy(x: Any) -> Any:
+    """Return ``x`` in memory of its own.  Shapes: any."""
+    return bind(Copy(), x)

@@ -1,0 +1,26 @@
+"""Cases of ``ops/select.py``: choosing and limiting."""
+
+from __future__ import annotations
+
+from cases import case, spec
+from saem.ops.select import Clamp, SelectN
+
+CASES = [
+    *[case(SelectN(), "bool[3,4]", f"{d}[3,4]", f"{d}[3,4]")
+      for d in ("f32", "bf16", "f16", "i32", "u8", "bool", "c64")],
+    case(SelectN(), "bool[]", "f32[3,4]", "f32[3,4]"),
+    case(SelectN(), "bool[]", "f32[]", "f32[]"),
+    case(SelectN(), "bool[0,3]", "f32[0,3]", "f32[0,3]"),
+    case(SelectN(), spec("i32[3,4]", "below:3"), "f32[3,4]", "f32[3,4]", "f32[3,4]"),
+    case(SelectN(), spec("i32[3,4]", "any"), "f32[3,4]", "f32[3,4]", "f32[3,4]"),
+    case(SelectN(), spec("u8[]", "below:3"), "f32[2]", "f32[2]", "f32[2]"),
+    case(SelectN(), spec("i32[5]", "below:1"), "f32[5]"),
+    *[case(Clamp(), spec(f"{d}[]", [-1]), f"{d}[3,4]", spec(f"{d}[]", [1]))
+      for d in ("f32", "bf16", "f16", "i32")],
+    case(Clamp(), *[spec("f32[3,4]", "distinct")] * 3),
+    case(Clamp(), spec("f32[]", [-2.0]), spec("f32[5]", "distinct"), spec("f32[5]", "distinct")),
+    case(Clamp(), *[spec("f32[40]", "special")] * 3),
+    case(Clamp(), *[spec("u8[30]", "edges")] * 3),
+    case(Clamp(), "f32[]", "f32[]", "f32[]"),
+    case(Clamp(), "f32[]", "f32[0]", "f32[]"),
+]

@@ -1,0 +1,56 @@
+"""Does every rule of every primitive hold?
+
+One test for each case and check of ``matrix``; a primitive without cases fails.
+
+Read before: ``matrix``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+import matrix
+import pytest
+
+import saem
+from saem import ops
+from saem.core.primitive import registry
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Higher-order primitives take programs, which a spec cannot describe; their own tests hold them.
+ELSEWHERE: dict[str, str] = {}
+
+for _module in pkgutil.iter_modules(ops.__path__):
+    importlib.import_module(f"saem.ops.{_module.name}")
+
+NAMED = matrix.case_ids()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _numbers(request):
+    """Say at the end how many primitives and cases there were."""
+    yield
+    reporter = request.config.pluginmanager.getplugin("terminalreporter")
+    if reporter is not None:
+        used = {c.prim.name for c in NAMED.values()}
+        reporter.write_line(
+            f"\ntest matrix: {len(used)} primitives, {len(NAMED)} cases, "
+            f"{len(matrix.CHECKS)} checks each")
+
+
+@pytest.mark.parametrize("name", sorted(registry))
+def test_every_primitive_has_cases(name):
+    if name in ELSEWHERE:
+        assert (ROOT / ELSEWHERE[name]).is_file()
+    else:
+        assert name in {c.prim.name for c in NAMED.values()}, (
+            f"{name} has no case: add one to tests/kernel/cases, or its test file to ELSEWHERE")
+
+
+@pytest.mark.parametrize("check", sorted(matrix.CHECKS))
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_case(name, check):
+    matrix.CHECKS[check](NAMED[name])
