@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem import _jaxlib
-from saem.control.arguments import Parameters, check_static_hashable
+from saem.core.arguments import Parameters, check_static_hashable
 from saem.control.call import JitCall
 from saem.core import config, dtypes, errors, source, tree
 from saem.core.avals import ShapedArray, aval_functions, aval_of

@@ -37,7 +37,10 @@ class JVPTracer(Tracer):
         return self.primal
 
     def __repr__(self) -> str:
-        return f"JVPTracer(primal={self.primal!r}, tangent={self.tangent!r})"
+        kind = aval_of(self.tangent).str_short()
+        return f"GradTracer(primal={self.primal}, typeof(tangent)={kind})"
+
+    __str__ = __repr__
 
 
 class JVPTrace(Trace):

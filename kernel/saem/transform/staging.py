@@ -95,6 +95,11 @@ class StagingTracer(Tracer):
         self.aval = var.aval
         self.var = var
 
+    def __repr__(self) -> str:
+        return f"JitTracer({self.aval.str_short(short_dtypes=False)})"
+
+    __str__ = __repr__
+
 
 class StagingTrace(Recorder):
     """Writes every operation down, also those on known values."""

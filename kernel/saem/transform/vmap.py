@@ -33,6 +33,12 @@ class BatchTracer(Tracer):
         aval = aval_of(val)
         self.aval = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
 
+    def __repr__(self) -> str:
+        own, stack = (a.str_short(short_dtypes=False) for a in (self.aval, aval_of(self.val)))
+        return f"VmapTracer(aval={own}, batched={stack})"
+
+    __str__ = __repr__
+
 
 class BatchTrace(Trace):
     """Runs each primitive's batch rule under the parent interpreter."""

@@ -13,7 +13,7 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from saem.control.arguments import Parameters
+from saem.core.arguments import Parameters
 from saem.core import errors, tree
 from saem.core.avals import aval_of
 from saem.transform.derivatives import as_array, check_callable

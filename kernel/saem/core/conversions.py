@@ -1,0 +1,123 @@
+"""What happens when Python asks a traced value for its numbers?
+
+If an interpreter knows them (under ``grad`` outside ``jit``), ``bool``, ``int``, ``item`` and indexing
+get them; else the error says which value, which transformation hides it, and what to do instead.
+
+Read before: ``core.trace``.
+Invariant: a tracer never turns into numbers silently (tests/kernel/test_conversions.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from saem.core import errors
+from saem.core.trace import Tracer, concrete_or_none
+
+_USE_CONTROL_FLOW = (
+    "The value is not known while the function is traced. Use jnp.where, lax.cond or "
+    "lax.while_loop to let the array decide; or mark the argument static with static_argnums.")
+_KEEP_ARRAY = (
+    "The value is not known while the function is traced. Keep it an array: x.astype(float) "
+    "converts without leaving the trace.")
+
+
+def refuse(tracer: Tracer, error: type[Exception], tag: str, sentence: str, advice: str) -> Any:
+    """Return the error for a conversion of ``tracer``, naming the transformation that hides it."""
+    what = f"traced array with shape {errors.tracer_type(tracer)}"
+    context = f" (it is a {tracer.kind}, under {' > '.join(tracer._trace.stack)})"
+    return errors.explained(error, tag, sentence.format(what) + context, advice=advice)
+
+
+def _bool(self: Tracer) -> bool:
+    value = concrete_or_none(self)
+    if value is None:
+        raise refuse(self, errors.TracerBoolConversionError, "tracer.bool",
+                     "Attempted boolean conversion of {}.", _USE_CONTROL_FLOW)
+    return bool(value)
+
+
+def _from_concrete(convert: Callable[[Any], Any], name: str) -> Callable[[Tracer], Any]:
+    def method(self: Tracer) -> Any:
+        value = concrete_or_none(self)
+        if value is None:
+            raise refuse_concretization(self, name)
+        return convert(value)
+
+    return method
+
+
+def _always_refused(name: str) -> Callable[[Tracer], Any]:
+    def method(self: Tracer, *_args: Any) -> Any:
+        raise refuse_concretization(self, name)
+
+    return method
+
+
+def refuse_concretization(tracer: Tracer, name: str) -> Any:
+    """Return the error for asking ``tracer`` for numbers by ``name``."""
+    return refuse(
+        tracer, errors.ConcretizationTypeError, f"tracer.{name}",
+        "Abstract tracer value encountered where concrete value is expected: {}. "
+        f"The problem arose with the `{name}` function.", _KEEP_ARRAY)
+
+
+def _index(self: Tracer) -> int:
+    value = concrete_or_none(self)
+    if value is None:
+        raise refuse(self, errors.TracerIntegerConversionError, "tracer.index",
+                     "The __index__() method was called on {}.",
+                     "Python needs a number here, for example to index a list. Index an array "
+                     "instead: jnp.asarray(values)[i]; or mark the argument static.")
+    return value.__index__()
+
+
+def _array(self: Tracer, dtype: Any = None, copy: Any = None) -> np.ndarray:
+    raise refuse(self, errors.TracerArrayConversionError, "tracer.array",
+                 "The numpy.ndarray conversion method __array__() was called on {}.",
+                 "NumPy needs numbers, which are not known while tracing. Use the jax.numpy "
+                 "function of the same name.")
+
+
+def _len(self: Tracer) -> int:
+    return len(self.aval)
+
+
+def _iter(self: Tracer) -> Any:
+    if not self.aval.shape:
+        raise TypeError("iteration over a 0-d array")
+    return (self[i] for i in range(self.aval.shape[0]))  # type: ignore[index]
+
+
+def _setitem(self: Any, index: Any, value: Any) -> None:
+    raise immutable(self)
+
+
+def immutable(array: Any) -> TypeError:
+    """Return the error for ``x[i] = v``."""
+    return errors.explained(
+        errors.ArgumentTypeError, "array.immutable",
+        "JAX arrays are immutable and do not support in-place item assignment.",
+        advice="Instead of x[idx] = y, use x = x.at[idx].set(y), which returns a new array; under "
+        "jit no copy is made when the old one is not used again.")
+
+
+for _name, _method in {
+    "__bool__": _bool,
+    "__int__": _from_concrete(int, "int"),
+    "__float__": _always_refused("float"),
+    "__complex__": _always_refused("complex"),
+    "__index__": _index,
+    "__array__": _array,
+    "__len__": _len,
+    "__iter__": _iter,
+    "__setitem__": _setitem,
+    "item": _from_concrete(lambda value: value.item(), "item"),
+    "tolist": _always_refused("tolist"),
+    "tobytes": _always_refused("tobytes"),
+    "block_until_ready": lambda self: self,
+}.items():
+    setattr(Tracer, _name, _method)

@@ -1,0 +1,231 @@
+"""What can one ask of a concrete array that needs no operation?
+
+Its type and place, its numbers as NumPy, its printed form.  The class is jaxlib's; the methods are
+put on it here.
+
+Read before: ``xla.dispatch``.  Read after: ``numpy.methods``, which adds what needs operations.
+Invariant: the NumPy view handed out cannot be written to, so an array never changes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from saem import _jaxlib
+from saem.core import dtypes, source
+from saem.core.conversions import immutable
+from saem.core.events import Transfer, bus
+from saem.xla.devices import placement_name
+from saem.xla.dispatch import deleted_argument, device_of, put
+
+ArrayImpl = _jaxlib.ArrayImpl
+
+
+def value_of(x: Any) -> np.ndarray:
+    """Return the numbers of ``x`` as a read-only NumPy array, waiting for them if need be.
+
+    Raises: RuntimeError if the array was deleted or donated.
+    """
+    cached = x._npy_value
+    if cached is not None:
+        return cached
+    if x.is_deleted():
+        raise deleted_argument(x)
+    if bus.active:
+        device = device_of(x)
+        bus.publish(Transfer(direction="device_to_host", bytes=nbytes(x),
+                             source=placement_name(device) if device else "devices",
+                             target="host", caller=source.here()))
+    value, _ = x._single_device_array_to_np_array_did_copy()
+    value.flags.writeable = False
+    x._npy_value = value
+    return value
+
+
+def nbytes(x: Any) -> int:
+    return math.prod(x.aval.shape) * x.aval.dtype.itemsize
+
+
+def as_numpy(x: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    """NumPy's protocol: the values, converted to ``dtype``, a writable copy only if ``copy``."""
+    value = value_of(x)
+    if dtype is not None and np.dtype(dtype) != value.dtype:
+        if copy is False:
+            raise ValueError(
+                f"a conversion from {value.dtype} to {np.dtype(dtype)} needs a copy, but copy=False")
+        return value.astype(dtype)
+    return value.copy() if copy else value
+
+
+def show(x: Any) -> str:
+    """Return ``Array([0, 1, 2], dtype=int32)``."""
+    if x.is_deleted():
+        return f"Array(<deleted>, shape={x.aval.shape}, dtype={x.aval.dtype.name})"
+    value = value_of(x)
+    weak = ", weak_type=True" if x.aval.weak_type else ""
+    suffix = f"dtype={x.aval.dtype.name}{weak})"
+    if value.size == 0 and value.shape != (0,):
+        return f"Array([], shape={value.shape}, {suffix}"
+    text = np.array2string(value, prefix="Array(", suffix=",", separator=", ")
+    last = text.rsplit("\n", 1)[-1]
+    limit = np.get_printoptions()["linewidth"]
+    start = len("Array(") if "\n" not in text else 0
+    if start + len(last) + len(suffix) + 2 > limit:
+        return f"Array({text},\n      {suffix}"
+    return f"Array({text}, {suffix}"
+
+
+def one_number(x: Any, kind: type) -> Any:
+    """Return the only element of ``x`` as a Python ``kind``.
+
+    Raises: TypeError if ``x`` has dimensions.
+    """
+    if x.aval.shape:
+        raise TypeError("Only scalar arrays can be converted to Python scalars; got "
+                        f"{len(x.aval.shape)}-dimensional array. Index it first, or use .item().")
+    return kind(value_of(x)[()])
+
+
+def truth(x: Any) -> bool:
+    size = math.prod(x.aval.shape)
+    if size > 1:
+        raise ValueError("The truth value of an array with more than one element is ambiguous. "
+                         "Use a.any() or a.all()")
+    if size == 0:
+        raise ValueError("The truth value of an empty array is ambiguous. Use a.size > 0 to ask "
+                         "whether there are elements.")
+    return bool(value_of(x).reshape(-1)[0])
+
+
+def index(x: Any) -> int:
+    if x.aval.shape or not (dtypes.is_integer(x.aval.dtype) or dtypes.is_bool(x.aval.dtype)):
+        raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+    return int(value_of(x))
+
+
+def iterate(x: Any):
+    """Yield the entries along the first axis; one transfer serves them all."""
+    if not x.aval.shape:
+        raise TypeError("iteration over a 0-d array")
+    return (x[i] for i in range(x.aval.shape[0]))
+
+
+def item(x: Any, *where: Any) -> Any:
+    """Return one element as a Python number."""
+    return value_of(x).item(*where)
+
+
+@dataclasses.dataclass(frozen=True)
+class Shard:
+    """The part of an array that one device holds: ``data`` is the array's slice ``index``."""
+
+    device: Any
+    index: tuple[slice, ...]
+    replica_id: int
+    data: Any
+
+    def __repr__(self) -> str:
+        return (f"Shard(device={self.device!r}, index={self.index}, "
+                f"replica_id={self.replica_id}, data={self.data})")
+
+
+def shards(x: Any) -> list[Shard]:
+    """Return the parts of ``x`` on devices of this process."""
+    device = device_of(x)
+    return [Shard(device, (slice(None),) * len(x.aval.shape), 0, x)]
+
+
+def rebuild(value: np.ndarray, weak_type: bool) -> Any:
+    """Return the array that was pickled as ``value``."""
+    x = put(value)
+    return x._rewrap_with_aval_and_sharding(
+        x.aval.update(weak_type=True), x._sharding) if weak_type else x
+
+
+def to_device(x: Any, device: Any, *, stream: Any = None) -> Any:
+    """Return ``x`` on ``device`` (a Device or Sharding)."""
+    return put(x, getattr(device, "_device", device), True)
+
+
+def capsule(x: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+            copy: bool | None = None) -> Any:
+    """Return the DLPack capsule that shares the memory of ``x``."""
+    return _jaxlib.buffer_to_dlpack_managed_tensor(x)
+
+
+def capsule_device(x: Any) -> tuple[int, int]:
+    """Return DLPack's (device type, number): 1 is the CPU, 2 CUDA."""
+    device = device_of(x)
+    return (1, 0) if device.platform == "cpu" else (2, device.local_hardware_id)
+
+
+def compare_hash(x: Any) -> int:
+    raise TypeError(f"unhashable type: {type(x).__module__ + '.' + type(x).__name__!r}")
+
+
+def _set(x: Any, where: Any, value: Any) -> None:
+    raise immutable(x)
+
+
+_PROPERTIES = {
+    "shape": lambda x: x.aval.shape,
+    "dtype": lambda x: x.aval.dtype,
+    "ndim": lambda x: len(x.aval.shape),
+    "size": lambda x: math.prod(x.aval.shape),
+    "nbytes": nbytes,
+    "itemsize": lambda x: x.aval.dtype.itemsize,
+    "weak_type": lambda x: x.aval.weak_type,
+    "sharding": lambda x: x._sharding,
+    "committed": lambda x: x._committed,
+    "device": lambda x: device_of(x) if device_of(x) is not None else x._sharding,
+    "is_fully_addressable": lambda x: True,
+    "is_fully_replicated": lambda x: True,
+    "addressable_shards": shards,
+    "global_shards": shards,
+    "_value": value_of,
+}
+_METHODS = {
+    "__array__": as_numpy,
+    "__repr__": show,
+    "__str__": lambda x: str(value_of(x)),
+    "__format__": lambda x, spec: format(value_of(x)[()], spec) if not x.aval.shape
+    else format(value_of(x), spec),
+    "__len__": lambda x: len(x.aval),
+    "__iter__": iterate,
+    "__bool__": truth,
+    "__int__": lambda x: one_number(x, int),
+    "__float__": lambda x: one_number(x, float),
+    "__complex__": lambda x: one_number(x, complex),
+    "__index__": index,
+    "__hash__": compare_hash,
+    "__setitem__": _set,
+    "__reduce__": lambda x: (rebuild, (value_of(x), x.aval.weak_type)),
+    "__deepcopy__": lambda x, memo: x._rewrap_with_aval_and_sharding(x.aval, x._sharding),
+    "__dlpack__": capsule,
+    "__dlpack_device__": capsule_device,
+    "item": item,
+    "tolist": lambda x: value_of(x).tolist(),
+    "tobytes": lambda x, order="C": value_of(x).tobytes(order),
+    "devices": lambda x: set(x._sharding.device_set),
+    "copy_to_host_async": lambda x: x._copy_single_device_array_to_host_async(),
+    "addressable_data": lambda x, index: shards(x)[index].data,
+    "to_device": to_device,
+}
+
+for _name, _get in _PROPERTIES.items():
+    setattr(ArrayImpl, _name, property(_get))
+for _name, _method in _METHODS.items():
+    setattr(ArrayImpl, _name, _method)
+ArrayImpl.__array_priority__ = 100
+
+
+def device_put(x: Any, device: Any) -> Any:
+    """Return one value on ``device`` (a Device, a sharding of one device, or None for its own).
+
+    It is committed exactly if ``device`` is given.
+    """
+    return put(x, getattr(device, "_device", device), device is not None)
