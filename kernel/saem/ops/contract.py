@@ -1,0 +1,365 @@
+"""How are axes of two arrays multiplied and summed away?
+
+``dot_general`` is every matrix product: *contracting* axes are summed, *batch* axes run side by
+side, the others stay.  It is bilinear, so its derivative and its transposes are products again.
+
+Read before: ``ops.linear``.  Read after: ``saem.numpy`` (matmul, einsum, tensordot).
+Invariant: output axes are the batch axes, then the free axes of lhs, then those of rhs, each in
+their own order.
+Source: StableHLO specification, dot_general.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core import config, dtypes, errors
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.promotion import promote_types
+from saem.core.trace import bind
+from saem.ops.convert import convert_element_type
+from saem.ops.linear import add_cotangents, permute, shift_axes
+
+Axes = tuple[int, ...]
+DimensionNumbers = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
+
+
+class Precision(enum.Enum):
+    """How exactly a backend must multiply; XLA on CPU is always exact."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    def __repr__(self) -> str:
+        return f"Precision.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DotAlgorithmPreset(enum.Enum):
+    """Named algorithms ``LHS_RHS_ACCUMULATION[_Xn]``: n products of parts stand for one."""
+
+    DEFAULT = enum.auto()
+    ANY_F8_ANY_F8_F32 = enum.auto()
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = enum.auto()
+    ANY_F8_ANY_F8_ANY = enum.auto()
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = enum.auto()
+    F16_F16_F16 = enum.auto()
+    F16_F16_F32 = enum.auto()
+    BF16_BF16_BF16 = enum.auto()
+    BF16_BF16_F32 = enum.auto()
+    BF16_BF16_F32_X3 = enum.auto()
+    BF16_BF16_F32_X6 = enum.auto()
+    BF16_BF16_F32_X9 = enum.auto()
+    TF32_TF32_F32 = enum.auto()
+    TF32_TF32_F32_X3 = enum.auto()
+    F32_F32_F32 = enum.auto()
+    F64_F64_F64 = enum.auto()
+
+    def __repr__(self) -> str:
+        return f"DotAlgorithmPreset.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+# From the presets XLA has on CPU to the dtype in which operands are handed over.
+_ON_CPU = {
+    DotAlgorithmPreset.F16_F16_F16: "float16", DotAlgorithmPreset.F32_F32_F32: "float32",
+    DotAlgorithmPreset.F64_F64_F64: "float64", DotAlgorithmPreset.BF16_BF16_F32: "float32",
+    DotAlgorithmPreset.BF16_BF16_F32_X3: "float32", DotAlgorithmPreset.BF16_BF16_F32_X6: "float32",
+}
+
+_PRECISION_NAMES = {
+    "highest": Precision.HIGHEST, "float32": Precision.HIGHEST, "high": Precision.HIGH,
+    "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH, "default": Precision.DEFAULT,
+    "bfloat16": Precision.DEFAULT, "fastest": Precision.DEFAULT,
+}
+
+
+def canonicalize_precision(precision: Any) -> Any:
+    """Return ``precision`` as None, a pair of ``Precision``, or a ``DotAlgorithmPreset``.
+
+    None means the setting ``default_matmul_precision``.
+
+    Raises: ValueError for anything else.
+    """
+    if precision is None:
+        precision = config.default_matmul_precision.value
+        if precision is None:
+            return None
+    if isinstance(precision, DotAlgorithmPreset):
+        return precision
+    if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
+        return DotAlgorithmPreset[precision]
+    pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
+    found = [p if isinstance(p, Precision) else
+             _PRECISION_NAMES.get(p) if isinstance(p, str) else None for p in pair]
+    if len(found) == 2 and None not in found:
+        return tuple(found)
+    raise errors.explained(
+        errors.ArgumentError, "dot_general.precision",
+        f"Precision argument must be None, one of {sorted(_PRECISION_NAMES)}, a lax.Precision, a "
+        "pair of those, or a lax.DotAlgorithmPreset or the name of one; "
+        f"but got {precision}.",
+        advice="On CPU every precision is exact; leave it out.")
+
+
+@primitive("dot_general")
+class DotGeneral(Primitive):
+    """Multiply, summing contracting axes, side by side over batch axes.
+
+    ``dimension_numbers`` is ((lhs contracting, rhs contracting), (lhs batch, rhs batch)).
+    """
+
+    dimension_numbers: DimensionNumbers
+    precision: Any = None
+    preferred_element_type: Any = None
+    out_sharding: Any = None
+
+    def printed_params(self):
+        shown = {"dimension_numbers": tuple(
+            tuple(list(axes) for axes in pair) for pair in self.dimension_numbers)}
+        if self.precision is not None:
+            shown["precision"] = self.precision
+        if self.preferred_element_type is not None:
+            shown["preferred_element_type"] = np.dtype(self.preferred_element_type).name
+        return shown
+
+    def typing(self, x, y):
+        check_dimensions(self.dimension_numbers, x, y)
+        batch, left, right = self.axes(x.ndim, y.ndim)
+        shape = (*(x.shape[a] for a in (*batch, *left)), *(y.shape[a] for a in right))
+        if self.preferred_element_type is not None:
+            return ShapedArray(shape, self.preferred_element_type)
+        for aval in (x, y):
+            if dtypes.scalar_kind(aval.dtype) in ("extended", "float0", "other"):
+                raise errors.explained(
+                    errors.DTypeError, "dot_general.C7",
+                    f"dot_general does not accept dtype {aval.dtype.name}.",
+                    advice="Multiply numbers.")
+        dtype = x.dtype if x.dtype == y.dtype else promote_types(x.dtype, y.dtype)
+        return ShapedArray(shape, dtype, x.weak_type and y.weak_type)
+
+    def axes(self, x_ndim: int, y_ndim: int) -> tuple[Axes, Axes, Axes]:
+        """Return the batch axes of lhs, the free axes of lhs, and the free axes of rhs."""
+        (xc, yc), (xb, yb) = self.dimension_numbers
+        return (xb, tuple(a for a in range(x_ndim) if a not in xc and a not in xb),
+                tuple(a for a in range(y_ndim) if a not in yc and a not in yb))
+
+    def evaluate(self, x, y):
+        (xc, yc), (xb, yb) = self.dimension_numbers
+        aval = self.typing(ShapedArray(x.shape, x.dtype), ShapedArray(y.shape, y.dtype))
+        _, left, right = self.axes(x.ndim, y.ndim)
+        wide = np.result_type(*(np.float32 if dtypes.itemsize_bits(d) < 32
+                                and dtypes.is_float(d) else d for d in (x.dtype, y.dtype)))
+        if not dtypes.is_float(x.dtype) and dtypes.is_integer(aval.dtype):
+            wide = aval.dtype
+        sizes = [math.prod(a.shape[i] for i in axes)
+                 for a, axes in ((x, xb), (x, left), (x, xc), (y, right))]
+        n, rows, depth, columns = sizes
+        a = np.transpose(x, (*xb, *left, *xc)).astype(wide).reshape(n, rows, depth)
+        b = np.transpose(y, (*yb, *yc, *right)).astype(wide).reshape(n, depth, columns)
+        out = np.matmul(a, b).reshape(aval.shape)
+        same_kind = dtypes.scalar_kind(out.dtype) == dtypes.scalar_kind(aval.dtype)
+        return out if same_kind else out.astype(aval.dtype)
+
+    def lower(self, ctx, x, y):
+        (xc, yc), (xb, yb) = self.dimension_numbers
+        out = ctx.out_avals[0]
+        x, y = self.operands(ctx, x, y, out)
+        batching = f"batching_dims = {list(xb)} x {list(yb)}, " if xb else ""
+        precision, algorithm = self.precision, ""
+        made = out
+        if isinstance(precision, DotAlgorithmPreset):
+            algorithm = algorithm_text(precision)
+            made = out.update(dtype=ctx.avals[x].dtype) if algorithm else out
+            precision = None
+        names = ", ".join(p.name for p in precision or (Precision.DEFAULT,) * 2)
+        result = ctx.emit(
+            f"stablehlo.dot_general {x}, {y}, {batching}contracting_dims = {list(xc)} x {list(yc)}, "
+            f"precision = [{names}]{algorithm}", x, y, out=made)
+        return ctx.convert(result, out.dtype)
+
+    def operands(self, ctx: Any, x: str, y: str, out: ShapedArray) -> tuple[str, str]:
+        """Return the operands in dtypes that XLA multiplies: one, or that of the algorithm."""
+        if isinstance(self.precision, DotAlgorithmPreset) and self.precision in _ON_CPU:
+            wanted = np.dtype(_ON_CPU[self.precision])
+            return ctx.convert(x, wanted), ctx.convert(y, wanted)
+        a, b = ctx.avals[x].dtype, ctx.avals[y].dtype
+        if a != b:
+            both = promote_types(a, b)
+            return ctx.convert(x, both), ctx.convert(y, both)
+        if dtypes.scalar_kind(a) != dtypes.scalar_kind(out.dtype):
+            return ctx.convert(x, out.dtype), ctx.convert(y, out.dtype)
+        return x, y
+
+    def jvp(self, primals, tangents):
+        (x, y), (tx, ty) = primals, tangents
+        from_x = None if tx is None else bind(self, tx, y)
+        from_y = None if ty is None else bind(self, x, ty)
+        return bind(self, x, y), add_cotangents(from_x, from_y)
+
+    def transpose(self, ct, x, y):
+        if isinstance(x, UndefinedPrimal):
+            return [self.pull_left(ct, x, y), None]
+        return [None, self.pull_right(ct, x, y)]
+
+    def pull_left(self, ct: Any, x: UndefinedPrimal, y: Any) -> Any:
+        """Return the cotangent of lhs: ct times rhs, summed over the free axes of rhs."""
+        (xc, yc), (xb, yb) = self.dimension_numbers
+        y_ndim = len(aval_of(y).shape)
+        _, left, right = self.axes(x.ndim, y_ndim)
+        first = len(xb) + len(left)
+        numbers = ((tuple(range(first, first + len(right))), right),
+                   (tuple(range(len(xb))), yb))
+        product = bind(self.with_numbers(numbers), ct, y)
+        # Its last axes are the contracting axes of rhs, in the order they have in rhs.
+        contracted = tuple(xc[i] for i in sorted(range(len(yc)), key=yc.__getitem__))
+        return _settle(product, (*xb, *left, *contracted), x.aval)
+
+    def pull_right(self, ct: Any, x: Any, y: UndefinedPrimal) -> Any:
+        """Return the cotangent of rhs: ct times lhs, summed over the free axes of lhs."""
+        (xc, yc), (xb, yb) = self.dimension_numbers
+        _, left, right = self.axes(len(aval_of(x).shape), y.ndim)
+        numbers = ((tuple(range(len(xb), len(xb) + len(left))), left),
+                   (tuple(range(len(xb))), xb))
+        product = bind(self.with_numbers(numbers), ct, x)
+        contracted = tuple(yc[i] for i in sorted(range(len(xc)), key=xc.__getitem__))
+        return _settle(product, (*yb, *right, *contracted), y.aval)
+
+    def with_numbers(self, numbers: DimensionNumbers) -> DotGeneral:
+        return DotGeneral(numbers, self.precision, self.preferred_element_type)
+
+    def batch(self, size, xs, dims):
+        (x, y), (dx, dy) = xs, dims
+        (xc, yc), (xb, yb) = self.dimension_numbers
+        if dx is not None and dy is not None:
+            numbers = ((shift_axes(xc, dx), shift_axes(yc, dy)),
+                       ((dx, *shift_axes(xb, dx)), (dy, *shift_axes(yb, dy))))
+            return bind(self.with_numbers(numbers), x, y), 0
+        # A stack of one operand has one more free axis, which stays where it stands among them.
+        if dx is not None:
+            numbers = ((shift_axes(xc, dx), yc), (shift_axes(xb, dx), yb))
+            made = self.with_numbers(numbers)
+            _, left, _ = made.axes(len(aval_of(x).shape), len(aval_of(y).shape))
+            return bind(made, x, y), len(xb) + left.index(dx)
+        numbers = ((xc, shift_axes(yc, dy)), (xb, shift_axes(yb, dy)))
+        made = self.with_numbers(numbers)
+        _, left, right = made.axes(len(aval_of(x).shape), len(aval_of(y).shape))
+        return bind(made, x, y), len(xb) + len(left) + right.index(dy)
+
+
+def _settle(product: Any, places: Axes, aval: ShapedArray) -> Any:
+    """Return ``product``, whose axis i belongs at ``places[i]``, as a value of ``aval``."""
+    order = tuple(int(i) for i in np.argsort(places))
+    out = permute(product, order)
+    return out if aval_of(out).dtype == aval.dtype else convert_element_type(out, aval.dtype)
+
+
+def algorithm_text(preset: DotAlgorithmPreset) -> str:
+    """Return the algorithm attribute of ``preset``, empty for the default.
+
+    Raises: ValueError for one that XLA on CPU does not have.
+    """
+    if preset is DotAlgorithmPreset.DEFAULT:
+        return ""
+    if preset not in _ON_CPU:
+        raise errors.explained(
+            errors.ArgumentError, "dot_general.C8",
+            f"The precision '{preset.name}' is not supported by dot_general on CPU",
+            advice=f"Use one of {', '.join(p.name for p in _ON_CPU)}, or none.")
+    lhs, rhs, total, *count = preset.name.lower().split("_")
+    return (f", algorithm = <lhs_precision_type = {lhs}, rhs_precision_type = {rhs}, "
+            f"accumulation_type = {total}, lhs_component_count = 1, rhs_component_count = 1, "
+            f"num_primitive_operations = {count[0][1:] if count else 1}, "
+            "allow_imprecise_accumulation = false>")
+
+
+def check_dimensions(numbers: DimensionNumbers, x: ShapedArray, y: ShapedArray) -> None:
+    """Refuse dimension numbers that do not fit operands of avals ``x`` and ``y``."""
+    (xc, yc), (xb, yb) = numbers
+
+    def refuse(number: int, sentence: str) -> None:
+        raise errors.explained(
+            errors.ShapeError, f"dot_general.C{number}", f"dot_general requires {sentence}.",
+            advice=f"The operands are {x.str_short()} and {y.str_short()}. For a matrix product "
+            "the inner sizes must agree: (n, k) @ (k, m); transpose one if they are the other way.")
+
+    for side, aval, contract, batch in (("lhs", x, xc, xb), ("rhs", y, yc, yb)):
+        if not all(0 <= d < aval.ndim for d in (*contract, *batch)):
+            refuse(1, f"{side} dimension numbers to be nonnegative and less than the number of axes "
+                   f"of the {side} value, got {side}_batch of {batch} and {side}_contracting of "
+                   f"{contract} for {side} of rank {aval.ndim}")
+        for kind, axes in (("batch", batch), ("contracting", contract)):
+            if len(set(axes)) != len(axes):
+                refuse(2, f"{side} {kind} dimensions to be distinct, got {side}_{kind} {axes}")
+        if set(contract) & set(batch):
+            refuse(3, f"{side} batch dimensions to be disjoint from contracting dimensions, got "
+                   f"{side}_batch {batch} and {side}_contracting {contract}")
+    for number, kind, a, b in ((4, "batch", xb, yb), (5, "contracting", xc, yc)):
+        left, right = tuple(x.shape[d] for d in a), tuple(y.shape[d] for d in b)
+        if left != right:
+            lead = f"lhs {kind} dimensions and rhs {kind} dimensions" if kind == "batch" \
+                else f"{kind} dimensions"
+            refuse(number, f"{lead} to have the same shape, got {left} and {right}")
+
+
+def dot_general(lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None,
+                preferred_element_type: Any = None, *, out_sharding: Any = None) -> Any:
+    """Return the general product: batch axes, then free axes of lhs, then of rhs.
+
+    ``dimension_numbers`` is ((lhs contracting, rhs contracting), (lhs batch, rhs batch)).
+
+    Raises: TypeError where the axes do not fit.  Source: StableHLO, dot_general.
+    """
+    numbers = tuple(tuple(tuple(int(d) for d in axes) for axes in pair)
+                    for pair in dimension_numbers)
+    preferred = None if preferred_element_type is None else dtypes.canonicalize(
+        preferred_element_type, explicit=True, where="dot_general")
+    return bind(DotGeneral(numbers, canonicalize_precision(precision), preferred, out_sharding),
+                lhs, rhs)
+
+
+def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None,
+        preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+    """Return the product of vectors and matrices; with ``dimension_numbers``, the general one.
+
+    Raises: ValueError for other ranks or unequal inner sizes.
+    """
+    x, y = aval_of(lhs), aval_of(rhs)
+    if dimension_numbers is None:
+        if not (1 <= x.ndim <= 2 and 1 <= y.ndim <= 2 and x.shape[-1] == y.shape[0]):
+            raise errors.explained(
+                errors.ShapeError, "dot.C1",
+                "jax.lax.dot: dimension_numbers must be specified when not performing simple "
+                "un-batched matrix-matrix, matrix-vector, or vector-vector products; got "
+                f"lhs_shape={x.shape} rhs_shape={y.shape}",
+                advice="The last axis of lhs and the first of rhs must have one size.")
+        dimension_numbers = (((x.ndim - 1,), (0,)), ((), ()))
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type,
+                       out_sharding=out_sharding)
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+    """Return matrix products side by side: (…, n, k) times (…, k, m) is (…, n, m).
+
+    Raises: ValueError if ranks differ or are below 2.
+    """
+    n, m = aval_of(lhs).ndim, aval_of(rhs).ndim
+    if n != m or n < 2:
+        raise errors.explained(
+            errors.ArgumentError, "batch_matmul.C1",
+            f"Arguments to batch_matmul must have same ndim, got {n}, {m}" if n != m else
+            f"Arguments to batch_matmul must be at least 2D, got {n}, {m}",
+            advice="jnp.matmul broadcasts leading axes.")
+    batch: Sequence[int] = tuple(range(n - 2))
+    return dot_general(lhs, rhs, (((n - 1,), (n - 2,)), (batch, batch)), precision)
