@@ -41,7 +41,9 @@ _OTHER_VERSION = Text(
     "패널과 커널의 프로토콜 버전이 다릅니다. JupyterLab 환경과 커널 환경에 같은 버전의 saem을 "
     "설치하십시오.",
 )
-_NOT_UNDERSTOOD = Text("The kernel did not understand a message.", "커널이 메시지를 이해하지 못했습니다.")
+_NOT_UNDERSTOOD = Text(
+    "The kernel did not understand a message.", "커널이 메시지를 이해하지 못했습니다."
+)
 
 
 class Panel:

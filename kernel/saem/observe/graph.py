@@ -10,7 +10,7 @@ node (tests/lens/test_graph.py).
 
 from __future__ import annotations
 
-from saem.observe.schema import Atom, Body, Equation
+from saem.observe.schema import Body, Equation
 
 # Beyond this many equations nested jaxprs are drawn closed.
 _OPEN_LIMIT = 200

@@ -226,7 +226,9 @@ HEADLINES: dict[str, Text] = {
         "traced again in {trace}; same program, so nothing was compiled",
         "다시 추적 {trace}, 같은 프로그램이므로 컴파일하지 않았습니다",
     ),
-    "trace": Text("traced in {trace}; not compiled by itself", "추적 {trace}, 따로 컴파일하지 않음"),
+    "trace": Text(
+        "traced in {trace}; not compiled by itself", "추적 {trace}, 따로 컴파일하지 않았습니다"
+    ),
     "trace.open": Text("being traced", "추적하는 중"),
     "compile.kept": Text(
         "compiled in {compile}; the trace was kept", "컴파일 {compile}, 추적 결과는 그대로 썼습니다"
