@@ -9,9 +9,11 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import click
+import polib
 from rich.console import Console
 from rich.table import Table
 
@@ -157,8 +159,12 @@ def progress(tree: Project) -> list[dict]:
 @click.pass_obj
 def sign(tree: Project, lesson: str, lang: str, by: str, contexts: tuple[str, ...]) -> None:
     """Stand for the translations of LESSON that nobody signed yet."""
-    _each(tree, lesson, lang, contexts, "translated",
-          lambda e: review.signature(e) is None and review.sign(e, by))
+
+    def unsigned(entry: polib.POEntry) -> None:
+        if review.signature(entry) is None:
+            review.sign(entry, by)
+
+    _each(tree, lesson, lang, contexts, unsigned)
 
 
 @l10n.command("review")
@@ -169,10 +175,16 @@ def sign(tree: Project, lesson: str, lang: str, by: str, contexts: tuple[str, ..
 @click.pass_obj
 def approve(tree: Project, lesson: str, lang: str, by: str, contexts: tuple[str, ...]) -> None:
     """Say that the signed translations of LESSON are right."""
-    _each(tree, lesson, lang, contexts, "translated", lambda e: review.review(e, by))
+    _each(tree, lesson, lang, contexts, lambda e: review.review(e, by))
 
 
-def _each(tree, lesson, lang, contexts, wanted, act) -> None:
+def _each(
+    tree: Project,
+    lesson: str,
+    lang: str,
+    contexts: tuple[str, ...],
+    act: Callable[[polib.POEntry], None],
+) -> None:
     """Do ``act`` to the chosen entries and save, or, if one refuses, change nothing."""
     path = tree.catalog(tree.lesson(lesson).stem, lang)
     po = catalog.load(path, lang)
@@ -180,7 +192,7 @@ def _each(tree, lesson, lang, contexts, wanted, act) -> None:
     unknown = [context for context in contexts if context not in entries]
     if unknown:
         raise ValueError(f"{path.name} has no unit {', '.join(unknown)}.")
-    chosen = contexts or [c for c, e in entries.items() if catalog.state(e) == wanted]
+    chosen = contexts or [c for c, e in entries.items() if catalog.state(e) == "translated"]
     for context in chosen:
         act(entries[context])
     catalog.save(po, path)

@@ -16,10 +16,8 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-import saem.lesson
-
 RAISES, NONDETERMINISTIC = "raises-exception", "nondeterministic"
-_PACKAGES = Path(saem.lesson.__file__).resolve().parents[2]
+_PACKAGES = Path(__file__).resolve().parents[2]
 
 _NORMAL = (
     (re.compile(re.escape(str(_PACKAGES)) + r"/"), ""),

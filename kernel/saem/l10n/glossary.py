@@ -67,7 +67,7 @@ def _term(item: Mapping, where: str) -> Term:
         raise GlossaryError(f"{where}: an entry needs term and accepted, of {known}; got {item}.")
     reason = item.get("reason", {})
     if item.get("rejected") and set(reason) != {"en", "ko"}:
-        raise GlossaryError(f"{where}: {item['term']} rejects words, so it needs a reason (en, ko).")
+        raise GlossaryError(f"{where}: {item['term']} rejects words: give a reason (en, ko).")
     return Term(
         term=item["term"],
         accepted=tuple(item["accepted"]),

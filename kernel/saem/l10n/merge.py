@@ -1,8 +1,8 @@
 """The English changed: which translations still hold?
 
 Each old entry goes, at most once, to the unit it belongs to: the same text (wherever it moved to),
-else the most similar text of the same kind in the same cell.  A translation whose English changed is
-kept and marked stale with the English it translates; one whose unit is gone is kept as obsolete.
+else the most similar text of the same kind in the same cell.  A translation whose English changed
+is kept and marked stale with the English it translates; one whose unit is gone becomes obsolete.
 
 Read before: ``saem.l10n.catalog``, ``saem.l10n.carry``.  Read after: ``saem.l10n.assemble``.
 Invariant: every translation that went in comes out (tests/notebooks/test_merge.py).

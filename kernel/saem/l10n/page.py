@@ -22,7 +22,7 @@ from saem.l10n.source import Lesson
 from saem.l10n.units import Unit, units
 
 _STYLE = """
-body { font: 16px/1.6 sans-serif; margin: 2em auto; max-width: 80em; color: #222; background: #fff; }
+body { font: 16px/1.6 sans-serif; margin: 2em auto; max-width: 80em; }
 table { border-collapse: collapse; width: 100%; }
 td { border-top: 1px solid #ccc; padding: 0.5em; vertical-align: top; width: 50%; }
 .text { white-space: pre-wrap; } .about { color: #666; font-size: 0.8em; }

@@ -4,7 +4,7 @@ A unit is a top-level Markdown block, a code comment, or a string given to ``t("
 is ``cell-id|kind|index``.  Code fences, raw HTML, rules and display formulas are no units.
 
 Read before: ``saem.l10n.source``, ``saem.l10n.pycode``.  Read after: ``saem.l10n.catalog``.
-Invariant: composing a cell with every unit unchanged gives the cell (tests/notebooks/test_units.py).
+Invariant: composing a cell of unchanged units gives the cell (tests/notebooks/test_units.py).
 """
 
 from __future__ import annotations
@@ -119,7 +119,8 @@ def _comments(cell: Cell) -> Iterator[Piece]:
             unit = dataclasses.replace(last.unit, text=f"{last.unit.text}\n{text}")
             groups[-1] = dataclasses.replace(last, unit=unit, last=line + 1)
         else:
-            groups.append(Piece(Unit(cell.id, "comment", len(groups), text), line, line + 1, column))
+            unit = Unit(cell.id, "comment", len(groups), text)
+            groups.append(Piece(unit, line, line + 1, column))
     yield from groups
 
 

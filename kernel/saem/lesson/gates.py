@@ -35,7 +35,7 @@ class Choice:
 
     def read(self, answer: object) -> object:
         """The option meant by its value or its label."""
-        for value, label in self.options.items():
+        for value in self.options:
             if answer == value and type(answer) is type(value):
                 return value
         for value, label in self.options.items():

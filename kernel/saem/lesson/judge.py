@@ -4,7 +4,7 @@ A :class:`Watch` listens while a block runs and then knows how often a function 
 traced, and which argument made it happen again.
 
 Read before: ``saem.core.events``.  Read after: ``saem.lesson.gates``.
-Invariant: the listener is gone when the block ends, however it ends (tests/notebooks/test_gates.py).
+Invariant: the listener goes when the block ends, however it ends (tests/notebooks/test_gates.py).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from saem.lesson.words import say
 
 
 def box(gate: Gate) -> ipywidgets.VBox:
-    """The widget for ``gate``: heading, options, commit button, verdict (children in that order)."""
+    """The widget for ``gate``: heading, options, commit button, verdict, in this order."""
     head = ipywidgets.HTML(f"<style>{STYLE}</style>{heading(gate)}")
     options = _options(gate)
     options.add_class("saem-gate-option")

@@ -1,7 +1,7 @@
 """What does a gate look like, as text and as HTML that needs no program to be read?
 
 Read before: ``saem.lesson.gates``.  Read after: ``saem.lesson.screen``, ``saem.lesson.notebook``.
-Invariant: everything that came from a lesson or a learner is escaped (tests/notebooks/test_gates.py).
+Invariant: what came from a lesson or a learner is escaped (tests/notebooks/test_gates.py).
 """
 
 from __future__ import annotations

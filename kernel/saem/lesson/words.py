@@ -1,10 +1,10 @@
 """In which language does a lesson speak, and what does it say?
 
 The language is, in this order: what the notebook's setup cell gave to ``begin``; the environment
-variable ``SAEM_LANG``; English.  Strings of lessons are looked up in ``strings/<language>.json``,
+variable ``SAEM_LANG``; English.  It is the same one that the lens speaks.  Strings of lessons are looked up in ``strings/<language>.json``,
 which ``saem l10n build`` writes from the PO files; strings of the gates themselves are below.
 
-Read before: nothing.  Read after: ``saem.lesson.gates``.
+Read before: ``saem.observe.language``.  Read after: ``saem.lesson.gates``.
 Invariant: every key of ``_UI`` exists in every language (tests/notebooks/test_gates.py).
 """
 
@@ -13,9 +13,8 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import json
-import os
 
-LANGUAGES = ("en", "ko")
+from saem.observe.language import choose, current
 
 _UI = {
     "en": {
@@ -70,29 +69,28 @@ _UI = {
     },
 }
 
-_lesson: tuple[str | None, str | None] = (None, None)
+_lesson: str | None = None
 
 
 def begin(lesson: str, language: str | None = None) -> None:
-    """Say which lesson this notebook is, and in which language it speaks.
+    """Say which lesson this notebook is, and in which language it and the lens speak.
 
     Raises ValueError for a language that no lesson is written in.
     """
     global _lesson
-    if language is not None and language not in LANGUAGES:
-        raise ValueError(f"begin needs a language of {LANGUAGES}, but got {language!r}.")
-    _lesson = (lesson, language)
+    if language is not None:
+        choose(language)
+    _lesson = lesson
 
 
 def language() -> str:
-    """The language the current notebook speaks: from ``begin``, else ``SAEM_LANG``, else English."""
-    chosen = _lesson[1] or os.environ.get("SAEM_LANG", "").split("_")[0].lower()
-    return chosen if chosen in LANGUAGES else "en"
+    """The language of this process: from ``begin``, else ``SAEM_LANG``, else English."""
+    return current()
 
 
 def t(text: str) -> str:
     """The string ``text`` of the current lesson in the learner's language; as it is if unknown."""
-    return _strings(language()).get(_lesson[0] or "", {}).get(text, text)
+    return _strings(language()).get(_lesson or "", {}).get(text, text)
 
 
 def say(key: str, **values: object) -> str:

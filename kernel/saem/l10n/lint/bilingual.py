@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from saem.l10n.lint.base import MATH, Pair, Rule, code_spans, prose
 
@@ -49,8 +49,8 @@ def _kept(pair: Pair) -> Iterator[str]:
         "${}$",
     )
     if pair.kind == "string":
-        fields = (_FIELD.findall(text) for text in (pair.source, pair.translation))
-        yield from _difference(*fields, "{{{}}}")
+        fields, others = _FIELD.findall(pair.source), _FIELD.findall(pair.translation)
+        yield from _difference(fields, others, "{{{}}}")
 
 
 def _links(pair: Pair) -> Iterator[str]:
@@ -60,7 +60,7 @@ def _links(pair: Pair) -> Iterator[str]:
     yield from ((old - new) + (new - old)).keys()
 
 
-def _difference(old: Iterator[str], new: Iterator[str], form: str) -> Iterator[str]:
+def _difference(old: Iterable[str], new: Iterable[str], form: str) -> Iterator[str]:
     """What only one of the two has, however often: a language may repeat a name or not."""
     before, after = dict.fromkeys(old), dict.fromkeys(new)
     yield from (form.format(x) for x in before if x not in after)
