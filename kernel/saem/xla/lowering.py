@@ -11,7 +11,7 @@ Invariant: ``Lowering.text`` depends only on the program; tests/kernel/test_lowe
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,13 +33,24 @@ class Lowering:
     """
 
     text: str
-    located_text: Callable[[], str]
+    module: Module
     in_avals: tuple[ShapedArray, ...]
     out_avals: tuple[ShapedArray, ...]
     kept: tuple[bool, ...]
     consts: tuple[Any, ...]
     donated: tuple[bool, ...]
     name: str
+
+    def located_text(self) -> str:
+        """Return the text XLA compiles: named after the function, with places in user code."""
+        return self.module.text(True, self.symbol())
+
+    def plain_text(self) -> str:
+        """Return the text a person reads: named after the function, without places."""
+        return self.module.text(False, self.symbol())
+
+    def symbol(self) -> str:
+        return "jit_" + "".join(c if c.isalnum() or c == "_" else "_" for c in self.name)
 
 
 def needed_equations(jaxpr: Jaxpr) -> tuple[list[Eqn], set[Var]]:
@@ -90,7 +101,7 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
     results = write_equations(writer, eqns, jaxpr.outvars, env)
     write_function(writer, "public", "main", arguments, results)
     return Lowering(
-        text=module.text(False), located_text=lambda: module.text(True),
+        text=module.text(False), module=module,
         in_avals=tuple(v.aval for v in inputs), out_avals=tuple(closed.out_avals),
         kept=tuple(kept), consts=tuple(consts), donated=gives, name=name)
 

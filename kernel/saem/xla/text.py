@@ -51,7 +51,12 @@ def tensor_type(aval: ShapedArray) -> str:
 
 
 def physical_aval(aval: ShapedArray) -> ShapedArray:
-    """Return the aval of the array that holds a value: PRNG keys are held as unsigned integers."""
+    """Return the aval of the array that holds a value.
+
+    PRNG keys are held as unsigned integers, float0 (which has no numbers) as bool.
+    """
+    if aval.dtype == dtypes.float0:
+        return ShapedArray(aval.shape, np.dtype(bool))
     if isinstance(aval.dtype, dtypes.ExtendedDType):
         trailing, dtype = aval.dtype.physical
         return ShapedArray((*aval.shape, *trailing), dtype)
@@ -110,9 +115,9 @@ class Module:
         self.used_names.add(name)
         return name
 
-    def text(self, locations: bool) -> str:
-        """Return the module as text, with or without locations."""
-        parts = ["module @jit attributes {mhlo.num_partitions = 1 : i32, "
+    def text(self, locations: bool, name: str = "jit") -> str:
+        """Return the module, called ``name``, as text, with or without locations."""
+        parts = [f"module @{name} attributes {{mhlo.num_partitions = 1 : i32, "
                  "mhlo.num_replicas = 1 : i32} {", *self.header]
         for lines, locs in self.functions:
             if locations:

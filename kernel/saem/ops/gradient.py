@@ -1,0 +1,36 @@
+"""How is a value cut off from differentiation?
+
+``stop_gradient`` is the identity with a tangent of zero.
+
+Read before: ``ops.families``.
+Source: the documentation of jax.lax.stop_gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from saem.core import dtypes, tree
+from saem.core.avals import aval_of
+from saem.core.primitive import primitive
+from saem.core.trace import bind
+from saem.ops.families import Discrete
+
+
+@primitive("stop_gradient")
+class StopGradient(Discrete):
+    """The identity, constant for every derivative."""
+
+    numpy = staticmethod(lambda x: x)
+
+    def lower(self, ctx, x):
+        return x
+
+
+def stop_gradient(x: Any) -> Any:
+    """Return the pytree ``x``, every floating-point leaf constant for derivatives."""
+
+    def stop(leaf: Any) -> Any:
+        return bind(StopGradient(), leaf) if dtypes.is_inexact(aval_of(leaf).dtype) else leaf
+
+    return tree.map_(stop, x)
