@@ -18,9 +18,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem import _jaxlib
-from saem.core.arguments import Parameters, check_static_hashable
 from saem.control.call import JitCall
 from saem.core import config, dtypes, errors, source, tree
+from saem.core.arguments import Parameters, check_static_hashable
 from saem.core.avals import ShapedArray, aval_functions, aval_of
 from saem.core.events import (
     Argument,
@@ -213,14 +213,17 @@ class Jitted:
         return tuple(flags)
 
     def program(self, entry: Entry, args: Sequence[Any], bound: Bound | None) -> Program:
-        """Return the executable of ``entry`` where ``args`` are."""
+        """Return the executable of ``entry`` where ``args`` are.
+
+        With ``bound``, a missing one is told to listeners as a miss of that call.
+        """
         if self.device is not None:
             device, committed = self.device, True
         else:
             device, committed = dispatch.placement(args)
         program = entry.programs.get((device, committed))
         if program is None:
-            if entry.programs and bound is not None and bus.active and not self.library:
+            if bound is not None and bus.active and not self.library:
                 self.publish_miss(bound)
             warn_unusable_donations(entry)
             program = entry.programs[device, committed] = dispatch.build(
@@ -266,7 +269,7 @@ class Jitted:
         if traced:
             outs = bind(entry.call, *entry.moved, *bound.leaves)
             return entry.out_tree.unflatten(outs), None, False
-        program = self.program(entry, bound.leaves, bound)
+        program = self.program(entry, bound.leaves, bound if self.misses == misses else None)
         if bus.hits and not self.library and self.misses == misses:
             bus.publish(CacheHit(function=self.reference, caller=source.here()))
         outs = program.run(bound.leaves)
@@ -358,6 +361,9 @@ def composite(fun: Callable | None = None, *, static_argnums: Any = None,
 
 def clear_caches() -> None:
     """Forget every traced program and every executable."""
+    for options in list(_traces.values()):  # of functions whose jit is gone, too
+        for entries in options.values():
+            entries.clear()
     for fast in list(_all_jits):
         fast.info.entries.clear()
         fast._clear_cache()
