@@ -1,0 +1,384 @@
+"""How are many parts of an array read at once, and how do cotangents flow back to them?
+
+``gather`` copies a window from each of many places; ``scatter-add`` adds a window to each of many
+places.  They transpose into each other, so they stand together.
+
+Read before: ``ops.windows``.  Read after: ``ops.scatter``.
+Invariant: gather and scatter-add of one description are each other's transpose.
+Source: StableHLO specification, gather and scatter.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.trace import bind
+from saem.ops.linear import broadcast_in_dim, broadcast_new_dim, moveaxis, zeros_of
+from saem.ops.shape import concatenate, held_dims
+from saem.ops.windows import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    attribute,
+    check_numbers,
+    clip_indices,
+    locate,
+    output_shape,
+    whole_windows,
+    wide_indices,
+    window_sizes,
+)
+from saem.xla.text import physical_aval
+
+FILL = GatherScatterMode.FILL_OR_DROP
+
+
+def shifted(dims: Sequence[int]) -> tuple[int, ...]:
+    """Return axes after a new axis was put in front of them."""
+    return tuple(d + 1 for d in dims)
+
+
+def default_fill(dtype: Any) -> Any:
+    """Return what is read outside an array: NaN, the least int, the greatest uint, True."""
+    kind = dtypes.scalar_kind(dtype)
+    if kind == "int":
+        return int(dtypes.iinfo(dtype).min)
+    if kind == "uint":
+        return int(dtypes.iinfo(dtype).max)
+    return True if kind == "bool" else float("nan")
+
+
+@primitive("gather")
+class Gather(Primitive):
+    """Copy the window of ``slice_sizes`` at each start index."""
+
+    dimension_numbers: GatherDimensionNumbers
+    slice_sizes: tuple[int, ...]
+    unique_indices: bool = False
+    indices_are_sorted: bool = False
+    mode: GatherScatterMode = FILL
+    fill_value: Any = None
+
+    def typing(self, x, indices):
+        numbers = self.dimension_numbers
+        check_numbers("gather", numbers, x, indices, self.slice_sizes)
+        shape = output_shape(numbers, x.ndim, indices.shape[:-1], self.slice_sizes)
+        return ShapedArray(shape, x.dtype, x.weak_type)
+
+    def evaluate(self, x, indices):
+        places, inside = locate(self.dimension_numbers, x.shape, indices, self.slice_sizes,
+                                self.mode is not FILL)
+        if not inside.size:
+            return np.zeros(inside.shape, x.dtype)
+        out = x[places] if places else np.broadcast_to(x, inside.shape)
+        if self.mode is not FILL:
+            return out
+        fill = default_fill(x.dtype) if self.fill_value is None else self.fill_value
+        return np.where(inside, out, np.asarray(fill).astype(x.dtype))
+
+    def lower(self, ctx, x, indices):
+        out = physical_aval(ctx.out_avals[0])
+        if not out.size:
+            return ctx.constant(0, out)
+        indices = wide_indices(ctx, indices)
+        numbers, sizes = self.dimension_numbers, self.slice_sizes
+        attr = attribute("gather", **numbers._asdict(),
+                         index_vector_dim=ctx.avals[indices].ndim - 1)
+        name = ctx.emit(
+            f'"stablehlo.gather"({x}, {indices}) <{{dimension_numbers = {attr}, slice_sizes = '
+            f"{dense_ints(sizes)}, indices_are_sorted = {str(self.indices_are_sorted).lower()}}}>",
+            x, indices, out=out)
+        if self.mode is not FILL or not numbers.start_index_map:
+            return name
+        shape = physical_aval(ctx.in_avals[0]).shape
+        inside = whole_windows(ctx, indices, numbers, shape, sizes, out.shape)
+        fill = default_fill(out.dtype) if self.fill_value is None else self.fill_value
+        other = ctx.constant(np.asarray(fill).astype(out.dtype), out)
+        return ctx.emit(f"stablehlo.select {inside}, {name}, {other}", inside, name, other, out=out)
+
+    def jvp(self, primals, tangents):
+        (x, indices), (t, _) = primals, tangents
+        out = bind(self, x, indices)
+        if t is None:
+            return out, None
+        return out, bind(dataclasses.replace(self, fill_value=0 if self.mode is FILL else None),
+                         t, indices)
+
+    def transpose(self, ct, x, indices):
+        zeros = zeros_of(ShapedArray(x.shape, aval_of(ct).dtype))
+        add = ScatterAdd(self.dimension_numbers.as_scatter(), self.indices_are_sorted,
+                         self.unique_indices, self.mode)
+        return [bind(add, zeros, indices, ct), None]
+
+    def batch(self, size, xs, dims):
+        (x, indices), (dx, di) = xs, dims
+        numbers = self.dimension_numbers
+        x = x if dx is None else moveaxis(x, dx, 0)
+        indices = indices if di is None else moveaxis(indices, di, 0)
+        if di is None:
+            wide = numbers._replace(
+                offset_dims=(0, *shifted(numbers.offset_dims)),
+                collapsed_slice_dims=shifted(numbers.collapsed_slice_dims),
+                start_index_map=shifted(numbers.start_index_map),
+                operand_batching_dims=shifted(numbers.operand_batching_dims))
+            more = dataclasses.replace(self, dimension_numbers=wide,
+                                       slice_sizes=(size, *self.slice_sizes))
+        elif dx is None:
+            along = numbers.start_indices_batching_dims
+            wide = numbers._replace(offset_dims=shifted(numbers.offset_dims),
+                                    start_indices_batching_dims=shifted(along))
+            more = dataclasses.replace(self, dimension_numbers=wide, unique_indices=False,
+                                       indices_are_sorted=False)
+        else:
+            more = dataclasses.replace(self, dimension_numbers=walking_together(numbers),
+                                       slice_sizes=(min(1, size), *self.slice_sizes),
+                                       indices_are_sorted=False)
+        return bind(more, x, indices), 0
+
+    def physical(self, in_avals, out_avals):
+        held = held_dims(in_avals[0])
+        rank = len(out_avals[0].shape)
+        numbers = self.dimension_numbers
+        offset = (*numbers.offset_dims, *range(rank, rank + len(held)))
+        return dataclasses.replace(self, dimension_numbers=numbers._replace(offset_dims=offset),
+                                   slice_sizes=(*self.slice_sizes, *held))
+
+
+def walking_together(numbers: GatherDimensionNumbers) -> GatherDimensionNumbers:
+    """Return the description of one more leading axis that operand and indices walk together."""
+    return GatherDimensionNumbers(
+        offset_dims=shifted(numbers.offset_dims),
+        collapsed_slice_dims=shifted(numbers.collapsed_slice_dims),
+        start_index_map=shifted(numbers.start_index_map),
+        operand_batching_dims=(0, *shifted(numbers.operand_batching_dims)),
+        start_indices_batching_dims=(0, *shifted(numbers.start_indices_batching_dims)))
+
+
+def dense_ints(values: Sequence[int]) -> str:
+    """Return ``array<i64: 1, 4>``."""
+    return f"array<i64: {', '.join(map(str, values))}>" if values else "array<i64>"
+
+
+@dataclasses.dataclass(frozen=True)
+class ScatterFamily(Primitive):
+    """Combine the window of ``updates`` at each place into the operand.
+
+    A member gives ``hlo``, the StableHLO operation that combines two numbers (None to overwrite),
+    and ``combine``, the NumPy ufunc.
+    """
+
+    dimension_numbers: ScatterDimensionNumbers
+    indices_are_sorted: bool = False
+    unique_indices: bool = False
+    mode: GatherScatterMode = FILL
+
+    hlo: ClassVar[str | None] = None
+    combine: ClassVar[Callable | None] = None
+    accepts: ClassVar[Callable[[Any], bool] | None] = None
+
+    @property
+    def numbers(self) -> GatherDimensionNumbers:
+        """Return the description of the gather that reads the same windows."""
+        return self.dimension_numbers.as_gather()
+
+    def typing(self, x, indices, updates):
+        name = self.name
+        if x.dtype != updates.dtype:
+            raise errors.explained(
+                errors.DTypeError, f"{name}.C1",
+                f"lax.{name} requires arguments to have the same dtypes, got {x.dtype.name}, "
+                f"{updates.dtype.name}.", advice="x.at[indices] converts updates by itself.")
+        accepts = type(self).accepts
+        if accepts is not None and not accepts(x.dtype):
+            raise errors.explained(
+                errors.DTypeError, f"{name}.C10",
+                f"{self.hlo} does not accept dtype {x.dtype.name} at position 0.",
+                advice="Convert the operand first, for example with x.astype(int).")
+        numbers = self.numbers
+        if updates.ndim != indices.ndim - 1 + len(numbers.offset_dims) or len(
+                numbers.window_dims(x.ndim)) != len(numbers.offset_dims):
+            raise errors.explained(
+                errors.ShapeError, f"{name}.C11",
+                f"{name}: updates must have one axis for each axis of the indices but the last, and "
+                f"one for each of update_window_dims; got updates {updates.str_short()}, indices "
+                f"{indices.str_short()} and {self.dimension_numbers}.",
+                advice="x.at[indices] works out dimension numbers by itself.")
+        sizes = window_sizes(numbers, x.shape, updates.shape)
+        check_numbers(name, numbers, x, indices, sizes)
+        expected = output_shape(numbers, x.ndim, indices.shape[:-1], sizes)
+        if updates.shape != expected:
+            raise errors.explained(
+                errors.ShapeError, f"{name}.C12",
+                f"{name}: updates must have shape {expected}, got {updates.str_short()}.",
+                advice="x.at[indices] stretches updates by itself.")
+        return x if updates.weak_type else x.strip_weak_type()
+
+    def evaluate(self, x, indices, updates):
+        numbers = self.numbers
+        sizes = window_sizes(numbers, x.shape, updates.shape)
+        places, inside = locate(numbers, x.shape, indices, sizes,
+                                self.mode is GatherScatterMode.CLIP)
+        # Windows are combined one after the other, so their axes go in front.
+        order = (*numbers.batch_dims(updates.ndim), *numbers.offset_dims)
+        inside = inside.transpose(order).reshape(-1)
+        where = tuple(p.transpose(order).reshape(-1)[inside] for p in places)
+        out = np.array(x)
+        self.write(out, where, updates.transpose(order).reshape(-1)[inside])
+        return out
+
+    def write(self, out: np.ndarray, where: tuple[np.ndarray, ...], updates: np.ndarray) -> None:
+        """Combine ``updates`` into ``out`` at ``where``, in order."""
+        if not where:
+            flat, where = out.reshape(1), (np.zeros(updates.shape, int),)
+        else:
+            flat = out
+        with np.errstate(all="ignore"):
+            type(self).combine.at(flat, where, updates)
+
+    def lower(self, ctx, x, indices, updates):
+        aval = physical_aval(ctx.in_avals[0])
+        given = physical_aval(ctx.in_avals[2])
+        if not given.size or not aval.size:
+            return x
+        indices = wide_indices(ctx, indices)
+        numbers = self.numbers
+        if self.mode is GatherScatterMode.CLIP and numbers.start_index_map:
+            sizes = window_sizes(numbers, aval.shape, given.shape)
+            indices = clip_indices(ctx, indices, numbers, aval.shape, sizes)
+        fields = self.dimension_numbers._asdict()
+        fields["input_batching_dims"] = fields.pop("operand_batching_dims")
+        names = ("update_window_dims", "inserted_window_dims", "input_batching_dims",
+                 "scatter_indices_batching_dims", "scatter_dims_to_operand_dims")
+        attr = attribute("scatter", **{n: fields[n] for n in names},
+                         index_vector_dim=ctx.avals[indices].ndim - 1)
+        scalar = ShapedArray((), aval.dtype)
+        region = ctx.block([scalar, scalar], lambda a, b: [self.combiner(ctx, a, b, scalar)])
+        return ctx.emit(
+            f'"stablehlo.scatter"({x}, {indices}, {updates}) <{{scatter_dimension_numbers = {attr},'
+            f" indices_are_sorted = {str(self.indices_are_sorted).lower()}, unique_indices = "
+            f"{str(self.unique_indices).lower()}}}> ({region})", x, indices, updates)
+
+    def combiner(self, ctx: Any, a: str, b: str, scalar: ShapedArray) -> str:
+        """Write how an element ``a`` of the operand and ``b`` of the updates become one."""
+        return b if self.hlo is None else ctx.elementwise(f"stablehlo.{self.hlo}", a, b, out=scalar)
+
+    def batch(self, size, xs, dims):
+        (x, indices, updates), (dx, di, du) = xs, dims
+        x = broadcast_new_dim(x, size, 0) if dx is None else moveaxis(x, dx, 0)
+        updates = broadcast_new_dim(updates, size, 0) if du is None else moveaxis(updates, du, 0)
+        numbers = self.numbers
+        if di is None:
+            wide = numbers._replace(
+                offset_dims=(0, *shifted(numbers.offset_dims)),
+                collapsed_slice_dims=shifted(numbers.collapsed_slice_dims),
+                start_index_map=shifted(numbers.start_index_map),
+                operand_batching_dims=shifted(numbers.operand_batching_dims))
+            more = dataclasses.replace(self, dimension_numbers=wide.as_scatter())
+        else:
+            indices = moveaxis(indices, di, 0)
+            more = dataclasses.replace(
+                self, dimension_numbers=walking_together(numbers).as_scatter(),
+                indices_are_sorted=False)
+        return bind(more, x, indices, updates), 0
+
+    def physical(self, in_avals, out_avals):
+        held = held_dims(in_avals[0])
+        rank = len(in_avals[2].shape)
+        numbers = self.dimension_numbers
+        window = (*numbers.update_window_dims, *range(rank, rank + len(held)))
+        return dataclasses.replace(
+            self, dimension_numbers=numbers._replace(update_window_dims=window))
+
+    # -- helpers for the derivative rules of members ----------------------------------------------
+
+    def read(self, x: Any, indices: Any, updates: Any) -> Any:
+        """Return the windows of ``x`` at the places this scatter writes; zero where it drops."""
+        sizes = window_sizes(self.numbers, aval_of(x).shape, aval_or_shape(updates))
+        fill = 0 if self.mode is FILL else None
+        return bind(Gather(self.numbers, sizes, self.unique_indices, self.indices_are_sorted,
+                           self.mode, fill), x, indices)
+
+    def added(self, x: Any, indices: Any, updates: Any) -> Any:
+        """Return ``x`` with ``updates`` added at the places this scatter writes."""
+        return bind(ScatterAdd(self.dimension_numbers, self.indices_are_sorted,
+                               self.unique_indices, self.mode), x, indices, updates)
+
+
+def aval_or_shape(x: Any) -> tuple[int, ...]:
+    """Return the shape of an argument of a transpose rule, linear or not."""
+    return x.shape if isinstance(x, UndefinedPrimal) else aval_of(x).shape
+
+
+def is_number(dtype: Any) -> bool:
+    return dtypes.is_inexact(dtype) or dtypes.is_integer(dtype)
+
+
+@primitive("scatter-add")
+class ScatterAdd(ScatterFamily):
+    """Add to the operand."""
+
+    hlo, combine, accepts = "add", np.add, staticmethod(is_number)
+
+    def jvp(self, primals, tangents):
+        x, indices, updates = primals
+        tx, _, tu = tangents
+        out = bind(self, x, indices, updates)
+        if tu is None:
+            return out, tx
+        tx = zeros_of(aval_of(x).to_tangent_aval()) if tx is None else tx
+        return out, bind(self, tx, indices, tu)
+
+    def transpose(self, ct, x, indices, updates):
+        return [ct if isinstance(x, UndefinedPrimal) else None, None,
+                self.read(ct, indices, updates) if isinstance(updates, UndefinedPrimal) else None]
+
+
+# -- functions -------------------------------------------------------------------------------------
+
+
+def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,
+           slice_sizes: Sequence[int], *, unique_indices: bool = False,
+           indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None) -> Any:
+    """Return the windows of ``slice_sizes`` of ``operand`` at ``start_indices``.
+
+    Raises: ShapeError or DTypeError if the description does not fit; ArgumentError for an unknown
+    ``mode``.
+    """
+    mode = GatherScatterMode.from_any(mode)
+    if mode is not FILL:
+        fill_value = None
+    elif fill_value is not None:
+        fill_value = np.asarray(fill_value).item()
+        if fill_value != fill_value and dtypes.is_inexact(aval_of(operand).dtype):
+            fill_value = None
+    numbers = GatherDimensionNumbers(*(tuple([operator.index(d) for d in dims])
+                                       for dims in dimension_numbers))
+    sizes = tuple([operator.index(n) for n in slice_sizes])
+    return bind(Gather(numbers, sizes, bool(unique_indices), bool(indices_are_sorted), mode,
+                       fill_value), operand, start_indices)
+
+
+def index_rows(size: int, starts: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    """Return stacks of scalar starts, batched or not, as rows of start indices."""
+    columns = [broadcast_in_dim(s, (size, 1), () if d is None else (0,))
+               for s, d in zip(starts, dims)]
+    return concatenate(columns, 1)
+
+
+def slice_windows(size: int, x: Any, dim: int | None, starts: Sequence[Any],
+                  dims: Sequence[int | None], sizes: Sequence[int]) -> Any:
+    """Return the stack of clamped slices of ``sizes``, one for each of the stacked ``starts``."""
+    rank = len(sizes)
+    every = tuple(range(rank))
+    one = Gather(GatherDimensionNumbers(every, (), every), tuple(sizes),
+                 mode=GatherScatterMode.CLIP)
+    rows = index_rows(size, starts, dims)
+    return one.batch(size, (x, rows), (dim, 0))[0]

@@ -1,0 +1,538 @@
+"""Which operations change where elements stand, but not the elements?
+
+Reshape, squeeze, concatenate, split, reverse, tile; and iota and full, which make arrays from
+shapes.  All but iota are linear: their derivatives are themselves.
+
+Read before: ``ops.linear``.  Read after: ``ops.slicing``, where slice and pad are.
+Invariant: elements keep their row-major order unless the operation says where they go.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
+from saem.core.trace import bind
+from saem.ops.convert import convert_element_type
+from saem.ops.linear import (
+    BroadcastInDim,
+    Linear,
+    broadcast_in_dim,
+    broadcast_new_dim,
+    moveaxis,
+    permute,
+    reduce_sum,
+    shift_axes,
+    zeros_of,
+)
+
+
+def check_same_dtypes(name: str, avals: Sequence[ShapedArray], advice: str) -> None:
+    """Refuse avals of unequal dtype, as constraint C2 of primitive ``name``."""
+    if any(a.dtype != avals[0].dtype for a in avals):
+        got = ", ".join(a.dtype.name for a in avals)
+        raise errors.explained(
+            errors.DTypeError, f"{name}.C2",
+            f"lax.{name} requires arguments to have the same dtypes, got {got}.", advice=advice)
+
+
+def check_axes(name: str, axes: Sequence[int], x: ShapedArray) -> None:
+    """Refuse axes that repeat or that ``x`` does not have, as constraint C1 of ``name``."""
+    if len(set(axes)) != len(axes):
+        raise errors.explained(
+            errors.ShapeError, f"{name}.C1",
+            f"{name} dimensions must be unique, got {tuple(axes)}.", advice="Name each axis once.")
+    if not all(0 <= a < x.ndim for a in axes):
+        raise errors.explained(
+            errors.ShapeError, f"{name}.C1",
+            f"{name} dimensions must all be less than operand ndim, got dimensions {tuple(axes)} "
+            f"for operand ndim {x.ndim}.",
+            advice=f"The axes of {x.str_short()} are 0..{x.ndim - 1}.")
+
+
+def canonical_axis(axis: int, ndim: int) -> int:
+    """Return ``axis`` counted from the front.
+
+    Raises: ValueError if an array of ``ndim`` axes has no such axis.
+    """
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise errors.explained(
+            errors.ArgumentError, "axis.bounds",
+            f"axis {axis} is out of bounds for array of dimension {ndim}",
+            advice=f"Axes are -{ndim}..{ndim - 1}." if ndim else "A scalar has no axes.")
+    return axis + ndim if axis < 0 else axis
+
+
+def held_dims(aval: ShapedArray) -> tuple[int, ...]:
+    """Return the trailing shape by which one element of an extended dtype is held."""
+    return aval.dtype.physical[0] if isinstance(aval.dtype, dtypes.ExtendedDType) else ()
+
+
+@primitive("reshape")
+class Reshape(Linear):
+    """Give the elements, in row-major order, the shape ``new_sizes``.
+
+    Source: StableHLO specification, reshape.
+    """
+
+    new_sizes: tuple[int, ...]
+    dimensions: None = None
+    sharding: Any = None
+
+    def typing(self, x):
+        if any(n < 0 for n in self.new_sizes):
+            raise errors.explained(
+                errors.ShapeError, "reshape.C1",
+                f"reshape new_sizes must all be positive, got {self.new_sizes}.",
+                advice="Only jnp.reshape accepts -1 for a size to be worked out.")
+        if math.prod(self.new_sizes) != x.size:
+            raise errors.explained(
+                errors.ShapeError, "reshape.C2",
+                f"reshape total size must be unchanged, got new_sizes {self.new_sizes} (of total "
+                f"size {math.prod(self.new_sizes)}) for shape {x.shape} (of total size {x.size}).",
+                advice="The product of the sizes must stay.")
+        return ShapedArray(self.new_sizes, x.dtype, x.weak_type)
+
+    def evaluate(self, x):
+        return np.reshape(x, self.new_sizes)
+
+    def lower(self, ctx, x):
+        return ctx.emit(f"stablehlo.reshape {x}", x)
+
+    def transpose(self, ct, x):
+        return [reshape(ct, x.shape)]
+
+    def batch(self, size, xs, dims):
+        (x,), (d,) = xs, dims
+        return reshape(moveaxis(x, d, 0), (size, *self.new_sizes)), 0
+
+
+@primitive("squeeze")
+class Squeeze(Linear):
+    """Drop the axes ``dimensions``, all of size 1."""
+
+    dimensions: tuple[int, ...]
+
+    def typing(self, x):
+        check_axes("squeeze", self.dimensions, x)
+        if any(x.shape[d] != 1 for d in self.dimensions):
+            raise errors.explained(
+                errors.ShapeError, "squeeze.C2",
+                "cannot select an axis to squeeze out which has size not equal to one, got "
+                f"shape={x.shape} and dimensions={self.dimensions}",
+                advice="To drop an axis of another size, index it or reduce over it.")
+        shape = tuple(n for i, n in enumerate(x.shape) if i not in self.dimensions)
+        return ShapedArray(shape, x.dtype, x.weak_type)
+
+    def evaluate(self, x):
+        return np.squeeze(x, self.dimensions)
+
+    def lower(self, ctx, x):
+        return ctx.emit(f"stablehlo.reshape {x}", x)
+
+    def transpose(self, ct, x):
+        return [reshape(ct, x.shape)]
+
+    def batch(self, size, xs, dims):
+        (x,), (d,) = xs, dims
+        dropped = shift_axes(self.dimensions, d)
+        return bind(Squeeze(dropped), x), d - sum(a < d for a in dropped)
+
+
+@primitive("concatenate")
+class Concatenate(Primitive):
+    """Join operands along axis ``dimension``.  Source: StableHLO specification, concatenate."""
+
+    dimension: int
+
+    def typing(self, *avals):
+        self.check(avals)
+        first, axis = avals[0], self.dimension
+        size = sum(a.shape[axis] for a in avals)
+        shape = (*first.shape[:axis], size, *first.shape[axis + 1:])
+        return ShapedArray(shape, first.dtype, all(a.weak_type for a in avals))
+
+    def check(self, avals: Sequence[ShapedArray]) -> None:
+        """Refuse operands that cannot be joined."""
+        if not avals:
+            raise errors.explained(
+                errors.ArgumentError, "concatenate.C4",
+                "concatenate requires a non-empty sequences of arrays",
+                advice="Give at least one array.")
+        shapes = ", ".join(str(a.shape) for a in avals)
+        first, axis = avals[0], self.dimension
+        if any(a.ndim != first.ndim for a in avals):
+            raise errors.explained(
+                errors.ShapeError, "concatenate.C1",
+                f"Cannot concatenate arrays with different numbers of dimensions: got {shapes}.",
+                advice="Add the missing axis with x[None] or jnp.expand_dims.")
+        if not 0 <= axis < first.ndim:
+            raise errors.explained(
+                errors.ShapeError, "concatenate.C5",
+                f"concatenate dimension out of bounds: dimension {axis} for shapes {shapes}.",
+                advice="To join along a new axis, use jnp.stack.")
+        rest = {a.shape[:axis] + a.shape[axis + 1:] for a in avals}
+        if len(rest) > 1:
+            raise errors.explained(
+                errors.ShapeError, "concatenate.C3",
+                "Cannot concatenate arrays with shapes that differ in dimensions other than the "
+                f"one being concatenated: concatenating along dimension {axis} for shapes "
+                f"{shapes}.", advice="All other axes must have equal sizes.")
+        check_same_dtypes("concatenate", avals, "jnp.concatenate promotes dtypes by itself.")
+
+    def evaluate(self, *xs):
+        return np.concatenate(xs, self.dimension)
+
+    def lower(self, ctx, *xs):
+        return ctx.emit(f'"stablehlo.concatenate"({", ".join(xs)}) '
+                        f"<{{dimension = {self.dimension} : i64}}>", *xs)
+
+    def jvp(self, primals, tangents):
+        parts = [zeros_of(aval_of(x).to_tangent_aval()) if t is None else t
+                 for x, t in zip(primals, tangents)]
+        return bind(self, *primals), bind(self, *parts)
+
+    def transpose(self, ct, *xs):
+        sizes = tuple(aval_of(x).shape[self.dimension] if not isinstance(x, UndefinedPrimal)
+                      else x.shape[self.dimension] for x in xs)
+        parts = bind(Split(sizes, self.dimension), ct)
+        return [p if isinstance(x, UndefinedPrimal) else None for p, x in zip(parts, xs)]
+
+    def batch(self, size, xs, dims):
+        dim = next(d for d in dims if d is not None)
+        stacks = [broadcast_new_dim(x, size, dim) if d is None else moveaxis(x, d, dim)
+                  for x, d in zip(xs, dims)]
+        return bind(Concatenate(self.dimension + (self.dimension >= dim)), *stacks), dim
+
+
+@primitive("split")
+class Split(Primitive):
+    """Cut an array along ``axis`` into pieces of ``sizes``: several results."""
+
+    sizes: tuple[int, ...]
+    axis: int
+
+    multiple_results = True
+
+    def typing(self, x):
+        check_axes("split", (self.axis,), x)
+        if any(n < 0 for n in self.sizes):
+            raise errors.explained(
+                errors.ArgumentError, "split.C2",
+                f"Sizes passed to split must be nonnegative, got {list(self.sizes)}",
+                advice="Give the size of each piece.")
+        if sum(self.sizes) != x.shape[self.axis]:
+            raise errors.explained(
+                errors.ArgumentError, "split.C3",
+                f"Sum of sizes {sum(self.sizes)} must be equal to dimension {self.axis} of the "
+                f"operand shape {list(x.shape)}",
+                advice="lax.split takes sizes; jnp.split takes indices or a number of pieces.")
+        before, after = x.shape[:self.axis], x.shape[self.axis + 1:]
+        return [ShapedArray((*before, n, *after), x.dtype, x.weak_type) for n in self.sizes]
+
+    def evaluate(self, x):
+        return np.split(x, np.cumsum(self.sizes[:-1], dtype=int), self.axis) if self.sizes else []
+
+    def lower(self, ctx, x):
+        aval, outs, start = ctx.avals[x], [], 0
+        shape = ctx.in_avals[0].shape
+        for n, out in zip(self.sizes, ctx.out_avals):
+            ranges = [f"{start}:{start + n}" if i == self.axis else f"0:{m}"
+                      for i, m in enumerate(shape)]
+            ranges += [f"0:{m}" for m in held_dims(aval)]
+            outs.append(ctx.emit(f"stablehlo.slice {x} [{', '.join(ranges)}]", x, out=out))
+            start += n
+        return outs
+
+    def jvp(self, primals, tangents):
+        outs = bind(self, *primals)
+        (t,) = tangents
+        return outs, [None] * len(outs) if t is None else bind(self, t)
+
+    def transpose(self, cts, x):
+        shape = x.shape
+        parts = [zeros_of(x.aval.update(shape=(*shape[:self.axis], n, *shape[self.axis + 1:])))
+                 if ct is None else ct for ct, n in zip(cts, self.sizes)]
+        return [concatenate(parts, self.axis)]
+
+    def batch(self, size, xs, dims):
+        (x,), (d,) = xs, dims
+        return bind(Split(self.sizes, self.axis + (self.axis >= d)), x), [d] * len(self.sizes)
+
+
+@primitive("rev")
+class Rev(Linear):
+    """Reverse the order along the axes ``dimensions``.  Source: StableHLO specification, reverse."""
+
+    dimensions: tuple[int, ...]
+
+    def typing(self, x):
+        check_axes("rev", self.dimensions, x)
+        return x
+
+    def evaluate(self, x):
+        return np.flip(x, self.dimensions)
+
+    def lower(self, ctx, x):
+        return ctx.emit(f"stablehlo.reverse {x}, dims = {list(self.dimensions)}", x)
+
+    def transpose(self, ct, x):
+        return [rev(ct, self.dimensions)]
+
+    def batch(self, size, xs, dims):
+        (x,), (d,) = xs, dims
+        return bind(Rev(shift_axes(self.dimensions, d)), x), d
+
+
+@primitive("tile")
+class Tile(Linear):
+    """Repeat the whole array ``reps[i]`` times along axis i."""
+
+    reps: tuple[int, ...]
+
+    def typing(self, x):
+        if len(self.reps) != x.ndim:
+            raise errors.explained(
+                errors.ShapeError, "tile.C1",
+                "reps length must be equal to the ndim of x, got "
+                f"len(reps)={len(self.reps)} and x.ndim={x.ndim}.",
+                advice="jnp.tile adds the missing axes by itself.")
+        if any(r < 0 for r in self.reps):
+            raise errors.explained(
+                errors.ArgumentError, "tile.C2",
+                f"tile reps must be nonnegative, got {self.reps}.", advice="Repeat 0 or more times.")
+        shape = tuple(r * n for r, n in zip(self.reps, x.shape))
+        return ShapedArray(shape, x.dtype, x.weak_type)
+
+    def interleaved(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return (reps[0], shape[0], reps[1], shape[1], …)."""
+        return tuple(n for pair in zip(self.reps, shape) for n in pair)
+
+    def evaluate(self, x):
+        return np.tile(x, self.reps)
+
+    def lower(self, ctx, x):
+        shape = ctx.avals[x].shape
+        own = shape[:len(self.reps)]
+        wide = ctx.broadcast(x, (*self.interleaved(own), *shape[len(own):]),
+                             [2 * i + 1 for i in range(len(own))])
+        return ctx.emit(f"stablehlo.reshape {wide}", wide)
+
+    def transpose(self, ct, x):
+        wide = reshape(ct, self.interleaved(x.shape))
+        return [reduce_sum(wide, tuple(range(0, 2 * len(self.reps), 2)))]
+
+    def batch(self, size, xs, dims):
+        (x,), (d,) = xs, dims
+        return bind(Tile((*self.reps[:d], 1, *self.reps[d:])), x), d
+
+
+@primitive("iota")
+class Iota(Primitive):
+    """Count 0, 1, 2, … along axis ``dimension`` of ``shape``.
+
+    Source: StableHLO specification, iota.
+    """
+
+    dtype: Any
+    shape: tuple[int, ...]
+    dimension: int = 0
+    sharding: Any = None
+
+    def typing(self):
+        if any(n < 0 for n in self.shape):
+            raise errors.explained(
+                errors.ShapeError, "iota.C1",
+                f"iota shape must have every element be nonnegative, got {self.shape}.",
+                advice="A size of 0 gives an empty array.")
+        if not dtypes.is_inexact(self.dtype) and not dtypes.is_integer(self.dtype):
+            raise errors.explained(
+                errors.DTypeError, "iota.C2",
+                f"iota does not accept dtype {self.dtype.name}. Accepted dtypes are subtypes of "
+                "integer, floating, complexfloating.", advice="Count in integers, then convert.")
+        if not 0 <= self.dimension < len(self.shape):
+            raise errors.explained(
+                errors.ArgumentError, "iota.C3",
+                "iota dimension must be between 0 and len(shape), got dimension="
+                f"{self.dimension} for shape={self.shape}",
+                advice="Name the axis along which to count.")
+        return ShapedArray(self.shape, self.dtype)
+
+    def evaluate(self):
+        count = np.arange(self.shape[self.dimension]).astype(self.dtype)
+        column = [1] * len(self.shape)
+        column[self.dimension] = -1
+        return np.broadcast_to(count.reshape(column), self.shape)
+
+    def lower(self, ctx):
+        return ctx.emit(f'"stablehlo.iota"() <{{iota_dimension = {self.dimension} : i64}}>')
+
+    def jvp(self, primals, tangents):
+        return bind(self), None
+
+    transpose = NOT_LINEAR
+
+    def batch(self, size, xs, dims):
+        return bind(self), None
+
+
+# -- functions, with the names and signatures of jax.lax -------------------------------------------
+
+
+def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *,
+            out_sharding: Any = None) -> Any:
+    """Return the elements of ``operand`` (axes read in order ``dimensions``) as ``new_sizes``.
+
+    Raises: ShapeError if the number of elements would change.
+    """
+    if dimensions is not None:
+        operand = permute(operand, tuple(operator.index(d) for d in dimensions))
+    new_sizes = tuple([operator.index(n) for n in new_sizes])
+    if aval_of(operand).shape == new_sizes:
+        return operand
+    return bind(Reshape(new_sizes, None, out_sharding), operand)
+
+
+def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+    """Return ``array`` without its axes ``dimensions``, all of size 1.
+
+    Raises: ShapeError if one of them has another size.
+    """
+    ndim = len(aval_of(array).shape)
+    dimensions = tuple(sorted({canonical_axis(d, ndim) for d in dimensions}))
+    return bind(Squeeze(dimensions), array) if dimensions else array
+
+
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+    """Return ``array`` with new axes of size 1, which stand at ``dimensions`` of the result.
+
+    Raises: ArgumentError if two of them are one.
+    """
+    shape = aval_of(array).shape
+    ndim = len(shape) + len(dimensions)
+    places = {canonical_axis(d, ndim) for d in dimensions}
+    if len(places) != len(dimensions):
+        raise errors.explained(
+            errors.ArgumentError, "expand_dims.C1",
+            f"repeated axis in lax.expand_dims: {tuple(dimensions)}", advice="Name each axis once.")
+    kept = [i for i in range(ndim) if i not in places]
+    out = [1] * ndim
+    for i, n in zip(kept, shape):
+        out[i] = n
+    return broadcast_in_dim(array, out, kept)
+
+
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """Return ``operand`` repeated along new leading axes of ``sizes``."""
+    if not sizes:
+        return operand
+    shape = (*(operator.index(n) for n in sizes), *aval_of(operand).shape)
+    return broadcast_in_dim(operand, shape, tuple(range(len(sizes), len(shape))))
+
+
+def broadcast_to_rank(x: Any, rank: int) -> Any:
+    """Return ``x`` with leading axes of size 1 up to ``rank`` axes."""
+    return expand_dims(x, tuple(range(rank - len(aval_of(x).shape))))
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+    """Return ``operand`` with axes ``start_dimension`` to ``stop_dimension`` made one."""
+    shape = aval_of(operand).shape
+    low, high, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    high = max(low, high)
+    return reshape(operand, (*shape[:low], math.prod(shape[low:high]), *shape[high:]))
+
+
+def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+    """Return ``operands``, equal in all other axes, joined along axis ``dimension``.
+
+    Raises: ShapeError, DTypeError or ArgumentError if they cannot be joined.
+    """
+    if len(operands) == 1:
+        Concatenate(dimension).typing(aval_of(operands[0]))
+        return operands[0]
+    return bind(Concatenate(operator.index(dimension)), *operands)
+
+
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+    """Return ``operand`` cut along ``axis`` into pieces of ``sizes``.
+
+    Raises: ArgumentError if the sizes do not add up.
+    """
+    axis = canonical_axis(axis, len(aval_of(operand).shape))
+    return bind(Split(tuple([operator.index(n) for n in sizes]), axis), operand)
+
+
+def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+    """Return ``operand`` with the order reversed along ``dimensions``."""
+    dimensions = tuple(operator.index(d) for d in dimensions)
+    return bind(Rev(dimensions), operand) if dimensions else operand
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Any:
+    """Return ``operand`` repeated ``reps[i]`` times along axis i."""
+    return bind(Tile(tuple(operator.index(r) for r in reps)), operand)
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """Return 0, 1, …, size - 1."""
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *,
+                     out_sharding: Any = None) -> Any:
+    """Return an array of ``shape`` that counts along axis ``dimension``."""
+    shape = tuple(operator.index(n) for n in shape)
+    return bind(Iota(dtypes.canonicalize(dtype), shape, operator.index(dimension), out_sharding))
+
+
+def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+    """Return an array of ``shape`` filled with ``fill_value``, weakly typed as that is.
+
+    Raises: ShapeError if the value is no scalar or a size is negative.
+    """
+    shape = tuple(operator.index(n) for n in shape)
+    aval = aval_of(fill_value)
+    if aval.shape:
+        raise errors.explained(
+            errors.ShapeError, "full.C1",
+            f"full must be called with scalar fill_value, got fill_value.shape {aval.shape}.",
+            advice="To stretch an array, use jnp.broadcast_to.")
+    if any(n < 0 for n in shape):
+        raise errors.explained(
+            errors.ShapeError, "full.C2",
+            f"broadcast_in_dim shape must have every element be nonnegative, got {shape}.",
+            advice="A size of 0 gives an empty array.")
+    if dtype is not None:
+        fill_value = scalar_as(fill_value, dtypes.canonicalize(dtype))
+    return bind(BroadcastInDim(shape), fill_value)
+
+
+def scalar_as(value: Any, dtype: Any) -> Any:
+    """Return the scalar ``value``, which may be a Python number, in ``dtype`` and not weak."""
+    if isinstance(value, (bool, int, float, complex, np.generic, np.ndarray)):
+        with np.errstate(all="ignore"):
+            if dtypes.is_complex(np.asarray(value).dtype) and not dtypes.is_complex(dtype):
+                value = np.real(value)
+            return np.asarray(value).astype(dtype)[()]
+    return convert_element_type(value, dtype)
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None,
+              sharding: Any = None) -> Any:
+    """Return an array like ``x`` in all that is not given, filled with ``fill_value``."""
+    aval = aval_of(x)
+    shape = aval.shape if shape is None else shape
+    if dtype is None and aval.weak_type and aval_of(fill_value).weak_type:
+        filled = scalar_as(fill_value, aval.dtype)
+        if isinstance(filled, np.generic):
+            return full(shape, filled.item())
+    return full(shape, fill_value, aval.dtype if dtype is None else dtype)

@@ -1,0 +1,542 @@
+"""How is a rectangular part of an array read, written, and put back?
+
+``slice`` reads a part known when tracing; its transpose is ``pad``.  ``dynamic_slice`` reads one
+whose place is known only when running; its transpose is ``dynamic_update_slice``, which writes one.
+
+Read before: ``ops.shape``; ``ops.gather`` for what many dynamic slices become.
+Read after: ``saem.numpy.indexing``.
+Invariant: a dynamic part always lies inside the array: its start is moved until it does (clamped).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.trace import bind
+from saem.ops.arithmetic import add, sub
+from saem.ops.compare import lt
+from saem.ops.convert import convert_element_type
+from saem.ops.gather import slice_windows
+from saem.ops.linear import (
+    Linear,
+    broadcast_in_dim,
+    broadcast_new_dim,
+    full,
+    moveaxis,
+    reduce_sum,
+    zeros_of,
+)
+from saem.ops.scatter import update_windows
+from saem.ops.select import select_n
+from saem.ops.shape import canonical_axis, check_same_dtypes, expand_dims, held_dims, squeeze
+
+
+@primitive("slice")
+class Slice(Linear):
+    """Elements ``start:limit:stride`` along each axis.  Source: StableHLO specification, slice."""
+
+    start_indices: tuple[int, ...]
+    limit_indices: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
+
+    def typing(self, x):
+        self.check(x)
+        strides = self.strides or (1,) * x.ndim
+        shape = tuple(max(0, -((start - limit) // step)) for start, limit, step in
+                      zip(self.start_indices, self.limit_indices, strides))
+        return ShapedArray(shape, x.dtype, x.weak_type)
+
+    def check(self, x: ShapedArray) -> None:
+        """Refuse bounds that do not lie in ``x``, and strides that are not positive."""
+        starts, limits, strides = self.start_indices, self.limit_indices, self.strides
+        for number, name, given in ((1, "start_indices", starts), (2, "limit_indices", limits),
+                                    (3, "strides", strides)):
+            if given is not None and len(given) != x.ndim:
+                raise errors.explained(
+                    errors.ShapeError, f"slice.C{number}",
+                    f"slice {name} must have length equal to the number of dimensions of the "
+                    f"operand, got {name} {given} for operand shape {x.shape}.",
+                    advice="Give one for each axis, or use lax.slice_in_dim.")
+        if not all(0 <= a <= b <= n for a, b, n in zip(starts, limits, x.shape)):
+            raise errors.explained(
+                errors.ShapeError, "slice.C4",
+                "slice start_indices must be greater than or equal to zero and at most "
+                "limit_indices, and these at most the operand shape; got start_indices "
+                f"{starts}, limit_indices {limits} for operand shape {x.shape}.",
+                advice="x[a:b] accepts any bounds, as NumPy does.")
+        if strides is not None and any(step <= 0 for step in strides):
+            raise errors.explained(
+                errors.ShapeError, "slice.C5",
+                f"slice strides must be positive, got {strides}",
+                advice="To go backwards, use lax.rev, or x[::-1].")
+
+    def evaluate(self, x):
+        strides = self.strides or (1,) * x.ndim
+        return x[tuple(map(_PythonSlice, self.start_indices, self.limit_indices, strides))]
+
+    def lower(self, ctx, x):
+        strides = self.strides or (1,) * len(self.start_indices)
+        ranges = ", ".join(f"{a}:{b}:{s}" if s != 1 else f"{a}:{b}" for a, b, s in
+                           zip(self.start_indices, self.limit_indices, strides))
+        return ctx.emit(f"stablehlo.slice {x} [{ranges}]", x)
+
+    def transpose(self, ct, x):
+        strides = self.strides or (1,) * x.ndim
+        config = []
+        for n, m, start, step in zip(x.shape, aval_of(ct).shape, self.start_indices, strides):
+            covered = (m - 1) * step + 1 if m else 0
+            config.append((start, n - start - covered, step - 1))
+        return [pad(ct, np.zeros((), aval_of(ct).dtype)[()], config)]
+
+    def batch(self, size, xs, dims):
+        (x,), (d,) = xs, dims
+
+        def widened(values, new):
+            return None if values is None else (*values[:d], new, *values[d:])
+
+        return bind(Slice(widened(self.start_indices, 0), widened(self.limit_indices, size),
+                          widened(self.strides, 1)), x), d
+
+    def physical(self, in_avals, out_avals):
+        held = held_dims(in_avals[0])
+        strides = None if self.strides is None else (*self.strides, *(1 for _ in held))
+        return Slice((*self.start_indices, *(0 for _ in held)), (*self.limit_indices, *held),
+                     strides)
+
+
+@primitive("pad")
+class Pad(Primitive):
+    """Put the operand into an array of ``padding_value``, (low, high, interior) along each axis.
+
+    Negative low and high cut elements off; interior elements go between neighbours.
+    Source: StableHLO specification, pad.
+    """
+
+    padding_config: tuple[tuple[int, int, int], ...]
+
+    def typing(self, x, value):
+        self.check(x, value)
+        shape = tuple(low + (n - 1) * (interior + 1) + 1 + high if n else low + high
+                      for n, (low, high, interior) in zip(x.shape, self.padding_config))
+        if any(n < 0 for n in shape):
+            raise errors.explained(
+                errors.ArgumentError, "pad.C4",
+                f"Dimension size after padding is not at least 0, got result shape {shape}, for "
+                f"padding_config {self.padding_config} and operand shape {x.shape}",
+                advice="Negative padding may cut off no more elements than there are.")
+        return ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)
+
+    def check(self, x: ShapedArray, value: ShapedArray) -> None:
+        """Refuse operands and a configuration that do not fit together."""
+        config = self.padding_config
+        if x.dtype != value.dtype:
+            raise errors.explained(
+                errors.DTypeError, "pad.C1",
+                f"pad operand and padding_value must be same dtype: got {x.dtype.name} and "
+                f"{value.dtype.name}.", advice="jnp.pad converts the value by itself.")
+        if value.shape:
+            raise errors.explained(
+                errors.ArgumentError, "pad.C0",
+                f"padding_value must be a scalar; got np.shape(padding_value)={value.shape}",
+                advice="To join arrays, use lax.concatenate.")
+        if len(config) != x.ndim:
+            raise errors.explained(
+                errors.ArgumentError, "pad.C2",
+                "length of padding_config must equal the number of axes of operand, got "
+                f"padding_config {config} for operand shape {x.shape}",
+                advice="Give (low, high, interior) for each axis.")
+        if any(interior < 0 for _, _, interior in config):
+            raise errors.explained(
+                errors.ArgumentError, "pad.C3",
+                "interior padding in padding_config must be nonnegative, got padding_config "
+                f"{config}", advice="To drop elements at regular places, use lax.slice strides.")
+
+    def evaluate(self, x, value):
+        sources, targets, shape = [], [], []
+        for n, (low, high, interior) in zip(x.shape, self.padding_config):
+            length = low + max((n - 1) * (interior + 1) + 1, 0) + high if n else low + high
+            places = low + np.arange(n) * (interior + 1)
+            inside = (places >= 0) & (places < length)
+            sources.append(np.flatnonzero(inside))
+            targets.append(places[inside])
+            shape.append(length)
+        out = np.full(shape, value, x.dtype)
+        out[np.ix_(*targets)] = x[np.ix_(*sources)]
+        return out
+
+    def lower(self, ctx, x, value):
+        low, high, interior = (list(c) for c in zip(*self.padding_config)) \
+            if self.padding_config else ([], [], [])
+        return ctx.emit(f"stablehlo.pad {x}, {value}, low = {low}, high = {high}, "
+                        f"interior = {interior}", x, value)
+
+    def jvp(self, primals, tangents):
+        parts = [zeros_of(aval_of(x).to_tangent_aval()) if t is None else t
+                 for x, t in zip(primals, tangents)]
+        return bind(self, *primals), bind(self, *parts)
+
+    def transpose(self, ct, x, value):
+        if isinstance(x, UndefinedPrimal) or isinstance(value, UndefinedPrimal):
+            outwards = [(-low, -high, 0) for low, high, _ in self.padding_config]
+            inside = pad(ct, np.zeros((), aval_of(ct).dtype)[()], outwards)
+            shape = aval_of(inside).shape
+            steps = tuple(interior + 1 for _, _, interior in self.padding_config)
+            if any(step != 1 for step in steps):
+                inside = slice(inside, (0,) * len(shape), shape, steps)
+        every = tuple(range(len(self.padding_config)))
+        return [inside if isinstance(x, UndefinedPrimal) else None,
+                sub(reduce_sum(ct, every), reduce_sum(inside, every))
+                if isinstance(value, UndefinedPrimal) else None]
+
+    def batch(self, size, xs, dims):
+        (x, value), (dx, dv) = xs, dims
+        if dx is None:
+            x, dx = broadcast_new_dim(x, size, 0), 0
+        config = (*self.padding_config[:dx], (0, 0, 0), *self.padding_config[dx:])
+        if dv is None:
+            return bind(Pad(config), x, value), dx
+        aval = aval_of(x)
+        padded = bind(Pad(config), x, np.zeros((), aval.dtype)[()])
+        inside = bind(Pad(config), full(ShapedArray(aval.shape, bool), True), np.False_)
+        outside = broadcast_in_dim(value, aval_of(padded).shape, (dx,))
+        return select_n(inside, outside, padded), dx
+
+
+def check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> None:
+    """Refuse start indices that are not one integer scalar, all of one dtype, for each axis."""
+    if len(starts) != x.ndim:
+        raise errors.explained(
+            errors.ShapeError, f"{name}.C1",
+            f"Length of slice indices must match number of operand dimensions ({len(starts)} vs "
+            f"{x.shape})", advice=f"Give one start for each axis, or use lax.{name}_in_dim.")
+    if any(s.shape for s in starts):
+        shown = ", ".join(s.str_short() for s in starts)
+        raise errors.explained(
+            errors.ShapeError, f"{name}.C2",
+            f"start_indices arguments to {name} must be scalars, got indices ({shown})",
+            advice="To read at many places, index with an array: x[indices].")
+    if starts and (any(s.dtype != starts[0].dtype for s in starts)
+                   or not dtypes.is_integer(starts[0].dtype)):
+        raise errors.explained(
+            errors.DTypeError, f"{name}.C3",
+            f"index arguments to {name} must be integers of the same type, got: "
+            f"{', '.join(s.dtype.name for s in starts)}",
+            advice="Convert them, for example with jnp.int32(i).")
+
+
+def clamped(starts: Sequence[np.ndarray], room: Sequence[int]) -> list[int]:
+    """Return each start moved into 0..room."""
+    return [min(max(int(s), 0), r) for s, r in zip(starts, room)]
+
+
+@primitive("dynamic_slice")
+class DynamicSlice(Primitive):
+    """The part of ``slice_sizes`` that begins at the given start indices, clamped.
+
+    Source: StableHLO specification, dynamic_slice.
+    """
+
+    slice_sizes: tuple[int, ...]
+
+    def typing(self, x, *starts):
+        check_starts("dynamic_slice", x, starts)
+        sizes = self.slice_sizes
+        if len(sizes) != x.ndim or any(not 0 <= m <= n for m, n in zip(sizes, x.shape)):
+            raise errors.explained(
+                errors.ShapeError, "dynamic_slice.C4",
+                "slice slice_sizes must be greater than or equal to zero, and less than or equal "
+                f"to operand shape, got slice_sizes {sizes} for operand shape {x.shape}.",
+                advice="Give the size of the part along each axis.")
+        return ShapedArray(sizes, x.dtype, x.weak_type)
+
+    def evaluate(self, x, *starts):
+        room = [n - m for n, m in zip(x.shape, self.slice_sizes)]
+        places = clamped(starts, room)
+        return x[tuple(_PythonSlice(s, s + m) for s, m in zip(places, self.slice_sizes))]
+
+    def lower(self, ctx, x, *starts):
+        starts = (*starts, *held_starts(ctx, len(self.slice_sizes) - len(starts)))
+        if not starts:
+            return x
+        return ctx.emit(f"stablehlo.dynamic_slice {x}, {', '.join(starts)}, sizes = "
+                        f"{list(self.slice_sizes)}", x, *starts)
+
+    def jvp(self, primals, tangents):
+        x, *starts = primals
+        t = tangents[0]
+        return bind(self, *primals), None if t is None else bind(self, t, *starts)
+
+    def transpose(self, ct, x, *starts):
+        zeros = zeros_of(ShapedArray(x.shape, aval_of(ct).dtype))
+        return [bind(DynamicUpdateSlice(), zeros, ct, *starts), *(None for _ in starts)]
+
+    def batch(self, size, xs, dims):
+        x, *starts = xs
+        d, *start_dims = dims
+        if any(s is not None for s in start_dims):
+            return slice_windows(size, x, d, starts, start_dims, self.slice_sizes), 0
+        zero = np.zeros((), aval_of(starts[0]).dtype)[()] if starts else np.int32(0)
+        sizes = (*self.slice_sizes[:d], size, *self.slice_sizes[d:])
+        return bind(DynamicSlice(sizes), x, *starts[:d], zero, *starts[d:]), d
+
+    def physical(self, in_avals, out_avals):
+        return DynamicSlice((*self.slice_sizes, *held_dims(in_avals[0])))
+
+
+@primitive("dynamic_update_slice")
+class DynamicUpdateSlice(Primitive):
+    """The operand with ``update`` written over the part that begins at the start indices, clamped.
+
+    Source: StableHLO specification, dynamic_update_slice.
+    """
+
+    def typing(self, x, update, *starts):
+        check_same_dtypes("dynamic_update_slice", (x, update), "Convert the update first.")
+        if update.ndim != x.ndim:
+            raise errors.explained(
+                errors.ShapeError, "dynamic_update_slice.C4",
+                "dynamic_update_slice update must have the same rank as operand, got update shape "
+                f"{update.shape} for operand shape {x.shape}.",
+                advice="Add the missing axes: update[None].")
+        if any(m > n for m, n in zip(update.shape, x.shape)):
+            raise errors.explained(
+                errors.ShapeError, "dynamic_update_slice.C5",
+                "dynamic_update_slice update shape must be smaller than operand shape, got update "
+                f"shape {update.shape} for operand shape {x.shape}.",
+                advice="The update must fit into the operand.")
+        check_starts("dynamic_update_slice", x, starts)
+        return x.strip_weak_type() if not update.weak_type else x
+
+    def evaluate(self, x, update, *starts):
+        room = [n - m for n, m in zip(x.shape, update.shape)]
+        out = np.array(x)
+        out[tuple(_PythonSlice(s, s + m) for s, m in zip(clamped(starts, room), update.shape))] = \
+            update
+        return out
+
+    def lower(self, ctx, x, update, *starts):
+        held = len(held_dims(ctx.in_avals[0]))
+        starts = (*starts, *held_starts(ctx, held))
+        if not starts:
+            return update
+        return ctx.emit(f"stablehlo.dynamic_update_slice {x}, {update}, {', '.join(starts)}",
+                        x, update, *starts)
+
+    def jvp(self, primals, tangents):
+        x, update, *starts = primals
+        parts = [zeros_of(aval_of(p).to_tangent_aval()) if t is None else t
+                 for p, t in zip((x, update), tangents)]
+        return bind(self, *primals), bind(self, *parts, *starts)
+
+    def transpose(self, ct, x, update, *starts):
+        ct_x = ct_update = None
+        if isinstance(x, UndefinedPrimal):
+            zeros = zeros_of(ShapedArray(aval_of_linear(update).shape, aval_of(ct).dtype))
+            ct_x = bind(self, ct, zeros, *starts)
+        if isinstance(update, UndefinedPrimal):
+            ct_update = bind(DynamicSlice(update.shape), ct, *starts)
+        return [ct_x, ct_update, *(None for _ in starts)]
+
+    def batch(self, size, xs, dims):
+        x, update, *starts = xs
+        dx, du, *start_dims = dims
+        x = broadcast_new_dim(x, size, 0) if dx is None else moveaxis(x, dx, 0)
+        update = broadcast_new_dim(update, size, 0) if du is None else moveaxis(update, du, 0)
+        if any(s is not None for s in start_dims):
+            return update_windows(size, x, update, starts, start_dims), 0
+        zero = np.zeros((), aval_of(starts[0]).dtype)[()] if starts else np.int32(0)
+        return bind(self, x, update, zero, *starts), 0
+
+
+def aval_of_linear(x: Any) -> ShapedArray:
+    """Return the aval of an argument of a transpose rule, linear or not."""
+    return x.aval if isinstance(x, UndefinedPrimal) else aval_of(x)
+
+
+def held_starts(ctx: Any, count: int) -> list[str]:
+    """Return ``count`` zeros, the starts along the axes by which extended dtypes are held."""
+    starts = [a for a in ctx.in_avals if not a.shape and dtypes.is_integer(a.dtype)]
+    aval = starts[-1] if starts else ShapedArray((), np.int32)
+    return [ctx.constant(0, ShapedArray((), aval.dtype)) for _ in range(count)]
+
+
+# -- functions, with the names and signatures of jax.lax -------------------------------------------
+
+_PythonSlice = slice
+
+
+def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],  # noqa: A001
+          strides: Sequence[int] | None = None) -> Any:
+    """Return elements ``start:limit:stride`` of ``operand`` along each axis.
+
+    Raises: ShapeError if a bound lies outside or a stride is not positive.
+    """
+    def ints(values):
+        return tuple([operator.index(v) for v in values])
+
+    starts, limits = ints(start_indices), ints(limit_indices)
+    strides = None if strides is None else ints(strides)
+    shape = aval_of(operand).shape
+    if not any(starts) and limits == shape and (strides is None or set(strides) <= {1}):
+        return operand
+    return bind(Slice(starts, limits, strides), operand)
+
+
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+    """Return ``operand`` with (low, high, interior) elements of ``padding_value`` at each axis.
+
+    Raises: ArgumentError or DTypeError if they do not fit together.
+    """
+    config = tuple([tuple([operator.index(n) for n in entry]) for entry in padding_config])
+    aval = aval_of(padding_value)
+    if isinstance(padding_value, (bool, int, float, complex)):
+        dtype = aval_of(operand).dtype
+        if dtype == aval.dtype:
+            padding_value = np.asarray(padding_value, dtype)[()] \
+                if not aval_of(operand).weak_type else padding_value
+    return bind(Pad(config), operand, padding_value)
+
+
+def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1,
+                 axis: int = 0) -> Any:
+    """Return ``operand[start:limit:stride]`` along ``axis``; negative bounds count from the end."""
+    shape = aval_of(operand).shape
+    axis = canonical_axis(axis, len(shape))
+    n = shape[axis]
+    start = 0 if start_index is None else operator.index(start_index)
+    limit = n if limit_index is None else operator.index(limit_index)
+    starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis] = start + n if start < 0 else start
+    limits[axis] = limit + n if limit < 0 else limit
+    strides[axis] = operator.index(stride)
+    return slice(operand, starts, limits, strides)
+
+
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+    """Return the part of ``operand`` at ``index`` along ``axis``.
+
+    Raises: IndexError if there is no such index.
+    """
+    shape = aval_of(operand).shape
+    axis = canonical_axis(axis, len(shape))
+    index, n = operator.index(index), shape[axis]
+    if not -n <= index < n:
+        raise errors.explained(
+            errors.JAXIndexError, "index_in_dim.C1",
+            f"index {index} is out of bounds for axis {axis} with size {n}",
+            advice="Indices are -size..size - 1.")
+    index = index + n if index < 0 else index
+    part = slice_in_dim(operand, index, index + 1, 1, axis)
+    return part if keepdims else squeeze(part, (axis,))
+
+
+def wrapped_starts(operand: Any, start_indices: Any, allow_negative: bool | Sequence[bool]
+                   ) -> list[Any]:
+    """Return start indices of one dtype, those that count from the end made to count from 0."""
+    shape = aval_of(operand).shape
+    if getattr(start_indices, "ndim", None) == 1:
+        start_indices = [start_indices[i] for i in range(start_indices.shape[0])]
+    starts = list(start_indices)
+    allowed = [allow_negative] * len(starts) if isinstance(allow_negative, bool) \
+        else list(allow_negative)
+    dtype = next((aval_of(s).dtype for s in starts if not aval_of(s).weak_type), None) or \
+        next((aval_of(s).dtype for s in starts), np.dtype(np.int32))
+    if len(starts) != len(shape) or not dtypes.is_integer(dtype):
+        return starts
+    return [wrapped(s, n, dtype) if ok else as_index(s, dtype)
+            for s, n, ok in zip(starts, shape, allowed)]
+
+
+def as_index(start: Any, dtype: Any) -> Any:
+    """Return an index in ``dtype`` if it was a Python number or weak, else as it is."""
+    if isinstance(start, int):
+        return np.asarray(start, dtype)[()]
+    if aval_of(start).weak_type and dtypes.is_integer(aval_of(start).dtype):
+        return convert_element_type(start, dtype)
+    return start
+
+
+def wrapped(start: Any, n: int, dtype: Any) -> Any:
+    """Return ``start`` in ``dtype``, with ``n`` added if it is negative."""
+    if isinstance(start, (int, np.integer)):
+        value = int(start)
+        dtype = dtype if isinstance(start, int) else start.dtype
+        return np.asarray(value + n if value < 0 else value, dtypes.canonicalize(dtype))[()]
+    start = as_index(start, dtype)
+    aval = aval_of(start)
+    if aval.shape or not dtypes.is_integer(aval.dtype) or dtypes.is_unsigned(aval.dtype):
+        return start
+    own = aval.dtype.type
+    return select_n(lt(start, own(0)), start, add(start, own(n)))
+
+
+def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], *,
+                  allow_negative_indices: bool | Sequence[bool] = True) -> Any:
+    """Return the part of ``slice_sizes`` of ``operand`` that begins at ``start_indices``.
+
+    A negative start counts from the end; then starts are clamped so that the part lies inside.
+    Raises: ShapeError or DTypeError for starts that are not integer scalars, one for each axis.
+    """
+    starts = wrapped_starts(operand, start_indices, allow_negative_indices)
+    sizes = tuple([operator.index(n) for n in slice_sizes])
+    return bind(DynamicSlice(sizes), operand, *starts)
+
+
+def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
+                         allow_negative_indices: bool | Sequence[bool] = True) -> Any:
+    """Return ``operand`` with ``update`` written over the part that begins at ``start_indices``.
+
+    Starts are as in ``dynamic_slice``.
+    """
+    starts = wrapped_starts(operand, start_indices, allow_negative_indices)
+    return bind(DynamicUpdateSlice(), operand, update, *starts)
+
+
+def _along(operand: Any, index: Any, axis: int) -> tuple[int, list[Any]]:
+    ndim = len(aval_of(operand).shape)
+    axis = canonical_axis(axis, ndim)
+    dtype = aval_of(index).dtype
+    zero = np.zeros((), dtype)[()] if dtypes.is_integer(dtype) else 0
+    return axis, [index if i == axis else zero for i in range(ndim)]
+
+
+def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
+                         allow_negative_indices: bool = True) -> Any:
+    """Return ``slice_size`` elements of ``operand`` along ``axis`` from ``start_index`` on."""
+    axis, starts = _along(operand, start_index, axis)
+    sizes = list(aval_of(operand).shape)
+    sizes[axis] = operator.index(slice_size)
+    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *,
+                         allow_negative_indices: bool = True) -> Any:
+    """Return the part of ``operand`` at ``index`` along ``axis``; ``axis`` stays if ``keepdims``."""
+    part = dynamic_slice_in_dim(operand, index, 1, axis,
+                                allow_negative_indices=allow_negative_indices)
+    return part if keepdims else squeeze(part, (axis,))
+
+
+def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,
+                                allow_negative_indices: bool = True) -> Any:
+    """Return ``operand`` with ``update`` written along ``axis`` from ``start_index`` on."""
+    axis, starts = _along(operand, start_index, axis)
+    return dynamic_update_slice(operand, update, starts,
+                                allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int, *,
+                                allow_negative_indices: bool = True) -> Any:
+    """Return ``operand`` with ``update`` (with or without ``axis``) written at ``index``."""
+    axis = canonical_axis(axis, len(aval_of(operand).shape))
+    if len(aval_of(update).shape) != len(aval_of(operand).shape):
+        update = expand_dims(update, (axis,))
+    return dynamic_update_slice_in_dim(operand, update, index, axis,
+                                       allow_negative_indices=allow_negative_indices)

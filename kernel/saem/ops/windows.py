@@ -1,0 +1,242 @@
+"""Where do the windows of a gather or scatter lie?
+
+Both read *start indices*: an array whose last axis holds one place in the operand, and whose other
+axes (the *batch*) say how many windows there are.  A gather copies the window at each place to the
+output, a scatter combines the window of the updates into the operand.  So the two share all index
+arithmetic, which is here, once in NumPy and once in StableHLO; a scatter is described by the gather
+that would read the same windows.
+
+Read before: ``ops.shape``.  Read after: ``ops.gather``.
+Invariant: a window that does not lie wholly inside the operand is moved (CLIP) or left out
+(FILL_OR_DROP), never cut.
+Source: StableHLO specification, gather and scatter.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import ShapedArray
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """How the axes of operand, start indices and output of a gather belong together.
+
+    ``offset_dims``: output axes that run inside a window; ``collapsed_slice_dims``: operand axes of
+    window size 1 that the output lacks; ``start_index_map``: the operand axis of each number of
+    a start index; ``operand_batching_dims`` and ``start_indices_batching_dims``: axes that operand
+    and start indices walk together.
+    """
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    start_indices_batching_dims: tuple[int, ...] = ()
+
+    def window_dims(self, rank: int) -> list[int]:
+        """Return the operand axes that have an axis in the output."""
+        gone = {*self.collapsed_slice_dims, *self.operand_batching_dims}
+        return [d for d in range(rank) if d not in gone]
+
+    def batch_dims(self, out_rank: int) -> list[int]:
+        """Return the output axes that count windows."""
+        return [d for d in range(out_rank) if d not in self.offset_dims]
+
+    def as_scatter(self) -> ScatterDimensionNumbers:
+        """Return the scatter that writes the windows this gather reads."""
+        return ScatterDimensionNumbers(*self)
+
+
+class ScatterDimensionNumbers(NamedTuple):
+    """How the axes of operand, scatter indices and updates of a scatter belong together.
+
+    The fields are, in order, those of the gather that reads the windows this scatter writes.
+    """
+
+    update_window_dims: tuple[int, ...]
+    inserted_window_dims: tuple[int, ...]
+    scatter_dims_to_operand_dims: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    scatter_indices_batching_dims: tuple[int, ...] = ()
+
+    def as_gather(self) -> GatherDimensionNumbers:
+        """Return the gather that reads the windows this scatter writes."""
+        return GatherDimensionNumbers(*self)
+
+
+class GatherScatterMode(enum.Enum):
+    """What happens to a window that does not lie inside the operand.
+
+    CLIP moves it inside; FILL_OR_DROP reads a fill value and drops what would be written;
+    PROMISE_IN_BOUNDS says that there is none.
+    """
+
+    CLIP = 1
+    FILL_OR_DROP = 2
+    PROMISE_IN_BOUNDS = 3
+
+    @staticmethod
+    def from_any(mode: Any) -> GatherScatterMode:
+        """Return the mode of a name; None is FILL_OR_DROP.
+
+        Raises: ArgumentError for an unknown name.
+        """
+        if isinstance(mode, GatherScatterMode):
+            return mode
+        try:
+            return _MODES[mode]
+        except (KeyError, TypeError):
+            raise errors.explained(
+                errors.ArgumentError, "gather.mode", f'Unknown gather mode "{mode}"',
+                advice="Use 'clip', 'fill', 'drop' or 'promise_in_bounds'.") from None
+
+
+_MODES = {
+    None: GatherScatterMode.FILL_OR_DROP, "fill": GatherScatterMode.FILL_OR_DROP,
+    "drop": GatherScatterMode.FILL_OR_DROP, "clip": GatherScatterMode.CLIP,
+    "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
+}
+
+
+def check_numbers(name: str, numbers: GatherDimensionNumbers, operand: ShapedArray,
+                  indices: ShapedArray, sizes: Sequence[int]) -> None:
+    """Refuse dimension numbers that do not fit the operand, the indices and the window sizes."""
+    rank, batching = operand.ndim, numbers.operand_batching_dims
+    gone = (*numbers.collapsed_slice_dims, *batching)
+    mapped = (*numbers.start_index_map, *batching)
+    along = numbers.start_indices_batching_dims
+
+    def require(ok: bool, number: int, sentence: str) -> None:
+        if not ok:
+            raise errors.explained(
+                errors.ShapeError, f"{name}.C{number}",
+                f"{name}: {sentence}; got {numbers} for operand {operand.str_short()}, indices "
+                f"{indices.str_short()} and window sizes {tuple(sizes)}.",
+                advice="x[indices] and x.at[indices] work out dimension numbers by themselves.")
+
+    if not dtypes.is_integer(indices.dtype):
+        raise errors.explained(
+            errors.DTypeError, f"{name}.C2",
+            f"Indices of {name} must be integers, got {indices.dtype.name}.",
+            advice="Convert them with indices.astype(int).")
+    require(indices.ndim > 0 and indices.shape[-1] == len(numbers.start_index_map), 3,
+            "the last axis of the indices must hold one number for each of start_index_map")
+    require(len(set(mapped)) == len(mapped) and all(0 <= d < rank for d in mapped), 4,
+            "start_index_map and operand_batching_dims must be distinct operand axes")
+    require(len(set(gone)) == len(gone) and all(0 <= d < rank for d in gone)
+            and list(gone) == [*sorted(numbers.collapsed_slice_dims), *sorted(batching)], 5,
+            "collapsed and batching axes must be distinct operand axes in increasing order")
+    require(len(sizes) == rank and all(0 <= m <= n for m, n in zip(sizes, operand.shape)), 6,
+            "slice_sizes must be at least 0 and at most the operand shape")
+    require(all(sizes[d] <= 1 for d in gone), 7, "collapsed and batching axes have window size 1")
+    require(len(along) == len(batching) and len(set(along)) == len(along)
+            and all(0 <= i < indices.ndim - 1 for i in along)
+            and all(operand.shape[d] == indices.shape[i] for d, i in zip(batching, along)), 8,
+            "batching axes of operand and indices must come in pairs of equal size")
+    out_rank = indices.ndim - 1 + rank - len(gone)
+    offset = numbers.offset_dims
+    require(len(offset) == rank - len(gone) and list(offset) == sorted(set(offset))
+            and all(0 <= d < out_rank for d in offset), 9,
+            "offset_dims must increase, one for each operand axis that stays")
+
+
+def output_shape(numbers: GatherDimensionNumbers, operand_rank: int, batch: Sequence[int],
+                 sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape of windows of ``sizes``, one for each place of ``batch``."""
+    inside = iter([sizes[d] for d in numbers.window_dims(operand_rank)])
+    outside = iter(batch)
+    total = len(batch) + len(numbers.offset_dims)
+    return tuple(next(inside) if d in numbers.offset_dims else next(outside) for d in range(total))
+
+
+def window_sizes(numbers: GatherDimensionNumbers, operand_shape: Sequence[int],
+                 updates_shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the window sizes that make updates of ``updates_shape`` fit the operand."""
+    sizes = [min(1, n) for n in operand_shape]
+    for d, axis in zip(numbers.window_dims(len(operand_shape)), numbers.offset_dims):
+        sizes[d] = updates_shape[axis]
+    return tuple(sizes)
+
+
+# -- in NumPy --------------------------------------------------------------------------------------
+
+
+def locate(numbers: GatherDimensionNumbers, operand_shape: Sequence[int], indices: np.ndarray,
+           sizes: Sequence[int], clip: bool) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    """Return the operand index of every output element, and which outputs lie in whole windows.
+
+    Starts are moved inside if ``clip``; otherwise those outside are marked False and moved to 0.
+    """
+    batch, rank = indices.shape[:-1], len(operand_shape)
+    shape = output_shape(numbers, rank, batch, sizes)
+    starts = [np.zeros(batch, np.int64) for _ in range(rank)]
+    for k, d in enumerate(numbers.start_index_map):
+        starts[d] = np.clip(indices[..., k].astype(object), -2**62, 2**62).astype(np.int64)
+    whole = np.ones(batch, bool)
+    for d, (n, m) in enumerate(zip(operand_shape, sizes)):
+        whole &= (starts[d] >= 0) & (starts[d] <= n - m)
+    for d, (n, m) in enumerate(zip(operand_shape, sizes)):
+        starts[d] = np.clip(starts[d], 0, n - m) if clip else np.where(whole, starts[d], 0)
+    for d, axis in zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims):
+        column = [1] * len(batch)
+        column[axis] = batch[axis]
+        starts[d] = np.broadcast_to(np.arange(batch[axis]).reshape(column), batch)
+    places = [np.expand_dims(s, numbers.offset_dims) for s in starts]
+    for d, axis in zip(numbers.window_dims(rank), numbers.offset_dims):
+        column = [1] * len(shape)
+        column[axis] = sizes[d]
+        places[d] = places[d] + np.arange(sizes[d]).reshape(column)
+    inside = np.broadcast_to(np.expand_dims(whole, numbers.offset_dims), shape)
+    return tuple(np.broadcast_to(p, shape) for p in places), inside
+
+
+# -- in StableHLO ----------------------------------------------------------------------------------
+
+
+def attribute(kind: str, **fields: Any) -> str:
+    """Return ``#stablehlo.gather<…>``; empty lists are left out, as the notation demands."""
+    shown = [f"{name} = {list(v) if isinstance(v, tuple) else v}" for name, v in fields.items()
+             if v != ()]
+    return f"#stablehlo.{kind}<{', '.join(shown)}>"
+
+
+def wide_indices(ctx: Any, indices: str) -> str:
+    """Return the indices in at least 32 bits, so that every size of an operand fits."""
+    dtype = ctx.avals[indices].dtype
+    return ctx.convert(indices, np.dtype(np.int32)) if dtypes.itemsize_bits(dtype) < 32 else indices
+
+
+def bounds(ctx: Any, indices: str, numbers: GatherDimensionNumbers, operand_shape: Sequence[int],
+           sizes: Sequence[int]) -> tuple[str, str]:
+    """Write the least and greatest start that keeps a window inside, in the shape of indices."""
+    aval = ctx.avals[indices]
+    room = np.array([operand_shape[d] - sizes[d] for d in numbers.start_index_map], aval.dtype)
+    high = ctx.constant(room, ShapedArray(room.shape, aval.dtype))
+    return ctx.constant(0, aval), ctx.broadcast(high, aval.shape, [aval.ndim - 1])
+
+
+def clip_indices(ctx: Any, indices: str, numbers: GatherDimensionNumbers,
+                 operand_shape: Sequence[int], sizes: Sequence[int]) -> str:
+    """Write the indices moved so that every window lies inside."""
+    low, high = bounds(ctx, indices, numbers, operand_shape, sizes)
+    return ctx.emit(f"stablehlo.clamp {low}, {indices}, {high}", low, indices, high,
+                    out=ctx.avals[indices])
+
+
+def whole_windows(ctx: Any, indices: str, numbers: GatherDimensionNumbers,
+                  operand_shape: Sequence[int], sizes: Sequence[int], shape: tuple[int, ...]) -> str:
+    """Write a bool of the output's ``shape``: does the element's window lie inside?"""
+    low, high = bounds(ctx, indices, numbers, operand_shape, sizes)
+    aval = ctx.avals[indices]
+    flags = ShapedArray(aval.shape, bool)
+    inside = ctx.elementwise("stablehlo.and", ctx.compare("GE", indices, low),
+                             ctx.compare("LE", indices, high), out=flags)
+    every = ctx.reduce("and", inside, True, [aval.ndim - 1],
+                       out=ShapedArray(aval.shape[:-1], bool))
+    return ctx.broadcast(every, shape, numbers.batch_dims(len(shape)))

@@ -1,0 +1,21 @@
+"""Cases of ``ops/scatter.py``: windows written, subtracted, multiplied, kept if smaller or larger."""
+
+from __future__ import annotations
+
+from cases import case, spec
+from cases.gather import REALS, ROWS, Around, write_cases
+from saem.ops.scatter import Scatter, ScatterMax, ScatterMin, ScatterMul, ScatterSub
+from saem.ops.windows import GatherScatterMode
+
+CLIP, FILL, PROMISE = GatherScatterMode
+
+CASES = [
+    *write_cases(Scatter, (*REALS, "c64", "bool"), unique=True),
+    *write_cases(ScatterSub, (*REALS, "c64"), unique=True),
+    # With repeated places, only the operand of scatter-mul has a derivative.
+    *write_cases(ScatterMul, (*REALS, "c64"), differentiable=False, unique=True),
+    *write_cases(ScatterMin, (*REALS, "bool"), domain="distinct", unique=True),
+    *write_cases(ScatterMax, (*REALS, "bool"), domain="distinct", unique=True),
+    case(ScatterMax(ROWS.as_scatter()), spec("f32[3,20]", "special"), spec("i32[4,1]", Around(3)),
+         spec("f32[4,20]", "special")),
+]
