@@ -37,6 +37,10 @@ _LEAF = _jaxlib.registry.flatten(0)[1]
 held_as: dict[type, Callable[[Any], Any]] = {}
 
 
+# Primitives whose eager form is no program of its own (placing an array on a device).
+eager_rules: dict[type, Callable[..., Any]] = {}
+
+
 def device_of(x: Any) -> Any:
     """Return the device of a single-device array, None if it lies on several."""
     return getattr(x._sharding, "_device", None)
@@ -234,7 +238,8 @@ def apply_primitive(prim: Any, args: Sequence[Any]) -> Any:
     """Run one primitive on concrete arguments."""
     if bus.active:
         bus.publish(EagerOp(primitive=prim.name, caller=source.here()))
-    return primitive_callable(prim)(*args)
+    rule = eager_rules.get(type(prim))
+    return primitive_callable(prim)(*args) if rule is None else rule(prim, *args)
 
 
 def clear_executables() -> None:

@@ -1,0 +1,98 @@
+"""How are values placed on devices, fetched from them and waited for?
+
+``device_put`` commits values to a device, ``device_get`` brings them to NumPy, ``block_until_ready``
+waits: operations return before they are finished (asynchronous dispatch).
+
+Read before: ``xla.dispatch``.
+Invariant: placing a traced value does not take it out of its trace.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from saem import _jaxlib
+from saem.core import tree
+from saem.core.primitive import primitive
+from saem.core.trace import Tracer, bind
+from saem.ops.linear import Linear
+from saem.xla import arrays, devices, dispatch
+
+
+@primitive("device_put")
+class DevicePut(Linear):
+    """The identity, onto ``device``; inside a program, which has one device, only a wish."""
+
+    device: Any = None
+
+    def typing(self, x):
+        return x
+
+    def evaluate(self, x):
+        return x
+
+    def lower(self, ctx, x):
+        return x
+
+    def transpose(self, ct, x):
+        return [bind(self, ct)]
+
+    def batch(self, size, xs, dims):
+        return bind(self, xs[0]), dims[0]
+
+
+dispatch.eager_rules[DevicePut] = lambda prim, x: arrays.device_put(x, prim.device)
+
+
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = False,
+               may_alias: bool | None = None) -> Any:
+    """Return pytree ``x`` on ``device`` (a Device, a sharding, or a pytree of them), committed there.
+
+    Without ``device`` values become uncommitted arrays on the default device; arrays stay.
+    """
+
+    def put_one(leaf: Any, where: Any) -> Any:
+        if isinstance(leaf, Tracer):
+            return bind(DevicePut(where), leaf)
+        return arrays.device_put(leaf, where)
+
+    if device is None or isinstance(device, (_jaxlib.Device, _jaxlib.Sharding)):
+        return tree.map_(lambda leaf: put_one(leaf, device), x)
+    leaves, structure = tree.flatten(x)
+    places = tree.broadcast_prefix(device, x, is_leaf=lambda d: d is None)
+    return structure.unflatten([put_one(leaf, d) for leaf, d in zip(leaves, places)])
+
+
+def device_get(x: Any) -> Any:
+    """Return pytree ``x`` with NumPy arrays in place of arrays."""
+
+    def get(leaf: Any) -> Any:
+        return np.asarray(leaf) if isinstance(leaf, _jaxlib.ArrayImpl) else leaf
+
+    for leaf in tree.leaves(x):
+        if isinstance(leaf, _jaxlib.ArrayImpl):
+            leaf.copy_to_host_async()
+    return tree.map_(get, x)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Wait until all arrays in pytree ``x`` are computed; returns ``x``."""
+    for leaf in tree.leaves(x):
+        if hasattr(leaf, "block_until_ready"):
+            leaf.block_until_ready()
+    return x
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Start copying all arrays in pytree ``x`` to the host; returns ``x`` at once."""
+    for leaf in tree.leaves(x):
+        if isinstance(leaf, _jaxlib.ArrayImpl):
+            leaf.copy_to_host_async()
+    return x
+
+
+def live_arrays(platform: str | None = None) -> list[Any]:
+    """Return the arrays of ``platform`` that are alive."""
+    return devices.backend(platform).live_arrays()

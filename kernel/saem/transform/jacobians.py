@@ -1,0 +1,146 @@
+"""How are all first and second derivatives of a function laid out as arrays?
+
+``jacfwd`` maps jvp over a basis of the inputs (cheap for few inputs), ``jacrev`` maps the pullback
+over a basis of the outputs (cheap for few outputs); ``hessian`` is forward over reverse.
+
+Read before: ``transform.derivatives``, ``transform.mapping``.
+Invariant: the leaf for output o and input i has shape ``o.shape + i.shape``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors, tree
+from saem.core.avals import ShapedArray, aval_of
+from saem.ops.linear import moveaxis, permute
+from saem.ops.shape import reshape
+from saem.ops.slicing import slice_in_dim
+from saem.transform.derivatives import as_array, check_callable, jvp, vjp
+from saem.transform.mapping import vmap
+
+
+def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
+    """Return for each aval the standard basis of all of them together, stacked along axis 0."""
+    sizes = [a.size for a in avals]
+    total, offsets = sum(sizes), np.cumsum([0, *sizes])
+    return [np.eye(total, size, -start, dtype=aval.dtype).reshape(total, *aval.shape)
+            for aval, size, start in zip(avals, sizes, offsets)]
+
+
+def _check(kind: str, what: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
+    dtype = aval_of(x).dtype
+    if holomorphic:
+        if not dtypes.is_complex(dtype):
+            raise TypeError(f"{kind} with holomorphic=True requires {what} with complex dtype, but "
+                            f"got {dtype.name}.")
+    elif dtypes.is_complex(dtype) or (not dtypes.is_float(dtype) and not allow_int):
+        raise errors.explained(
+            errors.ArgumentTypeError, f"{kind}.C1",
+            f"{kind} requires real-valued {what} ({what[:-1]} dtype that is a sub-dtype of "
+            f"np.floating), but got {dtype.name}.",
+            advice="For holomorphic functions pass holomorphic=True; convert integers with "
+            "x.astype(float).")
+
+
+def _split(stacked: Any, avals: Sequence[ShapedArray], put_axes_last: bool) -> list[Any]:
+    """Cut the basis axis 0 of ``stacked`` into one part for each aval, unrolled to its shape."""
+    parts, start = [], 0
+    for aval in avals:
+        part = slice_in_dim(stacked, start, start + aval.size, axis=0)
+        start += aval.size
+        rest = aval_of(part).shape[1:]
+        part = reshape(part, (*aval.shape, *rest))
+        if put_axes_last:
+            n = len(aval.shape)
+            order = (*range(n, n + len(rest)), *range(n))
+            part = permute(part, order)
+        parts.append(part)
+    return parts
+
+
+def _chosen(fun: Callable, argnums: int | Sequence[int], args: tuple, kwargs: dict,
+            ) -> tuple[Callable, tuple]:
+    single = isinstance(argnums, (int, np.integer))
+    numbers = [n % len(args) for n in ((argnums,) if single else tuple(argnums))]  # type: ignore[arg-type]
+
+    def partial(*values: Any) -> Any:
+        full = list(args)
+        for n, value in zip(numbers, values):
+            full[n] = value
+        return fun(*full, **kwargs)
+
+    return partial, tuple(tree.map_(as_array, args[n]) for n in numbers)
+
+
+def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
+           holomorphic: bool = False) -> Callable:
+    """Return the function that computes the Jacobian of ``fun`` column by column (forward mode)."""
+    check_callable(fun)
+
+    @functools.wraps(fun)
+    def jacfun(*args: Any, **kwargs: Any) -> Any:
+        partial, chosen = _chosen(fun, argnums, args, kwargs)
+        leaves, in_tree = tree.flatten(chosen)
+        for x in leaves:
+            _check("jacfwd", "inputs", x, holomorphic, False)
+        avals = [aval_of(x) for x in leaves]
+
+        def push(*tangents: Any) -> Any:
+            return jvp(partial, chosen, in_tree.unflatten(tangents), has_aux=has_aux)
+
+        axes = (None, -1, None) if has_aux else (None, -1)
+        result = vmap(push, out_axes=axes)(*_basis(avals))
+        columns, aux = result[1], result[2:]
+        single = isinstance(argnums, (int, np.integer))
+
+        def unroll(column: Any) -> Any:
+            rank = len(aval_of(column).shape)
+            parts = _split(moveaxis(column, rank - 1, 0), avals, put_axes_last=True)
+            jacobian = in_tree.unflatten(parts)
+            return jacobian[0] if single else jacobian
+
+        out = tree.map_(unroll, columns)
+        return (out, *aux) if has_aux else out
+
+    return jacfun
+
+
+def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
+           holomorphic: bool = False, allow_int: bool = False) -> Callable:
+    """Return the function that computes the Jacobian of ``fun`` row by row (reverse mode)."""
+    check_callable(fun)
+
+    @functools.wraps(fun)
+    def jacfun(*args: Any, **kwargs: Any) -> Any:
+        partial, chosen = _chosen(fun, argnums, args, kwargs)
+        for x in tree.leaves(chosen):
+            _check("jacrev", "inputs", x, holomorphic, allow_int)
+        out, pullback, *aux = vjp(partial, *chosen, has_aux=has_aux)
+        leaves, out_tree = tree.flatten(out)
+        for x in leaves:
+            _check("jacrev", "outputs", x, holomorphic, False)
+        avals = [aval_of(x) for x in leaves]
+        rows = vmap(lambda *cts: pullback(out_tree.unflatten(cts)))(*_basis(avals))
+        row_leaves, in_tree = tree.flatten(rows)
+        by_input = [_split(row, avals, put_axes_last=False) for row in row_leaves]
+        single = isinstance(argnums, (int, np.integer))
+        parts = []
+        for number in range(len(avals)):
+            jacobian = in_tree.unflatten([split[number] for split in by_input])
+            parts.append(jacobian[0] if single else jacobian)
+        result = out_tree.unflatten(parts)
+        return (result, *aux) if has_aux else result
+
+    return jacfun
+
+
+def hessian(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
+            holomorphic: bool = False) -> Callable:
+    """Return the function that computes the second derivatives of ``fun``."""
+    return jacfwd(jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic), argnums,
+                  has_aux=has_aux, holomorphic=holomorphic)
