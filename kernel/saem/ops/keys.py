@@ -1,0 +1,163 @@
+"""What is a typed PRNG key?
+
+An element of an extended dtype, ``key<fry>``: a key array has a shape like any array, and beneath it
+lies an array of uint32 words with one more axis.  Keys cannot be added or compared by accident; what
+moves elements (indexing, reshaping, stacking) moves whole keys.
+
+Read before: ``core.dtypes``.  Read after: ``ops.random_bits``.
+Invariant: ``key._base`` has shape ``(*key.shape, 2)`` and dtype uint32, and never changes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from saem import _jaxlib
+from saem.core import dtypes, errors
+from saem.core.avals import ShapedArray, aval_functions
+from saem.xla.dispatch import held_as
+
+
+@dataclasses.dataclass(frozen=True)
+class Generator:
+    """A family of random bits: its name, the short ``tag`` that dtypes print, words of a key."""
+
+    name: str
+    tag: str
+    key_shape: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return self.tag
+
+
+THREEFRY = Generator("threefry2x32", "fry", (2,))
+GENERATORS = {THREEFRY.name: THREEFRY}
+
+
+class KeyDType(dtypes.ExtendedDType):
+    """The dtype of keys of one generator."""
+
+    type = dtypes.prng_key
+    kind = "V"
+    itemsize = property(lambda self: 4 * math.prod(self.impl.key_shape))
+    name = property(lambda self: f"key<{self.impl.tag}>")
+    physical = property(lambda self: (self.impl.key_shape, np.dtype("uint32")))
+
+    def __init__(self, impl: Generator):
+        self.impl = impl
+
+    def wrap(self, base: Any) -> PRNGKeyArray:
+        """Return the keys held by ``base``."""
+        return PRNGKeyArray(base, self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KeyDType) and self.impl == other.impl
+
+    def __hash__(self) -> int:
+        return hash((KeyDType, self.impl))
+
+
+@functools.cache
+def key_dtype(impl: Generator) -> KeyDType:
+    """Return the one dtype of keys of ``impl``."""
+    return KeyDType(impl)
+
+
+class PRNGKeyArray(_jaxlib.Array):
+    """Keys on a device.  Operators and methods that move elements are wired in ``saem._wiring``."""
+
+    __slots__ = ("_base", "dtype", "_aval", "__weakref__")
+    __array_priority__ = 100
+
+    def __init__(self, base: Any, dtype: KeyDType):
+        self._base = base
+        self.dtype = dtype
+        self._aval: ShapedArray | None = None
+
+    @property
+    def aval(self) -> ShapedArray:
+        aval = self._aval
+        if aval is None:
+            aval = self._aval = ShapedArray(self._base.aval.shape[:-1], self.dtype)
+        return aval
+
+    shape = property(lambda self: self._base.aval.shape[:-1])
+    ndim = property(lambda self: len(self._base.aval.shape) - 1)
+    size = property(lambda self: math.prod(self.shape))
+    itemsize = property(lambda self: self.dtype.itemsize)
+    nbytes = property(lambda self: self.itemsize * self.size)
+    weak_type = False
+    sharding = property(lambda self: self._base.sharding)
+    committed = property(lambda self: self._base.committed)
+    _committed = property(lambda self: self._base._committed)
+    is_fully_addressable = property(lambda self: self._base.is_fully_addressable)
+    is_fully_replicated = property(lambda self: self._base.is_fully_replicated)
+    device = property(lambda self: self._base.device)
+
+    def devices(self) -> set:
+        return self._base.devices()
+
+    def block_until_ready(self) -> PRNGKeyArray:
+        self._base.block_until_ready()
+        return self
+
+    def copy_to_host_async(self) -> None:
+        self._base.copy_to_host_async()
+
+    def delete(self) -> None:
+        self._base.delete()
+
+    def is_deleted(self) -> bool:
+        return self._base.is_deleted()
+
+    def copy(self) -> PRNGKeyArray:
+        return PRNGKeyArray(self._base.copy(), self.dtype)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> PRNGKeyArray:
+        return self.copy()
+
+    def __getitem__(self, index: Any) -> PRNGKeyArray:
+        """Return the keys at ``index``, any index of an array of this shape."""
+        parts = index if isinstance(index, tuple) else (index,)
+        if not any(part is Ellipsis for part in parts):
+            parts = (*parts, Ellipsis)
+        return PRNGKeyArray(self._base[(*parts, slice(None))], self.dtype)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d key array")
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> bool:
+        raise TypeError("key array cannot be converted to boolean.")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        raise errors.explained(
+            errors.ArgumentTypeError, "key.numpy",
+            "JAX array with PRNGKey dtype cannot be converted to a NumPy array.",
+            advice="Use jax.random.key_data(arr) if you wish to extract the underlying integer "
+            "array.")
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable type: {type(self).__name__!r}")
+
+    def __repr__(self) -> str:
+        return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{np.asarray(self._base)}"
+
+    __str__ = __repr__
+
+
+aval_functions[PRNGKeyArray] = lambda keys: keys.aval
+held_as[PRNGKeyArray] = lambda keys: keys._base
