@@ -17,6 +17,7 @@ export class Follower {
   private notebook: NotebookPanel | null = null;
   private marks = true;
   private opens = true;
+  private again = false;
 
   constructor(
     private readonly tracker: INotebookTracker,
@@ -39,8 +40,14 @@ export class Follower {
       const { name } = this.connection.state;
       const looks = name === "absent" || name === "notInstalled" || name === "version";
       const source = cell.model.sharedModel.getSource();
-      if (looks && notebook === this.notebook?.content && /\bsaem\b/.test(source)) {
+      if (notebook !== this.notebook?.content || !/\bsaem\b/.test(source)) {
+        return;
+      }
+      if (looks) {
         this.connection.greet();
+      } else if (name === "connecting") {
+        // The kernel may have refused before this cell ran, and the refusal be on its way.
+        this.again = true;
       }
     });
     this.follow(this.tracker.currentWidget);
@@ -113,6 +120,13 @@ export class Follower {
 
   private onState(state: State): void {
     const { notebook } = this;
+    if (this.again && state.name !== "connecting") {
+      this.again = false;
+      if (state.name === "absent") {
+        this.connection.greet();
+        return;
+      }
+    }
     this.panel.display(state, notebook?.title.label ?? "");
     if (state.name === "live" && this.opens) {
       // Once: a reader who closes the panel wants it closed.

@@ -1,0 +1,110 @@
+"""Does JupyterLab's panel follow the active notebook's kernel, and say so when it cannot?
+
+Read before: ``jupyter.py``, ``fake_publisher.py``, ``extension/src/lab``.
+Read after: ``test_lesson.py``.
+Invariant: the panel is judged by what it shows for data whose content this test wrote itself.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Iterator
+
+import pytest
+from jupyter import Lab
+from playwright.sync_api import Page, expect
+
+HERE = pathlib.Path(__file__).parent
+SAMPLES = HERE.parents[1] / "extension" / "test" / "samples"
+PANEL = "#saem-lens-panel"
+PUBLISH = (
+    "# saem\nimport sys\nsys.path.insert(0, {here!r})\nimport fake_publisher\n"
+    "fake_publisher.publish({history!r}, version={version})"
+)
+
+
+def publishing(history: pathlib.Path, version: int = 1) -> str:
+    """The code of a cell that publishes a history."""
+    return PUBLISH.format(here=str(HERE), history=str(history), version=version)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory, labextension: pathlib.Path) -> Iterator[Lab]:
+    """One JupyterLab in English for the tests of this file."""
+    with Lab(tmp_path_factory.mktemp("lab"), labextension) as running:
+        yield running
+
+
+@pytest.fixture
+def history(tmp_path: pathlib.Path) -> pathlib.Path:
+    """The sample history, its cells named as those of the notebooks here."""
+    text = (SAMPLES / "history.json").read_text(encoding="utf-8")
+    for name, number in {"three": 1, "four": 2, "five": 3, "six": 4}.items():
+        text = text.replace(f"cell-{name}", f"cell-{number}")
+    target = tmp_path / "history.json"
+    target.write_text(text, encoding="utf-8")
+    return target
+
+
+def test_panel_follows_the_kernel(lab: Lab, new_page, picture, history) -> None:
+    """Snapshot, appended record, link to a cell, badge, clearing, and a restart."""
+    step = json.loads(history.read_text(encoding="utf-8"))["functions"][0]
+    record = {**step["records"][2], "id": 99}
+    summary = {**step["summary"], "compiles": 3}
+    append = f"import json\nfake_publisher.append(*json.loads({json.dumps([summary, record])!r}))"
+    lab.write("follow.ipynb", publishing(history), "1 + 1", "2 + 2", "\n3 + 3", append)
+    page: Page = new_page(width=1440)
+    lab.open(page, "follow.ipynb")
+    page.locator(".jp-Notebook .jp-Cell").first.click()
+    lab.command(page, "notebook:run-cell-and-select-next")
+    expect(page.locator(f"{PANEL} [data-state='live']")).to_be_visible()
+    expect(page.locator(f"{PANEL} .saem-name")).to_have_text(["step", "normalize"])
+    lab.run_all(page)
+    expect(page.locator(f"{PANEL} [data-record='99']")).to_be_visible()
+    expect(page.locator(f"{PANEL} .saem-count-compiles b").first).to_have_text("3")
+    page.locator(f"{PANEL} [data-record='4']").click()
+    expect(page.locator(f"{PANEL} .saem-old")).to_have_text("f32[4,3]")
+    picture(page, "lab-panel")
+    page.locator(f"{PANEL} .saem-detail .saem-place").click()
+    expect(page.locator(".jp-Cell.jp-mod-active")).to_contain_text("3 + 3")
+    expect(page.locator(".jp-Cell.saem-visited > .saem-badge")).to_have_text("2")
+    page.locator(f"{PANEL} .saem-clear").click()
+    expect(page.locator(f"{PANEL} .saem-waiting")).to_be_visible()
+    expect(page.locator(".saem-badge")).to_have_count(0)
+    page.evaluate("""() => window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()""")
+    expect(page.locator(f"{PANEL} [data-state='absent']")).to_be_visible(timeout=30_000)
+
+
+def test_panel_says_what_is_missing(lab: Lab, new_page, picture, history) -> None:
+    """Another version, a kernel without the lens, and no notebook: each in words."""
+    lab.write("version.ipynb", publishing(history, version=999))
+    lab.write("plain.ipynb", "1 + 1")
+    page: Page = new_page(width=1440)
+    lab.open(page, "version.ipynb")
+    lab.run_all(page)
+    lab.command(page, "saem-lens:toggle")
+    expect(page.locator(f"{PANEL} [data-state='version']")).to_contain_text("999")
+    lab.open(page, "plain.ipynb")
+    lab.command(page, "saem-lens:toggle")
+    expect(page.locator(f"{PANEL} [data-state='absent']")).to_contain_text("%load_ext saem.lens")
+    picture(page, "lab-absent")
+
+
+def test_panel_speaks_korean_in_the_dark(
+    new_page, picture, history, labextension, tmp_path
+) -> None:
+    """JupyterLab's language is the panel's, and its dark theme too."""
+    with Lab(tmp_path / "lab", labextension, "ko") as lab:
+        lab.write("follow.ipynb", publishing(history), "1 + 1", "2 + 2", "\n3 + 3")
+        page: Page = new_page(width=1440)
+        lab.open(page, "follow.ipynb")
+        page.evaluate(
+            "() => window.jupyterapp.commands.execute('apputils:change-theme',"
+            " {theme: 'JupyterLab Dark'})"
+        )
+        lab.run_all(page)
+        expect(page.locator(f"{PANEL} h3")).to_have_text("샘 렌즈")
+        page.locator(f"{PANEL} [data-record='4']").click()
+        expect(page.locator(PANEL)).to_contain_text("모양이 바뀌었습니다")
+        picture(page, "lab-ko-dark")
