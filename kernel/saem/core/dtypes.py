@@ -11,7 +11,6 @@ for the ``enable_x64`` under which it entered (tests/kernel/test_dtypes.py).
 
 from __future__ import annotations
 
-import abc
 import functools
 import os
 import sys
@@ -80,29 +79,21 @@ class prng_key(extended):
 extended.__module__ = prng_key.__module__ = "saem.dtypes"
 
 
-class ExtendedDType(abc.ABC):
+class ExtendedDType:
     """A dtype NumPy cannot describe: its elements are themselves small arrays, as a PRNG key is.
 
-    ``type`` is a subclass of ``extended``; ``name`` prints as NumPy's would (``key<fry>``);
-    ``itemsize`` counts bytes of one element.  Equal ones must hash alike.  ``physical`` says how
-    one element is held: trailing shape and NumPy dtype, ``((2,), uint32)`` for a threefry key.
+    A subclass gives ``type`` (a subclass of ``extended``), ``name`` (printed as NumPy's would be,
+    ``key<fry>``), ``itemsize`` (bytes of one element), ``physical`` (how one element is held:
+    trailing shape and NumPy dtype, ``((2,), uint32)`` for a threefry key) and ``wrap`` (the array
+    that holds a value to the value).  Equal ones must hash alike.
+
+    It is a plain class, not an abstract one: ``isinstance`` on it is on the path of every operation.
     """
 
-    @property
-    @abc.abstractmethod
-    def physical(self) -> tuple[tuple[int, ...], np.dtype]: ...
-
-    @property
-    @abc.abstractmethod
-    def type(self) -> type: ...
-
-    @property
-    @abc.abstractmethod
-    def name(self) -> str: ...
-
-    @property
-    @abc.abstractmethod
-    def itemsize(self) -> int: ...
+    type: type
+    name: str
+    itemsize: int
+    physical: tuple[tuple[int, ...], np.dtype]
 
     @property
     def _short_name(self) -> str:

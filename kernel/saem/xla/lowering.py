@@ -153,10 +153,11 @@ def lower_primitive(writer: Writer, prim: Any, operands: Sequence[str],
                     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
                     ) -> Sequence[str]:
     """Lower one primitive; on extended dtypes, the primitive that does the same to their arrays."""
-    if any(isinstance(a.dtype, dtypes.ExtendedDType) for a in (*in_avals, *out_avals)):
-        physical = getattr(prim, "physical", None)
-        if physical is not None:
-            prim = physical(in_avals, out_avals)
+    for aval in (*in_avals, *out_avals):
+        if isinstance(aval.dtype, dtypes.ExtendedDType):
+            physical = getattr(prim, "physical", None)
+            prim = prim if physical is None else physical(in_avals, out_avals)
+            break
     saved = writer.in_avals, writer.out_avals
     writer.in_avals, writer.out_avals = in_avals, out_avals
     out = prim.lower(writer, *operands)
