@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
+import subprocess
+import sys
 import threading
 
 import made
@@ -12,6 +16,7 @@ from saem.observe.places import Places
 from saem.observe.recorder import Recorder
 from saem.observe.report import explain, history, history_text
 
+KERNEL = pathlib.Path(__file__).parents[2] / "kernel"
 STEP = made.function()
 BASE = made.signature(made.argument())
 OTHER = made.signature(made.argument(shape=(4,)))
@@ -183,3 +188,13 @@ def test_text_in_both_languages(watched):
 def test_asking_without_a_recording_says_what_to_do():
     with pytest.raises(RuntimeError, match="load_ext"):
         history(of=Recorder(), lang="en")
+
+
+def test_asking_what_ran_starts_no_backend():
+    code = (
+        "from saem.observe.environment import environment; from saem.xla import devices; "
+        "assert environment().devices == (); assert not devices.started(); devices.devices(); "
+        "assert environment().devices[0].platform == 'cpu'"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(KERNEL)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

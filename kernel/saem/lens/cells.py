@@ -36,8 +36,21 @@ def announce(shell: InteractiveShell, info: Any, named: Places = places) -> None
     if info.silent:
         return
     transformed = getattr(info, "transformed_cell", None)
-    file = file_of(shell, info.raw_cell, transformed, shell.execution_count)
-    _name(file, shell.execution_count, getattr(info, "cell_id", None), named)
+    count = _count(shell, info.store_history)
+    file = file_of(shell, info.raw_cell, transformed, count)
+    _name(file, count, getattr(info, "cell_id", None), named)
+
+
+def _count(shell: InteractiveShell, stored: bool) -> int:
+    """The execution count of the cell about to run.
+
+    Versions of IPython differ in whether ``execution_count`` has been raised by now; the inputs
+    stored so far, which start with an empty one, do not.
+    """
+    history = shell.history_manager
+    if stored and history is not None:
+        return len(history.input_hist_raw)
+    return shell.execution_count
 
 
 def announce_past(shell: InteractiveShell, named: Places = places) -> None:

@@ -1,24 +1,23 @@
 """What ran: which engine, which jaxlib, which devices?
 
 Read before: ``saem.observe.schema``.  Read after: ``saem.observe.recorder``.
-Invariant: asking never starts a device; the engine that is running tells of its devices
-(tests/lens/test_recorder.py).
+Invariant: asking never starts a backend (tests/lens/test_recorder.py).
 """
 
 from __future__ import annotations
 
 import importlib.metadata
 import platform
-from collections.abc import Callable
 
 from saem.observe.schema import Device, Environment
+from saem.xla import devices as xla_devices
 
-_devices: list[Callable[[], tuple[Device, ...]]] = []
 
-
-def provide_devices(ask: Callable[[], tuple[Device, ...]]) -> None:
-    """Say how to list the devices in use."""
-    _devices[:] = [ask]
+def _devices() -> tuple[Device, ...]:
+    """The devices of the default backend, none while no backend was started."""
+    if not xla_devices.started():
+        return ()
+    return tuple(Device(d.id, d.platform, str(d)) for d in xla_devices.devices())
 
 
 def _version(distribution: str) -> str:
@@ -34,5 +33,5 @@ def environment() -> Environment:
         engine=_version("saem"),
         jaxlib=_version("jaxlib"),
         python=platform.python_version(),
-        devices=_devices[0]() if _devices else (),
+        devices=_devices(),
     )

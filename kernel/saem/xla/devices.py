@@ -41,6 +41,11 @@ def backend(platform: str | None = None) -> Any:
         ) from None
 
 
+def started() -> bool:
+    """Return whether a backend runs already."""
+    return bool(_backends)
+
+
 def _start() -> None:
     with _lock:
         if _backends:
