@@ -311,6 +311,10 @@ config = Configuration()
 # Set (with swap_local) while a trace is recorded: it is part of the fast path's key, so a program
 # compiled for values never answers a call made with tracers' surroundings.
 staging = _jaxlib.Config("staging", None, include_in_jit_key=True, include_in_trace_context=False)
+# Set while a listener counts cache hits, so that calls leave the C++ fast path and are seen.
+counting_hits = _jaxlib.Config(
+    "counting_hits", None, include_in_jit_key=True, include_in_trace_context=False
+)
 # jaxlib calls this with every result of a program, when it is not None.
 post_hook = _jaxlib.Config(
     "post_hook", None, include_in_jit_key=False, include_in_trace_context=False

@@ -237,7 +237,8 @@ class Bus:
     def __init__(self) -> None:
         self.active = False
         self.hits = False
-        self.epoch = 0
+        # Called with the new value of ``hits``: whoever answers calls by itself must then step aside.
+        self.when_hits_change: Callable[[bool], None] = lambda hits: None
         self._listeners: tuple[tuple[Callable[[Event], None], bool], ...] = ()
         self._lock = threading.Lock()
         self.failures: list[BaseException] = []
@@ -260,7 +261,7 @@ class Bus:
         hits = any(wanted for _, wanted in listeners)
         if hits != self.hits:
             self.hits = hits
-            self.epoch += 1
+            self.when_hits_change(hits)
 
     def publish(self, event: Event) -> None:
         """Hand ``event`` to every listener."""
