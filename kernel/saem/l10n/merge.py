@@ -50,8 +50,7 @@ def merge(units: list[Unit], old: polib.POFile) -> tuple[polib.POFile, Report]:
     for entry in pool:
         if id(entry) not in used and entry.msgstr:
             report.obsolete += not entry.obsolete
-            entry.obsolete = True
-            merged.append(entry)
+            merged.append(_retired(entry))
     return merged, report
 
 
@@ -124,6 +123,18 @@ def _updated(unit: Unit, entry: polib.POEntry | None, report: Report) -> polib.P
     entry.previous_msgid = before
     _set_fuzzy(entry, True)
     report.stale += 1
+    return entry
+
+
+def _retired(entry: polib.POEntry) -> polib.POEntry:
+    """The entry as obsolete, beside the English that it does translate.
+
+    An obsolete entry has no previous source: PO readers forget it.
+    """
+    if entry.previous_msgid:
+        entry.msgid, entry.previous_msgid = basis(entry), None
+        _set_fuzzy(entry, False)
+    entry.obsolete = True
     return entry
 
 

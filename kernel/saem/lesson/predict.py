@@ -28,8 +28,8 @@ def choice(name: str, question: str, options: Mapping[object, str] | Sequence[st
 
     Raises ValueError if there are fewer than two.
     """
-    given = options if isinstance(options, Mapping) else {o: o for o in options}
-    labels: dict[object, str] = dict(given)
+    labels: dict[object, str] = {}
+    labels.update(options if isinstance(options, Mapping) else zip(options, options, strict=True))
     if len(labels) < 2:
         raise ValueError(f"choice needs two or more different options, but got {options!r}.")
     return _ask(name, question, Choice(labels))

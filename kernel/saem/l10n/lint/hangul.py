@@ -14,7 +14,8 @@ PAIRS = (
     ("을", "를"), ("은", "는"), ("이", "가"), ("과", "와"), ("으로", "로"),
     ("이라는", "라는"), ("이라고", "라고"), ("이나", "나"),
 )
-_LETTERS = dict.fromkeys("ABCDEFGHIJKOPQSTUVWXYZ", "") | dict(L="ㄹ", R="ㄹ", M="ㅁ", N="ㄴ")
+_NASAL_OR_LIQUID = {"L": "ㄹ", "R": "ㄹ", "M": "ㅁ", "N": "ㄴ"}
+_LETTERS = dict.fromkeys("ABCDEFGHIJKOPQSTUVWXYZ", "") | _NASAL_OR_LIQUID
 _DIGITS = dict(zip("0123456789", ("ㅇ", "ㄹ", "", "ㅁ", "", "", "ㄱ", "ㄹ", "ㄹ", ""), strict=True))
 _FINALS = ["", *"ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇㅈㅊㅋㅌㅍㅎ"]
 

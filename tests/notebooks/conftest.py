@@ -1,0 +1,78 @@
+"""What do the tests of lessons share?  A small project in a folder of its own, and gates unasked.
+
+Read before: ``saem.l10n.project``.  Read after: any test here.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from saem.l10n import project as projects
+from saem.lesson import predict, words
+from saem.observe import language
+
+LESSON = '''\
+---
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
++++ {"id": "title"}
+
+# A title
+
+First paragraph with `code` and 3 numbers.
+
+- one
+- two
+
+```python
+untranslated = "code"
+```
+
++++ {"id": "maths", "tags": ["x"]}
+
+$$f(x) = x_1 * x_2$$
+
+Second paragraph.
+
+```{code-cell} ipython3
+:id: run
+:tags: [slow]
+
+# A comment
+# of two lines
+from saem.lesson import t
+
+%config InlineBackend.figure_format = "png"
+value = 1 + 1  # trailing
+print(t("Hello"), value)
+```
+'''
+
+GLOSSARY = "terms:\n- {term: array, accepted: [배열]}\nreadings: {code: 코드}\n"
+
+
+@pytest.fixture()
+def tree(tmp_path):
+    """A project of one small lesson, translated into nothing yet."""
+    notebooks = tmp_path / "notebooks"
+    notebooks.mkdir()
+    settings = 'source_language = "en"\nlanguages = ["ko"]\nrepository = "someone/lessons"\n'
+    (notebooks / "lessons.toml").write_text(settings)
+    (notebooks / "01-small.md").write_text(LESSON)
+    (notebooks / "glossary.yml").write_text(GLOSSARY)
+    return projects.find(tmp_path)
+
+
+@pytest.fixture()
+def fresh(monkeypatch):
+    """No question asked yet, no lesson begun, English."""
+    monkeypatch.setattr(predict, "_asked", {})
+    monkeypatch.setattr(words, "_lesson", None)
+    before = language.current()
+    language.choose("en")
+    yield
+    language.choose(before)

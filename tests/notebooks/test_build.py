@@ -1,0 +1,172 @@
+"""Are notebooks built as their sources say, and is it seen when they are not?"""
+
+from __future__ import annotations
+
+import json
+
+import nbformat
+import pytest
+from click.testing import CliRunner
+
+from saem.l10n import build as building
+from saem.l10n import catalog, project
+from saem.l10n.assemble import HEADER, SETUP
+from saem.l10n.commands import l10n
+from saem.l10n.execute import ExecutionError, normal_text
+from saem.l10n.merge import merge
+from saem.l10n.source import read
+from saem.l10n.units import units
+
+
+def translate(tree, **translations):
+    """Write the PO file; units not named are translated as ``번역``."""
+    source = tree.lesson("01")
+    po, _ = merge(units(read(source)), catalog.load(tree.catalog("01-small", "ko"), "ko"))
+    for entry in po:
+        if not entry.msgstr:
+            entry.msgstr = translations.get(entry.msgctxt.replace("|", "_"), "번역")
+    catalog.save(po, tree.catalog("01-small", "ko"))
+
+
+def built(tree, language):
+    path = building.build(tree, tree.lesson("01"), language, run=False)
+    return nbformat.read(path, as_version=4)
+
+
+def cell(notebook, identity):
+    return next(c for c in notebook.cells if c.id == identity)
+
+
+def test_header_and_setup_come_first(tree):
+    notebook = built(tree, "en")
+    assert [c.id for c in notebook.cells[:2]] == [HEADER, SETUP]
+    address = "https://colab.research.google.com/github/someone/lessons/blob/main/en/01-small.ipynb"
+    assert f"[Open in Colab]({address})" in notebook.cells[0].source
+    assert "Edit that file, not this one" in notebook.cells[0].source
+    assert 'lesson.begin("01-small", language="en")' in notebook.cells[1].source
+
+
+def test_without_a_repository_there_is_no_dead_link(tree):
+    settings = tree.root / project.SETTINGS
+    settings.write_text(settings.read_text().replace("someone/lessons", ""))
+    assert "colab" not in built(project.find(tree.root), "en").cells[0].source.lower()
+
+
+def test_translated_units_stand_in_their_places(tree):
+    translate(tree, title_heading_0="# 제목", run_comment_0="설명입니다.")
+    notebook = built(tree, "ko")
+    assert cell(notebook, "title").source.startswith("# 제목\n\n번역\n\n번역\n\n```python")
+    assert cell(notebook, "run").source.startswith("# 설명입니다.\nfrom saem")
+    assert 't("Hello")' in cell(notebook, "run").source
+    assert cell(notebook, "maths").source == "$$f(x) = x_1 * x_2$$\n\n번역"
+
+
+def test_stale_and_missing_blocks_carry_a_badge(tree):
+    source = tree.lesson("01")
+    assert 'class="saem-missing"' in cell(built(tree, "ko"), "maths").source
+    translate(tree, maths_text_0="둘째 문단입니다.")
+    assert "⚠" not in cell(built(tree, "ko"), "maths").source
+    source.write_text(source.read_text().replace("Second paragraph.", "Second paragraphs."))
+    translate(tree)
+    text = cell(built(tree, "ko"), "maths").source
+    assert 'class="saem-stale"' in text
+    assert "둘째 문단입니다." in text
+
+
+def test_check_sees_every_way_to_be_out_of_date(tree):
+    translate(tree)
+    assert len(building.check(tree)) == 3
+    for language in ("en", "ko"):
+        built(tree, language)
+    building.write_strings(tree)
+    assert building.check(tree) == []
+
+    path = tree.built("01-small", "ko")
+    good = path.read_text()
+    path.write_text(good.replace("번역", "손으로"))
+    assert ["edited by hand" in problem for problem in building.check(tree)] == [True]
+    path.write_text(good)
+
+    source = tree.lesson("01")
+    source.write_text(source.read_text().replace("1 + 1", "1 + 2"))
+    assert len(building.check(tree)) == 2
+
+
+def test_strings_for_run_time_leave_stale_ones_out(tree):
+    translate(tree, run_string_0="안녕하십니까")
+    building.write_strings(tree)
+    stored = json.loads(tree.strings("ko").read_text())
+    assert stored == {"01-small": {"Hello": "안녕하십니까"}}
+    source = tree.lesson("01")
+    source.write_text(source.read_text().replace('t("Hello")', 't("Hello!")'))
+    translate(tree)
+    building.write_strings(tree)
+    assert json.loads(tree.strings("ko").read_text()) == {"01-small": {}}
+
+
+def test_a_build_runs_the_cells(tree):
+    building.build(tree, tree.lesson("01"), "en")
+    notebook = nbformat.read(tree.built("01-small", "en"), as_version=4)
+    run = cell(notebook, "run")
+    assert run.outputs[0].text == "Hello 2\n"
+    assert "execution" not in run.metadata
+    assert building.check(tree)[0].startswith("ko/")
+
+
+@pytest.mark.parametrize(
+    ("code", "tags", "complaint"),
+    [("1 / 0", "[slow]", "ZeroDivisionError"), ("1 / 1", "[raises-exception]", "nothing raised")],
+)
+def test_raising_and_its_tag_go_together(tree, code, tags, complaint):
+    source = tree.lesson("01")
+    text = source.read_text().replace("1 + 1", code).replace("[slow]", tags)
+    source.write_text(text)
+    with pytest.raises(ExecutionError, match=complaint):
+        building.build(tree, source, "en")
+    assert not tree.built("01-small", "en").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("File /x/lib/python3.11/site-packages/numpy/a.py:3", "File numpy/a.py:3"),
+        ("/tmp/ipykernel_12/345.py", "<cell 345>"),
+        ("<object at 0x7f00aa00bb>", "<object at 0x…>"),
+        ("0xff and 3/4", "0xff and 3/4"),
+    ],
+)
+def test_what_differs_between_machines_is_taken_out(text, normal):
+    assert normal_text(text) == normal
+
+
+def command(tree, *words):
+    return CliRunner().invoke(l10n, ["--root", str(tree.root), *words])
+
+
+def test_the_commands_work_together(tree):
+    assert "7 new" in command(tree, "merge").output
+    assert command(tree, "lint").exit_code == 1
+    translate(tree, title_text_0="첫 문단의 `code`입니다.")
+    assert command(tree, "lint").exit_code == 0
+    assert command(tree, "build", "--check").exit_code == 1
+    assert command(tree, "build", "--no-run").exit_code == 0
+    assert command(tree, "build", "--check").exit_code == 0
+
+    assert "7 unit(s)" in command(tree, "sign", "01", "--by", "jiwon").output
+    refused = command(tree, "review", "01", "--by", "jiwon")
+    assert refused.exit_code == 1
+    assert "someone else" in refused.output
+    assert command(tree, "review", "01", "--by", "minsu", "--unit", "title|text|0").exit_code == 0
+    row = json.loads(command(tree, "status", "--json").output)[0]
+    assert (row["reviewed"], row["translated"], row["units"]) == (1, 6, 7)
+
+    page = tree.root / "page.html"
+    assert command(tree, "page", "01", str(page)).exit_code == 0
+    assert "jiwon → minsu" in page.read_text()
+    assert 'msgctxt "title|text|0"' in command(tree, "extract", "01").output
+
+
+def test_a_wrong_name_is_one_sentence(tree):
+    result = command(tree, "merge", "99")
+    assert result.exit_code == 1
+    assert "lesson '99' is not one of: 01-small." in result.output

@@ -1,0 +1,73 @@
+"""Do PO files survive being read and written, and tell the state of each entry?"""
+
+from __future__ import annotations
+
+import re
+
+import polib
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saem.l10n import catalog, review
+
+TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")) | st.sampled_from('\n\t"\\`*가'),
+               max_size=40)
+
+
+@st.composite
+def entries(draw):
+    entry = polib.POEntry(
+        msgctxt=f"{draw(st.integers(0, 99))}|text|0",
+        msgid=draw(TEXT.filter(bool)),
+        msgstr=draw(TEXT),
+        obsolete=draw(st.booleans()),
+    )
+    if draw(st.booleans()):
+        entry.flags = ["fuzzy"]
+        # An obsolete entry has none (merge sees to it).
+        entry.previous_msgid = None if entry.obsolete else draw(TEXT) or None
+    return entry
+
+
+@given(st.lists(entries(), max_size=4))
+def test_reading_what_was_written_changes_no_byte(found):
+    po = catalog.empty("ko")
+    for entry in sorted(found, key=lambda entry: entry.obsolete):
+        po.append(entry)
+    text = catalog.text(po)
+    again = catalog.parse(text)
+    assert catalog.text(again) == text
+    assert [(e.msgctxt, e.msgid, e.msgstr, bool(e.obsolete)) for e in again] == [
+        (e.msgctxt, e.msgid, e.msgstr, bool(e.obsolete)) for e in po
+    ]
+
+
+def test_no_dates_no_line_numbers_no_wrapping():
+    po = catalog.empty("ko")
+    po.append(polib.POEntry(msgctxt="a|text|0", msgid="word " * 60, msgstr="말 " * 60))
+    text = catalog.text(po)
+    assert not re.search(r"\d\d\d\d-\d\d|^#:", text, re.M)
+    assert f'msgid "{"word " * 60}"' in text
+
+
+def entry(**changes):
+    return polib.POEntry(**{"msgctxt": "a|text|0", "msgid": "Yes", "msgstr": "네", **changes})
+
+
+def test_states():
+    assert catalog.state(None) == "missing"
+    assert catalog.state(entry(msgstr="")) == "missing"
+    assert catalog.state(entry(flags=["fuzzy"])) == "draft"
+    assert catalog.state(entry(flags=["fuzzy"], previous_msgid="No")) == "stale"
+    assert catalog.state(entry()) == "translated"
+    signed = entry()
+    review.sign(signed, "jiwon")
+    assert catalog.state(signed) == "translated"
+    review.review(signed, "minsu")
+    assert catalog.state(signed) == "reviewed"
+
+
+def test_a_file_that_is_no_po_is_refused():
+    with pytest.raises(ValueError, match="not a PO file"):
+        catalog.parse("this is\nno PO file\n")

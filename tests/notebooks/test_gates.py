@@ -1,0 +1,246 @@
+"""Is a guess judged fairly, in either order, and never in the way of a run?"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from saem.core.events import Argument, CacheMiss, Compile, FunctionRef, Signature, bus
+from saem.core.events import StaticArgument
+from saem.lesson import begin, notebook, predict, render, t, words
+from saem.lesson.judge import changed_paths
+
+pytestmark = pytest.mark.usefixtures("fresh")
+
+
+def argument(path, shape=(3,), dtype="float32", **changes):
+    given = {"weak_type": False, "committed": False, "placement": "cpu:0", "kind": "array",
+             "given": "position"}
+    return Argument(path=path, shape=shape, dtype=dtype, **(given | changes))
+
+
+def signature(*arguments, static=()):
+    return Signature(arguments, static, "*", (), ())
+
+
+def call(name, *arguments, found=False, identity=1, static=()):
+    """What the engine publishes for a call that misses."""
+    function = FunctionRef(name, name, "__main__", "cell", 1, identity)
+    found_signature = signature(*arguments, static=static)
+    bus.publish(CacheMiss(function=function, signature=found_signature, caller=None))
+    bus.publish(
+        Compile(function=function, program="p", found=found, seconds=0.1, flops=None,
+                bytes_accessed=None, code_bytes=None, argument_bytes=None, output_bytes=None,
+                temp_bytes=None)
+    )
+
+
+def test_without_an_answer_the_run_goes_on_and_prints_the_truth(capsys):
+    gate = predict.number("n", "How many?")
+    gate.judge(2)
+    out = capsys.readouterr().out
+    assert "How many?" in out
+    assert "What happened: 2" in out
+    assert gate.right is None
+
+
+def test_answer_then_run():
+    gate = predict.number("n", "How many?")
+    predict.answer("n", "2")
+    gate.judge(2)
+    assert gate.right is True
+    assert gate.guess.after is False
+
+
+def test_run_then_answer_is_judged_and_marked(capsys):
+    gate = predict.number("n", "How many?")
+    gate.judge(2)
+    gate.answer(3)
+    assert gate.right is False
+    assert gate.guess.after is True
+    assert "after the result was known" in capsys.readouterr().out
+
+
+def test_asking_again_after_the_result_does_not_hide_that_it_was_seen():
+    predict.number("n", "How many?").judge(2)
+    again = predict.number("n", "How many?")
+    again.answer(2)
+    assert again.guess.after is True
+
+
+def test_asking_again_before_any_result_is_a_fresh_start():
+    predict.number("n", "How many?").answer(5)
+    again = predict.number("n", "How many?")
+    again.answer(2)
+    assert (again.guess.value, again.guess.after) == (2.0, False)
+
+
+def test_the_first_guess_and_the_first_run_count(capsys):
+    gate = predict.number("n", "How many?")
+    gate.answer(1)
+    gate.answer(2)
+    gate.judge(1)
+    gate.judge(0)
+    assert gate.right is True
+    assert "This time it was 0" in capsys.readouterr().out
+
+
+def test_compiles_of_one_function_are_counted_and_explained(capsys):
+    gate = predict.number("n", "How many?")
+    gate.answer(2)
+    with gate.watch("compiles", of="step"):
+        call("step", argument("x"))
+        call("other", argument("x"))
+        call("step", argument("x", shape=(4,)))
+    assert gate.right is True
+    assert "argument x: f32[3] → f32[4]" in capsys.readouterr().out
+
+
+def test_a_program_found_again_counts_so_that_a_rerun_does_not_turn_the_verdict(capsys):
+    gate = predict.number("n", "How many?")
+    with gate.watch("compiles"):
+        call("step", argument("x"), found=True)
+    assert gate.truth.value == 1
+    assert "the same program was found" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"shape": (4,)}, "y"),
+        ({"dtype": "int32"}, "y"),
+        ({"weak_type": True}, "y"),
+        ({"committed": True}, "y"),
+        ({"placement": "cpu:1"}, "y"),
+        ({"given": "keyword"}, "y"),
+    ],
+)
+def test_the_argument_that_changed(changes, path):
+    gate = predict.choice("n", "Which?", ["x", "y"])
+    gate.answer("y")
+    with gate.watch("argument"):
+        call("step", argument("x"), argument("y"))
+        call("step", argument("x"), argument("y", **changes))
+    assert gate.truth.value == path
+    assert gate.right is True
+
+
+def test_a_static_argument_that_changed():
+    old = signature(argument("x"), static=(StaticArgument("mode", "'a'", 1, "keyword"),))
+    new = signature(argument("x"), static=(StaticArgument("mode", "'b'", 2, "keyword"),))
+    assert changed_paths(old, new) == ["mode"]
+
+
+def test_a_block_that_raises_leaves_the_question_open_and_the_bus_quiet():
+    gate = predict.number("n", "How many?")
+    listening = bus.active
+    with pytest.raises(ZeroDivisionError), gate.watch("compiles"):
+        call("step", argument("x"))
+        _ = 1 / 0
+    assert gate.truth is None
+    assert bus.active == listening
+
+
+def test_choices_are_told_apart_by_value_not_by_language():
+    gate = predict.choice("n", "Changed?", {True: "예", False: "아니요"})
+    gate.answer("아니요")
+    gate.judge(False)
+    assert gate.right is True
+    with pytest.raises(ValueError, match="choice needs one of"):
+        gate.answer("maybe")
+
+
+@pytest.mark.parametrize("answer", ["two", "nan", ""])
+def test_what_is_no_number_is_refused(answer):
+    with pytest.raises(ValueError):
+        predict.number("n", "How many?").answer(answer)
+
+
+def test_text_ignores_case_and_code_marks():
+    gate = predict.text("n", "Which?")
+    gate.answer(" `X` ")
+    gate.judge("x")
+    assert gate.right is True
+
+
+def test_answering_what_was_never_asked_says_so():
+    with pytest.raises(KeyError, match="asked before"):
+        predict.answer("nothing", 1)
+
+
+def test_all_text_is_escaped():
+    evil = "<script>alert(1)</script> & `<b>`"
+    gate = predict.choice('"><x', evil, [evil, "b"])
+    gate.answer(evil)
+    gate.judge(evil)
+    for page in (render.question_html(gate), render.verdict_html(gate)):
+        assert "<script" not in page
+        assert "<b>" not in page
+        assert '"><x' not in page
+
+
+def test_without_a_guess_the_html_folds_the_truth_away():
+    gate = predict.number("n", "How many?")
+    gate.judge(7)
+    page = render.verdict_html(gate)
+    assert page.index("<details>") < page.index("7") < page.index("</details>")
+
+
+def test_every_sentence_exists_in_both_languages_with_the_same_places():
+    english, korean = words._UI["en"], words._UI["ko"]
+    assert english.keys() == korean.keys()
+    for key in english:
+        fields = [set(f"{{{p.split('}')[0]}" for p in s.split("{")[1:])
+                  for s in (english[key], korean[key])]
+        assert fields[0] == fields[1], key
+
+
+def test_the_language_comes_from_the_notebook(monkeypatch):
+    monkeypatch.setattr(words, "_strings", lambda language: {"01-x": {"Hello": f"{language}!"}})
+    assert t("Hello") == "Hello"
+    begin("01-x", language="ko")
+    assert t("Hello") == "ko!"
+    assert t("unknown") == "unknown"
+    assert words.say("commit") == "예측 확정하기"
+    with pytest.raises(ValueError):
+        begin("01-x", language="fr")
+
+
+def test_a_widget_commits_and_shows_the_verdict():
+    gate = predict.choice("n", "Which `x`?", ["a", "b"])
+    box = notebook.box(gate)
+    _, options, commit, verdict = box.children
+    assert "saem-gate" in box._dom_classes
+    assert "saem-gate-option" in options._dom_classes
+    assert "saem-gate-commit" in commit._dom_classes
+    commit.click()
+    assert gate.guess is None
+    assert "first" in verdict.value
+    gate.judge("a")
+    assert "What happened" not in verdict.value
+    options.value = "a"
+    commit.click()
+    assert gate.right is True
+    assert 'data-state="right"' in verdict.value
+    assert options.disabled
+    assert commit.disabled
+
+
+def test_a_number_widget_explains_what_it_needs():
+    gate = predict.number("n", "How many?")
+    _, options, commit, verdict = notebook.box(gate).children
+    options.value = "many"
+    commit.click()
+    assert "give a number" in verdict.value
+    assert gate.guess is None
+
+
+def test_a_script_loads_neither_ipython_nor_widgets():
+    code = (
+        "import sys; from saem.lesson import predict; predict.number('n', 'q').judge(1);"
+        "print([m for m in ('IPython', 'ipywidgets') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -1,0 +1,49 @@
+"""Is the glossary what the curriculum and the lint need?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from saem.l10n import glossary, project
+from saem.l10n.lint.hangul import final
+
+GLOSSARY = project.find(Path(__file__)).glossary
+
+
+def test_the_glossary_loads_and_is_large_enough():
+    found = glossary.load(GLOSSARY)
+    assert len(found.terms) >= 40
+
+
+def test_readings_are_hangul():
+    for name, reading in glossary.load(GLOSSARY).readings.items():
+        assert final(reading) is not None, name
+
+
+def test_no_word_is_both_accepted_and_rejected_for_a_term():
+    for term in glossary.load(GLOSSARY).terms:
+        assert not set(term.accepted) & set(term.rejected), term.term
+
+
+@pytest.mark.parametrize(
+    ("term", "text", "occurs"),
+    [
+        ("array", "Two Arrays here", True),
+        ("array", "a subarray", False),
+        ("host", "the ghost", False),
+        ("trace", "It is traced.", True),
+        ("trace", "a tracer", False),
+    ],
+)
+def test_occurs(term, text, occurs):
+    found = {t.term: t for t in glossary.load(GLOSSARY).terms}
+    assert found[term].occurs(text) is occurs
+
+
+def test_a_rejection_without_a_reason_is_refused(tmp_path):
+    path = tmp_path / "glossary.yml"
+    path.write_text("terms:\n- {term: a, accepted: [b], rejected: [c]}\n")
+    with pytest.raises(glossary.GlossaryError, match="reason"):
+        glossary.load(path)

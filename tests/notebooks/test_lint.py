@@ -1,0 +1,242 @@
+"""Does each rule catch what is wrong, and let pass what is right?
+
+``BAD`` and ``GOOD`` are the fixtures; a rule without both fails ``test_every_rule_has_fixtures``.
+"""
+
+from __future__ import annotations
+
+import copy
+import unicodedata
+
+import pytest
+
+from saem.l10n import catalog
+from saem.l10n.assemble import SETUP
+from saem.l10n.build import planned
+from saem.l10n.glossary import Glossary, Term
+from saem.l10n.lint import RULES, check_pair, lint
+from saem.l10n.lint.base import Pair
+from saem.l10n.lint.hangul import final, final_of_number, right
+from saem.l10n.lint.structure import differences
+from saem.l10n.merge import merge
+from saem.l10n.source import read
+from saem.l10n.units import units
+
+GLOSSARY = Glossary(
+    (
+        Term("side effect", ("부수 효과",), ("부작용",)),
+        Term("gradient", ("그래디언트",), ("기울기",)),
+        Term("slope", ("기울기",)),
+        Term("loss", ("손실",), ("로스",)),
+    ),
+    {"vmap": "브이맵", "grad": "그래드", "set": "셋", "model": "모델", "NumPy": "넘파이",
+     "Python": "파이썬", "theta": "세타"},
+)
+
+# Rule → pairs (English, Korean); a third item is the kind, a fourth the state.
+BAD = {
+    "untranslated": [
+        ("Hello.", "", "text", "missing"),
+        ("Hello.", "안녕하십니까.", "text", "stale"),
+        ("Hello.", "안녕하십니까.", "text", "draft"),
+    ],
+    "emphasis": [
+        ("**pure functions** are", "**순수 함수(pure)**는 좋습니다."),
+        ("*new* one", "*'새'*것입니다."),
+        ("**`f`** is", "함수**`f`**는 좋습니다."),
+        ("_so_ it is", "_강조_는 그렇습니다."),
+    ],
+    "particle": [
+        ("`vmap`", "`vmap`를 씁니다."),
+        ("`vmap`", "`vmap`는 좋습니다."),
+        ("`jax.grad(f)`", "`jax.grad(f)`을 씁니다."),
+        ("`x.at[i].set(v)`", "`x.at[i].set(v)`로 씁니다."),
+        ("NumPy", "NumPy은 좋습니다."),
+        ("Python", "Python가 기다립니다."),
+        ("GPU", "GPU을 씁니다."),
+        ("XLA", "XLA과 같습니다."),
+        ("side effect", "부수 효과(side effect)을 봅니다."),
+        ("an array", "배열를 봅니다."),
+        ("10", "10를 더합니다."),
+        ("$f$", "$f$과 같습니다."),
+        ("`model`", "`model`으로 예측합니다."),
+    ],
+    "dual-form": [
+        ("x is", "x은(는) 그렇습니다."),
+        ("y", "값을(를) 봅니다."),
+        ("z", "벡터(으)로 봅니다."),
+        ("z", "은/는 씁니다."),
+    ],
+    "register": [
+        ("It is.", "배열은 변하지 않는다."),
+        ("It is.", "배열은 변하지 않아요."),
+        ("Is it?", "무엇일까?"),
+        ("Look.", "결과를 보자."),
+        ("- It is.", "- 값을 돌려준다.\n- 값을 받습니다.", "list"),
+    ],
+    "nfc": [("Array.", unicodedata.normalize("NFD", "배열입니다."))],
+    "glossary": [
+        ("A side effect.", "부작용입니다."),
+        ("No side effects.", "영향이 없습니다."),
+        ("The gradient.", "기울기입니다."),
+    ],
+    "code-kept": [
+        ("Use `f`.", "`g`를 씁니다."),
+        ("Use `f`.", "함수를 씁니다."),
+        ("Here $x^2$.", "여기 $x^3$입니다."),
+        ("{n} times", "{m}번", "string"),
+    ],
+    "links-kept": [("See [it](http://a.b/c).", "[여기](http://a.b/d)를 보십시오.")],
+}
+GOOD = {
+    "untranslated": [("Hello.", "안녕하십니까.")],
+    "emphasis": [
+        ("**pure functions** are", "**순수 함수**(pure)는 좋습니다."),
+        ("*new* one", "*새* 것입니다."),
+        ("2 * 3 * 4", "2 * 3 * 4는 24입니다."),
+        ("`**kwargs`", "`**kwargs`를 씁니다."),
+        ("$x_i * y_i$ and *z*", "$x_i * y_i$와 *z*입니다."),
+        ("name snake_case", "이름 snake_case입니다."),
+        (r"\*", r"별표는 \*입니다."),
+        ("x**2", "x**2의 미분입니다.", "comment"),
+    ],
+    "particle": [
+        ("`vmap`", "`vmap`을 쓰고 `vmap`은 좋으며 `vmap`으로 바꿉니다."),
+        ("`jax.grad(f)`", "`jax.grad(f)`를 씁니다. `jax.grad`는 함수입니다."),
+        ("`x.at[i].set(v)`", "`x.at[i].set(v)`을 씁니다."),
+        ("NumPy", "NumPy는 NumPy와 같고 NumPy로 씁니다."),
+        ("Python", "Python이 기다리고 Python은 빠릅니다."),
+        ("`model`", "`model`로 예측하고 `model`을 봅니다."),
+        ("`unknown`", "`unknown`을 쓰고 `unknown`를 씁니다."),
+        ("side effect", "부수 효과(side effect)를 봅니다. 값(value)이 있습니다."),
+        ("10", "10을 더하고 2를 빼고 1.5로 바꿉니다. 0으로 나눕니다."),
+        ("GPU", "GPU이고, GPU에서 돌고, GPU로 갑니다."),
+        ("**`vmap`**", "**`vmap`** 을 쓰고 *jaxpr*라는 말을 씁니다."),
+        ("$f$", "$f$와 $w$를 봅니다. $2x$입니다."),
+        ("autumn", "마을과 가을을 봅니다."),
+        ("XLA", "XLA가 XLA와 함께 있습니다."),
+    ],
+    "dual-form": [
+        ("x is", "값(value)은 그렇습니다. 은은한 빛입니다."),
+        ("`은(는)`", "`은(는)`은 쓰지 않습니다."),
+    ],
+    "register": [
+        ("It is.", "배열은 변하지 않습니다."),
+        ("Look.", "결과를 봅시다. 적어 주십시오. 무엇입니까?"),
+        ("Title", "## 정리한다.", "heading"),
+        ("quote", '"어떻게 변하는가?"라는 물음입니다.'),
+        ("needed", "- 크기: 3.5배. 이것이 필요.", "list"),
+        ("`한다.`", "`한다.` 라고 출력합니다."),
+    ],
+    "nfc": [("Array.", "배열입니다.")],
+    "glossary": [
+        ("No side effects.", "부수 효과가 없습니다."),
+        ("The slope and the gradient.", "기울기와 그래디언트입니다."),
+        ("`loss.backward()`", "`loss.backward()`입니다."),
+        ("the glossary", "용어집입니다."),
+        ("a blossom", "꽃입니다."),
+    ],
+    "code-kept": [
+        ("Use `f` and `f`.", "`f`를 씁니다."),
+        ("Costs $5 or $6.", "$5 또는 $6입니다."),
+        ("`f` then $x$", "$x$ 다음에 `f`입니다."),
+        ("{n} times", "{n}번", "string"),
+    ],
+    "links-kept": [("See [it](http://a.b/c).", "[여기](http://a.b/c)를 보십시오.")],
+}
+
+
+def pair(english, korean, kind="text", state="translated"):
+    return Pair(kind, english, korean, state, GLOSSARY)
+
+
+def cases(fixtures):
+    return [pytest.param(rule, case, id=f"{rule}-{i}")
+            for rule, found in fixtures.items() for i, case in enumerate(found)]
+
+
+def test_every_rule_has_fixtures():
+    assert {r.id for r in RULES} == set(BAD) == set(GOOD)
+    for rule in RULES:
+        assert set(rule.message) == {"en", "ko"}
+
+
+@pytest.mark.parametrize(("rule", "case"), cases(BAD))
+def test_known_bad_is_caught(rule, case):
+    for say in ("en", "ko"):
+        assert rule in {f.rule for f in check_pair(pair(*case), say)}
+
+
+@pytest.mark.parametrize(("rule", "case"), cases(GOOD))
+def test_known_good_passes(rule, case):
+    assert [f for f in check_pair(pair(*case)) if f.rule == rule] == []
+
+
+# Finals and numbers as any Korean grammar gives them.
+@pytest.mark.parametrize(
+    ("word", "end"), [("배열", "ㄹ"), ("함수", ""), ("값", "ㅄ"), ("브이맵", "ㅂ"), ("JAX", None)]
+)
+def test_final(word, end):
+    assert final(word) == end
+
+
+@pytest.mark.parametrize(
+    ("number", "reading"),
+    [("1", "일"), ("3", "삼"), ("9", "구"), ("10", "십"), ("200", "백"), ("5000", "천"),
+     ("20000", "만"), ("100000000", "억"), ("1.5", "오"), ("10.0", "영"), ("0", "영")],
+)
+def test_final_of_number(number, reading):
+    assert final_of_number(number) == final(reading)
+
+
+def test_right_particle():
+    assert [right("을", e) for e in ("", "ㄹ", "ㅂ")] == ["를", "을", "을"]
+    assert [right("로", e) for e in ("", "ㄹ", "ㅂ")] == ["로", "로", "으로"]
+
+
+@pytest.fixture()
+def notebooks(tree):
+    lesson = read(tree.lesson("01"))
+    po, _ = merge(units(lesson), catalog.empty("ko"))
+    for entry in po:
+        entry.msgstr = {"run|comment|0": "설명\n세 줄\n입니다"}.get(entry.msgctxt, entry.msgid)
+    catalog.save(po, tree.catalog("01-small", "ko"))
+    return planned(tree, lesson, "en"), planned(tree, lesson, "ko")
+
+
+def test_notebooks_that_differ_in_words_only_pass(notebooks):
+    english, korean = notebooks
+    assert list(differences(english, korean)) == []
+    assert "설명" in "".join(c.source for c in korean.cells)
+
+
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        ("code", lambda cells: cells[4].update(source=cells[4].source.replace("1 + 1", "1 + 2"))),
+        ("code", lambda cells: cells[4].update(source="def (")),
+        ("code", lambda cells: cells[1].update(source=cells[1].source.replace("lens", "lab"))),
+        ("tags", lambda cells: cells[4].metadata.update(tags=["raises-exception"])),
+        ("cells", lambda cells: cells[2].update(id="other")),
+        ("cells", lambda cells: cells.reverse()),
+        ("cells", lambda cells: cells.pop()),
+    ],
+)
+def test_notebooks_that_differ_are_caught(notebooks, rule, change):
+    english, korean = notebooks
+    assert korean.cells[1].id == SETUP
+    broken = copy.deepcopy(korean)
+    change(broken.cells)
+    assert rule in {found for found, _ in differences(english, broken)}
+
+
+def test_lint_reports_what_is_not_translated(tree):
+    findings = lint(tree, "ko")
+    assert {f.rule for f in findings} == {"untranslated"}
+    assert len(findings) == len(units(read(tree.lesson("01"))))
+
+
+def test_lint_looks_at_the_english_too(tree):
+    source = tree.lesson("01")
+    source.write_text(source.read_text().replace("Second paragraph.", 'Stray **"x"**y here.'))
+    assert ("emphasis", "en/01-small maths|text|0") in {(f.rule, f.where) for f in lint(tree)}
