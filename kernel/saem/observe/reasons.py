@@ -120,18 +120,17 @@ def _nearest(signature: Signature, earlier: list[Earlier]) -> tuple[Earlier, lis
 def compare(old: Signature, new: Signature) -> list[_Difference]:
     """Every difference between two signatures of one function, arguments first."""
     changes = _structure(old, new)
-    regrouped = {change.path for change in changes}
     before = {argument.path: argument for argument in old.arguments}
     for argument in new.arguments:
         if argument.path in before:
             changes += _argument(before[argument.path], argument)
     changes += _static(old.static, new.static)
-    changes += _given(old, new, regrouped)
+    changes += _given(old, new)
     if not changes and old.structure != new.structure:
         changes.append(_Difference("structure", None, _brief(old.structure), _brief(new.structure)))
     if set(old.donated) != set(new.donated):
-        shown = [", ".join(s.donated) or "-" for s in (old, new)]
-        changes.append(_Difference("donation", None, *shown))
+        was, now = (", ".join(call.donated) or "-" for call in (old, new))
+        changes.append(_Difference("donation", None, was, now))
     return changes + _config(dict(old.config), dict(new.config))
 
 
@@ -182,8 +181,8 @@ def _argument(old: Argument, new: Argument) -> list[_Difference]:
     if old.dtype != new.dtype:
         changes.append(_Difference("dtype", new.path, was, now))
     elif old.weak_type != new.weak_type:
-        weak = [f"{t} (weak)" if a.weak_type else t for t, a in ((was, old), (now, new))]
-        changes.append(_Difference("weak_type", new.path, *weak))
+        weak = tuple(f"{t} (weak)" if a.weak_type else t for t, a in ((was, old), (now, new)))
+        changes.append(_Difference("weak_type", new.path, weak[0], weak[1]))
     if old.committed != new.committed:
         variant = "committed" if new.committed else "committed.no"
         changes.append(_Difference(variant, new.path, old.placement, new.placement))
@@ -216,21 +215,20 @@ def _static_variant(old: StaticArgument, new: StaticArgument) -> str:
     return "static_value"
 
 
-def _given(old: Signature, new: Signature, regrouped: set[str | None]) -> list[_Difference]:
+def _given(old: Signature, new: Signature) -> list[_Difference]:
     """Arguments that are now passed by keyword instead of by position, or the other way."""
-    before: dict[str, str] = {_top(a.path): a.given for a in (*old.arguments, *old.static)}
-    changes = []
-    seen: set[str] = set()
-    for argument in (*new.arguments, *new.static):
-        top = _top(argument.path)
-        if top in seen:
-            continue
-        seen.add(top)
-        was = before.get(top)
-        if was is not None and was != argument.given:
-            variant = f"position_keyword.{argument.given}"
-            changes.append(_Difference(variant, top, was, argument.given))
-    return changes
+    before, after = _ways(old), _ways(new)
+    return [
+        _Difference(f"position_keyword.{now}", top, before[top], now)
+        for top, now in after.items()
+        if before.get(top, now) != now
+    ]
+
+
+def _ways(signature: Signature) -> dict[str, str]:
+    """For each argument, whether it was given by position or by keyword."""
+    ways = {_top(argument.path): argument.given for argument in signature.arguments}
+    return ways | {_top(static.path): static.given for static in signature.static}
 
 
 def _config(old: dict[str, str], new: dict[str, str]) -> list[_Difference]:
