@@ -248,6 +248,8 @@ class ScatterFamily(Primitive):
         given = physical_aval(ctx.in_avals[2])
         if not given.size or not aval.size:
             return x
+        if not aval.shape:
+            return self.lower_scalar(ctx, x, updates, aval, given)
         indices = wide_indices(ctx, indices)
         numbers = self.numbers
         if self.mode is GatherScatterMode.CLIP and numbers.start_index_map:
@@ -259,12 +261,26 @@ class ScatterFamily(Primitive):
                  "scatter_indices_batching_dims", "scatter_dims_to_operand_dims")
         attr = attribute("scatter", **{n: fields[n] for n in names},
                          index_vector_dim=ctx.avals[indices].ndim - 1)
-        scalar = ShapedArray((), aval.dtype)
+        return self.emit(ctx, attr, x, indices, updates, aval)
+
+    def emit(self, ctx: Any, attr: str, x: str, indices: str, updates: str, out: ShapedArray) -> str:
+        """Write the scatter with dimension numbers ``attr``."""
+        scalar = ShapedArray((), out.dtype)
         region = ctx.block([scalar, scalar], lambda a, b: [self.combiner(ctx, a, b, scalar)])
         return ctx.emit(
             f'"stablehlo.scatter"({x}, {indices}, {updates}) <{{scatter_dimension_numbers = {attr},'
             f" indices_are_sorted = {str(self.indices_are_sorted).lower()}, unique_indices = "
-            f"{str(self.unique_indices).lower()}}}> ({region})", x, indices, updates)
+            f"{str(self.unique_indices).lower()}}}> ({region})", x, indices, updates, out=out)
+
+    def lower_scalar(self, ctx: Any, x: str, updates: str, aval: ShapedArray, given: ShapedArray
+                     ) -> str:
+        """Write the scatter into a scalar as one into an array of one element: XLA needs an axis."""
+        row = ctx.reshape(x, (1,))
+        zeros = ctx.constant(0, ShapedArray((*given.shape, 1), np.dtype(np.int32)))
+        attr = attribute("scatter", inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,),
+                         index_vector_dim=given.ndim)
+        out = self.emit(ctx, attr, row, zeros, updates, ShapedArray((1,), aval.dtype))
+        return ctx.reshape(out, ())
 
     def combiner(self, ctx: Any, a: str, b: str, scalar: ShapedArray) -> str:
         """Write how an element ``a`` of the operand and ``b`` of the updates become one."""

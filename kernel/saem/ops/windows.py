@@ -180,7 +180,7 @@ def locate(numbers: GatherDimensionNumbers, operand_shape: Sequence[int], indice
         starts[d] = np.clip(indices[..., k].astype(object), -2**62, 2**62).astype(np.int64)
     whole = np.ones(batch, bool)
     for d, (n, m) in enumerate(zip(operand_shape, sizes)):
-        whole &= (starts[d] >= 0) & (starts[d] <= n - m)
+        whole &= clip | ((starts[d] >= 0) & (starts[d] <= n - m))
     for d, (n, m) in enumerate(zip(operand_shape, sizes)):
         starts[d] = np.clip(starts[d], 0, n - m) if clip else np.where(whole, starts[d], 0)
     for d, axis in zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims):
