@@ -56,6 +56,10 @@ def put(x: Any, device: Any = None, committed: bool = False) -> Any:
     if kind is ArrayImpl:
         return _move(x, aval, device, committed)
     device = device or default_device()
+    if aval.dtype == dtypes.float0:
+        # It has no numbers; the text of programs says i1.
+        x = np.zeros(aval.shape, bool)
+        aval = aval_of(x)
     host = x if isinstance(x, np.ndarray) and x.dtype == aval.dtype else np.asarray(x, aval.dtype)
     if bus.active:
         bus.publish(Transfer(direction="host_to_device", bytes=host.nbytes, source="host",
