@@ -1,0 +1,127 @@
+// Does the connection follow one kernel, and name what is wrong?
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { HISTORY } from "./page";
+import { Connection } from "../src/lab/connection";
+
+type Status = "idle" | "busy" | "restarting" | "dead";
+
+/** A kernel whose messages the test writes. */
+class FakeKernel {
+  status: Status = "idle";
+  isDisposed = false;
+  comms: FakeComm[] = [];
+  private listener: ((kernel: unknown, status: Status) => void) | null = null;
+  readonly statusChanged = {
+    connect: (slot: (kernel: unknown, status: Status) => void, self: unknown): void => {
+      this.listener = slot.bind(self);
+    },
+    disconnect: (): void => {
+      this.listener = null;
+    }
+  };
+
+  createComm(): FakeComm {
+    const comm = new FakeComm();
+    this.comms.push(comm);
+    return comm;
+  }
+
+  turn(status: Status): void {
+    this.status = status;
+    this.listener?.(this, status);
+  }
+}
+
+class FakeComm {
+  isDisposed = false;
+  opened: unknown = null;
+  sent: unknown[] = [];
+  closed = false;
+  onMsg: (message: unknown) => void = () => undefined;
+  onClose: () => void = () => undefined;
+  open(data: unknown): void {
+    this.opened = data;
+  }
+  send(data: unknown): void {
+    this.sent.push(data);
+  }
+  close(): void {
+    this.closed = true;
+  }
+  says(data: unknown): void {
+    this.onMsg({ content: { data } });
+  }
+}
+
+function follow(): { kernel: FakeKernel; comm: FakeComm; connection: Connection } {
+  const kernel = new FakeKernel();
+  const connection = new Connection(() => undefined, "ko");
+  connection.follow(kernel as never);
+  return { kernel, comm: kernel.comms[0]!, connection };
+}
+
+const HELLO = { type: "hello", version: 1, language: "ko", environment: HISTORY.environment };
+const SNAPSHOT = { type: "snapshot", history: HISTORY };
+
+test("greets, takes the snapshot, adds records, asks to forget", () => {
+  const { comm, connection } = follow();
+  assert.deepEqual(comm.opened, { type: "hello", version: 1, locale: "ko" });
+  assert.equal(connection.state.name, "connecting");
+  comm.says(HELLO);
+  comm.says(SNAPSHOT);
+  assert.equal(connection.state.name, "live");
+  const row = HISTORY.functions[0]!;
+  comm.says({ type: "append", function: row.summary, record: { ...row.records[0]!, id: 50 } });
+  assert.ok(connection.state.name === "live");
+  assert.equal(connection.state.history.functions[0]!.records.length, 6);
+  connection.request("clear");
+  assert.deepEqual(comm.sent, [{ type: "request", what: "clear" }]);
+});
+
+test("a kernel without the lens closes the comm", () => {
+  const { comm, connection, kernel } = follow();
+  comm.onClose();
+  assert.equal(connection.state.name, "absent");
+  connection.greet();
+  kernel.comms[1]!.says(SNAPSHOT);
+  assert.equal(connection.state.name, "live");
+});
+
+test("another version is named, whichever side finds it", () => {
+  const first = follow();
+  first.comm.says({ ...HELLO, version: 2 });
+  assert.deepEqual(first.connection.state, { name: "version", got: 2, message: null });
+  assert.ok(first.comm.closed);
+  first.comm.says(SNAPSHOT);
+  assert.equal(first.connection.state.name, "version");
+  const second = follow();
+  const message = { en: "old", ko: "옛" };
+  second.comm.says({ type: "error", tag: "version", message });
+  assert.deepEqual(second.connection.state, { name: "version", got: 0, message });
+});
+
+test("restart and death", () => {
+  const { comm, connection, kernel } = follow();
+  comm.says(SNAPSHOT);
+  kernel.turn("restarting");
+  assert.equal(connection.state.name, "restarting");
+  comm.says(SNAPSHOT);
+  assert.equal(connection.state.name, "restarting", "the old process is not heard");
+  kernel.turn("idle");
+  assert.equal(connection.state.name, "absent");
+  kernel.turn("dead");
+  assert.equal(connection.state.name, "dead");
+});
+
+test("another kernel: the first is left and not heard", () => {
+  const { comm, connection, kernel } = follow();
+  const other = new FakeKernel();
+  connection.follow(other as never);
+  assert.ok(comm.closed);
+  comm.says(SNAPSHOT);
+  kernel.turn("dead");
+  assert.equal(connection.state.name, "connecting");
+  connection.follow(null, { name: "none" });
+  assert.equal(connection.state.name, "none");
+});

@@ -1,0 +1,69 @@
+// Do text, graph and source fold and light up together?
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Event, JAXPR, click, page, press, put, texts } from "./page";
+import { JaxprView } from "../src/renderer/jaxpr";
+import { layered } from "../src/renderer/layered";
+import { Locale } from "../src/renderer/locale";
+
+function view(): HTMLElement {
+  return put(new JaxprView(JAXPR, { locale: new Locale("en"), engine: layered }).element);
+}
+
+function visible(element: HTMLElement): string[] {
+  const lines = element.querySelectorAll<HTMLElement>(".saem-pane-text .saem-line");
+  return [...lines]
+    .filter(line => !line.hidden)
+    .map(line => line.querySelector(".saem-text")?.textContent ?? "");
+}
+
+test("the text is the tokens', line by line", () => {
+  const written = JAXPR.lines.map(l => " ".repeat(l.indent) + l.tokens.map(t => t.text).join(""));
+  assert.deepEqual(visible(view()), written);
+});
+
+test("folding hides the lines between an equation's first and last, and unfolding shows them", () => {
+  const element = view();
+  const all = visible(element);
+  click(element.querySelector(".saem-fold[data-fold='e0']"));
+  assert.deepEqual(visible(element), [all[0], all[1], all.at(-2), all.at(-1)]);
+  assert.deepEqual(texts(element, ".saem-folded"), ["8 equations folded"]);
+  assert.equal(element.querySelectorAll("g.saem-node[data-eqn]").length, 2);
+  press(page.activeElement, "ArrowRight");
+  assert.deepEqual(visible(element), all);
+  assert.equal(element.querySelectorAll("g.saem-node[data-eqn]").length, 10);
+});
+
+test("a source line lights its equations in text and graph; Escape darkens what was kept", () => {
+  const element = view();
+  const line = element.querySelector<HTMLElement>(".saem-pane-source .saem-line:nth-child(3)")!;
+  line.dispatchEvent(new Event("pointerover", { bubbles: true }));
+  const lit = [...element.querySelectorAll(".saem-pane-text .saem-on")].map(n =>
+    n.getAttribute("data-eqn")
+  );
+  assert.deepEqual(lit, ["e0.0.4", "e0.0.5"]);
+  assert.equal(element.querySelectorAll("g.saem-node.saem-on").length, 2);
+  element.dispatchEvent(new Event("pointerleave"));
+  assert.equal(element.querySelectorAll(".saem-on").length, 0);
+  click(line);
+  element.dispatchEvent(new Event("pointerleave"));
+  assert.ok(element.querySelectorAll(".saem-on").length > 0);
+  press(line, "Escape");
+  assert.equal(element.querySelectorAll(".saem-on").length, 0);
+});
+
+test("an equation is described by its own facts", () => {
+  const element = view();
+  const line = element.querySelector(".saem-line[data-eqn='e0.0.5']")!;
+  line.dispatchEvent(new Event("pointerover", { bubbles: true }));
+  const card = element.querySelector(".saem-card")!.textContent ?? "";
+  for (const part of ["mul", "2.0:f32[]", "h:f32[4]", "jit ▸ grad ▸ transpose", "cell 3, line 3"]) {
+    assert.ok(card.includes(part), `${part} in ${card}`);
+  }
+});
+
+test("backward equations are marked in text and graph", () => {
+  const element = view();
+  assert.equal(element.querySelectorAll(".saem-line.saem-backward").length, 3);
+  assert.equal(element.querySelectorAll("g.saem-node.saem-backward").length, 3);
+});

@@ -1,0 +1,35 @@
+// Is every word there in both languages, and every number with the unit that suits it?
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { LABELS } from "../src/schema";
+import { PANEL_WORDS } from "../src/lab/words";
+import { Locale, WORDS } from "../src/renderer/locale";
+
+test("every word is there in English and Korean, with the same fields and code", () => {
+  const all = { ...LABELS, ...WORDS, ...PANEL_WORDS };
+  for (const [key, { en, ko }] of Object.entries(all)) {
+    assert.ok(en.length > 0 && ko.length > 0, key);
+    const marks = (text: string): string[] => (text.match(/\{\w+\}|`[^`]*`/g) ?? []).sort();
+    assert.deepEqual(marks(en), marks(ko), key);
+  }
+});
+
+test("the language of a locale's name", () => {
+  for (const name of ["ko", "ko_KR", "ko-KR", "KO"]) {
+    assert.equal(Locale.of(name).language, "ko");
+  }
+  for (const name of ["en", "default", "fr_FR"]) {
+    assert.equal(Locale.of(name).language, "en");
+  }
+});
+
+test("numbers", () => {
+  const en = new Locale("en");
+  assert.equal(en.seconds(0.00035), "350 µs");
+  assert.equal(en.seconds(0.0496), "49.6 ms");
+  assert.equal(en.seconds(1.3456), "1.35 s");
+  assert.equal(en.bytes(1480), "1.45 KiB");
+  assert.equal(en.flops(2_500_000), "2.5 M");
+  assert.equal(en.count(1204), "1,204");
+  assert.equal(new Locale("ko").brief(12_000), "1.2만");
+});
