@@ -1,0 +1,507 @@
+"""How are the functions of calculus computed, from exponentials to hyperbolic arcs?
+
+Each block is one primitive: what StableHLO (or CHLO, its extension) calls it, what NumPy does, its
+derivative.  Derivatives reuse the output where that saves a function.
+
+Read before: ``ops.arithmetic``.  Read after: ``ops.numbers``, ``ops.special``.
+Invariant: numbers of 16 bits are computed in 32 and rounded once; branch cuts are C99's.
+Source: StableHLO specification; DLMF chapter 4 (derivatives and branch cuts).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from saem.core import dtypes
+from saem.core.avals import aval_of
+from saem.core.primitive import primitive
+from saem.core.trace import bind
+from saem.ops.arithmetic import add, div, integer_pow, mul, neg, sub
+from saem.ops.families import Unary, is_number
+
+
+def in_32_bits(function: Callable) -> Callable:
+    """Return ``function`` computed in float32 where operands are narrower, rounded at the end."""
+
+    @functools.wraps(function)
+    def computed(*xs: np.ndarray) -> np.ndarray:
+        dtype = xs[0].dtype
+        with np.errstate(all="ignore"):
+            if dtypes.is_float(dtype) and dtype.itemsize < 4:
+                return np.asarray(function(*[x.astype(np.float32) for x in xs])).astype(dtype)
+            return function(*xs)
+
+    return computed
+
+
+def number_like(x: Any, value: float) -> Any:
+    """Return ``value`` as a scalar of the dtype and weakness of ``x``."""
+    aval = aval_of(x)
+    return value if aval.weak_type and dtypes.is_float(aval.dtype) \
+        else np.asarray(value, aval.dtype)[()]
+
+
+class AccuracyMode(enum.Enum):
+    """How exactly a function is wanted: as the platform likes, or as well as it can."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @property
+    def text(self) -> str:
+        return f"mode = #stablehlo.result_accuracy_mode<{self.name}>"
+
+
+@dataclasses.dataclass(frozen=True)
+class Tolerance:
+    """How exactly a function is wanted: absolute and relative error, units in the last place."""
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+    @property
+    def text(self) -> str:
+        return (f"atol = {float(self.atol):e}, rtol = {float(self.rtol):e}, ulps = {self.ulps}, "
+                "mode = #stablehlo.result_accuracy_mode<TOLERANCE>")
+
+
+class Analytic(Unary):
+    """A function of calculus: of real and complex numbers, with a derivative.
+
+    ``chlo`` marks operations of the extension dialect, which the compiler expands.
+    """
+
+    __slots__ = ()
+    chlo: ClassVar[bool] = False
+    accepts, needs = staticmethod(dtypes.is_inexact), "a real or complex float"
+
+    def lower(self, ctx, x):
+        if self.chlo:
+            return ctx.emit(f'"chlo.{self.hlo}"({x})', x)
+        return ctx.emit(f"stablehlo.{self.hlo} {x}{self.wanted()}", x)
+
+    def wanted(self) -> str:
+        """Return the attribute that asks for an accuracy, nothing by default."""
+        accuracy = getattr(self, "accuracy", None)
+        if accuracy is None:
+            return ""
+        return f" {{result_accuracy = #stablehlo.result_accuracy<{accuracy.text}>}}"
+
+    def printed_params(self):
+        return {k: v for k, v in self.params.items() if v is not None}
+
+
+@primitive("exp")
+class Exp(Analytic):
+    accuracy: Any = None
+    hlo, numpy = "exponential", staticmethod(in_32_bits(np.exp))
+
+    def tangent(self, t, x, out):
+        return mul(t, out)
+
+
+@primitive("exp2")
+class Exp2(Analytic):
+    accuracy: Any = None
+    hlo, numpy = "exponential", staticmethod(in_32_bits(np.exp2))
+
+    def lower(self, ctx, x):
+        base = ctx.constant(np.log(2.0), ctx.out_avals[0])
+        scaled = ctx.elementwise("stablehlo.multiply", base, x)
+        return ctx.emit(f"stablehlo.exponential {scaled}{self.wanted()}", scaled)
+
+    def tangent(self, t, x, out):
+        return mul(number_like(x, np.log(2.0)), mul(t, out))
+
+
+@primitive("expm1")
+class Expm1(Analytic):
+    """exp(x) - 1, exact near 0."""
+
+    accuracy: Any = None
+    hlo, numpy = "exponential_minus_one", staticmethod(in_32_bits(np.expm1))
+
+    def tangent(self, t, x, out):
+        return mul(t, add(out, number_like(out, 1.0)))
+
+
+@primitive("log")
+class Log(Analytic):
+    accuracy: Any = None
+    hlo, numpy = "log", staticmethod(in_32_bits(np.log))
+
+    def tangent(self, t, x, out):
+        return div(t, x)
+
+
+@primitive("log1p")
+class Log1p(Analytic):
+    """log(1 + x), exact near 0."""
+
+    accuracy: Any = None
+    hlo, numpy = "log_plus_one", staticmethod(in_32_bits(np.log1p))
+
+    def tangent(self, t, x, out):
+        return div(t, add(x, number_like(x, 1.0)))
+
+
+@primitive("sqrt")
+class Sqrt(Analytic):
+    accuracy: Any = None
+    hlo, numpy = "sqrt", staticmethod(in_32_bits(np.sqrt))
+
+    def tangent(self, t, x, out):
+        return mul(t, div(number_like(out, 0.5), out))
+
+
+@primitive("rsqrt")
+class Rsqrt(Analytic):
+    """One by the square root."""
+
+    accuracy: Any = None
+    hlo, numpy = "rsqrt", staticmethod(in_32_bits(lambda x: np.reciprocal(np.sqrt(x))))
+
+    def tangent(self, t, x, out):
+        return mul(t, mul(number_like(x, -0.5), div(out, x)))
+
+
+@primitive("cbrt")
+class Cbrt(Analytic):
+    accuracy: Any = None
+    hlo, numpy = "cbrt", staticmethod(in_32_bits(np.cbrt))
+    accepts, needs = staticmethod(dtypes.is_float), "a real float"
+
+    def tangent(self, t, x, out):
+        return mul(t, mul(number_like(x, 1 / 3), integer_pow(out, -2)))
+
+
+@primitive("logistic")
+class Logistic(Analytic):
+    """1 / (1 + exp(-x)), the sigmoid."""
+
+    accuracy: Any = None
+    hlo, numpy = "logistic", staticmethod(in_32_bits(lambda x: 1 / (1 + np.exp(-x))))
+
+    def lower(self, ctx, x):
+        inverse = ctx.elementwise("stablehlo.negate", x)
+        inverse = ctx.emit(f"stablehlo.exponential {inverse}{self.wanted()}", inverse)
+        one = ctx.constant(1, ctx.out_avals[0])
+        return ctx.elementwise(
+            "stablehlo.divide", one, ctx.elementwise("stablehlo.add", one, inverse))
+
+    def tangent(self, t, x, out):
+        return mul(t, mul(out, sub(number_like(out, 1.0), out)))
+
+
+@primitive("sin")
+class Sin(Analytic):
+    accuracy: Any = None
+    hlo, numpy = "sine", staticmethod(in_32_bits(np.sin))
+
+    def tangent(self, t, x, out):
+        return mul(t, cos(x))
+
+
+@primitive("cos")
+class Cos(Analytic):
+    accuracy: Any = None
+    hlo, numpy = "cosine", staticmethod(in_32_bits(np.cos))
+
+    def tangent(self, t, x, out):
+        return neg(mul(t, sin(x)))
+
+
+@primitive("tan")
+class Tan(Analytic):
+    accuracy: Any = None
+    hlo, numpy = "tan", staticmethod(in_32_bits(np.tan))
+
+    def tangent(self, t, x, out):
+        return mul(t, add(number_like(out, 1.0), square(out)))
+
+
+@primitive("tanh")
+class Tanh(Analytic):
+    accuracy: Any = None
+    hlo, numpy = "tanh", staticmethod(in_32_bits(np.tanh))
+
+    def tangent(self, t, x, out):
+        return mul(add(t, mul(t, out)), sub(number_like(out, 1.0), out))
+
+
+@primitive("asin")
+class Asin(Analytic):
+    hlo, numpy = "asin", staticmethod(in_32_bits(np.arcsin))
+    chlo = True
+
+    def tangent(self, t, x, out):
+        return mul(t, rsqrt(sub(number_like(x, 1.0), square(x))))
+
+
+@primitive("acos")
+class Acos(Analytic):
+    hlo, numpy = "acos", staticmethod(in_32_bits(np.arccos))
+    chlo = True
+
+    def tangent(self, t, x, out):
+        return mul(t, neg(rsqrt(sub(number_like(x, 1.0), square(x)))))
+
+
+@primitive("atan")
+class Atan(Analytic):
+    hlo, numpy = "atan", staticmethod(in_32_bits(np.arctan))
+    chlo = True
+
+    def tangent(self, t, x, out):
+        return div(t, add(number_like(x, 1.0), square(x)))
+
+
+@primitive("sinh")
+class Sinh(Analytic):
+    hlo, numpy = "sinh", staticmethod(in_32_bits(np.sinh))
+    chlo = True
+
+    def tangent(self, t, x, out):
+        return mul(t, cosh(x))
+
+
+@primitive("cosh")
+class Cosh(Analytic):
+    hlo, numpy = "cosh", staticmethod(in_32_bits(np.cosh))
+    chlo = True
+
+    def tangent(self, t, x, out):
+        return mul(t, sinh(x))
+
+
+@primitive("asinh")
+class Asinh(Analytic):
+    hlo, numpy = "asinh", staticmethod(in_32_bits(np.arcsinh))
+    chlo = True
+
+    def tangent(self, t, x, out):
+        return mul(t, rsqrt(add(square(x), number_like(x, 1.0))))
+
+
+@primitive("acosh")
+class Acosh(Analytic):
+    hlo, numpy = "acosh", staticmethod(in_32_bits(np.arccosh))
+    chlo = True
+
+    def tangent(self, t, x, out):
+        one = number_like(x, 1.0)
+        if dtypes.is_complex(aval_of(x).dtype):
+            # The root of a product would leave the branch of acosh in half of the plane.
+            return mul(t, mul(rsqrt(sub(x, one)), rsqrt(add(x, one))))
+        return mul(t, rsqrt(sub(square(x), one)))
+
+
+@primitive("atanh")
+class Atanh(Analytic):
+    hlo, numpy = "atanh", staticmethod(in_32_bits(np.arctanh))
+    chlo = True
+
+    def tangent(self, t, x, out):
+        one = number_like(x, 1.0)
+        return mul(integer_pow(add(one, x), -1), div(t, sub(one, x)))
+
+
+@primitive("square")
+class Square(Analytic):
+    hlo, numpy = "square", staticmethod(in_32_bits(np.square))
+    accepts, needs = staticmethod(is_number), "a number"
+
+    def lower(self, ctx, x):
+        return ctx.elementwise("stablehlo.multiply", x, x)
+
+    def tangent(self, t, x, out):
+        return mul(t, mul(number_like(x, 2.0), x))
+
+
+# -- functions -------------------------------------------------------------------------------------
+
+
+def exp(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+    """Return e to the power ``x``, elementwise.
+
+    Raises: DTypeError.  Source: StableHLO specification, exponential.
+    """
+    return bind(Exp(accuracy), x)
+
+
+def exp2(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+    """Return 2 to the power ``x``, elementwise.
+
+    Raises: DTypeError.  Source: StableHLO specification, exponential.
+    """
+    return bind(Exp2(accuracy), x)
+
+
+def expm1(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+    """Return exp(x) - 1, exact for small ``x``, elementwise.
+
+    Raises: DTypeError.  Source: StableHLO specification, exponential_minus_one.
+    """
+    return bind(Expm1(accuracy), x)
+
+
+def log(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+    """Return the natural logarithm of ``x``, elementwise.
+
+    Raises: DTypeError.  Source: StableHLO specification, log.
+    """
+    return bind(Log(accuracy), x)
+
+
+def log1p(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+    """Return log(1 + x), exact for small ``x``, elementwise.
+
+    Raises: DTypeError.  Source: StableHLO specification, log_plus_one.
+    """
+    return bind(Log1p(accuracy), x)
+
+
+def sqrt(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+    """Return the square root of ``x``, elementwise.
+
+    Raises: DTypeError.  Source: StableHLO specification, sqrt.
+    """
+    return bind(Sqrt(accuracy), x)
+
+
+def rsqrt(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+    """Return one by the square root of ``x``, elementwise.
+
+    Raises: DTypeError.  Source: StableHLO specification, rsqrt.
+    """
+    return bind(Rsqrt(accuracy), x)
+
+
+def cbrt(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+    """Return the real cube root of ``x``, elementwise.
+
+    Raises: DTypeError.  Source: StableHLO specification, cbrt.
+    """
+    return bind(Cbrt(accuracy), x)
+
+
+def logistic(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+    """Return 1 / (1 + exp(-x)), elementwise.
+
+    Raises: DTypeError.  Source: StableHLO specification, logistic.
+    """
+    return bind(Logistic(accuracy), x)
+
+
+def sin(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+    """Return the sine of ``x``, elementwise.
+
+    Raises: DTypeError.  Source: StableHLO specification, sine.
+    """
+    return bind(Sin(accuracy), x)
+
+
+def cos(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+    """Return the cosine of ``x``, elementwise.
+
+    Raises: DTypeError.  Source: StableHLO specification, cosine.
+    """
+    return bind(Cos(accuracy), x)
+
+
+def tan(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+    """Return the tangent of ``x``, elementwise.
+
+    Raises: DTypeError.  Source: StableHLO specification, tan.
+    """
+    return bind(Tan(accuracy), x)
+
+
+def tanh(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+    """Return the hyperbolic tangent of ``x``, elementwise.
+
+    Raises: DTypeError.  Source: StableHLO specification, tanh.
+    """
+    return bind(Tanh(accuracy), x)
+
+
+def asin(x: Any) -> Any:
+    """Return the arc sine of ``x``, elementwise.
+
+    Raises: DTypeError.  Source: CHLO dialect, asin.
+    """
+    return bind(Asin(), x)
+
+
+def acos(x: Any) -> Any:
+    """Return the arc cosine of ``x``, elementwise.
+
+    Raises: DTypeError.  Source: CHLO dialect, acos.
+    """
+    return bind(Acos(), x)
+
+
+def atan(x: Any) -> Any:
+    """Return the arc tangent of ``x``, elementwise.
+
+    Raises: DTypeError.  Source: CHLO dialect, atan.
+    """
+    return bind(Atan(), x)
+
+
+def sinh(x: Any) -> Any:
+    """Return the hyperbolic sine of ``x``, elementwise.
+
+    Raises: DTypeError.  Source: CHLO dialect, sinh.
+    """
+    return bind(Sinh(), x)
+
+
+def cosh(x: Any) -> Any:
+    """Return the hyperbolic cosine of ``x``, elementwise.
+
+    Raises: DTypeError.  Source: CHLO dialect, cosh.
+    """
+    return bind(Cosh(), x)
+
+
+def asinh(x: Any) -> Any:
+    """Return the inverse hyperbolic sine of ``x``, elementwise.
+
+    Raises: DTypeError.  Source: CHLO dialect, asinh.
+    """
+    return bind(Asinh(), x)
+
+
+def acosh(x: Any) -> Any:
+    """Return the inverse hyperbolic cosine of ``x``, elementwise.
+
+    Raises: DTypeError.  Source: CHLO dialect, acosh.
+    """
+    return bind(Acosh(), x)
+
+
+def atanh(x: Any) -> Any:
+    """Return the inverse hyperbolic tangent of ``x``, elementwise.
+
+    Raises: DTypeError.  Source: CHLO dialect, atanh.
+    """
+    return bind(Atanh(), x)
+
+
+def square(x: Any) -> Any:
+    """Return the square of ``x``, elementwise.
+
+    Raises: DTypeError.  Source: StableHLO specification, multiply.
+    """
+    return bind(Square(), x)

@@ -1,0 +1,551 @@
+"""How are numbers rounded, ordered, raised to powers, and complex ones taken apart?
+
+Rounding and signs do not move with small changes, so their tangent is zero; maximum and minimum
+pass the tangent of the operand they return, half of each where both are equal.
+
+Read before: ``ops.maths``, ``ops.select``.  Read after: ``ops.special``.
+Invariant: NaN in an operand of max or min comes through; x rem 0 is x for integers.
+Source: StableHLO specification: sign, floor, round_nearest_even, maximum, remainder, power, atan2,
+real, imag, complex; CHLO dialect: next_after.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.primitive import UndefinedPrimal, absent, primitive
+from saem.core.trace import bind
+from saem.ops.arithmetic import add, div, mul, neg, sub
+from saem.ops.compare import eq, ge, is_ordered
+from saem.ops.convert import convert
+from saem.ops.families import (
+    BOOL,
+    Discrete,
+    Nary,
+    Unary,
+    check_dtypes,
+    is_number,
+    is_real_number,
+    join_shapes,
+)
+from saem.ops.linear import stretch, unbroadcast
+from saem.ops.maths import in_32_bits, log, number_like, square
+from saem.ops.select import select_n
+
+COMPLEX = staticmethod(dtypes.is_complex)
+FLOAT = staticmethod(dtypes.is_float)
+
+
+# -- signs and rounding ----------------------------------------------------------------------------
+
+
+def _sign(x):
+    """Return the sign of ``x``; a zero keeps its own sign, NaN stays."""
+    if dtypes.is_float(x.dtype):
+        return np.where(x == 0, x, np.sign(x))
+    return np.sign(x)
+
+
+@primitive("sign")
+class Sign(Discrete):
+    """-1, 0 or 1; of a complex number, it divided by its absolute value."""
+
+    hlo, numpy, accepts = "sign", staticmethod(in_32_bits(_sign)), staticmethod(is_number)
+
+    def lower(self, ctx, x):
+        aval = ctx.in_avals[0]
+        if not dtypes.is_unsigned(aval.dtype):
+            return ctx.elementwise("stablehlo.sign", x)
+        # StableHLO's sign is for signed numbers.
+        return ctx.elementwise("stablehlo.minimum", x, ctx.constant(1, aval))
+
+
+@primitive("floor")
+class Floor(Discrete):
+    hlo, numpy, accepts, needs = "floor", staticmethod(np.floor), FLOAT, "a real float"
+
+
+@primitive("ceil")
+class Ceil(Discrete):
+    hlo, numpy, accepts, needs = "ceil", staticmethod(np.ceil), FLOAT, "a real float"
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where ``round`` sends numbers halfway between two integers."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+@in_32_bits
+def _round_away(x):
+    whole = np.trunc(x)
+    return np.copysign(np.abs(whole) + (np.abs(x - whole) >= 0.5), x).astype(x.dtype)
+
+
+@primitive("round")
+class Round(Discrete):
+    """The nearest integer; ``rounding_method`` says where halves go."""
+
+    rounding_method: RoundingMethod
+    accepts, needs = FLOAT, "a real float"
+
+    def printed_params(self):
+        return {"rounding_method": int(self.rounding_method)}
+
+    def evaluate(self, x):
+        if self.rounding_method == RoundingMethod.TO_NEAREST_EVEN:
+            return np.rint(x)
+        return np.where(np.isfinite(x), _round_away(np.where(np.isfinite(x), x, 0)), x)
+
+    def lower(self, ctx, x):
+        even = self.rounding_method == RoundingMethod.TO_NEAREST_EVEN
+        return ctx.elementwise(f"stablehlo.round_nearest_{'even' if even else 'afz'}", x)
+
+
+@primitive("is_finite")
+class IsFinite(Discrete):
+    numpy, accepts, needs = staticmethod(np.isfinite), FLOAT, "a real float"
+
+    def result_dtype(self, dtype):
+        return BOOL
+
+    def lower(self, ctx, x):
+        return ctx.emit(f"stablehlo.is_finite {x}", x)
+
+
+def _has_abs(dtype: Any) -> bool:
+    return is_number(dtype) and not dtypes.is_unsigned(dtype)
+
+
+@primitive("abs")
+class Abs(Unary):
+    """The absolute value.  At 0 the derivative is taken as 1 (real) or 0 (complex)."""
+
+    numpy, accepts = staticmethod(np.abs), staticmethod(_has_abs)
+    needs = "a signed or complex number"
+
+    def result_dtype(self, dtype):
+        return dtypes.real_dtype(dtype)
+
+    def lower(self, ctx, x):
+        return ctx.emit(f"stablehlo.abs {x}", x)
+
+    def tangent(self, t, x, out):
+        if not dtypes.is_complex(aval_of(x).dtype):
+            return select_n(ge(x, number_like(x, 0)), neg(t), t)
+        length = convert(out, aval_of(x).dtype)
+        safe = select_n(eq(length, number_like(length, 0)), length, ones_like(length))
+        return real(mul(t, div(conj(x), safe)))
+
+
+def ones_like(x: Any) -> Any:
+    return stretch(number_like(x, 1), aval_of(x).shape)
+
+
+@primitive("nextafter")
+class Nextafter(Discrete):
+    """The next number after the first operand on the way to the second."""
+
+    numpy, accepts, needs = staticmethod(np.nextafter), FLOAT, "a real float"
+    jvp = absent("it moves in steps between neighbouring floats, so it has no derivative")
+
+    def lower(self, ctx, x, y):
+        shape = ctx.out_avals[0].shape
+        x, y = ctx.stretch(x, shape), ctx.stretch(y, shape)
+        return ctx.emit(f'"chlo.next_after"({x}, {y})', x, y)
+
+
+# -- the larger, the smaller, the rest -------------------------------------------------------------
+
+
+def _share(t, out, x, y):
+    """Return the part of ``t`` that comes through where ``x`` is the extremum ``out``."""
+    shape = aval_of(out).shape
+    x, y = stretch(x, shape), stretch(y, shape)
+    one = ones_like(out)
+    zero, two = sub(one, one), number_like(out, 2)
+    mine = select_n(eq(x, out), zero, one)
+    return mul(t, div(mine, select_n(eq(y, out), one, stretch(two, shape))))
+
+
+class Extremum(Nary):
+    """Max or min; complex numbers are ordered by real part, then imaginary part."""
+
+    __slots__ = ()
+    accepts = staticmethod(lambda dtype: is_ordered(dtype) or dtypes.is_complex(dtype))
+    partials = (_share, lambda t, out, x, y: _share(t, out, y, x))
+    greater: bool
+
+    def evaluate(self, x, y):
+        if not dtypes.is_complex(x.dtype):
+            with np.errstate(all="ignore"):
+                return type(self).numpy(x, y)
+        x, y = np.broadcast_arrays(x, y)
+        compare = np.greater if self.greater else np.less
+        first = np.where(x.real == y.real, compare(x.imag, y.imag), compare(x.real, y.real))
+        return np.where(first, x, y)
+
+    def lower(self, ctx, x, y):
+        aval = ctx.out_avals[0]
+        if not dtypes.is_complex(aval.dtype):
+            return ctx.elementwise(f"stablehlo.{self.hlo}", x, y)
+        x, y = ctx.stretch(x, aval.shape), ctx.stretch(y, aval.shape)
+        part = ShapedArray(aval.shape, dtypes.real_dtype(aval.dtype))
+        rx, ry, ix, iy = (ctx.emit(f"stablehlo.{p} {v}", v, out=part)
+                          for p in ("real", "imag") for v in (x, y))
+        direction = "GT" if self.greater else "LT"
+        first = ctx.choose(ctx.compare("EQ", rx, ry), ctx.compare(direction, ix, iy),
+                           ctx.compare(direction, rx, ry))
+        return ctx.choose(first, x, y)
+
+
+@primitive("max")
+class Max(Extremum):
+    hlo, numpy, greater = "maximum", staticmethod(np.maximum), True
+
+
+@primitive("min")
+class Min(Extremum):
+    hlo, numpy, greater = "minimum", staticmethod(np.minimum), False
+
+
+def _remainder(x, y):
+    if dtypes.is_integer(x.dtype):
+        with np.errstate(all="ignore"):
+            return np.where(y == 0, x, np.fmod(x, np.where(y == 0, 1, y).astype(y.dtype)))
+    return in_32_bits(np.fmod)(x, y)
+
+
+def _whole(x, y):
+    """Return x / y rounded towards zero."""
+    ratio = div(x, y)
+    return mul(sign(ratio), floor(abs(ratio)))
+
+
+@primitive("rem")
+class Rem(Nary):
+    """The remainder of division towards zero: it has the sign of the first operand."""
+
+    hlo, numpy, accepts = "remainder", staticmethod(_remainder), staticmethod(is_real_number)
+    needs = "a real number"
+    partials = (lambda t, out, x, y: t, lambda t, out, x, y: mul(neg(t), _whole(x, y)))
+
+
+# -- powers and angles -----------------------------------------------------------------------------
+
+
+def _power_by_base(t, out, x, y):
+    dtype = aval_of(x).dtype
+    if not dtypes.is_integer(aval_of(y).dtype):
+        return mul(t, mul(y, pow(x, sub(y, number_like(y, 1.0)))))
+    exponent = convert(y, dtype)
+    less = sub(exponent, number_like(exponent, 1.0))
+    zero = eq(exponent, number_like(exponent, 0.0))
+    # x ** 0 is constant, also at 0, where x ** -1 is infinite.
+    safe = select_n(zero, exponent, ones_like(exponent))
+    slope = mul(safe, pow(x, less))
+    shape = aval_of(slope).shape
+    nothing = stretch(number_like(slope, 0.0), shape)
+    return mul(t, select_n(stretch(zero, shape), slope, nothing))
+
+
+def _power_by_exponent(t, out, x, y):
+    # At x = 0 the logarithm is taken of 1: the power stays 0 for every positive exponent.
+    safe = select_n(eq(x, number_like(x, 0.0)), x, ones_like(x))
+    return mul(t, mul(log(safe), out))
+
+
+@primitive("pow")
+class Pow(Nary):
+    """x to the power y; y has the dtype of x, or is an integer."""
+
+    partials = (_power_by_base, _power_by_exponent)
+
+    def typing(self, x, y):
+        if not dtypes.is_inexact(x.dtype):
+            check_dtypes(self, (x,), dtypes.is_inexact, "a real or complex float as base")
+        if x.dtype != y.dtype and not dtypes.is_integer(y.dtype):
+            raise errors.explained(
+                errors.DTypeError, "pow.C2",
+                f"lax.pow requires arguments to have the same dtypes or an integer exponent, got "
+                f"{x.dtype.name}, {y.dtype.name}.",
+                advice="Use jnp.power, which promotes.")
+        return ShapedArray(join_shapes(self, (x, y)), x.dtype, x.weak_type and y.weak_type)
+
+    def evaluate(self, x, y):
+        return in_32_bits(np.power)(x, y.astype(x.dtype))
+
+    def lower(self, ctx, x, y):
+        return ctx.elementwise("stablehlo.power", x, ctx.convert(y, ctx.in_avals[0].dtype))
+
+
+def _angle(y, x):
+    if dtypes.is_complex(y.dtype):
+        return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
+    return np.arctan2(y, x)
+
+
+@primitive("atan2")
+class Atan2(Nary):
+    """The angle of the point (second operand, first operand)."""
+
+    hlo, numpy = "atan2", staticmethod(in_32_bits(_angle))
+    accepts, needs = staticmethod(dtypes.is_inexact), "a real or complex float"
+    partials = (lambda t, out, y, x: mul(t, div(x, _radius(x, y))),
+                lambda t, out, y, x: mul(t, div(neg(y), _radius(x, y))))
+
+
+def _radius(x, y):
+    return add(square(x), square(y))
+
+
+# -- complex numbers -------------------------------------------------------------------------------
+
+
+class Part(Unary):
+    """One of the two parts of a complex number."""
+
+    __slots__ = ()
+    accepts, needs = COMPLEX, "a complex number"
+
+    def result_dtype(self, dtype):
+        return dtypes.real_dtype(dtype)
+
+    def lower(self, ctx, x):
+        return ctx.emit(f"stablehlo.{self.hlo} {x}", x)
+
+    def tangent(self, t, x, out):
+        return bind(self, t)
+
+
+@primitive("real")
+class Real(Part):
+    hlo, numpy = "real", staticmethod(np.real)
+
+    def transpose(self, ct, x):
+        return [complex(ct, number_like(ct, 0.0))]
+
+
+@primitive("imag")
+class Imag(Part):
+    hlo, numpy = "imag", staticmethod(np.imag)
+
+    def transpose(self, ct, x):
+        return [complex(number_like(ct, 0.0), neg(ct))]
+
+
+def _has_complex(dtype: Any) -> bool:
+    return dtype in (np.dtype(np.float32), np.dtype(np.float64))
+
+
+@primitive("complex")
+class Complex(Nary):
+    """The complex number of a real and an imaginary part."""
+
+    hlo, accepts, needs = "complex", staticmethod(_has_complex), "float32 or float64"
+    partials = (lambda t, out, x, y: complex(t, number_like(t, 0.0)),
+                lambda t, out, x, y: complex(number_like(t, 0.0), t))
+
+    def result_dtype(self, dtype):
+        return dtypes.complex_dtype(dtype)
+
+    def evaluate(self, x, y):
+        out = np.empty(np.broadcast_shapes(x.shape, y.shape), dtypes.complex_dtype(x.dtype))
+        out.real, out.imag = x, y
+        return out
+
+    def lower(self, ctx, x, y):
+        shape = ctx.out_avals[0].shape
+        x, y = ctx.stretch(x, shape), ctx.stretch(y, shape)
+        return ctx.emit(f'"stablehlo.complex"({x}, {y})', x, y)
+
+    def jvp(self, primals, tangents):
+        out = bind(self, *primals)
+        if all(t is None for t in tangents):
+            return out, None
+        parts = [stretch(number_like(x, 0.0), aval_of(x).shape) if t is None else t
+                 for x, t in zip(primals, tangents)]
+        return out, bind(self, *parts)
+
+    def transpose(self, ct, x, y):
+        return [unbroadcast(real(ct), x.aval) if isinstance(x, UndefinedPrimal) else None,
+                unbroadcast(neg(imag(ct)), y.aval) if isinstance(y, UndefinedPrimal) else None]
+
+
+def _has_conj(dtype: Any) -> bool:
+    return _has_complex(dtype) or dtypes.is_complex(dtype)
+
+
+@primitive("conj")
+class Conj(Unary):
+    """The complex conjugate; a real number becomes complex.  ``input_dtype`` is the operand's."""
+
+    input_dtype: Any
+    accepts, needs = staticmethod(_has_conj), "a complex number, float32 or float64"
+
+    def result_dtype(self, dtype):
+        return dtypes.complex_dtype(dtype)
+
+    def evaluate(self, x):
+        return np.conj(x).astype(dtypes.complex_dtype(x.dtype))
+
+    def lower(self, ctx, x):
+        aval = ctx.in_avals[0]
+        if not dtypes.is_complex(aval.dtype):
+            zero = ctx.constant(0, aval)
+            return ctx.emit(f'"stablehlo.complex"({x}, {zero})', x, zero)
+        part = ShapedArray(aval.shape, dtypes.real_dtype(aval.dtype))
+        re, im = (ctx.emit(f"stablehlo.{p} {x}", x, out=part) for p in ("real", "imag"))
+        im = ctx.elementwise("stablehlo.negate", im, out=part)
+        return ctx.emit(f'"stablehlo.complex"({re}, {im})', re, im)
+
+    def tangent(self, t, x, out):
+        return bind(self, t)
+
+    def transpose(self, ct, x):
+        back = conj(ct)
+        return [back if dtypes.is_complex(x.dtype) else real(back)]
+
+
+# -- functions -------------------------------------------------------------------------------------
+
+
+def sign(x: Any) -> Any:
+    """Return -1, 0 or 1, the sign of ``x``; x / |x| of complex ``x``.
+
+    Raises: DTypeError.  Source: StableHLO specification, sign.
+    """
+    return bind(Sign(), x)
+
+
+def floor(x: Any) -> Any:
+    """Return the largest integers not above ``x``.
+
+    Raises: DTypeError.  Source: StableHLO specification, floor.
+    """
+    return bind(Floor(), x)
+
+
+def ceil(x: Any) -> Any:
+    """Return the smallest integers not below ``x``.
+
+    Raises: DTypeError.  Source: StableHLO specification, ceil.
+    """
+    return bind(Ceil(), x)
+
+
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+    """Return the nearest integers to ``x``; halves go where ``rounding_method`` says.
+
+    Raises: DTypeError.  Source: StableHLO specification, round_nearest_afz, round_nearest_even.
+    """
+    return bind(Round(RoundingMethod(rounding_method)), x)
+
+
+def is_finite(x: Any) -> Any:
+    """Return where ``x`` is neither infinite nor NaN.
+
+    Raises: DTypeError.  Source: StableHLO specification, is_finite.
+    """
+    return bind(IsFinite(), x)
+
+
+def abs(x: Any) -> Any:
+    """Return the absolute value of ``x``, real also for complex ``x``.
+
+    Raises: DTypeError.  Source: StableHLO specification, abs.
+    """
+    return bind(Abs(), x)
+
+
+def nextafter(x1: Any, x2: Any) -> Any:
+    """Return the next float after ``x1`` towards ``x2``.
+
+    Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: CHLO dialect, next_after.
+    """
+    return bind(Nextafter(), x1, x2)
+
+
+def max(x: Any, y: Any) -> Any:
+    """Return the larger of ``x`` and ``y``, NaN if either is.
+
+    Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, maximum.
+    """
+    return bind(Max(), x, y)
+
+
+def min(x: Any, y: Any) -> Any:
+    """Return the smaller of ``x`` and ``y``, NaN if either is.
+
+    Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, minimum.
+    """
+    return bind(Min(), x, y)
+
+
+def rem(x: Any, y: Any) -> Any:
+    """Return what division of ``x`` by ``y`` towards zero leaves.
+
+    Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, remainder.
+    """
+    return bind(Rem(), x, y)
+
+
+def pow(x: Any, y: Any) -> Any:
+    """Return ``x`` to the power ``y``, which has the dtype of ``x`` or is an integer.
+
+    Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, power.
+    """
+    return bind(Pow(), x, y)
+
+
+def atan2(x: Any, y: Any) -> Any:
+    """Return the angle of the point (y, x), in -pi..pi.
+
+    Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, atan2.
+    """
+    return bind(Atan2(), x, y)
+
+
+def real(x: Any) -> Any:
+    """Return the real part of complex ``x``.
+
+    Raises: DTypeError.  Source: StableHLO specification, real.
+    """
+    return bind(Real(), x)
+
+
+def imag(x: Any) -> Any:
+    """Return the imaginary part of complex ``x``.
+
+    Raises: DTypeError.  Source: StableHLO specification, imag.
+    """
+    return bind(Imag(), x)
+
+
+def complex(x: Any, y: Any) -> Any:
+    """Return x + iy.
+
+    Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, complex.
+    """
+    return bind(Complex(), x, y)
+
+
+def conj(x: Any) -> Any:
+    """Return the complex conjugate of ``x``, complex also for real ``x``.
+
+    Raises: DTypeError.
+    """
+    return bind(Conj(aval_of(x).dtype), x)
