@@ -55,7 +55,7 @@ print(t("Hello"), value)
 GLOSSARY = "terms:\n- {term: array, accepted: [배열]}\nreadings: {code: 코드}\n"
 
 
-@pytest.fixture()
+@pytest.fixture
 def tree(tmp_path):
     """A project of one small lesson, translated into nothing yet."""
     notebooks = tmp_path / "notebooks"
@@ -67,7 +67,7 @@ def tree(tmp_path):
     return projects.find(tmp_path)
 
 
-@pytest.fixture()
+@pytest.fixture
 def fresh(monkeypatch):
     """No question asked yet, no lesson begun, English."""
     monkeypatch.setattr(predict, "_asked", {})

@@ -2,11 +2,12 @@
 
 Run by an interpreter that has ``jax`` (never in the process of Saem)::
 
-    python tests/notebooks/make_golden.py 01-arrays CELLS.json > tests/notebooks/golden/01-arrays.json
+    python tests/notebooks/make_golden.py 01-arrays CELLS.json > …/golden/01-arrays.json
 
-``CELLS.json`` is a list of ``[id, tags, source]`` (``saem.l10n.source.read`` knows them).  Saem's names are
-replaced by JAX's; gates and the lens become silent; plots go nowhere.  For each cell the result is
-what it printed, the text of its last expression, and the type and message of its error.
+``CELLS.json`` is a list of ``[id, tags, source]``, one for each code cell of the lesson (what
+``saem.l10n.source.read`` gives).  Saem's names are replaced by JAX's; gates and the lens become
+silent; plots go nowhere.  For each cell the result is what it printed, the text of its last
+expression, and the type and first line of its error.
 
 Read before: nothing.  Read after: ``tests/notebooks/test_lessons.py``.
 Invariant: no code of Saem runs here, so the golden outputs owe Saem nothing.

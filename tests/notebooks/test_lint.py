@@ -194,7 +194,7 @@ def test_right_particle():
     assert [right("로", e) for e in ("", "ㄹ", "ㅂ")] == ["로", "로", "으로"]
 
 
-@pytest.fixture()
+@pytest.fixture
 def notebooks(tree):
     lesson = read(tree.lesson("01"))
     po, _ = merge(units(lesson), catalog.empty("ko"))

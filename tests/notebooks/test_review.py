@@ -13,7 +13,7 @@ from saem.l10n.source import read
 from saem.l10n.units import units
 
 
-@pytest.fixture()
+@pytest.fixture
 def entry():
     return polib.POEntry(msgctxt="a|text|0", msgid="Yes", msgstr="네", tcomment="a remark")
 

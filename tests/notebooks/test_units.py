@@ -42,7 +42,10 @@ def test_a_longer_comment_takes_more_lines():
 
 @pytest.mark.parametrize(
     "source",
-    ["%timeit f(x)", "x = 1\n!ls 'a", "%%html\n<b>it's</b>", "if a:\n    %time b()", "%%time\nx = 1"],
+    [
+        "%timeit f(x)", "x = 1\n!ls 'a", "%%html\n<b>it's</b>", "if a:\n    %time b()",
+        "%%time\nx = 1",
+    ],
 )
 def test_magics_become_python_of_as_many_lines(source):
     python = pycode.python(source)

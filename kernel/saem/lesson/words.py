@@ -2,8 +2,8 @@
 
 The language is, in this order: what the notebook's setup cell gave to ``begin``; the environment
 variable ``SAEM_LANG``; English.  It is the same one that the lens speaks.  Strings of lessons are
-looked up in ``strings/<language>.json``, which ``saem l10n build`` writes from the PO files; strings
-of the gates themselves are below.
+looked up in ``strings/<language>.json``, which ``saem l10n build`` writes from the PO files; what
+the gates themselves say is below.
 
 Read before: ``saem.observe.language``.  Read after: ``saem.lesson.gates``.
 Invariant: every key of ``_UI`` exists in every language (tests/notebooks/test_gates.py).

@@ -1,0 +1,177 @@
+"""Does every lesson run, in every language, and show what the real JAX shows?
+
+Each lesson is executed once a language.  What it shows is compared with the notebook in the tree,
+with the other language, and with the golden outputs that the real JAX made (``make_golden.py``).
+
+Read before: ``make_golden.py``, ``saem.l10n.execute``.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from saem.l10n import build as building
+from saem.l10n import project, pycode
+from saem.l10n.execute import NONDETERMINISTIC, RAISES, execute
+from saem.l10n.lint import lint
+from saem.l10n.lint.structure import differences
+from saem.l10n.source import read
+
+TREE = project.find(Path(__file__))
+LANGUAGES = (TREE.source_language, *TREE.languages)
+LESSONS = [path.stem for path in TREE.lessons()]
+GOLDEN = Path(__file__).parent / "golden"
+# What float32 sums may differ by between machines and thread counts.
+TOLERANCE = 2e-5
+_NUMBER = re.compile(r"[-+]?\d+\.\d*(?:e[-+]?\d+)?|[-+]?\d+e[-+]?\d+")
+
+every_lesson = pytest.mark.parametrize("lesson", LESSONS)
+every_notebook = pytest.mark.parametrize(
+    ("lesson", "language"), [(name, code) for name in LESSONS for code in LANGUAGES]
+)
+
+
+def stored(lesson, language):
+    """The notebook in the tree."""
+    return nbformat.read(TREE.built(lesson, language), as_version=4)
+
+
+@functools.cache
+def executed(lesson, language):
+    """The notebook as its sources make it now, run."""
+    notebook = building.planned(TREE, read(TREE.lesson(lesson)), language)
+    execute(notebook)
+    return notebook
+
+
+def code_cells(notebook, without=NONDETERMINISTIC):
+    return [c for c in notebook.cells
+            if c.cell_type == "code" and without not in c.metadata.get("tags", ())]
+
+
+def is_gate(output):
+    return "saem-gate" in output.get("data", {}).get("text/html", "")
+
+
+def shown(cell):
+    """What a cell shows, without what may differ between languages: kinds and texts."""
+    found = []
+    for output in cell.outputs:
+        if is_gate(output):
+            html = output.data["text/html"]
+            found.append(("gate", "".join(re.findall(r'data-(?:gate|state)="[^"]*"', html))))
+        elif output.output_type == "stream":
+            found.append((output.name, output.text))
+        elif output.output_type == "error":
+            found.append((output.ename, output.evalue))
+        else:
+            found.append(("mimes", " ".join(sorted(output.data))))
+            if "image/png" not in output.data:
+                found.append(("text", output.data.get("text/plain", "")))
+    return found
+
+
+def assert_same_text(one, two, where):
+    """Equal texts, but for what floats may differ by."""
+    assert _NUMBER.sub("#", one).split() == _NUMBER.sub("#", two).split(), where
+    for a, b in zip(_NUMBER.findall(one), _NUMBER.findall(two), strict=True):
+        assert abs(float(a) - float(b)) <= TOLERANCE * max(1.0, abs(float(b))), (where, a, b)
+
+
+def assert_same_outputs(one, two):
+    for a, b in zip(code_cells(one), code_cells(two), strict=True):
+        left, right = shown(a), shown(b)
+        assert [kind for kind, _ in left] == [kind for kind, _ in right], a.id
+        for (_, text), (_, other) in zip(left, right, strict=True):
+            assert_same_text(text, other, a.id)
+
+
+def test_the_built_notebooks_are_up_to_date():
+    assert building.check(TREE) == []
+
+
+def test_lint_is_clean():
+    assert lint(TREE) == []
+
+
+@every_notebook
+def test_it_shows_what_the_notebook_in_the_tree_shows(lesson, language):
+    assert_same_outputs(executed(lesson, language), stored(lesson, language))
+
+
+@every_lesson
+@pytest.mark.parametrize("language", TREE.languages)
+def test_languages_differ_in_words_only(lesson, language):
+    english, other = stored(lesson, TREE.source_language), stored(lesson, language)
+    assert list(differences(english, other)) == []
+    assert_same_outputs(executed(lesson, TREE.source_language), executed(lesson, language))
+
+
+@every_lesson
+def test_it_shows_what_jax_shows(lesson):
+    golden = json.loads((GOLDEN / f"{lesson}.json").read_text(encoding="utf-8"))["cells"]
+    cells = {c.id: c for c in code_cells(executed(lesson, TREE.source_language))}
+    assert set(golden) == {c.id for c in read(TREE.lesson(lesson)).cells
+                           if c.kind == "code" and NONDETERMINISTIC not in c.tags}
+    for identity, expected in golden.items():
+        outputs = [o for o in cells[identity].outputs if not is_gate(o)]
+        errors = [o for o in outputs if o.output_type == "error"]
+        assert [e.ename for e in errors] == ([expected["error"][0]] if expected["error"] else [])
+        if errors:
+            first_sentence = expected["error"][1].split(". ")[0].rstrip(".")
+            assert errors[0].evalue.replace("Saem", "JAX").find(first_sentence) >= 0, identity
+        printed = "".join(o.text for o in outputs if o.output_type == "stream")
+        assert_same_text(printed, expected["printed"], identity)
+        values = [o.data["text/plain"] for o in outputs if o.output_type == "execute_result"]
+        if "lens" not in cells[identity].metadata.get("tags", ()):
+            assert_same_text("".join(values), expected["value"] or "", identity)
+
+
+@every_notebook
+def test_cells_raise_exactly_where_they_say(lesson, language):
+    for cell in code_cells(executed(lesson, language), without=None):
+        raised = any(o.output_type == "error" for o in cell.outputs)
+        assert raised == (RAISES in cell.metadata.get("tags", ())), cell.id
+
+
+@every_notebook
+def test_nothing_is_written_to_stderr(lesson, language):
+    # matplotlib warns there of missing glyphs, and Python of everything else.
+    for cell in code_cells(executed(lesson, language), without=None):
+        assert [o.text for o in cell.outputs if o.get("name") == "stderr"] == [], cell.id
+
+
+@every_notebook
+def test_plots_are_there(lesson, language):
+    for cell in code_cells(executed(lesson, language), without=None):
+        if "plt.show()" in cell.source:
+            assert any("image/png" in o.get("data", {}) for o in cell.outputs), cell.id
+
+
+@every_notebook
+def test_no_path_of_a_machine_is_stored(lesson, language):
+    text = TREE.built(lesson, language).read_text(encoding="utf-8")
+    assert re.findall(r"(?<![\w.])/(?:home|root|work|tmp|Users|opt|usr)/[^\s\"\\]*", text) == []
+
+
+@every_lesson
+def test_it_asks_at_least_three_times(lesson):
+    source = "\n".join(c.source for c in read(TREE.lesson(lesson)).cells if c.kind == "code")
+    asked = re.findall(r"predict\.(?:choice|number|text)\(", source)
+    judged = re.findall(r"\.(?:judge|watch)\(", source)
+    assert len(asked) >= 3
+    assert len(judged) >= len(asked)
+
+
+@every_lesson
+def test_gate_names_are_unique(lesson):
+    source = "\n".join(pycode.python(c.source) for c in read(TREE.lesson(lesson)).cells
+                       if c.kind == "code")
+    names = re.findall(r"predict\.(?:choice|number|text)\(\s*\"([^\"]+)\"", source)
+    assert len(names) == len(set(names))
