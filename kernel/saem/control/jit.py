@@ -110,6 +110,7 @@ class Jitted:
         self.device = device
         self.options = dict(options or {})
         self.library = library
+        self.accepts: Callable[..., bool] | None = None
         self.name = getattr(fun, "__name__", None) or type(fun).__name__
         if isinstance(fun, functools.partial):
             self.name = getattr(fun.func, "__name__", "partial")
@@ -256,6 +257,8 @@ class Jitted:
         """Answer a call that C++ could not: (result, fast path or None, False)."""
         if config.disable_jit.value and not self.library:
             return self.fun(*args, **kwargs), None, False
+        if self.accepts is not None and not self.accepts(*args):
+            return NotImplemented, None, False
         traced = state.trace is not eval_trace
         if traced and self.inline:
             return self.fun(*args, **kwargs), None, False
@@ -347,16 +350,19 @@ def make_jit(fun: Callable, *, static_argnums: Any = None, static_argnames: Any 
 
 
 def composite(fun: Callable | None = None, *, static_argnums: Any = None,
-              static_argnames: Any = None) -> Any:
+              static_argnames: Any = None, accepts: Callable[..., bool] | None = None) -> Any:
     """Make a library function one compiled call outside traces; inside, its primitives inline.
 
-    Use as a decorator on functions of ``saem.numpy`` and its like.
+    Use as a decorator on functions of ``saem.numpy`` and its like.  Arguments that ``accepts``
+    does not accept are answered with NotImplemented, as Python's operators must.
     """
     if fun is None:
         return functools.partial(composite, static_argnums=static_argnums,
-                                 static_argnames=static_argnames)
-    return make_jit(fun, static_argnums=static_argnums, static_argnames=static_argnames,
+                                 static_argnames=static_argnames, accepts=accepts)
+    fast = make_jit(fun, static_argnums=static_argnums, static_argnames=static_argnames,
                     inline=True, library=True)
+    fast.info.accepts = accepts
+    return fast
 
 
 def clear_caches() -> None:

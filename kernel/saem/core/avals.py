@@ -199,13 +199,13 @@ def aval_of(x: Any) -> ShapedArray:
 
 
 def _find_aval_function(x: Any) -> Callable[[Any], ShapedArray]:
+    if isinstance(x, np.generic):  # before the search: np.float64 is a float, but not weak
+        aval_functions[type(x)] = _numpy_aval
+        return _numpy_aval
     for cls in type(x).__mro__:
         if cls in aval_functions:
             break
     else:
-        if isinstance(x, np.generic):
-            aval_functions[type(x)] = _numpy_aval
-            return _numpy_aval
         if hasattr(type(x), "__jax_array__"):
             return lambda x: aval_of(x.__jax_array__())
         raise TypeError(

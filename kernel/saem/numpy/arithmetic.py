@@ -1,0 +1,268 @@
+"""How are arrays added, multiplied, divided and raised to powers?
+
+As in NumPy, but dtypes meet as in JAX: ``i32 / i32`` is f32, booleans are added by *or*.  Functions
+here record primitives at once; ``numpy.ufuncs`` offers them compiled.
+
+Read before: ``numpy.promote``.  Read after: ``numpy.logic``, ``numpy.maths``.
+Invariant: outside of what is documented as different, values are NumPy's
+(tests/kernel/numpy/test_arithmetic.py).
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.core.trace import bind
+from saem.numpy.promote import (
+    as_value,
+    broadcast_together,
+    check_arraylike,
+    convert_value,
+    dtype_of,
+    is_boolean,
+    join_types,
+    like,
+    promote_args,
+    promote_args_inexact,
+    promote_args_numeric,
+    promote_shapes,
+    scalar,
+)
+from saem.ops import arithmetic as ops
+from saem.ops import compare, maths, numbers, select
+from saem.ops.arithmetic import Add, Div, IntegerPow, Mul, Neg, Sub
+from saem.ops.compare import And, Or
+
+ADD, SUB, MUL, DIV, NEG, AND, OR = Add(), Sub(), Mul(), Div(), Neg(), And(), Or()
+
+
+def add(x: Any, y: Any, /) -> Any:
+    """Return x + y; for booleans, x or y."""
+    x, y = promote_args("add", x, y)
+    return bind(OR if is_boolean(x) else ADD, x, y)
+
+
+def subtract(x: Any, y: Any, /) -> Any:
+    """Return x - y.  Raises: DTypeError for booleans."""
+    x, y = promote_args("subtract", x, y)
+    return bind(SUB, x, y)
+
+
+def multiply(x: Any, y: Any, /) -> Any:
+    """Return x * y; for booleans, x and y."""
+    x, y = promote_args("multiply", x, y)
+    return bind(AND if is_boolean(x) else MUL, x, y)
+
+
+def divide(x: Any, y: Any, /) -> Any:
+    """Return x / y, floating or complex even for integers."""
+    x, y = promote_args_inexact("true_divide", x, y)
+    return bind(DIV, x, y)
+
+
+def negative(x: Any, /) -> Any:
+    """Return -x.  Raises: DTypeError for booleans."""
+    (x,) = promote_args("negative", x)
+    return bind(NEG, x)
+
+
+def positive(x: Any, /) -> Any:
+    """Return x as an array."""
+    (x,) = promote_args("positive", x)
+    return x
+
+
+def absolute(x: Any, /) -> Any:
+    """Return |x|, real for complex x."""
+    (x,) = promote_args("absolute", x)
+    unsigned = is_boolean(x) or dtypes.is_unsigned(dtype_of(x))
+    return x if unsigned else numbers.abs(x)
+
+
+def fabs(x: Any, /) -> Any:
+    """Return |x| as a float.  Raises: TypeError for complex x."""
+    check_arraylike("fabs", x)
+    if dtypes.is_complex(dtype_of(x)):
+        raise errors.explained(
+            errors.DTypeError, "fabs.C2", "ufunc 'fabs' does not support complex dtypes",
+            advice="Use jnp.abs.")
+    return numbers.abs(*promote_args_inexact("fabs", x))
+
+
+def sign(x: Any, /) -> Any:
+    """Return -1, 0 or 1 with the sign of x; x / |x| for complex x."""
+    (x,) = promote_args("sign", x)
+    return numbers.sign(x)
+
+
+# -- division with remainder -----------------------------------------------------------------------
+
+
+def floor_divide(x: Any, y: Any, /) -> Any:
+    """Return x / y rounded down.  Raises: TypeError for complex operands."""
+    x, y = promote_args_numeric("floor_divide", x, y)
+    dtype = dtype_of(x)
+    if dtypes.is_unsigned(dtype):
+        return ops.div(x, y)
+    if dtypes.is_integer(dtype):
+        quotient = ops.div(x, y)
+        inexact = compare.ne(numbers.rem(x, y), like(x, 0))
+        down = compare.bitwise_and(compare.ne(numbers.sign(x), numbers.sign(y)), inexact)
+        return choose(down, ops.sub(quotient, like(x, 1)), quotient)
+    if dtypes.is_complex(dtype):
+        raise _no_complex("floor_divide")
+    return _float_divmod(x, y)[0]
+
+
+def remainder(x: Any, y: Any, /) -> Any:
+    """Return x - floor_divide(x, y) * y, which has the sign of y; 0 for integers when y is 0."""
+    x, y = promote_args_numeric("remainder", x, y)
+    if dtypes.is_complex(dtype_of(x)):
+        raise _no_complex("remainder")
+    if dtypes.is_integer(dtype_of(x)):
+        y = choose(compare.eq(y, like(y, 0)), like(y, 1), y)
+    zero = like(x, 0)
+    rest = numbers.rem(x, y)
+    nonzero = compare.ne(rest, zero)
+    differ = compare.ne(compare.lt(rest, zero), compare.lt(y, zero))
+    return choose(compare.bitwise_and(differ, nonzero), ops.add(rest, y), rest)
+
+
+def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
+    """Return (floor_divide(x, y), remainder(x, y))."""
+    x, y = promote_args_numeric("divmod", x, y)
+    dtype = dtype_of(x)
+    if dtypes.is_integer(dtype):
+        return floor_divide(x, y), remainder(x, y)
+    if dtypes.is_complex(dtype):
+        raise _no_complex("divmod")
+    return _float_divmod(x, y)
+
+
+def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return quotient rounded down and remainder of floats; x / 0 keeps its infinity."""
+    zero = like(x, 0)
+    rest = numbers.rem(x, y)
+    quotient = ops.div(choose(compare.eq(y, zero), x, ops.sub(x, rest)), y)
+    differ = compare.ne(numbers.sign(y), numbers.sign(rest))
+    down = compare.bitwise_and(compare.ne(rest, zero), differ)
+    rest = choose(down, ops.add(rest, y), rest)
+    quotient = choose(down, ops.sub(quotient, like(x, 1)), quotient)
+    return numbers.round(quotient), rest
+
+
+def fmod(x: Any, y: Any, /) -> Any:
+    """Return the remainder of x / y with the sign of x; 0 for integers when y is 0."""
+    x, y = promote_args_numeric("fmod", x, y)
+    if dtypes.is_integer(dtype_of(x)):
+        y = choose(compare.eq(y, like(y, 0)), like(y, 1), y)
+    return numbers.rem(x, y)
+
+
+def _no_complex(name: str) -> Exception:
+    return errors.explained(
+        errors.DTypeError, f"{name}.C2",
+        f"{name} does not support complex arguments, which have no order.",
+        advice="Apply it to the real and imaginary parts.")
+
+
+def choose(condition: Any, yes: Any, no: Any) -> Any:
+    """Return ``yes`` where ``condition``, else ``no``: operands of one dtype, broadcast."""
+    if aval_of(condition).shape:
+        condition, yes, no = broadcast_together(condition, yes, no)
+    else:
+        yes, no = broadcast_together(yes, no)
+    return select.select_n(condition, no, yes)
+
+
+# -- powers ----------------------------------------------------------------------------------------
+
+
+def power(x1: Any, x2: Any, /) -> Any:
+    """Return x1 ** x2.
+
+    A Python int exponent is a constant of the program: ``x ** 2`` is a multiplication.
+    Raises: TypeError for integers to negative constant powers.
+    """
+    check_arraylike("power", x1, x2)
+    x1, x2 = as_value(x1), as_value(x2)
+    if is_constant_integer(x2):
+        return integer_power(x1, int(x2))
+    dtype, weak = join_types((x1, x2))
+    if dtypes.is_inexact(dtype) and dtypes.is_integer(dtype_of(x2)):
+        # The primitive takes an integer exponent as it is, and is then exact for negative bases.
+        return numbers.pow(*promote_shapes("power", convert_value(x1, dtype, weak), x2))
+    x1, x2 = promote_args_numeric("power", x1, x2)
+    return numbers.pow(x1, x2) if dtypes.is_inexact(dtype) else _integer_loop(x1, x2)
+
+
+def is_constant_integer(x: Any) -> bool:
+    """Say whether an exponent is an integer known when the program is made."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return not x.shape and dtypes.is_integer(x.dtype)
+    return isinstance(x, int)
+
+
+def integer_power(x: Any, y: int) -> Any:
+    """Return x to the constant integer power ``y``; booleans count as integers.
+
+    Raises: TypeError if x is of integers and ``y`` is negative.
+    """
+    (x,) = promote_args_numeric("power", x)
+    aval = aval_of(x)
+    if y < 0 and dtypes.is_integer(aval.dtype):
+        raise errors.explained(
+            errors.DTypeError, "integer_pow.C2",
+            f"Integers cannot be raised to negative powers, got integer_pow({aval}, {y})",
+            advice="Convert the base to a float first: x.astype(float) ** y.")
+    return bind(IntegerPow(operator.index(y)), x)
+
+
+def _integer_loop(x: Any, y: Any) -> Any:
+    """Return x ** y for integer arrays by repeated squaring, as far as six bits of y reach."""
+    zero, one = like(x, 0), like(x, 1)
+    vanishes = compare.bitwise_and(compare.eq(x, zero), compare.ne(y, zero))
+    out = choose(vanishes, zero, one)
+    for _ in range(6):
+        odd = compare.ne(compare.bitwise_and(y, one), zero)
+        out = choose(odd, ops.mul(out, x), out)
+        x = ops.mul(x, x)
+        y = compare.shift_right_logical(y, one)
+    return out
+
+
+def float_power(x: Any, y: Any, /) -> Any:
+    """Return x ** y, floating or complex even for integers."""
+    return numbers.pow(*promote_args_inexact("float_power", x, y))
+
+
+def square(x: Any, /) -> Any:
+    """Return x * x."""
+    (x,) = promote_args_numeric("square", x)
+    return maths.square(x)
+
+
+def reciprocal(x: Any, /) -> Any:
+    """Return 1 / x, floating or complex even for integers."""
+    (x,) = promote_args_inexact("reciprocal", x)
+    return bind(IntegerPow(-1), x)
+
+
+# -- angles ----------------------------------------------------------------------------------------
+
+
+def deg2rad(x: Any, /) -> Any:
+    """Return degrees x in radians."""
+    (x,) = promote_args_inexact("deg2rad", x)
+    return ops.mul(x, scalar(np.pi / 180, dtype_of(x)))
+
+
+def rad2deg(x: Any, /) -> Any:
+    """Return radians x in degrees."""
+    (x,) = promote_args_inexact("rad2deg", x)
+    return ops.mul(x, scalar(180 / np.pi, dtype_of(x)))

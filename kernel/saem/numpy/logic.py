@@ -1,0 +1,163 @@
+"""How are arrays compared, and truth values and bits combined?
+
+Comparisons give booleans; complex numbers are ordered by real, then by imaginary part.  Logical
+functions take anything that is not zero as true.  Bitwise ones take integers and booleans.
+
+Read before: ``numpy.arithmetic``.  Read after: ``numpy.operators``.
+Invariant: operands are promoted before they are compared (tests/kernel/numpy/test_logic.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from saem.core import dtypes, errors
+from saem.core.trace import bind
+from saem.numpy.promote import (
+    as_value,
+    check_arraylike,
+    dtype_of,
+    is_boolean,
+    like,
+    promote_args,
+)
+from saem.ops import compare, numbers, select
+from saem.ops.convert import convert_element_type
+from saem.ops.compare import And, Eq, Ge, Gt, Le, Lt, Ne, Not, Or, Xor
+
+EQ, NE, LT, LE, GT, GE = Eq(), Ne(), Lt(), Le(), Gt(), Ge()
+AND, OR, XOR, NOT = And(), Or(), Xor(), Not()
+
+
+# -- comparisons -----------------------------------------------------------------------------------
+
+
+def equal(x: Any, y: Any, /) -> Any:
+    """Return where x == y."""
+    x, y = promote_args("equal", x, y)
+    return bind(EQ, x, y)
+
+
+def not_equal(x: Any, y: Any, /) -> Any:
+    """Return where x != y."""
+    x, y = promote_args("not_equal", x, y)
+    return bind(NE, x, y)
+
+
+def less(x: Any, y: Any, /) -> Any:
+    """Return where x < y."""
+    x, y = promote_args("less", x, y)
+    return _by_parts(compare.lt, x, y) if dtypes.is_complex(dtype_of(x)) else bind(LT, x, y)
+
+
+def less_equal(x: Any, y: Any, /) -> Any:
+    """Return where x <= y."""
+    x, y = promote_args("less_equal", x, y)
+    return _by_parts(compare.le, x, y) if dtypes.is_complex(dtype_of(x)) else bind(LE, x, y)
+
+
+def greater(x: Any, y: Any, /) -> Any:
+    """Return where x > y."""
+    x, y = promote_args("greater", x, y)
+    return _by_parts(compare.gt, x, y) if dtypes.is_complex(dtype_of(x)) else bind(GT, x, y)
+
+
+def greater_equal(x: Any, y: Any, /) -> Any:
+    """Return where x >= y."""
+    x, y = promote_args("greater_equal", x, y)
+    return _by_parts(compare.ge, x, y) if dtypes.is_complex(dtype_of(x)) else bind(GE, x, y)
+
+
+def _by_parts(order: Callable, x: Any, y: Any) -> Any:
+    """Compare complex numbers: by the imaginary parts where the real parts are equal."""
+    same = compare.eq(numbers.real(x), numbers.real(y))
+    imaginary = order(numbers.imag(x), numbers.imag(y))
+    return select.select_n(same, order(numbers.real(x), numbers.real(y)), imaginary)
+
+
+# -- truth values ----------------------------------------------------------------------------------
+
+
+def truth(x: Any) -> Any:
+    """Return where ``x`` is not zero; booleans are themselves."""
+    return x if is_boolean(x) else bind(NE, x, like(x, 0))
+
+
+def logical_and(x: Any, y: Any, /) -> Any:
+    """Return where x and y are both not zero."""
+    x, y = promote_args("logical_and", x, y)
+    return bind(AND, truth(x), truth(y))
+
+
+def logical_or(x: Any, y: Any, /) -> Any:
+    """Return where x or y is not zero."""
+    x, y = promote_args("logical_or", x, y)
+    return bind(OR, truth(x), truth(y))
+
+
+def logical_xor(x: Any, y: Any, /) -> Any:
+    """Return where exactly one of x and y is not zero."""
+    x, y = promote_args("logical_xor", x, y)
+    return bind(XOR, truth(x), truth(y))
+
+
+def logical_not(x: Any, /) -> Any:
+    """Return where x is zero."""
+    (x,) = promote_args("logical_not", x)
+    return bind(NOT, truth(x))
+
+
+# -- bits ------------------------------------------------------------------------------------------
+
+
+def bitwise_and(x: Any, y: Any, /) -> Any:
+    """Return the bits set in both.  Raises: DTypeError for floats."""
+    x, y = promote_args("bitwise_and", x, y)
+    return bind(AND, x, y)
+
+
+def bitwise_or(x: Any, y: Any, /) -> Any:
+    """Return the bits set in either.  Raises: DTypeError for floats."""
+    x, y = promote_args("bitwise_or", x, y)
+    return bind(OR, x, y)
+
+
+def bitwise_xor(x: Any, y: Any, /) -> Any:
+    """Return the bits set in exactly one.  Raises: DTypeError for floats."""
+    x, y = promote_args("bitwise_xor", x, y)
+    return bind(XOR, x, y)
+
+
+def bitwise_not(x: Any, /) -> Any:
+    """Return all bits inverted; for booleans, not.  Raises: DTypeError for floats."""
+    (x,) = promote_args("bitwise_not", x)
+    return bind(NOT, x)
+
+
+def left_shift(x: Any, y: Any, /) -> Any:
+    """Return x * 2**y.  Raises: DTypeError for floats."""
+    x, y = promote_args("left_shift", x, y)
+    return compare.shift_left(x, y)
+
+
+def right_shift(x: Any, y: Any, /) -> Any:
+    """Return x / 2**y rounded down.  Raises: DTypeError for floats."""
+    x, y = promote_args("right_shift", x, y)
+    if dtypes.is_unsigned(dtype_of(x)):
+        return compare.shift_right_logical(x, y)
+    return compare.shift_right_arithmetic(x, y)
+
+
+def bitwise_count(x: Any, /) -> Any:
+    """Return how many bits of |x| are set, as uint8.  Raises: DTypeError for floats."""
+    check_arraylike("bitwise_count", x)
+    x = as_value(x)
+    dtype = dtype_of(x)
+    if not dtypes.is_integer(dtype):
+        raise errors.explained(
+            errors.DTypeError, "bitwise_count.C2",
+            f"bitwise_count needs integers, got {dtype.name}.", advice="Convert with x.astype(int).")
+    (x,) = promote_args("bitwise_count", x)
+    magnitude = x if dtypes.is_unsigned(dtype) else numbers.abs(x)
+    return convert_element_type(compare.population_count(magnitude), "uint8")

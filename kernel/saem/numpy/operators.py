@@ -1,0 +1,133 @@
+"""Which function does ``x + y`` call?
+
+A table from the names of Python's operators to two functions: for arrays, jaxlib's C++ callable,
+which answers without Python once it has seen such operands; for tracers, a Python function, because
+C++ would only hand tracers on.  Both return ``NotImplemented`` for what is no array, so that the
+other operand gets its turn and Python raises its own ``TypeError``.
+
+Read before: ``numpy.arithmetic``, ``numpy.logic``.  Read after: ``saem._wiring``, which puts the
+functions on the classes.
+Invariant: both functions of a row give the same result (tests/kernel/numpy/test_operators.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from saem.control.jit import composite
+from saem.core.avals import aval_functions, is_array_like
+from saem.numpy import arithmetic, logic
+from saem.numpy.arithmetic import integer_power, is_constant_integer
+
+# Containers of arrays are no arrays: they are refused at once, by whichever operand comes first.
+REFUSED = (list, tuple, set, dict)
+
+
+class Operator(NamedTuple):
+    """What one operator does on arrays, and on tracers."""
+
+    array: Callable
+    tracer: Callable
+
+
+constant_power = composite(integer_power, static_argnums=1)
+
+
+def unary(fun: Callable) -> Operator:
+    return Operator(composite(fun), fun)
+
+
+def binary(fun: Callable, symbol: str) -> Operator:
+    """Return the row for ``x symbol y``."""
+    accepts = _accepts(symbol, False)
+
+    def method(self, other):
+        if type(other) in aval_functions or accepts(self, other):
+            return fun(self, other)
+        return NotImplemented
+
+    method.__name__ = fun.__name__
+    return Operator(composite(fun, accepts=accepts), method)
+
+
+def reflected(fun: Callable, symbol: str) -> Operator:
+    """Return the row for ``y symbol x``, where y is no array class of ours."""
+    accepts = _accepts(symbol, True)
+
+    def method(self, other):
+        if type(other) in aval_functions or accepts(self, other):
+            return fun(other, self)
+        return NotImplemented
+
+    def swapped(x, y):
+        return fun(y, x)
+
+    method.__name__ = swapped.__name__ = fun.__name__
+    return Operator(composite(swapped, accepts=accepts), method)
+
+
+def _accepts(symbol: str, swap: bool) -> Callable[[Any, Any], bool]:
+    """Return what says whether ``other`` can be an operand."""
+
+    def accepts(self: Any, other: Any) -> bool:
+        if is_array_like(other):
+            return True
+        if isinstance(other, REFUSED):
+            left, right = (other, self) if swap else (self, other)
+            raise TypeError(
+                f"unsupported operand type(s) for {symbol}: {type(left).__name__!r} and "
+                f"{type(right).__name__!r}")
+        return False
+
+    return accepts
+
+
+def _power_row() -> Operator:
+    """Return the row for ``x ** y``, where a constant y, as in ``x ** 2``, is part of the program."""
+    general = binary(arithmetic.power, "**")
+
+    def power(self, other):
+        if type(other) is int or is_constant_integer(other):
+            return constant_power(self, int(other))
+        return general.array(self, other)
+
+    return Operator(power, general.tracer)
+
+
+OPERATORS: dict[str, Operator] = {
+    "__neg__": unary(arithmetic.negative),
+    "__pos__": unary(arithmetic.positive),
+    "__abs__": unary(arithmetic.absolute),
+    "__invert__": unary(logic.bitwise_not),
+    "__pow__": _power_row(),
+    "__rpow__": reflected(arithmetic.power, "**"),
+}
+
+_BINARY = {
+    "add": (arithmetic.add, "+"),
+    "sub": (arithmetic.subtract, "-"),
+    "mul": (arithmetic.multiply, "*"),
+    "truediv": (arithmetic.divide, "/"),
+    "floordiv": (arithmetic.floor_divide, "//"),
+    "mod": (arithmetic.remainder, "%"),
+    "divmod": (arithmetic.divmod, "divmod"),
+    "and": (logic.bitwise_and, "&"),
+    "or": (logic.bitwise_or, "|"),
+    "xor": (logic.bitwise_xor, "^"),
+    "lshift": (logic.left_shift, "<<"),
+    "rshift": (logic.right_shift, ">>"),
+}
+_COMPARISONS = {
+    "eq": (logic.equal, "=="),
+    "ne": (logic.not_equal, "!="),
+    "lt": (logic.less, "<"),
+    "le": (logic.less_equal, "<="),
+    "gt": (logic.greater, ">"),
+    "ge": (logic.greater_equal, ">="),
+}
+for _name, (_fun, _symbol) in _BINARY.items():
+    OPERATORS[f"__{_name}__"] = binary(_fun, _symbol)
+    OPERATORS[f"__r{_name}__"] = reflected(_fun, _symbol)
+for _name, (_fun, _symbol) in _COMPARISONS.items():
+    OPERATORS[f"__{_name}__"] = binary(_fun, _symbol)

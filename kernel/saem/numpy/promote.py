@@ -1,0 +1,264 @@
+"""In which dtype, rank and shape do the operands of a jax.numpy function meet?
+
+Primitives want operands of one dtype and one rank; NumPy's users give them anything.  The functions
+here stand between: they refuse what is no array, convert to the join of the dtypes, and add leading
+axes of size 1.  Python numbers become NumPy scalars, which a jaxpr shows as literals.
+
+Read before: ``core.promotion``, ``ops.convert``.  Read after: ``numpy.arithmetic``.
+Invariant: operands that already agree come back as they are, and nothing is recorded for them.
+Source: "Type promotion semantics", JAX documentation; "Broadcasting", NumPy documentation.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core import config, dtypes, errors, promotion
+from saem.core.avals import ShapedArray, aval_functions, aval_of, is_array_like
+from saem.core.trace import bind
+from saem.ops.convert import cast, convert
+from saem.ops.linear import BroadcastInDim
+
+BOOL = np.dtype(bool)
+FLOAT32, FLOAT64 = np.dtype("float32"), np.dtype("float64")
+PYTHON_NUMBERS = (bool, int, float, complex)
+RANK_HELP = "https://docs.jax.dev/en/latest/rank_promotion_warning.html"
+
+
+# -- what is an array ------------------------------------------------------------------------------
+
+
+def check_arraylike(name: str, *args: Any, position: int = 0, allow_none: bool = False) -> None:
+    """Refuse arguments of ``name`` that are no arrays, such as lists.
+
+    Raises: TypeError naming the type and position.
+    """
+    for i, x in enumerate(args, position):
+        if type(x) in aval_functions or (allow_none and x is None) or is_array_like(x):
+            continue
+        raise errors.explained(
+            errors.ArgumentTypeError, f"{name}.C1",
+            f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.",
+            advice="Convert it first: jnp.asarray(...). A list is not converted silently, because "
+            "each of its elements would be a separate array.")
+
+
+def as_value(x: Any) -> Any:
+    """Return ``x`` unwrapped: ``__jax_array__`` is called, an IntEnum member becomes its int."""
+    while hasattr(type(x), "__jax_array__"):
+        x = x.__jax_array__()
+    if type(x) in PYTHON_NUMBERS:
+        return x
+    for number in PYTHON_NUMBERS:
+        if isinstance(x, number) and not isinstance(x, np.generic):
+            return number(x)
+    return x
+
+
+def dtype_of(x: Any) -> Any:
+    """Return the canonical dtype of ``x``."""
+    return aval_of(x).dtype
+
+
+def is_boolean(x: Any) -> bool:
+    """Say whether a promoted operand is boolean; a weak Python number never is."""
+    return getattr(x, "dtype", None) == BOOL
+
+
+def scalar(value: Any, dtype: Any) -> Any:
+    """Return the Python or NumPy number ``value`` as a NumPy scalar of ``dtype``."""
+    return cast(np.asarray(value), dtype)[()]
+
+
+def like(x: Any, value: Any) -> Any:
+    """Return the Python number ``value`` in the dtype of ``x``, as weak as ``x``."""
+    aval = aval_of(x)
+    number = scalar(value, aval.dtype)
+    return number.item() if aval.weak_type and not dtypes.is_bool(aval.dtype) else number
+
+
+# -- dtypes ----------------------------------------------------------------------------------------
+
+
+def convert_value(x: Any, dtype: Any, weak: bool) -> Any:
+    """Return ``x`` in ``dtype`` and weakness; numbers known in Python stay literals."""
+    kind = type(x)
+    if kind in PYTHON_NUMBERS:
+        return scalar(x, dtype).item() if weak else scalar(x, dtype)
+    if isinstance(x, np.generic) or (kind is np.ndarray and not x.shape):
+        return x if x.dtype == dtype else scalar(x, dtype)
+    aval = aval_of(x)
+    if aval.dtype == dtype and aval.weak_type == weak:
+        return x
+    return convert(x, dtype, weak)
+
+
+def _types(args: Sequence[Any]) -> list[tuple[Any, bool]]:
+    avals = [aval_of(x) for x in args]
+    return [(a.dtype, a.weak_type) for a in avals]
+
+
+def join_types(args: Sequence[Any]) -> tuple[Any, bool]:
+    """Return the (dtype, weak) in which ``args`` meet; extended dtypes meet only their like."""
+    types = _types(args)
+    first = types[0]
+    if all(t == first for t in types):
+        return first
+    return promotion.join(*types) if len(types) == 2 else promotion.lattice_join(*types)
+
+
+def promote_dtypes(*args: Any) -> list[Any]:
+    """Return ``args`` in the one dtype in which they meet.
+
+    Raises: TypePromotionError where no implicit conversion is allowed.
+    """
+    dtype, weak = join_types(args)
+    return [convert_value(x, dtype, weak) for x in args]
+
+
+def to_inexact(dtype: Any) -> Any:
+    """Return the floating dtype in which functions of ``dtype`` give results."""
+    if dtypes.is_inexact(dtype):
+        return dtype
+    wide = dtypes.scalar_kind(dtype) in ("int", "uint") and dtypes.itemsize_bits(dtype) == 64
+    return dtypes.canonicalize(FLOAT64) if wide else FLOAT32
+
+
+def promote_dtypes_inexact(*args: Any) -> list[Any]:
+    """Return ``args`` in the one floating or complex dtype in which they meet."""
+    dtype, weak = join_types(args)
+    if dtypes.is_extended(dtype):
+        return list(args)
+    dtype = to_inexact(dtype)
+    return [convert_value(x, dtype, weak) for x in args]
+
+
+# -- shapes ----------------------------------------------------------------------------------------
+
+
+def promote_shapes(name: str, *args: Any) -> list[Any]:
+    """Return ``args`` with leading axes of size 1 up to one rank; scalars stay scalars.
+
+    Raises: ShapeError if the shapes do not fit; ValueError where rank promotion is off.
+    """
+    shapes = [np.shape(x) if type(x) in PYTHON_NUMBERS else aval_of(x).shape for x in args]
+    ranks = {len(s) for s in shapes if s}
+    if len(ranks) <= 1:
+        return list(args)
+    joined = broadcast_shapes(*shapes)
+    mode = config.numpy_rank_promotion.value
+    if mode != "allow":
+        _forbid_rank_promotion(name, shapes, mode)
+    return [with_rank(x, s, len(joined)) for x, s in zip(args, shapes)]
+
+
+def with_rank(x: Any, shape: tuple[int, ...], rank: int) -> Any:
+    """Return ``x``, of ``shape``, with leading axes of size 1 up to ``rank``, unless a scalar."""
+    missing = rank - len(shape)
+    if not shape or not missing:
+        return x
+    return bind(BroadcastInDim((1,) * missing + shape, tuple(range(missing, rank))), x)
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape to which ``shapes`` broadcast, trailing axes aligned.
+
+    Raises: ShapeError if two sizes of an axis differ and neither is 1.
+    """
+    if not shapes:
+        return ()
+    rank = max(map(len, shapes))
+    out = []
+    for axis in range(-rank, 0):
+        sizes = {s[axis] for s in shapes if len(s) >= -axis} - {1}
+        if len(sizes) > 1:
+            raise errors.explained(
+                errors.ShapeError, "broadcast.C1",
+                f"Incompatible shapes for broadcasting: shapes={list(shapes)}",
+                advice="Trailing axes are aligned; their sizes must be equal, or 1. Add an axis "
+                "with x[:, None], or reshape.")
+        out.append(sizes.pop() if sizes else 1)
+    return tuple(out)
+
+
+def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """Return ``x`` broadcast to ``shape``, trailing axes aligned; ``x`` itself if it has it."""
+    have = aval_of(x).shape
+    if have == shape:
+        return x
+    return bind(BroadcastInDim(shape, tuple(range(len(shape) - len(have), len(shape)))), x)
+
+
+def broadcast_together(*args: Any) -> list[Any]:
+    """Return ``args`` all broadcast to the shape in which they meet."""
+    shape = broadcast_shapes(*[aval_of(x).shape for x in args])
+    return [broadcast_to(x, shape) for x in args]
+
+
+def _forbid_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]], mode: str) -> None:
+    shown = " ".join(str(s) for s in shapes)
+    if mode == "warn":
+        warnings.warn(
+            f"Following NumPy automatic rank promotion for {name} on shapes {shown}. Set the "
+            "jax_numpy_rank_promotion config option to 'allow' to disable this warning; for more "
+            f"information, see {RANK_HELP}.", stacklevel=5)
+        return
+    raise errors.explained(
+        errors.ArgumentError, "broadcast.C2",
+        f"Operands could not be broadcast together for {name} on shapes {shown} and with the "
+        "config option jax_numpy_rank_promotion='raise'.",
+        advice=f"Add the missing axes yourself: x[None]. See {RANK_HELP}.")
+
+
+# -- both at once ----------------------------------------------------------------------------------
+
+
+def _same(a: ShapedArray, b: ShapedArray) -> bool:
+    return a is b or (a.shape == b.shape and a.dtype is b.dtype and a.weak_type is b.weak_type)
+
+
+def promote_args(name: str, *args: Any) -> Sequence[Any]:
+    """Return the operands of ``name`` in one dtype and rank.
+
+    Raises: TypeError for lists and other non-arrays; TypePromotionError; ShapeError.
+    """
+    try:
+        first = args[0].aval
+        if all([_same(first, x.aval) for x in args]):
+            return args
+    except AttributeError:
+        pass
+    check_arraylike(name, *args)
+    values = [as_value(x) for x in args]
+    return promote_shapes(name, *promote_dtypes(*values))
+
+
+def promote_args_inexact(name: str, *args: Any) -> Sequence[Any]:
+    """Return the operands of ``name`` in one floating or complex dtype and one rank.
+
+    Raises: as ``promote_args``.
+    """
+    try:
+        first = args[0].aval
+        if dtypes.is_inexact(first.dtype) and all([_same(first, x.aval) for x in args]):
+            return args
+    except AttributeError:
+        pass
+    check_arraylike(name, *args)
+    values = [as_value(x) for x in args]
+    return promote_shapes(name, *promote_dtypes_inexact(*values))
+
+
+def promote_args_numeric(name: str, *args: Any) -> Sequence[Any]:
+    """Return the operands of ``name`` in one dtype, integer where they are boolean, and one rank.
+
+    Raises: as ``promote_args``.
+    """
+    args = tuple(promote_args(name, *args))
+    if not is_boolean(args[0]):
+        return args
+    return [convert_value(x, dtypes.default_dtype(int), False) for x in args]
