@@ -22,7 +22,7 @@ test("the text is the tokens', line by line", () => {
   assert.deepEqual(visible(view()), written);
 });
 
-test("folding hides the lines between an equation's first and last, and unfolding shows them", () => {
+test("folding hides an equation's lines after its first, and unfolding shows them", () => {
   const element = view();
   const all = visible(element);
   click(element.querySelector(".saem-fold[data-fold='e0']"));

@@ -108,3 +108,49 @@ def test_panel_speaks_korean_in_the_dark(
         page.locator(f"{PANEL} [data-record='4']").click()
         expect(page.locator(PANEL)).to_contain_text("모양이 바뀌었습니다")
         picture(page, "lab-ko-dark")
+
+
+OUTPUTS = """
+import json, pathlib
+from IPython.display import display
+model = json.loads(pathlib.Path({jaxpr!r}).read_text(encoding="utf-8"))
+display({{"application/vnd.saem.lens.v1+json": model, "text/plain": "as text"}}, raw=True)
+"""
+WIDGET = """
+import anywidget, traitlets
+class View(anywidget.AnyWidget):
+    _esm = pathlib.Path({static!r}, "widget.js").read_text(encoding="utf-8")
+    _css = pathlib.Path({static!r}, "saem.css").read_text(encoding="utf-8")
+    model = traitlets.Dict().tag(sync=True)
+    locale = traitlets.Unicode("ko").tag(sync=True)
+history = json.loads(pathlib.Path({history!r}).read_text(encoding="utf-8"))
+view = View(model={{**history, "functions": history["functions"][:1]}})
+view
+"""
+
+
+def test_outputs_by_mime_type_and_as_a_widget(
+    lab: Lab, new_page, picture, history, static_files
+) -> None:
+    """JupyterLab draws our mime type with Graphviz; the widget follows its traits."""
+    lab.write(
+        "outputs.ipynb",
+        OUTPUTS.format(jaxpr=str(SAMPLES / "jaxpr.json")),
+        WIDGET.format(static=str(static_files), history=str(history)),
+        "view.model = history; view.locale = 'en'",
+    )
+    page: Page = new_page(width=1440)
+    lab.open(page, "outputs.ipynb")
+    with page.expect_response(lambda r: "saem-lens/static" in r.url):
+        lab.command(page, "notebook:run-cell-and-select-next")
+    nodes = page.locator(".saem-output svg.saem-graph g.saem-node[data-eqn]")
+    expect(nodes).to_have_count(10, timeout=20_000)
+    picture(page, "lab-output")
+    lab.command(page, "notebook:run-cell-and-select-next")
+    widget = page.locator(".jp-OutputArea-output .saem-history")
+    expect(widget.locator(".saem-name")).to_have_text(["step"])
+    expect(widget).to_contain_text("셀 3")
+    lab.command(page, "notebook:run-cell-and-select-next")
+    expect(widget.locator(".saem-name")).to_have_text(["step", "normalize"])
+    expect(widget).to_contain_text("cell 3")
+    picture(page, "lab-widget")

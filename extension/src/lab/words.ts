@@ -37,16 +37,25 @@ export const PANEL_WORDS = {
     ko: "커널이 멈췄습니다. 커널 메뉴에서 다시 시작하세요. 이력은 처음부터 다시 쌓입니다."
   },
   "absent": {
-    en: "The lens is not loaded in this kernel. Run `%load_ext saem.lens` in a cell, or load it here:",
+    en:
+      "The lens is not loaded in this kernel. " +
+      "Run `%load_ext saem.lens` in a cell, or load it here:",
     ko: "이 커널에는 렌즈가 없습니다. 셀에서 `%load_ext saem.lens`를 실행하거나 여기서 불러오세요."
   },
   "notInstalled": {
-    en: "Saem could not be loaded in this kernel ({why}). Install it there: `%pip install 'saem[lens]'`.",
+    en:
+      "Saem could not be loaded in this kernel ({why}). " +
+      "Install it there: `%pip install 'saem[lens]'`.",
     ko: "이 커널에서 샘을 불러오지 못했습니다({why}). 설치하세요: `%pip install 'saem[lens]'`"
   },
   "version": {
-    en: "The kernel's Saem speaks protocol version {got}, this panel version {have}. Update the older one (`pip install -U saem` in both environments), restart the kernel and reload the page.",
-    ko: "커널의 샘은 프로토콜 버전 {got}, 이 패널은 버전 {have}입니다. 두 환경에서 `pip install -U saem`을 실행한 뒤 커널을 다시 시작하고 페이지를 새로 고치세요."
+    en:
+      "The kernel's Saem speaks protocol version {got}, this panel version {have}. Update the " +
+      "older one (`pip install -U saem` in both environments), restart the kernel and reload " +
+      "the page.",
+    ko:
+      "커널의 샘은 프로토콜 버전 {got}, 이 패널은 버전 {have}입니다. 두 환경에서 " +
+      "`pip install -U saem`을 실행한 뒤 커널을 다시 시작하고 페이지를 새로 고치세요."
   },
   "waiting": {
     en: "The lens is watching. Call a function under `jit`, `grad` or `vmap` and it appears here.",

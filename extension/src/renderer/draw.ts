@@ -40,7 +40,9 @@ export function drawGraph(graph: Graph, engine: LayoutEngine, locale: Locale): S
 }
 
 function drawBody(graph: Graph, engine: LayoutEngine, locale: Locale): Picture {
-  const inside = new Map(graph.nodes.map(n => [n.id, n.inner.map(g => drawBody(g, engine, locale))]));
+  const inside = new Map(
+    graph.nodes.map(n => [n.id, n.inner.map(g => drawBody(g, engine, locale))])
+  );
   const boxes = graph.nodes.map(node => ({ id: node.id, ...size(node, inside.get(node.id)!) }));
   const layout = engine(boxes, graph.edges);
   const edges = graph.edges.map((edge, i) => {

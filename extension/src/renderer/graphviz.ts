@@ -24,7 +24,8 @@ export function graphvizEngine(graphviz: Pick<Graphviz, "layout">): LayoutEngine
     const dot = [
       "digraph {",
       "  nodesep=0.3; ranksep=0.38; pad=0;",
-      '  node [shape=box, fixedsize=true, label=""]; edge [arrowhead=none];',
+      '  node [shape=box, fixedsize=true, label=""];',
+      "  edge [arrowhead=none, tailport=s, headport=n];",
       ...boxes.map((b, i) => `  n${i} [width=${inch(b.width)}, height=${inch(b.height)}];`),
       ...arrows.map(
         (a, i) => `  n${number.get(a.from)} -> n${number.get(a.to)} [id="${i}"];`

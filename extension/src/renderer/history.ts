@@ -244,7 +244,12 @@ function details(record: Record, options: HistoryOptions): Child {
   card.appendChild(
     el(
       "button",
-      { type: "button", class: "saem-close", "data-close": true, "aria-label": locale.word("close") },
+      {
+        type: "button",
+        class: "saem-close",
+        "data-close": true,
+        "aria-label": locale.word("close")
+      },
       "×"
     )
   );

@@ -130,7 +130,9 @@ function straighten(layers: Place[][]): void {
   for (let sweep = 0; sweep < SWEEPS * 2; sweep += 1) {
     const down = sweep % 2 === 0;
     for (const layer of down ? layers : [...layers].reverse()) {
-      settle(layer, layer.map(p => mean(down ? p.up : p.down) ?? mean([...p.up, ...p.down]) ?? p.x));
+      const wish = (p: Place): number =>
+        mean(down ? p.up : p.down) ?? mean([...p.up, ...p.down]) ?? p.x;
+      settle(layer, layer.map(wish));
     }
   }
 }

@@ -23,7 +23,9 @@ export const WORDS = {
   "new": { en: "now", ko: "지금" },
   "type": { en: "Type", ko: "타입" },
   "pick": {
-    en: "Point at a line, an equation or a node to see where it comes from and goes to. Click to keep it.",
+    en:
+      "Point at a line, an equation or a node to see where it comes from and goes to. " +
+      "Click to keep it.",
     ko: "줄, 방정식, 노드를 가리키면 어디서 왔고 어디로 가는지 보입니다. 누르면 고정됩니다."
   },
   "input": { en: "input", ko: "입력" },
@@ -32,8 +34,12 @@ export const WORDS = {
   "layingOut": { en: "Drawing the graph …", ko: "그래프를 그리는 중 …" },
   "noLayout": { en: "The graph could not be drawn: {why}", ko: "그래프를 그리지 못했습니다: {why}" },
   "unknownModel": {
-    en: "This view understands version {have} of Saem's data, but got {got}. Update the older of the two: run `pip install -U saem`, then reload the page.",
-    ko: "이 화면은 샘 데이터 버전 {have}을(를) 읽습니다. 받은 버전: {got}. `pip install -U saem`을 실행한 뒤 페이지를 새로 고치세요."
+    en:
+      "This view understands version {have} of Saem's data, but got {got}. Update the older of " +
+      "the two: run `pip install -U saem`, then reload the page.",
+    ko:
+      "이 화면이 읽는 샘 데이터 버전: {have}, 받은 버전: {got}. " +
+      "`pip install -U saem`을 실행한 뒤 페이지를 새로 고치세요."
   },
   "badModel": {
     en: "Saem's data could not be read here: {why}",
