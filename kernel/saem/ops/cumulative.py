@@ -1,0 +1,277 @@
+"""How are all partial folds of an axis found at once?
+
+``cumsum`` is linear, and its transpose is itself from the other end.  The others are differentiated
+as what they are, an associative fold of pairs (value, tangent): a prefix scan that halves the axis
+again and again, so its depth is logarithmic.
+
+Read before: ``ops.reduce``.  Read after: ``saem.numpy`` (cumsum, cumprod).
+Invariant: element i is the fold of elements 0…i, or of i…n-1 if ``reverse``.
+Source: Blelloch 1990, "Prefix sums and their applications"; StableHLO specification, reduce_window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.primitive import NOT_LINEAR, Primitive, primitive
+from saem.core.trace import bind
+from saem.ops.arithmetic import add, mul, sub
+from saem.ops.compare import eq
+from saem.ops.families import is_number
+from saem.ops.linear import add_cotangents, broadcast_new_dim
+from saem.ops.maths import exp, log1p
+from saem.ops.numbers import max as larger
+from saem.ops.numbers import min as smaller
+from saem.ops.reduce import better_and_equal, highest, lowest
+from saem.ops.select import select_n
+from saem.ops.shape import concatenate, full_like, reshape, rev
+from saem.ops.slicing import slice_in_dim
+
+Pair = tuple[Any, Any]
+
+
+class Cumulative(Primitive):
+    """Partial folds along ``axis``.
+
+    A member gives ``numpy`` (accumulates along an axis), ``initial`` (dtype to neutral value),
+    ``fold`` (writes one step of StableHLO), and ``combine`` (one step on values with tangents).
+    """
+
+    __slots__ = ()
+    numpy: ClassVar[Callable]
+    initial: ClassVar[Callable[[Any], Any]]
+    accepts: ClassVar[Callable[[Any], bool]] = staticmethod(is_number)
+    needs: ClassVar[str] = "number"
+    hlo: ClassVar[str] = ""
+    axis: int
+    reverse: bool
+
+    def typing(self, x):
+        if not type(self).accepts(x.dtype):
+            raise errors.explained(
+                errors.DTypeError, f"{self.name}.C2",
+                f"{self.name} does not accept dtype {x.dtype.name}. "
+                f"Accepted dtypes are subtypes of {self.needs}.",
+                advice="Convert the operand first, for example with x.astype(jnp.int32).")
+        if not 0 <= self.axis < x.ndim:
+            raise errors.explained(
+                errors.ArgumentError, f"{self.name}.C1",
+                f"axis {self.axis} is out of bounds for array of shape {x.shape}",
+                advice="Negative axes are allowed in jax.numpy functions only.")
+        return x
+
+    def evaluate(self, x):
+        turned = np.flip(x, self.axis) if self.reverse else x
+        out = type(self).numpy(turned, axis=self.axis, dtype=x.dtype)
+        return np.flip(out, self.axis) if self.reverse else out
+
+    def lower(self, ctx, x):
+        aval = ctx.avals[x]
+        if not aval.size:
+            return x
+        n, scalar = aval.shape[self.axis], ShapedArray((), aval.dtype)
+        window = [n if i == self.axis else 1 for i in range(aval.ndim)]
+        before, after = (0, n - 1) if self.reverse else (n - 1, 0)
+        padding = [[before, after] if i == self.axis else [0, 0] for i in range(aval.ndim)]
+        start = ctx.constant(type(self).initial(aval.dtype), scalar)
+        region = ctx.block([scalar, scalar], lambda a, b: [self.fold(ctx, a, b)])
+        return ctx.emit(
+            f'"stablehlo.reduce_window"({x}, {start}) <{{window_dimensions = array<i64: '
+            f"{', '.join(map(str, window))}>, padding = dense<{padding}> : "
+            f"tensor<{aval.ndim}x2xi64>}}> ({region})", x, start)
+
+    def fold(self, ctx: Any, a: str, b: str) -> str:
+        """Write the fold of two scalars."""
+        return ctx.elementwise(f"stablehlo.{self.hlo}", a, b, out=ctx.avals[a])
+
+    def combine(self, x: Pair, y: Pair) -> Pair:
+        """Return the fold of two values with their tangents."""
+        raise NotImplementedError
+
+    def jvp(self, primals, tangents):
+        (x,), (t,) = primals, tangents
+        if t is None:
+            return bind(self, x), None
+        pair = (x, t)
+        if self.reverse:
+            pair = tuple(rev(v, (self.axis,)) for v in pair)
+        pair = prefix_scan(self.combine, pair, self.axis)
+        if self.reverse:
+            pair = tuple(rev(v, (self.axis,)) for v in pair)
+        return pair
+
+    transpose = NOT_LINEAR
+
+    def batch(self, size, xs, dims):
+        (x,), (d,) = xs, dims
+        return bind(type(self)(self.axis + (d <= self.axis), self.reverse), x), d
+
+
+def prefix_scan(combine: Callable[[Pair, Pair], Pair], pair: Pair, axis: int) -> Pair:
+    """Return all partial folds of a pair of arrays along ``axis``.
+
+    Neighbours are folded, those are scanned, and the gaps are filled from them.
+    """
+    n = aval_of(pair[0]).shape[axis]
+    if n < 2:
+        return pair
+
+    def part(pair: Pair, start: int, stop: int, step: int = 1) -> Pair:
+        return tuple(slice_in_dim(v, start, stop, step, axis) for v in pair)
+
+    half = n // 2
+    folded = combine(part(pair, 0, 2 * half, 2), part(pair, 1, 2 * half, 2))
+    odd = prefix_scan(combine, folded, axis)
+    even = part(pair, 0, 1)
+    if n > 2:
+        count = (n - 1) // 2
+        rest = combine(part(odd, 0, count), part(pair, 2, n, 2))
+        even = tuple(concatenate([e, r], axis) for e, r in zip(even, rest))
+    return tuple(interleave(e, o, axis) for e, o in zip(even, odd))
+
+
+def interleave(even: Any, odd: Any, axis: int) -> Any:
+    """Return even[0], odd[0], even[1], …; ``even`` has as many elements, or one more."""
+    shape = aval_of(odd).shape
+    pairs = shape[axis]
+    first = slice_in_dim(even, 0, pairs, 1, axis)
+    both = concatenate([broadcast_new_dim(v, 1, axis + 1) for v in (first, odd)], axis + 1)
+    mixed = reshape(both, (*shape[:axis], 2 * pairs, *shape[axis + 1:]))
+    if aval_of(even).shape[axis] == pairs:
+        return mixed
+    return concatenate([mixed, slice_in_dim(even, pairs, pairs + 1, 1, axis)], axis)
+
+
+@primitive("cumsum")
+class CumSum(Cumulative):
+    hlo, numpy, initial = "add", staticmethod(np.cumsum), staticmethod(lambda dtype: 0)
+    axis: int
+    reverse: bool = False
+
+    def jvp(self, primals, tangents):
+        (x,), (t,) = primals, tangents
+        return bind(self, x), None if t is None else bind(self, t)
+
+    def transpose(self, ct, x):
+        return [bind(CumSum(self.axis, not self.reverse), ct)]
+
+
+@primitive("cumprod")
+class CumProd(Cumulative):
+    hlo, numpy, initial = "multiply", staticmethod(np.cumprod), staticmethod(lambda dtype: 1)
+    axis: int
+    reverse: bool = False
+
+    def combine(self, x, y):
+        return mul(x[0], y[0]), add_cotangents(mul(x[1], y[0]), mul(x[0], y[1]))
+
+
+class CumExtremum(Cumulative):
+    """Running extremum: the tangent of what was chosen, the mean of both where they are equal."""
+
+    __slots__ = ()
+
+    def fold(self, ctx, a, b):
+        if not dtypes.is_complex(ctx.avals[a].dtype):
+            return super().fold(ctx, a, b)
+        direction = "GT" if self.hlo == "maximum" else "LT"
+        return ctx.choose(better_and_equal(ctx, direction, a, b)[0], a, b)
+
+    def combine(self, x, y):
+        out = (larger if self.hlo == "maximum" else smaller)(x[0], y[0])
+        first, second = eq(x[0], out), eq(y[0], out)
+        zero, one, half = (full_like(out, v) for v in (0, 1, 0.5))
+        weights = (select_n(a, zero, select_n(b, one, half))
+                   for a, b in ((first, second), (second, first)))
+        wx, wy = weights
+        return out, add_cotangents(mul(x[1], wx), mul(y[1], wy))
+
+
+@primitive("cummax")
+class CumMax(CumExtremum):
+    hlo, initial = "maximum", staticmethod(lowest)
+    numpy = staticmethod(lambda x, axis, dtype: np.maximum.accumulate(x, axis=axis))
+    axis: int
+    reverse: bool = False
+
+
+@primitive("cummin")
+class CumMin(CumExtremum):
+    hlo, initial = "minimum", staticmethod(highest)
+    numpy = staticmethod(lambda x, axis, dtype: np.minimum.accumulate(x, axis=axis))
+    axis: int
+    reverse: bool = False
+
+
+def _logsumexp(x: np.ndarray, axis: int, dtype: Any) -> np.ndarray:
+    wide = x.astype(np.float32) if dtypes.itemsize_bits(x.dtype) < 32 else x
+    return np.logaddexp.accumulate(wide, axis=axis)
+
+
+@primitive("cumlogsumexp")
+class CumLogSumExp(Cumulative):
+    """The logarithm of the running sum of exponentials, without overflow."""
+
+    numpy, initial = staticmethod(_logsumexp), staticmethod(lowest)
+    accepts, needs = staticmethod(dtypes.is_float), "floating"
+    axis: int
+    reverse: bool = False
+
+    def fold(self, ctx, a, b):
+        scalar = ctx.avals[a]
+
+        def write(op: str, *xs: str) -> str:
+            return ctx.elementwise(f"stablehlo.{op}", *xs, out=scalar)
+
+        gap = write("subtract", a, b)
+        tail = write("log_plus_one", write("exponential", write("negate", write("abs", gap))))
+        summed = write("add", write("maximum", a, b), tail)
+        # Two equal infinities have no gap: their sum is the answer.
+        return ctx.choose(ctx.compare("NE", gap, gap), write("add", a, b), summed)
+
+    def combine(self, x, y):
+        gap = sub(x[0], y[0])
+        larger_one = larger(x[0], y[0])
+        summed = add(larger_one, log1p(exp(sub(smaller(x[0], y[0]), larger_one))))
+        out = select_n(eq(gap, gap), add(x[0], y[0]), summed)
+        zero = full_like(out, 0)
+
+        def weight(v: Any) -> Any:
+            infinite = full_like(out, np.inf)
+            return exp(sub(*(select_n(eq(w, infinite), w, zero) for w in (v, out))))
+
+        return out, add_cotangents(mul(x[1], weight(x[0])), mul(y[1], weight(y[0])))
+
+
+def _bind(make: type, operand: Any, axis: int, reverse: bool) -> Any:
+    return bind(make(int(axis), bool(reverse)), operand)
+
+
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """Return running sums along ``axis``.  Raises: ValueError for no such axis; DTypeError."""
+    return _bind(CumSum, operand, axis, reverse)
+
+
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """Return running products along ``axis``.  Raises: as ``cumsum``."""
+    return _bind(CumProd, operand, axis, reverse)
+
+
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """Return the largest so far along ``axis``.  Raises: as ``cumsum``."""
+    return _bind(CumMax, operand, axis, reverse)
+
+
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """Return the smallest so far along ``axis``.  Raises: as ``cumsum``."""
+    return _bind(CumMin, operand, axis, reverse)
+
+
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """Return running logarithms of sums of exponentials along ``axis``.  Raises: as ``cumsum``."""
+    return _bind(CumLogSumExp, operand, axis, reverse)
