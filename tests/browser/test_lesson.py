@@ -22,7 +22,7 @@ FIRST_CALL = {"en": "first call", "ko": "첫"}
 
 @pytest.mark.parametrize("language", ["ko", "en"])
 def test_first_lesson(language: str, new_page, picture, labextension, tmp_path) -> None:
-    """All cells run, a gate is answered in the page, the panel lists the compile with its reason."""
+    """Cells run, a gate is answered in the page, the panel lists the compile and its reason."""
     with Lab(tmp_path / "lab", labextension, language) as lab:
         shutil.copy(ROOT / language / "01-arrays.ipynb", lab.notebooks)
         page: Page = new_page(width=1440)
