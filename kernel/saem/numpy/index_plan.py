@@ -1,0 +1,406 @@
+"""What does an index mean?
+
+``parse`` takes ``idx`` of ``x[idx]`` apart into *tokens*, a hashable description that says all but
+the numbers, and *values*: the numbers.  Programs are compiled for tokens, so ``x[0]`` and ``x[1]``
+share one.  ``gather_plan`` turns tokens and values into the description of a gather or scatter.
+
+Read before: ``ops.windows``.  Read after: ``numpy.indexing``.
+Invariant: NumPy's rules: arrays broadcast together, an integer beside an array is an array, and the
+axes of arrays that do not stand side by side come first (tests/kernel/numpy/test_indexing.py).
+Source: "Indexing on ndarrays", NumPy documentation; "Out-of-bounds indexing", JAX documentation.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of, is_array_like
+from saem.core.trace import Tracer, concrete_or_none
+from saem.numpy.promote import broadcast_shapes
+from saem.ops.arithmetic import add
+from saem.ops.compare import lt
+from saem.ops.convert import convert_element_type
+from saem.ops.linear import broadcast_in_dim
+from saem.ops.select import select_n
+from saem.ops.shape import concatenate
+from saem.ops.windows import GatherDimensionNumbers
+
+INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
+
+# Tokens.  Those in the first line have no value; PART's is its least index, INT's a Python int.
+NEW, FULL = "new", "full"
+INT, PART, SCALAR, ARRAY, BOOL = "int", "part", "scalar", "array", "bool"
+
+
+# -- parsing ---------------------------------------------------------------------------------------
+
+
+def parse(idx: Any, shape: tuple[int, ...], wrap: bool = True) -> tuple[tuple, list[Any]]:
+    """Return the tokens and values of ``idx`` into an array of ``shape``.
+
+    Negative numbers known here count from the end, unless not ``wrap``; those known later are
+    wrapped by the program.  Tokens are NEW, FULL, INT, (PART, length, step), (SCALAR, wrap),
+    (ARRAY, wrap) and (BOOL, count).
+    Raises: IndexError or TypeError, as NumPy and JAX do.
+    """
+    entries = idx if type(idx) is tuple else (whole(idx),)
+    entries = [entry_of(e, n) for n, e in enumerate(entries)]
+    used = sum(axes_used(e) for e in entries)
+    if used > len(shape):
+        raise errors.explained(
+            errors.JAXIndexError, "index.count",
+            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed",
+            advice="Drop an index, or add an axis to the array with x[None].")
+    dots = [n for n, e in enumerate(entries) if e is Ellipsis]
+    if len(dots) > 1:
+        raise errors.explained(
+            errors.JAXIndexError, "index.ellipsis",
+            "an index can only have a single ellipsis ('...')",
+            advice="Write ':' for each of the other axes.")
+    at = dots[0] if dots else len(entries)
+    fill = [slice(None)] * (len(shape) - used)
+    entries[at:at + len(dots)] = fill
+    tokens: list[Any] = []
+    values: list[Any] = []
+    axis = 0
+    for number, entry in enumerate(entries):
+        here = shape[axis:axis + axes_used(entry)]
+        token_of(entry, number, here, wrap, axis, tokens, values)
+        axis += len(here)
+    return tuple(tokens), values
+
+
+def whole(idx: Any) -> Any:
+    """Return an index that is no tuple, refusing lists.
+
+    Raises: TypeError, for lists and strings.
+    """
+    if isinstance(idx, (list, range, bytes)):
+        kind = "tuple" if any(isinstance(e, (list, tuple, slice)) or e is None or e is Ellipsis
+                              for e in idx) else "array"
+        raise errors.explained(
+            errors.ArgumentTypeError, "index.list",
+            "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
+            f"`arr[{kind}(seq)]` instead of `arr[seq]`.",
+            advice="A list may be meant as positions or as one index for each axis: say which.")
+    return idx
+
+
+def entry_of(entry: Any, number: int) -> Any:
+    """Return one entry as an int, bool, slice, None, Ellipsis or array.
+
+    Raises: TypeError for strings and numbers that are not integers; IndexError for anything else.
+    """
+    kind = type(entry)
+    if kind is int or kind is slice or entry is None or entry is Ellipsis or kind is bool:
+        return entry
+    if isinstance(entry, str):
+        raise errors.explained(
+            errors.ArgumentTypeError, "index.string",
+            f"JAX does not support string indexing; got idx={entry!r}",
+            advice="Arrays have no named fields: keep columns in a dict of arrays.")
+    if hasattr(kind, "__jax_array__"):
+        return entry_of(entry.__jax_array__(), number)
+    if isinstance(entry, np.bool_):
+        return bool(entry)
+    if isinstance(entry, (list, tuple)):
+        entry = np.asarray(entry) if len(entry) else np.zeros(0, int)
+    elif isinstance(entry, (float, complex)):
+        entry = np.asarray(entry)
+    if not is_array_like(entry) and not isinstance(entry, np.ndarray):
+        if hasattr(kind, "__index__"):
+            return operator.index(entry)
+        raise errors.explained(
+            errors.JAXIndexError, "index.kind",
+            "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "
+            f"boolean arrays are valid indices. Got {entry}",
+            advice="Convert the index with jnp.asarray(..., dtype=int).")
+    dtype = entry.dtype
+    if dtypes.is_integer(dtype):
+        return int(entry) if isinstance(entry, np.integer) else entry
+    if dtype != np.bool_:
+        raise errors.explained(
+            errors.ArgumentTypeError, "index.dtype",
+            f"Indexer must have integer or boolean type, got indexer with type {dtype} at position "
+            f"{number}", advice="Round and convert it: jnp.round(i).astype(int).")
+    return mask_of(entry)
+
+
+def mask_of(entry: Any) -> Any:
+    """Return a boolean array as NumPy's.
+
+    Raises: NonConcreteBooleanIndexError if its numbers are not known.
+    """
+    known = concrete_or_none(entry)
+    if known is None:
+        raise errors.explained(
+            errors.NonConcreteBooleanIndexError, "index.mask",
+            f"Array boolean indices must be concrete; got {entry.aval.str_short()}",
+            advice="How many elements it chooses is not known while tracing. Use "
+            "jnp.where(mask, x, other), or reduce with where=mask.")
+    known = np.asarray(known)
+    return known if known.ndim else bool(known)
+
+
+def axes_used(entry: Any) -> int:
+    """Return how many axes of the array an entry indexes."""
+    if entry is None or entry is Ellipsis or type(entry) is bool:
+        return 0
+    if isinstance(entry, np.ndarray) and entry.dtype == np.bool_:
+        return entry.ndim
+    return 1
+
+
+def token_of(entry: Any, number: int, here: tuple[int, ...], wrap: bool, axis: int,
+             tokens: list[Any], values: list[Any]) -> None:
+    """Append the tokens and values of one entry, which indexes axes of sizes ``here``."""
+    kind = type(entry)
+    if kind is int:
+        tokens.append(INT)
+        values.append(wrapped_int(entry, here[0], wrap, axis))
+    elif entry is None:
+        tokens.append(NEW)
+    elif kind is slice:
+        start, length, step = slice_parts(entry, here[0], number)
+        if length == here[0] and step == 1:
+            tokens.append(FULL)
+        else:
+            tokens.append((PART, length, step))
+            values.append(min(start, start + (length - 1) * step) if length else 0)
+    elif kind is bool:
+        tokens.append((BOOL, int(entry)))
+    elif isinstance(entry, np.ndarray) and entry.dtype == np.bool_:
+        if entry.shape != here:
+            raise errors.explained(
+                errors.JAXIndexError, "index.mask_shape",
+                f"boolean index did not match shape of indexed array in index {number}: got "
+                f"{entry.shape}, expected {list(here)}",
+                advice="A mask must have the sizes of the axes that it chooses from.")
+        for positions in np.nonzero(entry):
+            tokens.append((ARRAY, False))
+            values.append(positions)
+    elif aval_of(entry).shape or here[0] == 0:
+        tokens.append((ARRAY, wrap))
+        values.append(entry)
+    elif isinstance(entry, np.ndarray):
+        tokens.append(INT)
+        values.append(wrapped_int(int(entry), here[0], wrap, axis))
+    else:
+        tokens.append((SCALAR, wrap))
+        values.append(entry)
+
+
+def wrapped_int(i: int, n: int, wrap: bool, axis: int) -> int:
+    """Return ``i`` counted from the front; it may still lie outside.
+
+    Raises: IndexError if the axis is empty.
+    """
+    if n == 0:
+        raise out_of_empty(axis)
+    return i + n if wrap and i < 0 else i
+
+
+def out_of_empty(axis: int) -> Exception:
+    return errors.explained(
+        errors.JAXIndexError, "index.empty",
+        f"index is out of bounds for axis {axis} with size 0",
+        advice="An empty axis has no element to read or write.")
+
+
+def slice_parts(entry: slice, n: int, number: int) -> tuple[int, int, int]:
+    """Return start, length and step of a slice of an axis of size ``n``.
+
+    Raises: IndexError if a bound is traced; ValueError for a step of 0.
+    """
+    for bound in (entry.start, entry.stop, entry.step):
+        if isinstance(bound, Tracer) and concrete_or_none(bound) is None:
+            raise errors.explained(
+                errors.JAXIndexError, "index.slice",
+                f"Slice entries must be static integers. Got {entry} at position {number}",
+                advice="The size of the result must be known while tracing. Use "
+                "lax.dynamic_slice(x, starts, sizes), or mask with jnp.where.")
+    start, stop, step = entry.indices(n)
+    length = len(range(start, stop, step))
+    return start, length, step if length > 1 else 1
+
+
+# -- values as indices -----------------------------------------------------------------------------
+
+
+def index_dtype(values: Sequence[Any]) -> np.dtype:
+    """Return the dtype in which ``values`` are used as indices."""
+    wide = any(not isinstance(v, (int, np.ndarray)) and dtypes.itemsize_bits(aval_of(v).dtype) == 64
+               for v in values)
+    return INT64 if wide else INT32
+
+
+def as_index(value: Any, dtype: np.dtype, wrap: bool = False, n: int = 0) -> Any:
+    """Return ``value`` in ``dtype``; with ``wrap``, ``n`` is added where it is negative."""
+    if isinstance(value, (int, np.ndarray, np.integer)):
+        number = np.asarray(value)
+        if wrap:
+            number = np.where(number < 0, number + n, number)
+        limits = np.iinfo(dtype)
+        number = np.clip(number, limits.min, limits.max).astype(dtype)
+        return number if number.ndim else number[()]
+    aval = aval_of(value)
+    if aval.dtype != dtype:
+        value = convert_element_type(value, dtype)
+    if not wrap or dtypes.is_unsigned(aval.dtype):
+        return value
+    zero, size = dtype.type(0), dtype.type(n)
+    return select_n(lt(value, zero), value, add(value, size))
+
+
+# -- the plan of a gather or scatter ---------------------------------------------------------------
+
+
+class GatherPlan(NamedTuple):
+    """A gather, and how its result is then made ``x[idx]``; read backwards, a scatter.
+
+    ``expanded``: axes of size 1 that the operand gets first; ``reversed``: result axes to reverse;
+    ``new``: places of new axes in ``shape``, that of ``x[idx]``; ``regular``: whether places are
+    sorted and do not repeat; ``empty_axis``: an axis of size 0 that is indexed, if any.
+    """
+
+    numbers: GatherDimensionNumbers
+    sizes: tuple[int, ...]
+    indices: Any
+    expanded: tuple[int, ...]
+    reversed: tuple[int, ...]
+    new: tuple[int, ...]
+    shape: tuple[int, ...]
+    regular: bool
+    empty_axis: int | None
+
+
+class _Component(NamedTuple):
+    """Where windows start along one operand axis: numbers whose axes lie along ``dims``."""
+
+    axis: int
+    value: Any
+    dims: tuple[int, ...]
+
+
+def gather_plan(tokens: tuple, values: Sequence[Any], shape: tuple[int, ...]) -> GatherPlan:
+    """Return the gather that reads what ``tokens`` and ``values`` mean in an array of ``shape``.
+
+    Raises: ShapeError if index arrays do not broadcast together.
+    """
+    picks, order, expanded, full = _by_axis(tokens, values, shape)
+    joined = broadcast_shapes(*[aval_shape(v) for _, v in picks])
+    batch: list[int] = []
+    offset, collapsed, flipped, new, out, components = [], [a for a, _ in picks], [], [], [], []
+    regular = not any(type(t) is tuple and t[0] in (ARRAY, BOOL) for t in tokens)
+    for item in order:
+        place = len(out) - len(new)
+        if item is None:
+            new.append(len(out))
+            out.append(1)
+        elif item == ():
+            first = len(batch)
+            components += [_Component(a, v, tuple(range(
+                first + len(joined) - len(aval_shape(v)), first + len(joined)))) for a, v in picks]
+            batch += joined
+            out += joined
+        else:
+            axis, length, step, low = item
+            if abs(step) == 1:
+                offset.append(place)
+                flipped += [place] if step == -1 else []
+                components += [_Component(axis, low, ())] if length != full[axis] else []
+            else:
+                collapsed.append(axis)
+                components.append(_Component(axis, stepped(low, length, step), (len(batch),)))
+                batch.append(length)
+                regular = regular and step > 0
+            out.append(length)
+    sizes = [1 if a in collapsed else n for a, n in enumerate(full)]
+    for item in order:
+        if item and abs(item[2]) == 1:
+            sizes[item[0]] = item[1]
+    components.sort(key=lambda c: c.axis)
+    numbers = GatherDimensionNumbers(
+        tuple(offset), tuple(sorted(collapsed)), tuple(c.axis for c in components))
+    empty = next((a for a in sorted(collapsed) if full[a] == 0), None)
+    return GatherPlan(numbers, tuple(sizes), assemble(components, tuple(batch)), tuple(expanded),
+                      tuple(flipped), tuple(new), tuple(out), regular, empty)
+
+
+def _by_axis(tokens: tuple, values: Sequence[Any], shape: tuple[int, ...]):
+    """Return (axis, number) pairs of what is picked, the order of result axes, and operand axes.
+
+    In the order stand (axis, length, step, least index) for slices, None for new axes and () for
+    the axes of what is picked.
+    """
+    given = iter(values)
+    dtype = index_dtype(values)
+    picks: list[tuple[int, Any]] = []
+    order: list[Any] = []
+    expanded: list[int] = []
+    full: list[int] = []
+    sizes = iter(shape)
+    for token in tokens:
+        axis = len(full)
+        kind = token if type(token) is str else token[0]
+        if kind == NEW:
+            order.append(None)
+            continue
+        full.append(1 if kind == BOOL else next(sizes))
+        if kind in (FULL, PART):
+            _, length, step = (PART, full[-1], 1) if kind == FULL else token
+            order.append((axis, length, step, as_index(next(given), dtype) if kind == PART else 0))
+            continue
+        if kind == BOOL:
+            expanded.append(axis)
+            picks.append((axis, np.zeros(token[1], dtype)))
+        else:
+            wrap = kind != INT and token[1]
+            picks.append((axis, as_index(next(given), dtype, wrap, full[-1])))
+        order.append(())
+    places = [n for n, item in enumerate(order) if item == ()]
+    if places:
+        together = places[-1] - places[0] + 1 == len(places)
+        order = [item for item in order if item != ()]
+        order.insert(places[0] if together else 0, ())
+    return picks, order, expanded, full
+
+
+def stepped(low: Any, length: int, step: int) -> Any:
+    """Return ``length`` places, ``step`` apart, the least of them ``low``."""
+    places = np.arange(length) * step - min(0, (length - 1) * step)
+    if isinstance(low, (np.integer, int)):
+        return as_index(places + int(low), INT32)
+    dtype = aval_of(low).dtype
+    return add(broadcast_in_dim(low, (length,)), places.astype(dtype))
+
+
+def aval_shape(value: Any) -> tuple[int, ...]:
+    return value.shape if isinstance(value, (np.ndarray, np.generic)) else aval_of(value).shape
+
+
+def assemble(components: Sequence[_Component], batch: tuple[int, ...]) -> Any:
+    """Return the start indices of windows: one row for each place of ``batch``."""
+    if not components:
+        return np.zeros((*batch, 0), INT32)
+    values = [c.value for c in components]
+    known = all(isinstance(v, (np.ndarray, np.generic)) for v in values)
+    if known and batch:
+        return np.stack([_spread(c, batch) for c in components], -1)
+    dtype = index_dtype(values)
+    columns = [broadcast_in_dim(as_index(c.value, dtype), (*batch, 1), c.dims) for c in components]
+    return concatenate(columns, len(batch))
+
+
+def _spread(component: _Component, batch: tuple[int, ...]) -> np.ndarray:
+    """Return the numbers of a component, known in NumPy, for every place of ``batch``."""
+    column = [1] * len(batch)
+    for d, n in zip(component.dims, component.value.shape):
+        column[d] = n
+    return np.broadcast_to(component.value.reshape(column), batch)
+

@@ -1,0 +1,363 @@
+"""How are ``x[idx]`` and ``x.at[idx].set(y)`` computed?
+
+An index of integers and slices alone is a slice (``dynamic_slice`` if an integer is traced); one
+with arrays is a gather; updates are scatters.  Outside traces, both run as one compiled call that
+is shared by all indices of the same form: positions are passed when running.
+
+Read before: ``numpy.index_plan``.  Read after: ``saem.numpy.array``, which puts these on arrays.
+Invariant: reads outside the array are clamped, writes outside are dropped, unless ``mode`` says
+otherwise.
+Source: documentation of jax.numpy.ndarray.at.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saem import _jaxlib
+from saem.control.jit import composite
+from saem.core import config, dtypes, errors, promotion
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.trace import Tracer, bind, eval_trace, state
+from saem.numpy import arithmetic
+from saem.numpy.index_plan import (
+    ARRAY,
+    BOOL,
+    FULL,
+    INT,
+    NEW,
+    PART,
+    GatherPlan,
+    as_index,
+    gather_plan,
+    index_dtype,
+    out_of_empty,
+    parse,
+)
+from saem.numpy.promote import convert_value
+from saem.ops.gather import Gather, ScatterAdd
+from saem.ops.linear import broadcast_in_dim, zeros_of
+from saem.ops.scatter import Scatter, ScatterMax, ScatterMin, ScatterMul, ScatterSub
+from saem.ops.shape import expand_dims, full_like, reshape, rev, squeeze
+from saem.ops.slicing import DynamicSlice, Slice
+from saem.ops.windows import GatherScatterMode
+from saem.transform.staging import trace_flat
+
+ArrayImpl = _jaxlib.ArrayImpl
+FILL = GatherScatterMode.FILL_OR_DROP
+PROMISE = GatherScatterMode.PROMISE_IN_BOUNDS
+
+
+class Options(NamedTuple):
+    """What the caller promises of the indices, and wants where they lie outside."""
+
+    mode: GatherScatterMode | None = None
+    fill_value: Any = None
+    sorted: bool = False
+    unique: bool = False
+
+
+DEFAULT = Options()
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None,
+            indices_are_sorted: bool = False, unique_indices: bool = False,
+            wrap_negative_indices: bool = True) -> Any:
+    """Return ``x[idx]``; where ``idx`` lies outside, the nearest element, or as ``mode`` says.
+
+    Raises: IndexError or TypeError for what is no index of ``x``; ArgumentError for an unknown
+    mode.  Source: documentation of jax.numpy.ndarray.at.
+    """
+    eager = state.trace is eval_trace
+    if type(idx) is int and type(x) is ArrayImpl and eager and mode is None:
+        shape = x.aval.shape
+        if shape and shape[0]:
+            return _read_first(x, idx + shape[0] if idx < 0 and wrap_negative_indices else idx)
+    tokens, values = parse(idx, aval_of(x).shape, wrap_negative_indices)
+    options = DEFAULT
+    if mode is not None or indices_are_sorted or unique_indices:
+        options = make_options(x, mode, fill_value, indices_are_sorted, unique_indices)
+    if eager and not isinstance(x, Tracer):
+        return x if all_full(tokens) and type(x) is ArrayImpl else _reader(tokens, options)(
+            x, *values)
+    return read(x, tokens, values, options, not config.staging.value)
+
+
+def make_options(x: Any, mode: Any, fill_value: Any, is_sorted: bool, unique: bool) -> Options:
+    """Return the options of a call, which must be hashable."""
+    chosen = None if mode is None else GatherScatterMode.from_any(mode)
+    if chosen is not FILL or fill_value is None:
+        fill_value = None
+    else:
+        fill_value = np.asarray(fill_value).item()
+        if fill_value != fill_value and dtypes.is_inexact(aval_of(x).dtype):
+            fill_value = None  # NaN is what is read anyway, and does not equal itself
+    return Options(chosen, fill_value, bool(is_sorted), bool(unique))
+
+
+def all_full(tokens: tuple) -> bool:
+    return all(token is FULL for token in tokens)
+
+
+@composite
+def _read_first(x: Any, i: Any) -> Any:
+    """Return ``x[i]``: what ``_reader`` gives for one integer, for arrays of any rank."""
+    rest = (FULL,) * (len(aval_of(x).shape) - 1)
+    return read(x, (INT, *rest), [i], DEFAULT, True)
+
+
+@functools.lru_cache(4096)
+def _reader(tokens: tuple, options: Options) -> Callable:
+    """Return the compiled ``x[idx]`` for all indices of one form, as a function of the values."""
+
+    def index(x: Any, *values: Any) -> Any:
+        return read(x, tokens, values, options, True)
+
+    return composite(index)
+
+
+def has_arrays(tokens: tuple) -> bool:
+    return any(type(t) is tuple and t[0] in (ARRAY, BOOL) for t in tokens)
+
+
+def read(x: Any, tokens: tuple, values: Sequence[Any], options: Options, dynamic: bool) -> Any:
+    """Return what ``tokens`` and ``values`` mean in ``x``.
+
+    With ``dynamic``, positions known now are passed when running, so that programs are shared;
+    otherwise they are written into the program.
+    """
+    fills = options.mode is FILL and any(t is not FULL and t is not NEW for t in tokens)
+    if not fills and not has_arrays(tokens):
+        return read_part(x, tokens, values, dynamic)
+    plan = gather_plan(tokens, values, aval_of(x).shape)
+    if plan.empty_axis is not None:
+        if 0 not in plan.shape:
+            raise out_of_empty(plan.empty_axis)
+        return zeros_of(aval_of(x).update(shape=plan.shape))
+    x = expand_dims(x, plan.expanded) if plan.expanded else x
+    prim = Gather(plan.numbers, plan.sizes, options.unique or plan.regular,
+                  options.sorted or plan.regular, options.mode or PROMISE, options.fill_value)
+    return restore_axes(bind(prim, x, plan.indices), plan)
+
+
+def restore_axes(out: Any, plan: GatherPlan) -> Any:
+    """Return the result of a plan's gather as ``x[idx]``."""
+    out = rev(out, plan.reversed)
+    return expand_dims(out, plan.new) if plan.new else out
+
+
+def read_part(x: Any, tokens: tuple, values: Sequence[Any], dynamic: bool) -> Any:
+    """Return what integers and slices alone mean in ``x``: a rectangular part of it."""
+    shape = aval_of(x).shape
+    given = iter(values)
+    starts: list[Any] = []
+    extents, strides, flipped, dropped, new = [], [], [], [], []
+    kept = 0
+    dtype = index_dtype(values)
+    for token in tokens:
+        kind = token if type(token) is str else token[0]
+        if kind == NEW:
+            new.append(kept)
+            kept += 1
+            continue
+        axis = len(starts)
+        n = shape[axis]
+        _, length, step = token if kind == PART else (kind, n if kind == FULL else 1, 1)
+        if kind == FULL:
+            starts.append(0)
+        elif kind in (INT, PART):
+            value = next(given)
+            starts.append(min(max(value, 0), n - 1) if kind == INT and type(value) is int else value)
+        else:
+            starts.append(as_index(next(given), dtype, token[1], n))
+        extents.append((length - 1) * abs(step) + 1 if length else 0)
+        strides.append(abs(step))
+        flipped += [axis] if step < 0 else []
+        if kind in (FULL, PART):
+            kept += 1
+        else:
+            dropped.append(axis)
+    x = cut(x, starts, extents, strides, dynamic, dtype)
+    x = squeeze(rev(x, flipped), dropped)
+    return expand_dims(x, new) if new else x
+
+
+def cut(x: Any, starts: Sequence[Any], extents: Sequence[int], strides: Sequence[int],
+        dynamic: bool, dtype: np.dtype) -> Any:
+    """Return every ``strides``-th element of the part of ``extents`` that begins at ``starts``."""
+    shape = aval_of(x).shape
+    steps = tuple(strides) if any(s != 1 for s in strides) else None
+    if not dynamic and all(type(s) is int for s in starts):
+        limits = tuple([s + e for s, e in zip(starts, extents)])
+        if limits == shape and not any(starts) and steps is None:
+            return x
+        return bind(Slice(tuple(starts), limits, steps), x)
+    if tuple(extents) != shape:
+        x = bind(DynamicSlice(tuple(extents)), x, *[as_index(s, dtype) for s in starts])
+    return x if steps is None else bind(Slice((0,) * len(shape), tuple(extents), steps), x)
+
+
+# -- writing ---------------------------------------------------------------------------------------
+
+_SCATTERS = {"set": Scatter, "add": ScatterAdd, "subtract": ScatterSub, "mul": ScatterMul,
+             "multiply": ScatterMul, "min": ScatterMin, "max": ScatterMax}
+_DERIVED = {"divide": arithmetic.divide, "power": arithmetic.power}
+
+
+def scatter_update(x: Any, idx: Any, y: Any, kind: str, *, mode: Any = None,
+                   indices_are_sorted: bool = False, unique_indices: bool = False,
+                   wrap_negative_indices: bool = True) -> Any:
+    """Return ``x`` with ``y`` written at ``idx``: ``x.at[idx].set(y)``, or another ``kind``.
+
+    ``kind``: set, add, subtract, mul, multiply, divide, power, min, max.  Of indices that lie
+    outside, the writes are dropped, or as ``mode`` says.
+    Raises: IndexError or TypeError for what is no index of ``x``; ValueError if ``y`` does not
+    broadcast to ``x[idx]``.  Source: documentation of jax.numpy.ndarray.at.
+    """
+    if kind in _DERIVED:
+        factors = scatter_update(full_like(x, 1), idx, y, "mul", mode=mode,
+                                 indices_are_sorted=indices_are_sorted,
+                                 unique_indices=unique_indices,
+                                 wrap_negative_indices=wrap_negative_indices)
+        return _DERIVED[kind](x, factors)
+    aval = aval_of(x)
+    tokens, values = parse(idx, aval.shape, wrap_negative_indices)
+    y = as_updates(y)
+    warn_unsafe_cast(aval, aval_of(y))
+    options = DEFAULT
+    if mode is not None or indices_are_sorted or unique_indices:
+        options = make_options(x, mode, None, indices_are_sorted, unique_indices)
+    if state.trace is eval_trace and not isinstance(x, Tracer) and not isinstance(y, Tracer):
+        return _writer(tokens, kind, options)(x, y, *values)
+    return write(x, tokens, values, y, kind, options)
+
+
+def as_updates(y: Any) -> Any:
+    """Return what is written as an array or number.
+
+    Raises: TypeError or ValueError if it is neither.
+    """
+    if isinstance(y, (list, tuple)):
+        y = np.asarray(y)
+    if y is None:
+        raise errors.explained(
+            errors.ArgumentError, "update.none", "None is not a valid value for jnp.array",
+            advice="Write a number or an array.")
+    dtype = y.dtype if isinstance(y, np.ndarray) else None
+    if isinstance(y, str) or (dtype is not None and dtypes.scalar_kind(dtype) == "other"):
+        raise errors.explained(
+            errors.ArgumentTypeError, "update.dtype",
+            f"Value {y!r} with dtype {np.asarray(y).dtype} is not a valid JAX array type. Only "
+            "arrays of numeric types are supported by JAX.", advice="Write numbers.")
+    return y
+
+
+@functools.lru_cache(4096)
+def _writer(tokens: tuple, kind: str, options: Options) -> Callable:
+    """Return the compiled update for all indices of one form, as a function of the values."""
+
+    def update(x: Any, y: Any, *values: Any) -> Any:
+        return write(x, tokens, values, y, kind, options)
+
+    return composite(update)
+
+
+@functools.lru_cache(4096)
+def joined_type(a: Any, weak_a: bool, b: Any, weak_b: bool, x64: bool) -> tuple[Any, bool]:
+    """Return the (dtype, weak) in which an array and what is written into it meet."""
+    return promotion.join((a, weak_a), (b, weak_b))
+
+
+def join(x: ShapedArray, y: ShapedArray) -> tuple[Any, bool]:
+    if isinstance(x.dtype, dtypes.ExtendedDType) or x.dtype == y.dtype:
+        return x.dtype, x.weak_type and y.weak_type
+    return joined_type(x.dtype, x.weak_type, y.dtype, y.weak_type, config.enable_x64.value)
+
+
+def warn_unsafe_cast(x: ShapedArray, y: ShapedArray) -> None:
+    """Warn, as JAX does, if what is written must be narrowed to the dtype of the array."""
+    if join(x, y)[0] != x.dtype:
+        warnings.warn(
+            "scatter inputs have incompatible types: cannot safely cast value from "
+            f"dtype={y.dtype.name} to dtype={x.dtype.name} with "
+            f"jax_numpy_dtype_promotion={config.numpy_dtype_promotion.value}. In future JAX "
+            "releases this will result in an error. Convert the value first, with astype.",
+            FutureWarning, stacklevel=4)
+
+
+def write(x: Any, tokens: tuple, values: Sequence[Any], y: Any, kind: str, options: Options) -> Any:
+    """Return ``x`` with ``y`` written where ``tokens`` and ``values`` say."""
+    aval = aval_of(x)
+    plan = gather_plan(tokens, values, aval.shape)
+    dtype, weak = join(aval, aval_of(y))
+    if aval.dtype != dtype or isinstance(dtype, dtypes.ExtendedDType) is False:
+        y = convert_value(y, dtype, weak)
+    operand = x if aval.dtype == dtype else convert_value(x, dtype, weak)
+    y = broadcast_updates(y, plan)
+    if 0 in plan.shape:
+        return x
+    if plan.empty_axis is not None:
+        raise out_of_empty(plan.empty_axis)
+    operand = expand_dims(operand, plan.expanded) if plan.expanded else operand
+    prim = _SCATTERS[kind](plan.numbers.as_scatter(), options.sorted or plan.regular,
+                           options.unique or plan.regular, options.mode or FILL)
+    out = reshape(bind(prim, operand, plan.indices, y), aval.shape)
+    return convert_value(out, aval.dtype, aval.weak_type)
+
+
+def broadcast_updates(y: Any, plan: GatherPlan) -> Any:
+    """Return ``y`` stretched to ``x[idx]`` and laid out as the windows of the plan.
+
+    Raises: ShapeError if it does not fit.
+    """
+    shape, have = plan.shape, aval_of(y).shape
+    missing = len(shape) - len(have)
+    if missing < 0:
+        raise errors.explained(
+            errors.ShapeError, "update.rank",
+            f"Cannot broadcast to shape with fewer dimensions: arr_shape={have} shape={shape}",
+            advice="What is written must broadcast to the shape of x[idx].")
+    if any(m not in (1, n) for m, n in zip(have, shape[missing:])):
+        name = aval_of(y).dtype.name
+        raise errors.explained(
+            errors.ShapeError, "update.shape",
+            f"Incompatible types for broadcasting: input type={name}[{_sizes(have)}] and requested "
+            f"type={name}[{_sizes(shape)}]",
+            advice="What is written must broadcast to the shape of x[idx].")
+    y = broadcast_in_dim(y, shape, tuple(range(missing, len(shape))))
+    return rev(squeeze(y, plan.new), plan.reversed)
+
+
+def _sizes(shape: Sequence[int]) -> str:
+    return ",".join(map(str, shape))
+
+
+def scatter_apply(x: Any, idx: Any, fun: Callable, *, mode: Any = None,
+                  indices_are_sorted: bool = False, unique_indices: bool = False,
+                  wrap_negative_indices: bool = True) -> Any:
+    """Return ``x`` with ``fun``, of one scalar to one, applied at ``idx``, again where it repeats.
+
+    Raises: as ``scatter_update``; NotImplementedError when differentiated.
+    """
+    aval = aval_of(x)
+    tokens, values = parse(idx, aval.shape, wrap_negative_indices)
+    options = make_options(x, mode, None, indices_are_sorted, unique_indices)
+    plan = gather_plan(tokens, values, aval.shape)
+    if 0 in plan.shape:
+        return x
+    scalar = ShapedArray((), aval.dtype)
+    program = trace_flat(lambda a, _: [convert_value(fun(a), aval.dtype, False)], [scalar, scalar],
+                         name="apply")
+    updates = broadcast_updates(np.zeros((), aval.dtype)[()], plan)
+    operand = expand_dims(x, plan.expanded) if plan.expanded else x
+    prim = Scatter(plan.numbers.as_scatter(), options.sorted or plan.regular,
+                   options.unique or plan.regular, options.mode or FILL, program)
+    return reshape(bind(prim, operand, plan.indices, updates), aval.shape)
