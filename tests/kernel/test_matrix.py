@@ -14,7 +14,6 @@ from pathlib import Path
 import matrix
 import pytest
 
-import saem
 from saem import ops
 from saem.core.primitive import registry
 

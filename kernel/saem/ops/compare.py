@@ -3,7 +3,8 @@
 None of this moves with small changes of the operands, so nothing here has a tangent.
 
 Read before: ``ops.families``.  Read after: ``ops.select``, which chooses by what is found here.
-Invariant: comparisons with NaN are false (ne: true); shifts by the width or more shift all bits out.
+Invariant: comparisons with NaN are false (ne: true); shifting by the width or more
+leaves no bit.
 Source: StableHLO specification: compare, and, shift_left and their kin.
 """
 
@@ -196,84 +197,96 @@ class Clz(OfIntegers):
 def eq(x: Any, y: Any) -> Any:
     """Return x == y, elementwise; complex numbers too.
 
-    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, compare.
     """
     return bind(Eq(), x, y)
 
 def ne(x: Any, y: Any) -> Any:
     """Return x != y, elementwise; complex numbers too.
 
-    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, compare.
     """
     return bind(Ne(), x, y)
 
 def lt(x: Any, y: Any) -> Any:
     """Return x < y, elementwise.
 
-    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, compare.
     """
     return bind(Lt(), x, y)
 
 def le(x: Any, y: Any) -> Any:
     """Return x <= y, elementwise.
 
-    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, compare.
     """
     return bind(Le(), x, y)
 
 def gt(x: Any, y: Any) -> Any:
     """Return x > y, elementwise.
 
-    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, compare.
     """
     return bind(Gt(), x, y)
 
 def ge(x: Any, y: Any) -> Any:
     """Return x >= y, elementwise.
 
-    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, compare.
     """
     return bind(Ge(), x, y)
 
 def eq_to(x: Any, y: Any) -> Any:
     """Return x == y where NaN equals itself and -0 differs from 0.
 
-    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, compare.
     """
     return bind(EqTotal(), x, y)
 
 def lt_to(x: Any, y: Any) -> Any:
     """Return x < y in the total order of IEEE 754.
 
-    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, compare.
     """
     return bind(LtTotal(), x, y)
 
 def le_to(x: Any, y: Any) -> Any:
     """Return x <= y in the total order of IEEE 754.
 
-    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, compare.
+    Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, compare.
     """
     return bind(LeTotal(), x, y)
 
 def bitwise_and(x: Any, y: Any) -> Any:
     """Return x AND y, bit by bit.
 
-    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, and.
+    Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, and.
     """
     return bind(And(), x, y)
 
 def bitwise_or(x: Any, y: Any) -> Any:
     """Return x OR y, bit by bit.
 
-    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, or.
+    Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, or.
     """
     return bind(Or(), x, y)
 
 def bitwise_xor(x: Any, y: Any) -> Any:
     """Return x XOR y, bit by bit.
 
-    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, xor.
+    Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, xor.
     """
     return bind(Xor(), x, y)
 
@@ -287,21 +300,24 @@ def bitwise_not(x: Any) -> Any:
 def shift_left(x: Any, y: Any) -> Any:
     """Return x moved ``y`` bits up; 0 from the width on.
 
-    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, shift_left.
+    Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, shift_left.
     """
     return bind(ShiftLeft(), x, y)
 
 def shift_right_logical(x: Any, y: Any) -> Any:
     """Return x moved ``y`` bits down, filled with zeros.
 
-    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, shift_right_logical.
+    Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, shift_right_logical.
     """
     return bind(ShiftRightLogical(), x, y)
 
 def shift_right_arithmetic(x: Any, y: Any) -> Any:
     """Return x moved ``y`` bits down, filled with its sign.
 
-    Shapes: both of one, or rank 0.  Raises: ShapeError, DTypeError.  Source: StableHLO specification, shift_right_arithmetic.
+    Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, shift_right_arithmetic.
     """
     return bind(ShiftRightArithmetic(), x, y)
 

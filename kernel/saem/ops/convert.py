@@ -4,7 +4,7 @@
 keeps the bits; ``reduce_precision`` keeps the dtype and drops bits of the number.
 
 Read before: ``ops.families``.  Read after: ``ops.maths``.
-Invariant: converting saturates: a float too large for an integer becomes the largest, NaN becomes 0.
+Invariant: converting saturates: a float too large for an integer becomes the largest, NaN 0.
 Source: StableHLO specification: convert, bitcast_convert, reduce_precision.
 """
 
@@ -25,7 +25,7 @@ from saem.xla.dispatch import put
 
 
 def cast(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return ``x`` as ``dtype``, as XLA converts: saturating, NaN to 0, complex to its real part."""
+    """Return ``x`` as ``dtype`` as XLA does: saturating, NaN to 0, complex to its real part."""
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
         x = x.real
     if dtypes.is_bool(dtype):
@@ -133,7 +133,7 @@ class BitcastConvertType(Primitive):
 
 @primitive("reduce_precision")
 class ReducePrecision(Linear):
-    """Round as a float of fewer bits would; numbers too small for it become 0, too large infinity."""
+    """Round as a float of fewer bits would; what is too small becomes 0, too large infinity."""
 
     exponent_bits: int
     mantissa_bits: int

@@ -131,7 +131,7 @@ def _stack_all(size: int, xs: Sequence[Any], dims: Sequence[int | None]) -> tupl
 
 @primitive("clamp")
 class Clamp(Primitive):
-    """The nearest number to ``x`` in ``low..high``; bounds are of rank 0 or of the shape of ``x``."""
+    """The nearest number to ``x`` in ``low..high``; bounds are of rank 0 or shaped as ``x``."""
 
     def typing(self, low, x, high):
         check_dtypes(self, (low, x, high), None, "")

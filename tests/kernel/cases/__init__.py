@@ -52,7 +52,7 @@ def dtype_of(name: str) -> np.dtype:
         return np.dtype(bool)
     letters, rest = re.fullmatch(r"([a-z]+)(\w+)", name).groups()
     long = _LONG[letters] + rest
-    return np.dtype(getattr(ml_dtypes, long.replace("float8_", "float8_"), None) or long)
+    return np.dtype(getattr(ml_dtypes, long, None) or long)
 
 
 def spec(text: str, domain: Any = "any", *, weak: bool = False) -> Spec:
@@ -74,7 +74,8 @@ class Case:
 
     ``tolerance``: of XLA against NumPy, if the dtype's is too strict.  ``derivative_tolerance``: of
     derivatives.  ``differentiable`` is False where the derivative does not exist at the operands
-    (or the primitive has none); ``batchable`` likewise.
+    (or the primitive has none); ``batchable`` likewise.  ``wrt`` numbers the operands by which it
+    can be differentiated, if not by all.
     """
 
     prim: Any
@@ -83,6 +84,7 @@ class Case:
     derivative_tolerance: float | None = None
     differentiable: bool = True
     batchable: bool = True
+    wrt: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
         params = ",".join(f"{k}={v}" for k, v in self.prim.params.items() if v is not None)
@@ -91,7 +93,7 @@ class Case:
 
 
 def case(prim: Any, *specs: Spec | str, **options: Any) -> Case:
-    """Return a case; specs may be text.  Operands ``special`` or ``edges`` are not differentiated."""
+    """Return a case; specs may be text.  ``special`` operands are not differentiated."""
     made = tuple(spec(s) if isinstance(s, str) else s for s in specs)
     if any(isinstance(s.domain, str) and s.domain == "special" for s in made):
         options.setdefault("differentiable", False)

@@ -1,0 +1,196 @@
+"""How is one formula run on NumPy and written as StableHLO?
+
+Functions without an operation of their own (incomplete gamma, Bessel) are formulas of others.  Such
+a formula is written once, on ``Value``s, which wrap an array (``OnNumpy``) or the name of a value
+in a text (``AsText``); Python's operators on them compute, or write a line.
+
+Read before: ``xla.text``.  Read after: ``ops.incomplete``.
+Invariant: both give the same number to the rounding of their dtype (tests/kernel/test_matrix.py).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from saem.core import dtypes
+from saem.core.avals import ShapedArray
+from saem.core.primitive import NOT_LINEAR
+from saem.ops.families import Nary
+
+BOOL = np.dtype(bool)
+
+
+class Value:
+    """A number, or a truth, of a formula."""
+
+    __slots__ = ("of", "raw")
+
+    def __init__(self, of: Any, raw: Any):
+        self.of = of
+        self.raw = raw
+
+    def _with(self, name: str, other: Any, swap: bool = False) -> Value:
+        other = other if isinstance(other, Value) else self.of.number(other)
+        a, b = (other, self) if swap else (self, other)
+        return Value(self.of, self.of.apply(name, a.raw, b.raw))
+
+    def __neg__(self):
+        return Value(self.of, self.of.apply("negate", self.raw))
+
+    def __invert__(self):
+        return Value(self.of, self.of.apply("not", self.raw))
+
+    __add__ = functools.partialmethod(_with, "add")
+    __radd__ = functools.partialmethod(_with, "add", swap=True)
+    __sub__ = functools.partialmethod(_with, "subtract")
+    __rsub__ = functools.partialmethod(_with, "subtract", swap=True)
+    __mul__ = functools.partialmethod(_with, "multiply")
+    __rmul__ = functools.partialmethod(_with, "multiply", swap=True)
+    __truediv__ = functools.partialmethod(_with, "divide")
+    __rtruediv__ = functools.partialmethod(_with, "divide", swap=True)
+    __and__ = functools.partialmethod(_with, "and")
+    __or__ = functools.partialmethod(_with, "or")
+    __lt__ = functools.partialmethod(_with, "LT")
+    __le__ = functools.partialmethod(_with, "LE")
+    __gt__ = functools.partialmethod(_with, "GT")
+    __ge__ = functools.partialmethod(_with, "GE")
+
+    def equals(self, other: Any) -> Value:
+        """Return where this equals ``other``; never where either is NaN."""
+        return self._with("EQ", other)
+
+    def __getattr__(self, name: str) -> Callable[[], Value]:
+        """Return the unary operation ``name`` of StableHLO or CHLO: ``x.log()``, ``x.lgamma()``."""
+        if name not in self.of.unary:
+            raise AttributeError(name)
+        return lambda: Value(self.of, self.of.apply(name, self.raw))
+
+
+class OnNumpy:
+    """Runs a formula on arrays.  ``functions`` adds to the operations NumPy has."""
+
+    unary: ClassVar[dict[str, Callable]] = {
+        "log": np.log, "exponential": np.exp, "log_plus_one": np.log1p, "sqrt": np.sqrt,
+        "abs": np.abs,
+    }
+    binary: ClassVar[dict[str, Callable]] = {
+        "negate": np.negative, "not": np.logical_not, "add": np.add, "subtract": np.subtract,
+        "multiply": np.multiply, "divide": np.divide, "and": np.logical_and, "or": np.logical_or,
+        "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal,
+        "EQ": np.equal,
+    }
+
+    def __init__(self, dtype: np.dtype, shape: Sequence[int], functions: dict[str, Callable]):
+        self.dtype = dtype
+        self.shape = shape
+        self.unary = {**OnNumpy.unary, **functions}
+
+    def apply(self, name: str, *xs: Any) -> Any:
+        return self.unary.get(name, self.binary.get(name))(*xs)
+
+    def number(self, value: float) -> Value:
+        return Value(self, np.full(self.shape, value, self.dtype))
+
+    def where(self, which: Value, x: Any, y: Any) -> Value:
+        x, y = (v if isinstance(v, Value) else self.number(v) for v in (x, y))
+        return Value(self, np.where(which.raw, x.raw, y.raw))
+
+    def loop(self, limit: int, body: Callable, state: Sequence[Value], active: Value
+             ) -> list[Value]:
+        """Repeat ``state, active = body(number, *state)`` where active, at most ``limit`` times."""
+        state = list(state)
+        for number in range(1, limit + 1):
+            if not np.any(active.raw):
+                break
+            new, goes_on = body(self.number(number), *state)
+            state = [self.where(active, n, s) for n, s in zip(new, state)]
+            active = active & goes_on
+        return state
+
+
+class AsText:
+    """Writes a formula as the lines of a StableHLO function."""
+
+    CHLO = frozenset(("lgamma", "digamma"))
+    unary = frozenset((*OnNumpy.unary, *CHLO))
+    COMPARE = frozenset(("LT", "LE", "GT", "GE", "EQ"))
+
+    def __init__(self, ctx: Any, dtype: np.dtype, shape: Sequence[int]):
+        self.ctx = ctx
+        self.dtype = dtype
+        self.aval = ShapedArray(shape, dtype)
+
+    def apply(self, name: str, *xs: str) -> str:
+        if name in self.COMPARE:
+            return self.ctx.compare(name, *xs)
+        out = self.ctx.avals[xs[0]]
+        if name in self.CHLO:
+            return self.ctx.emit(f'"chlo.{name}"({xs[0]})', *xs, out=out)
+        return self.ctx.elementwise(f"stablehlo.{name}", *xs, out=out)
+
+    def number(self, value: float) -> Value:
+        return Value(self, self.ctx.constant(value, self.aval))
+
+    def where(self, which: Value, x: Any, y: Any) -> Value:
+        x, y = (v if isinstance(v, Value) else self.number(v) for v in (x, y))
+        return Value(self, self.ctx.choose(which.raw, x.raw, y.raw))
+
+    def loop(self, limit: int, body: Callable, state: Sequence[Value], active: Value
+             ) -> list[Value]:
+        """Repeat ``state, active = body(number, *state)`` where active, at most ``limit`` times."""
+        ctx = self.ctx
+        counter = ctx.constant(1, ShapedArray((), self.dtype))
+        operands = [counter, active.raw, *(s.raw for s in state)]
+        avals = [ctx.avals[x] for x in operands]
+        truth = ShapedArray((), BOOL)
+
+        def condition(number: str, active: str, *_state: str) -> list[str]:
+            more = ctx.compare("LE", number, ctx.constant(limit, avals[0]))
+            axes = range(len(self.aval.shape))
+            some = ctx.reduce("or", active, False, axes, out=truth) if self.aval.shape else active
+            return [ctx.elementwise("stablehlo.and", more, some, out=truth)]
+
+        def step(number: str, active: str, *names: str) -> list[str]:
+            on = Value(self, active)
+            olds = [Value(self, x) for x in names]
+            stretched = Value(self, ctx.stretch(number, self.aval.shape))
+            new, goes_on = body(stretched, *olds)
+            kept = [self.where(on, n, s).raw for n, s in zip(new, olds)]
+            one = ctx.constant(1, avals[0])
+            following = ctx.elementwise("stablehlo.add", number, one, out=avals[0])
+            return [following, (on & goes_on).raw, *kept]
+
+        regions = f"({ctx.block(avals, condition)}, {ctx.block(avals, step)})"
+        results = ctx.emit_many(f'"stablehlo.while"({", ".join(operands)}) {regions}', *operands,
+                                outs=avals)
+        return [Value(self, r) for r in results[2:]]
+
+
+class Formula(Nary):
+    """A primitive given by ``formula(of, *values)``; ``functions`` are what NumPy lacks for it."""
+
+    __slots__ = ()
+    accepts, needs = staticmethod(dtypes.is_float), "a real float"
+    functions: ClassVar[dict[str, Callable]] = {}
+    formula: ClassVar[Callable]
+    transpose = NOT_LINEAR
+
+    def evaluate(self, *xs):
+        dtype = xs[0].dtype
+        shape = np.broadcast_shapes(*(x.shape for x in xs))
+        wide = [np.broadcast_to(np.asarray(x, np.float64), shape) for x in xs]
+        of = OnNumpy(np.dtype(np.float64), shape, self.functions)
+        with np.errstate(all="ignore"):
+            out = type(self).formula(of, *[Value(of, x) for x in wide]).raw
+            return np.asarray(out).astype(dtype)
+
+    def lower(self, ctx, *xs):
+        aval = ctx.out_avals[0]
+        dtype = np.dtype(np.float32) if aval.dtype.itemsize < 4 else aval.dtype
+        of = AsText(ctx, dtype, aval.shape)
+        values = [Value(of, ctx.stretch(ctx.convert(x, dtype), aval.shape)) for x in xs]
+        return ctx.convert(type(self).formula(of, *values).raw, aval.dtype)
