@@ -130,12 +130,13 @@ class TraceBegin(Event):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TraceEnd(Event):
-    """Tracing ended: ``seconds`` spent, ``equations`` recorded."""
+    """Tracing ended: ``seconds`` spent, ``equations`` recorded; ``failed`` if the function raised."""
 
     function: FunctionRef
     transform: str
     seconds: float
     equations: int
+    failed: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -245,6 +245,11 @@ class Recorder:
         call = None if event.transform != "jit" else self._find(event)
         if call is None or call.traced:
             return
+        if event.failed:
+            self._abandon_inner(event.thread, call)
+            self._open[event.thread].remove(call)
+            self._renew(call, kind="failed")
+            return
         call.traced = True
         call.row.counts["trace"] += 1
         self._abandon_inner(event.thread, call)

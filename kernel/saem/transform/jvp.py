@@ -62,15 +62,14 @@ class JVPTrace(Trace):
             else:
                 primals.append(x)
                 tangents.append(None)
-        saved = state.trace, state.stack
+        saved = state.trace
         state.trace = parent = self.parent
-        state.stack = self.stack
         try:
             if not differentiated:
                 return parent.process(prim, args)
             out, out_tangent = prim.jvp(primals, tangents)
         finally:
-            state.trace, state.stack = saved
+            state.trace = saved
         if prim.multiple_results:
             return [self.wrap(o, t) for o, t in zip(out, out_tangent)]
         return out if out_tangent is None else JVPTracer(self, out, out_tangent)

@@ -125,8 +125,19 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
 def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -> list[Any]:
     """Transpose a linear program: cotangents of its outputs to cotangents of its inputs.
 
-    A cotangent of None is zero.  Equations that no cotangent reaches cost nothing.
+    A cotangent of None is zero.  Equations that no cotangent reaches cost nothing; those written
+    down on the way carry ``transpose`` at the end of their stack.
     """
+    saved = state.stack
+    if saved[-1:] != ("transpose",):
+        state.stack = (*saved, "transpose")
+    try:
+        return _backward(jaxpr, consts, cts_out)
+    finally:
+        state.stack = saved
+
+
+def _backward(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -> list[Any]:
     known: dict[Var, Any] = dict(zip(jaxpr.constvars, consts))
     cts: dict[Var, Any] = {}
 

@@ -160,15 +160,18 @@ def trace_flat(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray
         begin = time.perf_counter()
     saved = state.source
     state.source = None
+    context = staging(name, arg_names)
+    closed = None
     try:
-        with staging(name, arg_names) as trace:
+        with context as trace:
             outs = fun(*[trace.new_arg(aval) for aval in in_avals])
             closed = trace.close([trace.as_atom(x) for x in outs], debug_name)
     finally:
         state.source = saved
-    if watched:
-        bus.publish(TraceEnd(function=function, transform=name,
-                             seconds=time.perf_counter() - begin, equations=len(closed.eqns)))
+        if watched:
+            bus.publish(TraceEnd(function=function, transform=name,
+                                 seconds=time.perf_counter() - begin,
+                                 equations=len(context.trace.eqns), failed=closed is None))
     return closed
 
 

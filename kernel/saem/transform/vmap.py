@@ -61,15 +61,14 @@ class BatchTrace(Trace):
             else:
                 xs.append(x)
                 dims.append(None)
-        saved = state.trace, state.stack
+        saved = state.trace
         state.trace = parent = self.parent
-        state.stack = self.stack
         try:
             if not batched:
                 return parent.process(prim, args)
             out, out_dim = prim.batch(self.size, xs, dims)
         finally:
-            state.trace, state.stack = saved
+            state.trace = saved
         if prim.multiple_results:
             return [self.wrap(o, d) for o, d in zip(out, out_dim)]
         return self.wrap(out, out_dim)
