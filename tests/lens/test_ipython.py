@@ -91,7 +91,7 @@ def test_what_a_history_and_a_jaxpr_show(shell):
     ]
     for value in values:
         data, _ = shell.display_formatter.format(value)
-        assert set(data) == {"text/plain", "text/html"}
+        assert set(data) == {"text/plain", "text/html", MODEL_MIME}
         assert data["text/plain"] == repr(value)
         assert '<script type="application/json">' in data["text/html"]
     assert "첫 호출" in repr(values[0])
@@ -174,4 +174,4 @@ def test_a_saved_output_needs_no_kernel(kernel):
     execute(kernel, "%load_ext saem.lens")
     found = execute(kernel, "import saem.lens; saem.lens.history(lang='en')")
     (shown,) = [m["content"]["data"] for m in found if m["msg_type"] == "execute_result"]
-    assert set(shown) == {"text/plain", "text/html"}
+    assert set(shown) == {"text/plain", "text/html", MODEL_MIME}

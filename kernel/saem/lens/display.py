@@ -20,15 +20,23 @@ from saem.lens.page import page
 from saem.observe import language
 from saem.observe.jaxpr_model import jaxpr_model
 from saem.observe.report import Explanation, History
+from saem.observe.typed_json import to_json
 
 SHOWN: tuple[type, ...] = (ClosedJaxpr, Jaxpr, History, Explanation)
 
 
-def bundle_of(value: Any) -> dict[str, str]:
+# JupyterLab's extension draws this one itself: no script that a notebook would have to be trusted
+# for, and what only JupyterLab can add.
+MODEL_MIME = "application/vnd.saem.lens.v1+json"
+
+
+def bundle_of(value: Any) -> dict[str, Any]:
     """The mime bundle of a jaxpr or of a history."""
     if isinstance(value, History):
-        return {"text/plain": repr(value), "text/html": page(value.model, value.lang)}
-    return {"text/plain": str(value), "text/html": page(jaxpr_model(value), language.current())}
+        model, text, locale = value.model, repr(value), value.lang
+    else:
+        model, text, locale = jaxpr_model(value), str(value), language.current()
+    return {"text/plain": text, "text/html": page(model, locale), MODEL_MIME: to_json(model)}
 
 
 def install(shell: InteractiveShell) -> None:
