@@ -1,0 +1,164 @@
+"""What are the operations under ``saem.numpy``, with strict types and no promotion?
+
+The public names of ``jax.lax``: each is one primitive (or a few), defined in ``saem.ops`` under the
+same name, which is the place to read.
+
+Read before: ``saem.ops.arithmetic``.
+Invariant: nothing is defined here but other names for what the ops room has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core.avals import aval_of
+from saem.ops.arithmetic import add, div, integer_pow, mul, neg, sub
+from saem.ops.compare import (
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    clz,
+    eq,
+    ge,
+    gt,
+    le,
+    lt,
+    ne,
+    population_count,
+    shift_left,
+    shift_right_arithmetic,
+    shift_right_logical,
+)
+from saem.ops.contract import DotAlgorithmPreset, Precision, batch_matmul, dot, dot_general
+from saem.ops.convert import bitcast_convert_type, convert_element_type, reduce_precision
+from saem.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
+from saem.ops.gather import gather
+from saem.ops.gradient import stop_gradient
+from saem.ops.linear import broadcast_in_dim, reduce_sum
+from saem.ops.maths import (
+    AccuracyMode,
+    Tolerance,
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atanh,
+    cbrt,
+    cos,
+    cosh,
+    exp,
+    exp2,
+    expm1,
+    log,
+    log1p,
+    logistic,
+    rsqrt,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    tan,
+    tanh,
+)
+from saem.ops.numbers import (
+    RoundingMethod,
+    abs,
+    atan2,
+    ceil,
+    complex,
+    conj,
+    floor,
+    imag,
+    is_finite,
+    max,
+    min,
+    nextafter,
+    pow,
+    real,
+    rem,
+    round,
+    sign,
+)
+from saem.ops.reduce import (
+    argmax,
+    argmin,
+    reduce_and,
+    reduce_max,
+    reduce_min,
+    reduce_or,
+    reduce_prod,
+    reduce_xor,
+)
+from saem.ops.scatter import (
+    scatter,
+    scatter_add,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_sub,
+)
+from saem.ops.select import clamp, select_n
+from saem.ops.shape import (
+    broadcast,
+    broadcast_to_rank,
+    broadcasted_iota,
+    collapse,
+    concatenate,
+    expand_dims,
+    full,
+    full_like,
+    iota,
+    reshape,
+    rev,
+    split,
+    squeeze,
+    tile,
+)
+from saem.ops.slicing import (
+    dynamic_index_in_dim,
+    dynamic_slice,
+    dynamic_slice_in_dim,
+    dynamic_update_index_in_dim,
+    dynamic_update_slice,
+    dynamic_update_slice_in_dim,
+    index_in_dim,
+    pad,
+    slice,
+    slice_in_dim,
+)
+from saem.ops.sort import sort, top_k
+from saem.ops.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from saem.ops.linear import permute as _permute
+
+broadcast_shapes = np.broadcast_shapes
+
+
+def dtype(x: Any) -> Any:
+    """Return the dtype of ``x``, canonical."""
+    return aval_of(x).dtype
+
+
+def reciprocal(x: Any) -> Any:
+    """Return 1 / x elementwise."""
+    return integer_pow(x, -1)
+
+
+def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+    """Return ``on_true`` where ``pred``, else ``on_false``; all of one shape."""
+    return select_n(pred, on_false, on_true)
+
+
+def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> Any:
+    """Return ``keys`` sorted along ``dimension``, and ``values`` in the same order."""
+    ordered = sort((keys, values), dimension=dimension, is_stable=is_stable, num_keys=1)
+    return ordered[0], ordered[1]
+
+
+def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+    """Return ``operand`` with axes in the order ``permutation``."""
+    return _permute(operand, tuple(int(p) for p in permutation))
