@@ -1,0 +1,233 @@
+"""How do bits become numbers between bounds?
+
+A float in [1, 2) is an exponent of zero and random bits for its fraction; minus 1, times the width,
+plus the lower bound.  An integer below n is the remainder of twice as many bits, so that the
+remainder is as good as even.
+
+Read before: ``random.keys``.  Read after: ``random.continuous``, ``random.discrete``.
+Invariant: same key, shape and dtype give the numbers of JAX, bit for bit (test_random.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from saem import lax
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.core.config import enable_x64
+from saem.ops.random_bits import random_bits, random_split
+from saem.random.keys import as_dtype, as_shape, float_dtype, joined_shape, number, taker, used
+
+
+def two_keys(key: Any) -> tuple[Any, Any]:
+    """Return two new keys of a typed key."""
+    pair = random_split(key, (2,))
+    return tuple(lax.squeeze(lax.slice(pair, (i,), (i + 1,)), (0,)) for i in (0, 1))
+
+
+# -- bits ------------------------------------------------------------------------------------------
+
+
+@taker(2)
+def _bits(key, width, shape):
+    return random_bits(key, width, shape)
+
+
+def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Return unsigned integers whose bits are all random.
+
+    Raises: ValueError for a dtype that is not unsigned.
+    """
+    if dtype is None:
+        dtype = np.dtype("uint64" if enable_x64.value else "uint32")
+    else:
+        dtype = as_dtype("bits", dtype, int, dtypes.is_unsigned, "an unsigned int")
+    used(key)
+    return _bits(key, dtypes.itemsize_bits(dtype), as_shape(shape))
+
+
+# -- floats ----------------------------------------------------------------------------------------
+
+
+def unit_interval(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
+    """Return floats in [low, high), of typed ``key``; bounds are scalars or broadcast to shape."""
+    low, high = (lax.broadcast_to_rank(lax.convert_element_type(x, dtype), len(shape))
+                 for x in (low, high))
+    info = dtypes.finfo(dtype)
+    # Fewer than 8 bits of fraction need no more than 8 random ones.
+    made = info.bits if info.nmant >= 8 else 8
+    word = np.dtype(f"uint{info.bits}")
+    random = lax.convert_element_type(random_bits(key, made, shape), word)
+    fraction = lax.shift_right_logical(random, number(made - info.nmant, word))
+    one = np.asarray(1, dtype).view(word)[()]
+    floats = lax.bitcast_convert_type(lax.bitwise_or(fraction, one), dtype)
+    floats = lax.sub(floats, number(1, dtype))
+    return lax.max(low, lax.add(lax.mul(floats, lax.sub(high, low)), low))
+
+
+def standard(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return floats in [0, 1), of typed ``key``."""
+    return unit_interval(key, shape, dtype, number(0, dtype), number(1, dtype))
+
+
+_standard = taker(2)(standard)
+
+
+@taker(2)
+def _uniform(key, shape, dtype, low, high):
+    return unit_interval(key, shape, dtype, low, high)
+
+
+def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *,
+            out_sharding: Any = None) -> Any:
+    """Return floats spread evenly over [minval, maxval).
+
+    Raises: ValueError for a dtype that is not float.
+    """
+    dtype, shape = float_dtype("uniform", dtype), as_shape(shape)
+    used(key)
+    if type(minval) is float and type(maxval) is float and minval == 0.0 and maxval == 1.0:
+        return _standard(key, shape, dtype)
+    joined_shape("uniform", shape, minval, maxval)
+    return _uniform(key, shape, dtype, minval, maxval)
+
+
+# -- integers --------------------------------------------------------------------------------------
+
+
+def _clipped(x: Any, low: int, high: int) -> Any:
+    """Return integers ``x`` not below ``low`` nor above ``high``, as far as their dtype reaches."""
+    dtype = aval_of(x).dtype
+    info = dtypes.iinfo(dtype)
+    low, high = (number(min(max(v, int(info.min)), int(info.max)), dtype) for v in (low, high))
+    return lax.min(high, lax.max(low, x))
+
+
+def even_integers(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
+    """Return integers in [low, high) of a dtype of 32 or 64 bits, of typed ``key``."""
+    info = dtypes.iinfo(dtype)
+    limit = min(int(info.max), int(dtypes.iinfo(aval_of(high).dtype).max))
+    beyond = lax.gt(high, number(limit, aval_of(high).dtype))
+    low, high = (lax.broadcast_to_rank(lax.convert_element_type(
+        _clipped(x, int(info.min), int(info.max)), dtype), len(shape)) for x in (low, high))
+    beyond = lax.broadcast_to_rank(beyond, len(shape))
+    width = dtypes.itemsize_bits(dtype)
+    word = np.dtype(f"uint{width}")
+    first, second = two_keys(key)
+    upper, lower = random_bits(first, width, shape), random_bits(second, width, shape)
+    span = lax.convert_element_type(lax.sub(high, low), word)
+    # No room at all gives low; a bound beyond the dtype means that its greatest is included.
+    span = lax.select_n(lax.le(high, low), span, lax.full_like(span, 1))
+    wider = lax.bitwise_and(beyond, lax.gt(high, low))
+    span = lax.select_n(wider, span, lax.add(span, number(1, word)))
+    # 2**width modulo span, from its square root.
+    root = lax.rem(number(1 << (width // 2), word), span)
+    carry = lax.rem(lax.mul(root, root), span)
+    offset = lax.add(lax.mul(lax.rem(upper, span), carry), lax.rem(lower, span))
+    offset = lax.convert_element_type(lax.rem(offset, span), dtype)
+    return lax.add(low, offset)
+
+
+@taker(2)
+def _randint(key, shape, dtype, low, high):
+    if dtypes.itemsize_bits(dtype) >= 32:
+        return even_integers(key, shape, dtype, low, high)
+    info = dtypes.iinfo(dtype)
+    bounds = (_clipped(low, int(info.min), int(info.max)),
+              _clipped(high, int(info.min), int(info.max) + 1))
+    bounds = tuple(lax.convert_element_type(b, np.int32) for b in bounds)
+    return lax.convert_element_type(even_integers(key, shape, np.dtype("int32"), *bounds), dtype)
+
+
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *,
+            out_sharding: Any = None) -> Any:
+    """Return integers spread evenly over minval, …, maxval - 1.
+
+    Raises: TypeError for a dtype or bounds that are not integers.
+    """
+    dtype = dtypes.default_dtype(int) if dtype is None else dtypes.canonicalize(
+        dtype, explicit=True, where="randint")
+    if not dtypes.is_integer(dtype):
+        raise errors.explained(
+            errors.DTypeError, "randint.dtype",
+            f"randint only accepts integer dtypes, got {dtype}",
+            advice="Use uniform for floats.")
+    shape = joined_shape("randint", shape, minval, maxval)
+    minval, maxval = (_as_integers(x) for x in (minval, maxval))
+    used(key)
+    return _randint(key, shape, dtype, minval, maxval)
+
+
+def _as_integers(x: Any) -> Any:
+    dtype = aval_of(x).dtype
+    if dtypes.is_integer(dtype):
+        return x
+    return lax.convert_element_type(x, dtypes.default_dtype(int))
+
+
+# -- coins -----------------------------------------------------------------------------------------
+
+
+def coins(key: Any, shape: tuple[int, ...], mode: str, p: Any) -> Any:
+    """Return booleans, true with probability ``p`` (a float that broadcasts to shape)."""
+    dtype = aval_of(p).dtype
+    p = lax.broadcast_to_rank(p, len(shape))
+    if mode != "high":
+        return lax.lt(standard(key, shape, dtype), p)
+    # Two draws: the second fills in digits below the last one of the first.
+    both = standard(key, (2, *shape), dtype)
+    first, second = (lax.squeeze(lax.slice_in_dim(both, i, i + 1, axis=0), (0,)) for i in (0, 1))
+    fine = lax.mul(second, number(dtypes.finfo(dtype).eps, dtype))
+    return lax.lt(fine, lax.sub(p, first))
+
+
+_coins = taker(2)(coins)
+
+
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *,
+              out_sharding: Any = None) -> Any:
+    """Return booleans, true with probability ``p``; ``mode`` 'high' is exact for small ``p``.
+
+    Raises: ValueError for an unknown mode; TypeError if ``p`` is not real.
+    """
+    check_mode("bernoulli", mode)
+    dtype = aval_of(p).dtype
+    if not dtypes.is_float(dtype):
+        if not (dtypes.is_integer(dtype) or dtypes.is_bool(dtype)):
+            raise errors.explained(
+                errors.DTypeError, "bernoulli.p",
+                f"bernoulli probability `p` must have a floating dtype, got {dtype}.",
+                advice="Use a number between 0 and 1.")
+        p = lax.convert_element_type(p, dtypes.default_dtype(float))
+    elif type(p) is float:
+        p = number(p, dtype)
+    shape = joined_shape("bernoulli", shape, p)
+    used(key)
+    return _coins(key, shape, mode, p)
+
+
+def check_mode(name: str, mode: Any) -> None:
+    """Refuse a mode that is neither 'low' nor 'high'."""
+    if mode not in ("low", "high"):
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.mode",
+            f"{name}: mode must be 'low' or 'high', got {mode!r}.",
+            advice="'low' is fast, 'high' is exact in the tails.")
+
+
+@taker(2)
+def _rademacher(key, shape, dtype):
+    p = number(0.5, dtypes.default_dtype(float))
+    heads = lax.convert_element_type(coins(key, shape, "low", p), dtype)
+    return lax.sub(lax.mul(number(2, dtype), heads), number(1, dtype))
+
+
+def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Return 1 or -1, each with probability one half."""
+    dtype = as_dtype("rademacher", dtype, int, lambda d: dtypes.is_integer(d)
+                     or dtypes.is_inexact(d), "a number")
+    used(key)
+    return _rademacher(key, as_shape(shape), dtype)

@@ -1,0 +1,303 @@
+"""How do even numbers become other distributions?
+
+Mostly by inversion: a number spread evenly over (0, 1), put through the inverse of a cumulative
+distribution.  The normal is the square root of two times the inverse error function.
+
+Read before: ``random.basic``.  Read after: ``random.discrete``.
+Invariant: same key, shape and dtype give the numbers of JAX (test_random.py).
+Source: Devroye 1986, "Non-Uniform Random Variate Generation", chapter II.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from saem import lax
+from saem.core import dtypes
+from saem.core.avals import aval_of
+from saem.random.basic import check_mode, standard, two_keys, unit_interval
+from saem.random.keys import as_dtype, as_shape, float_dtype, joined_shape, number, taker, used
+
+
+def least_normal(dtype: Any) -> Any:
+    """Return the smallest positive normal number of ``dtype``."""
+    return number(dtypes.finfo(dtype).smallest_normal, dtype)
+
+
+def above_minus_one(dtype: Any) -> Any:
+    """Return the number next to -1, towards 0."""
+    return number(-1 + float(dtypes.finfo(dtype).epsneg), dtype)
+
+
+def constant_like(x: Any, value: float) -> Any:
+    """Return ``value`` as a scalar of the dtype of ``x``."""
+    return number(value, aval_of(x).dtype)
+
+
+def to_rank_of(x: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return a parameter of a distribution in ``dtype``, stretchable over ``shape``."""
+    return lax.broadcast_to_rank(lax.convert_element_type(x, dtype), len(shape))
+
+
+# -- normal ----------------------------------------------------------------------------------------
+
+
+def standard_normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return normal numbers of mean 0 and variance 1, of typed ``key``."""
+    if dtypes.is_complex(dtype):
+        part = dtypes.real_dtype(dtype)
+        real, imag = (lax.convert_element_type(standard_normal(k, shape, part), dtype)
+                      for k in two_keys(key))
+        both = lax.add(real, lax.mul(number(1j, dtype), imag))
+        return lax.div(both, number(np.asarray(np.sqrt(2), part), dtype))
+    even = unit_interval(key, shape, dtype, above_minus_one(dtype), number(1, dtype))
+    return lax.mul(number(np.sqrt(2), dtype), lax.erf_inv(even))
+
+
+_normal = taker(2)(standard_normal)
+
+
+def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Return normal numbers of mean 0 and variance 1 (of the modulus, if complex).
+
+    Raises: ValueError for a dtype that is neither float nor complex.
+    """
+    dtype = as_dtype("normal", dtype, float, dtypes.is_inexact, "a float or complex")
+    used(key)
+    return _normal(key, as_shape(shape), dtype)
+
+
+@taker(2)
+def _truncated_normal(key, shape, dtype, lower, upper):
+    lower, upper = (to_rank_of(x, shape, dtype) for x in (lower, upper))
+    root = number(np.sqrt(2), dtype)
+    low, high = (lax.erf(lax.div(x, root)) for x in (lower, upper))
+    out = lax.mul(root, lax.erf_inv(unit_interval(key, shape, dtype, low, high)))
+    # Rounding must not reach the bounds.
+    floor = lax.nextafter(lax.stop_gradient(lower), lax.full_like(lower, np.inf))
+    ceiling = lax.nextafter(lax.stop_gradient(upper), lax.full_like(upper, -np.inf))
+    return lax.min(ceiling, lax.max(floor, out))
+
+
+def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *,
+                     out_sharding: Any = None) -> Any:
+    """Return normal numbers given that they lie between ``lower`` and ``upper``.
+
+    Raises: ValueError for a dtype that is not float, or bounds that do not broadcast to shape.
+    """
+    dtype = float_dtype("truncated_normal", dtype)
+    shape = joined_shape("truncated_normal", shape, lower, upper)
+    used(key)
+    return _truncated_normal(key, shape, dtype, lower, upper)
+
+
+def lognormal(key: Any, sigma: Any = np.float32(1.0), shape: Any = None, dtype: Any = None, *,
+              out_sharding: Any = None) -> Any:
+    """Return exponentials of normal numbers of deviation ``sigma``."""
+    dtype = float_dtype("lognormal", dtype)
+    shape = joined_shape("lognormal", shape, sigma)
+    used(key)
+    return _lognormal(key, shape, dtype, sigma)
+
+
+@taker(2)
+def _lognormal(key, shape, dtype, sigma):
+    return lax.exp(lax.mul(standard_normal(key, shape, dtype), to_rank_of(sigma, shape, dtype)))
+
+
+@taker(2)
+def _maxwell(key, shape, dtype):
+    corners = standard_normal(key, (*shape, 3), dtype)
+    return lax.sqrt(lax.reduce_sum(lax.mul(corners, corners), (len(shape),)))
+
+
+def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Return lengths of vectors of three normal numbers."""
+    dtype = float_dtype("maxwell", dtype)
+    used(key)
+    return _maxwell(key, as_shape(shape), dtype)
+
+
+# -- exponential and its kin -----------------------------------------------------------------------
+
+
+def standard_exponential(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return exponential numbers of mean 1, of typed ``key``."""
+    return lax.neg(lax.log1p(lax.neg(standard(key, shape, dtype))))
+
+
+_exponential = taker(2)(standard_exponential)
+
+
+def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Return exponential numbers of mean 1."""
+    dtype = float_dtype("exponential", dtype)
+    used(key)
+    return _exponential(key, as_shape(shape), dtype)
+
+
+@taker(2)
+def _laplace(key, shape, dtype):
+    even = unit_interval(key, shape, dtype, above_minus_one(dtype), number(1, dtype))
+    return lax.mul(lax.sign(even), lax.log1p(lax.neg(lax.abs(even))))
+
+
+def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Return Laplace numbers: exponential ones of either sign."""
+    dtype = float_dtype("laplace", dtype)
+    used(key)
+    return _laplace(key, as_shape(shape), dtype)
+
+
+@taker(2)
+def _logistic(key, shape, dtype):
+    even = unit_interval(key, shape, dtype, least_normal(dtype), number(1, dtype))
+    return lax.sub(lax.log(even), lax.log1p(lax.neg(even)))
+
+
+def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Return logistic numbers: logarithms of odds."""
+    dtype = float_dtype("logistic", dtype)
+    used(key)
+    return _logistic(key, as_shape(shape), dtype)
+
+
+@taker(2)
+def _cauchy(key, shape, dtype):
+    even = unit_interval(key, shape, dtype, number(dtypes.finfo(dtype).eps, dtype),
+                         number(1, dtype))
+    turned = lax.sub(even, number(0.5, dtype))
+    return lax.tan(lax.mul(number(np.pi, dtype), turned))
+
+
+def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Return Cauchy numbers: tangents of an even angle."""
+    dtype = float_dtype("cauchy", dtype)
+    used(key)
+    return _cauchy(key, as_shape(shape), dtype)
+
+
+def standard_gumbel(key: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
+    """Return Gumbel numbers of typed ``key``; adding them to logits makes argmax a sample."""
+    if mode != "high":
+        even = unit_interval(key, shape, dtype, least_normal(dtype), number(1, dtype))
+        return lax.neg(lax.log(lax.neg(lax.log(even))))
+    both = standard(key, (2, *shape), dtype)
+    first, second = (lax.squeeze(lax.slice_in_dim(both, i, i + 1, axis=0), (0,)) for i in (0, 1))
+    fine = lax.mul(number(dtypes.finfo(dtype).eps, dtype), second)
+    filled = lax.add(lax.add(first, fine), least_normal(dtype))
+    even = lax.select_n(lax.ge(first, number(0.5, dtype)), filled, first)
+    return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(even)))))
+
+
+_gumbel = taker(3)(standard_gumbel)
+
+
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *,
+           out_sharding: Any = None) -> Any:
+    """Return Gumbel numbers; ``mode`` 'high' is exact in the tails.
+
+    Raises: ValueError for an unknown mode or a dtype that is not float.
+    """
+    mode = "low" if mode is None else mode
+    check_mode("gumbel", mode)
+    dtype = float_dtype("gumbel", dtype)
+    used(key)
+    return _gumbel(key, as_shape(shape), dtype, mode)
+
+
+@taker(2)
+def _pareto(key, shape, dtype, b):
+    return lax.exp(lax.div(standard_exponential(key, shape, dtype), to_rank_of(b, shape, dtype)))
+
+
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+           ) -> Any:
+    """Return Pareto numbers of shape parameter ``b``."""
+    dtype, shape = float_dtype("pareto", dtype), joined_shape("pareto", shape, b)
+    used(key)
+    return _pareto(key, shape, dtype, b)
+
+
+@taker(2)
+def _weibull_min(key, shape, dtype, scale, concentration):
+    even = standard(key, shape, dtype)
+    base = lax.neg(lax.log1p(lax.neg(even)))
+    scale, concentration = (to_rank_of(x, shape, dtype) for x in (scale, concentration))
+    power = lax.div(constant_like(base, 1), concentration)
+    return lax.mul(lax.pow(base, power), scale)
+
+
+def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
+                ) -> Any:
+    """Return Weibull numbers of ``scale`` and ``concentration``."""
+    dtype = float_dtype("weibull_min", dtype)
+    shape = joined_shape("weibull_min", shape, scale, concentration)
+    used(key)
+    return _weibull_min(key, shape, dtype, scale, concentration)
+
+
+@taker(2)
+def _rayleigh(key, shape, dtype, scale):
+    even = standard(key, shape, dtype)
+    tail = lax.mul(lax.log1p(lax.neg(even)), number(-2, dtype))
+    return lax.mul(lax.sqrt(tail), to_rank_of(scale, shape, dtype))
+
+
+def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *,
+             out_sharding: Any = None) -> Any:
+    """Return Rayleigh numbers of ``scale``: lengths of vectors of two normal numbers."""
+    dtype, shape = float_dtype("rayleigh", dtype), joined_shape("rayleigh", shape, scale)
+    used(key)
+    return _rayleigh(key, shape, dtype, scale)
+
+
+@taker(2)
+def _triangular(key, shape, dtype, left, mode, right):
+    left, mode, right = (to_rank_of(x, shape, dtype) for x in (left, mode, right))
+    peak = lax.div(lax.sub(mode, left), lax.sub(right, left))
+    even = standard(key, shape, dtype)
+    width = lax.sub(right, left)
+    up = lax.add(left, lax.sqrt(lax.mul(lax.mul(even, width), lax.sub(mode, left))))
+    rest = lax.mul(lax.mul(lax.sub(number(1, dtype), even), width), lax.sub(right, mode))
+    down = lax.sub(right, lax.sqrt(rest))
+    return lax.select_n(lax.lt(even, peak), down, up)
+
+
+def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
+               out_sharding: Any = None) -> Any:
+    """Return numbers between ``left`` and ``right``, most of them near ``mode``."""
+    dtype = float_dtype("triangular", dtype)
+    shape = joined_shape("triangular", shape, left, mode, right)
+    used(key)
+    return _triangular(key, shape, dtype, left, mode, right)
+
+
+@taker(2)
+def _wald(key, shape, dtype, mean):
+    first, second = two_keys(key)
+    mean = to_rank_of(mean, shape, dtype)
+    mean = lax.broadcast_in_dim(mean, shape, tuple(range(len(shape))))
+    squares = lax.integer_pow(standard_normal(first, shape, dtype), 2)
+    even = standard(second, shape, dtype)
+    mean_squared = lax.integer_pow(mean, 2)
+    root = lax.sqrt(lax.add(lax.mul(lax.mul(number(4, dtype), mean), squares),
+                            lax.mul(mean_squared, lax.integer_pow(squares, 2))))
+    middle = lax.add(mean, lax.div(lax.mul(mean_squared, squares), number(2, dtype)))
+    x = lax.sub(middle, lax.mul(lax.div(mean, number(2, dtype)), root))
+    inside = lax.le(even, lax.div(mean, lax.add(mean, x)))
+    return lax.select_n(inside, lax.div(mean_squared, x), x)
+
+
+def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+         ) -> Any:
+    """Return Wald (inverse Gaussian) numbers of ``mean`` and scale 1.
+
+    Source: Michael, Schucany, Haas 1976, "Generating random variates using transformations with
+    multiple roots".
+    """
+    dtype, shape = float_dtype("wald", dtype), joined_shape("wald", shape, mean)
+    used(key)
+    return _wald(key, shape, dtype, mean)

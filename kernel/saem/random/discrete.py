@@ -1,0 +1,244 @@
+"""How are things picked and shuffled?
+
+A shuffle sorts by random bits.  A pick by weight is the argmax of logits with Gumbel noise, or a
+search among running sums.
+
+Read before: ``random.continuous``.  Read after: ``saem.random``.
+Invariant: same key gives the picks of JAX (test_random.py).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from saem import lax
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.ops.random_bits import random_bits
+from saem.ops.shape import canonical_axis
+from saem.random.basic import check_mode, even_integers, standard, two_keys
+from saem.random.continuous import standard_gumbel, to_rank_of
+from saem.random.keys import as_dtype, as_shape, joined_shape, number, taker, used
+
+I32 = np.dtype("int32")
+
+
+def take(x: Any, places: Any, axis: int) -> Any:
+    """Return ``x`` at ``places`` (of any shape, known to be inside) along ``axis``."""
+    shape, where = aval_of(x).shape, aval_of(places).shape
+    rank = len(where)
+    offsets = tuple(i if i < axis else i + rank - 1 for i in range(len(shape)) if i != axis)
+    numbers = lax.GatherDimensionNumbers(offsets, (axis,), (axis,))
+    sizes = tuple(1 if i == axis else n for i, n in enumerate(shape))
+    starts = lax.broadcast_in_dim(places, (*where, 1), tuple(range(rank)))
+    return lax.gather(x, starts, numbers, sizes,
+                      mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+# -- shuffling -------------------------------------------------------------------------------------
+
+
+def shuffled(key: Any, x: Any, axis: int) -> Any:
+    """Return ``x`` shuffled along ``axis``, every line by itself, of typed ``key``.
+
+    One sort by 32 random bits leaves ties unshuffled; enough sorts make them improbable.
+    """
+    size = max(1, aval_of(x).size)
+    for _ in range(math.ceil(3 * math.log(size) / math.log(0xFFFFFFFF))):
+        key, used_up = two_keys(key)
+        by = random_bits(used_up, 32, aval_of(x).shape)
+        x = lax.sort_key_val(by, x, axis)[1]
+    return x
+
+
+@taker(2)
+def _permuted_range(key, n, dtype):
+    return shuffled(key, lax.iota(dtype, n), 0)
+
+
+@taker(2)
+def _permutation(key, axis, independent, x):
+    shape = aval_of(x).shape
+    if independent or len(shape) == 1:
+        return shuffled(key, x, axis)
+    return take(x, shuffled(key, lax.iota(dtypes.default_dtype(int), shape[axis]), 0), axis)
+
+
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
+                out_sharding: Any = None) -> Any:
+    """Return ``x`` shuffled along ``axis``, or a shuffled range if ``x`` is an integer.
+
+    ``independent``: shuffle every line by itself instead of moving whole slices.
+
+    Raises: TypeError if ``x`` is a scalar that is no integer.
+    """
+    aval = aval_of(x)
+    canonical_axis(axis, max(aval.ndim, 1))
+    used(key)
+    if aval.ndim:
+        return _permutation(key, canonical_axis(axis, aval.ndim), bool(independent), x)
+    if not dtypes.is_integer(aval.dtype):
+        raise errors.explained(
+            errors.ArgumentTypeError, "permutation.C1", "x must be an integer or at least 1-dimensional",
+            advice="Pass the number of elements, or an array of them.")
+    return _permuted_range(key, int(x), aval.dtype)
+
+
+# -- picking ---------------------------------------------------------------------------------------
+
+
+def first_at_least(sums: Any, wanted: Any) -> Any:
+    """Return the first place in ascending ``sums`` that is at least each of ``wanted``."""
+    n = aval_of(sums).shape[0]
+    low = lax.full_like(wanted, 0, np.dtype("uint32"))
+    high = lax.full_like(wanted, n, np.dtype("uint32"))
+    for _ in range(n.bit_length()):
+        middle = lax.add(low, lax.div(lax.sub(high, low), number(2, "uint32")))
+        inside = lax.min(middle, number(n - 1, "uint32"))
+        reached = lax.le(wanted, take(sums, inside, 0))
+        low, high = lax.select_n(reached, middle, low), lax.select_n(reached, high, middle)
+    return lax.convert_element_type(high, I32)
+
+
+@taker(5)
+def _choice(key, n, shape, replace, axis, mode, a, p):
+    draws = math.prod(shape)
+    if p is None and replace:
+        zero, end = (number(v, dtypes.default_dtype(int)) for v in (0, n))
+        places = even_integers(key, shape, dtypes.default_dtype(int), zero, end)
+    elif p is None:
+        order = shuffled(key, lax.iota(dtypes.default_dtype(int), n), 0)
+        places = lax.slice(order, (0,), (draws,))
+    elif replace:
+        sums = lax.cumsum(p)
+        total = lax.squeeze(lax.slice(sums, (n - 1,), (n,)), (0,))
+        even = standard(key, shape, aval_of(sums).dtype)
+        wanted = lax.mul(total, lax.sub(number(1, aval_of(even).dtype), even))
+        places = first_at_least(sums, wanted)
+    else:
+        noise = standard_gumbel(key, (n,), aval_of(p).dtype, mode)
+        places = lax.top_k(lax.add(noise, lax.log(p)), draws)[1]
+    places = lax.reshape(places, shape)
+    return places if a is None else take(a, places, axis)
+
+
+def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0,
+           mode: str | None = None) -> Any:
+    """Return elements of ``a`` (or of 0, …, a-1) along ``axis``, with probabilities ``p``.
+
+    Raises: ValueError if there is nothing to pick, or too few without replacement, or ``p`` does
+    not fit.
+    """
+    shape, aval = as_shape(shape), aval_of(a)
+    single = not aval.ndim
+    axis = 0 if single else canonical_axis(axis, aval.ndim)
+    n = int(a) if single else aval.shape[axis]
+    check_choice(n, math.prod(shape), replace, p)
+    used(key)
+    if not math.prod(shape):
+        kept = () if single else (*aval.shape[:axis], *aval.shape[axis + 1:])
+        out = shape if single else (*kept[:axis], *shape, *kept[axis:])
+        return lax.full(out, 0, aval.dtype)
+    if p is not None:
+        wanted = aval_of(p).dtype
+        if not dtypes.is_float(wanted):
+            p = lax.convert_element_type(p, dtypes.default_dtype(float))
+    out = _choice(key, n, shape, bool(replace), axis, "low" if mode is None else mode,
+                  None if single else a, p)
+    return out
+
+
+def check_choice(n: int, draws: int, replace: bool, p: Any) -> None:
+    """Refuse picks that cannot be made."""
+    sentence = ""
+    if n <= 0 and draws:
+        sentence = "a must be greater than 0 unless no samples are taken"
+    elif not replace and draws > n:
+        sentence = (f"Cannot take a larger sample (size {draws}) than population (size {n}) "
+                    "when 'replace=False'")
+    elif p is not None and aval_of(p).shape != (n,):
+        sentence = ("p must be None or a 1D vector with the same size as a.shape[axis]. "
+                    f"p has shape {aval_of(p).shape} and a.shape[axis] is {n}.")
+    if sentence:
+        raise errors.explained(
+            errors.ArgumentError, "choice.C1", sentence,
+            advice="Check the number of elements and of draws.")
+
+
+@taker(3)
+def _categorical(key, shape, axis, mode, logits):
+    dtype = aval_of(logits).dtype
+    sample = len(shape) - (aval_of(logits).ndim - 1)
+    full = list(shape)
+    place = axis + sample
+    full.insert(place, aval_of(logits).shape[axis])
+    noise = standard_gumbel(key, tuple(full), dtype, mode)
+    return lax.argmax(lax.add(noise, lax.broadcast_to_rank(logits, len(full))), place,
+                      dtypes.default_dtype(int))
+
+
+@taker(3)
+def _categorical_without(key, shape, axis, mode, logits):
+    dtype, whole = aval_of(logits).dtype, aval_of(logits).shape
+    sample = len(shape) - (len(whole) - 1)
+    draws = math.prod(shape[:sample])
+    noise = standard_gumbel(key, whole, dtype, mode)
+    places = lax.top_k(lax.add(logits, noise), draws, axis=axis)[1]
+    order = (axis, *(i for i in range(len(whole)) if i != axis))
+    places = lax.convert_element_type(lax.transpose(places, order), dtypes.default_dtype(int))
+    return lax.reshape(places, shape)
+
+
+def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True,
+                mode: str | None = None, *, out_sharding: Any = None) -> Any:
+    """Return places along ``axis`` of ``logits``, with probabilities softmax(logits).
+
+    ``shape`` ends with the shape of ``logits`` without ``axis``; what stands before are draws.
+
+    Raises: ValueError if ``shape`` does not, or for too many draws without replacement.
+    """
+    aval = aval_of(logits)
+    if not dtypes.is_float(aval.dtype):
+        logits = lax.convert_element_type(logits, dtypes.default_dtype(float))
+    axis = canonical_axis(axis, aval.ndim)
+    mode = "low" if mode is None else mode
+    check_mode("categorical", mode)
+    rest = (*aval.shape[:axis], *aval.shape[axis + 1:])
+    shape = rest if shape is None else as_shape(shape)
+    if shape[len(shape) - len(rest):] != rest or len(shape) < len(rest):
+        raise errors.explained(
+            errors.ArgumentError, "categorical.shape",
+            f"categorical got shape {shape}, which must end with {rest}, the shape of the logits "
+            "without the axis.", advice="Put the numbers of draws in front.")
+    draws = math.prod(shape[: len(shape) - len(rest)])
+    if not replace and draws > aval.shape[axis]:
+        raise errors.explained(
+            errors.ArgumentError, "categorical.C1",
+            f"Number of samples without replacement ({draws}) cannot exceed number of categories "
+            f"({aval.shape[axis]}).", advice="Draw fewer, or with replacement.")
+    used(key)
+    return (_categorical if replace else _categorical_without)(key, shape, axis, mode, logits)
+
+
+@taker(2)
+def _geometric(key, shape, dtype, p):
+    part = aval_of(p).dtype
+    even = standard(key, shape, part)
+    even = lax.select_n(lax.eq(even, number(0, part)), even, lax.full_like(even, 1))
+    tail = to_rank_of(lax.log1p(lax.neg(p)), shape, part)
+    trials = lax.floor(lax.div(lax.log(even), tail))
+    return lax.convert_element_type(lax.add(trials, number(1, part)), dtype)
+
+
+def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+              ) -> Any:
+    """Return how many trials of probability ``p`` it takes to the first success."""
+    dtype = as_dtype("geometric", dtype, int, dtypes.is_integer, "an integer")
+    if not dtypes.is_float(aval_of(p).dtype):
+        p = lax.convert_element_type(p, dtypes.default_dtype(float))
+    shape = joined_shape("geometric", shape, p)
+    used(key)
+    return _geometric(key, shape, dtype, p)

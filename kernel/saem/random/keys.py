@@ -1,0 +1,382 @@
+"""How are keys made, split and told apart, and how does a sampler take one?
+
+A key is used once: ``split`` gives new ones, ``fold_in`` gives one for a number.  Samplers take a
+typed key, or the two raw uint32 words of an old-style one.
+
+Read before: ``ops.keys``, ``ops.random_bits``.  Read after: ``random.uniform``.
+Invariant: outside traces a sampler is one compiled call on the words of its key; inside, its
+primitives take the typed key.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem import _jaxlib
+from saem.control.jit import composite
+from saem.core import config, dtypes, errors, source
+from saem.core.avals import aval_of, is_array_like
+from saem.core.events import KeyEvent, bus
+from saem.core.trace import Tracer, eval_trace, state
+from saem.ops.convert import convert_element_type
+from saem.ops.keys import GENERATORS, Generator, KeyDType, PRNGKeyArray
+from saem.ops.keys import key_dtype as dtype_of
+from saem.ops.random_bits import (
+    random_clone,
+    random_fold_in,
+    random_seed,
+    random_split,
+    random_unwrap,
+    random_wrap,
+)
+from saem.xla.dispatch import put
+
+U32 = np.dtype("uint32")
+ArrayImpl = _jaxlib.ArrayImpl
+
+# Of one split, so many new keys are told to listeners.
+MOST_TOLD = 64
+
+
+# -- which generator -------------------------------------------------------------------------------
+
+
+def generator(impl: Any = None) -> Generator:
+    """Return the generator named by ``impl``: a name, a key dtype, or None for the default.
+
+    Raises: ValueError for an unknown name.
+    """
+    if isinstance(impl, Generator):
+        return impl
+    if isinstance(impl, KeyDType):
+        return impl.impl
+    name = config.default_prng_impl.value if impl is None else impl
+    if isinstance(name, str) and name in GENERATORS:
+        return GENERATORS[name]
+    raise errors.explained(
+        errors.ArgumentError, "key.impl", f"unrecognized PRNG implementation {name!r}.",
+        advice=f"There is {', '.join(map(repr, GENERATORS))}.")
+
+
+def key_dtype(impl_spec: Any = None) -> KeyDType:
+    """Return the dtype of typed keys of a generator."""
+    return dtype_of(generator(impl_spec))
+
+
+# -- making keys -----------------------------------------------------------------------------------
+
+
+def _seed_words(seed: Any) -> Any:
+    """Return a Python or NumPy integer as its two words, None for other seeds."""
+    if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)):
+        return None
+    wide = 64 if config.enable_x64.value else 32
+    bits = int(np.int64(seed)) if isinstance(seed, int) else int(seed)
+    high = (bits >> 32) & 0xFFFFFFFF if wide == 64 and _is_wide(seed) else 0
+    return np.asarray([high, bits & 0xFFFFFFFF], U32)
+
+
+def _is_wide(seed: Any) -> bool:
+    return isinstance(seed, int) or seed.dtype.itemsize == 8
+
+
+def _make(seed: Any, impl: Any, caller: str) -> PRNGKeyArray:
+    """Return the typed key of a scalar seed.
+
+    Raises: TypeError for what is no integer scalar.
+    """
+    impl = generator(impl)
+    if isinstance(seed, (bool, np.bool_)):
+        seed = np.int32(seed)
+    if state.trace is eval_trace and (words := _seed_words(seed)) is not None:
+        return PRNGKeyArray(put(words), dtype_of(impl))
+    if isinstance(seed, int):
+        seed = np.int64(seed).astype(dtypes.default_dtype(int))
+    aval = aval_of(seed)
+    if aval.shape:
+        raise errors.explained(
+            errors.ArgumentTypeError, "key.C2",
+            f"{caller} accepts a scalar seed, but was given an array of shape {aval.shape} != (). "
+            "Use jax.vmap for batching", advice=f"jax.vmap(jax.random.{caller})(seeds)")
+    return random_seed(seed, impl)
+
+
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+    """Return the typed key of an integer ``seed``.
+
+    Raises: TypeError for what is no integer scalar; ValueError for an unknown ``impl``.
+    """
+    made = _make(seed, impl if dtype is None else dtype, "key")
+    if bus.active:
+        _tell("created", made, None)
+    return made
+
+
+def PRNGKey(seed: Any, *, impl: Any = None) -> Any:  # noqa: N802 - JAX's name
+    """Return the old-style key of an integer ``seed``: its raw uint32 words (typed if
+    ``enable_custom_prng``).
+
+    Raises: as ``key``.
+    """
+    made = _make(seed, impl, "PRNGKey")
+    if bus.active:
+        _tell("created", made, None)
+    return made if config.enable_custom_prng.value else key_data(made)
+
+
+def _held(keys: Any) -> Any:
+    """Return ``keys`` as typed keys, whatever their kind.
+
+    Raises: TypeError if they are no keys.
+    """
+    if type(keys) is PRNGKeyArray:
+        return keys
+    if not is_array_like(keys) or isinstance(keys, (bool, int, float, complex)):
+        raise errors.explained(
+            errors.ArgumentTypeError, "key.C1",
+            "JAX encountered invalid PRNG key data: expected key_data to have ndim, shape, and "
+            f"dtype attributes. Got {keys}", advice="Make a key with jax.random.key(seed).")
+    if isinstance(aval_of(keys).dtype, KeyDType):
+        return keys
+    if config.legacy_prng_key.value == "error":
+        raise errors.explained(
+            errors.ArgumentError, "key.legacy",
+            "Legacy uint32 key array passed as key to jax.random function, while "
+            "jax_legacy_prng_key is 'error'.", advice="Make typed keys with jax.random.key(seed).")
+    return random_wrap(keys, generator())
+
+
+def is_typed(keys: Any) -> bool:
+    """Return whether ``keys`` have a key dtype."""
+    return type(keys) is PRNGKeyArray or isinstance(aval_of(keys).dtype, KeyDType)
+
+
+def key_data(keys: Any) -> Any:
+    """Return the uint32 words of keys, of shape (*keys.shape, 2)."""
+    if type(keys) is PRNGKeyArray and state.trace is eval_trace:
+        return keys._base
+    held = _held(keys)
+    return random_unwrap(held) if is_typed(keys) else keys
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+    """Return the typed keys that uint32 words stand for.
+
+    Raises: TypeError if they are no uint32 words of the right number.
+    """
+    return random_wrap(key_bits_array, generator(impl if dtype is None else dtype))
+
+
+def key_impl(keys: Any) -> str:
+    """Return the name of the generator of ``keys``."""
+    held = aval_of(_held(keys)).dtype
+    return held.impl.name
+
+
+def clone(key: Any) -> Any:
+    """Return the same key, for a reuse that is meant."""
+    if type(key) is PRNGKeyArray and state.trace is eval_trace:
+        return PRNGKeyArray(key._base, key.dtype)
+    made = random_clone(_held(key))
+    return made if is_typed(key) else random_unwrap(made)
+
+
+# -- taking a key ----------------------------------------------------------------------------------
+
+
+def _single(name: str, key: Any) -> None:
+    """Refuse what is no single key."""
+    typed = _held(key)
+    shape = aval_of(typed).shape
+    if shape:
+        shown = aval_of(key).shape
+        raise errors.explained(
+            errors.ArgumentError, "key.C3",
+            f"{name} accepts a single key, but was given a key array of shape {shown} != (). "
+            "Use jax.vmap for batching.",
+            advice=f"jax.vmap(jax.random.{name})(keys), or take one of the keys: keys[0].")
+
+
+def taker(statics: int = 0, gives_keys: bool = False) -> Callable[[Callable], Callable]:
+    """Make ``fun(key, *statics, *operands)`` on a typed key a function on any single key.
+
+    The first ``statics`` arguments after the key are static.  Outside traces it is one compiled
+    call on the words of the key.  ``gives_keys``: results are keys of the kind that was given.
+    """
+
+    def decorate(fun: Callable) -> Callable:
+        def by_words(words: Any, *args: Any) -> Any:
+            out = fun(random_wrap(words, generator()), *args)
+            return random_unwrap(out) if gives_keys else out
+
+        by_words.__name__ = by_words.__qualname__ = fun.__name__
+        compiled = composite(by_words, static_argnums=tuple(range(1, statics + 1)))
+        name = fun.__name__.strip("_")
+
+        @functools.wraps(fun)
+        def run(key: Any, *args: Any) -> Any:
+            if state.trace is eval_trace and not isinstance(key, Tracer):
+                typed = type(key) is PRNGKeyArray
+                words = key._base if typed else key
+                if type(words) is not ArrayImpl or words.aval.shape != (2,):
+                    _single(name, key)
+                out = compiled(words, *args)
+                return PRNGKeyArray(out, key.dtype) if gives_keys and typed else out
+            _single(name, key)
+            out = fun(_held(key), *args)
+            return random_unwrap(out) if gives_keys and not is_typed(key) else out
+
+        return run
+
+    return decorate
+
+
+def used(key: Any) -> None:
+    """Tell listeners that a sampler used ``key``."""
+    if bus.active:
+        bus.publish(KeyEvent(action="used", key=key_id(key), parent=None, caller=source.here()))
+
+
+def key_id(key: Any) -> str:
+    """Return the words of a key in hexadecimal, or its type where they are not known."""
+    if isinstance(key, Tracer):
+        return str(key.aval)
+    words = np.asarray(key._base if type(key) is PRNGKeyArray else key)
+    return "".join(f"{int(word):08x}" for word in words.reshape(-1)[:2])
+
+
+def _tell(action: str, made: Any, parent: Any) -> None:
+    """Tell listeners of the keys ``made`` of ``parent``."""
+    came_from = None if parent is None else key_id(parent)
+    caller = source.here()
+    if isinstance(made, Tracer):
+        ids = [str(made.aval)]
+    else:
+        words = np.asarray(made._base if type(made) is PRNGKeyArray else made).reshape(-1, 2)
+        ids = [f"{int(a):08x}{int(b):08x}" for a, b in words[:MOST_TOLD]]
+    for number in ids:
+        bus.publish(KeyEvent(action=action, key=number, parent=came_from, caller=caller))
+
+
+@taker(1, gives_keys=True)
+def _split(key: Any, shape: tuple[int, ...]) -> Any:
+    return random_split(key, shape)
+
+
+@taker(gives_keys=True)
+def _fold_in(key: Any, data: Any) -> Any:
+    return random_fold_in(key, convert_element_type(data, U32))
+
+
+def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+    """Return ``num`` new keys (an array of keys of that shape).
+
+    Raises: TypeError for what is no key; ValueError for an array of keys.
+    """
+    made = _split(key, as_shape(num))
+    if bus.active:
+        _tell("split", made, key)
+    return made
+
+
+def fold_in(key: Any, data: Any) -> Any:
+    """Return a new key made of ``key`` and a number.
+
+    Raises: TypeError for what is no key, and if ``data`` is no scalar; ValueError for an array of
+    keys.
+    """
+    if type(data) is int:
+        data = as_word(data)
+    elif aval_of(data).shape:
+        raise errors.explained(
+            errors.ArgumentTypeError, "fold_in.C1",
+            f"fold_in accepts a scalar, but was given an array of shape {aval_of(data).shape} "
+            "!= (). Use jax.vmap for batching.", advice="jax.vmap(jax.random.fold_in, (None, 0))")
+    made = _fold_in(key, data)
+    if bus.active:
+        _tell("folded", made, key)
+    return made
+
+
+def as_word(number: int) -> np.uint32:
+    """Return an integer as uint32, negative ones modulo 2**32.
+
+    Raises: OverflowError for what does not fit 32 bits.
+    """
+    if not -(1 << 31) <= number < 1 << 32:
+        raise OverflowError(f"Python integer {number} out of bounds for uint32")
+    return np.uint32(number & 0xFFFFFFFF)
+
+
+# -- arguments of samplers -------------------------------------------------------------------------
+
+
+def as_shape(shape: Any) -> tuple[int, ...]:
+    """Return ``shape``, an integer or a sequence of them, as a tuple.
+
+    Raises: TypeError for other values; ValueError for negative sizes.
+    """
+    if isinstance(shape, Sequence) or (isinstance(shape, np.ndarray) and shape.ndim):
+        found = tuple([operator.index(n) for n in shape])
+    else:
+        found = (operator.index(shape),)
+    if found and min(found) < 0:
+        raise errors.explained(
+            errors.ArgumentError, "random.shape",
+            f"Shapes must have sizes of zero or more, got {found}.",
+            advice="Sizes cannot be negative.")
+    return found
+
+
+def joined_shape(name: str, shape: Any, *operands: Any) -> tuple[int, ...]:
+    """Return ``shape``, or the shape to which ``operands`` broadcast if it is None.
+
+    Raises: ValueError if they do not broadcast to it.
+    """
+    shapes = [aval_of(x).shape for x in operands]
+    try:
+        together = np.broadcast_shapes(*shapes)
+        if shape is None:
+            return together
+        wanted = as_shape(shape)
+        if np.broadcast_shapes(wanted, together) == wanted:
+            return wanted
+    except ValueError:
+        wanted = shape
+    raise errors.explained(
+        errors.ArgumentError, f"{name}.shape",
+        f"{name} got shape {wanted}, which must be what the shapes "
+        f"{', '.join(map(str, shapes))} of its parameters broadcast to.",
+        advice="Leave shape out, or give one whose trailing sizes are those of the parameters.")
+
+
+def as_dtype(name: str, dtype: Any, default: type, accepts: Callable[[Any], bool], needs: str
+             ) -> Any:
+    """Return ``dtype``, or the default of Python's type ``default``, canonical.
+
+    Raises: ValueError for a dtype the sampler cannot give.
+    """
+    if dtype is None:
+        return dtypes.default_dtype(default)
+    found = dtypes.canonicalize(dtype, explicit=True, where=name)
+    if not accepts(found):
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.dtype",
+            f"dtype argument to `{name}` must be {needs} dtype, got {found}",
+            advice="Leave it out, or convert the result.")
+    return found
+
+
+def float_dtype(name: str, dtype: Any) -> Any:
+    """Return a canonical float dtype.  Raises: ValueError for another."""
+    return as_dtype(name, dtype, float, dtypes.is_float, "a float")
+
+
+def number(value: Any, dtype: Any) -> Any:
+    """Return a Python number as a scalar of ``dtype``."""
+    return np.asarray(value, dtype)[()]
