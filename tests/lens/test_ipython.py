@@ -15,6 +15,7 @@ import saem.lens
 from saem.control.jit import clear_caches
 from saem.core.errors import cell_names
 from saem.core.events import bus
+from saem.lens.display import MODEL_MIME
 from saem.observe.recorder import recorder
 from saem.observe.schema import VERSION
 
