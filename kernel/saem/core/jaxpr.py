@@ -16,6 +16,7 @@ import numpy as np
 
 from saem.core import source as source_info
 from saem.core.avals import ShapedArray
+from saem.core.dtypes import ExtendedDType
 from saem.core.primitive import Primitive
 from saem.core.trace import at_source, bind
 
@@ -193,19 +194,32 @@ def evaluate(closed: ClosedJaxpr, *args: Any, on_step: Callable[[Eqn, list], Non
 
     ``on_step(eqn, values)`` is called with the output values of every equation: the stepper.
     """
-    env: dict[Var, Any] = dict(zip(closed.jaxpr.constvars, map(np.asarray, closed.consts)))
-    env.update((v, np.asarray(x, v.aval.dtype)) for v, x in zip(closed.jaxpr.invars, args))
+    env: dict[Var, Any] = {
+        v: as_numpy(x, v.aval) for v, x in zip(closed.jaxpr.constvars, closed.consts)}
+    env.update((v, as_numpy(x, v.aval)) for v, x in zip(closed.jaxpr.invars, args))
     for eqn in closed.jaxpr.eqns:
-        values = [np.asarray(a.val, a.aval.dtype) if type(a) is Literal else env[a]
-                  for a in eqn.invars]
-        out = eqn.primitive.evaluate(*values)
-        outs = list(out) if eqn.primitive.multiple_results else [out]
-        outs = [np.asarray(o, v.aval.dtype) for o, v in zip(outs, eqn.outvars)]
+        values = [as_numpy(a.val, a.aval) if type(a) is Literal else env[a] for a in eqn.invars]
+        prim = eqn.primitive
+        if any(isinstance(a.aval.dtype, ExtendedDType) for a in (*eqn.invars, *eqn.outvars)):
+            # Keys stand as the arrays that hold them, and move as those do.
+            physical = getattr(prim, "physical", None)
+            prim = physical(*([a.aval for a in atoms] for atoms in (eqn.invars, eqn.outvars))
+                            ) if physical else prim
+        out = prim.evaluate(*values)
+        outs = list(out) if prim.multiple_results else [out]
+        outs = [as_numpy(o, v.aval) for o, v in zip(outs, eqn.outvars)]
         env.update(zip(eqn.outvars, outs))
         if on_step is not None:
             on_step(eqn, outs)
-    return [np.asarray(a.val, a.aval.dtype) if type(a) is Literal else env[a]
+    return [as_numpy(a.val, a.aval) if type(a) is Literal else env[a]
             for a in closed.jaxpr.outvars]
+
+
+def as_numpy(x: Any, aval: ShapedArray) -> np.ndarray:
+    """Return ``x`` as a NumPy array of ``aval``; a key array as the words that hold it."""
+    if isinstance(aval.dtype, ExtendedDType):
+        return np.asarray(getattr(x, "_base", x), aval.dtype.physical[1])
+    return np.asarray(x, aval.dtype)
 
 
 def sub_jaxprs(prim: Primitive) -> list[tuple[str, ClosedJaxpr | Jaxpr]]:
