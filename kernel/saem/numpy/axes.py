@@ -1,0 +1,95 @@
+"""How does a jax.numpy function read its ``axis`` and ``out`` arguments?
+
+Axes count from the front or, negative, from the back; None is all of them; a tuple is several.
+
+Read before: ``ops.shape``.  Read after: ``numpy.reductions``, ``numpy.shaping``.
+Invariant: what comes back are distinct Python ints, counted from the front.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from saem.core import errors
+from saem.core.avals import aval_of
+from saem.core.trace import Tracer
+from saem.numpy.promote import as_value, check_arraylike
+from saem.ops.linear import broadcast_in_dim
+from saem.ops.shape import canonical_axis
+from saem.xla.dispatch import put
+
+Axis = int | tuple[int, ...] | None
+
+
+def as_tuple(axis: Any) -> tuple[Any, ...]:
+    """Return one axis, or several, as a tuple.
+
+    Raises: TypeError if it is neither.
+    """
+    try:
+        return (operator.index(axis),)
+    except TypeError:
+        return tuple(axis)
+
+
+def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Return the axes that ``axis`` names, in its order; all of them for None.
+
+    Raises: ValueError if one does not exist or is named twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    given = as_tuple(axis)
+    axes = tuple([canonical_axis(a, ndim) for a in given])
+    if len(set(axes)) != len(axes):
+        raise errors.explained(
+            errors.ArgumentError, "axis.duplicate", f"duplicate value in 'axis': {given}",
+            advice="Name each axis once; a negative number counts from the back.")
+    return axes
+
+
+def refuse_out(name: str, out: Any) -> None:
+    """Refuse an ``out`` argument.
+
+    Raises: NotImplementedError if it is given.
+    """
+    if out is not None:
+        raise errors.explained(
+            NotImplementedError, f"{name}.out",
+            f"The 'out' argument to jnp.{name} is not supported.",
+            advice=f"Arrays are immutable: take the result, x = jnp.{name}(...).")
+
+
+def array_argument(name: str, *args: Any) -> Any:
+    """Return arguments of ``name`` as arrays or tracers; NumPy arrays and numbers are put.
+
+    Raises: TypeError for what is no array, such as a list.
+    """
+    check_arraylike(name, *args)
+    arrays = [as_array(x) for x in args]
+    return arrays[0] if len(args) == 1 else arrays
+
+
+def as_array(x: Any) -> Any:
+    """Return ``x`` as an array if it is a NumPy array or a number, weak if a Python number."""
+    if isinstance(x, Tracer):
+        return x
+    x = as_value(x)
+    if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
+        return put(x)
+    return x
+
+
+def keep_axes(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    """Return a reduction of an array of ``shape`` with its ``axes`` kept, at size 1."""
+    kept = tuple([1 if i in axes else n for i, n in enumerate(shape)])
+    return broadcast_in_dim(reduced, kept, tuple([i for i in range(len(shape)) if i not in axes]))
+
+
+def move_axis_last(x: Any, axis: int) -> tuple[int, ...]:
+    """Return the permutation that brings ``axis`` of ``x`` to the end."""
+    ndim = aval_of(x).ndim
+    return (*[i for i in range(ndim) if i != axis], axis)

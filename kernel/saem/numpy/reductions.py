@@ -1,0 +1,441 @@
+"""How do many numbers become one?
+
+Sums, means, extremes and truth along axes, and the places where they are found.  Small integers
+are summed in the default integer type, half floats in float32, as NumPy's users expect.
+
+Read before: ``numpy.axes``, ``ops.reduce``.  Read after: ``numpy.accumulating``.
+Invariant: results are never weakly typed; with ``keepdims`` they broadcast against the argument
+(tests/kernel/numpy/test_reductions.py).
+Source: the NumPy reference of the functions of these names.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from saem.control.jit import composite
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.numpy import arithmetic
+from saem.numpy.arithmetic import choose
+from saem.numpy.axes import array_argument, canonical_axes, keep_axes, refuse_out
+from saem.numpy.promote import BOOL, FLOAT32, broadcast_to, promote_args, scalar, to_inexact
+from saem.ops import arithmetic as ops
+from saem.ops import compare, maths, numbers, reduce
+from saem.ops.convert import convert
+from saem.ops.linear import reduce_sum
+from saem.ops.shape import canonical_axis, reshape
+
+
+# -- shared steps ----------------------------------------------------------------------------------
+
+
+def strong(x: Any, dtype: Any) -> Any:
+    """Return ``x`` in ``dtype``, not weak; ``x`` itself if it is that."""
+    aval = aval_of(x)
+    return x if aval.dtype == dtype and not aval.weak_type else convert(x, dtype, False)
+
+
+def as_truth(x: Any) -> Any:
+    """Return where ``x`` is not zero."""
+    return strong(x, BOOL)
+
+
+def requested_dtype(name: str, dtype: Any) -> Any:
+    """Return the canonical dtype of a ``dtype`` argument, None for None."""
+    return None if dtype is None else dtypes.canonicalize(dtype, explicit=True, where=name)
+
+
+def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
+    """Return the dtype of a sum of ``dtype``: small integers become the default integer."""
+    if dtypes.is_bool(dtype):
+        return dtypes.default_dtype(int)
+    if promote_integers and dtypes.is_integer(dtype):
+        wide = dtypes.default_dtype(int)
+        if dtypes.itemsize_bits(dtype) < dtypes.itemsize_bits(wide):
+            return np.dtype(f"uint{8 * wide.itemsize}") if dtypes.is_unsigned(dtype) else wide
+    return dtype
+
+
+def wide_dtype(dtype: Any) -> Any:
+    """Return float32 for half floats, in which they are computed; else ``dtype``."""
+    narrow = dtypes.is_float(dtype) and dtypes.itemsize_bits(dtype) < 32
+    return FLOAT32 if narrow else dtype
+
+
+def masked(name: str, x: Any, where: Any, neutral: Any) -> Any:
+    """Return ``x`` with ``neutral`` where ``where`` is false, both broadcast.
+
+    Raises: ValueError if ``where`` is not boolean.
+    """
+    if where is None:
+        return x
+    where = array_argument(name, where)
+    if not dtypes.is_bool(aval_of(where).dtype):
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.where",
+            f"jnp.{name}: where must be None or a boolean array; got "
+            f"where.dtype={aval_of(where).dtype!r}.",
+            advice="Compare first, for example where=x > 0.")
+    return choose(where, x, scalar(neutral, aval_of(x).dtype))
+
+
+def folded(name: str, x: Any, axes: tuple[int, ...], keepdims: bool, fold: Callable,
+           where: Any, neutral: Any) -> Any:
+    """Return ``x`` masked, folded over ``axes``, its axes kept if asked for."""
+    x = masked(name, x, where, neutral)
+    out = fold(x, axes) if axes else x
+    return keep_axes(out, aval_of(x).shape, axes) if keepdims else out
+
+
+def start_with(out: Any, initial: Any, combine: Callable) -> Any:
+    """Return ``out`` combined with the scalar ``initial``, in the dtype of ``out``.
+
+    Raises: ValueError if ``initial`` has axes.
+    """
+    if initial is None:
+        return out
+    if aval_of(initial).shape:
+        raise errors.explained(
+            errors.ArgumentError, "reduce.initial",
+            f"initial value must be a scalar. Got array of shape {aval_of(initial).shape}",
+            advice="Combine an array with the result afterwards.")
+    dtype = aval_of(out).dtype
+    number = isinstance(initial, (builtins.bool, int, float, complex, np.generic))
+    start = scalar(initial, dtype) if number else strong(initial, dtype)
+    return combine(start, out)
+
+
+def _total(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any,
+           promote_integers: bool, fold: Callable, neutral: int, combine: Callable) -> Any:
+    a = array_argument(name, a)
+    asked = requested_dtype(name, dtype)
+    result = asked if asked is not None else sum_dtype(aval_of(a).dtype, promote_integers)
+    axes = canonical_axes(axis, aval_of(a).ndim)
+    work = wide_dtype(result)
+    out = folded(name, strong(a, work), axes, keepdims, fold, where, neutral)
+    return strong(start_with(out, initial, combine), result)
+
+
+# -- sums and products -----------------------------------------------------------------------------
+
+
+@composite(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
+def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+        initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
+    """Return the sum over ``axis`` (all axes if None).
+
+    Raises: TypeError for lists; ValueError for an axis that does not exist.
+    """
+    refuse_out("sum", out)
+    return _total("sum", a, axis, dtype, keepdims, initial, where, promote_integers,
+                  reduce_sum, 0, arithmetic.add)
+
+
+@composite(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
+def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
+    """Return the product over ``axis`` (all axes if None)."""
+    refuse_out("prod", out)
+    return _total("prod", a, axis, dtype, keepdims, initial, where, promote_integers,
+                  reduce.reduce_prod, 1, arithmetic.multiply)
+
+
+@composite(static_argnames=("axis", "keepdims"))
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Return how many elements along ``axis`` are not zero."""
+    a = array_argument("count_nonzero", a)
+    truth = a if dtypes.is_bool(a.dtype) else compare.ne(a, scalar(0, a.dtype))
+    return sum(truth, axis=axis, keepdims=keepdims)
+
+
+# -- extremes --------------------------------------------------------------------------------------
+
+
+def _extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any,
+             fold: Callable, neutral: Callable, combine: Callable) -> Any:
+    a = array_argument(name, a)
+    aval = aval_of(a)
+    axes = canonical_axes(axis, aval.ndim)
+    if initial is None:
+        if where is not None:
+            raise errors.explained(
+                errors.ArgumentError, f"{name}.C2",
+                f"reduction operation {name} does not have an identity, so to use a where mask one "
+                "has to specify 'initial'", advice=f"For example jnp.{name}(x, where=w, initial=0).")
+        if math.prod([aval.shape[i] for i in axes]) == 0:
+            raise errors.explained(
+                errors.ArgumentError, f"{name}.C3",
+                f"zero-size array to reduction operation {name} which has no identity",
+                advice=f"Pass initial=, the {name} of no elements.")
+    a = strong(a, aval.dtype)
+    out = folded(name, a, axes, keepdims, fold, where, neutral(aval.dtype))
+    return start_with(out, initial, combine)
+
+
+@composite(static_argnames=("axis", "keepdims"))
+def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+        where: Any = None) -> Any:
+    """Return the largest over ``axis`` (all axes if None); NaN if there is one.
+
+    Raises: ValueError for no elements, or ``where`` without ``initial``.
+    """
+    refuse_out("max", out)
+    return _extreme("max", a, axis, keepdims, initial, where, reduce.reduce_max, reduce.lowest,
+                    _greater)
+
+
+@composite(static_argnames=("axis", "keepdims"))
+def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+        where: Any = None) -> Any:
+    """Return the smallest over ``axis`` (all axes if None); NaN if there is one.
+
+    Raises: ValueError for no elements, or ``where`` without ``initial``.
+    """
+    refuse_out("min", out)
+    return _extreme("min", a, axis, keepdims, initial, where, reduce.reduce_min, reduce.highest,
+                    _lesser)
+
+
+def _greater(x: Any, y: Any) -> Any:
+    return numbers.max(x, y)
+
+
+def _lesser(x: Any, y: Any) -> Any:
+    return numbers.min(x, y)
+
+
+amax, amin = max, min
+
+
+@composite(static_argnames=("axis", "keepdims"))
+def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    """Return the largest minus the smallest over ``axis``."""
+    refuse_out("ptp", out)
+    return ops.sub(max(a, axis=axis, keepdims=keepdims), min(a, axis=axis, keepdims=keepdims))
+
+
+# -- truth -----------------------------------------------------------------------------------------
+
+
+@composite(static_argnames=("axis", "keepdims"))
+def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
+        where: Any = None) -> Any:
+    """Return whether all elements over ``axis`` are true; true for none."""
+    refuse_out("all", out)
+    a = as_truth(array_argument("all", a))
+    axes = canonical_axes(axis, a.ndim)
+    return folded("all", a, axes, keepdims, reduce.reduce_and, where, True)
+
+
+@composite(static_argnames=("axis", "keepdims"))
+def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
+        where: Any = None) -> Any:
+    """Return whether any element over ``axis`` is true; false for none."""
+    refuse_out("any", out)
+    a = as_truth(array_argument("any", a))
+    axes = canonical_axes(axis, a.ndim)
+    return folded("any", a, axes, keepdims, reduce.reduce_or, where, False)
+
+
+# -- averages --------------------------------------------------------------------------------------
+
+
+def _count(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any, where: Any,
+           keepdims: bool) -> Any:
+    """Return how many elements a mean is over: a number, or an array where ``where`` tells."""
+    if where is None:
+        return scalar(math.prod([shape[i] for i in axes]), dtype)
+    return sum(broadcast_to(where, shape), axis=axes, dtype=dtype, keepdims=keepdims)
+
+
+@composite(static_argnames=("axis", "dtype", "keepdims"))
+def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
+         where: Any = None) -> Any:
+    """Return the mean over ``axis`` (all axes if None), NaN for no elements.
+
+    Raises: TypeError for lists; ValueError for an axis that does not exist.
+    """
+    refuse_out("mean", out)
+    a = array_argument("mean", a)
+    asked = requested_dtype("mean", dtype)
+    result = asked if asked is not None else to_inexact(a.dtype)
+    work = wide_dtype(to_inexact(result))
+    axes = canonical_axes(axis, a.ndim)
+    total = folded("mean", strong(a, work), axes, keepdims, reduce_sum, where, 0)
+    return strong(ops.div(total, _count(a.shape, axes, work, where, keepdims)), result)
+
+
+@composite(static_argnames=("axis", "returned", "keepdims"))
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False,
+            keepdims: bool = False) -> Any:
+    """Return the mean over ``axis``, each element counted ``weights`` times.
+
+    Raises: ValueError if ``weights`` has neither the shape of ``a`` nor that of its axis.
+    """
+    if weights is None:
+        a = array_argument("average", a)
+        out = mean(a, axis=axis, keepdims=keepdims)
+        if not returned:
+            return out
+        axes = canonical_axes(axis, a.ndim)
+        count = scalar(math.prod([a.shape[i] for i in axes]), out.dtype)
+        return out, broadcast_to(count, out.shape)
+    a, weights = array_argument("average", a, weights)
+    weights = _weights_like(a, axis, weights)
+    a, weights = _inexact_pair(a, weights)
+    total = sum(weights, axis=axis, keepdims=keepdims)
+    out = ops.div(*promote_args("average", sum(ops.mul(a, weights), axis=axis,
+                                               keepdims=keepdims), total))
+    return (out, broadcast_to(total, out.shape)) if returned else out
+
+
+def _inexact_pair(a: Any, b: Any) -> Any:
+    a, b = promote_args("average", a, b)
+    dtype = to_inexact(a.dtype)
+    return strong(a, dtype), strong(b, dtype)
+
+
+def _weights_like(a: Any, axis: Any, weights: Any) -> Any:
+    """Return ``weights`` reshaped to broadcast against ``a``."""
+    if a.shape == weights.shape:
+        return weights
+    if axis is None:
+        raise errors.explained(
+            errors.ArgumentError, "average.C1",
+            "Axis must be specified when shapes of a and weights differ.",
+            advice=f"a has shape {a.shape}, weights has {weights.shape}.")
+    axes = canonical_axes(axis, a.ndim)
+    if weights.shape != tuple([a.shape[i] for i in axes]):
+        raise errors.explained(
+            errors.ArgumentError, "average.C2",
+            "Shape of weights must be consistent with shape of a along specified axis.",
+            advice=f"a has shape {a.shape}, weights has {weights.shape}, axis is {axis}.")
+    order = tuple(int(i) for i in np.argsort(axes))
+    shape = tuple([n if i in axes else 1 for i, n in enumerate(a.shape)])
+    ordered = weights if order == tuple(range(len(order))) else weights.transpose(order)
+    return reshape(ordered, shape)
+
+
+@composite(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"))
+def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
+        keepdims: bool = False, *, where: Any = None, mean: Any = None,
+        correction: float | None = None) -> Any:
+    """Return the mean squared distance from the mean; the count is lessened by ``ddof``.
+
+    Raises: ValueError for both ``ddof`` and ``correction``, or a real ``dtype`` for complex ``a``.
+    """
+    refuse_out("var", out)
+    return _variance("var", a, axis, dtype, _degrees(ddof, correction), keepdims, where, mean)
+
+
+@composite(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"))
+def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
+        keepdims: bool = False, *, where: Any = None, mean: Any = None,
+        correction: float | None = None) -> Any:
+    """Return the square root of the variance.
+
+    Raises: as ``var``.
+    """
+    refuse_out("std", out)
+    asked = requested_dtype("std", dtype)
+    if asked is not None and not dtypes.is_inexact(asked):
+        raise errors.explained(
+            errors.ArgumentError, "std.C1", f"dtype argument to jnp.std must be inexact; got {asked}",
+            advice="Leave it out, or pass jnp.float32.")
+    return maths.sqrt(_variance("std", a, axis, dtype, _degrees(ddof, correction), keepdims,
+                                where, mean))
+
+
+def _degrees(ddof: Any, correction: Any) -> Any:
+    if correction is None:
+        return ddof
+    if ddof:
+        raise errors.explained(
+            errors.ArgumentError, "var.C1",
+            "ddof and correction can't be provided simultaneously.",
+            advice="They are two names of one number; pass one.")
+    return correction
+
+
+def _variance_dtypes(name: str, dtype: Any, asked: Any) -> tuple[Any, Any]:
+    """Return the dtype a variance is computed in and that of its result."""
+    if asked is None:
+        work = to_inexact(dtype)
+        return wide_dtype(work), dtypes.real_dtype(work)
+    if dtypes.is_complex(dtype) and not dtypes.is_complex(asked):
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C2",
+            f"jax.numpy.{name} does not yet support real dtype parameters when computing the "
+            "variance of an array of complex values.",
+            advice="Leave dtype out: the variance of complex numbers is real.")
+    return wide_dtype(to_inexact(asked)), dtypes.real_dtype(to_inexact(asked))
+
+
+def _variance(name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any,
+              center: Any) -> Any:
+    a = array_argument(name, a)
+    work, result = _variance_dtypes(name, a.dtype, requested_dtype(name, dtype))
+    axes = canonical_axes(axis, a.ndim)
+    a = strong(a, work)
+    if center is None:
+        center = mean(a, axis=axes, dtype=work, keepdims=True, where=where)
+    centered = ops.sub(*promote_args(name, a, center))
+    if dtypes.is_complex(work):
+        squares = numbers.real(ops.mul(centered, numbers.conj(centered)))
+    else:
+        squares = maths.square(centered)
+    real = dtypes.real_dtype(work)
+    total = folded(name, squares, axes, keepdims, reduce_sum, where, 0)
+    if where is None:
+        count = math.prod([a.shape[i] for i in axes]) - ddof
+        divisor = count if count > 0 else math.nan
+        return strong(ops.div(total, scalar(divisor, real)), result)
+    count = ops.sub(_count(a.shape, axes, real, where, keepdims), scalar(ddof, real))
+    known = compare.gt(count, scalar(0, real))
+    quotient = strong(ops.div(total, count), result)
+    return choose(known, quotient, scalar(math.nan, result))
+
+
+# -- places ----------------------------------------------------------------------------------------
+
+
+def _place(name: str, a: Any, axis: Any, keepdims: Any, find: Callable) -> Any:
+    a = array_argument(name, a)
+    shape = a.shape
+    if axis is None:
+        x, dim, axes = reshape(a, (math.prod(shape),)), 0, tuple(range(len(shape)))
+    else:
+        dim = canonical_axis(axis, len(shape))
+        x, axes = a, (dim,)
+    if aval_of(x).shape[dim] == 0:
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C1", f"attempt to get {name} of an empty sequence",
+            advice="There is no place in nothing; check x.size first.")
+    out = find(x, dim, dtypes.default_dtype(int))
+    return keep_axes(out, shape, axes) if keepdims else out
+
+
+@composite(static_argnames=("axis", "keepdims"))
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """Return the first place of the largest along ``axis``; of the raveled array if None.
+
+    Raises: ValueError for no elements.
+    """
+    refuse_out("argmax", out)
+    return _place("argmax", a, axis, keepdims, reduce.argmax)
+
+
+@composite(static_argnames=("axis", "keepdims"))
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """Return the first place of the smallest along ``axis``; of the raveled array if None.
+
+    Raises: ValueError for no elements.
+    """
+    refuse_out("argmin", out)
+    return _place("argmin", a, axis, keepdims, reduce.argmin)
