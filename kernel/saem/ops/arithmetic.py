@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes
-from saem.core.avals import aval_of
+from saem.core import dtypes, errors
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.trace import bind
 from saem.ops.families import Nary, Unary, is_number
-from saem.ops.linear import stretch, unbroadcast
+from saem.ops.linear import number_like, unbroadcast
 
 
 @primitive("neg")
@@ -93,12 +92,23 @@ class IntegerPow(Unary):
     y: int
     accepts = staticmethod(is_number)
 
+    def typing(self, x):
+        if self.y < 0 and dtypes.is_integer(x.dtype):
+            raise errors.explained(
+                errors.DTypeError, "integer_pow.C1",
+                f"Integers cannot be raised to negative powers, got {x.str_short()} to the power "
+                f"{self.y}.",
+                advice="Convert to a float first.")
+        return super().typing(x)
+
     def evaluate(self, x):
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
+            if dtypes.is_integer(x.dtype):
+                wide = np.uint64 if dtypes.is_unsigned(x.dtype) else np.int64
+                return np.power(x.astype(wide), wide(self.y)).astype(x.dtype)
             if self.y < 0:
                 return np.divide(np.ones_like(x), x ** -self.y).astype(x.dtype)
-            return np.power(x, np.asarray(self.y, x.dtype)) if dtypes.is_integer(x.dtype) \
-                else np.power(x, self.y).astype(x.dtype)
+            return np.power(x, self.y).astype(x.dtype)
 
     def lower(self, ctx, x):
         n, square, out = abs(self.y), x, None
@@ -116,33 +126,56 @@ class IntegerPow(Unary):
     def tangent(self, t, x, out):
         if self.y == 0:
             return None
-        rest = integer_pow(x, self.y - 1) if self.y != 1 else None
-        scale = np.asarray(self.y, aval_of(x).dtype)[()]
-        return mul(t, mul(scale, rest)) if rest is not None else t
+        if self.y == 1:
+            return t
+        rest = x if self.y == 2 else integer_pow(x, self.y - 1)
+        return mul(t, mul(number_like(x, self.y), rest))
+
+
+# -- functions -------------------------------------------------------------------------------------
 
 
 def neg(x: Any) -> Any:
+    """Return -x, elementwise.  Raises: DTypeError.  Source: StableHLO specification, negate."""
     return bind(Neg(), x)
 
 
 def add(x: Any, y: Any) -> Any:
+    """Return x + y, elementwise.
+
+    Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, add.
+    """
     return bind(Add(), x, y)
 
 
 def sub(x: Any, y: Any) -> Any:
+    """Return x - y, elementwise.
+
+    Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, subtract.
+    """
     return bind(Sub(), x, y)
 
 
 def mul(x: Any, y: Any) -> Any:
+    """Return x * y, elementwise.
+
+    Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, multiply.
+    """
     return bind(Mul(), x, y)
 
 
 def div(x: Any, y: Any) -> Any:
+    """Return x / y, elementwise; integers round towards zero.
+
+    Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+    Source: StableHLO specification, divide.
+    """
     return bind(Div(), x, y)
 
 
 def integer_pow(x: Any, y: int) -> Any:
-    """Return x to the constant integer power ``y``."""
-    if y == 0:
-        return stretch(np.ones((), aval_of(x).dtype)[()], aval_of(x).shape)
-    return x if y == 1 else bind(IntegerPow(y), x)
+    """Return x to the constant integer power ``y``, elementwise.  Raises: DTypeError."""
+    return bind(IntegerPow(y), x)

@@ -19,7 +19,8 @@ from saem.core.primitive import absent, primitive
 from saem.core.trace import bind
 from saem.ops.arithmetic import add, mul, neg, sub
 from saem.ops.formula import Formula
-from saem.ops.maths import exp, log, log1p, number_like
+from saem.ops.linear import number_like
+from saem.ops.maths import exp, log, log1p
 from saem.ops.special import digamma_in_double, lgamma, lgamma_in_double, no_derivative
 
 STEPS = 2000

@@ -266,6 +266,13 @@ def full(aval: ShapedArray, value: Any) -> Any:
     return bind(BroadcastInDim(aval.shape), scalar) if aval.shape else scalar
 
 
+def number_like(x: Any, value: float) -> Any:
+    """Return ``value`` as a scalar of the dtype and weakness of ``x``."""
+    aval = aval_of(x)
+    return value if aval.weak_type and dtypes.is_float(aval.dtype) \
+        else np.asarray(value, aval.dtype)[()]
+
+
 def zeros_of(aval: ShapedArray) -> Any:
     """Return zeros of ``aval``; of dtype float0 for the tangents of integers."""
     return full(aval, 0)

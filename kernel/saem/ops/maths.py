@@ -24,6 +24,7 @@ from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.ops.arithmetic import add, div, integer_pow, mul, neg, sub
 from saem.ops.families import Unary, is_number
+from saem.ops.linear import number_like
 
 
 def in_32_bits(function: Callable) -> Callable:
@@ -38,13 +39,6 @@ def in_32_bits(function: Callable) -> Callable:
             return function(*xs)
 
     return computed
-
-
-def number_like(x: Any, value: float) -> Any:
-    """Return ``value`` as a scalar of the dtype and weakness of ``x``."""
-    aval = aval_of(x)
-    return value if aval.weak_type and dtypes.is_float(aval.dtype) \
-        else np.asarray(value, aval.dtype)[()]
 
 
 class AccuracyMode(enum.Enum):
@@ -322,6 +316,8 @@ class Square(Analytic):
     accepts, needs = staticmethod(is_number), "a number"
 
     def lower(self, ctx, x):
+        if dtypes.is_complex(ctx.in_avals[0].dtype):
+            return super().lower(ctx, x)
         return ctx.elementwise("stablehlo.multiply", x, x)
 
     def tangent(self, t, x, out):

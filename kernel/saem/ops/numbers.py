@@ -33,8 +33,8 @@ from saem.ops.families import (
     is_real_number,
     join_shapes,
 )
-from saem.ops.linear import stretch, unbroadcast
-from saem.ops.maths import in_32_bits, log, number_like, square
+from saem.ops.linear import number_like, stretch, unbroadcast
+from saem.ops.maths import in_32_bits, log, square
 from saem.ops.select import select_n
 
 COMPLEX = staticmethod(dtypes.is_complex)

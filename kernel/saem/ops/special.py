@@ -25,8 +25,8 @@ from saem.ops.arithmetic import add, integer_pow, mul, neg, sub
 from saem.ops.compare import gt
 from saem.ops.families import Nary, Unary
 from saem.ops.formula import Formula, Value
-from saem.ops.linear import stretch
-from saem.ops.maths import exp, number_like, square
+from saem.ops.linear import number_like, stretch
+from saem.ops.maths import exp, square
 from saem.ops.numbers import abs, ones_like, sign
 from saem.ops.select import select_n
 
