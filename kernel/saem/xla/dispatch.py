@@ -145,7 +145,7 @@ class Program:
                 elif x.is_deleted():
                     raise deleted_argument(x)
                 arrays.append(x)
-        results = self.executable.execute_sharded([*arrays, *self.consts])
+        results = self.executable.execute_sharded([*self.consts, *arrays])
         outs = results.consume_with_handlers(self.handlers)
         if self.plain:
             return outs
@@ -155,11 +155,12 @@ class Program:
         """Return what lets C++ answer the next call, None if Python must."""
         if not self.plain or bus.hits or config.staging.value:
             return None
-        ins = [self.sharding] * sum(self.kept)
+        # C++ counts the constants, which it puts first, among the arguments.
+        kept = [*(True for _ in self.consts), *self.kept]
+        ins = [self.sharding] * sum(kept)
         outs = self.lowered.out_avals
         return FastPath(self.executable, out_tree, ins, [self.sharding] * len(outs), list(outs),
-                        [self.committed] * len(outs), list(self.kept), [None] * len(ins),
-                        self.consts)
+                        [self.committed] * len(outs), kept, [None] * len(ins), self.consts)
 
 
 def _present(x: Any, aval: ShapedArray) -> Any:
@@ -236,7 +237,8 @@ def primitive_callable(prim: Any) -> Any:
         outs = program.run(args)
         return outs if prim.multiple_results else outs[0], program.fast_path(out_tree), False
 
-    return make_fast(prim.name, None, miss)
+    # While jit is disabled C++ calls the function itself; a primitive has no other form to run.
+    return make_fast(prim.name, lambda *args: miss(*args)[0], miss)
 
 
 def apply_primitive(prim: Any, args: Sequence[Any]) -> Any:

@@ -28,7 +28,7 @@ from saem.xla.text import Module, Writer, tensor_type
 class Lowering:
     """A program as text, and how to call it.
 
-    ``kept`` says which arguments it takes; after them come ``consts``.  ``donated`` marks kept
+    ``kept`` says which arguments it takes; before them come ``consts``.  ``donated`` marks kept
     arguments whose buffers it may reuse.
     """
 
@@ -66,7 +66,7 @@ def needed_equations(jaxpr: Jaxpr) -> tuple[list[Eqn], set[Var]]:
 
 def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
           donated: Sequence[bool] = ()) -> Lowering:
-    """Write ``closed`` as a module whose ``main`` takes its kept inputs, then its constants.
+    """Write ``closed`` as a module whose ``main`` takes its constants, then its kept inputs.
 
     Raises: TypeError if a constant is a tracer (it must have been moved to the inputs).
     """
@@ -91,10 +91,11 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
     writer = Writer(module)
     env: dict[Var, str] = {}
     arguments = []
-    for number, var in enumerate([*inputs, *hoisted]):
+    given = (*(False for _ in hoisted), *gives)
+    for number, (var, gives_buffer) in enumerate(zip([*hoisted, *inputs], given)):
         env[var] = f"%arg{number}"
         writer.avals[env[var]] = var.aval
-        gift = " {jax.buffer_donor = true}" if number < len(gives) and gives[number] else ""
+        gift = " {jax.buffer_donor = true}" if gives_buffer else ""
         arguments.append(f"%arg{number}: {tensor_type(var.aval)}{gift}")
     for var, value in inline:
         env[var] = writer.constant(np.asarray(value), var.aval)
