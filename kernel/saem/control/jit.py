@@ -341,7 +341,9 @@ def make_jit(fun: Callable, *, static_argnums: Any = None, static_argnames: Any 
     parameters = Parameters(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     info = Jitted(fun, parameters, keep_unused=keep_unused, inline=inline, device=device,
                   options=options, library=library)
-    fast = dispatch.make_fast(info.name, fun, info, parameters.static_argnums,
+    # While jit is disabled C++ calls the function itself; the library's composites stay compiled.
+    plain = (lambda *args, **kwargs: info(*args, **kwargs)[0]) if library else fun
+    fast = dispatch.make_fast(info.name, plain, info, parameters.static_argnums,
                               parameters.static_argnames)
     functools.update_wrapper(fast, fun)
     fast.info = info

@@ -9,6 +9,7 @@ Invariant: broadcast_in_dim and reduce_sum transpose into each other, and everyt
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,11 +50,12 @@ class BroadcastInDim(Linear):
         dims, shape = self.broadcast_dimensions, self.shape
         fits = len(dims) == x.ndim and all(
             0 <= d < len(shape) and n in (1, shape[d]) for d, n in zip(dims, x.shape))
-        if not fits or any(a >= b for a, b in zip(dims, dims[1:])):
+        if not fits or any(a >= b for a, b in itertools.pairwise(dims)):
             raise errors.explained(
                 errors.ShapeError, "broadcast_in_dim.C1",
-                f"broadcast_in_dim cannot place {x.str_short()} along dimensions {dims} of {shape}: "
-                "dimensions must increase, one for each operand axis, of equal size or size 1.",
+                f"broadcast_in_dim cannot place {x.str_short()} along dimensions {dims} of "
+                f"{shape}: dimensions must increase, one for each operand axis, "
+                "of equal size or size 1.",
                 advice="Use jnp.broadcast_to, which aligns trailing axes.")
         return ShapedArray(shape, x.dtype, x.weak_type)
 
@@ -263,6 +265,8 @@ def full(aval: ShapedArray, value: Any) -> Any:
     if dtypes.scalar_kind(aval.dtype) == "float0":
         return np.zeros(aval.shape, dtypes.float0)
     scalar = np.asarray(value, aval.dtype)[()]
+    if aval.weak_type and aval_of(scalar.item()).dtype == aval.dtype:
+        scalar = scalar.item()  # a Python number is what makes the result weak
     return bind(BroadcastInDim(aval.shape), scalar) if aval.shape else scalar
 
 

@@ -1,7 +1,7 @@
 """Which derivatives can one ask for?
 
-``jvp`` pushes a tangent forward, ``vjp`` pulls a cotangent back, ``linearize`` keeps the linear map;
-``grad`` is the vjp of a scalar.  All work on pytrees and nest in any order.
+``jvp`` pushes a tangent forward, ``vjp`` pulls a cotangent back, ``linearize`` keeps the linear
+map; ``grad`` is the vjp of a scalar.  All work on pytrees and nest in any order.
 
 Read before: ``transform.linearize``.  Read after: ``transform.mapping``.
 Invariant: a derivative has the structure, shapes and (tangent) dtypes of what it is taken in.
@@ -34,7 +34,8 @@ def check_callable(fun: Any) -> None:
 
 def as_array(x: Any) -> Any:
     """Return ``x`` as an array if it is a NumPy or Python number."""
-    if isinstance(x, Tracer) or not isinstance(x, (np.generic, np.ndarray, bool, int, float, complex)):
+    numbers = (np.generic, np.ndarray, bool, int, float, complex)
+    if isinstance(x, Tracer) or not isinstance(x, numbers):
         return x
     if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
         return x
@@ -104,21 +105,34 @@ def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     return (*result, flat.aux_value()) if has_aux else result
 
 
+def _tangent_type(tangent: Any) -> ShapedArray:
+    if _is_float0(tangent):
+        return ShapedArray(np.shape(tangent), dtypes.float0)
+    return aval_of(tangent).strip_weak_type()
+
+
 def _check_tangent(aval: ShapedArray, tangent: Any) -> None:
-    wanted = aval.to_tangent_aval()
-    got_dtype = tangent.dtype if getattr(tangent, "dtype", None) == dtypes.float0 \
-        else aval_of(tangent).dtype
-    got_shape = np.shape(tangent) if got_dtype == dtypes.float0 else aval_of(tangent).shape
-    if got_dtype != wanted.dtype:
+    wanted, got = aval.to_tangent_aval(), _tangent_type(tangent)
+    if got.dtype != wanted.dtype:
         raise TypeError(
-            "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in case "
-            f"of int/bool primal dtype the tangent dtype must be float0.Got primal dtype "
-            f"{aval.dtype.name} and so expected tangent dtype {wanted.dtype}, but got tangent dtype "
-            f"{got_dtype} instead.")
-    if got_shape != wanted.shape:
+            "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
+            "case of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
+            f"{aval.dtype.name} and so expected tangent dtype {wanted.dtype}, but got tangent "
+            f"dtype {got.dtype} instead.")
+    if got.shape != wanted.shape:
         raise ValueError(
-            f"jvp called with different primal and tangent shapes;Got primal shape {aval.shape} and "
-            f"tangent shape as {got_shape}")
+            f"jvp called with different primal and tangent shapes; got primal shape {aval.shape} "
+            f"and tangent shape {got.shape}.")
+
+
+def _check_linear_input(aval: ShapedArray, tangent: Any) -> None:
+    wanted, got = aval.to_tangent_aval(), _tangent_type(tangent)
+    if got != wanted.strip_weak_type():
+        raise ValueError(
+            "linearized function called on tangent values inconsistent with the original primal "
+            f"values: got tangent {got.str_short(short_dtypes=False)} for primal "
+            f"{aval.str_short(short_dtypes=False)}, but expected "
+            f"{wanted.str_short(short_dtypes=False)}.")
 
 
 def linearize(fun: Callable, *primals: Any, has_aux: bool = False):
@@ -132,10 +146,10 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False):
         dxs, got = tree.flatten(tangents)
         if got != in_tree:
             raise TypeError(
-                "The structure of tangents must be that of the primals, "
-                f"{in_tree}, but got {got}.")
+                f"expected {in_tree}, got {got}: the tangents of a linear map must be structured "
+                "like its primals.")
         for aval, dx in zip(linear.in_avals, dxs):
-            _check_tangent(aval, dx)
+            _check_linear_input(aval, dx)
         return out_tree.unflatten([as_array(t) for t in linear.forward(dxs)])
 
     out = out_tree.unflatten([as_array(x) for x in outs])
@@ -176,16 +190,13 @@ class Pullback:
     def _check(aval: ShapedArray, ct: Any) -> None:
         wanted = aval.to_tangent_aval()
         dtype = dtypes.float0 if _is_float0(ct) else aval_of(ct).dtype
-        if dtype != wanted.dtype:
+        if dtype != wanted.dtype or np.shape(ct) != wanted.shape:
+            got = ShapedArray(np.shape(ct), dtype)
             raise ValueError(
-                f"unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got dtype "
-                f"{dtype}, but expected {wanted.str_short(short_dtypes=False)} because the "
-                f"corresponding output has type {aval.str_short(short_dtypes=False)}")
-        if np.shape(ct) != wanted.shape:
-            raise ValueError(
-                f"unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got shape "
-                f"{np.shape(ct)}, but expected {wanted.str_short(short_dtypes=False)} because the "
-                f"corresponding output has type {aval.str_short(short_dtypes=False)}")
+                "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+                f"{got.str_short(short_dtypes=False)}, but expected "
+                f"{wanted.str_short(short_dtypes=False)} because the corresponding output of the "
+                f"differentiated function had JAX type {aval.str_short(short_dtypes=False)}")
 
     def _flatten(self):
         linear = self.linear
@@ -255,7 +266,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
         flat = _Flat(fun, rebuild, has_aux)
         outs, linear = _linearize(flat, xs)
         _check_scalar(flat, outs, holomorphic)
-        cts = linear.backward([ones_of(linear.out_avals[0].strip_weak_type())])
+        cts = linear.backward([ones_of(linear.out_avals[0])])
         grads = in_tree.unflatten(
             [as_array(zeros_of(aval.to_tangent_aval()) if ct is None else ct)
              for aval, ct in zip(linear.in_avals, cts)])
@@ -269,7 +280,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
 def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
          holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence = ()
          ) -> Callable:
-    """Return the gradient function of scalar-valued ``fun``, as ``value_and_grad`` without value."""
+    """Return the gradient function of scalar-valued ``fun``: ``value_and_grad`` less value."""
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @functools.wraps(fun)
@@ -281,12 +292,16 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
 
 
 def _check_argnums(numbers: tuple[int, ...], count: int) -> list[int]:
-    for n in numbers:
-        if not -count <= n < count:
-            raise ValueError(
-                f"differentiating with respect to argnums={n} requires at least "
-                f"{n + 1 if n >= 0 else -n} positional arguments to be passed by the caller, but "
-                f"got only {count} positional arguments.")
+    if any(n >= count for n in numbers):
+        named = numbers[0] if len(numbers) == 1 else numbers
+        raise TypeError(
+            f"differentiating with respect to argnums={named} requires at least "
+            f"{max(numbers) + 1} positional arguments to be passed by the caller, but got only "
+            f"{count} positional arguments.")
+    if any(n < -count for n in numbers):
+        raise ValueError(
+            "Positional argument indices must have value greater than or equal to -len(args) and "
+            f"less than len(args), but got argnums={min(numbers)} for len(args) == {count}.")
     return [n % count for n in numbers]
 
 
@@ -313,7 +328,7 @@ def _check_input(x: Any, holomorphic: bool, allow_int: bool) -> None:
 
 
 def _check_scalar(flat: _Flat, outs: Sequence[Any], holomorphic: bool) -> None:
-    if not tree.treedef_is_leaf(flat.out_tree):
+    if len(outs) != 1 or not tree.treedef_is_leaf(flat.out_tree):
         raise errors.explained(
             errors.ArgumentTypeError, "grad.C3",
             "Gradient only defined for scalar-output functions. Output was "
@@ -351,8 +366,8 @@ def _check_scalar(flat: _Flat, outs: Sequence[Any], holomorphic: bool) -> None:
     elif kind != "float":
         raise errors.explained(
             errors.ArgumentTypeError, "grad.C7",
-            "grad requires real- or complex-valued outputs (output dtype that is a sub-dtype of "
-            f"np.inexact), but got {aval.dtype.name}.",
+            "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
+            f"but got {aval.dtype.name}.",
             advice="For differentiation of functions with integer outputs, use jax.vjp directly.")
 
 

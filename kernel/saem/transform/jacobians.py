@@ -17,6 +17,8 @@ import numpy as np
 
 from saem.core import dtypes, errors, tree
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.trace import bind
+from saem.ops.convert import ConvertElementType
 from saem.ops.linear import moveaxis, permute
 from saem.ops.shape import reshape
 from saem.ops.slicing import slice_in_dim
@@ -28,8 +30,10 @@ def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
     """Return for each aval the standard basis of all of them together, stacked along axis 0."""
     sizes = [a.size for a in avals]
     total, offsets = sum(sizes), np.cumsum([0, *sizes])
-    return [np.eye(total, size, -start, dtype=aval.dtype).reshape(total, *aval.shape)
-            for aval, size, start in zip(avals, sizes, offsets)]
+    parts = [np.eye(total, size, -start, dtype=aval.dtype).reshape(total, *aval.shape)
+             for aval, size, start in zip(avals, sizes, offsets)]
+    return [bind(ConvertElementType(aval.dtype, True), part) if aval.weak_type else part
+            for aval, part in zip(avals, parts)]
 
 
 def _check(kind: str, what: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
@@ -38,7 +42,14 @@ def _check(kind: str, what: str, x: Any, holomorphic: bool, allow_int: bool) -> 
         if not dtypes.is_complex(dtype):
             raise TypeError(f"{kind} with holomorphic=True requires {what} with complex dtype, but "
                             f"got {dtype.name}.")
-    elif dtypes.is_complex(dtype) or (not dtypes.is_float(dtype) and not allow_int):
+    elif kind == "jacrev" and what == "inputs":
+        if not dtypes.is_inexact(dtype) and not allow_int:
+            raise errors.explained(
+                errors.ArgumentTypeError, "jacrev.C2",
+                "jacrev requires real- or complex-valued inputs (input dtype that is a sub-dtype "
+                f"of np.inexact), but got {dtype.name}.",
+                advice="Use vjp or set allow_int to True; or convert with x.astype(float).")
+    elif not dtypes.is_float(dtype):
         raise errors.explained(
             errors.ArgumentTypeError, f"{kind}.C1",
             f"{kind} requires real-valued {what} ({what[:-1]} dtype that is a sub-dtype of "
@@ -66,7 +77,8 @@ def _split(stacked: Any, avals: Sequence[ShapedArray], put_axes_last: bool) -> l
 def _chosen(fun: Callable, argnums: int | Sequence[int], args: tuple, kwargs: dict,
             ) -> tuple[Callable, tuple]:
     single = isinstance(argnums, (int, np.integer))
-    numbers = [n % len(args) for n in ((argnums,) if single else tuple(argnums))]  # type: ignore[arg-type]
+    wanted: Any = (argnums,) if single else argnums
+    numbers = [n % len(args) for n in wanted]
 
     def partial(*values: Any) -> Any:
         full = list(args)
