@@ -1,7 +1,8 @@
 """What happens when Python asks a traced value for its numbers?
 
-If an interpreter knows them (under ``grad`` outside ``jit``), ``bool``, ``int``, ``item`` and indexing
-get them; else the error says which value, which transformation hides it, and what to do instead.
+If an interpreter knows them (under ``grad`` outside ``jit``), ``bool``, ``int``, ``item`` and
+indexing get them; else the error says which value, which transformation hides it, and
+what to do instead.
 
 Read before: ``core.trace``.
 Invariant: a tracer never turns into numbers silently (tests/kernel/test_conversions.py).
@@ -115,6 +116,8 @@ for _name, _method in {
     "__len__": _len,
     "__iter__": _iter,
     "__setitem__": _setitem,
+    "__copy__": lambda self: self,  # it never changes, and is itself wherever it is known
+    "__deepcopy__": lambda self, memo: self,
     "item": _from_concrete(lambda value: value.item(), "item"),
     "tolist": _always_refused("tolist"),
     "tobytes": _always_refused("tobytes"),

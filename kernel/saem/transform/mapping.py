@@ -13,8 +13,8 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from saem.core.arguments import Parameters
 from saem.core import errors, tree
+from saem.core.arguments import Parameters
 from saem.core.avals import aval_of
 from saem.transform.derivatives import as_array, check_callable
 from saem.transform.vmap import match_dim, vmap_flat
@@ -42,7 +42,7 @@ def axes_per_leaf(name: str, axes: Any, full: Any) -> list[int | None]:
     return found
 
 
-def vmap(fun: Callable, in_axes: int | None | Sequence[Any] = 0, out_axes: Any = 0,
+def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any = 0,
          axis_name: Hashable | None = None, axis_size: int | None = None,
          spmd_axis_name: Any = None) -> Callable:
     """Return ``fun`` mapped over axis ``in_axes`` of its arguments; results stack at ``out_axes``.
@@ -62,8 +62,8 @@ def vmap(fun: Callable, in_axes: int | None | Sequence[Any] = 0, out_axes: Any =
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(
                 "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
-                f"positional arguments passed to the function, but got len(in_axes)={len(in_axes)}, "
-                f"len(args)={len(args)}")
+                f"positional arguments passed to the function, but got "
+                f"len(in_axes)={len(in_axes)}, len(args)={len(args)}")
         xs, in_tree = tree.flatten((args, kwargs))
         dims = axes_per_leaf("in_axes", in_axes, args)
         dims += [0] * len(tree.leaves(kwargs))
@@ -95,8 +95,8 @@ def place(x: Any, dim: int | None, target: int | None, size: int) -> Any:
     if target is None:
         if dim is not None:
             raise ValueError(
-                "vmap has mapped output but out_axes is None: this result differs between "
-                "examples. Give it an axis in out_axes.")
+                f"at vmap out_axes, got axis spec None but output was batched on axis {dim}: this "
+                "result differs between examples. Give it an axis in out_axes.")
         return as_array(x)
     rank = len(aval_of(x).shape) + (dim is None)
     if not -rank <= target < rank:
@@ -147,5 +147,5 @@ def mapped_size(fun: Callable, args: tuple, kwargs: dict, xs: Sequence[Any],
             lines.append(f"  * axis_size is {axis_size}")
         raise ValueError("vmap got inconsistent sizes for array axes to be mapped:\n"
                          + "\n".join(lines)
-                         + "\nMap over axes of equal size, or pass in_axes=None for what is shared.")
+                         + "\nMap over axes of equal size, or pass in_axes=None to share.")
     return sizes[0]

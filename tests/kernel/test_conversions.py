@@ -1,0 +1,125 @@
+"""When Python asks a tracer for its numbers, does it get them, or an error that helps?"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from both import same, same_error
+
+import saem as jax
+from saem import errors, lax
+
+X = np.asarray([1.0, 2.0], np.float32)
+
+ASKED = {
+    "bool": ("bool(x)", errors.TracerBoolConversionError, "Attempted boolean conversion of"),
+    "if": ("1 if x else 0", errors.TracerBoolConversionError, "Attempted boolean conversion of"),
+    "int": ("int(x)", errors.ConcretizationTypeError, "Abstract tracer value encountered"),
+    "float": ("float(x)", errors.ConcretizationTypeError, "Abstract tracer value encountered"),
+    "complex": ("complex(x)", errors.ConcretizationTypeError, "Abstract tracer value encountered"),
+    "item": ("x.item()", errors.ConcretizationTypeError, "Abstract tracer value encountered"),
+    "numpy": ("np.asarray(x)", errors.TracerArrayConversionError,
+              "The numpy.ndarray conversion method __array__() was called on"),
+    "sum": ("np.sin(x)", errors.TracerArrayConversionError,
+            "The numpy.ndarray conversion method __array__() was called on"),
+    "tolist": ("x.tolist()", errors.ConcretizationTypeError, "Abstract tracer value encountered"),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_an_abstract_tracer_says_what_jax_says(jax_oracle, name):
+    asked, error, sentence = ASKED[name]
+    same_error(jax_oracle, f"jax.jit(lambda x: {asked})(2.)", sentence)
+    with pytest.raises(error) as caught:
+        jax.jit(lambda x: eval(asked, {"x": x, "np": np}))(2.0)
+    assert "float32[]" in str(caught.value) and "jit" in str(caught.value)
+
+
+def test_an_abstract_integer_is_no_index(jax_oracle):
+    source = "jax.jit(lambda i: [1, 2, 3][i])(1)"
+    same_error(jax_oracle, source, "The __index__() method was called on traced array")
+    with pytest.raises(errors.TracerIntegerConversionError):
+        jax.jit(lambda i: list(range(i)))(1)
+
+
+@pytest.mark.parametrize("asked", ["bool(x)", "int(x)", "x.item()", "1. if x else 0."])
+def test_under_eager_grad_the_numbers_are_there(jax_oracle, asked):
+    same(jax_oracle, f"""
+        seen = []
+        def f(x):
+            seen.append({asked})
+            return lax.mul(x, x)
+        jax.grad(f)(2.)
+        result = seen
+    """)
+
+
+@pytest.mark.parametrize("asked", ["float(x)", "complex(x)", "np.asarray(x)", "np.sin(x)"])
+def test_under_eager_grad_what_would_lose_the_derivative_is_refused(jax_oracle, asked):
+    same_error(jax_oracle, f"jax.grad(lambda x: {asked})(2.)", "")
+
+
+def test_under_jit_of_grad_they_are_not():
+    with pytest.raises(errors.TracerBoolConversionError, match="under jit"):
+        jax.jit(jax.grad(lambda x: x if x else x))(2.0)
+    with pytest.raises(errors.TracerBoolConversionError):
+        jax.vmap(jax.grad(lambda x: x if x else x))(X)
+
+
+def test_length_and_shape_are_known_while_tracing():
+    seen = []
+
+    @jax.jit
+    def f(x):
+        seen.append((len(x), x.shape, x.ndim, x.size, x.dtype))
+        return x
+
+    f(np.ones((2, 3), np.float32))
+    assert seen == [(2, (2, 3), 2, 6, np.dtype(np.float32))]
+    with pytest.raises(TypeError, match="unsized"):
+        jax.jit(len)(2.0)
+    with pytest.raises(TypeError, match="iteration over a 0-d array"):
+        jax.jit(lambda x: list(x))(2.0)
+
+
+def test_a_tracer_prints_without_numbers():
+    seen = []
+
+    @jax.jit
+    def f(x):
+        seen.append((repr(x), f"{x}"))
+        return x
+
+    f(X)
+    jax.vmap(lambda x: seen.append(repr(x)) or x)(X)
+    jax.grad(lambda x: seen.append(repr(x)) or x)(2.0)
+    (inside, formatted), mapped, differentiated = seen
+    assert inside == formatted == "JitTracer(float32[2])"
+    assert "VmapTracer" in mapped and "float32[2]" in mapped
+    assert "GradTracer(primal=2.0" in differentiated
+
+
+def test_a_tracer_has_no_hash_and_no_assignment():
+    with pytest.raises(TypeError, match="unhashable"):
+        jax.jit(lambda x: {x: 1})(2.0)
+
+    def assign(x):
+        x[0] = 1.0
+        return x
+
+    with pytest.raises(TypeError, match=r"(?s)immutable.*x\.at\[idx\]\.set"):
+        jax.jit(assign)(X)
+
+
+def test_a_tracer_is_an_array_to_isinstance():
+    seen = []
+    jax.jit(lambda x: seen.append(isinstance(x, jax.Array)) or x)(X)
+    assert seen == [True] and isinstance(jax.device_put(X), jax.Array)
+    assert not isinstance(X, jax.Array)
+
+
+@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy])
+def test_a_copied_tracer_is_the_same_value(clone):
+    np.testing.assert_array_equal(jax.jit(lambda x: lax.add(clone(x), x))(X), [2, 4])
