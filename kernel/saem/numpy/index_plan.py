@@ -33,7 +33,7 @@ from saem.ops.windows import GatherDimensionNumbers
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 # Tokens.  Those in the first line have no value; PART's is its least index, INT's a Python int.
-NEW, FULL = "new", "full"
+NEW, FULL, GAP = "new", "full", "gap"
 INT, PART, SCALAR, ARRAY, BOOL = "int", "part", "scalar", "array", "bool"
 
 
@@ -45,11 +45,12 @@ def parse(idx: Any, shape: tuple[int, ...], wrap: bool = True) -> tuple[tuple, l
 
     Negative numbers known here count from the end, unless not ``wrap``; those known later are
     wrapped by the program.  Tokens are NEW, FULL, INT, (PART, length, step), (SCALAR, wrap),
-    (ARRAY, wrap) and (BOOL, count).
+    (ARRAY, wrap) and (BOOL, count); and GAP for dots that stand for no axis, which still keep
+    the arrays around them apart.
     Raises: IndexError or TypeError, as NumPy and JAX do.
     """
     entries = idx if type(idx) is tuple else (whole(idx),)
-    entries = [entry_of(e, n) for n, e in enumerate(entries)]
+    entries = [entry_of(e) for e in entries]
     used = sum(axes_used(e) for e in entries)
     if used > len(shape):
         raise errors.explained(
@@ -63,8 +64,9 @@ def parse(idx: Any, shape: tuple[int, ...], wrap: bool = True) -> tuple[tuple, l
             "an index can only have a single ellipsis ('...')",
             advice="Write ':' for each of the other axes.")
     at = dots[0] if dots else len(entries)
-    fill = [slice(None)] * (len(shape) - used)
-    entries[at:at + len(dots)] = fill
+    missing = [slice(None)] * (len(shape) - used)
+    if missing or not dots:
+        entries[at:at + len(dots)] = missing
     tokens: list[Any] = []
     values: list[Any] = []
     axis = 0
@@ -91,7 +93,7 @@ def whole(idx: Any) -> Any:
     return idx
 
 
-def entry_of(entry: Any, number: int) -> Any:
+def entry_of(entry: Any) -> Any:
     """Return one entry as an int, bool, slice, None, Ellipsis or array.
 
     Raises: TypeError for strings and numbers that are not integers; IndexError for anything else.
@@ -105,7 +107,7 @@ def entry_of(entry: Any, number: int) -> Any:
             f"JAX does not support string indexing; got idx={entry!r}",
             advice="Arrays have no named fields: keep columns in a dict of arrays.")
     if hasattr(kind, "__jax_array__"):
-        return entry_of(entry.__jax_array__(), number)
+        return entry_of(entry.__jax_array__())
     if isinstance(entry, np.bool_):
         return bool(entry)
     if isinstance(entry, (list, tuple)):
@@ -120,14 +122,15 @@ def entry_of(entry: Any, number: int) -> Any:
             "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "
             f"boolean arrays are valid indices. Got {entry}",
             advice="Convert the index with jnp.asarray(..., dtype=int).")
-    dtype = entry.dtype
+    own = isinstance(entry, (np.ndarray, np.generic))
+    dtype = entry.dtype if own else aval_of(entry).dtype
     if dtypes.is_integer(dtype):
         return int(entry) if isinstance(entry, np.integer) else entry
     if dtype != np.bool_:
         raise errors.explained(
             errors.ArgumentTypeError, "index.dtype",
-            f"Indexer must have integer or boolean type, got indexer with type {dtype} at position "
-            f"{number}", advice="Round and convert it: jnp.round(i).astype(int).")
+            f"Indexer must have integer or boolean type, got indexer with type {dtype}",
+            advice="Round and convert it: jnp.round(i).astype(int).")
     return mask_of(entry)
 
 
@@ -163,8 +166,8 @@ def token_of(entry: Any, number: int, here: tuple[int, ...], wrap: bool, axis: i
     if kind is int:
         tokens.append(INT)
         values.append(wrapped_int(entry, here[0], wrap, axis))
-    elif entry is None:
-        tokens.append(NEW)
+    elif entry is None or entry is Ellipsis:
+        tokens.append(NEW if entry is None else GAP)
     elif kind is slice:
         start, length, step = slice_parts(entry, here[0], number)
         if length == here[0] and step == 1:
@@ -224,6 +227,8 @@ def slice_parts(entry: slice, n: int, number: int) -> tuple[int, int, int]:
                 f"Slice entries must be static integers. Got {entry} at position {number}",
                 advice="The size of the result must be known while tracing. Use "
                 "lax.dynamic_slice(x, starts, sizes), or mask with jnp.where.")
+        if bound is not None:
+            operator.index(bound)
     start, stop, step = entry.indices(n)
     length = len(range(start, stop, step))
     return start, length, step if length > 1 else 1
@@ -348,8 +353,8 @@ def _by_axis(tokens: tuple, values: Sequence[Any], shape: tuple[int, ...]):
     for token in tokens:
         axis = len(full)
         kind = token if type(token) is str else token[0]
-        if kind == NEW:
-            order.append(None)
+        if kind in (NEW, GAP):
+            order.append(None if kind == NEW else GAP)
             continue
         full.append(1 if kind == BOOL else next(sizes))
         if kind in (FULL, PART):
@@ -368,7 +373,7 @@ def _by_axis(tokens: tuple, values: Sequence[Any], shape: tuple[int, ...]):
         together = places[-1] - places[0] + 1 == len(places)
         order = [item for item in order if item != ()]
         order.insert(places[0] if together else 0, ())
-    return picks, order, expanded, full
+    return picks, [item for item in order if item != GAP], expanded, full
 
 
 def stepped(low: Any, length: int, step: int) -> Any:

@@ -29,6 +29,7 @@ from saem.numpy.index_plan import (
     ARRAY,
     BOOL,
     FULL,
+    GAP,
     INT,
     NEW,
     PART,
@@ -104,7 +105,7 @@ def make_options(x: Any, mode: Any, fill_value: Any, is_sorted: bool, unique: bo
 
 
 def all_full(tokens: tuple) -> bool:
-    return all(token is FULL for token in tokens)
+    return all(token is FULL or token is GAP for token in tokens)
 
 
 @composite
@@ -134,7 +135,7 @@ def read(x: Any, tokens: tuple, values: Sequence[Any], options: Options, dynamic
     With ``dynamic``, positions known now are passed when running, so that programs are shared;
     otherwise they are written into the program.
     """
-    fills = options.mode is FILL and any(t is not FULL and t is not NEW for t in tokens)
+    fills = options.mode is FILL and any(t not in (FULL, NEW, GAP) for t in tokens)
     if not fills and not has_arrays(tokens):
         return read_part(x, tokens, values, dynamic)
     plan = gather_plan(tokens, values, aval_of(x).shape)
@@ -167,6 +168,8 @@ def read_part(x: Any, tokens: tuple, values: Sequence[Any], dynamic: bool) -> An
         if kind == NEW:
             new.append(kept)
             kept += 1
+            continue
+        if kind == GAP:
             continue
         axis = len(starts)
         n = shape[axis]

@@ -56,6 +56,12 @@ def default_fill(dtype: Any) -> Any:
     return True if kind == "bool" else float("nan")
 
 
+def fill_as(fill: Any, dtype: Any) -> np.ndarray:
+    """Return a fill value in ``dtype``, as NumPy converts it."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(fill).astype(dtype)
+
+
 @primitive("gather")
 class Gather(Primitive):
     """Copy the window of ``slice_sizes`` at each start index."""
@@ -82,7 +88,7 @@ class Gather(Primitive):
         if self.mode is not FILL:
             return out
         fill = default_fill(x.dtype) if self.fill_value is None else self.fill_value
-        return np.where(inside, out, np.asarray(fill).astype(x.dtype))
+        return np.where(inside, out, fill_as(fill, x.dtype))
 
     def lower(self, ctx, x, indices):
         out = physical_aval(ctx.out_avals[0])
@@ -101,7 +107,7 @@ class Gather(Primitive):
         shape = physical_aval(ctx.in_avals[0]).shape
         inside = whole_windows(ctx, indices, numbers, shape, sizes, out.shape)
         fill = default_fill(out.dtype) if self.fill_value is None else self.fill_value
-        other = ctx.constant(np.asarray(fill).astype(out.dtype), out)
+        other = ctx.constant(fill_as(fill, out.dtype), out)
         return ctx.emit(f"stablehlo.select {inside}, {name}, {other}", inside, name, other, out=out)
 
     def jvp(self, primals, tangents):
@@ -200,7 +206,8 @@ class ScatterFamily(Primitive):
         if accepts is not None and not accepts(x.dtype):
             raise errors.explained(
                 errors.DTypeError, f"{name}.C10",
-                f"{self.hlo} does not accept dtype {x.dtype.name} at position 0.",
+                f"{self.hlo} does not accept dtype {x.dtype.name} at position 0. Accepted dtypes at "
+                "position 0 are subtypes of integer, floating, complexfloating.",
                 advice="Convert the operand first, for example with x.astype(int).")
         numbers = self.numbers
         if updates.ndim != indices.ndim - 1 + len(numbers.offset_dims) or len(

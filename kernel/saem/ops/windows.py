@@ -177,7 +177,9 @@ def locate(numbers: GatherDimensionNumbers, operand_shape: Sequence[int], indice
     shape = output_shape(numbers, rank, batch, sizes)
     starts = [np.zeros(batch, np.int64) for _ in range(rank)]
     for k, d in enumerate(numbers.start_index_map):
-        starts[d] = np.clip(indices[..., k].astype(object), -2**62, 2**62).astype(np.int64)
+        column = np.asarray(indices[..., k])
+        column = np.minimum(column, 2**62) if column.dtype == np.uint64 else column
+        starts[d] = column.astype(np.int64)
     whole = np.ones(batch, bool)
     for d, (n, m) in enumerate(zip(operand_shape, sizes)):
         whole &= clip | ((starts[d] >= 0) & (starts[d] <= n - m))
