@@ -19,9 +19,8 @@ from saem.control.jit import composite
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.numpy import reductions
-from saem.numpy.arithmetic import choose
 from saem.numpy.axes import array_argument, canonical_axes, refuse_out
-from saem.numpy.promote import scalar, to_inexact
+from saem.numpy.promote import if_else, scalar, to_inexact
 from saem.numpy.reductions import requested_dtype, strong, sum_dtype
 from saem.ops import arithmetic as ops
 from saem.ops import compare, cumulative, maths, reduce
@@ -124,7 +123,7 @@ def _filled(a: Any, neutral: Any) -> Any:
     """Return ``a`` with ``neutral`` where it is NaN."""
     if not dtypes.is_inexact(a.dtype):
         return a
-    return choose(compare.ne(a, a), scalar(neutral, a.dtype), a)
+    return if_else(compare.ne(a, a), scalar(neutral, a.dtype), a)
 
 
 @composite(static_argnames=("axis", "dtype", "keepdims"))
@@ -153,7 +152,7 @@ def _nan_extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, whe
     if initial is not None or not dtypes.is_inexact(a.dtype):
         return out
     nothing = reductions.all(compare.ne(a, a), axis=axis, keepdims=keepdims)
-    return choose(nothing, scalar(math.nan, a.dtype), out)
+    return if_else(nothing, scalar(math.nan, a.dtype), out)
 
 
 @composite(static_argnames=("axis", "keepdims"))
@@ -177,7 +176,7 @@ def _numbers_at(a: Any, where: Any) -> Any:
     known = compare.eq(a, a)
     if where is None:
         return known
-    return choose(where, known, scalar(False, known.dtype))
+    return if_else(where, known, scalar(False, known.dtype))
 
 
 @composite(static_argnames=("axis", "dtype", "keepdims"))
@@ -220,10 +219,10 @@ def _nan_place(name: str, a: Any, axis: Any, keepdims: Any, find: Callable, neut
     if not dtypes.is_inexact(a.dtype):
         return find(a, axis=axis, keepdims=keepdims)
     unknown = compare.ne(a, a)
-    place = find(choose(unknown, scalar(neutral, a.dtype), a), axis=axis, keepdims=keepdims)
+    place = find(if_else(unknown, scalar(neutral, a.dtype), a), axis=axis, keepdims=keepdims)
     axes = canonical_axes(axis, a.ndim)
     nothing = reductions.all(unknown, axis=axes, keepdims=bool(keepdims))
-    return choose(nothing, scalar(-1, place.dtype), place)
+    return if_else(nothing, scalar(-1, place.dtype), place)
 
 
 @composite(static_argnames=("axis", "keepdims"))

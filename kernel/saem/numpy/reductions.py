@@ -22,9 +22,16 @@ from saem.control.jit import composite
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.numpy import arithmetic
-from saem.numpy.arithmetic import choose
 from saem.numpy.axes import array_argument, canonical_axes, keep_axes, refuse_out
-from saem.numpy.promote import BOOL, FLOAT32, broadcast_to, promote_args, scalar, to_inexact
+from saem.numpy.promote import (
+    BOOL,
+    FLOAT32,
+    broadcast_to,
+    if_else,
+    promote_args,
+    scalar,
+    to_inexact,
+)
 from saem.ops import arithmetic as ops
 from saem.ops import compare, maths, numbers, reduce
 from saem.ops.convert import convert
@@ -82,7 +89,7 @@ def masked(name: str, x: Any, where: Any, neutral: Any) -> Any:
             f"jnp.{name}: where must be None or a boolean array; got "
             f"where.dtype={aval_of(where).dtype!r}.",
             advice="Compare first, for example where=x > 0.")
-    return choose(where, x, scalar(neutral, aval_of(x).dtype))
+    return if_else(where, x, scalar(neutral, aval_of(x).dtype))
 
 
 def folded(name: str, x: Any, axes: tuple[int, ...], keepdims: bool, fold: Callable,
@@ -399,7 +406,7 @@ def _variance(name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: boo
     count = ops.sub(_count(a.shape, axes, real, where, keepdims), scalar(ddof, real))
     known = compare.gt(count, scalar(0, real))
     quotient = strong(ops.div(total, count), result)
-    return choose(known, quotient, scalar(math.nan, result))
+    return if_else(known, quotient, scalar(math.nan, result))
 
 
 # -- places ----------------------------------------------------------------------------------------
