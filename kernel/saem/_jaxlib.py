@@ -23,8 +23,8 @@ if "jax" in sys.modules and not getattr(sys.modules["jax"], "__saem__", False):
 # XLA writes to stderr as it starts; a learner's first cell should stay clean.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-import jaxlib  # noqa: E402 - the log level is read when the library loads
-from jaxlib import _jax, xla_client  # noqa: E402
+import jaxlib
+from jaxlib import _jax, xla_client
 
 __version__ = jaxlib.version.__version__ if hasattr(jaxlib, "version") else jaxlib.__version__
 version_info = tuple(int(part) for part in __version__.split(".")[:3] if part.isdigit())
@@ -39,7 +39,7 @@ if not (0, 10) <= version_info[:2] < (0, 13):
 class _RefuseJax:
     """An import hook that explains why ``import jax`` cannot follow ``import saem``."""
 
-    def find_spec(self, fullname, path=None, target=None):  # noqa: ARG002
+    def find_spec(self, fullname, path=None, target=None):
         if fullname == "jax":
             raise ImportError(
                 "jax cannot be imported into a process where saem already runs: both put their "

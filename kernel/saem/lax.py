@@ -1,3 +1,4 @@
+# ruff: noqa: F401 - every import here is a public name
 """What are the operations under ``saem.numpy``, with strict types and no promotion?
 
 The public names of ``jax.lax``: each is one primitive (or a few), defined in ``saem.ops`` under the

@@ -45,7 +45,8 @@ def test_a_taken_name_is_refused():
 
 
 def test_equal_parameters_make_equal_primitives_and_none_make_one_object():
-    assert IntegerPow(2) == IntegerPow(2) and hash(IntegerPow(2)) == hash(IntegerPow(2))
+    assert IntegerPow(2) == IntegerPow(2)
+    assert hash(IntegerPow(2)) == hash(IntegerPow(2))
     assert IntegerPow(2) != IntegerPow(3)
     assert Add() is Add()
     with pytest.raises(dataclasses.FrozenInstanceError):

@@ -1,7 +1,7 @@
 """How does a jitted function appear inside another program?
 
-As one equation ``jit[name=f jaxpr={…}]`` whose rules apply the transformation to the program inside,
-once per program, since what was derived is kept with it.
+As one equation ``jit[name=f jaxpr={…}]`` whose rules apply the transformation to the program
+inside, once per program, since what was derived is kept with it.
 
 Read before: ``transform``.  Read after: ``control.jit``.
 Invariant: the constants of the inner program are concrete; tracers it closed over are inputs.

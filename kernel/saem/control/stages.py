@@ -1,7 +1,7 @@
 """What are the steps between a Python function and machine code, one at a time?
 
-``jit(f).trace(...)`` gives the jaxpr, ``.lower()`` the StableHLO, ``.compile()`` the executable; each
-stage can be read and handed on.
+``jit(f).trace(...)`` gives the jaxpr, ``.lower()`` the StableHLO, ``.compile()`` the executable;
+each stage can be read and handed on.
 
 Read before: ``control.jit``.
 Invariant: a ``Compiled`` never recompiles: it refuses arguments it was not made for.
@@ -99,7 +99,7 @@ class Traced(Stage):
     def lower(self, *, lowering_platforms: Any = None, **_unused: Any) -> Lowered:
         """Return the program as StableHLO."""
         if lowering_platforms not in (None, ("cpu",), ["cpu"]):
-            raise ValueError(f"lower: lowering for {lowering_platforms} needs that platform present")
+            raise ValueError(f"lower: lowering for {lowering_platforms} needs that platform")
         info, entry = self._call.info, self._call.entry
         return Lowered(self._call, lower(entry.closed, name=info.name,
                                          keep_unused=info.keep_unused, donated=entry.donated))

@@ -1,7 +1,7 @@
 """How are values placed on devices, fetched from them and waited for?
 
-``device_put`` commits values to a device, ``device_get`` brings them to NumPy, ``block_until_ready``
-waits: operations return before they are finished (asynchronous dispatch).
+``device_put`` commits values to a device, ``device_get`` brings them to NumPy,
+``block_until_ready`` waits: operations return before they are finished (asynchronous dispatch).
 
 Read before: ``xla.dispatch``.
 Invariant: placing a traced value does not take it out of its trace.
@@ -48,7 +48,7 @@ dispatch.eager_rules[DevicePut] = lambda prim, x: arrays.device_put(x, prim.devi
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = False,
                may_alias: bool | None = None) -> Any:
-    """Return pytree ``x`` on ``device`` (a Device, a sharding, or a pytree of them), committed there.
+    """Return pytree ``x`` on ``device`` (a Device, a sharding, a pytree of them), committed.
 
     Without ``device`` values become uncommitted arrays on the default device; arrays stay.
     """

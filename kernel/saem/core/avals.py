@@ -26,7 +26,8 @@ class ShapedArray:
 
     def __init__(self, shape, dtype, weak_type: bool = False):
         self.shape = shape if type(shape) is tuple else tuple(shape)
-        self.dtype = dtype if isinstance(dtype, (np.dtype, dtypes.ExtendedDType)) else np.dtype(dtype)
+        known = isinstance(dtype, (np.dtype, dtypes.ExtendedDType))
+        self.dtype = dtype if known else np.dtype(dtype)
         self.weak_type = weak_type
 
     @property
@@ -96,7 +97,7 @@ class AbstractToken:
     shape: tuple[int, ...] = ()
     weak_type = False
 
-    def str_short(self, short_dtypes: bool = True) -> str:  # noqa: ARG002
+    def str_short(self, short_dtypes: bool = True) -> str:
         return "Tok"
 
     __str__ = str_short
@@ -159,8 +160,8 @@ def _scalar_aval(x: Any) -> ShapedArray:
         _scalar_avals[kind, config.enable_x64.value] = aval
     if kind is int and not -0x80000000 <= x <= 0x7FFFFFFF and not _fits(x, aval.dtype):
         raise OverflowError(
-            f"Python int {x} is too large to convert to {aval.dtype.name}. Wrap it in a wider NumPy "
-            "type such as np.uint32, or set jax_enable_x64."
+            f"Python int {x} is too large to convert to {aval.dtype.name}. Wrap it in a wider "
+            "NumPy type such as np.uint32, or set jax_enable_x64."
         )
     return aval
 
@@ -188,7 +189,7 @@ aval_functions: dict[type, Callable[[Any], ShapedArray]] = {
 
 
 def aval_of(x: Any) -> ShapedArray:
-    """Return the abstract value of ``x``, an array, tracer, NumPy array or scalar, or Python scalar.
+    """Return the abstract value of ``x``: an array, tracer, NumPy value or Python number.
 
     Raises: TypeError if ``x`` is nothing an array program can hold.
     """
@@ -209,8 +210,8 @@ def _find_aval_function(x: Any) -> Callable[[Any], ShapedArray]:
         if hasattr(type(x), "__jax_array__"):
             return lambda x: aval_of(x.__jax_array__())
         raise TypeError(
-            f"Value {x!r} with type {type(x)} is not a valid JAX type: needed an array, a NumPy array "
-            "or scalar, or a Python number. Convert it with jnp.asarray, or mark it static."
+            f"Value {x!r} with type {type(x)} is not a valid JAX type: needed an array, a NumPy "
+            "array or scalar, or a Python number. Convert it with jnp.asarray, or mark it static."
         )
     aval_functions[type(x)] = aval_functions[cls]
     return aval_functions[cls]

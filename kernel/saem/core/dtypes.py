@@ -87,7 +87,7 @@ class ExtendedDType:
     trailing shape and NumPy dtype, ``((2,), uint32)`` for a threefry key) and ``wrap`` (the array
     that holds a value to the value).  Equal ones must hash alike.
 
-    It is a plain class, not an abstract one: ``isinstance`` on it is on the path of every operation.
+    It is no abc.ABC: ``isinstance`` on it is on the path of every operation.
     """
 
     type: type

@@ -70,7 +70,7 @@ class StaticArgument:
 
 @dataclasses.dataclass(frozen=True)
 class Signature:
-    """All that decides whether an existing program can serve a call (the cache key, spelled out)."""
+    """All that decides whether a program can serve a call: the cache key, spelled out."""
 
     arguments: tuple[Argument, ...]
     static: tuple[StaticArgument, ...]
@@ -130,7 +130,7 @@ class TraceBegin(Event):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TraceEnd(Event):
-    """Tracing ended: ``seconds`` spent, ``equations`` recorded; ``failed`` if the function raised."""
+    """Tracing ended after ``seconds`` with ``equations``; ``failed`` if the function raised."""
 
     function: FunctionRef
     transform: str
@@ -238,13 +238,14 @@ class Bus:
     def __init__(self) -> None:
         self.active = False
         self.hits = False
-        # Called with the new value of ``hits``: whoever answers calls by itself must then step aside.
+        # Called with the new value of ``hits``: whoever answers calls must then step aside.
         self.when_hits_change: Callable[[bool], None] = lambda hits: None
         self._listeners: tuple[tuple[Callable[[Event], None], bool], ...] = ()
         self._lock = threading.Lock()
         self.failures: list[BaseException] = []
 
-    def subscribe(self, listener: Callable[[Event], None], hits: bool = False) -> Callable[[], None]:
+    def subscribe(self, listener: Callable[[Event], None], hits: bool = False
+                  ) -> Callable[[], None]:
         """Call ``listener`` with every event from now on; returns the function that ends it."""
         entry = (listener, hits)
         with self._lock:

@@ -1,8 +1,8 @@
 """How is a jaxpr printed?
 
 In JAX's notation, which learners meet everywhere: ``{ lambda ; a:f32[3]. let b:f32[3] = sin a in
-(b,) }``, on one line when it fits in 80 columns.  Variables are named a, b, …, z, aa, … in the order
-they appear; the inputs of a nested program take the names of what is passed to them.
+(b,) }``, on one line when it fits in 80 columns.  Variables are named a, b, …, z, aa, … in the
+order they appear; the inputs of a nested program take the names of what is passed to them.
 
 Read before: ``core.jaxpr``.  Read after: ``saem.observe.jaxpr_model``, which reuses ``Namer``.
 Invariant: printing never fails and never runs user code but ``repr`` of parameters.

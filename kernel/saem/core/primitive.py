@@ -111,7 +111,8 @@ class Primitive:
     @property
     def params(self) -> dict[str, Any]:
         """The static parameters by name, as readers of jaxprs expect them."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        return {field.name: getattr(self, field.name) for field in fields}
 
     def printed_params(self) -> dict[str, Any]:
         """The parameters a printed jaxpr shows, in alphabetical order."""

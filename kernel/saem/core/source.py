@@ -34,7 +34,7 @@ def _is_internal(filename: str) -> bool:
 
 
 def capture(depth: int = 2) -> Source | None:
-    """Return (code, instruction) of the nearest caller outside the engine, None if there is none."""
+    """Return (code, instruction) of the nearest caller outside the engine, or None."""
     frame = sys._getframe(depth)
     internal = _internal
     while frame is not None:
@@ -100,7 +100,8 @@ def function_ref(fun: Any) -> FunctionRef:
         inner = inner.func if isinstance(inner, functools.partial) else inner.__wrapped__
     code = getattr(inner, "__code__", None)
     if code is None:
-        code = getattr(getattr(type(inner), "__call__", None), "__code__", None)
+        method = type(inner).__dict__.get("__call__")
+        code = getattr(method, "__code__", None)
     name = getattr(fun, "__name__", None) or getattr(inner, "__name__", type(inner).__name__)
     return FunctionRef(
         name=str(name),

@@ -22,8 +22,8 @@ from saem.ops.linear import (
     add_cotangents,
     broadcast_in_dim,
     broadcast_new_dim,
-    stretch,
     moveaxis,
+    stretch,
 )
 
 BOOL = np.dtype(bool)
@@ -88,8 +88,8 @@ def join_shapes(prim: Primitive, avals: Sequence[ShapedArray]) -> tuple[int, ...
 class Elementwise(Primitive):
     """One output element from the input elements at the same place.
 
-    A member gives ``hlo`` (its StableHLO name), ``numpy`` (a staticmethod), ``accepts`` (a predicate
-    of dtypes, None for all) and ``needs`` (that predicate in words).
+    A member gives ``hlo`` (its StableHLO name), ``numpy`` (a staticmethod), ``accepts`` (a
+    predicate of dtypes, None for all) and ``needs`` (that predicate in words).
     """
 
     __slots__ = ()

@@ -102,7 +102,7 @@ def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents
 
 
 def instantiate(tangent: Any, primal: Any) -> Any:
-    """Return ``tangent``, or zeros of the tangent type of ``primal`` when it is symbolically zero."""
+    """Return ``tangent``, or zeros of the tangent type of ``primal`` if it is None."""
     return zeros_of(aval_of(primal).to_tangent_aval()) if tangent is None else tangent
 
 

@@ -18,8 +18,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.trace import Tracer, at_source, bind, current, state
-from saem.ops.linear import add_any_p
-from saem.ops.linear import zeros_of
+from saem.ops.linear import add_any_p, zeros_of
 from saem.transform.jvp import jvp_flat
 from saem.transform.staging import Recorder, dead_code_free, trace_flat
 
@@ -119,7 +118,8 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
         linear = [t if t is not None and not partial.is_known(t) else None for t in out_tangents]
     closed = partial.close([partial.as_atom(t) for t in linear if t is not None])
     nonzero_out = [t is not None for t in linear]
-    return outs, Linearized(closed, list(nonzero), nonzero_out, in_avals, [aval_of(x) for x in outs])
+    out_avals = [aval_of(x) for x in outs]
+    return outs, Linearized(closed, list(nonzero), nonzero_out, in_avals, out_avals)
 
 
 def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -> list[Any]:

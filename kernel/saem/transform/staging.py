@@ -128,7 +128,7 @@ class StagingTrace(Recorder):
 
 
 class staging:
-    """``with staging(name) as trace:`` records what happens inside; the C++ fast path stands aside."""
+    """``with staging(name) as trace:`` records what happens inside, past the C++ fast path."""
 
     def __init__(self, name: str, arg_names: Sequence[str] = ()):
         self.name = name

@@ -86,7 +86,7 @@ class BatchTrace(Trace):
 def vmap_flat(fun: Callable[..., Sequence[Any]], size: int, xs: Sequence[Any],
               dims: Sequence[int | None], axis_name: Any = None
               ) -> tuple[list[Any], list[int | None]]:
-    """Run ``fun`` once on stacks ``xs`` along ``dims``; returns the output stacks and their axes."""
+    """Run ``fun`` once on stacks ``xs`` along ``dims``; returns output stacks and axes."""
     trace = BatchTrace(state.trace, size, axis_name)
     with current(trace):
         outs = fun(*[trace.wrap(x, d) for x, d in zip(xs, dims)])

@@ -56,7 +56,7 @@ def as_numpy(x: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
     if dtype is not None and np.dtype(dtype) != value.dtype:
         if copy is False:
             raise ValueError(
-                f"a conversion from {value.dtype} to {np.dtype(dtype)} needs a copy, but copy=False")
+                f"conversion of {value.dtype} to {np.dtype(dtype)} needs a copy, but copy=False")
         return value.astype(dtype)
     return value.copy() if copy else value
 

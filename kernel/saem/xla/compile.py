@@ -95,8 +95,8 @@ def _compile(lowered: Lowering, device: Any, options: dict[str, Any]) -> Any:
 
 
 def _log(lowered: Lowering, seconds: float) -> None:
-    logging.getLogger("saem").warning("Finished XLA compilation of jit(%s) in %.9f sec", lowered.name,
-                             seconds)
+    logging.getLogger("saem").warning(
+        "Finished XLA compilation of jit(%s) in %.9f sec", lowered.name, seconds)
 
 
 def costs(key: str, executable: Any) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def devices(platform: str | None = None) -> list[Any]:
     return backend(platform).devices()
 
 
-def local_devices(process_index: int | None = None, backend: Any = None) -> list[Any]:  # noqa: A002
+def local_devices(process_index: int | None = None, backend: Any = None) -> list[Any]:
     """Return the devices attached to this process."""
     client = _client(backend)
     if process_index is None:
@@ -82,22 +82,22 @@ def _client(platform: Any) -> Any:
     return backend(platform)
 
 
-def device_count(backend: Any = None) -> int:  # noqa: A002
+def device_count(backend: Any = None) -> int:
     """Return the number of devices over all processes."""
     return len(_client(backend).devices())
 
 
-def local_device_count(backend: Any = None) -> int:  # noqa: A002
+def local_device_count(backend: Any = None) -> int:
     """Return the number of devices of this process."""
     return len(_client(backend).local_devices())
 
 
-def process_index(backend: Any = None) -> int:  # noqa: A002
+def process_index(backend: Any = None) -> int:
     """Return the number of this process among all."""
     return _client(backend).process_index()
 
 
-def process_count(backend: Any = None) -> int:  # noqa: A002
+def process_count(backend: Any = None) -> int:
     """Return the number of processes."""
     return max((d.process_index for d in _client(backend).devices()), default=0) + 1
 

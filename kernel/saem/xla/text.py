@@ -26,7 +26,7 @@ _FLOAT_NAMES = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64
 
 @functools.cache
 def element_type(dtype: Any) -> str:
-    """Return the MLIR name of ``dtype``: ``f32``, ``i1``, ``ui8``, ``complex<f32>``, ``f8E4M3FN``."""
+    """Return the MLIR name of ``dtype``: ``f32``, ``i1``, ``ui8``, ``complex<f32>``."""
     if dtype == dtypes.float0:
         return "i1"
     kind, name = dtypes.scalar_kind(dtype), dtype.name
@@ -235,7 +235,7 @@ class Writer:
                          out=ShapedArray(shape, np.dtype(bool)))
 
     def choose(self, which: str, x: str, y: str) -> str:
-        """Write ``x`` where ``which`` is true, else ``y``; all of one shape, or ``which`` rank 0."""
+        """Write ``x`` where ``which`` is true, else ``y``; of one shape, or ``which`` rank 0."""
         return self.emit(f"stablehlo.select {which}, {x}, {y}", which, x, y, out=self.avals[x])
 
     def iota(self, axis: int, aval: ShapedArray) -> str:
@@ -247,7 +247,7 @@ class Writer:
         return name
 
     def block(self, avals: Sequence[ShapedArray], build: Callable[..., Sequence[str]]) -> str:
-        """Return the text of a region: ``build(*argument names)`` writes it and returns its results."""
+        """Return the text of a region: ``build(*argument names)`` writes it, returns results."""
         saved = self.lines, self.locs, self.pad, self.loc
         self.lines, self.locs, self.pad, self.loc = [], [], saved[2] + "  ", ""
         names = []
