@@ -20,10 +20,10 @@ from saem.core.avals import aval_of
 from saem.core.trace import bind
 from saem.numpy.promote import (
     as_value,
-    broadcast_together,
     check_arraylike,
     convert_value,
     dtype_of,
+    if_else,
     is_boolean,
     join_types,
     like,
@@ -34,7 +34,7 @@ from saem.numpy.promote import (
     scalar,
 )
 from saem.ops import arithmetic as ops
-from saem.ops import compare, maths, numbers, select
+from saem.ops import compare, maths, numbers
 from saem.ops.arithmetic import Add, Div, IntegerPow, Mul, Neg, Sub
 from saem.ops.compare import And, Or
 
@@ -113,7 +113,7 @@ def floor_divide(x: Any, y: Any, /) -> Any:
         quotient = ops.div(x, y)
         inexact = compare.ne(numbers.rem(x, y), like(x, 0))
         down = compare.bitwise_and(compare.ne(numbers.sign(x), numbers.sign(y)), inexact)
-        return choose(down, ops.sub(quotient, like(x, 1)), quotient)
+        return if_else(down, ops.sub(quotient, like(x, 1)), quotient)
     if dtypes.is_complex(dtype):
         raise _no_complex("floor_divide")
     return _float_divmod(x, y)[0]
@@ -125,12 +125,12 @@ def remainder(x: Any, y: Any, /) -> Any:
     if dtypes.is_complex(dtype_of(x)):
         raise _no_complex("remainder")
     if dtypes.is_integer(dtype_of(x)):
-        y = choose(compare.eq(y, like(y, 0)), like(y, 1), y)
+        y = if_else(compare.eq(y, like(y, 0)), like(y, 1), y)
     zero = like(x, 0)
     rest = numbers.rem(x, y)
     nonzero = compare.ne(rest, zero)
     differ = compare.ne(compare.lt(rest, zero), compare.lt(y, zero))
-    return choose(compare.bitwise_and(differ, nonzero), ops.add(rest, y), rest)
+    return if_else(compare.bitwise_and(differ, nonzero), ops.add(rest, y), rest)
 
 
 def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
@@ -148,11 +148,11 @@ def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     """Return quotient rounded down and remainder of floats; x / 0 keeps its infinity."""
     zero = like(x, 0)
     rest = numbers.rem(x, y)
-    quotient = ops.div(choose(compare.eq(y, zero), x, ops.sub(x, rest)), y)
+    quotient = ops.div(if_else(compare.eq(y, zero), x, ops.sub(x, rest)), y)
     differ = compare.ne(numbers.sign(y), numbers.sign(rest))
     down = compare.bitwise_and(compare.ne(rest, zero), differ)
-    rest = choose(down, ops.add(rest, y), rest)
-    quotient = choose(down, ops.sub(quotient, like(x, 1)), quotient)
+    rest = if_else(down, ops.add(rest, y), rest)
+    quotient = if_else(down, ops.sub(quotient, like(x, 1)), quotient)
     return numbers.round(quotient), rest
 
 
@@ -160,7 +160,7 @@ def fmod(x: Any, y: Any, /) -> Any:
     """Return the remainder of x / y with the sign of x; 0 for integers when y is 0."""
     x, y = promote_args_numeric("fmod", x, y)
     if dtypes.is_integer(dtype_of(x)):
-        y = choose(compare.eq(y, like(y, 0)), like(y, 1), y)
+        y = if_else(compare.eq(y, like(y, 0)), like(y, 1), y)
     return numbers.rem(x, y)
 
 
@@ -169,15 +169,6 @@ def _no_complex(name: str) -> Exception:
         errors.DTypeError, f"{name}.C2",
         f"{name} does not support complex arguments, which have no order.",
         advice="Apply it to the real and imaginary parts.")
-
-
-def choose(condition: Any, yes: Any, no: Any) -> Any:
-    """Return ``yes`` where ``condition``, else ``no``: operands of one dtype, broadcast."""
-    if aval_of(condition).shape:
-        condition, yes, no = broadcast_together(condition, yes, no)
-    else:
-        yes, no = broadcast_together(yes, no)
-    return select.select_n(condition, no, yes)
 
 
 # -- powers ----------------------------------------------------------------------------------------
@@ -227,10 +218,10 @@ def _integer_loop(x: Any, y: Any) -> Any:
     """Return x ** y for integer arrays by repeated squaring, as far as six bits of y reach."""
     zero, one = like(x, 0), like(x, 1)
     vanishes = compare.bitwise_and(compare.eq(x, zero), compare.ne(y, zero))
-    out = choose(vanishes, zero, one)
+    out = if_else(vanishes, zero, one)
     for _ in range(6):
         odd = compare.ne(compare.bitwise_and(y, one), zero)
-        out = choose(odd, ops.mul(out, x), out)
+        out = if_else(odd, ops.mul(out, x), out)
         x = ops.mul(x, x)
         y = compare.shift_right_logical(y, one)
     return out

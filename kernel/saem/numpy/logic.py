@@ -12,10 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from saem.control.jit import composite
 from saem.core import dtypes, errors
+from saem.core.avals import aval_of
 from saem.core.trace import bind
+from saem.numpy.creation import array
 from saem.numpy.promote import (
     as_value,
+    broadcast_shapes,
     check_arraylike,
     dtype_of,
     is_boolean,
@@ -23,8 +27,9 @@ from saem.numpy.promote import (
     promote_args,
 )
 from saem.ops import compare, numbers, select
-from saem.ops.convert import convert_element_type
 from saem.ops.compare import And, Eq, Ge, Gt, Le, Lt, Ne, Not, Or, Xor
+from saem.ops.convert import convert_element_type
+from saem.ops.reduce import reduce_and
 
 EQ, NE, LT, LE, GT, GE = Eq(), Ne(), Lt(), Le(), Gt(), Ge()
 AND, OR, XOR, NOT = And(), Or(), Xor(), Not()
@@ -157,7 +162,43 @@ def bitwise_count(x: Any, /) -> Any:
     if not dtypes.is_integer(dtype):
         raise errors.explained(
             errors.DTypeError, "bitwise_count.C2",
-            f"bitwise_count needs integers, got {dtype.name}.", advice="Convert with x.astype(int).")
+            f"bitwise_count needs integers, got {dtype.name}.",
+            advice="Convert with x.astype(int).")
     (x,) = promote_args("bitwise_count", x)
     magnitude = x if dtypes.is_unsigned(dtype) else numbers.abs(x)
     return convert_element_type(compare.population_count(magnitude), "uint8")
+
+
+# -- whole arrays ----------------------------------------------------------------------------------
+
+
+def everything(x: Any) -> Any:
+    """Return whether all booleans of ``x`` are true."""
+    return reduce_and(x, tuple(range(len(aval_of(x).shape))))
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Return whether two arrays, or lists, have one shape and equal elements."""
+    x, y = array(a1, copy=False), array(a2, copy=False)
+    if aval_of(x).shape != aval_of(y).shape:
+        return array(False)
+    return _all_equal(x, y, equal_nan=bool(equal_nan))
+
+
+@composite(static_argnames="equal_nan")
+def _all_equal(x: Any, y: Any, equal_nan: bool = False) -> Any:
+    same = equal(x, y)
+    if equal_nan:
+        both = bind(AND, not_equal(x, x), not_equal(y, y))
+        same = bind(OR, same, both)
+    return everything(same)
+
+
+def array_equiv(a1: Any, a2: Any) -> Any:
+    """Return whether two arrays, or lists, broadcast to equal elements."""
+    x, y = array(a1, copy=False), array(a2, copy=False)
+    try:
+        broadcast_shapes(aval_of(x).shape, aval_of(y).shape)
+    except errors.ShapeError:
+        return array(False)
+    return _all_equal(x, y)

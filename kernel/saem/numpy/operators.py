@@ -84,7 +84,7 @@ def _accepts(symbol: str, swap: bool) -> Callable[[Any, Any], bool]:
 
 
 def _power_row() -> Operator:
-    """Return the row for ``x ** y``, where a constant y, as in ``x ** 2``, is part of the program."""
+    """Return the row for ``x ** y``, where a constant y is part of the program."""
     general = binary(arithmetic.power, "**")
 
     def power(self, other):

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from saem.core import config, dtypes, errors, promotion
-from saem.core.avals import ShapedArray, aval_functions, aval_of, is_array_like
+from saem.core.avals import aval_functions, aval_of, is_array_like
 from saem.core.trace import bind
 from saem.ops.convert import cast, convert
 from saem.ops.linear import BroadcastInDim
+from saem.ops.select import select_n
 
 BOOL = np.dtype(bool)
 FLOAT32, FLOAT64 = np.dtype("float32"), np.dtype("float64")
@@ -199,6 +200,15 @@ def broadcast_together(*args: Any) -> list[Any]:
     return [broadcast_to(x, shape) for x in args]
 
 
+def if_else(condition: Any, yes: Any, no: Any) -> Any:
+    """Return ``yes`` where ``condition``, else ``no``: operands of one dtype, broadcast."""
+    if aval_of(condition).shape:
+        condition, yes, no = broadcast_together(condition, yes, no)
+    else:
+        yes, no = broadcast_together(yes, no)
+    return select_n(condition, no, yes)
+
+
 def _forbid_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]], mode: str) -> None:
     shown = " ".join(str(s) for s in shapes)
     if mode == "warn":
@@ -217,8 +227,18 @@ def _forbid_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]], mode: s
 # -- both at once ----------------------------------------------------------------------------------
 
 
-def _same(a: ShapedArray, b: ShapedArray) -> bool:
-    return a is b or (a.shape == b.shape and a.dtype is b.dtype and a.weak_type is b.weak_type)
+def agree(args: Sequence[Any]) -> bool:
+    """Say whether all of ``args`` are arrays of one shape, dtype and weakness."""
+    try:
+        a = args[0].aval
+        for x in args[1:]:
+            b = x.aval
+            if a is not b and (a.shape != b.shape or a.dtype is not b.dtype
+                               or a.weak_type is not b.weak_type):
+                return False
+    except AttributeError:
+        return False
+    return True
 
 
 def promote_args(name: str, *args: Any) -> Sequence[Any]:
@@ -226,12 +246,8 @@ def promote_args(name: str, *args: Any) -> Sequence[Any]:
 
     Raises: TypeError for lists and other non-arrays; TypePromotionError; ShapeError.
     """
-    try:
-        first = args[0].aval
-        if all([_same(first, x.aval) for x in args]):
-            return args
-    except AttributeError:
-        pass
+    if agree(args):
+        return args
     check_arraylike(name, *args)
     values = [as_value(x) for x in args]
     return promote_shapes(name, *promote_dtypes(*values))
@@ -242,12 +258,8 @@ def promote_args_inexact(name: str, *args: Any) -> Sequence[Any]:
 
     Raises: as ``promote_args``.
     """
-    try:
-        first = args[0].aval
-        if dtypes.is_inexact(first.dtype) and all([_same(first, x.aval) for x in args]):
-            return args
-    except AttributeError:
-        pass
+    if agree(args) and dtypes.is_inexact(args[0].aval.dtype):
+        return args
     check_arraylike(name, *args)
     values = [as_value(x) for x in args]
     return promote_shapes(name, *promote_dtypes_inexact(*values))

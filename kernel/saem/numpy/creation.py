@@ -1,0 +1,481 @@
+"""How do arrays come to be: from data, filled with one number, or counting?
+
+Small arrays of known numbers are made on the host and sent to the device: no program is compiled
+for their shape.  Large ones are made on the device.  Inside a trace they are primitives.
+
+Read before: ``numpy.promote``, ``xla.dispatch``.  Read after: ``numpy.matrices``.
+Invariant: data given as NumPy arrays is copied, so changing it later changes no array.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saem import _jaxlib
+from saem.control.jit import composite
+from saem.control.transfers import device_put
+from saem.core import config, dtypes, errors, promotion, tree
+from saem.core.avals import ShapeDtypeStruct, aval_functions, aval_of
+from saem.core.trace import Tracer
+from saem.numpy.promote import (
+    PYTHON_NUMBERS,
+    as_value,
+    broadcast_shapes,
+    broadcast_to,
+    check_arraylike,
+    convert_value,
+    scalar,
+)
+from saem.ops import arithmetic as ops
+from saem.ops import shape as shaping
+from saem.ops.convert import copy as copy_array
+from saem.xla.dispatch import put
+
+# Up to so many elements, an array of known numbers is cheaper to send than to compute.
+SMALL = 1 << 14
+FLOAT = np.dtype("float64")
+
+
+def on_host(size: int) -> bool:
+    """Say whether ``size`` known numbers are best made on the host, here and now."""
+    return size <= SMALL and not config.staging.value
+
+
+def placed(x: Any, device: Any, sharding: Any = None) -> Any:
+    """Return ``x`` committed to ``device`` or ``sharding``, if one is given."""
+    where = device if device is not None else sharding
+    return x if where is None else device_put(x, where)
+
+
+def check_dtype(name: str, dtype: Any) -> Any:
+    """Return the canonical dtype the user of ``name`` asked for.
+
+    Raises: TypeError for what is no dtype of arrays.
+    """
+    canonical = dtypes.canonicalize(dtype, explicit=True, where=name)
+    if canonical in dtypes.ARRAY_DTYPES or dtypes.is_extended(canonical):
+        return canonical
+    raise errors.explained(
+        errors.DTypeError, f"{name}.dtype",
+        f"JAX only supports number, bool, and string dtypes, got dtype {dtype} in {name}",
+        advice="Use a numeric dtype such as jnp.float32.")
+
+
+def canonical_shape(shape: Any) -> tuple[int, ...]:
+    """Return ``shape``, a number or a sequence of them, as a tuple of Python ints.
+
+    Raises: TypeError for sizes that are not known integers; ShapeError for negative ones.
+    """
+    try:
+        if isinstance(shape, int):
+            sizes: tuple[int, ...] = (operator.index(shape),)
+        elif getattr(shape, "shape", None) == ():
+            sizes = (operator.index(shape),)
+        else:
+            sizes = tuple([operator.index(n) for n in shape])
+    except TypeError as error:
+        traced = isinstance(shape, Tracer) or (
+            isinstance(shape, (tuple, list)) and any(isinstance(n, Tracer) for n in shape))
+        shown = tuple(shape) if isinstance(shape, (tuple, list, str)) else (shape,)
+        raise errors.explained(
+            errors.ArgumentTypeError, "shape.C1",
+            "Shapes must be 1D sequences of concrete values of integer type, got "
+            f"{shown}.", advice="If using `jit`, try using `static_argnums` or applying `jit` to "
+            "smaller subfunctions." if traced else "Use Python ints.") from error
+    if any(n < 0 for n in sizes):
+        raise errors.explained(
+            errors.ShapeError, "shape.C2",
+            f"broadcast_in_dim shape must have every element be nonnegative, got {sizes}.",
+            advice="A size of 0 gives an empty array.")
+    return sizes
+
+
+def count(shape: Sequence[int]) -> int:
+    """Return how many elements an array of ``shape`` has."""
+    size = 1
+    for n in shape:
+        size *= n
+    return size
+
+
+# -- from data -------------------------------------------------------------------------------------
+
+
+def array(object: Any, dtype: Any = None, copy: bool = True, order: str | None = "K",
+          ndmin: int = 0, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """Return ``object`` (a number, an array, or nested sequences of them) as an array.
+
+    A Python number without ``dtype`` stays weakly typed; a list of them does not.
+    Raises: TypeError for what is not numeric; OverflowError for integers that do not fit;
+    ValueError for None and ragged lists.
+    """
+    if order not in ("K", None):
+        raise NotImplementedError("Only implemented for order='K'")
+    if dtype is not None:
+        dtype = check_dtype("array", dtype)
+    out = _from_object(as_value(object), dtype, copy)
+    if ndmin > (have := len(aval_of(out).shape)):
+        out = shaping.expand_dims(out, tuple(range(ndmin - have)))
+    return placed(out, device, out_sharding)
+
+
+def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None,
+            device: Any = None, out_sharding: Any = None) -> Any:
+    """Return ``a`` as an array: itself if it is one of that dtype and no copy is asked for.
+
+    Raises: as ``array``.
+    """
+    return array(a, dtype, bool(copy), order, device=device, out_sharding=out_sharding)
+
+
+def _from_object(x: Any, dtype: Any, copy: bool) -> Any:
+    kind = type(x)
+    if kind in PYTHON_NUMBERS:
+        return put(x) if dtype is None else put(np.asarray(x, dtype))
+    if isinstance(x, (np.ndarray, np.generic)):
+        return put(_numeric(x, dtype))
+    if kind in aval_functions or isinstance(x, Tracer):
+        x = copy_array(x) if copy else x
+        aval = aval_of(x)
+        return x if dtype is None or (aval.dtype == dtype and not aval.weak_type) \
+            else convert_value(x, dtype, False)
+    if isinstance(x, (list, tuple)) and len(x):
+        return _from_sequence(x, dtype)
+    return put(_numeric(_as_numpy(x), dtype if dtype is not None or np.size(x) else
+                        dtypes.canonicalize(FLOAT)))
+
+
+def _as_numpy(x: Any) -> np.ndarray:
+    """Return what NumPy makes of an object of a foreign class, a memoryview or a range.
+
+    Raises: TypeError, ValueError if that is not numeric.
+    """
+    if x is None:
+        raise ValueError("None is not a valid value for jnp.array. Pass a number or an array.")
+    made = np.asarray(x)
+    if made.dtype.kind in "OSUMmV" and made.dtype not in dtypes.ARRAY_DTYPES:
+        raise _not_numeric(x, made.dtype)
+    return made
+
+
+def _not_numeric(x: Any, dtype: Any) -> Exception:
+    return errors.explained(
+        errors.ArgumentTypeError, "array.C1",
+        f"Value '{x!r}' with dtype {dtype} is not a valid JAX array type. Only arrays of numeric "
+        "types are supported by JAX.".replace("''", "'"),
+        advice="Keep text and objects in Python lists, or number them first.")
+
+
+def _numeric(x: Any, dtype: Any) -> np.ndarray:
+    """Return NumPy data in ``dtype``, its own canonical one if None."""
+    if x.dtype not in dtypes.ARRAY_DTYPES:
+        raise _not_numeric(x, x.dtype)
+    with np.errstate(all="ignore"):
+        return np.asarray(x).astype(dtypes.canonicalize(x.dtype) if dtype is None else dtype)
+
+
+_BY_KIND = (complex, float, int, bool)
+
+
+def _from_sequence(x: Sequence[Any], dtype: Any) -> Any:
+    """Return an array of nested lists and tuples that hold at least one thing."""
+    leaves = tree.leaves(x, is_leaf=lambda v: v is None)
+    kinds = set(map(type, leaves))
+    if kinds <= {bool, int, float, complex}:
+        if dtype is None:
+            dtype = dtypes.default_dtype(next((k for k in _BY_KIND if k in kinds), float))
+        return put(np.array(x, dtype))
+    leaves = [_leaf(v) for v in leaves]
+    if dtype is None:
+        dtype, _ = promotion.result_type(*leaves, return_weak_type_flag=True)
+    if not any(isinstance(v, (Tracer, _jaxlib.ArrayImpl)) for v in leaves):
+        return put(np.array(_numpy_leaves(x), dtype))
+    return _stack(x, dtype=dtype) if not config.staging.value else stack_nested(x, dtype)
+
+
+def _leaf(v: Any) -> Any:
+    v = as_value(v)
+    if type(v) in aval_functions or isinstance(v, (Tracer, np.generic)):
+        return v
+    return _as_numpy(v)
+
+
+def _numpy_leaves(x: Any) -> Any:
+    return [_numpy_leaves(v) for v in x] if isinstance(x, (list, tuple)) else as_value(x)
+
+
+def stack_nested(x: Any, dtype: Any) -> Any:
+    """Return nested sequences of arrays as one array of ``dtype``, by joining along new axes.
+
+    Raises: ValueError where the shapes differ.
+    """
+    if not isinstance(x, (list, tuple)):
+        x = as_value(x)
+        return convert_value(x if type(x) in aval_functions or isinstance(x, Tracer)
+                             else _as_numpy(x), dtype, False)
+    if not x:
+        return np.zeros((0,), dtype)
+    parts = [stack_nested(v, dtype) for v in x]
+    shapes = {aval_of(p).shape for p in parts}
+    if len(shapes) > 1:
+        raise errors.explained(
+            errors.ArgumentError, "array.C2",
+            "setting an array element with a sequence. The requested array has an inhomogeneous "
+            f"shape: it holds parts of shapes {sorted(shapes)}.",
+            advice="All parts of an array have one shape; pad them, or keep a list.")
+    return shaping.concatenate([shaping.expand_dims(p, (0,)) for p in parts], 0)
+
+
+_stack = composite(stack_nested, static_argnames="dtype")
+
+
+def copy(a: Any, order: str | None = None) -> Any:
+    """Return a copy of ``a`` in memory of its own."""
+    check_arraylike("copy", a)
+    return array(a, copy=True, order=order)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+    """Return ``x`` in ``dtype``; complex numbers lose their imaginary part."""
+    check_arraylike("astype", x)
+    out = as_value(x)
+    wanted = check_dtype("astype", FLOAT if dtype is None else dtype)
+    if type(out) in PYTHON_NUMBERS or isinstance(out, (np.ndarray, np.generic)):
+        out = put(out)
+    converted = _convert(out, dtype=wanted)
+    if copy and converted is out:
+        converted = copy_array(out)
+    return placed(converted, device)
+
+
+def _convert(x: Any, dtype: Any) -> Any:
+    return convert_value(x, dtype, False)
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+    """Return the bytes of ``buffer`` read as ``dtype``."""
+    return asarray(np.frombuffer(buffer, dtype=np.dtype(dtype), count=count, offset=offset))
+
+
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+    """Return the numbers in ``string``, separated by ``sep``."""
+    return asarray(np.fromstring(string, dtype=np.dtype(dtype), count=count, sep=sep))
+
+
+def fromfile(*args: Any, **kwargs: Any) -> Any:
+    """Refuse: reading a file is no pure function.  Raises: NotImplementedError."""
+    raise NotImplementedError(_impure("fromfile"))
+
+
+def fromiter(*args: Any, **kwargs: Any) -> Any:
+    """Refuse: consuming an iterator is no pure function.  Raises: NotImplementedError."""
+    raise NotImplementedError(_impure("fromiter"))
+
+
+def _impure(name: str) -> str:
+    return (f"jnp.{name}() is not implemented because it may be non-pure and thus unsafe for use "
+            f"with JIT and other JAX transformations. Use jnp.asarray(np.{name}(...)), outside of "
+            "traced functions.")
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """Return as an array what another library offers through ``__dlpack__``."""
+    if isinstance(x, _jaxlib.ArrayImpl):
+        return placed(copy_array(x) if copy else x, device)
+    return placed(asarray(np.from_dlpack(x)), device)
+
+
+# -- filled with one number ------------------------------------------------------------------------
+
+
+@composite(static_argnames="shape")
+def _fill(value: Any, *, shape: tuple[int, ...]) -> Any:
+    return shaping.full(shape, value)
+
+
+def filled(shape: tuple[int, ...], value: Any) -> Any:
+    """Return an array of ``shape`` full of ``value``, a number or scalar array."""
+    known = not isinstance(value, (_jaxlib.ArrayImpl, Tracer))
+    if config.staging.value:
+        return shaping.full(shape, value)
+    if known and count(shape) <= SMALL:
+        if type(value) not in PYTHON_NUMBERS:
+            return put(np.full(shape, value))
+        if not shape:
+            return put(value)
+    return _fill(value, shape=shape)
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """Return an array of ``shape`` full of 0."""
+    return _constant("zeros", shape, 0, dtype, device, out_sharding)
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """Return an array of ``shape`` full of 1."""
+    return _constant("ones", shape, 1, dtype, device, out_sharding)
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """Return an array of ``shape``; of zeros, since there are no arrays without values."""
+    return _constant("empty", shape, 0, dtype, device, out_sharding)
+
+
+def _constant(name: str, shape: Any, value: int, dtype: Any, device: Any, sharding: Any) -> Any:
+    shape = canonical_shape(shape)
+    dtype = dtypes.canonicalize(FLOAT) if dtype is None else check_dtype(name, dtype)
+    return placed(filled(shape, np.asarray(value, dtype)[()]), device, sharding)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
+         out_sharding: Any = None) -> Any:
+    """Return an array of ``shape`` full of ``fill_value``, a number or an array that fits."""
+    check_arraylike("full", fill_value)
+    shape, value = canonical_shape(shape), as_value(fill_value)
+    if dtype is not None:
+        value = convert_value(value, check_dtype("full", dtype), False)
+    return placed(_spread(shape, value), device, out_sharding)
+
+
+def _spread(shape: tuple[int, ...], value: Any) -> Any:
+    """Return ``value`` broadcast to ``shape``."""
+    if isinstance(value, np.generic):
+        value = value.astype(dtypes.canonicalize(value.dtype))
+    if not aval_of(value).shape:
+        return filled(shape, value)
+    broadcast_shapes(shape, aval_of(value).shape)
+    if isinstance(value, np.ndarray):
+        value = put(value)
+    return broadcast_to(value, shape)
+
+
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
+               out_sharding: Any = None) -> Any:
+    """Return zeros of the shape and dtype of ``a``, where none other is given."""
+    return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
+
+
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
+              out_sharding: Any = None) -> Any:
+    """Return ones of the shape and dtype of ``a``, where none other is given."""
+    return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
+
+
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
+               out_sharding: Any = None) -> Any:
+    """Return zeros of the shape and dtype of ``prototype``, where none other is given."""
+    return _like("empty_like", prototype, 0, dtype, shape, device, out_sharding)
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *,
+              device: Any = None, out_sharding: Any = None) -> Any:
+    """Return an array of the shape and dtype of ``a``, where none other is given, of one value."""
+    check_arraylike("full_like", fill_value, position=1)
+    return _like("full_like", a, as_value(fill_value), dtype, shape, device, out_sharding)
+
+
+def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sharding: Any) -> Any:
+    if hasattr(a, "shape") and hasattr(a, "dtype") and type(a) not in aval_functions:
+        a = ShapeDtypeStruct(a.shape, dtypes.canonicalize(a.dtype))
+    check_arraylike(name, a)
+    aval = aval_of(as_value(a))
+    shape = aval.shape if shape is None else canonical_shape(shape)
+    weak = dtype is None and aval.weak_type
+    wanted = aval.dtype if dtype is None else check_dtype(name, dtype)
+    if type(value) in PYTHON_NUMBERS:
+        number = scalar(value, wanted)
+        value = number.item() if weak and not dtypes.is_bool(wanted) else number
+    else:
+        value = convert_value(value, wanted, weak)
+    return placed(_spread(shape, value), device, sharding)
+
+
+# -- counting --------------------------------------------------------------------------------------
+
+
+def known_number(name: str, what: str, x: Any) -> Any:
+    """Return argument ``what`` of ``name`` as a Python number.
+
+    Raises: ConcretizationTypeError if it is traced; ValueError, TypeError if it is no real number.
+    """
+    x = as_value(x)
+    if isinstance(x, Tracer) and x.concrete() is None:
+        raise errors.explained(
+            errors.ConcretizationTypeError, f"{name}.traced",
+            "Abstract tracer value encountered where concrete value is expected: traced array with "
+            f"shape {errors.tracer_type(x)}. It arose in the jnp.{name} argument '{what}'.",
+            advice="The length of an array must be known when a function is traced. Mark the "
+            "argument static, or pass a Python number.")
+    check_arraylike(name, x)
+    if np.ndim(x):
+        raise ValueError(f"jax.numpy.{name}: arguments must be scalars; got {what}={x}")
+    if dtypes.is_complex(aval_of(x).dtype):
+        raise ValueError(f"jnp.{name} counts real numbers, got the complex {what}={x}")
+    return x if type(x) in PYTHON_NUMBERS else np.asarray(x)[()]
+
+
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
+           device: Any = None, out_sharding: Any = None) -> Any:
+    """Return start, start + step, … below ``stop``; one argument counts from 0 to it.
+
+    Raises: ConcretizationTypeError for traced arguments; ZeroDivisionError if ``step`` is 0.
+    """
+    first = known_number("arange", "stop" if stop is None and step is None else "start", start)
+    last = None if stop is None else known_number("arange", "stop", stop)
+    by = None if step is None else known_number("arange", "step", step)
+    if last is None:
+        last, first = first, None
+    given = [v for v in (first, last, by) if v is not None]
+    if dtype is None:
+        dtype = promotion.result_type(*[_in_range(v) for v in given])
+    else:
+        dtype = check_dtype("arange", dtype)
+    begin, step_size = first if first is not None else 0, by if by is not None else 1
+    length = max(0, int(np.ceil(_length(begin, last, step_size))))
+    if dtypes.is_bool(dtype):
+        raise errors.explained(
+            errors.DTypeError, "arange.C1",
+            "iota does not accept dtype bool. Accepted dtypes are subtypes of integer, floating, "
+            "complexfloating.", advice="Count in integers: jnp.arange(int(n)).")
+    offset = None if first is None else scalar(first, dtype)
+    scale = None if by is None else scalar(by, dtype)
+    return placed(_count(length, dtype, offset, scale), device, out_sharding)
+
+
+def _in_range(v: Any) -> Any:
+    """Return what stands for ``v`` in promotion: how large a Python int is plays no part."""
+    return 0 if type(v) is int else v
+
+
+def _length(start: Any, stop: Any, step: Any) -> Any:
+    """Return how many steps lead from start to stop, exactly for integers."""
+    if step == 0:
+        raise ZeroDivisionError("division by zero: jnp.arange needs a step that is not 0")
+    if all(isinstance(v, (int, np.integer)) for v in (start, stop, step)):
+        return -((int(start) - int(stop)) // int(step))
+    return (stop - start) / step
+
+
+def _count(length: int, dtype: Any, offset: Any, scale: Any) -> Any:
+    """Return offset + scale * (0, 1, …), each left out if None."""
+    if on_host(length):
+        out = np.arange(length).astype(dtype)
+        with np.errstate(all="ignore"):
+            out = out if scale is None else scale * out
+            return put(np.asarray(out if offset is None else offset + out, dtype))
+    if not config.staging.value:
+        return _count_on_device(offset, scale, length=length, dtype=dtype)
+    return _counted(offset, scale, length, dtype)
+
+
+def _counted(offset: Any, scale: Any, length: int, dtype: Any) -> Any:
+    out = shaping.iota(dtype, length)
+    out = out if scale is None else ops.mul(scale, out)
+    return out if offset is None else ops.add(offset, out)
+
+
+_count_on_device = composite(_counted, static_argnames=("length", "dtype"))

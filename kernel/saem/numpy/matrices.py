@@ -1,0 +1,322 @@
+"""How are matrices with a pattern made: identity, triangles, diagonals, grids?
+
+Read before: ``numpy.creation``.  Read after: ``numpy.reductions``.
+Invariant: a pattern depends on shapes alone, so it is the same for every value.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.control.jit import composite
+from saem.core import config, dtypes, errors
+from saem.core.avals import aval_of
+from saem.numpy import arithmetic
+from saem.numpy.creation import (
+    FLOAT,
+    arange,
+    array,
+    canonical_shape,
+    check_dtype,
+    filled,
+    on_host,
+    placed,
+)
+from saem.numpy.promote import (
+    as_value,
+    check_arraylike,
+    convert_value,
+    if_else,
+    promote_args,
+    scalar,
+)
+from saem.numpy.spaces import linspace
+from saem.ops import arithmetic as ops
+from saem.ops import compare, slicing
+from saem.ops import shape as shaping
+from saem.ops.convert import convert_element_type
+from saem.ops.linear import broadcast_in_dim
+from saem.xla.dispatch import put
+
+INT32 = np.dtype("int32")
+
+
+def _places(shape: tuple[int, int], k: int, order: Callable) -> Any:
+    """Return where ``order(row + k, column)`` holds in a matrix of ``shape``."""
+    rows = shaping.broadcasted_iota(INT32, shape, 0)
+    columns = shaping.broadcasted_iota(INT32, shape, 1)
+    return order(ops.add(rows, np.int32(k)), columns)
+
+
+_ORDERS = {"eq": compare.eq, "ge": compare.ge}
+
+
+def _traced_pattern(*, shape: tuple[int, int], k: int, order: str, dtype: Any) -> Any:
+    return convert_element_type(_places(shape, k, _ORDERS[order]), dtype)
+
+
+_pattern_on_device = composite(_traced_pattern,
+                               static_argnames=("shape", "k", "order", "dtype"))
+
+
+def _pattern(shape: tuple[int, int], k: int, order: str, dtype: Any) -> Any:
+    if on_host(shape[0] * shape[1]):
+        made = np.eye(*shape, k) if order == "eq" else np.tri(*shape, k)
+        return put(made.astype(dtype))
+    make = _traced_pattern if config.staging.value else _pattern_on_device
+    return make(shape=shape, k=k, order=order, dtype=dtype)
+
+
+def _matrix_shape(name: str, n: Any, m: Any) -> tuple[int, int]:
+    try:
+        shape = operator.index(n), operator.index(n if m is None else m)
+    except TypeError:
+        canonical_shape((n, n if m is None else m))
+        raise
+    if min(shape) < 0:
+        raise ValueError(f"{name}: negative dimensions are not allowed, got {n} and {m}")
+    return shape
+
+
+def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *,
+        device: Any = None) -> Any:
+    """Return a matrix with ones on diagonal ``k`` (0: the main one, 1: above it), else zeros."""
+    dtype = dtypes.canonicalize(FLOAT) if dtype is None else check_dtype("eye", dtype)
+    return placed(_pattern(_matrix_shape("eye", N, M), operator.index(k), "eq", dtype), device)
+
+
+def identity(n: int, dtype: Any = None) -> Any:
+    """Return the square identity matrix."""
+    dtype = dtypes.canonicalize(FLOAT) if dtype is None else check_dtype("identity", dtype)
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+    """Return a matrix with ones on and below diagonal ``k``, else zeros."""
+    dtype = dtypes.canonicalize(FLOAT) if dtype is None else check_dtype("tri", dtype)
+    return _pattern(_matrix_shape("tri", N, M), operator.index(k), "ge", dtype)
+
+
+def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
+    check_arraylike(name, m)
+    m = as_value(m)
+    aval = aval_of(m)
+    if aval.ndim < 2:
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C1",
+            f"Argument to jax.numpy.{name} must be at least 2D",
+            advice="Make a matrix of it first: x[None, :].")
+    mask = _places(aval.shape[-2:], k if lower else k - 1, compare.ge)
+    mask = broadcast_in_dim(mask, aval.shape, (aval.ndim - 2, aval.ndim - 1))
+    zero = scalar(0, aval.dtype)
+    return if_else(mask, m, zero) if lower else if_else(mask, zero, m)
+
+
+@composite(static_argnames="k")
+def tril(m: Any, k: int = 0) -> Any:
+    """Return matrices with what is above diagonal ``k`` set to zero."""
+    return _triangle("tril", m, k, True)
+
+
+@composite(static_argnames="k")
+def triu(m: Any, k: int = 0) -> Any:
+    """Return matrices with what is below diagonal ``k`` set to zero."""
+    return _triangle("triu", m, k, False)
+
+
+# -- diagonals -------------------------------------------------------------------------------------
+
+
+@composite(static_argnames="k")
+def diag(v: Any, k: int = 0) -> Any:
+    """Return a vector as the diagonal ``k`` of a matrix, or that diagonal of a matrix.
+
+    Raises: ArgumentError for other ranks.
+    """
+    check_arraylike("diag", v)
+    v = as_value(v)
+    k = operator.index(k)
+    aval = aval_of(v)
+    if aval.ndim == 1:
+        return _on_diagonal(v, k)
+    if aval.ndim == 2:
+        return _diagonal_of(v, k)
+    raise errors.explained(
+        errors.ArgumentError, "diag.C1", "diag input must be 1d or 2d",
+        advice="Use jnp.diagonal for stacks of matrices, jnp.diagflat to flatten first.")
+
+
+def _on_diagonal(v: Any, k: int) -> Any:
+    aval = aval_of(v)
+    n = aval.shape[0] + abs(k)
+    zero = scalar(0, aval.dtype)
+    # Counted by rows: below the main diagonal, the first rows hold nothing.
+    padded = slicing.pad(v, zero, ((max(0, -k), max(0, k), 0),))
+    mask = _places((n, n), k, compare.eq)
+    return if_else(mask, broadcast_in_dim(padded, (n, 1), (0,)), zero)
+
+
+def _diagonal_of(x: Any, k: int) -> Any:
+    """Return diagonal ``k`` of a matrix: a strided slice of its numbers laid out in one row."""
+    rows, columns = aval_of(x).shape
+    first, column = max(0, -k), max(0, k)
+    length = max(0, min(rows - first, columns - column))
+    flat = shaping.reshape(x, (rows * columns,))
+    if not length:
+        return slicing.slice(flat, (0,), (0,))
+    start = first * columns + column
+    stop = start + (length - 1) * (columns + 1) + 1
+    return slicing.slice(flat, (start,), (stop,), (columns + 1,))
+
+
+@composite(static_argnames="k")
+def diagflat(v: Any, k: int = 0) -> Any:
+    """Return all elements of ``v`` as the diagonal ``k`` of a matrix."""
+    check_arraylike("diagflat", v)
+    v = as_value(v)
+    return _on_diagonal(shaping.reshape(v, (aval_of(v).size,)), operator.index(k))
+
+
+@composite(static_argnames=("N", "increasing"))
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    """Return the matrix whose columns are the powers of vector ``x``.
+
+    Raises: ArgumentError if ``x`` is no vector or ``N`` negative.
+    """
+    check_arraylike("vander", x)
+    x = as_value(x)
+    aval = aval_of(x)
+    if aval.ndim != 1:
+        raise errors.explained(errors.ArgumentError, "vander.C1",
+                               "x must be a one-dimensional array", advice="Flatten it first.")
+    n = aval.shape[0] if N is None else operator.index(N)
+    if n < 0:
+        raise errors.explained(errors.ArgumentError, "vander.C2", "N must be nonnegative")
+    powers = shaping.iota(aval.dtype, n)
+    if not increasing:
+        powers = ops.sub(scalar(n - 1, aval.dtype), powers)
+    bases = broadcast_in_dim(x, (aval.shape[0], 1), (0,))
+    return arithmetic.power(bases, broadcast_in_dim(powers, (1, n), (1,)))
+
+
+# -- grids -----------------------------------------------------------------------------------------
+
+
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+             ) -> list[Any]:
+    """Return vectors as coordinates of the points of a grid, one array for each axis.
+
+    Raises: ArgumentError for arguments that are no vectors, or an unknown ``indexing``.
+    """
+    check_arraylike("meshgrid", *xi)
+    if not copy:
+        raise errors.explained(errors.ArgumentError, "meshgrid.C1",
+                               "jax.numpy.meshgrid only supports copy=True")
+    if indexing not in ("xy", "ij"):
+        raise errors.explained(errors.ArgumentError, "meshgrid.C2",
+                               f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
+    shapes = [aval_of(as_value(x)).shape for x in xi]
+    if any(len(s) > 1 for s in shapes):
+        raise errors.explained(
+            errors.ArgumentError, "meshgrid.C3",
+            f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {shapes}")
+    return _meshgrid(*xi, sparse=bool(sparse), indexing=indexing)
+
+
+@composite(static_argnames=("sparse", "indexing"))
+def _meshgrid(*xi: Any, sparse: bool, indexing: str) -> list[Any]:
+    vectors = [shaping.reshape(as_value(x), (aval_of(as_value(x)).size,)) for x in xi]
+    axes = list(range(len(vectors)))
+    if indexing == "xy" and len(axes) > 1:
+        axes[:2] = 1, 0
+    sizes = [0] * len(vectors)
+    for axis, v in zip(axes, vectors):
+        sizes[axis] = aval_of(v).shape[0]
+    out = []
+    for axis, v in zip(axes, vectors):
+        thin = [n if i == axis else 1 for i, n in enumerate(sizes)]
+        out.append(broadcast_in_dim(v, thin if sparse else sizes, (axis,)))
+    return out
+
+
+def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+    """Return the coordinates of the points of a grid of ``dimensions``, along a new first axis.
+
+    With ``sparse`` they come as a tuple of arrays that broadcast.
+    """
+    sizes = canonical_shape(dimensions)
+    dtype = dtypes.default_dtype(int) if dtype is None else check_dtype("indices", dtype)
+    return _indices(sizes=sizes, dtype=dtype, sparse=bool(sparse))
+
+
+@composite(static_argnames=("sizes", "dtype", "sparse"))
+def _indices(*, sizes: tuple[int, ...], dtype: Any, sparse: bool) -> Any:
+    grids = []
+    for axis, n in enumerate(sizes):
+        thin = tuple(n if i == axis else 1 for i in range(len(sizes)))
+        grids.append(broadcast_in_dim(shaping.iota(dtype, n), thin if sparse else sizes, (axis,)))
+    if sparse:
+        return tuple(grids)
+    if not grids:
+        return filled((0,), scalar(0, dtype))
+    return shaping.concatenate([shaping.expand_dims(g, (0,)) for g in grids], 0)
+
+
+def ix_(*args: Any) -> tuple[Any, ...]:
+    """Return vectors as arrays that broadcast to their product, for use as an index.
+
+    Raises: ValueError for arguments that are no vectors.
+    """
+    check_arraylike("ix_", *args)
+    out = []
+    for axis, x in enumerate(args):
+        x = array(x, copy=False)
+        if len(aval_of(x).shape) != 1:
+            raise ValueError("Arguments to jax.numpy.ix_ must be 1-dimensional, got shape "
+                             f"{aval_of(x).shape}")
+        if dtypes.is_bool(aval_of(x).dtype):
+            x = array(np.flatnonzero(np.asarray(x)))
+        if not aval_of(x).size:
+            x = convert_value(x, dtypes.default_dtype(int), False)
+        thin = tuple(aval_of(x).shape[0] if i == axis else 1 for i in range(len(args)))
+        out.append(shaping.reshape(x, thin))
+    return tuple(out)
+
+
+class _Grid:
+    """What ``jnp.mgrid[0:2, 0:3]`` and ``jnp.ogrid`` share: slices become counted axes."""
+
+    def __init__(self, name: str, sparse: bool):
+        self.name = name
+        self.sparse = sparse
+
+    def __repr__(self) -> str:
+        return f"<saem.numpy.{self.name}>"
+
+    def __getitem__(self, key: Any) -> Any:
+        single = isinstance(key, slice)
+        axes = [self.axis(s) for s in ((key,) if single else key)]
+        if single:
+            return axes[0]
+        grids = meshgrid(*axes, indexing="ij", sparse=self.sparse)
+        if self.sparse:
+            return grids
+        if not grids:
+            return array([], dtype=dtypes.default_dtype(int))
+        joined = promote_args(self.name, *grids)
+        return shaping.concatenate([shaping.expand_dims(g, (0,)) for g in joined], 0)
+
+    def axis(self, s: slice) -> Any:
+        """Return the numbers of one slice; an imaginary step says how many there are."""
+        start = 0 if s.start is None else s.start
+        if isinstance(s.step, complex):
+            return linspace(start, s.stop, int(abs(s.step)))
+        return arange(start, s.stop, s.step)
+
+
+mgrid = _Grid("mgrid", False)
+ogrid = _Grid("ogrid", True)

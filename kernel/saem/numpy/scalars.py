@@ -1,0 +1,164 @@
+"""What are ``jnp.float32`` and its kin, and what can be asked of dtypes?
+
+``jnp.float32`` is a class that is a dtype (it equals ``np.float32``) and makes arrays when called:
+``jnp.float32(1)``.
+
+Read before: ``core.dtypes``, ``numpy.creation``.  Read after: nothing.
+Invariant: wherever a dtype is wanted, these classes serve (tests/kernel/numpy/test_scalars.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from saem.core import dtypes, promotion
+from saem.core.avals import aval_functions, aval_of
+from saem.numpy.creation import array
+
+
+class ScalarType(type):
+    """The class of ``jnp.float32`` and its kin."""
+
+    dtype: np.dtype
+
+    def __call__(cls, x: Any) -> Any:
+        """Return ``x`` as an array of this dtype."""
+        return array(x, dtype=cls.dtype)
+
+    def __eq__(cls, other: Any) -> bool:
+        return cls is other or (
+            not isinstance(other, str) and _dtype_or_none(other) == cls.dtype)
+
+    def __ne__(cls, other: Any) -> bool:
+        return not cls == other
+
+    def __hash__(cls) -> int:
+        return hash(cls.dtype.type)
+
+    def __instancecheck__(cls, _instance: Any) -> bool:
+        return False
+
+
+def _dtype_or_none(other: Any) -> np.dtype | None:
+    if isinstance(other, ScalarType):
+        return other.dtype
+    if isinstance(other, np.dtype):
+        return other
+    if isinstance(other, type) and issubclass(other, np.generic):
+        return np.dtype(other)
+    return None
+
+
+def scalar_type(name: str) -> ScalarType:
+    """Return the class ``jnp.<name>``."""
+    dtype = np.dtype(getattr(ml_dtypes, name, name))
+    return ScalarType(name, (), {"dtype": dtype, "__module__": "saem.numpy"})
+
+
+NAMES = (
+    "bool", "int2", "int4", "int8", "int16", "int32", "int64", "uint2", "uint4", "uint8", "uint16",
+    "uint32", "uint64", "bfloat16", "float4_e2m1fn", "float8_e3m4", "float8_e4m3",
+    "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+    "float8_e8m0fnu", "float16", "float32", "float64", "complex64", "complex128",
+)  # fmt: skip
+SCALAR_TYPES = {name: scalar_type(name) for name in NAMES}
+
+
+# -- questions about dtypes ------------------------------------------------------------------------
+
+
+def dtype(dtype: Any, align: bool = False, copy: bool = False) -> np.dtype:
+    """Return ``dtype`` as a NumPy dtype, as wide as it says."""
+    return np.dtype(dtype, align=align, copy=copy)
+
+
+def _with_dtype(x: Any) -> Any:
+    """Return the dtype of an array or number, or what names a dtype as it is."""
+    if isinstance(x, (type, str, np.dtype)) or x is None:
+        return x
+    return np.dtype(type(x)) if type(x) in dtypes.PYTHON_SCALARS else getattr(x, "dtype", x)
+
+
+def finfo(dtype: Any) -> Any:
+    """Return the limits of a floating dtype.  Raises: ValueError for other dtypes."""
+    return dtypes.finfo(_with_dtype(dtype))
+
+
+def iinfo(int_type: Any) -> Any:
+    """Return the limits of an integer dtype.  Raises: ValueError for other dtypes."""
+    return dtypes.iinfo(_with_dtype(int_type))
+
+
+def result_type(*args: Any) -> Any:
+    """Return the dtype in which arrays, numbers and dtypes meet."""
+    return promotion.result_type(*args)
+
+
+def promote_types(a: Any, b: Any) -> Any:
+    """Return the dtype in which two dtypes meet.  Raises: TypePromotionError if they do not."""
+    return promotion.promote_types(a, b)
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Say whether dtype ``arg1`` is at or below ``arg2`` among the scalar types."""
+    return dtypes.issubdtype(arg1, arg2)
+
+
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    """Say whether a cast keeps what ``casting`` asks to be kept, by NumPy's rules."""
+    return np.can_cast(_with_dtype(from_), _with_dtype(to), casting)
+
+
+_KINDS = {
+    "bool": ("bool",),
+    "signed integer": ("int",),
+    "unsigned integer": ("uint",),
+    "integral": ("int", "uint"),
+    "real floating": ("float",),
+    "complex floating": ("complex",),
+    "numeric": ("int", "uint", "float", "complex"),
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Say whether ``dtype`` is of a kind, a name of the array API or a dtype, or one of several.
+
+    Raises: ValueError for an unknown kind.
+    """
+    asked = dtypes.as_dtype(_with_dtype(dtype))
+    for one in kind if isinstance(kind, tuple) else (kind,):
+        if isinstance(one, str) and one in _KINDS:
+            if dtypes.scalar_kind(asked) in _KINDS[one]:
+                return True
+            continue
+        try:
+            named = dtypes.as_dtype(one)
+        except TypeError as error:
+            raise ValueError(
+                f"Unrecognized kind={one!r} expected one of {list(_KINDS)}, or a compatible input "
+                "for jnp.dtype()") from error
+        if named == asked:
+            return True
+    return False
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Say whether ``x`` is of a complex dtype, whatever its numbers."""
+    if type(x) in aval_functions:
+        return dtypes.is_complex(aval_of(x).dtype)
+    return x is not None and bool(np.iscomplexobj(x))
+
+
+def isrealobj(x: Any) -> bool:
+    """Say whether ``x`` is not of a complex dtype."""
+    return not iscomplexobj(x)
+
+
+def isscalar(element: Any) -> bool:
+    """Say whether ``element`` is a number, or an array of rank 0."""
+    if type(element) in aval_functions:
+        return not aval_of(element).shape
+    return bool(np.isscalar(element)) or getattr(element, "shape", None) == ()

@@ -1,0 +1,165 @@
+"""Which elementwise functions does ``jax.numpy`` offer?
+
+Each is a function of a module nearby, made one compiled call for use outside traces.  The binary
+ones that NumPy calls ufuncs also reduce, accumulate, update and pair: ``jnp.add.reduce(x)``.
+
+Read before: ``numpy.arithmetic`` and its kin.  Read after: ``numpy.ufunc_methods``.
+Invariant: a function here and the one it is made of give the same result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from saem.control.jit import composite
+from saem.numpy import arithmetic, choosing, complexes, floating, logic, maths
+from saem.numpy.arithmetic import integer_power, is_constant_integer
+from saem.numpy.choosing import choose, piecewise
+
+__all__ = [
+    "abs", "absolute", "acos", "acosh", "add", "allclose", "angle", "arccos", "arccosh", "arcsin",
+    "arcsinh", "arctan", "arctan2", "arctanh", "around", "array_equal", "array_equiv", "asin",
+    "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_count", "bitwise_invert",
+    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+    "cbrt", "ceil", "choose", "clip", "conj", "conjugate", "copysign", "cos", "cosh", "deg2rad",
+    "degrees", "divide", "divmod", "equal", "exp", "exp2", "expm1", "fabs", "float_power", "floor",
+    "floor_divide", "fmax", "fmin", "fmod", "frexp", "greater", "greater_equal", "heaviside",
+    "hypot", "i0", "imag", "invert", "isclose", "iscomplex", "isfinite", "isinf", "isnan",
+    "isneginf", "isposinf", "isreal", "ldexp", "left_shift", "less", "less_equal", "log", "log10",
+    "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "maximum", "minimum", "mod", "modf", "multiply", "nan_to_num", "negative",
+    "nextafter", "not_equal", "piecewise", "positive", "pow", "power", "rad2deg", "radians",
+    "real", "reciprocal", "remainder", "right_shift", "rint", "round", "select", "sign", "signbit",
+    "sin", "sinc", "sinh", "spacing", "sqrt", "square", "subtract", "tan", "tanh", "true_divide",
+    "trunc",
+]  # fmt: skip
+
+# -- arithmetic ------------------------------------------------------------------------------------
+
+add = composite(arithmetic.add)
+subtract = composite(arithmetic.subtract)
+multiply = composite(arithmetic.multiply)
+divide = true_divide = composite(arithmetic.divide)
+negative = composite(arithmetic.negative)
+positive = composite(arithmetic.positive)
+abs = absolute = composite(arithmetic.absolute)
+fabs = composite(arithmetic.fabs)
+sign = composite(arithmetic.sign)
+floor_divide = composite(arithmetic.floor_divide)
+remainder = mod = composite(arithmetic.remainder)
+divmod = composite(arithmetic.divmod)
+fmod = composite(arithmetic.fmod)
+float_power = composite(arithmetic.float_power)
+square = composite(arithmetic.square)
+reciprocal = composite(arithmetic.reciprocal)
+deg2rad = radians = composite(arithmetic.deg2rad)
+rad2deg = degrees = composite(arithmetic.rad2deg)
+
+_general_power = composite(arithmetic.power)
+_constant_power = composite(integer_power, static_argnums=1)
+
+
+def power(x1: Any, x2: Any, /) -> Any:
+    """Return x1 ** x2.
+
+    A Python int exponent is a constant of the program: ``x ** 2`` is a multiplication.
+    Raises: TypeError for integers to negative constant powers.
+    """
+    if is_constant_integer(x2):
+        return _constant_power(x1, int(x2))
+    return _general_power(x1, x2)
+
+
+pow = power
+
+# -- comparisons, truth values and bits ------------------------------------------------------------
+
+equal = composite(logic.equal)
+not_equal = composite(logic.not_equal)
+less = composite(logic.less)
+less_equal = composite(logic.less_equal)
+greater = composite(logic.greater)
+greater_equal = composite(logic.greater_equal)
+logical_and = composite(logic.logical_and)
+logical_or = composite(logic.logical_or)
+logical_xor = composite(logic.logical_xor)
+logical_not = composite(logic.logical_not)
+bitwise_and = composite(logic.bitwise_and)
+bitwise_or = composite(logic.bitwise_or)
+bitwise_xor = composite(logic.bitwise_xor)
+bitwise_not = bitwise_invert = invert = composite(logic.bitwise_not)
+left_shift = bitwise_left_shift = composite(logic.left_shift)
+right_shift = bitwise_right_shift = composite(logic.right_shift)
+bitwise_count = composite(logic.bitwise_count)
+array_equal = logic.array_equal
+array_equiv = logic.array_equiv
+
+# -- maths -----------------------------------------------------------------------------------------
+
+exp = composite(maths.exp)
+exp2 = composite(maths.exp2)
+expm1 = composite(maths.expm1)
+log = composite(maths.log)
+log1p = composite(maths.log1p)
+log2 = composite(maths.log2)
+log10 = composite(maths.log10)
+sqrt = composite(maths.sqrt)
+cbrt = composite(maths.cbrt)
+sin = composite(maths.sin)
+cos = composite(maths.cos)
+tan = composite(maths.tan)
+arcsin = asin = composite(maths.arcsin)
+arccos = acos = composite(maths.arccos)
+arctan = atan = composite(maths.arctan)
+arctan2 = atan2 = composite(maths.arctan2)
+sinh = composite(maths.sinh)
+cosh = composite(maths.cosh)
+tanh = composite(maths.tanh)
+arcsinh = asinh = composite(maths.arcsinh)
+arccosh = acosh = composite(maths.arccosh)
+arctanh = atanh = composite(maths.arctanh)
+hypot = composite(maths.hypot)
+logaddexp = composite(maths.logaddexp)
+logaddexp2 = composite(maths.logaddexp2)
+sinc = composite(maths.sinc)
+i0 = composite(maths.i0)
+
+# -- floating point and complex numbers ------------------------------------------------------------
+
+isnan = composite(floating.isnan)
+isinf = composite(floating.isinf)
+isfinite = composite(floating.isfinite)
+isposinf = composite(floating.isposinf)
+isneginf = composite(floating.isneginf)
+signbit = composite(floating.signbit)
+copysign = composite(floating.copysign)
+nextafter = composite(floating.nextafter)
+spacing = composite(floating.spacing)
+frexp = composite(floating.frexp)
+ldexp = composite(floating.ldexp)
+modf = composite(floating.modf)
+floor = composite(floating.floor)
+ceil = composite(floating.ceil)
+trunc = composite(floating.trunc)
+rint = composite(floating.rint)
+round = around = composite(floating.round, static_argnames="decimals")
+nan_to_num = composite(floating.nan_to_num, static_argnames="copy")
+isclose = composite(floating.isclose, static_argnames="equal_nan")
+allclose = composite(floating.allclose, static_argnames="equal_nan")
+heaviside = composite(floating.heaviside)
+real = composite(complexes.real)
+imag = composite(complexes.imag)
+conj = conjugate = composite(complexes.conjugate)
+angle = composite(complexes.angle, static_argnames="deg")
+iscomplex = composite(complexes.iscomplex)
+isreal = composite(complexes.isreal)
+
+# -- choosing --------------------------------------------------------------------------------------
+
+maximum = composite(choosing.maximum)
+minimum = composite(choosing.minimum)
+fmax = composite(choosing.fmax)
+fmin = composite(choosing.fmin)
+clip = composite(choosing.clip)
+select = composite(choosing.select)
+choose_where = composite(choosing.choose_where)
