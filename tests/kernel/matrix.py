@@ -138,7 +138,7 @@ class Operands:
 
     def __init__(self, case: all_cases.Case):
         self.case = case
-        self.rng = np.random.default_rng(zlib.crc32(repr(case).encode()))
+        self.rng = np.random.default_rng(zlib.crc32(str(case).encode()))
         self.arrays = [operand(s, self.rng) for s in case.specs]
         self.avals = [ShapedArray(s.shape, s.dtype, s.weak) for s in case.specs]
 
@@ -459,7 +459,7 @@ def check_commute(case: all_cases.Case) -> None:
             if dtypes.is_inexact(w.dtype):
                 close(g, w, w.dtype, case.derivative_tolerance, f"vmap(jvp), jvp(vmap) at {dims}")
     real = [dtypes.is_inexact(x.dtype) for x in got]
-    if not any(real):
+    if not any(real) or any(s.dtype.name in ("bfloat16", "float16") for s in case.specs):
         return
     for x, w, inexact in zip(on_xla(first, [*stacks, *ts]), got, real):
         if inexact:

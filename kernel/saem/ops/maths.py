@@ -313,6 +313,7 @@ class Atanh(Analytic):
 @primitive("square")
 class Square(Analytic):
     hlo, numpy = "square", staticmethod(in_32_bits(np.square))
+    chlo = True
     accepts, needs = staticmethod(is_number), "a number"
 
     def lower(self, ctx, x):
