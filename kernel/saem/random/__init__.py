@@ -15,6 +15,7 @@ from __future__ import annotations
 from saem.random.basic import bernoulli, bits, rademacher, randint, uniform
 from saem.random.continuous import (
     cauchy,
+    double_sided_maxwell,
     exponential,
     gumbel,
     laplace,
@@ -43,7 +44,8 @@ from saem.random.keys import (
 )
 
 __all__ = [
-    "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone", "exponential",
+    "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone",
+    "double_sided_maxwell", "exponential",
     "fold_in", "geometric", "gumbel", "key", "key_data", "key_dtype", "key_impl", "laplace",
     "logistic", "lognormal", "maxwell", "normal", "pareto", "permutation", "rademacher", "randint",
     "rayleigh", "split", "triangular", "truncated_normal", "uniform", "wald", "weibull_min",

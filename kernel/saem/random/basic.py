@@ -136,10 +136,10 @@ def _randint(key, shape, dtype, low, high):
     if dtypes.itemsize_bits(dtype) >= 32:
         return even_integers(key, shape, dtype, low, high)
     info = dtypes.iinfo(dtype)
-    bounds = (_clipped(low, int(info.min), int(info.max)),
-              _clipped(high, int(info.min), int(info.max) + 1))
-    bounds = tuple(lax.convert_element_type(b, np.int32) for b in bounds)
-    return lax.convert_element_type(even_integers(key, shape, np.dtype("int32"), *bounds), dtype)
+    wide = np.dtype("int32")
+    low = _clipped(lax.convert_element_type(low, wide), int(info.min), int(info.max))
+    high = _clipped(lax.convert_element_type(high, wide), int(info.min), int(info.max) + 1)
+    return lax.convert_element_type(even_integers(key, shape, wide, low, high), dtype)
 
 
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *,
@@ -191,18 +191,16 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *,
               out_sharding: Any = None) -> Any:
     """Return booleans, true with probability ``p``; ``mode`` 'high' is exact for small ``p``.
 
-    Raises: ValueError for an unknown mode; TypeError if ``p`` is not real.
+    Raises: ValueError for an unknown mode; TypeError if ``p`` is not float.
     """
     check_mode("bernoulli", mode)
     dtype = aval_of(p).dtype
     if not dtypes.is_float(dtype):
-        if not (dtypes.is_integer(dtype) or dtypes.is_bool(dtype)):
-            raise errors.explained(
-                errors.DTypeError, "bernoulli.p",
-                f"bernoulli probability `p` must have a floating dtype, got {dtype}.",
-                advice="Use a number between 0 and 1.")
-        p = lax.convert_element_type(p, dtypes.default_dtype(float))
-    elif type(p) is float:
+        raise errors.explained(
+            errors.DTypeError, "bernoulli.p",
+            f"bernoulli probability `p` must have a floating dtype, got {dtype.name}.",
+            advice="Use a float between 0 and 1.")
+    if type(p) is float:
         p = number(p, dtype)
     shape = joined_shape("bernoulli", shape, p)
     used(key)
@@ -218,11 +216,14 @@ def check_mode(name: str, mode: Any) -> None:
             advice="'low' is fast, 'high' is exact in the tails.")
 
 
-@taker(2)
-def _rademacher(key, shape, dtype):
+def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return 1 or -1, each with probability one half, of typed ``key``."""
     p = number(0.5, dtypes.default_dtype(float))
     heads = lax.convert_element_type(coins(key, shape, "low", p), dtype)
     return lax.sub(lax.mul(number(2, dtype), heads), number(1, dtype))
+
+
+_rademacher = taker(2)(signs)
 
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from saem import lax
 from saem.core import dtypes
 from saem.core.avals import aval_of
-from saem.random.basic import check_mode, standard, two_keys, unit_interval
+from saem.random.basic import check_mode, signs, standard, two_keys, unit_interval
 from saem.random.keys import as_dtype, as_shape, float_dtype, joined_shape, number, taker, used
 
 
@@ -107,10 +107,13 @@ def _lognormal(key, shape, dtype, sigma):
     return lax.exp(lax.mul(standard_normal(key, shape, dtype), to_rank_of(sigma, shape, dtype)))
 
 
-@taker(2)
-def _maxwell(key, shape, dtype):
+def standard_maxwell(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return lengths of vectors of three normal numbers, of typed ``key``."""
     corners = standard_normal(key, (*shape, 3), dtype)
     return lax.sqrt(lax.reduce_sum(lax.mul(corners, corners), (len(shape),)))
+
+
+_maxwell = taker(2)(standard_maxwell)
 
 
 def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
@@ -118,6 +121,23 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
     dtype = float_dtype("maxwell", dtype)
     used(key)
     return _maxwell(key, as_shape(shape), dtype)
+
+
+@taker(2)
+def _double_sided_maxwell(key, shape, dtype, loc, scale):
+    first, second = two_keys(key)
+    sided = lax.mul(signs(second, shape, dtype), standard_maxwell(first, shape, dtype))
+    return lax.add(lax.mul(sided, to_rank_of(scale, shape, dtype)), to_rank_of(loc, shape, dtype))
+
+
+def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
+                         ) -> Any:
+    """Return Maxwell numbers of either sign, times ``scale``, plus ``loc``."""
+    dtype = float_dtype("double_sided_maxwell", dtype)
+    together = joined_shape("double_sided_maxwell", None, loc, scale)
+    shape = (*as_shape(shape), *together)
+    used(key)
+    return _double_sided_maxwell(key, shape, dtype, loc, scale)
 
 
 # -- exponential and its kin -----------------------------------------------------------------------
@@ -242,8 +262,8 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
 @taker(2)
 def _rayleigh(key, shape, dtype, scale):
     even = standard(key, shape, dtype)
-    tail = lax.mul(lax.log1p(lax.neg(even)), number(-2, dtype))
-    return lax.mul(lax.sqrt(tail), to_rank_of(scale, shape, dtype))
+    tail = lax.mul(lax.log(even), number(-2, dtype))
+    return lax.mul(to_rank_of(scale, shape, dtype), lax.sqrt(tail))
 
 
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *,

@@ -84,7 +84,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
         raise errors.explained(
             errors.ArgumentTypeError, "permutation.C1", "x must be an integer or at least 1-dimensional",
             advice="Pass the number of elements, or an array of them.")
-    return _permuted_range(key, int(x), aval.dtype)
+    return _permuted_range(key, int(x), dtypes.default_dtype(int))
 
 
 # -- picking ---------------------------------------------------------------------------------------
@@ -121,6 +121,7 @@ def _choice(key, n, shape, replace, axis, mode, a, p):
     else:
         noise = standard_gumbel(key, (n,), aval_of(p).dtype, mode)
         places = lax.top_k(lax.add(noise, lax.log(p)), draws)[1]
+    places = lax.convert_element_type(places, dtypes.default_dtype(int))
     places = lax.reshape(places, shape)
     return places if a is None else take(a, places, axis)
 
@@ -188,8 +189,7 @@ def _categorical_without(key, shape, axis, mode, logits):
     noise = standard_gumbel(key, whole, dtype, mode)
     places = lax.top_k(lax.add(logits, noise), draws, axis=axis)[1]
     order = (axis, *(i for i in range(len(whole)) if i != axis))
-    places = lax.convert_element_type(lax.transpose(places, order), dtypes.default_dtype(int))
-    return lax.reshape(places, shape)
+    return lax.reshape(lax.transpose(places, order), shape)
 
 
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True,

@@ -349,7 +349,7 @@ def joined_shape(name: str, shape: Any, *operands: Any) -> tuple[int, ...]:
     except ValueError:
         wanted = shape
     raise errors.explained(
-        errors.ArgumentError, f"{name}.shape",
+        errors.ShapeError, f"{name}.shape",
         f"{name} got shape {wanted}, which must be what the shapes "
         f"{', '.join(map(str, shapes))} of its parameters broadcast to.",
         advice="Leave shape out, or give one whose trailing sizes are those of the parameters.")
