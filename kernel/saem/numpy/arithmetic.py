@@ -31,7 +31,6 @@ from saem.numpy.promote import (
     promote_args_inexact,
     promote_args_numeric,
     promote_shapes,
-    scalar,
 )
 from saem.ops import arithmetic as ops
 from saem.ops import compare, maths, numbers
@@ -250,10 +249,10 @@ def reciprocal(x: Any, /) -> Any:
 def deg2rad(x: Any, /) -> Any:
     """Return degrees x in radians."""
     (x,) = promote_args_inexact("deg2rad", x)
-    return ops.mul(x, scalar(np.pi / 180, dtype_of(x)))
+    return ops.mul(x, like(x, np.pi / 180))
 
 
 def rad2deg(x: Any, /) -> Any:
     """Return radians x in degrees."""
     (x,) = promote_args_inexact("rad2deg", x)
-    return ops.mul(x, scalar(180 / np.pi, dtype_of(x)))
+    return ops.mul(x, like(x, 180 / np.pi))

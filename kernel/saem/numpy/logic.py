@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from saem.control.jit import composite
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
@@ -86,6 +88,8 @@ def _by_parts(order: Callable, x: Any, y: Any) -> Any:
 
 def truth(x: Any) -> Any:
     """Return where ``x`` is not zero; booleans are themselves."""
+    if type(x) is bool:
+        return np.bool_(x)
     return x if is_boolean(x) else bind(NE, x, like(x, 0))
 
 

@@ -6,6 +6,7 @@ Invariant: a pattern depends on shapes alone, so it is the same for every value.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -40,6 +41,7 @@ from saem.ops import compare, slicing
 from saem.ops import shape as shaping
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import broadcast_in_dim
+from saem.transform.mapping import vmap
 from saem.xla.dispatch import put
 
 INT32 = np.dtype("int32")
@@ -287,7 +289,7 @@ def ix_(*args: Any) -> tuple[Any, ...]:
     return tuple(out)
 
 
-class _Grid:
+class Grid:
     """What ``jnp.mgrid[0:2, 0:3]`` and ``jnp.ogrid`` share: slices become counted axes."""
 
     def __init__(self, name: str, sparse: bool):
@@ -318,5 +320,17 @@ class _Grid:
         return arange(start, s.stop, s.step)
 
 
-mgrid = _Grid("mgrid", False)
-ogrid = _Grid("ogrid", True)
+mgrid = Grid("mgrid", False)
+ogrid = Grid("ogrid", True)
+
+
+def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+    """Return the values of ``function(i, j, …)`` at the coordinates of a grid of ``shape``.
+
+    The function is called once, with one traced number for each axis.
+    """
+    sizes = canonical_shape(shape)
+    mapped = functools.partial(function, **kwargs)
+    for axis in reversed(range(len(sizes))):
+        mapped = vmap(mapped, in_axes=tuple(0 if i == axis else None for i in range(len(sizes))))
+    return mapped(*[arange(n, dtype=dtype) for n in sizes])

@@ -58,13 +58,38 @@ def scalar_type(name: str) -> ScalarType:
     return ScalarType(name, (), {"dtype": dtype, "__module__": "saem.numpy"})
 
 
-NAMES = (
-    "bool", "int2", "int4", "int8", "int16", "int32", "int64", "uint2", "uint4", "uint8", "uint16",
-    "uint32", "uint64", "bfloat16", "float4_e2m1fn", "float8_e3m4", "float8_e4m3",
-    "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
-    "float8_e8m0fnu", "float16", "float32", "float64", "complex64", "complex128",
-)  # fmt: skip
-SCALAR_TYPES = {name: scalar_type(name) for name in NAMES}
+bool_ = scalar_type("bool")
+int1 = scalar_type("int1")
+int2 = scalar_type("int2")
+int4 = scalar_type("int4")
+int8 = scalar_type("int8")
+int16 = scalar_type("int16")
+int32 = scalar_type("int32")
+int64 = scalar_type("int64")
+uint1 = scalar_type("uint1")
+uint2 = scalar_type("uint2")
+uint4 = scalar_type("uint4")
+uint8 = scalar_type("uint8")
+uint16 = scalar_type("uint16")
+uint32 = scalar_type("uint32")
+uint64 = scalar_type("uint64")
+bfloat16 = scalar_type("bfloat16")
+float4_e2m1fn = scalar_type("float4_e2m1fn")
+float6_e2m3fn = scalar_type("float6_e2m3fn")
+float6_e3m2fn = scalar_type("float6_e3m2fn")
+float8_e3m4 = scalar_type("float8_e3m4")
+float8_e4m3 = scalar_type("float8_e4m3")
+float8_e4m3b11fnuz = scalar_type("float8_e4m3b11fnuz")
+float8_e4m3fn = scalar_type("float8_e4m3fn")
+float8_e4m3fnuz = scalar_type("float8_e4m3fnuz")
+float8_e5m2 = scalar_type("float8_e5m2")
+float8_e5m2fnuz = scalar_type("float8_e5m2fnuz")
+float8_e8m0fnu = scalar_type("float8_e8m0fnu")
+float16 = scalar_type("float16")
+float32 = scalar_type("float32")
+float64 = scalar_type("float64")
+complex64 = scalar_type("complex64")
+complex128 = scalar_type("complex128")
 
 
 # -- questions about dtypes ------------------------------------------------------------------------

@@ -1,0 +1,119 @@
+# ruff: noqa: F401 - every import here is a public name, and some are Python's too
+"""What is in ``jax.numpy``?  NumPy's functions on arrays that XLA computes.
+
+This file only lists; each line names the module that answers.
+
+Read before: ``numpy.promote``.
+Invariant: signatures and results are those of jax.numpy 0.10.2.
+"""
+
+import numpy as _np
+
+from saem._jaxlib import Array as ndarray
+from saem.numpy.constants import e, euler_gamma, inf, nan, newaxis, pi
+from saem.numpy.creation import (
+    arange,
+    array,
+    asarray,
+    astype,
+    copy,
+    empty,
+    empty_like,
+    from_dlpack,
+    frombuffer,
+    fromfile,
+    fromiter,
+    fromstring,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
+)
+from saem.numpy.finding import argwhere, flatnonzero, nonzero, where
+from saem.numpy.matrices import (
+    diag,
+    diagflat,
+    eye,
+    fromfunction,
+    identity,
+    indices,
+    ix_,
+    meshgrid,
+    mgrid,
+    ogrid,
+    tri,
+    tril,
+    triu,
+    vander,
+)
+from saem.numpy.scalars import (
+    bfloat16,
+    bool_,
+    can_cast,
+    complex64,
+    complex128,
+    dtype,
+    finfo,
+    float4_e2m1fn,
+    float6_e2m3fn,
+    float6_e3m2fn,
+    float8_e3m4,
+    float8_e4m3,
+    float8_e4m3b11fnuz,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
+    float16,
+    float32,
+    float64,
+    iinfo,
+    int1,
+    int2,
+    int4,
+    int8,
+    int16,
+    int32,
+    int64,
+    iscomplexobj,
+    isdtype,
+    isrealobj,
+    isscalar,
+    issubdtype,
+    promote_types,
+    result_type,
+    uint1,
+    uint2,
+    uint4,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from saem.numpy.spaces import geomspace, linspace, logspace
+from saem.numpy.ufuncs import *  # noqa: F403 - its __all__ is the list
+
+bool = bool_
+int_, uint, float_, complex_ = int64, uint64, float64, complex128
+single, double, csingle, cdouble = float32, float64, complex64, complex128
+
+# NumPy's own names for what dtypes have in common, and how arrays print.
+character = _np.character
+complexfloating = _np.complexfloating
+flexible = _np.flexible
+floating = _np.floating
+generic = _np.generic
+inexact = _np.inexact
+integer = _np.integer
+number = _np.number
+object_ = _np.object_
+signedinteger = _np.signedinteger
+unsignedinteger = _np.unsignedinteger
+ComplexWarning = _np.exceptions.ComplexWarning
+printoptions, set_printoptions = _np.printoptions, _np.set_printoptions
+get_printoptions = _np.get_printoptions
+save, savez = _np.save, _np.savez
+iterable = _np.iterable
