@@ -38,7 +38,6 @@ from saem.ops.convert import convert
 from saem.ops.linear import reduce_sum
 from saem.ops.shape import canonical_axis, reshape
 
-
 # -- shared steps ----------------------------------------------------------------------------------
 
 

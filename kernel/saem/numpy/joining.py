@@ -1,0 +1,360 @@
+"""How do several arrays become one, and one several?
+
+Concatenating and stacking along an axis, splitting, blocks, and putting in or taking out slices.
+
+Read before: ``numpy.shaping``.
+Invariant: parts are promoted to one dtype first; ``concatenate(split(x, n))`` is ``x``
+(tests/kernel/numpy/test_joining.py).
+Source: the NumPy reference and the Python array API standard.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.control.jit import composite
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.core.trace import concrete_or_none, is_concrete
+from saem.numpy.axes import array_argument, as_array, refuse_out
+from saem.numpy.indexing import getitem, scatter_update
+from saem.numpy.promote import check_arraylike, convert_value, promote_dtypes
+from saem.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, broadcast_to, ravel
+from saem.ops import shape, slicing
+from saem.ops.convert import convert_element_type
+from saem.ops.linear import broadcast_in_dim, permute
+from saem.ops.linear import moveaxis as move
+from saem.ops.shape import canonical_axis
+
+# -- joining ---------------------------------------------------------------------------------------
+
+
+def parts_of(name: str, arrays: Any) -> list[Any]:
+    """Return the arrays to join: those of a list or tuple, or the rows of one array.
+
+    Raises: TypeError for what is neither.
+    """
+    if isinstance(arrays, (list, tuple)):
+        check_arraylike(name, *arrays)
+        return [as_array(x) for x in arrays]
+    check_arraylike(name, arrays)
+    rows = as_array(arrays)
+    return [slicing.index_in_dim(rows, i, 0, False) for i in range(len(rows))]
+
+
+def _promoted(name: str, parts: list[Any], dtype: Any) -> list[Any]:
+    if dtype is None:
+        return promote_dtypes(*parts)
+    dtype = dtypes.canonicalize(dtype, explicit=True, where=name)
+    return [convert_element_type(x, dtype) for x in parts]
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+    """Return ``arrays`` joined along ``axis``; raveled first if None.
+
+    Raises: ValueError for no arrays, scalars, or an axis out of bounds; TypeError for shapes that
+    differ elsewhere.
+    """
+    parts = parts_of("concatenate", arrays)
+    if not parts:
+        raise errors.explained(errors.ArgumentError, "concatenate.C1",
+                               "Need at least one array to concatenate.",
+                               advice="The list is empty.")
+    if axis is None:
+        parts, axis = [ravel(x) for x in parts], 0
+    if parts[0].ndim == 0:
+        raise errors.explained(errors.ArgumentError, "concatenate.C2",
+                               "Zero-dimensional arrays cannot be concatenated.",
+                               advice="Use jnp.stack, which adds an axis.")
+    axis = canonical_axis(axis, parts[0].ndim)
+    return shape.concatenate(_promoted("concatenate", parts, dtype), axis)
+
+
+def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
+    """Return ``arrays`` joined along ``axis``; raveled first if None."""
+    return concatenate(arrays, axis)
+
+
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+    """Return ``arrays``, of one shape, side by side along a new ``axis``.
+
+    Raises: ValueError for no arrays, or shapes that differ.
+    """
+    refuse_out("stack", out)
+    parts = parts_of("stack", arrays)
+    if not parts:
+        raise errors.explained(errors.ArgumentError, "stack.C1",
+                               "Need at least one array to stack.", advice="The list is empty.")
+    shapes = [x.shape for x in parts]
+    if len(set(shapes)) > 1:
+        same_rank = len({len(s) for s in shapes}) == 1
+        what = "shapes" if same_rank else "numbers of dimensions"
+        raise errors.explained(
+            errors.ArgumentError, "stack.C2",
+            f"Cannot stack arrays with different {what}: got {', '.join(map(str, shapes))}.",
+            advice="All inputs must have one shape; jnp.concatenate joins along an axis they have.")
+    axis = canonical_axis(axis, len(shapes[0]) + 1)
+    parts = _promoted("stack", parts, dtype)
+    return shape.concatenate([shape.expand_dims(x, (axis,)) for x in parts], axis)
+
+
+def vstack(tup: Any, dtype: Any = None) -> Any:
+    """Return arrays joined along the first axis, vectors as rows."""
+    return concatenate(_each("vstack", tup, atleast_2d), 0, dtype)
+
+
+def hstack(tup: Any, dtype: Any = None) -> Any:
+    """Return arrays joined along the second axis, vectors along the first."""
+    parts = _each("hstack", tup, atleast_1d)
+    return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype)
+
+
+def dstack(tup: Any, dtype: Any = None) -> Any:
+    """Return arrays joined along the third axis."""
+    return concatenate(_each("dstack", tup, atleast_3d), 2, dtype)
+
+
+def _each(name: str, tup: Any, raise_rank: Any) -> list[Any]:
+    return [raise_rank(x) for x in parts_of(name, tup)]
+
+
+def column_stack(tup: Any) -> Any:
+    """Return arrays joined along the second axis, vectors as columns."""
+    parts = [permute(atleast_2d(x), (1, 0)) if x.ndim < 2 else x
+             for x in parts_of("column_stack", tup)]
+    return concatenate(parts, 1)
+
+
+def block(arrays: Any) -> Any:
+    """Return the array made of nested lists of blocks: the innermost are joined along the last axis.
+
+    Raises: ValueError if lists are nested unevenly; TypeError for tuples.
+    """
+    depth = _depth(arrays)
+    leaves: list[Any] = []
+    _collect(arrays, leaves)
+    check_arraylike("block", *leaves)
+    rank = max([depth, *(aval_of(x).ndim for x in leaves)])
+    return _block(arrays, depth, rank)
+
+
+def _depth(arrays: Any) -> int:
+    if isinstance(arrays, tuple):
+        raise errors.explained(
+            errors.ArgumentTypeError, "block.C1",
+            "jax.numpy.block does not allow tuples, got " + repr(arrays)[:80],
+            advice="Nest lists: jnp.block([[a, b], [c, d]]).")
+    if not isinstance(arrays, list):
+        return 0
+    depths = {_depth(x) for x in arrays}
+    if len(depths) != 1:
+        raise errors.explained(errors.ArgumentError, "block.C2",
+                               "List depths are mismatched: every block must be nested alike, and "
+                               "no list may be empty.", advice="Give each row as a list.")
+    return depths.pop() + 1
+
+
+def _collect(arrays: Any, leaves: list[Any]) -> None:
+    if isinstance(arrays, list):
+        for x in arrays:
+            _collect(x, leaves)
+    else:
+        leaves.append(arrays)
+
+
+def _block(arrays: Any, depth: int, rank: int) -> Any:
+    if not depth:
+        x = as_array(arrays)
+        return shape.expand_dims(x, tuple(range(rank - x.ndim)))
+    return concatenate([_block(x, depth - 1, rank) for x in arrays], -depth)
+
+
+@composite(static_argnames=("axis",))
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """Return ``values`` joined to ``arr`` along ``axis``; both raveled if None."""
+    check_arraylike("append", arr, values)
+    return concatenate([arr, values], axis)
+
+
+# -- splitting -------------------------------------------------------------------------------------
+
+
+def _boundaries(name: str, size: int, sections: Any, uneven: bool) -> list[int]:
+    """Return the places of ``sections`` along an axis of ``size``: as many parts, or before each.
+
+    Raises: ValueError if there are no equal parts; ConcretizationTypeError for a tracer.
+    """
+    if not is_concrete(sections) if not isinstance(sections, (list, tuple)) else not all(
+            is_concrete(s) for s in sections):
+        raise errors.explained(
+            errors.ConcretizationTypeError, f"{name}.C1",
+            f"jax.numpy.{name} needs known places: indices_or_sections is traced.",
+            advice="Mark it static, or use lax.dynamic_slice.")
+    if isinstance(sections, (list, tuple)) or np.ndim(sections) > 0:
+        places = [operator.index(concrete_or_none(s)) for s in sections]
+        return [0, *(slice(None, p).indices(size)[1] for p in places), size]
+    count = operator.index(concrete_or_none(sections))
+    if count < 1:
+        raise errors.explained(errors.ArgumentError, f"{name}.C2",
+                               "number sections must be larger than 0.", advice=f"Got {count}.")
+    part, rest = divmod(size, count)
+    if rest and not uneven:
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C3",
+            f"array split does not result in an equal division: rest is {rest}",
+            advice="Use jnp.array_split for parts of unequal size.")
+    return [i * part + min(i, rest) for i in range(count + 1)]
+
+
+def _split(name: str, ary: Any, sections: Any, axis: int, uneven: bool = False) -> list[Any]:
+    ary = array_argument(name, ary)
+    axis = canonical_axis(axis, ary.ndim)
+    places = _boundaries(name, ary.shape[axis], sections, uneven)
+    sizes = [b - a for a, b in zip(places, places[1:])]
+    if all(n >= 0 for n in sizes):
+        return list(shape.split(ary, sizes, axis))
+    return [slicing.slice_in_dim(ary, a, max(a, b), axis=axis) for a, b in zip(places, places[1:])]
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Return ``ary`` cut along ``axis`` into equal parts, or before each of the given places.
+
+    Raises: ValueError if there are no equal parts.
+    """
+    return _split("split", ary, indices_or_sections, axis)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Return ``ary`` cut along ``axis`` into nearly equal parts, longer ones first."""
+    return _split("array_split", ary, indices_or_sections, axis, uneven=True)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Return ``ary`` cut along its first axis."""
+    return _split("vsplit", ary, indices_or_sections, 0)
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Return ``ary`` cut along its second axis, a vector along its first."""
+    return _split("hsplit", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Return ``ary`` cut along its third axis."""
+    return _split("dsplit", ary, indices_or_sections, 2)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """Return the slices of ``x`` along ``axis``, without that axis.
+
+    Raises: ValueError for a scalar.
+    """
+    x = array_argument("unstack", x)
+    if not x.ndim:
+        raise errors.explained(
+            errors.ArgumentError, "unstack.C1",
+            "Unstack requires arrays with rank > 0, however a scalar array was passed.",
+            advice="A scalar has no axis to take apart.")
+    axis = canonical_axis(axis, x.ndim)
+    if not x.shape[axis]:
+        return ()
+    return tuple(_unstack(x, axis))
+
+
+@composite(static_argnames=("axis",))
+def _unstack(x: Any, axis: int) -> list[Any]:
+    return [slicing.index_in_dim(x, i, axis, False) for i in range(x.shape[axis])]
+
+
+# -- putting in and taking out ---------------------------------------------------------------------
+
+
+def _slots(name: str, obj: Any, size: int) -> np.ndarray:
+    """Return the places that ``obj``, a slice, number or array, names in an axis of ``size``.
+
+    Raises: ConcretizationTypeError for a tracer; IndexError for a place out of bounds.
+    """
+    if isinstance(obj, slice):
+        return np.arange(size)[obj]
+    check_arraylike(name, obj)
+    if not is_concrete(obj):
+        raise errors.explained(
+            errors.ConcretizationTypeError, f"{name}.C1",
+            f"jnp.{name} needs known places, but they are traced.",
+            advice="Under jit use x.at[...] or jnp.where.")
+    places = np.asarray(concrete_or_none(obj))
+    if places.dtype == bool:
+        return np.nonzero(places)[0]
+    return places
+
+
+def delete(arr: Any, obj: Any, axis: int | None = None, *,
+           assume_unique_indices: bool = False) -> Any:
+    """Return ``arr`` without the slices ``obj`` along ``axis``; of the raveled array if None.
+
+    Raises: IndexError for a place out of bounds; ConcretizationTypeError for traced places.
+    """
+    arr = array_argument("delete", arr)
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = canonical_axis(axis, arr.ndim)
+    size = arr.shape[axis]
+    places = _slots("delete", obj, size).reshape(-1)
+    out_of = [int(p) for p in places if not -size <= p < size]
+    if out_of:
+        raise errors.explained(
+            IndexError, "delete.C2",
+            f"index {out_of[0]} is out of bounds for axis {axis} with size {size}",
+            advice=f"Places are {-size}..{size - 1}.")
+    gone = {int(p) % size for p in places}
+    if len(gone) == 1:
+        (place,) = gone
+        parts = [slicing.slice_in_dim(arr, 0, place, axis=axis),
+                 slicing.slice_in_dim(arr, place + 1, size, axis=axis)]
+        return shape.concatenate(parts, axis)
+    kept = np.asarray([i for i in range(size) if i not in gone], np.int32)
+    return getitem(arr, (slice(None),) * axis + (kept,))
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """Return ``arr`` with ``values`` put in before places ``obj`` along ``axis``.
+
+    Raises: IndexError for a place out of bounds; ConcretizationTypeError for traced places.
+    """
+    arr, values = array_argument("insert", arr, values)
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = canonical_axis(axis, arr.ndim)
+    size = arr.shape[axis]
+    places = _slots("insert", obj, size)
+    scalar_place = places.ndim == 0
+    places = places.reshape(-1)
+    if places.size and (places.min() < -size or places.max() > size):
+        raise errors.explained(
+            IndexError, "insert.C2", f"index out of bounds for axis {axis} with size {size}",
+            advice=f"Places are {-size}..{size}.")
+    places = np.where(places < 0, places + size, places)
+    values = convert_value(values, arr.dtype, aval_of(arr).weak_type)
+    if values.ndim < arr.ndim:
+        values = broadcast_in_dim(values, (1,) * (arr.ndim - values.ndim) + values.shape,
+                                  tuple(range(arr.ndim - values.ndim, arr.ndim)))
+    if scalar_place and values.ndim:
+        values = move(values, 0, axis)
+    count = values.shape[axis] if places.size == 1 else places.size
+    order = np.argsort(np.repeat(places, count if places.size == 1 else 1), kind="stable")
+    starts = np.repeat(places, count if places.size == 1 else 1)[order]
+    new = np.empty(count, np.int32)
+    new[order] = starts + np.arange(count)
+    wide = tuple([count if i == axis else n for i, n in enumerate(arr.shape)])
+    values = broadcast_to(values, wide)
+    old = np.setdiff1d(np.arange(size + count), new).astype(np.int32)
+    whole = broadcast_in_dim(np.zeros((), arr.dtype)[()], tuple(
+        [size + count if i == axis else n for i, n in enumerate(arr.shape)]))
+    lead = (slice(None),) * axis
+    whole = scatter_update(whole, (*lead, new), values, "set")
+    whole = scatter_update(whole, (*lead, old), arr, "set")
+    return convert_value(whole, arr.dtype, aval_of(arr).weak_type)

@@ -1,0 +1,207 @@
+"""Which value has a given share of the others below it?
+
+Quantiles, percentiles and medians: sort along the axes, then read at, or between, two places.
+
+Read before: ``numpy.reductions``, ``ops.sort``.
+Invariant: NaN anywhere along an axis makes the result NaN, except in the ``nan`` functions, which
+leave it out (tests/kernel/numpy/test_reductions.py).
+Source: the NumPy reference of quantile (Hyndman and Fan's methods 1 and 7, and its own simple ones).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from saem.control.jit import composite
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.numpy.arithmetic import add, multiply, subtract
+from saem.numpy.axes import array_argument, canonical_axes, keep_axes, refuse_out
+from saem.numpy.indexing import getitem
+from saem.numpy.promote import if_else, promote_dtypes_inexact, scalar
+from saem.numpy.reductions import strong
+from saem.numpy.reductions import sum as reduce_total
+from saem.ops import arithmetic as ops
+from saem.ops import compare, numbers, reduce, select, shape
+from saem.ops.linear import broadcast_in_dim, permute
+from saem.ops.sort import sort
+
+METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
+
+
+@composite(static_argnames=("axis", "overwrite_input", "method", "keepdims"))
+def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+             method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
+    """Return the value below which share ``q`` (0 to 1, any shape) of ``a`` lies along ``axis``.
+
+    Axes of ``q`` come first.  ``method`` says how to read between two elements.
+    Raises: ValueError for an unknown method, complex numbers, or ``weights``.
+    """
+    refuse_out("quantile", out)
+    return _quantile("quantile", a, q, axis, method, keepdims, weights, False)
+
+
+@composite(static_argnames=("axis", "overwrite_input", "method", "keepdims"))
+def nanquantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+                method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
+    """Return the quantile of what is not NaN.
+
+    Raises: as ``quantile``.
+    """
+    refuse_out("nanquantile", out)
+    return _quantile("nanquantile", a, q, axis, method, keepdims, weights, True)
+
+
+def _hundredth(name: str, a: Any, q: Any) -> Any:
+    a, q = array_argument(name, a, q)
+    a, q = promote_dtypes_inexact(a, q)
+    return a, ops.div(q, scalar(100, q.dtype))
+
+
+@composite(static_argnames=("axis", "overwrite_input", "method", "keepdims", "out_sharding"))
+def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+               method: str = "linear", keepdims: bool = False, *, weights: Any = None,
+               out_sharding: Any = None) -> Any:
+    """Return the quantile of ``q`` hundredths."""
+    refuse_out("percentile", out)
+    a, q = _hundredth("percentile", a, q)
+    return _quantile("percentile", a, q, axis, method, keepdims, weights, False)
+
+
+@composite(static_argnames=("axis", "overwrite_input", "method", "keepdims"))
+def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None,
+                  overwrite_input: bool = False, method: str = "linear", keepdims: bool = False,
+                  *, weights: Any = None) -> Any:
+    """Return the quantile of ``q`` hundredths of what is not NaN."""
+    refuse_out("nanpercentile", out)
+    a, q = _hundredth("nanpercentile", a, q)
+    return _quantile("nanpercentile", a, q, axis, method, keepdims, weights, True)
+
+
+@composite(static_argnames=("axis", "overwrite_input", "keepdims"))
+def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+           keepdims: bool = False) -> Any:
+    """Return the middle value along ``axis``, the mean of the middle two for an even count."""
+    refuse_out("median", out)
+    return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, False)
+
+
+@composite(static_argnames=("axis", "overwrite_input", "keepdims"))
+def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
+              keepdims: bool = False) -> Any:
+    """Return the middle value along ``axis`` of what is not NaN."""
+    refuse_out("nanmedian", out)
+    return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, None, True)
+
+
+def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, weights: Any,
+              skip_nan: bool) -> Any:
+    a, q = array_argument(name, a, q)
+    _check(name, a, method, weights)
+    axes = canonical_axes(axis, a.ndim)
+    a, q = promote_dtypes_inexact(a, q)
+    dtype = aval_of(a).dtype
+    a, q = strong(a, dtype), strong(q, dtype)
+    whole, q_shape = a.shape, q.shape
+    rows = _flat_axes_last(a, axes)
+    if rows.shape[-1] == 0:
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C3", f"{name} of no elements along axes {axes} of an "
+            f"array of shape {whole}", advice="Check x.size first.")
+    lead = rows.shape[:-1]
+    unknown = compare.ne(rows, rows)
+    if skip_nan:
+        count = ops.sub(scalar(rows.shape[-1], dtype),
+                        reduce_total(unknown, axis=-1, dtype=dtype))
+    else:
+        count = scalar(rows.shape[-1], dtype)
+    ordered = sort(rows, len(lead))
+    out = _read(ordered, q, count, method, lead)
+    spoiled = compare.eq(count, scalar(0, dtype)) if skip_nan else reduce.reduce_or(
+        unknown, (len(lead),))
+    if len(q_shape):
+        spoiled = broadcast_in_dim(spoiled, out.shape, tuple(range(len(q_shape), out.ndim)))
+    out = if_else(spoiled, scalar(math.nan, dtype), out)
+    if not keepdims:
+        return out
+    shifted = tuple([i + len(q_shape) for i in axes])
+    return keep_axes(out, q_shape + whole, shifted)
+
+
+def _check(name: str, a: Any, method: str, weights: Any) -> None:
+    if weights is not None:
+        raise errors.explained(
+            NotImplementedError, f"{name}.weights", f"jnp.{name} does not take weights yet.",
+            advice="Repeat the elements, or sort them and use jnp.cumsum of the weights.")
+    if method not in METHODS:
+        shown = ", ".join(repr(m) for m in METHODS[:-1])
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C1",
+            f"method can only be {shown} or {METHODS[-1]!r}", advice=f"Got {method!r}.")
+    if dtypes.is_complex(a.dtype):
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C2",
+            "quantile does not support complex input, as the operation is poorly defined.",
+            advice="Apply it to the real and imaginary parts.")
+
+
+def _flat_axes_last(a: Any, axes: tuple[int, ...]) -> Any:
+    """Return ``a`` with ``axes`` made one, at the end."""
+    kept = [i for i in range(a.ndim) if i not in axes]
+    moved = permute(a, (*kept, *sorted(axes)))
+    return shape.reshape(moved, (*[a.shape[i] for i in kept],
+                                 math.prod([a.shape[i] for i in axes])))
+
+
+def _read(ordered: Any, q: Any, count: Any, method: str, lead: tuple[int, ...]) -> Any:
+    """Return the values of sorted rows at shares ``q`` of the way from first to last."""
+    dtype, q_rank = ordered.dtype, len(q.shape)
+    rank = q_rank + len(lead)
+    if rank > q_rank:
+        q = broadcast_in_dim(q, q.shape + (1,) * len(lead), tuple(range(q_rank)))
+    if aval_of(count).ndim and q_rank:
+        count = broadcast_in_dim(count, (1,) * q_rank + lead, tuple(range(q_rank, rank)))
+    one = scalar(1, dtype)
+    last = subtract(count, one)
+    place = subtract(multiply(q, count), one) if method == "inverted_cdf" else multiply(q, last)
+    low, high = numbers.floor(place), numbers.ceil(place)
+    part = ops.sub(place, low)
+    if method in ("lower", "linear", "midpoint"):
+        below = _at(ordered, low, last, lead)
+    if method in ("higher", "linear", "midpoint", "inverted_cdf"):
+        above = _at(ordered, high, last, lead)
+    if method == "lower":
+        return below
+    if method in ("higher", "inverted_cdf"):
+        return above
+    if method == "nearest":
+        nearest = numbers.round(place, numbers.RoundingMethod.TO_NEAREST_EVEN)
+        return _at(ordered, nearest, last, lead)
+    if method == "midpoint":
+        return multiply(add(below, above), scalar(0.5, dtype))
+    return add(multiply(below, ops.sub(one, part)), multiply(above, part))
+
+
+def _at(ordered: Any, place: Any, last: Any, lead: tuple[int, ...]) -> Any:
+    """Return the elements of sorted rows at ``place``, whose trailing axes walk with the rows."""
+    zero = scalar(0, ordered.dtype)
+    if aval_of(last).shape:
+        place, last = _together(place, last)
+    kept = select.clamp(zero, place, numbers.max(last, zero) if aval_of(last).shape else last)
+    index = strong(kept, np.dtype("int32"))
+    full = index.shape[:index.ndim - len(lead)] + lead
+    places = [shape.broadcasted_iota(np.dtype("int32"), full, len(full) - len(lead) + i)
+              for i in range(len(lead))]
+    if index.shape != full:
+        index = broadcast_in_dim(index, full, tuple(range(index.ndim)))
+    return getitem(ordered, (*places, index), mode="promise_in_bounds",
+                   wrap_negative_indices=False)
+
+
+def _together(x: Any, y: Any) -> tuple[Any, Any]:
+    sizes = np.broadcast_shapes(x.shape, y.shape)
+    dims = tuple(range(len(sizes)))
+    return broadcast_in_dim(x, sizes, dims), broadcast_in_dim(y, sizes, dims)
