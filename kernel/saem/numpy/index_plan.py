@@ -300,7 +300,12 @@ def gather_plan(tokens: tuple, values: Sequence[Any], shape: tuple[int, ...]) ->
     picks, order, expanded, full = _by_axis(tokens, values, shape)
     joined = broadcast_shapes(*[aval_shape(v) for _, v in picks])
     batch: list[int] = []
-    offset, collapsed, flipped, new, out, components = [], [a for a, _ in picks], [], [], [], []
+    collapsed = [axis for axis, _ in picks]
+    offset: list[int] = []
+    flipped: list[int] = []
+    new: list[int] = []
+    out: list[int] = []
+    components: list[_Component] = []
     regular = not any(type(t) is tuple and t[0] in (ARRAY, BOOL) for t in tokens)
     for item in order:
         place = len(out) - len(new)

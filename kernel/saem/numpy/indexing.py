@@ -178,7 +178,8 @@ def read_part(x: Any, tokens: tuple, values: Sequence[Any], dynamic: bool) -> An
             starts.append(0)
         elif kind in (INT, PART):
             value = next(given)
-            starts.append(min(max(value, 0), n - 1) if kind == INT and type(value) is int else value)
+            known = kind == INT and type(value) is int
+            starts.append(min(max(value, 0), n - 1) if known else value)
         else:
             starts.append(as_index(next(given), dtype, token[1], n))
         extents.append((length - 1) * abs(step) + 1 if length else 0)

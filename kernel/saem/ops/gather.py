@@ -21,8 +21,8 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind
-from saem.ops.linear import broadcast_in_dim, broadcast_new_dim, moveaxis, zeros_of
-from saem.ops.shape import concatenate, held_dims
+from saem.ops.linear import broadcast_in_dim, broadcast_new_dim, held_dims, moveaxis, zeros_of
+from saem.ops.shape import concatenate
 from saem.ops.windows import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -206,17 +206,17 @@ class ScatterFamily(Primitive):
         if accepts is not None and not accepts(x.dtype):
             raise errors.explained(
                 errors.DTypeError, f"{name}.C10",
-                f"{self.hlo} does not accept dtype {x.dtype.name} at position 0. Accepted dtypes at "
-                "position 0 are subtypes of integer, floating, complexfloating.",
+                f"{self.hlo} does not accept dtype {x.dtype.name} at position 0. Accepted dtypes "
+                "at position 0 are subtypes of integer, floating, complexfloating.",
                 advice="Convert the operand first, for example with x.astype(int).")
         numbers = self.numbers
         if updates.ndim != indices.ndim - 1 + len(numbers.offset_dims) or len(
                 numbers.window_dims(x.ndim)) != len(numbers.offset_dims):
             raise errors.explained(
                 errors.ShapeError, f"{name}.C11",
-                f"{name}: updates must have one axis for each axis of the indices but the last, and "
-                f"one for each of update_window_dims; got updates {updates.str_short()}, indices "
-                f"{indices.str_short()} and {self.dimension_numbers}.",
+                f"{name}: updates must have one axis for each axis of the indices but the last, "
+                f"and one for each of update_window_dims; got updates {updates.str_short()}, "
+                f"indices {indices.str_short()} and {self.dimension_numbers}.",
                 advice="x.at[indices] works out dimension numbers by itself.")
         sizes = window_sizes(numbers, x.shape, updates.shape)
         check_numbers(name, numbers, x, indices, sizes)
@@ -270,7 +270,8 @@ class ScatterFamily(Primitive):
                          index_vector_dim=ctx.avals[indices].ndim - 1)
         return self.emit(ctx, attr, x, indices, updates, aval)
 
-    def emit(self, ctx: Any, attr: str, x: str, indices: str, updates: str, out: ShapedArray) -> str:
+    def emit(self, ctx: Any, attr: str, x: str, indices: str, updates: str, out: ShapedArray
+             ) -> str:
         """Write the scatter with dimension numbers ``attr``."""
         scalar = ShapedArray((), out.dtype)
         region = ctx.block([scalar, scalar], lambda a, b: [self.combiner(ctx, a, b, scalar)])
@@ -281,7 +282,7 @@ class ScatterFamily(Primitive):
 
     def lower_scalar(self, ctx: Any, x: str, updates: str, aval: ShapedArray, given: ShapedArray
                      ) -> str:
-        """Write the scatter into a scalar as one into an array of one element: XLA needs an axis."""
+        """Write the scatter into a scalar as one into an array of one element, as XLA needs."""
         row = ctx.reshape(x, (1,))
         zeros = ctx.constant(0, ShapedArray((*given.shape, 1), np.dtype(np.int32)))
         attr = attribute("scatter", inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,),
@@ -372,10 +373,13 @@ def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionN
            indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None) -> Any:
     """Return the windows of ``slice_sizes`` of ``operand`` at ``start_indices``.
 
+    Without a ``mode``, the caller promises that they lie inside.
+
     Raises: ShapeError or DTypeError if the description does not fit; ArgumentError for an unknown
     ``mode``.
     """
-    mode = GatherScatterMode.from_any(mode)
+    promise = GatherScatterMode.PROMISE_IN_BOUNDS
+    mode = promise if mode is None else GatherScatterMode.from_any(mode)
     if mode is not FILL:
         fill_value = None
     elif fill_value is not None:

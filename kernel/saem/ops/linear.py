@@ -83,6 +83,12 @@ class BroadcastInDim(Linear):
         placed = (0, *(b + 1 for b in self.broadcast_dimensions))
         return broadcast_in_dim(x, (size, *self.shape), placed), 0
 
+    def physical(self, in_avals, out_avals):
+        held = held_dims(in_avals[0])
+        rank = len(self.shape)
+        return BroadcastInDim((*self.shape, *held), (*self.broadcast_dimensions,
+                                                     *range(rank, rank + len(held))))
+
 
 @primitive("reduce_sum")
 class ReduceSum(Linear):
@@ -142,6 +148,11 @@ class Transpose(Linear):
         (x,), (d,) = xs, dims
         return permute(x, (d, *shift_axes(self.permutation, d))), 0
 
+    def physical(self, in_avals, out_avals):
+        rank = len(self.permutation)
+        held = held_dims(in_avals[0])
+        return Transpose((*self.permutation, *range(rank, rank + len(held))))
+
 
 @primitive("add_any")
 class AddAny(Primitive):
@@ -192,6 +203,11 @@ def reduced_shape(prim: Primitive, x: ShapedArray) -> tuple[int, ...]:
             f"{prim.name} needs distinct axes in 0..{x.ndim - 1}, got {axes} for {x.str_short()}.",
             advice="Negative axes are allowed in jax.numpy functions only.")
     return tuple(n for i, n in enumerate(x.shape) if i not in axes)
+
+
+def held_dims(aval: ShapedArray) -> tuple[int, ...]:
+    """Return the trailing shape by which one element of an extended dtype is held."""
+    return aval.dtype.physical[0] if isinstance(aval.dtype, dtypes.ExtendedDType) else ()
 
 
 def shift_axes(axes: Sequence[int], dim: int) -> tuple[int, ...]:

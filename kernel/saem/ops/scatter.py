@@ -3,7 +3,7 @@
 ``scatter`` overwrites; its kin subtract, multiply, or keep the smaller or larger.  (The one that
 adds stands in ``ops.gather``, whose transpose it is.)
 
-Read before: ``ops.gather``.  Read after: ``saem.numpy.indexing``, which writes ``x.at[idx].set(y)``.
+Read before: ``ops.gather``.  Read after: ``saem.numpy.indexing``: ``x.at[idx].set(y)``.
 Invariant: where windows overlap, the derivative follows the number that stands in the result.
 Source: StableHLO specification, scatter.
 """

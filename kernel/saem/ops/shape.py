@@ -26,12 +26,14 @@ from saem.ops.linear import (
     Linear,
     broadcast_in_dim,
     broadcast_new_dim,
+    held_dims,
     moveaxis,
     permute,
     reduce_sum,
     shift_axes,
     zeros_of,
 )
+from saem.xla.text import physical_aval
 
 
 def check_same_dtypes(name: str, avals: Sequence[ShapedArray], advice: str) -> None:
@@ -69,11 +71,6 @@ def canonical_axis(axis: int, ndim: int) -> int:
             f"axis {axis} is out of bounds for array of dimension {ndim}",
             advice=f"Axes are -{ndim}..{ndim - 1}." if ndim else "A scalar has no axes.")
     return axis + ndim if axis < 0 else axis
-
-
-def held_dims(aval: ShapedArray) -> tuple[int, ...]:
-    """Return the trailing shape by which one element of an extended dtype is held."""
-    return aval.dtype.physical[0] if isinstance(aval.dtype, dtypes.ExtendedDType) else ()
 
 
 @primitive("reshape")
@@ -270,7 +267,7 @@ class Split(Primitive):
 
 @primitive("rev")
 class Rev(Linear):
-    """Reverse the order along the axes ``dimensions``.  Source: StableHLO specification, reverse."""
+    """Reverse the order along axes ``dimensions``.  Source: StableHLO specification, reverse."""
 
     dimensions: tuple[int, ...]
 
@@ -308,7 +305,8 @@ class Tile(Linear):
         if any(r < 0 for r in self.reps):
             raise errors.explained(
                 errors.ArgumentError, "tile.C2",
-                f"tile reps must be nonnegative, got {self.reps}.", advice="Repeat 0 or more times.")
+                f"tile reps must be nonnegative, got {self.reps}.",
+                advice="Repeat 0 or more times.")
         shape = tuple(r * n for r, n in zip(self.reps, x.shape))
         return ShapedArray(shape, x.dtype, x.weak_type)
 
@@ -320,11 +318,14 @@ class Tile(Linear):
         return np.tile(x, self.reps)
 
     def lower(self, ctx, x):
-        shape = ctx.avals[x].shape
-        own = shape[:len(self.reps)]
-        wide = ctx.broadcast(x, (*self.interleaved(own), *shape[len(own):]),
-                             [2 * i + 1 for i in range(len(own))])
-        return ctx.emit(f"stablehlo.reshape {wide}", wide)
+        aval = physical_aval(ctx.in_avals[0])
+        wide = ShapedArray(self.interleaved(aval.shape), aval.dtype)
+        name = ctx.emit(f"stablehlo.broadcast_in_dim {x}, dims = "
+                        f"{[2 * i + 1 for i in range(aval.ndim)]}", x, out=wide)
+        return ctx.emit(f"stablehlo.reshape {name}", name)
+
+    def physical(self, in_avals, out_avals):
+        return Tile((*self.reps, *(1 for _ in held_dims(in_avals[0]))))
 
     def transpose(self, ct, x):
         wide = reshape(ct, self.interleaved(x.shape))

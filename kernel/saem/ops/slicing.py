@@ -28,14 +28,15 @@ from saem.ops.linear import (
     Linear,
     broadcast_in_dim,
     broadcast_new_dim,
-    full,
+    held_dims,
     moveaxis,
+    ones_of,
     reduce_sum,
     zeros_of,
 )
 from saem.ops.scatter import update_windows
 from saem.ops.select import select_n
-from saem.ops.shape import canonical_axis, check_same_dtypes, expand_dims, held_dims, squeeze
+from saem.ops.shape import canonical_axis, check_same_dtypes, expand_dims, squeeze
 
 
 @primitive("slice")
@@ -204,7 +205,7 @@ class Pad(Primitive):
             return bind(Pad(config), x, value), dx
         aval = aval_of(x)
         padded = bind(Pad(config), x, np.zeros((), aval.dtype)[()])
-        inside = bind(Pad(config), full(ShapedArray(aval.shape, bool), True), np.False_)
+        inside = bind(Pad(config), ones_of(ShapedArray(aval.shape, bool)), np.False_)
         outside = broadcast_in_dim(value, aval_of(padded).shape, (dx,))
         return select_n(inside, outside, padded), dx
 
@@ -269,9 +270,8 @@ class DynamicSlice(Primitive):
                         f"{list(self.slice_sizes)}", x, *starts)
 
     def jvp(self, primals, tangents):
-        x, *starts = primals
         t = tangents[0]
-        return bind(self, *primals), None if t is None else bind(self, t, *starts)
+        return bind(self, *primals), None if t is None else bind(self, t, *primals[1:])
 
     def transpose(self, ct, x, *starts):
         zeros = zeros_of(ShapedArray(x.shape, aval_of(ct).dtype))
@@ -372,7 +372,7 @@ def held_starts(ctx: Any, count: int) -> list[str]:
 _PythonSlice = slice
 
 
-def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],  # noqa: A001
+def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],
           strides: Sequence[int] | None = None) -> Any:
     """Return elements ``start:limit:stride`` of ``operand`` along each axis.
 
@@ -518,7 +518,7 @@ def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: 
 
 def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *,
                          allow_negative_indices: bool = True) -> Any:
-    """Return the part of ``operand`` at ``index`` along ``axis``; ``axis`` stays if ``keepdims``."""
+    """Return the part of ``operand`` at ``index`` along ``axis``, which ``keepdims`` keeps."""
     part = dynamic_slice_in_dim(operand, index, 1, axis,
                                 allow_negative_indices=allow_negative_indices)
     return part if keepdims else squeeze(part, (axis,))

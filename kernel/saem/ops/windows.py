@@ -232,7 +232,8 @@ def clip_indices(ctx: Any, indices: str, numbers: GatherDimensionNumbers,
 
 
 def whole_windows(ctx: Any, indices: str, numbers: GatherDimensionNumbers,
-                  operand_shape: Sequence[int], sizes: Sequence[int], shape: tuple[int, ...]) -> str:
+                  operand_shape: Sequence[int], sizes: Sequence[int], shape: tuple[int, ...]
+                  ) -> str:
     """Write a bool of the output's ``shape``: does the element's window lie inside?"""
     low, high = bounds(ctx, indices, numbers, operand_shape, sizes)
     aval = ctx.avals[indices]

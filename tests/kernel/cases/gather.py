@@ -80,10 +80,13 @@ def read_cases():
             found.append(case(Gather(ROWS, (1, 2), mode=mode, fill_value=zero_of(mode)),
                               "f32[300,2]", spec(f"{index}[9,1]", "edges")))
     found += [
-        case(Gather(ROWS, (1, 4), mode=FILL, fill_value=7), "f32[3,4]", spec("i32[7,1]", Around(3))),
-        case(Gather(ROWS, (1, 4), mode=FILL, fill_value=-1), "i32[3,4]", spec("i32[7,1]", Around(3))),
+        case(Gather(ROWS, (1, 4), mode=FILL, fill_value=7), "f32[3,4]",
+             spec("i32[7,1]", Around(3))),
+        case(Gather(ROWS, (1, 4), mode=FILL, fill_value=-1), "i32[3,4]",
+             spec("i32[7,1]", Around(3))),
         case(Gather(ROWS, (1, 4), mode=PROMISE), "f32[3,4]", spec("i32[7,1]", "below:3")),
-        case(Gather(ROWS, (1, 4), True, True, PROMISE), "f32[3,4]", spec("i32[3,1]", [[0], [1], [2]])),
+        case(Gather(ROWS, (1, 4), True, True, PROMISE), "f32[3,4]",
+             spec("i32[3,1]", [[0], [1], [2]])),
         case(Gather(ROWS, (1, 0), mode=FILL), "f32[3,0]", spec("i32[2,1]", "below:3")),
     ]
     return found

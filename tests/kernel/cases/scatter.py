@@ -1,4 +1,4 @@
-"""Cases of ``ops/scatter.py``: windows written, subtracted, multiplied, kept if smaller or larger."""
+"""Cases of ``ops/scatter.py``: windows written, subtracted, multiplied, kept if extreme."""
 
 from __future__ import annotations
 

@@ -102,8 +102,9 @@ def numpy_reads(x, idx):
     try:
         return np.asarray(x[idx])
     except IndexError as error:
-        assert "broadcast" in str(error) or "out of bounds" in str(error)
-        return None
+        if "broadcast" in str(error) or "out of bounds" in str(error):
+            return None
+        raise
 
 
 def staged(fun, *arrays):
@@ -288,7 +289,7 @@ def test_apply_applies_again_where_an_index_repeats():
     np.testing.assert_array_equal(np.asarray(got), [0, 4, 2, 6])
 
 
-# -- outside the array, dtypes and errors: as JAX ---------------------------------------------------
+# -- outside the array, dtypes and errors: as JAX --------------------------------------------------
 
 OUTSIDE = [
     ("x[7]", lambda x: getitem(x, 7)), ("x[-9]", lambda x: getitem(x, -9)),
@@ -314,7 +315,8 @@ OUTSIDE = [
      lambda x: scatter_update(x, np.array([7, -9]), 5, "set", mode="clip")),
     ("x.at[7].multiply(5, mode='drop')",
      lambda x: scatter_update(x, 7, 5, "multiply", mode="drop")),
-    ("x.at[np.array([0, 2])].divide(2)", lambda x: scatter_update(x, np.array([0, 2]), 2, "divide")),
+    ("x.at[np.array([0, 2])].divide(2)",
+     lambda x: scatter_update(x, np.array([0, 2]), 2, "divide")),
     ("x.at[np.array([0, 2])].power(2)", lambda x: scatter_update(x, np.array([0, 2]), 2, "power")),
     ("x.at[0].set(1.5)", lambda x: scatter_update(x, 0, 1.5, "set")),
     ("x.at[0].set(300)", lambda x: scatter_update(x, 0, 300, "set")),
@@ -360,7 +362,8 @@ REFUSED = [
      lambda x: scatter_update(x, (0, 0), np.ones((1, 1), np.float32), "set")),
     ("x.at[0].set(None)", lambda x: scatter_update(x, 0, None, "set")),
     ("x.at[0].set('a')", lambda x: scatter_update(x, 0, "a", "set")),
-    ("(x > 0).at[0].add(True)", lambda x: scatter_update(put(np.ones((3, 4), bool)), 0, True, "add")),
+    ("(x > 0).at[0].add(True)",
+     lambda x: scatter_update(put(np.ones((3, 4), bool)), 0, True, "add")),
     ("jnp.zeros((0, 3))[0]", lambda x: getitem(put(np.zeros((0, 3), np.float32)), 0)),
     ("jax.jit(lambda x, i: x[i:])(x, 1)", lambda x: staged(
         lambda x, i: getitem(x, slice(i, None)), np.asarray(x), np.int32(1))),
