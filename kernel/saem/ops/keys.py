@@ -138,7 +138,7 @@ class PRNGKeyArray(_jaxlib.Array):
     def __iter__(self) -> Any:
         if not self.shape:
             raise TypeError("iteration over a 0-d key array")
-        return (self[i] for i in range(len(self)))
+        return (PRNGKeyArray(base, self.dtype) for base in self._base)
 
     def __bool__(self) -> bool:
         raise TypeError("key array cannot be converted to boolean.")

@@ -321,7 +321,9 @@ def as_shape(shape: Any) -> tuple[int, ...]:
 
     Raises: TypeError for other values; ValueError for negative sizes.
     """
-    if isinstance(shape, Sequence) or (isinstance(shape, np.ndarray) and shape.ndim):
+    if type(shape) is tuple:
+        found = tuple([operator.index(n) for n in shape])
+    elif isinstance(shape, Sequence) or (isinstance(shape, np.ndarray) and shape.ndim):
         found = tuple([operator.index(n) for n in shape])
     else:
         found = (operator.index(shape),)
@@ -339,6 +341,8 @@ def joined_shape(name: str, shape: Any, *operands: Any) -> tuple[int, ...]:
     Raises: ValueError if they do not broadcast to it.
     """
     shapes = [aval_of(x).shape for x in operands]
+    if not any(shapes):
+        return () if shape is None else as_shape(shape)
     try:
         together = np.broadcast_shapes(*shapes)
         if shape is None:
