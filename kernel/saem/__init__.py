@@ -1,3 +1,98 @@
-"""Saem: an array engine to learn from, with JAX's public API."""
+"""Saem (샘): an array engine to learn from, with JAX's public API.
 
+``import saem as jax; import saem.numpy as jnp``: programs for JAX run here, on XLA through jaxlib.
+The source is meant to be read; ARCHITECTURE.md says where to begin.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__version__ = "0.1.0"
 __saem__ = True
+
+from saem import _wiring  # noqa: I001 - the wiring comes first; see the file
+from saem import dtypes, errors, lax, numpy, random, sharding, stages, tree, tree_util, typing
+from saem._jaxlib import Array, Device
+from saem.control.jit import clear_caches
+from saem.control.stages import jit
+from saem.control.transfers import (
+    block_until_ready,
+    copy_to_host_async,
+    device_get,
+    device_put,
+    live_arrays,
+)
+from saem.core import pretty as _pretty
+from saem.core.avals import ShapeDtypeStruct, aval_of as typeof
+from saem.core.config import (
+    config,
+    debug_infs,
+    debug_key_reuse,
+    debug_nans,
+    default_device,
+    default_matmul_precision,
+    default_prng_impl,
+    disable_jit,
+    enable_checks,
+    enable_custom_prng,
+    enable_x64,
+    explain_cache_misses,
+    log_compiles,
+    numpy_dtype_promotion,
+    numpy_rank_promotion,
+    softmax_custom_jvp,
+    threefry_partitionable,
+)
+from saem.core.dtypes import float0
+from saem.core.jaxpr import evaluate
+from saem.transform.derivatives import grad, jvp, linearize, value_and_grad, vjp
+from saem.transform.jacobians import hessian, jacfwd, jacrev
+from saem.transform.mapping import vmap
+from saem.transform.programs import eval_shape, make_jaxpr
+from saem.xla.devices import (
+    default_backend,
+    device_count,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+)
+
+jacobian = jacrev
+
+# Names of JAX's public API that this version does not have, and what to do meanwhile.
+_NOT_HERE = {
+    "pmap": "use vmap on one device",
+    "shard_map": "use vmap on one device",
+    "checkpoint": "call the function as it is; it only saves memory",
+    "remat": "call the function as it is; it only saves memory",
+    "custom_jvp": "write the function so that its own derivative is stable",
+    "custom_vjp": "write the function so that its own derivative is stable",
+    "pure_callback": "compute the value before the traced function and pass it in",
+    "debug": "return the value you want to print",
+    "export": "use jit(f).lower(...).as_text()",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NOT_HERE:
+        raise AttributeError(
+            f"saem {__version__} has no {name} yet. Meanwhile: {_NOT_HERE[name]}.")
+    raise AttributeError(f"module 'saem' has no attribute {name!r}")
+
+
+__all__ = [
+    "Array", "Device", "ShapeDtypeStruct", "block_until_ready", "clear_caches", "config",
+    "copy_to_host_async", "debug_infs", "debug_key_reuse", "debug_nans", "default_backend",
+    "default_device", "default_matmul_precision", "default_prng_impl", "device_count",
+    "device_get", "device_put", "devices", "disable_jit", "dtypes", "enable_checks",
+    "enable_custom_prng", "enable_x64", "errors", "eval_shape", "evaluate",
+    "explain_cache_misses", "float0", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jit",
+    "jvp", "lax", "linearize", "live_arrays", "local_device_count", "local_devices",
+    "log_compiles", "make_jaxpr", "numpy", "numpy_dtype_promotion",
+    "numpy_rank_promotion", "process_count", "process_index", "random", "sharding",
+    "softmax_custom_jvp", "stages", "threefry_partitionable", "tree", "tree_util", "typeof",
+    "typing", "value_and_grad", "vjp", "vmap",
+]

@@ -1,14 +1,43 @@
 """Which two wirings come late, and why?
 
-Eager evaluation needs the compiler, which stands beside the core; array operators need promotion,
-which stands above the primitives.  Both are joined here, once, when ``saem`` is imported.
+Eager evaluation needs the compiler, which stands beside the core; array operators and methods need
+promotion, which stands above the primitives.  Both are joined here, once, when ``saem`` is imported.
 
-Read before: ``core.trace``, ``xla.dispatch``.
+Read before: ``core.trace``, ``xla.dispatch``, ``numpy.operators``, ``numpy.methods``.
+Invariant: arrays and tracers have the same operators, methods and properties.
 """
 
 from __future__ import annotations
 
-from saem.core.trace import eval_trace
+from collections.abc import Callable
+from typing import Any
+
+from saem import _jaxlib
+from saem.core.trace import Tracer, eval_trace
+from saem.numpy.methods import METHODS, PROPERTIES
+from saem.numpy.operators import OPERATORS
+from saem.xla import arrays as _arrays  # noqa: F401 - puts the conversions on the array class
 from saem.xla.dispatch import apply_primitive
 
 eval_trace.apply = apply_primitive
+
+
+def _method(fun: Callable) -> Callable:
+    """Return ``fun`` as a plain Python function, which a class binds to its instances."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return fun(self, *args, **kwargs)
+
+    method.__name__ = getattr(fun, "__name__", "method")
+    method.__doc__ = fun.__doc__
+    return method
+
+
+for _name, _row in OPERATORS.items():
+    setattr(_jaxlib.ArrayImpl, _name, _row.array)
+    setattr(Tracer, _name, _row.tracer)
+for _class in (_jaxlib.ArrayImpl, Tracer):
+    for _name, _fun in METHODS.items():
+        setattr(_class, _name, _fun if _class is not Tracer else _method(_fun))
+    for _name, _fun in PROPERTIES.items():
+        setattr(_class, _name, property(_fun))

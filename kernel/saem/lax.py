@@ -39,7 +39,9 @@ from saem.ops.convert import bitcast_convert_type, convert_element_type, reduce_
 from saem.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from saem.ops.gather import gather
 from saem.ops.gradient import stop_gradient
+from saem.ops.incomplete import betainc, igamma, igamma_grad_a, igammac, random_gamma_grad
 from saem.ops.linear import broadcast_in_dim, reduce_sum
+from saem.ops.linear import permute as _permute
 from saem.ops.maths import (
     AccuracyMode,
     Tolerance,
@@ -133,8 +135,18 @@ from saem.ops.slicing import (
     slice_in_dim,
 )
 from saem.ops.sort import sort, top_k
+from saem.ops.special import (
+    bessel_i0e,
+    bessel_i1e,
+    digamma,
+    erf,
+    erf_inv,
+    erfc,
+    lgamma,
+    polygamma,
+    zeta,
+)
 from saem.ops.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
-from saem.ops.linear import permute as _permute
 
 broadcast_shapes = np.broadcast_shapes
 

@@ -29,7 +29,7 @@ _KEEP_ARRAY = (
 def refuse(tracer: Tracer, error: type[Exception], tag: str, sentence: str, advice: str) -> Any:
     """Return the error for a conversion of ``tracer``, naming the transformation that hides it."""
     what = f"traced array with shape {errors.tracer_type(tracer)}"
-    context = f" (it is a {tracer.kind}, under {' > '.join(tracer._trace.stack)})"
+    context = f" (kind: {tracer.kind}, under {' > '.join(tracer._trace.stack)})"
     return errors.explained(error, tag, sentence.format(what) + context, advice=advice)
 
 

@@ -10,7 +10,38 @@ Invariant: signatures and results are those of jax.numpy 0.10.2.
 import numpy as _np
 
 from saem._jaxlib import Array as ndarray
+from saem.numpy.accumulating import (
+    cumprod,
+    cumsum,
+    cumulative_prod,
+    cumulative_sum,
+    nanargmax,
+    nanargmin,
+    nancumprod,
+    nancumsum,
+    nanmax,
+    nanmean,
+    nanmin,
+    nanprod,
+    nanstd,
+    nansum,
+    nanvar,
+)
 from saem.numpy.constants import e, euler_gamma, inf, nan, newaxis, pi
+from saem.numpy.contracting import (
+    dot,
+    einsum,
+    einsum_path,
+    inner,
+    kron,
+    matmul,
+    matvec,
+    outer,
+    tensordot,
+    vdot,
+    vecdot,
+    vecmat,
+)
 from saem.numpy.creation import (
     arange,
     array,
@@ -31,7 +62,27 @@ from saem.numpy.creation import (
     zeros,
     zeros_like,
 )
+from saem.numpy.diagonals import diagonal, trace
 from saem.numpy.finding import argwhere, flatnonzero, nonzero, where
+from saem.numpy.joining import (
+    append,
+    array_split,
+    block,
+    column_stack,
+    concat,
+    concatenate,
+    delete,
+    dsplit,
+    dstack,
+    hsplit,
+    hstack,
+    insert,
+    split,
+    stack,
+    unstack,
+    vsplit,
+    vstack,
+)
 from saem.numpy.matrices import (
     diag,
     diagflat,
@@ -47,6 +98,26 @@ from saem.numpy.matrices import (
     tril,
     triu,
     vander,
+)
+from saem.numpy.padding import pad
+from saem.numpy.quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
+from saem.numpy.reductions import (
+    all,
+    amax,
+    amin,
+    any,
+    argmax,
+    argmin,
+    average,
+    count_nonzero,
+    max,
+    mean,
+    min,
+    prod,
+    ptp,
+    std,
+    sum,
+    var,
 )
 from saem.numpy.scalars import (
     bfloat16,
@@ -92,6 +163,32 @@ from saem.numpy.scalars import (
     uint16,
     uint32,
     uint64,
+)
+from saem.numpy.shaping import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    broadcast_arrays,
+    broadcast_shapes,
+    broadcast_to,
+    expand_dims,
+    flip,
+    fliplr,
+    flipud,
+    matrix_transpose,
+    moveaxis,
+    permute_dims,
+    ravel,
+    repeat,
+    reshape,
+    resize,
+    roll,
+    rollaxis,
+    rot90,
+    squeeze,
+    swapaxes,
+    tile,
+    transpose,
 )
 from saem.numpy.spaces import geomspace, linspace, logspace
 from saem.numpy.ufuncs import *  # noqa: F403 - its __all__ is the list

@@ -402,6 +402,8 @@ def known_number(name: str, what: str, x: Any) -> Any:
 
     Raises: ConcretizationTypeError if it is traced; ValueError, TypeError if it is no real number.
     """
+    if type(x) in (int, float):
+        return x
     x = as_value(x)
     if isinstance(x, Tracer) and x.concrete() is None:
         raise errors.explained(
@@ -430,10 +432,12 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     if last is None:
         last, first = first, None
     given = [v for v in (first, last, by) if v is not None]
-    if dtype is None:
-        dtype = promotion.result_type(*[_in_range(v) for v in given])
-    else:
+    if dtype is not None:
         dtype = check_dtype("arange", dtype)
+    elif all(type(v) is int for v in given):  # how large they are plays no part
+        dtype = dtypes.default_dtype(int)
+    else:
+        dtype = promotion.result_type(*[0 if type(v) is int else v for v in given])
     begin, step_size = first if first is not None else 0, by if by is not None else 1
     length = max(0, int(np.ceil(_length(begin, last, step_size))))
     if dtypes.is_bool(dtype):
@@ -444,11 +448,6 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     offset = None if first is None else scalar(first, dtype)
     scale = None if by is None else scalar(by, dtype)
     return placed(_count(length, dtype, offset, scale), device, out_sharding)
-
-
-def _in_range(v: Any) -> Any:
-    """Return what stands for ``v`` in promotion: how large a Python int is plays no part."""
-    return 0 if type(v) is int else v
 
 
 def _length(start: Any, stop: Any, step: Any) -> Any:
@@ -463,7 +462,8 @@ def _length(start: Any, stop: Any, step: Any) -> Any:
 def _count(length: int, dtype: Any, offset: Any, scale: Any) -> Any:
     """Return offset + scale * (0, 1, …), each left out if None."""
     if on_host(length):
-        out = np.arange(length).astype(dtype)
+        out = np.arange(length, dtype=dtype) if dtypes.is_integer(dtype) and \
+            dtypes.itemsize_bits(dtype) >= 32 else np.arange(length).astype(dtype)
         with np.errstate(all="ignore"):
             out = out if scale is None else scale * out
             return put(np.asarray(out if offset is None else offset + out, dtype))

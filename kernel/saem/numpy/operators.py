@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from saem.control.jit import composite
 from saem.core.avals import aval_functions, is_array_like
-from saem.numpy import arithmetic, logic
+from saem.numpy import arithmetic, contracting, logic
 from saem.numpy.arithmetic import integer_power, is_constant_integer
 
 # Containers of arrays are no arrays: they are refused at once, by whichever operand comes first.
@@ -108,6 +108,7 @@ _BINARY = {
     "add": (arithmetic.add, "+"),
     "sub": (arithmetic.subtract, "-"),
     "mul": (arithmetic.multiply, "*"),
+    "matmul": (contracting.matmul, "@"),
     "truediv": (arithmetic.divide, "/"),
     "floordiv": (arithmetic.floor_divide, "//"),
     "mod": (arithmetic.remainder, "%"),

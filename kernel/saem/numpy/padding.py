@@ -270,5 +270,5 @@ def _pad_by_function(array: Any, widths: Widths, function: Callable, kwargs: dic
                 for i in range(rows.shape[0])]
         stacked = shape.concatenate([shape.expand_dims(as_array(r), (0,)) for r in made], 0)
         whole = shape.reshape(stacked, (*sizes, array.shape[axis]))
-        array = moveaxis(whole, -1, axis)
+        array = moveaxis(whole, array.ndim - 1, axis)
     return array

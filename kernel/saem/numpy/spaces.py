@@ -50,6 +50,9 @@ def _checked_count(num: Any) -> int:
     return num
 
 
+_STATIC = ("num", "endpoint", "retstep", "dtype", "axis")
+
+
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
              dtype: Any = None, axis: int = 0, *, device: Any = None) -> Any:
     """Return ``num`` numbers from ``start`` to ``stop``, with the step between them if ``retstep``.
@@ -57,12 +60,21 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     Shapes: start and stop broadcast; the numbers run along a new axis ``axis``.
     Raises: ValueError for a negative ``num``.
     """
+    out = _linspace(start, stop, num=num, endpoint=endpoint, retstep=retstep, dtype=dtype,
+                    axis=axis)
+    if device is None:
+        return out
+    return (placed(out[0], device), out[1]) if retstep else placed(out, device)
+
+
+@composite(static_argnames=_STATIC)
+def _linspace(start: Any, stop: Any, *, num: int, endpoint: bool, retstep: bool, dtype: Any,
+              axis: int) -> Any:
     num = _checked_count(num)
     check_arraylike("linspace", start, stop)
     out_dtype, dtype = _types("linspace", dtype, start, stop)
-    out, step = _linspace(start, stop, num=num, endpoint=bool(endpoint), out_dtype=out_dtype,
-                          dtype=dtype, axis=operator.index(axis))
-    out = placed(out, device)
+    out, step = _evenly(start, stop, num, endpoint, dtype)
+    out = _settled(out, out_dtype, operator.index(axis))
     return (out, step) if retstep else out
 
 
@@ -99,53 +111,41 @@ def _settled(out: Any, out_dtype: Any, axis: int) -> Any:
     return convert_value(out, out_dtype, False)
 
 
-@composite(static_argnames=("num", "endpoint", "out_dtype", "dtype", "axis"))
-def _linspace(start: Any, stop: Any, *, num: int, endpoint: bool, out_dtype: Any, dtype: Any,
-              axis: int) -> Any:
-    out, step = _evenly(start, stop, num, endpoint, dtype)
-    return _settled(out, out_dtype, axis), step
-
-
+@composite(static_argnames=("num", "endpoint", "dtype", "axis"))
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
              dtype: Any = None, axis: int = 0) -> Any:
-    """Return ``base`` to the powers ``linspace(start, stop, num)``."""
+    """Return ``base`` to the powers ``linspace(start, stop, num)``.
+
+    Raises: ValueError for a negative ``num``.
+    """
     num = _checked_count(num)
     check_arraylike("logspace", start, stop, base)
     out_dtype, dtype = _types("logspace", dtype, start, stop, base)
-    return _logspace(start, stop, base, num=num, endpoint=bool(endpoint), out_dtype=out_dtype,
-                     dtype=dtype, axis=operator.index(axis))
-
-
-@composite(static_argnames=("num", "endpoint", "out_dtype", "dtype", "axis"))
-def _logspace(start: Any, stop: Any, base: Any, *, num: int, endpoint: bool, out_dtype: Any,
-              dtype: Any, axis: int) -> Any:
     powers, _ = _evenly(start, stop, num, endpoint, dtype)
     base = convert_value(as_value(base), dtype, False)
-    return _truncated(arithmetic.power(base, powers), out_dtype, axis)
+    return _truncated(arithmetic.power(base, powers), out_dtype, operator.index(axis))
 
 
 def _truncated(out: Any, out_dtype: Any, axis: int) -> Any:
+    """Return ``out`` with its axis 0 at ``axis`` and in ``out_dtype``, cut off if integer."""
     out = moveaxis(out, 0, axis) if axis else out
     return convert_value(out, out_dtype, False)
 
 
+@composite(static_argnames=("num", "endpoint", "dtype", "axis"))
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
               axis: int = 0) -> Any:
-    """Return ``num`` numbers from ``start`` to ``stop``, each the same multiple of the last."""
+    """Return ``num`` numbers from ``start`` to ``stop``, each the same multiple of the last.
+
+    Raises: ValueError for a negative ``num``.
+    """
     num = _checked_count(num)
     check_arraylike("geomspace", start, stop)
     out_dtype, dtype = _types("geomspace", dtype, start, stop)
-    return _geomspace(start, stop, num=num, endpoint=bool(endpoint), out_dtype=out_dtype,
-                      dtype=dtype, axis=operator.index(axis))
-
-
-@composite(static_argnames=("num", "endpoint", "out_dtype", "dtype", "axis"))
-def _geomspace(start: Any, stop: Any, *, num: int, endpoint: bool, out_dtype: Any, dtype: Any,
-               axis: int) -> Any:
     start, stop = [convert_value(as_value(v), dtype, False) for v in (start, stop)]
     sign = numbers.sign(start)
     low = maths.log10(ops.div(start, sign))
     high = maths.log10(arithmetic.divide(stop, sign))
     powers, _ = _evenly(low, high, num, endpoint, dtype)
     out = arithmetic.multiply(sign, arithmetic.power(like(powers, 10), powers))
-    return _truncated(out, out_dtype, axis)
+    return _truncated(out, out_dtype, operator.index(axis))

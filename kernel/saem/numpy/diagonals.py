@@ -1,0 +1,51 @@
+"""How does one take what lies on the diagonal of two axes?
+
+Read before: ``numpy.indexing``.
+Invariant: as numpy.diagonal and numpy.trace.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from saem.control.jit import composite
+from saem.core import errors
+from saem.core.avals import aval_of
+from saem.numpy import reductions
+from saem.numpy.indexing import getitem
+from saem.numpy.promote import check_arraylike
+from saem.ops.linear import permute
+
+
+def _diagonal(name: str, a: Any, offset: int, axis1: int, axis2: int) -> Any:
+    check_arraylike(name, a)
+    rank = len(aval_of(a).shape)
+    if rank < 2:
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C1",
+            f"{name} requires an array of at least two dimensions.",
+            advice="Use jnp.diag to make a matrix of a vector.")
+    first, second = axis1 % rank, axis2 % rank
+    if first == second:
+        raise ValueError(f"{name}: axis1 and axis2 cannot be the same, both are {axis1}.")
+    rest = [i for i in range(rank) if i not in (first, second)]
+    matrices = permute(a, (*rest, first, second))
+    rows, columns = aval_of(matrices).shape[-2:]
+    count = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+    along = np.arange(count)
+    return getitem(matrices, (Ellipsis, along - min(offset, 0), along + max(offset, 0)))
+
+
+@composite(static_argnames=("offset", "axis1", "axis2"))
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """Return the elements whose places on the two axes differ by ``offset``, as the last axis."""
+    return _diagonal("diagonal", a, offset, axis1, axis2)
+
+
+@composite(static_argnames=("offset", "axis1", "axis2", "dtype"))
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
+          out: None = None) -> Any:
+    """Return the sum of the diagonal."""
+    return reductions.sum(_diagonal("trace", a, offset, axis1, axis2), axis=-1, dtype=dtype)

@@ -1,0 +1,90 @@
+"""Which functions are also methods of arrays?
+
+One table from the name of a method or property to the function, the same for arrays and tracers.
+
+Read before: the modules named in the imports.  Read after: ``saem._wiring``.
+Invariant: ``x.f(…)`` is ``jnp.f(x, …)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from saem.numpy import (
+    accumulating,
+    contracting,
+    creation,
+    diagonals,
+    finding,
+    reductions,
+    shaping,
+    ufuncs,
+)
+from saem.numpy.at import IndexUpdateHelper
+from saem.numpy.indexing import getitem
+from saem.ops.convert import bitcast_convert_type
+
+
+def view(x: Any, dtype: Any = None, type: None = None) -> Any:
+    """Return the bits of ``x`` as ``dtype``."""
+    return x if dtype is None else bitcast_convert_type(x, creation.check_dtype("view", dtype))
+
+
+def flatten(x: Any, order: str = "C", **_ignored: Any) -> Any:
+    """Return the elements of ``x`` in one dimension."""
+    return shaping.ravel(x, order=order)
+
+
+def astype(x: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    """Return ``x`` converted to ``dtype``."""
+    return creation.astype(x, dtype, copy=copy, device=device)
+
+
+METHODS: dict[str, Callable] = {
+    "__getitem__": lambda x, index: getitem(x, index),
+    "all": reductions.all,
+    "any": reductions.any,
+    "argmax": reductions.argmax,
+    "argmin": reductions.argmin,
+    "astype": astype,
+    "choose": ufuncs.choose,
+    "clip": ufuncs.clip,
+    "conj": ufuncs.conj,
+    "conjugate": ufuncs.conj,
+    "copy": creation.copy,
+    "cumprod": accumulating.cumprod,
+    "cumsum": accumulating.cumsum,
+    "diagonal": diagonals.diagonal,
+    "dot": contracting.dot,
+    "flatten": flatten,
+    "max": reductions.max,
+    "mean": reductions.mean,
+    "min": reductions.min,
+    "nonzero": finding.nonzero,
+    "prod": reductions.prod,
+    "ptp": reductions.ptp,
+    "ravel": shaping.ravel,
+    "repeat": shaping.repeat,
+    "reshape": shaping.reshape_method,
+    "round": ufuncs.round,
+    "__round__": lambda x, ndigits=None: ufuncs.round(x, ndigits or 0),
+    "squeeze": shaping.squeeze,
+    "std": reductions.std,
+    "sum": reductions.sum,
+    "swapaxes": shaping.swapaxes,
+    "trace": diagonals.trace,
+    "transpose": shaping.transpose_method,
+    "var": reductions.var,
+    "view": view,
+}
+
+PROPERTIES: dict[str, Callable[[Any], Any]] = {
+    "T": lambda x: shaping.transpose(x),
+    "at": IndexUpdateHelper,
+    "flat": lambda x: shaping.ravel(x),
+    "imag": lambda x: ufuncs.imag(x),
+    "mT": lambda x: shaping.matrix_transpose(x),
+    "real": lambda x: ufuncs.real(x),
+}
+
