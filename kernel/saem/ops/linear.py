@@ -289,7 +289,7 @@ def full(aval: ShapedArray, value: Any) -> Any:
 def number_like(x: Any, value: float) -> Any:
     """Return ``value`` as a scalar of the dtype and weakness of ``x``."""
     aval = aval_of(x)
-    return value if aval.weak_type and dtypes.is_float(aval.dtype) \
+    return float(value) if aval.weak_type and dtypes.is_float(aval.dtype) \
         else np.asarray(value, aval.dtype)[()]
 
 
