@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 
@@ -71,7 +72,8 @@ def equations(body):
 
 
 def test_the_lines_are_the_printed_jaxpr(program):
-    assert text(jaxpr_model(program)) == str(program)
+    # The printer may write two short equations on one line; here each has its own, to point at.
+    assert re.split(r"[;\s]+", text(jaxpr_model(program))) == re.split(r"[;\s]+", str(program))
 
 
 def test_lines_and_tokens_know_their_equation_and_variable(program):

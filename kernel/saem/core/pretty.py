@@ -1,7 +1,7 @@
 """How is a jaxpr printed?
 
 In JAX's notation, which learners meet everywhere: ``{ lambda ; a:f32[3]. let b:f32[3] = sin a in
-(b,) }``, on one line when it fits in 80 columns.  Variables are named a, b, …, z, aa, … in the
+(b,) }``, on one line when it fits in 80 columns.  Variables are named a, b, …, z, ba, … in the
 order they appear; the inputs of a nested program take the names of what is passed to them.
 
 Read before: ``core.jaxpr``.  Read after: ``saem.observe.jaxpr_model``, which reuses ``Namer``.
@@ -25,9 +25,15 @@ class Namer:
     def __init__(self) -> None:
         self.names: dict[Var, str] = {}
         self.count = 0
+        self.unread: set[Var] = set()
+
+    def enter(self, jaxpr: Jaxpr) -> None:
+        """Note which variables of ``jaxpr``, the outermost, nobody reads: they print as ``_``."""
+        read = {a for eqn in jaxpr.eqns for a in eqn.invars} | set(jaxpr.outvars)
+        self.unread.update(v for eqn in jaxpr.eqns for v in eqn.outvars if v not in read)
 
     def name(self, var: Var) -> str:
-        if isinstance(var, DropVar):
+        if isinstance(var, DropVar) or var in self.unread:
             return "_"
         if var not in self.names:
             self.names[var] = self._letters(self.count)
@@ -36,17 +42,28 @@ class Namer:
 
     @staticmethod
     def _letters(n: int) -> str:
-        letters = ""
-        n += 1
+        n, digit = divmod(n, 26)
+        letters = chr(ord("a") + digit)
         while n:
-            n, digit = divmod(n - 1, 26)
+            n, digit = divmod(n, 26)
             letters = chr(ord("a") + digit) + letters
         return letters
 
     def adopt(self, inner: Var, outer: Atom) -> None:
         """Let ``inner``, bound by a nested program, carry the name of ``outer``."""
-        if isinstance(outer, Var) and not isinstance(outer, DropVar):
+        if isinstance(outer, Var) and self.name(outer) != "_":
             self.names.setdefault(inner, self.name(outer))
+
+    def adopt_all(self, eqn: Eqn) -> None:
+        """Let the inputs and outputs of nested programs carry the names of those of ``eqn``."""
+        for inner in (v.jaxpr for v in eqn.params.values() if isinstance(v, ClosedJaxpr)):
+            if len(inner.invars) == len(eqn.invars):
+                for inside, outside in zip(inner.invars, eqn.invars):
+                    self.adopt(inside, outside)
+            if len(inner.outvars) == len(eqn.outvars):
+                for inside, outside in zip(inner.outvars, eqn.outvars):
+                    if isinstance(inside, Var) and inside not in inner.constvars:
+                        self.adopt(inside, outside)
 
     def atom(self, atom: Atom) -> str:
         if isinstance(atom, Literal):
@@ -66,12 +83,12 @@ def literal_text(literal: Literal) -> str:
     return str(item) if not isinstance(item, bytes) else repr(item)
 
 
-def param_text(value: Any, namer: Namer, indent: int) -> str:
-    """Return how a parameter prints; nested programs print as programs."""
+def param_text(value: Any, namer: Namer, indent: int, before: int = 0) -> str:
+    """Return how a parameter prints, starting ``before`` characters after ``indent``."""
     if isinstance(value, ClosedJaxpr):
-        return jaxpr_text(value.jaxpr, namer, indent)
+        return jaxpr_text(value.jaxpr, namer, indent, before)
     if isinstance(value, Jaxpr):
-        return jaxpr_text(value, namer, indent)
+        return jaxpr_text(value, namer, indent, before)
     if isinstance(value, tuple) and any(isinstance(v, (ClosedJaxpr, Jaxpr)) for v in value):
         inner = (" " * (indent + 2)).join(
             "\n" + " " * (indent + 2) + param_text(v, namer, indent + 2) for v in value)
@@ -88,41 +105,40 @@ def param_text(value: Any, namer: Namer, indent: int) -> str:
 def eqn_text(eqn: Eqn, namer: Namer, indent: int = 4) -> str:
     """Return one equation, continued lines indented below ``indent``."""
     inputs = " ".join(namer.atom(a) for a in eqn.invars)
-    for _, inner in ((n, v) for n, v in eqn.params.items() if isinstance(v, ClosedJaxpr)):
-        if len(inner.jaxpr.invars) == len(eqn.invars):
-            for inside, outside in zip(inner.jaxpr.invars, eqn.invars):
-                namer.adopt(inside, outside)
     outputs = " ".join(namer.binder(v) for v in eqn.outvars)
+    namer.adopt_all(eqn)
     params = eqn.primitive.printed_params()
     head = f"{outputs} = {eqn.primitive.name}"
     if not params:
         return f"{head} {inputs}".rstrip() if inputs else f"{head} "
-    texts = {name: param_text(value, namer, indent + 2) for name, value in params.items()}
+    texts = {name: param_text(value, namer, indent + 2, len(name) + 1)
+             for name, value in params.items()}
     flat = " ".join(f"{name}={text}" for name, text in texts.items())
-    line = f"{head}[{flat}] {inputs}"
-    if "\n" not in flat and indent + len(line) <= WIDTH:
-        return line
+    line = f"{head}[{flat}]"
+    if "\n" not in flat and indent + len(line) <= WIDTH:  # what follows may stand out
+        return f"{line} {inputs}"
     pad = " " * (indent + 2)
     lines = [f"{head}["]
     lines += [f"{pad}{name}={text}" for name, text in texts.items()]
     return "\n".join([*lines, f"{' ' * indent}] {inputs}"])
 
 
-def jaxpr_text(jaxpr: Jaxpr, namer: Namer | None = None, indent: int = 0) -> str:
-    """Return ``jaxpr`` in JAX's notation; ``indent`` is where its closing brace goes."""
-    namer = namer or Namer()
+def jaxpr_text(jaxpr: Jaxpr, namer: Namer | None = None, indent: int = 0, before: int = 0) -> str:
+    """Return ``jaxpr`` in JAX's notation; ``indent`` is where its last line goes.
+
+    Its first line starts ``before`` characters after that.
+    """
+    if namer is None:
+        namer = Namer()
+        namer.enter(jaxpr)
     consts = " ".join(namer.binder(v) for v in jaxpr.constvars)
     inputs = " ".join(namer.binder(v) for v in jaxpr.invars)
-    head = f"{{ lambda {consts + ' ' if consts else ''}; {inputs}. let"
-    if not consts:
-        head = f"{{ lambda ; {inputs}. let"
-    else:
-        head = f"{{ lambda {consts}; {inputs}. let"
+    head = f"{{ lambda {consts}; {inputs}. let"
     body = [eqn_text(eqn, namer, indent + 4) for eqn in jaxpr.eqns]
     outs = ", ".join(namer.atom(a) for a in jaxpr.outvars)
     tail = f"in ({outs},)" if len(jaxpr.outvars) == 1 else f"in ({outs})"
-    one_line = f"{head} {'; '.join(body)}{' ' if body else ''}{tail} }}"
-    if len(body) <= 1 and "\n" not in one_line and indent + len(one_line) <= WIDTH:
+    one_line = f"{head} {'; '.join(body)} {tail} }}"
+    if "\n" not in one_line and indent + before + len(one_line) <= WIDTH:
         return one_line
     pad = " " * (indent + 4)
     lines = [head, *(pad + line for line in body), f"{' ' * (indent + 2)}{tail} }}"]

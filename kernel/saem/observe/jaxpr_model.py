@@ -98,7 +98,7 @@ class _Line:
 
 
 class _Printer:
-    """Lays a jaxpr out as ``core.pretty`` does, in tokens."""
+    """Lays a jaxpr out as ``core.pretty`` does, in tokens, but never two equations on a line."""
 
     def __init__(self, words: _Words) -> None:
         self.words = words
@@ -131,8 +131,11 @@ class _Printer:
             self._atom(line, atom)
         return line.add(",)" if len(jaxpr.outvars) == 1 else ")").add(" }")
 
-    def jaxpr(self, jaxpr: Jaxpr, indent: int, path: str, owner: str | None) -> list[_Line]:
-        """The lines of a jaxpr whose closing brace goes to ``indent``."""
+    def jaxpr(self, jaxpr: Jaxpr, indent: int, path: str, owner: str | None, before: int = 0
+              ) -> list[_Line]:
+        """The lines of a jaxpr whose last line goes to ``indent``, its first ``before`` after."""
+        if owner is None:
+            self.namer.enter(jaxpr)
         head = self._head(jaxpr, indent, owner)
         body = [
             line
@@ -142,8 +145,9 @@ class _Printer:
         tail = self._tail(jaxpr, indent + 2, owner)
         if len(jaxpr.eqns) <= 1 and len(body) == len(jaxpr.eqns):
             spaced = sum(len(line) - line.indent + 1 for line in (*body, tail))
-            if len(head) + spaced <= WIDTH:
+            if before + len(head) + spaced + (not body) <= WIDTH:
                 head.equation = body[0].equation if body else owner
+                head.add("" if body else " ")
                 for line in (*body, tail):
                     head.add(" ").tokens.extend(line.tokens)
                 return [head]
@@ -156,20 +160,16 @@ class _Printer:
         for index, atom in enumerate(eqn.invars):
             inputs.add(" " if index else "")
             self._atom(inputs, atom)
-        for value in eqn.params.values():
-            inner = value.jaxpr if isinstance(value, ClosedJaxpr) else None
-            if inner is not None and len(inner.invars) == len(eqn.invars):
-                for inside, outside in zip(inner.invars, eqn.invars, strict=True):
-                    self.namer.adopt(inside, outside)
         line = _Line(indent, owner)
         self._spaced(line, list(eqn.outvars))
+        self.namer.adopt_all(eqn)
         line.add(" = ").add(eqn.primitive.name, "primitive")
         params = eqn.primitive.printed_params()
         if not params:
             line.add(" ").tokens.extend(inputs.tokens)
             return [line]
         blocks = self._parameters(eqn, indent + 2, path)
-        flat = sum(len(block[0]) - block[0].indent + 1 for block in blocks) + 2 + len(inputs)
+        flat = sum(len(block[0]) - block[0].indent + 1 for block in blocks) + 1
         if all(len(block) == 1 for block in blocks) and len(line) + flat <= WIDTH:
             line.add("[")
             for index, block in enumerate(blocks):
@@ -189,7 +189,7 @@ class _Printer:
             first = _Line(indent, owner).add(name, "parameter").add("=")
             if isinstance(value, (ClosedJaxpr, Jaxpr)):
                 inner = value.jaxpr if isinstance(value, ClosedJaxpr) else value
-                lines = self.jaxpr(inner, indent, f"{path}.{number}.", owner)
+                lines = self.jaxpr(inner, indent, f"{path}.{number}.", owner, len(name) + 1)
                 number += 1
                 first.tokens.extend(lines[0].tokens)
                 blocks.append([first, *lines[1:]])
