@@ -20,6 +20,10 @@ import numpy as np
 from saem import _jaxlib
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_functions
+from saem.ops.compare import bitwise_not, eq
+from saem.ops.linear import broadcast_in_dim, permute
+from saem.ops.reduce import reduce_and
+from saem.ops.shape import reshape, squeeze
 from saem.xla.dispatch import held_as
 
 
@@ -69,7 +73,7 @@ def key_dtype(impl: Generator) -> KeyDType:
 
 
 class PRNGKeyArray(_jaxlib.Array):
-    """Keys on a device.  Operators and methods that move elements are wired in ``saem._wiring``."""
+    """Keys on a device, with the methods of arrays that move elements and those about devices."""
 
     __slots__ = ("_base", "dtype", "_aval", "__weakref__")
     __array_priority__ = 100
@@ -140,6 +144,41 @@ class PRNGKeyArray(_jaxlib.Array):
             raise TypeError("iteration over a 0-d key array")
         return (PRNGKeyArray(base, self.dtype) for base in self._base)
 
+    def reshape(self, *shape: Any) -> Any:
+        """Return the keys in another shape; one size may be -1."""
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        known = math.prod(n for n in sizes if n != -1)
+        return reshape(self, [self.size // max(known, 1) if n == -1 else n for n in sizes])
+
+    def ravel(self) -> Any:
+        return reshape(self, (self.size,))
+
+    flatten = ravel
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """Return the keys without axes of size 1, or without ``axis``."""
+        every = tuple(i for i, n in enumerate(self.shape) if n == 1)
+        axes = every if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+        return squeeze(self, axes)
+
+    def transpose(self, *axes: Any) -> Any:
+        """Return the keys with their axes permuted, reversed unless given."""
+        order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
+        return permute(self, tuple(order) or tuple(reversed(range(self.ndim))))
+
+    T = property(lambda self: self.transpose())
+
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, PRNGKeyArray) or other.dtype != self.dtype:
+            return NotImplemented
+        shape = np.broadcast_shapes(self.shape, other.shape)
+        words = [_words(keys, shape) for keys in (self, other)]
+        return reduce_and(eq(*words), (len(shape),))
+
+    def __ne__(self, other: object) -> Any:
+        same = self.__eq__(other)
+        return same if same is NotImplemented else bitwise_not(same)
+
     def __bool__(self) -> bool:
         raise TypeError("key array cannot be converted to boolean.")
 
@@ -157,6 +196,13 @@ class PRNGKeyArray(_jaxlib.Array):
         return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{np.asarray(self._base)}"
 
     __str__ = __repr__
+
+
+def _words(keys: PRNGKeyArray, shape: tuple[int, ...]) -> Any:
+    """Return the words of ``keys`` stretched to keys of ``shape``."""
+    held = keys._base.aval.shape
+    wide = (*shape, held[-1])
+    return broadcast_in_dim(keys._base, wide, tuple(range(len(wide) - len(held), len(wide))))
 
 
 aval_functions[PRNGKeyArray] = lambda keys: keys.aval

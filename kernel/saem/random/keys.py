@@ -304,13 +304,10 @@ def fold_in(key: Any, data: Any) -> Any:
 
 
 def as_word(number: int) -> np.uint32:
-    """Return an integer as uint32, negative ones modulo 2**32.
-
-    Raises: OverflowError for what does not fit 32 bits.
-    """
-    if not -(1 << 31) <= number < 1 << 32:
+    """Return an integer as uint32.  Raises: OverflowError for what does not fit."""
+    if not 0 <= number < 1 << 32:
         raise OverflowError(f"Python integer {number} out of bounds for uint32")
-    return np.uint32(number & 0xFFFFFFFF)
+    return np.uint32(number)
 
 
 # -- arguments of samplers -------------------------------------------------------------------------
