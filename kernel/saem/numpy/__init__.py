@@ -1,4 +1,3 @@
-# ruff: noqa: F401 - every import here is a public name, and some are Python's too
 """What is in ``jax.numpy``?  NumPy's functions on arrays that XLA computes.
 
 This file only lists; each line names the module that answers.
@@ -6,6 +5,8 @@ This file only lists; each line names the module that answers.
 Read before: ``numpy.promote``.
 Invariant: signatures and results are those of jax.numpy 0.10.2.
 """
+
+# ruff: noqa: F401 - every import here is a public name, and some are Python's too
 
 import numpy as _np
 
@@ -99,6 +100,16 @@ from saem.numpy.matrices import (
     triu,
     vander,
 )
+from saem.numpy.ordering import (
+    argpartition,
+    argsort,
+    digitize,
+    lexsort,
+    partition,
+    searchsorted,
+    sort,
+    sort_complex,
+)
 from saem.numpy.padding import pad
 from saem.numpy.quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
 from saem.numpy.reductions import (
@@ -191,6 +202,19 @@ from saem.numpy.shaping import (
     transpose,
 )
 from saem.numpy.spaces import geomspace, linspace, logspace
+from saem.numpy.taking import (
+    apply_along_axis,
+    apply_over_axes,
+    compress,
+    extract,
+    place,
+    put,
+    put_along_axis,
+    ravel_multi_index,
+    take,
+    take_along_axis,
+    unravel_index,
+)
 from saem.numpy.ufuncs import *  # noqa: F403 - its __all__ is the list
 
 bool = bool_
