@@ -73,6 +73,7 @@ NamedSharding = _jax.NamedSharding
 GSPMDSharding = _jax.GSPMDSharding
 HloSharding = xla_client.HloSharding
 CompileOptions = _jax.CompileOptions
+DeviceAssignment = _jax.DeviceAssignment
 LoadedExecutable = _jax.LoadedExecutable
 ArrayCopySemantics = _jax.ArrayCopySemantics
 HostBufferSemantics = _jax.HostBufferSemantics

@@ -68,14 +68,13 @@ def show(x: Any) -> str:
     value = value_of(x)
     weak = ", weak_type=True" if x.aval.weak_type else ""
     suffix = f"dtype={x.aval.dtype.name}{weak})"
-    if value.size == 0 and value.shape != (0,):
+    if value.size == 0:
         return f"Array([], shape={value.shape}, {suffix}"
     text = np.array2string(value, prefix="Array(", suffix=",", separator=", ")
     last = text.rsplit("\n", 1)[-1]
-    limit = np.get_printoptions()["linewidth"]
     start = len("Array(") if "\n" not in text else 0
-    if start + len(last) + len(suffix) + 2 > limit:
-        return f"Array({text},\n      {suffix}"
+    if start + len(last) + len(suffix) + 2 > 80:
+        return f"Array({text},      {suffix}"  # no new line: JAX has none either
     return f"Array({text}, {suffix}"
 
 

@@ -17,6 +17,8 @@ import time
 from collections import OrderedDict
 from typing import Any
 
+import numpy as np
+
 from saem import _jaxlib
 from saem.core import config
 from saem.core.events import Compile, FunctionRef, bus
@@ -43,6 +45,8 @@ def compile_options(device: Any, options: dict[str, Any]) -> Any:
     made = _jaxlib.CompileOptions()
     made.num_replicas = 1
     made.num_partitions = 1
+    # Without it the program is loaded on this device but runs on the first one.
+    made.device_assignment = _jaxlib.DeviceAssignment.create(np.array([[device.id]], np.int32))
     if options:
         made.env_option_overrides = [(k, _option_text(v)) for k, v in options.items()]
     return made

@@ -1,0 +1,154 @@
+"""Does a concrete array show, convert, copy and refuse as JAX's does?"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from both import same_error
+
+import saem as jax
+from saem import lax
+
+SHOWN = {
+    "scalar": "np.float32(1.5)", "weak scalar": "1.5", "weak int": "3", "bool": "True",
+    "weak complex": "1.5 + 2j", "empty": "np.zeros((0,), np.float32)",
+    "empty matrix": "np.zeros((0, 3), np.float32)", "row": "np.arange(3)",
+    "wide": "np.arange(40)", "very wide": "np.arange(5000)",
+    "floats": "np.linspace(0, 1, 20, dtype=np.float32)",
+    "matrix": "np.arange(6, dtype=np.float32).reshape(2, 3)",
+    "wide matrix": "np.arange(60).reshape(3, 20)",
+    "big matrix": "np.arange(4000).reshape(40, 100)",
+    "cube": "np.arange(24).reshape(2, 3, 4)", "bools": "np.asarray([True, False])",
+    "half": "np.asarray([1.5, 2.25], np.float16)",
+    "bfloat": "np.asarray([1.5, 2.25], ml_dtypes.bfloat16)",
+    "small ints": "np.asarray([1, -2], np.int8)", "unsigned": "np.asarray([1, 2], np.uint16)",
+    "complex": "np.asarray([1 + 2j, 3.5], np.complex64)",
+    "specials": "np.asarray([np.nan, np.inf, -0.0, 1e-30], np.float32)",
+    "just too long": "np.arange(17)", "long": "np.arange(15)",
+    "shorter": "np.arange(14)", "short": "np.arange(13)",
+    "float8": "np.asarray([1.5], ml_dtypes.float8_e4m3fn)",
+    "column": "np.arange(3, dtype=np.float32)[:, None]",
+}
+
+
+def made(source):
+    import ml_dtypes  # noqa: PLC0415 - named in the sources above
+
+    return jax.device_put(eval(source, {"np": np, "ml_dtypes": ml_dtypes}))
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_it_prints_as_in_jax(jax_oracle, name):
+    source = SHOWN[name]
+    wanted = jax_oracle.run(
+        f"x = jax.device_put({source})\nresult = [repr(x), str(x), f'{{x}}', x.weak_type]").value
+    x = made(source)
+    assert [repr(x), str(x), f"{x}", x.weak_type] == wanted
+
+
+def test_it_formats_like_a_number():
+    assert f"{made('np.float32(1.25)'):.1f}" == "1.2"
+    assert f"{made('3'):04d}" == "0003"
+
+
+@pytest.mark.parametrize("name", ["scalar", "weak scalar", "matrix", "bfloat", "empty matrix"])
+def test_pickling_and_copying_keep_value_and_type(name):
+    x = made(SHOWN[name])
+    for y in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), copy.copy(x)):
+        assert type(y) is type(x) and y.dtype == x.dtype and y.weak_type == x.weak_type
+        assert np.asarray(y).tobytes() == np.asarray(x).tobytes() and y.shape == x.shape
+
+
+def test_a_pickle_does_not_move_a_weak_type_into_numpy(jax_oracle):
+    weak = jax_oracle.run("import pickle\nresult = pickle.loads(pickle.dumps(jnp.asarray(1.5)))")
+    assert pickle.loads(pickle.dumps(jax.device_put(1.5))).weak_type == weak.weak
+
+
+def test_it_iterates_and_counts():
+    x = jax.device_put(np.arange(6).reshape(2, 3))
+    assert len(x) == 2 and x.ndim == 2 and x.size == 6 and x.nbytes == 24 and x.itemsize == 4
+    with pytest.raises(TypeError, match="len"):
+        len(made("1.5"))
+    with pytest.raises(TypeError, match="iteration over a 0-d array"):
+        iter(made("1.5"))
+
+
+def test_it_gives_python_numbers():
+    assert made("np.float32(1.5)").item() == 1.5 and type(made("3").item()) is int
+    assert made("np.arange(6).reshape(2, 3)").item(1, 2) == 5
+    assert made("np.arange(4).reshape(2, 2)").tolist() == [[0, 1], [2, 3]]
+    assert (int(made("3.7")), float(made("3")), complex(made("1.5")), bool(made("0"))) == (
+        3, 3.0, 1.5 + 0j, False)
+    assert [10, 20, 30][made("1")] == 20
+    assert np.arange(3, dtype=np.int32).tobytes() == made("np.arange(3, dtype=np.int32)").tobytes()
+
+
+@pytest.mark.parametrize("source, sentence", [
+    ("bool(jax.device_put(np.ones(2)))", "The truth value of an array with more than one element"),
+    ("float(jax.device_put(np.ones(2)))", "Only scalar arrays can be converted to Python scalars"),
+    ("int(jax.device_put(np.ones((1, 1))))", "Only scalar arrays can be converted"),
+    ("[1, 2][jax.device_put(1.5)]", "Only integer scalar arrays can be converted to a scalar index"),
+    ("hash(jax.device_put(1.5))", "unhashable type"),
+    ("iter(jax.device_put(1.5))", "iteration over a 0-d array"),
+    ("jax.device_put(np.ones(2)).item()", ""),
+    ("jax.device_put('text')", "is not a valid JAX type"),
+    ("jax.device_put(np.ones(2)).__setitem__(0, 1)", "immutable"),
+])
+def test_refusals_are_those_of_jax(jax_oracle, source, sentence):
+    same_error(jax_oracle, source, sentence)
+
+
+def test_numpy_sees_a_view_it_cannot_write_to():
+    x = jax.device_put(np.arange(3, dtype=np.float32))
+    view = np.asarray(x)
+    assert not view.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        view[0] = 9
+    own = np.array(x)
+    own[0] = 9
+    np.testing.assert_array_equal(x, [0, 1, 2])
+    assert np.asarray(x, np.float64).dtype == np.float64
+    with pytest.raises(ValueError, match="copy"):
+        x.__array__(np.float64, copy=False)
+
+
+def test_the_callers_numpy_array_may_change_afterwards():
+    mine = np.arange(3, dtype=np.float32)
+    x = jax.device_put(mine)
+    mine[0] = 9
+    np.testing.assert_array_equal(x, [0, 1, 2])
+
+
+def test_dlpack_shares_both_ways():
+    x = jax.device_put(np.arange(4, dtype=np.float32))
+    there = np.from_dlpack(x)
+    np.testing.assert_array_equal(there, [0, 1, 2, 3])
+    assert x.__dlpack_device__() == (1, 0)
+
+
+def test_a_deleted_array_says_so():
+    x = jax.device_put(np.arange(3))
+    x.delete()
+    assert x.is_deleted() and x.shape == (3,) and "deleted" in repr(x)
+    for use in (lambda: np.asarray(x), lambda: x.tolist(), lambda: lax.add(x, x), lambda: x.item()):
+        with pytest.raises((RuntimeError, ValueError), match="deleted"):
+            use()
+
+
+def test_numpy_operators_leave_the_array_in_charge():
+    assert jax.device_put(np.ones(2)).__array_priority__ > np.ones(2).__array_priority__
+
+
+@pytest.mark.parametrize("value", [2**31, -2**31 - 1, 2**70])
+def test_an_integer_that_does_not_fit_is_refused(jax_oracle, value):
+    same_error(jax_oracle, f"jax.device_put({value})", "too large")
+
+
+def test_wide_numpy_types_become_the_default_ones():
+    assert jax.device_put(np.float64(1)).dtype == np.float32
+    assert jax.device_put(np.arange(3)).dtype == np.int32
+    with jax.enable_x64(True):
+        assert jax.device_put(np.float64(1)).dtype == np.float64

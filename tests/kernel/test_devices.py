@@ -1,0 +1,122 @@
+"""Where do values live, and which of them insist on it?  Two CPU devices in a process of their own."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import saem as jax
+from saem import lax
+
+X = np.arange(3, dtype=np.float32)
+
+
+def test_one_cpu_is_there():
+    assert jax.devices()[0].platform == "cpu" == jax.default_backend()
+    assert jax.devices() == jax.local_devices() == jax.devices("cpu")
+    assert jax.device_count() == jax.local_device_count() == len(jax.devices())
+    assert jax.process_index() == 0 and jax.process_count() == 1
+    assert jax.devices()[0] is jax.devices()[0]
+
+
+def test_an_unknown_backend_is_refused():
+    with pytest.raises(RuntimeError, match="Unknown backend: 'gqu' requested"):
+        jax.devices("gqu")
+
+
+def test_placing_commits_and_computing_does_not():
+    device = jax.devices()[0]
+    free, placed = jax.device_put(X), jax.device_put(X, device)
+    assert not free.committed and placed.committed
+    assert not lax.sin(free).committed and lax.sin(placed).committed
+    assert jax.jit(lambda x, y: lax.add(x, y))(free, placed).committed
+    assert placed.devices() == {device} and placed.device == device
+    assert placed.sharding == jax.sharding.SingleDeviceSharding(device)
+    assert pickle.loads(pickle.dumps(placed.sharding)) == placed.sharding
+    assert jax.device_put(free) is free
+    assert jax.device_put(placed, placed.sharding).committed
+
+
+def test_a_pytree_is_placed_and_fetched_whole():
+    placed = jax.device_put({"a": X, "b": [1.5, None]}, jax.devices()[0])
+    assert placed["a"].committed and placed["b"][0].committed and placed["b"][1] is None
+    fetched = jax.device_get(placed)
+    assert type(fetched["a"]) is np.ndarray and fetched["b"][0] == np.float32(1.5)
+    assert jax.block_until_ready(placed) is placed
+    prefix = jax.device_put([X, (X, X)], [jax.devices()[0], None])
+    assert prefix[0].committed and not prefix[1][0].committed
+
+
+def test_placing_inside_a_trace_stays_inside():
+    device = jax.devices()[0]
+    f = lambda x: lax.mul(jax.device_put(x, device), x)
+    np.testing.assert_array_equal(jax.jit(f)(X), X * X)
+    np.testing.assert_array_equal(jax.vmap(f)(X), X * X)
+    np.testing.assert_array_equal(jax.vmap(jax.grad(f))(X), 2 * X)
+
+
+# Run by both engines: {imports} differ.  What it prints must be equal.
+TWO = """
+{imports}
+import numpy as np
+one, two = jax.devices()
+x = np.arange(3, dtype=np.float32)
+def where(a): return (sorted(d.id for d in a.devices()), a.committed)
+def told(f):
+    try:
+        return where(f())
+    except Exception as e:
+        return type(e).__name__ in ("ValueError", "ArgumentError"), str(e).split(": ", 1)[-1].split("ation")[0]
+free, on1, on2 = jax.device_put(x), jax.device_put(x, one), jax.device_put(x, two)
+add = jax.jit(lambda a, b: lax.add(a, b))
+print(len(jax.devices()), [d.id for d in jax.devices()])
+print(where(free), where(on1), where(on2))
+for a in (free, on1, on2, x):
+    print(where(lax.sin(a)), where(jax.jit(lax.sin)(a)), where(add(a, x)))
+for a in (free, on1, on2):
+    for b in (free, on1, on2):
+        print([told(lambda: add(a, b)), told(lambda: add(a, b)), told(lambda: lax.mul(a, b))])
+print(where(jax.device_put(on1, two)), where(jax.device_put(on2)), where(jax.device_put(free, two)))
+with jax.default_device(two):
+    print(where(jax.device_put(x)), where(lax.sin(x)), where(lax.sin(on1)), where(add(x, x)))
+    print(where(jax.jit(lambda: lax.add(x, x))()))
+print(where(jax.device_put(x)), where(add(x, x)))
+print(np.asarray(add(on2, free)), np.asarray(jax.device_put(on2, one)))
+print(where(jax.grad(lambda a: lax.reduce_sum(lax.mul(a, a), (0,)))(on2)))
+print(where(jax.vmap(lambda a: lax.mul(a, 2.0))(on2)))
+print(where(jax.jit(lambda a: jax.device_put(a, two))(free))[1] in (True, False))
+"""
+
+
+def run_two(python, imports, **environment):
+    env = {name: value for name, value in os.environ.items()
+           if not name.startswith(("PYTHON", "JAX_"))}
+    done = subprocess.run(
+        [python, "-c", TWO.replace("{imports}", imports)], capture_output=True, text=True,
+        env={**env, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", **environment})
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_two_devices_behave_as_in_jax(jax_oracle):
+    saem = run_two(sys.executable, "import saem as jax; from saem import lax",
+                   PYTHONPATH=os.pathsep.join(sys.path))
+    real = run_two(jax_oracle._python, "import jax; from jax import lax", JAX_PLATFORMS="cpu")
+    assert saem == real
+
+
+def test_values_on_two_devices_are_not_mixed():
+    code = ("import saem as jax, numpy as np\nfrom saem import lax\n"
+            "one, two = (jax.device_put(np.ones(2), d) for d in jax.devices())\n"
+            "try:\n    lax.add(one, two)\nexcept ValueError as e:\n    print(e)")
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path),
+             "XLA_FLAGS": "--xla_force_host_platform_device_count=2"})
+    assert "Received incompatible devices" in done.stdout
+    assert "cpu:0" in done.stdout and "cpu:1" in done.stdout and "device_put" in done.stdout
