@@ -95,7 +95,8 @@ REFUSED = [
     "R.key(1.5)", "R.key(np.arange(3))", "R.key(0, impl='foo')", "R.split(3)",
     "R.split(np.zeros(3, 'uint32'))", "R.split(R.split(k))", "R.normal(R.split(k))",
     "R.normal(np.zeros((3, 2), 'uint32'))", "R.normal('a')", "R.fold_in(k, np.arange(3))",
-    "R.fold_in(k, 2**33)", "R.fold_in(k, -1)", "R.bits(k, (3,), 'float32')", "R.uniform(k, (3,), 'int32')",
+    "R.fold_in(k, 2**33)", "R.fold_in(k, -1)", "R.bits(k, (3,), 'float32')",
+    "R.uniform(k, (3,), 'int32')",
     "R.normal(k, (3,), 'int32')", "R.randint(k, (3,), 0, 5, 'float32')", "R.choice(k, 0, (3,))",
     "R.choice(k, 3, (5,), replace=False)", "R.wrap_key_data(np.zeros(3, 'uint32'))",
     "R.wrap_key_data(np.zeros(2, 'int32'))", "R.uniform(k, (2,), minval=np.zeros(3))",
@@ -141,7 +142,7 @@ def test_numbers_are_those_of_jax_in_64_bits(jax_oracle, expression):
     "R.double_sided_maxwell(k, np.float32([1, 2, 3]), 2., (4,))"])
 def test_sums_of_squares_are_those_of_jax_but_for_the_last_bit(jax_oracle, expression):
     got, want = np.asarray(ask(expression)), jax_oracle.run(source(expression)).value
-    assert got.dtype == want.dtype and got.shape == want.shape
+    assert (got.dtype, got.shape) == (want.dtype, want.shape)
     np.testing.assert_allclose(got, want, rtol=3e-7)
 
 
@@ -166,7 +167,7 @@ def test_programs_print_as_those_of_jax(jax_oracle, body):
     assert str(jax.make_jaxpr(eval(text, {"jax": jax}))(words)) == jax_oracle.jaxpr(text, words)
 
 
-@pytest.mark.parametrize("key, block, want", [
+@pytest.mark.parametrize(("key", "block", "want"), [
     ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
     ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0x1CB996FC, 0xBB002BE7)),
     ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
@@ -203,7 +204,9 @@ def test_numpy_and_xla_agree_alone_and_on_stacks(name):
 
 def test_typed_keys_are_arrays_that_print_and_index_as_in_jax(jax_oracle):
     keys = R.split(R.key(0), (2, 3))
-    assert isinstance(keys, jax.Array) and keys.shape == (2, 3) and str(keys.dtype) == "key<fry>"
+    assert isinstance(keys, jax.Array)
+    assert keys.shape == (2, 3)
+    assert str(keys.dtype) == "key<fry>"
     assert jax.dtypes.issubdtype(keys.dtype, jax.dtypes.prng_key)
     for text in ("keys", "keys[0]", "keys[1, 2]", "keys[:, 1]", "keys[..., -1]", "keys[0][0]",
                  "keys[np.array([1, 0])]", "keys.reshape(6)", "keys.T",

@@ -1,8 +1,8 @@
 """What is a typed PRNG key?
 
-An element of an extended dtype, ``key<fry>``: a key array has a shape like any array, and beneath it
-lies an array of uint32 words with one more axis.  Keys cannot be added or compared by accident; what
-moves elements (indexing, reshaping, stacking) moves whole keys.
+An element of an extended dtype, ``key<fry>``: a key array has a shape like any array, and beneath
+it lies an array of uint32 words with one more axis.  Keys cannot be added by accident; what moves
+elements (indexing, reshaping, stacking) moves whole keys.
 
 Read before: ``core.dtypes``.  Read after: ``ops.random_bits``.
 Invariant: ``key._base`` has shape ``(*key.shape, 2)`` and dtype uint32, and never changes.

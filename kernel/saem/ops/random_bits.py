@@ -182,7 +182,8 @@ def pair(ctx: Any, a: str, b: str, out: ShapedArray) -> str:
     """Write the two words of keys side by side along a new last axis."""
     shape = ctx.avals[a].shape
     words = [ctx.reshape(x, (*shape, 1)) for x in (a, b)]
-    return ctx.emit(f"stablehlo.concatenate {', '.join(words)}, dim = {len(shape)}", *words, out=out)
+    joined = f"stablehlo.concatenate {', '.join(words)}, dim = {len(shape)}"
+    return ctx.emit(joined, *words, out=out)
 
 
 def words(ctx: Any, key: str, shape: tuple[int, ...]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""How does an axis fold into one value: largest, smallest, product, and, or, xor, place of extremum?
+"""How does an axis fold into one value: extreme, product, and, or, xor, place of the extreme?
 
 Sums are in ``ops.linear``, since they transpose broadcasts.  Each block here names the StableHLO
 operation that folds two values, its neutral value, and the NumPy function that says the same.
@@ -122,7 +122,7 @@ def better_and_equal(ctx: Any, direction: str, a: str, b: str) -> tuple[str, str
 
 
 class Extremum(Fold):
-    """Largest or smallest: the tangent is the mean of the tangents where the extremum is reached."""
+    """Largest or smallest: the tangent is the mean of the tangents where it is reached."""
 
     __slots__ = ()
     accepts = staticmethod(lambda dtype: is_number(dtype) or dtypes.is_bool(dtype))

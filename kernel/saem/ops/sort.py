@@ -4,8 +4,8 @@
 tangents along by the same permutation, which is a sort of positions.
 
 Read before: ``ops.compare``, ``ops.gather``.  Read after: ``saem.numpy`` (sort, argsort, unique).
-Invariant: NaN comes last, zeros of either sign are equal; ``top_k`` instead keeps the total order of
-bits, where -0 is below 0 and a NaN stands at the end its sign says.
+Invariant: NaN comes last, zeros of either sign are equal; ``top_k`` instead keeps the total order
+of bits, where -0 is below 0 and a NaN stands at the end its sign says.
 Source: StableHLO specification, sort; IEEE 754-2019, 5.10 (totalOrder).
 """
 

@@ -82,7 +82,8 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
         return _permutation(key, canonical_axis(axis, aval.ndim), bool(independent), x)
     if not dtypes.is_integer(aval.dtype):
         raise errors.explained(
-            errors.ArgumentTypeError, "permutation.C1", "x must be an integer or at least 1-dimensional",
+            errors.ArgumentTypeError, "permutation.C1",
+            "x must be an integer or at least 1-dimensional",
             advice="Pass the number of elements, or an array of them.")
     return _permuted_range(key, int(x), dtypes.default_dtype(int))
 

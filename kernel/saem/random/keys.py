@@ -117,7 +117,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     return made
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Any:  # noqa: N802 - JAX's name
+def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     """Return the old-style key of an integer ``seed``: its raw uint32 words (typed if
     ``enable_custom_prng``).
 
