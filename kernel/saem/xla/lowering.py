@@ -21,7 +21,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var
 from saem.core.source import Source, position
 from saem.core.trace import Tracer
-from saem.xla.text import Module, Writer, tensor_type
+from saem.xla.text import Module, Writer, symbol, tensor_type
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Lowering:
         return self.module.text(False, self.symbol())
 
     def symbol(self) -> str:
-        return "jit_" + "".join(c if c.isalnum() or c == "_" else "_" for c in self.name)
+        return "jit_" + symbol(self.name)
 
 
 def needed_equations(jaxpr: Jaxpr) -> tuple[list[Eqn], set[Var]]:

@@ -89,9 +89,15 @@ def dense(value: np.ndarray, dtype: Any) -> str:
         return f"dense<{_number(flat[0], flat.dtype)}>"
     if not flat.size:
         return "dense<>"
-    if dtypes.scalar_kind(dtype) == "bool":
-        flat = np.packbits(flat, bitorder="little") if flat.size > 1 else flat
+    if dtypes.scalar_kind(dtype) == "bool":  # how bits are packed differs between versions
+        return f"dense<{str(np.asarray(value, dtype).tolist()).lower()}>"
     return f'dense<"0x{np.ascontiguousarray(flat).tobytes().hex().upper()}">'
+
+
+def symbol(name: str) -> str:
+    """Return ``name`` as MLIR's symbols allow: ASCII letters, digits and ``_``, no digit first."""
+    kept = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
+    return f"_{kept}" if not kept or kept[0].isdigit() else kept
 
 
 class Module:
@@ -107,8 +113,8 @@ class Module:
 
     def unique_name(self, wanted: str) -> str:
         """Return ``wanted`` made a legal symbol, numbered if it is taken."""
-        base = "".join(c if c.isalnum() or c == "_" else "_" for c in wanted) or "fn"
-        name, n = base, 0
+        name = base = symbol(wanted)
+        n = 0
         while name in self.used_names:
             n += 1
             name = f"{base}_{n}"

@@ -1,0 +1,170 @@
+"""Does the StableHLO text depend on the program alone, and are hostile names harmless in it?"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import saem as jax
+from saem import lax
+from saem.core.events import Compile, bus
+from saem.xla.compile import content_key
+from saem.xla.lowering import lower
+
+X = np.asarray([1.0, 2.0, 3.0], np.float32)
+
+
+def lowered(fun, *args, **options):
+    return lower(jax.make_jaxpr(fun)(*args), **options)
+
+
+def key(fun, *args):
+    return content_key(lowered(fun, *args).text, jax.devices()[0], {})
+
+
+def compiled_by(call):
+    """The Compile events of ``call()``."""
+    seen = []
+    end = bus.subscribe(seen.append)
+    try:
+        call()
+    finally:
+        end()
+    return [e for e in seen if isinstance(e, Compile)]
+
+
+def test_names_and_places_do_not_change_the_key():
+    def one(x):
+        return lax.sin(lax.mul(x, x))
+
+    def another_name(argument):
+        squared = lax.mul(argument, argument)
+
+        return lax.sin(
+            squared)
+
+    assert key(one, X) == key(another_name, X)
+    assert lowered(one, X, name="a").text == lowered(one, X, name="b").text
+    assert lowered(one, X).located_text() != lowered(another_name, X).located_text()
+
+
+@pytest.mark.parametrize("other", [
+    lambda x: lax.cos(lax.mul(x, x)), lambda x: lax.sin(lax.mul(x, 2.0)),
+    lambda x: (lax.sin(lax.mul(x, x)), x)])
+def test_another_program_has_another_key(other):
+    assert key(lambda x: lax.sin(lax.mul(x, x)), X) != key(other, X)
+
+
+def test_types_devices_and_options_are_in_the_key():
+    f = lambda x: lax.mul(x, x)
+    assert key(f, X) != key(f, X[:2]) and key(f, X) != key(f, X.astype(np.float16))
+    text, device = lowered(f, X).text, jax.devices()[0]
+    assert content_key(text, device, {}) != content_key(text, device, {"xla_x": True})
+
+
+def test_the_numbers_of_array_constants_are_not_in_the_text():
+    with_table = lambda table: lambda x: lax.add(lax.mul(x, table), table)
+    a, b = lowered(with_table(X), X), lowered(with_table(X + 1), X)
+    assert a.text == b.text and len(a.consts) == len(b.consts) == 1
+    first, second = jax.jit(with_table(X)), jax.jit(with_table(X + 1))
+    np.testing.assert_array_equal(first(X), X * X + X)
+    events = compiled_by(lambda: np.testing.assert_array_equal(second(X), X * (X + 1) + X + 1))
+    assert [e.found for e in events] == [True]
+
+
+def test_a_repeated_inner_program_is_written_once_and_called():
+    inner = jax.jit(lambda y: lax.mul(lax.sin(y), y))
+    text = lowered(lambda x: inner(inner(inner(x))), X).text
+    assert len(re.findall(r"func\.func private @", text)) == 1
+    assert len(re.findall(r"= call @", text)) == 3
+    assert text.count("stablehlo.sine") == 1
+    np.testing.assert_allclose(jax.jit(lambda x: inner(inner(x)))(X), inner(inner(X)), rtol=1e-6)
+
+
+def test_private_functions_of_one_name_stay_apart():
+    def f(x):
+        g = jax.jit(lambda y: lax.sin(y))
+        h = jax.jit(lambda y: lax.cos(y))
+        return lax.add(g(x), h(x))
+
+    names = re.findall(r"func\.func private @(\w+)", lowered(f, X).text)
+    assert len(names) == len(set(names)) == 2
+    np.testing.assert_allclose(jax.jit(f)(X), np.sin(X) + np.cos(X), rtol=1e-6)
+
+
+def test_inner_constants_reach_the_inner_function():
+    table = np.asarray([3.0, 1.0, 2.0], np.float32)
+    inner = jax.jit(lambda y: lax.mul(y, table))
+    np.testing.assert_array_equal(jax.jit(lambda x: inner(inner(x)))(X), X * table * table)
+
+
+def test_unused_arguments_and_dead_code_are_left_out():
+    program = lowered(lambda x, y: (lax.exp(y), lax.sin(x))[1], X, X)
+    assert program.kept == (True, False) and "exponential" not in program.text
+    assert lowered(lambda x, y: x, X, X, keep_unused=True).kept == (True, True)
+    np.testing.assert_allclose(jax.jit(lambda x, y: lax.sin(x))(X, X), np.sin(X), rtol=1e-6)
+
+
+HOSTILE = ['quote".py', "back\\slash.py", "new\nline.py", "tab\t.py", 'x") : () loc("y.py',
+           "한글 <cell 3>.py", "nul\x01.py", "<script>alert(1)</script>", "emoji🌊.py", ""]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_file_names_are_escaped_in_locations(name):
+    names = {"lax": lax}
+    exec(compile("def f(x):\n    return lax.sin(lax.mul(x, x))\n", name, "exec"), names)
+    np.testing.assert_allclose(jax.jit(names["f"])(X), np.sin(X * X), rtol=1e-6)
+    lines = lowered(names["f"], X).located_text().splitlines()
+    assert len(lines) == len(lowered(names["f"], X).text.splitlines())
+
+
+@pytest.mark.parametrize("name", ["<lambda>", 'a"b', "함수", "a b\n", "", "main", "0"])
+def test_hostile_function_names_are_legal_symbols(name):
+    def f(x):
+        return lax.neg(x)
+
+    f.__name__ = name
+    inner = jax.jit(f)
+    np.testing.assert_array_equal(jax.jit(lambda x: inner(inner(x)))(X), X)
+    np.testing.assert_array_equal(inner(X), -X)
+
+
+def test_places_in_user_code_are_in_the_located_text():
+    def f(x):
+        return lax.sin(x)
+
+    line = f.__code__.co_firstlineno + 1
+    text = jax.jit(f).lower(X).as_text(debug_info=True)
+    assert re.search(rf'loc\("sin"\(".*test_lowering\.py":{line}:\d+\)\)', text)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -0.0, 1e-45, 3.4028235e38, 0.1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_constants_keep_every_bit(value, dtype):
+    with np.errstate(over="ignore"):
+        scalar = np.asarray(value, dtype)[()]
+    out = np.asarray(jax.jit(lambda x: lax.select(True, scalar, x))(dtype(1)))
+    assert out.tobytes() == scalar.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32",
+                                   "float16", "float32", "complex64"])
+def test_array_constants_of_inner_functions_keep_every_bit(dtype):
+    table = np.asarray([0, 1, 1, 0, 1, 0, 0, 1, 1, 1]) * (1 if dtype == "bool" else 7)
+    table = table.astype(dtype)
+    inner = jax.jit(lambda: lax.rev(table, (0,)))
+    np.testing.assert_array_equal(jax.jit(lambda: inner())(), table[::-1])
+
+
+def test_cells_run_again_find_their_program():
+    source = "def f(x):\n    return lax.tanh(lax.mul(x, 1.2345))\n"
+
+    def run(comment):
+        names = {"lax": lax}
+        exec(compile(comment + source, "<cell>", "exec"), names)
+        jax.jit(names["f"])(X)
+
+    assert [e.found for e in compiled_by(lambda: run(""))] == [False]
+    assert [e.found for e in compiled_by(lambda: run("# edited\n"))] == [True]
