@@ -18,7 +18,7 @@ from saem.core.avals import aval_of
 from saem.core.trace import Tracer
 from saem.numpy.axes import refuse_out
 from saem.numpy.floating import isnan
-from saem.numpy.logic import truth
+from saem.numpy.logic import greater, less, truth
 from saem.numpy.promote import (
     as_value,
     broadcast_shapes,
@@ -160,12 +160,12 @@ def _but_nan(name: str, better: Callable, x: Any, y: Any) -> Any:
 
 def fmax(x1: Any, x2: Any) -> Any:
     """Return the larger of x1 and x2, or the one that is a number."""
-    return _but_nan("fmax", compare.gt, x1, x2)
+    return _but_nan("fmax", greater, x1, x2)
 
 
 def fmin(x1: Any, x2: Any) -> Any:
     """Return the smaller of x1 and x2, or the one that is a number."""
-    return _but_nan("fmin", compare.lt, x1, x2)
+    return _but_nan("fmin", less, x1, x2)
 
 
 def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:

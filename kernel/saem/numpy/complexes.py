@@ -46,8 +46,8 @@ def angle(z: Any, deg: bool = False) -> Any:
     """Return the angle in -pi..pi of complex numbers, in degrees if ``deg``."""
     check_arraylike("angle", z)
     z = as_value(z)
-    if not dtypes.is_inexact(dtype_of(z)):
-        z = convert_value(z, dtypes.canonicalize(float), False)
+    dtype = dtype_of(z) if dtypes.is_inexact(dtype_of(z)) else dtypes.canonicalize(float)
+    z = convert_value(z, dtype, False)
     out = numbers.atan2(imag(z), real(z))
     return ops.mul(out, np.asarray(180 / np.pi, dtype_of(out))[()]) if deg else out
 

@@ -223,7 +223,7 @@ def stack_nested(x: Any, dtype: Any) -> Any:
     shapes = {aval_of(p).shape for p in parts}
     if len(shapes) > 1:
         raise errors.explained(
-            errors.ArgumentError, "array.C2",
+            errors.ShapeError, "array.C2",
             "setting an array element with a sequence. The requested array has an inhomogeneous "
             f"shape: it holds parts of shapes {sorted(shapes)}.",
             advice="All parts of an array have one shape; pad them, or keep a list.")

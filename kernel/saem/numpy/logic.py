@@ -27,6 +27,7 @@ from saem.numpy.promote import (
     is_boolean,
     like,
     promote_args,
+    promote_args_numeric,
 )
 from saem.ops import compare, numbers, select
 from saem.ops.compare import And, Eq, Ge, Gt, Le, Lt, Ne, Not, Or, Xor
@@ -146,13 +147,13 @@ def bitwise_not(x: Any, /) -> Any:
 
 def left_shift(x: Any, y: Any, /) -> Any:
     """Return x * 2**y.  Raises: DTypeError for floats."""
-    x, y = promote_args("left_shift", x, y)
+    x, y = promote_args_numeric("left_shift", x, y)
     return compare.shift_left(x, y)
 
 
 def right_shift(x: Any, y: Any, /) -> Any:
     """Return x / 2**y rounded down.  Raises: DTypeError for floats."""
-    x, y = promote_args("right_shift", x, y)
+    x, y = promote_args_numeric("right_shift", x, y)
     if dtypes.is_unsigned(dtype_of(x)):
         return compare.shift_right_logical(x, y)
     return compare.shift_right_arithmetic(x, y)
@@ -163,6 +164,8 @@ def bitwise_count(x: Any, /) -> Any:
     check_arraylike("bitwise_count", x)
     x = as_value(x)
     dtype = dtype_of(x)
+    if dtypes.is_bool(dtype):
+        return convert_element_type(x, "uint8")
     if not dtypes.is_integer(dtype):
         raise errors.explained(
             errors.DTypeError, "bitwise_count.C2",

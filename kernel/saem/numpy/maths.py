@@ -21,6 +21,7 @@ from saem.numpy.promote import (
     if_else,
     like,
     promote_args_inexact,
+    scalar,
 )
 from saem.ops import arithmetic as ops
 from saem.ops import compare, maths, numbers, special
@@ -73,7 +74,7 @@ def log2(x: Any, /) -> Any:
 def log10(x: Any, /) -> Any:
     """Return the logarithm of x to base 10."""
     (x,) = promote_args_inexact("log10", x)
-    return ops.mul(maths.log(x), like(x, 1 / np.log(10)))
+    return ops.mul(maths.log(x), scalar(1 / np.log(10), dtype_of(x)))
 
 
 def arctan2(x1: Any, x2: Any, /) -> Any:

@@ -55,6 +55,8 @@ def put(x: Any, device: Any = None, committed: bool = False) -> Any:
     aval = aval_of(x)
     if kind is ArrayImpl:
         return _move(x, aval, device, committed)
+    if hasattr(kind, "__jax_array__"):
+        return put(x.__jax_array__(), device, committed)
     device = device or default_device()
     if aval.dtype == dtypes.float0:
         # It has no numbers; the text of programs says i1.
