@@ -186,7 +186,8 @@ class DotGeneral(Primitive):
         names = ", ".join(p.name for p in precision or (Precision.DEFAULT,) * 2)
         result = ctx.emit(
             f"stablehlo.dot_general {x}, {y}, {batching}"
-            f"contracting_dims = {list(xc)} x {list(yc)}, precision = [{names}]{algorithm}", x, y, out=made)
+            f"contracting_dims = {list(xc)} x {list(yc)}, "
+            f"precision = [{names}]{algorithm}", x, y, out=made)
         return ctx.convert(result, out.dtype)
 
     def operands(self, ctx: Any, x: str, y: str, out: ShapedArray) -> tuple[str, str]:
@@ -297,7 +298,8 @@ def check_dimensions(numbers: DimensionNumbers, x: ShapedArray, y: ShapedArray) 
     for side, aval, contract, batch in (("lhs", x, xc, xb), ("rhs", y, yc, yb)):
         if not all(0 <= d < aval.ndim for d in (*contract, *batch)):
             refuse(1, f"{side} dimension numbers to be nonnegative and less than the number of "
-                   f"axes of the {side} value, got {side}_batch of {batch} and {side}_contracting of "
+                   f"axes of the {side} value, "
+                   f"got {side}_batch of {batch} and {side}_contracting of "
                    f"{contract} for {side} of rank {aval.ndim}")
         for kind, axes in (("batch", batch), ("contracting", contract)):
             if len(set(axes)) != len(axes):
