@@ -1,4 +1,3 @@
-# ruff: noqa: F401 - every import here is a public name
 """What are the operations under ``saem.numpy``, with strict types and no promotion?
 
 The public names of ``jax.lax``: each is one primitive (or a few), defined in ``saem.ops`` under the
@@ -7,6 +6,8 @@ same name, which is the place to read.
 Read before: ``saem.ops.arithmetic``.
 Invariant: nothing is defined here but other names for what the ops room has.
 """
+
+# ruff: noqa: F401 - every import here is a public name
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ Invariant: names are computed only when an event or an error needs them.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -47,11 +48,7 @@ class Parameters:
 
     def __init__(self, fun: Callable, static_argnums: Any, static_argnames: Any,
                  donate_argnums: Any, donate_argnames: Any):
-        self.signature = signature_of(fun)
-        self.names = []
-        if self.signature is not None:
-            self.names = [p.name for p in self.signature.parameters.values()
-                          if p.kind in _POSITIONAL]
+        self.fun = fun
         self.static_argnums, self.static_argnames = self._complete(
             "static", static_argnums, static_argnames)
         self.donate_argnums, self.donate_argnames = self._complete(
@@ -62,7 +59,21 @@ class Parameters:
                 "static_argnums and donate_argnums cannot intersect, but both hold "
                 f"{sorted(both)}. A static argument has no buffer to donate.")
 
+    @functools.cached_property
+    def signature(self) -> inspect.Signature | None:
+        """The signature of the function; read only when a name is needed, since it is dear."""
+        return signature_of(self.fun)
+
+    @functools.cached_property
+    def names(self) -> list[str]:
+        """The names of the parameters that can be passed by position."""
+        if self.signature is None:
+            return []
+        return [p.name for p in self.signature.parameters.values() if p.kind in _POSITIONAL]
+
     def _complete(self, what: str, nums: Any, names: Any) -> tuple[tuple[int, ...], tuple]:
+        if nums is None and names is None:
+            return (), ()
         numbers = list(as_tuple(nums, int))
         words = list(as_tuple(names, str))
         self._check(what, numbers, words)

@@ -22,7 +22,7 @@ from saem.core import config, dtypes
 class ShapedArray:
     """The abstract value of an array: ``shape``, ``dtype`` and ``weak_type``."""
 
-    __slots__ = ("shape", "dtype", "weak_type", "_hash")
+    __slots__ = ("shape", "dtype", "weak_type", "_hash", "_mlir_type")
 
     def __init__(self, shape, dtype, weak_type: bool = False):
         self.shape = shape if type(shape) is tuple else tuple(shape)

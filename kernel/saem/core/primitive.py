@@ -142,11 +142,11 @@ def primitive(name: str) -> Callable[[P], P]:
         if taken is not None and taken.__qualname__ != cls.__qualname__:
             raise TypeError(f"primitive name {name!r} is already taken by {taken.__qualname__}")
         cls.name = name
-        cls = dataclasses.dataclass(frozen=True)(cls)
-        if not dataclasses.fields(cls):
+        if any("ClassVar" not in str(kind) for kind in vars(cls).get("__annotations__", {}).values()):
+            cls = dataclasses.dataclass(frozen=True)(cls)
+        else:
             # Without parameters there is one object, so identity is equality: cheap cache keys.
-            cls.__eq__ = object.__eq__
-            cls.__hash__ = object.__hash__
+            cls.__dataclass_fields__ = {}
             cls.__new__ = functools.partial(_single, cls)
         registry[name] = cls
         return cls

@@ -82,12 +82,12 @@ def _standard_running(name: str, what: str, x: Any, axis: Any, dtype: Any, initi
         if x.ndim > 1:
             raise errors.explained(
                 errors.ArgumentError, f"{name}.C2",
-                f"The input array has rank {x.ndim}, however axis was not set to an explicit value. "
-                "The axis argument is only optional for one-dimensional arrays.",
+                f"The input array has rank {x.ndim}, however axis was not set to an explicit "
+                "value. The axis argument is only optional for one-dimensional arrays.",
                 advice="Pass axis=0, or ravel the array first.")
         axis = 0
     axis = canonical_axis(axis, x.ndim)
-    out = _running(name, x, axis, dtype, run, promote_integers=True)
+    out = _running(name, x, axis, dtype, run, promote_integers=what == "sum")
     if initial:
         thin = tuple([1 if i == axis else n for i, n in enumerate(x.shape)])
         out = concatenate([broadcast_in_dim(scalar(start, out.dtype), thin), out], axis)

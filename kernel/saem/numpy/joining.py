@@ -10,6 +10,7 @@ Source: the NumPy reference and the Python array API standard.
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -130,7 +131,7 @@ def column_stack(tup: Any) -> Any:
 
 
 def block(arrays: Any) -> Any:
-    """Return the array made of nested lists of blocks: the innermost are joined along the last axis.
+    """Return the array made of nested lists of blocks, the innermost along the last axis.
 
     Raises: ValueError if lists are nested unevenly; TypeError for tuples.
     """
@@ -214,10 +215,10 @@ def _split(name: str, ary: Any, sections: Any, axis: int, uneven: bool = False) 
     ary = array_argument(name, ary)
     axis = canonical_axis(axis, ary.ndim)
     places = _boundaries(name, ary.shape[axis], sections, uneven)
-    sizes = [b - a for a, b in zip(places, places[1:])]
+    sizes = [b - a for a, b in itertools.pairwise(places)]
     if all(n >= 0 for n in sizes):
         return list(shape.split(ary, sizes, axis))
-    return [slicing.slice_in_dim(ary, a, max(a, b), axis=axis) for a, b in zip(places, places[1:])]
+    return [slicing.slice_in_dim(ary, a, max(a, b), axis=axis) for a, b in itertools.pairwise(places)]
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:

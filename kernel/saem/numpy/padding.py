@@ -187,7 +187,8 @@ def _pad_wrap(array: Any, widths: Widths) -> Any:
 def _pad_mirror(array: Any, widths: Widths, mode: str, kind: str) -> Any:
     if kind not in ("even", "odd"):
         raise errors.explained(
-            errors.ArgumentError, "pad.reflect", f"reflect_type must be 'even' or 'odd', got {kind!r}",
+            errors.ArgumentError, "pad.reflect",
+            f"reflect_type must be 'even' or 'odd', got {kind!r}",
             advice="'odd' continues the slope through the edge.")
     for axis, (before, after) in enumerate(widths):
         if array.shape[axis] == 1 and mode == "reflect":

@@ -67,7 +67,8 @@ def dtype_of(x: Any) -> Any:
 
 def is_boolean(x: Any) -> bool:
     """Say whether a promoted operand is boolean; a weak Python number never is."""
-    return getattr(x, "dtype", None) == BOOL
+    aval = getattr(x, "aval", None)
+    return (getattr(x, "dtype", None) if aval is None else aval.dtype) is BOOL
 
 
 def scalar(value: Any, dtype: Any) -> Any:
@@ -248,9 +249,36 @@ def promote_args(name: str, *args: Any) -> Sequence[Any]:
     """
     if agree(args):
         return args
+    quick = with_number(args)
+    if quick is not None:
+        return quick
     check_arraylike(name, *args)
     values = [as_value(x) for x in args]
     return promote_shapes(name, *promote_dtypes(*values))
+
+
+# The dtypes that a Python number joins without changing them, and how it becomes a scalar of one.
+_TAKES_INT = {np.dtype(t): t for t in (np.int32, np.int64, np.float32, np.float64)}
+_TAKES_FLOAT = {np.dtype(t): t for t in (np.float32, np.float64)}
+
+
+def with_number(args: Sequence[Any]) -> Sequence[Any] | None:
+    """Return ``args`` if they are an array and a Python number it can take, else None.
+
+    The commonest case, ``x * 2``, without the lattice: the number becomes a scalar of x's dtype.
+    """
+    if len(args) != 2:
+        return None
+    x, y = args
+    number, array = (x, y) if type(x) is int or type(x) is float else (y, x)
+    table = _TAKES_INT if type(number) is int else _TAKES_FLOAT if type(number) is float else None
+    aval = getattr(array, "aval", None)
+    if table is None or aval is None or aval.weak_type or not -1e9 < number < 1e9:
+        return None
+    make = table.get(aval.dtype)
+    if make is None or config.numpy_dtype_promotion.value != "standard":
+        return None
+    return (make(x), y) if number is x else (x, make(y))
 
 
 def promote_args_inexact(name: str, *args: Any) -> Sequence[Any]:
@@ -260,6 +288,9 @@ def promote_args_inexact(name: str, *args: Any) -> Sequence[Any]:
     """
     if agree(args) and dtypes.is_inexact(args[0].aval.dtype):
         return args
+    quick = with_number(args)
+    if quick is not None and dtypes.is_inexact(quick[0].dtype):
+        return quick
     check_arraylike(name, *args)
     values = [as_value(x) for x in args]
     return promote_shapes(name, *promote_dtypes_inexact(*values))

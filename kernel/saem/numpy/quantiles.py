@@ -5,7 +5,7 @@ Quantiles, percentiles and medians: sort along the axes, then read at, or betwee
 Read before: ``numpy.reductions``, ``ops.sort``.
 Invariant: NaN anywhere along an axis makes the result NaN, except in the ``nan`` functions, which
 leave it out (tests/kernel/numpy/test_reductions.py).
-Source: the NumPy reference of quantile (Hyndman and Fan's methods 1 and 7, and its own simple ones).
+Source: the NumPy reference of quantile (Hyndman and Fan's methods 1 and 7, and NumPy's own).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 @composite(static_argnames=("axis", "overwrite_input", "method", "keepdims"))
 def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
              method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
-    """Return the value below which share ``q`` (0 to 1, any shape) of ``a`` lies along ``axis``.
+    """Return the value below which share ``q`` (0 to 1, one or several) of ``a`` lies along ``axis``.
 
-    Axes of ``q`` come first.  ``method`` says how to read between two elements.
+    The axis of ``q`` comes first.  ``method`` says how to read between two elements.
     Raises: ValueError for an unknown method, complex numbers, or ``weights``.
     """
     refuse_out("quantile", out)
@@ -101,6 +101,10 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
               skip_nan: bool) -> Any:
     a, q = array_argument(name, a, q)
     _check(name, a, method, weights)
+    if q.ndim > 1:
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C4",
+            f"q must be have rank <= 1, got shape {q.shape}", advice="Ravel it.")
     axes = canonical_axes(axis, a.ndim)
     a, q = promote_dtypes_inexact(a, q)
     dtype = aval_of(a).dtype

@@ -172,8 +172,9 @@ def _extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: 
         if where is not None:
             raise errors.explained(
                 errors.ArgumentError, f"{name}.C2",
-                f"reduction operation {name} does not have an identity, so to use a where mask one "
-                "has to specify 'initial'", advice=f"For example jnp.{name}(x, where=w, initial=0).")
+                f"reduction operation {name} does not have an identity, so to use a where mask "
+                "one has to specify 'initial'",
+                advice=f"For example jnp.{name}(x, where=w, initial=0).")
         if math.prod([aval.shape[i] for i in axes]) == 0:
             raise errors.explained(
                 errors.ArgumentError, f"{name}.C3",
@@ -352,7 +353,8 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int
     asked = requested_dtype("std", dtype)
     if asked is not None and not dtypes.is_inexact(asked):
         raise errors.explained(
-            errors.ArgumentError, "std.C1", f"dtype argument to jnp.std must be inexact; got {asked}",
+            errors.ArgumentError, "std.C1",
+            f"dtype argument to jnp.std must be inexact; got {asked}",
             advice="Leave it out, or pass jnp.float32.")
     return maths.sqrt(_variance("std", a, axis, dtype, _degrees(ddof, correction), keepdims,
                                 where, mean))

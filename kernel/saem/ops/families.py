@@ -9,6 +9,7 @@ Invariant: operands have one dtype and one rank, or rank 0; rank 0 and axes of s
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -29,14 +30,17 @@ from saem.ops.linear import (
 BOOL = np.dtype(bool)
 
 
+@functools.cache
 def is_number(dtype: Any) -> bool:
     return dtypes.is_inexact(dtype) or dtypes.is_integer(dtype)
 
 
+@functools.cache
 def is_real_number(dtype: Any) -> bool:
     return dtypes.is_float(dtype) or dtypes.is_integer(dtype)
 
 
+@functools.cache
 def is_discrete(dtype: Any) -> bool:
     return dtypes.is_integer(dtype) or dtypes.is_bool(dtype)
 

@@ -29,6 +29,8 @@ def axes_per_leaf(name: str, axes: Any, full: Any) -> list[int | None]:
 
     Raises: ValueError if it is no prefix.
     """
+    if isinstance(axes, int):
+        return [axes] * tree.structure(full).num_leaves
     try:
         found = tree.broadcast_prefix(axes, full, is_leaf=_is_none)
     except ValueError as error:

@@ -11,6 +11,7 @@ Invariant: ``Lowering.text`` depends only on the program; tests/kernel/test_lowe
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -117,6 +118,7 @@ def write_function(writer: Writer, visibility: str, name: str, arguments: Sequen
     writer.module.functions.append((lines, ["", *writer.locs, "", ""]))
 
 
+@functools.lru_cache(16384)
 def location(source: Source | None, name: str) -> str:
     """Return the MLIR location of an equation: the primitive, at the user's line and column."""
     where = position(source)
@@ -134,7 +136,8 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
     def name_of(atom) -> str:
         if type(atom) is not Literal:
             return env[atom]
-        key = (atom.aval.dtype, str(atom.val))
+        val = atom.val
+        key = (atom.aval.dtype, val.tobytes() if isinstance(val, np.generic) else repr(val))
         if key not in literals:
             literals[key] = writer.constant(np.asarray(atom.val), atom.aval)
         return literals[key]

@@ -43,11 +43,15 @@ def element_type(dtype: Any) -> str:
     return _FLOAT_NAMES[name]
 
 
-@functools.cache
 def tensor_type(aval: ShapedArray) -> str:
     """Return ``tensor<2x3xf32>``; extended dtypes stand as the arrays that hold them."""
-    aval = physical_aval(aval)
-    return f"tensor<{''.join(f'{n}x' for n in aval.shape)}{element_type(aval.dtype)}>"
+    try:
+        return aval._mlir_type
+    except AttributeError:
+        held = physical_aval(aval)
+        sizes = "".join(f"{n}x" for n in held.shape)
+        aval._mlir_type = f"tensor<{sizes}{element_type(held.dtype)}>"
+        return aval._mlir_type
 
 
 def physical_aval(aval: ShapedArray) -> ShapedArray:
@@ -188,8 +192,11 @@ class Writer:
         """Write an operation whose operands and result have one type; operands are stretched."""
         aval = self.out_avals[0] if out is None else out
         shape = aval.shape
-        if shape:
-            xs = tuple([self.stretch(x, shape) for x in xs])
+        avals = self.avals
+        for x in xs:
+            if avals[x].shape != shape:
+                xs = tuple([self.stretch(x, shape) for x in xs])
+                break
         name = f"%{self.count}"
         self.count += 1
         self.avals[name] = aval
