@@ -23,6 +23,8 @@ class ShapedArray:
     """The abstract value of an array: ``shape``, ``dtype`` and ``weak_type``."""
 
     __slots__ = ("shape", "dtype", "weak_type", "_hash", "_mlir_type")
+    # What the StableHLO writer calls the type, once it has been asked for.
+    _mlir_type: str
 
     def __init__(self, shape, dtype, weak_type: bool = False):
         self.shape = shape if type(shape) is tuple else tuple(shape)

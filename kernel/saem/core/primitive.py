@@ -131,7 +131,7 @@ def primitive(name: str) -> Callable[[P], P]:
     Raises: TypeError if a rule is missing or the name is taken.
     """
 
-    def decorate(cls: P) -> P:
+    def decorate(cls: Any) -> Any:
         missing = [rule for rule in RULES if getattr(cls, rule, None) is None]
         if missing:
             raise TypeError(
@@ -142,7 +142,8 @@ def primitive(name: str) -> Callable[[P], P]:
         if taken is not None and taken.__qualname__ != cls.__qualname__:
             raise TypeError(f"primitive name {name!r} is already taken by {taken.__qualname__}")
         cls.name = name
-        if any("ClassVar" not in str(kind) for kind in vars(cls).get("__annotations__", {}).values()):
+        kinds = vars(cls).get("__annotations__", {}).values()
+        if any("ClassVar" not in str(kind) for kind in kinds):
             cls = dataclasses.dataclass(frozen=True)(cls)
         else:
             # Without parameters there is one object, so identity is equality: cheap cache keys.

@@ -24,7 +24,8 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Rooms that act for the user: a gate's or a lens's own frames are still not the user's code.
 _internal: dict[str, bool] = {}
 
-Source = tuple[CodeType, int]
+# Code objects of two files compare equal if their text does, so the file stands beside them.
+Source = tuple[CodeType, int, str]
 
 
 def _is_internal(filename: str) -> bool:
@@ -34,7 +35,7 @@ def _is_internal(filename: str) -> bool:
 
 
 def capture(depth: int = 2) -> Source | None:
-    """Return (code, instruction) of the nearest caller outside the engine, or None."""
+    """Return (code, instruction, file) of the nearest caller outside the engine, or None."""
     frame = sys._getframe(depth)
     internal = _internal
     while frame is not None:
@@ -44,19 +45,19 @@ def capture(depth: int = 2) -> Source | None:
         if inside is None:
             inside = _is_internal(name)
         if not inside:
-            return (code, frame.f_lasti)
+            return (code, frame.f_lasti, name)
         frame = frame.f_back
     return None
 
 
 @functools.lru_cache(4096)
-def _resolve(code: CodeType, instruction: int) -> Position:
+def _resolve(code: CodeType, instruction: int, file: str) -> Position:
     positions = list(code.co_positions())
     index = min(instruction // 2, len(positions) - 1)
     line, end_line, column, end_column = positions[index]
     line = line or code.co_firstlineno
     return Position(
-        file=code.co_filename,
+        file=file,
         line=line,
         column=column or 0,
         end_line=end_line or line,

@@ -20,6 +20,7 @@ from saem.lens.page import page
 from saem.observe import language
 from saem.observe.jaxpr_model import jaxpr_model
 from saem.observe.report import Explanation, History
+from saem.observe.schema import HistoryModel, JaxprModel
 from saem.observe.typed_json import to_json
 
 SHOWN: tuple[type, ...] = (ClosedJaxpr, Jaxpr, History, Explanation)
@@ -32,6 +33,7 @@ MODEL_MIME = "application/vnd.saem.lens.v1+json"
 
 def bundle_of(value: Any) -> dict[str, Any]:
     """The mime bundle of a jaxpr or of a history."""
+    model: HistoryModel | JaxprModel
     if isinstance(value, History):
         model, text, locale = value.model, repr(value), value.lang
     else:

@@ -1,7 +1,7 @@
 """How are arrays multiplied along axes?
 
-Everything here is ``dot_general`` with the right axes: ``dot``, ``matmul``, ``tensordot``, ``einsum``.
-For ``einsum`` opt_einsum finds the order of contraction.
+Everything here is ``dot_general`` with the right axes: ``dot``, ``matmul``, ``tensordot``,
+``einsum``, for which opt_einsum finds the order of contraction.
 
 Read before: ``ops.contract``, ``numpy.promote``.
 Invariant: operands meet in one dtype before they are multiplied, and the result has that dtype.
@@ -125,11 +125,11 @@ def _matmul(a: Any, b: Any, row: bool, column: bool, lead_a: tuple, lead_b: tupl
     inner_a = len(places_a) + (0 if row else 1)
     out = _contract(a, b, ((inner_a,), (len(places_b),)), batch, **options)
     # dot_general gives: batch axes, free axes of a, free axes of b.
-    order = [*both, *(i for i in places_a if i not in both)]
+    order: list[Any] = [*both, *(i for i in places_a if i not in both)]
     order += [] if row else ["row"]
     order += [i for i in places_b if i not in both]
     order += [] if column else ["column"]
-    wanted = [i for i in range(rank) if i in order]
+    wanted: list[Any] = [i for i in range(rank) if i in order]
     wanted += [] if row else ["row"]
     wanted += [] if column else ["column"]
     out = permute(out, tuple(order.index(i) for i in wanted))

@@ -218,7 +218,8 @@ def _split(name: str, ary: Any, sections: Any, axis: int, uneven: bool = False) 
     sizes = [b - a for a, b in itertools.pairwise(places)]
     if all(n >= 0 for n in sizes):
         return list(shape.split(ary, sizes, axis))
-    return [slicing.slice_in_dim(ary, a, max(a, b), axis=axis) for a, b in itertools.pairwise(places)]
+    return [slicing.slice_in_dim(ary, a, max(a, b), axis=axis)
+            for a, b in itertools.pairwise(places)]
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:

@@ -255,9 +255,9 @@ def _before(x: Any, y: Any, or_equal: bool) -> Any:
 
 
 def _complex_less(x: Any, y: Any) -> Any:
-    from_real = compare.lt(numbers.real(x), numbers.real(y))
-    same = compare.eq(numbers.real(x), numbers.real(y))
-    return compare.bitwise_or(from_real, compare.bitwise_and(same, compare.lt(numbers.imag(x), numbers.imag(y))))
+    real, imag = [(part(x), part(y)) for part in (numbers.real, numbers.imag)]
+    tie = compare.bitwise_and(compare.eq(*real), compare.lt(*imag))
+    return compare.bitwise_or(compare.lt(*real), tie)
 
 
 def _settled(x: Any) -> Any:

@@ -35,7 +35,7 @@ METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 @composite(static_argnames=("axis", "overwrite_input", "method", "keepdims"))
 def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
              method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
-    """Return the value below which share ``q`` (0 to 1, one or several) of ``a`` lies along ``axis``.
+    """Return the value below which share ``q`` of ``a`` lies along ``axis``; 0 <= q <= 1.
 
     The axis of ``q`` comes first.  ``method`` says how to read between two elements.
     Raises: ValueError for an unknown method, complex numbers, or ``weights``.
@@ -182,8 +182,8 @@ def _read(ordered: Any, q: Any, count: Any, method: str, lead: tuple[int, ...]) 
     if method in ("higher", "inverted_cdf"):
         return above
     if method == "nearest":
-        nearest = numbers.round(place, numbers.RoundingMethod.TO_NEAREST_EVEN)
-        return _at(ordered, nearest, last, lead)
+        nearer = if_else(compare.le(part, scalar(0.5, dtype)), low, high)
+        return _at(ordered, nearer, last, lead)
     if method == "midpoint":
         return multiply(add(below, above), scalar(0.5, dtype))
     return add(multiply(below, ops.sub(one, part)), multiply(above, part))

@@ -376,8 +376,8 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     if m.ndim < 2:
         raise errors.explained(
             errors.ArgumentError, "rot90.C1",
-            "rot90 requires its first argument to have ndim at least two, but got first argument of "
-            f"shape {m.shape}, which has ndim {m.ndim}", advice="A vector has no plane to turn in.")
+            "rot90 requires its first argument to have ndim at least two, but got first argument "
+            f"of shape {m.shape}, which has ndim {m.ndim}", advice="A vector has no plane to turn in.")
     i, j = (canonical_axis(axis, m.ndim) for axis in axes)
     if i == j:
         raise errors.explained(errors.ArgumentError, "rot90.C2", "Axes must be different",
@@ -423,7 +423,8 @@ def _shifts(shift: Any) -> Any:
     parts = [as_array(s) for s in shift] if isinstance(shift, (tuple, list)) else None
     if parts is None:
         return as_array(shift)
-    return shape_ops.concatenate([shape_ops.reshape(s, (1,)) for s in promote.promote_dtypes(*parts)], 0)
+    parts = promote.promote_dtypes(*parts)
+    return shape_ops.concatenate([shape_ops.reshape(s, (1,)) for s in parts], 0)
 
 
 @composite(static_argnames=("shifts", "axes"))

@@ -1,7 +1,7 @@
 """How are elements taken, or put, at places that an array gives?
 
-``take`` and its kin read along an axis; ``put`` and its kin return an array with other values there;
-flat and multi-dimensional places are turned into each other.
+``take`` and its kin read along an axis; ``put`` and its kin return an array with other values
+there; flat and multi-dimensional places are turned into each other.
 
 Read before: ``numpy.indexing``, ``numpy.finding``.
 Invariant: nothing is changed in place; where JAX fills out-of-range places with NaN, so does this
@@ -33,10 +33,9 @@ from saem.numpy.promote import (
     scalar,
 )
 from saem.numpy.reductions import as_truth, strong
-from saem.numpy.shaping import moveaxis, ravel
+from saem.numpy.shaping import ravel
 from saem.ops import compare, select, shape, slicing
 from saem.ops.gather import gather
-from saem.ops.linear import broadcast_in_dim
 from saem.ops.shape import canonical_axis
 from saem.ops.windows import GatherDimensionNumbers
 from saem.transform.mapping import vmap

@@ -1,1 +1,1 @@
-"""First-order primitives, by subject.  ``saem.ops.families`` says what the members of each share."""
+"""First-order primitives, by subject; ``saem.ops.families`` says what members of each share."""

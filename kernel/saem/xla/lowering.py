@@ -124,7 +124,7 @@ def location(source: Source | None, name: str) -> str:
     where = position(source)
     if where is None:
         return f'loc("{name}")'
-    file = where.file.replace("\\", "\\\\").replace('"', '\\"')
+    file = "".join(f"\\{ord(c):02X}" if c < " " or c in '"\\\x7f' else c for c in where.file)
     return f'loc("{name}"("{file}":{where.line}:{where.column + 1}))'
 
 
