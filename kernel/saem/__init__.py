@@ -11,7 +11,7 @@ from typing import Any
 __version__ = "0.1.0"
 __saem__ = True
 
-from saem import _wiring  # noqa: I001 - the wiring comes first; see the file
+from saem import _wiring  # noqa: F401, I001 - the wiring comes first; see the file
 from saem import dtypes, errors, lax, numpy, random, sharding, stages, tree, tree_util, typing
 from saem._jaxlib import Array, Device
 from saem.control.jit import clear_caches
@@ -23,7 +23,7 @@ from saem.control.transfers import (
     device_put,
     live_arrays,
 )
-from saem.core import pretty as _pretty
+from saem.core import pretty as _pretty  # noqa: F401 - gives jaxprs their printed form
 from saem.core.avals import ShapeDtypeStruct, aval_of as typeof
 from saem.core.config import (
     config,

@@ -1,7 +1,8 @@
 """Which two wirings come late, and why?
 
 Eager evaluation needs the compiler, which stands beside the core; array operators and methods
-need promotion, which stands above the primitives.  Both are joined here, once, when ``saem`` is imported.
+need promotion, which stands above the primitives.  Both are joined here,
+once, when ``saem`` is imported.
 
 Read before: ``core.trace``, ``xla.dispatch``, ``numpy.operators``, ``numpy.methods``.
 Invariant: arrays and tracers have the same operators, methods and properties.

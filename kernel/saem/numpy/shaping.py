@@ -377,7 +377,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
         raise errors.explained(
             errors.ArgumentError, "rot90.C1",
             "rot90 requires its first argument to have ndim at least two, but got first argument "
-            f"of shape {m.shape}, which has ndim {m.ndim}", advice="A vector has no plane to turn in.")
+            f"of shape {m.shape}, which has ndim {m.ndim}", advice="A vector has no plane.")
     i, j = (canonical_axis(axis, m.ndim) for axis in axes)
     if i == j:
         raise errors.explained(errors.ArgumentError, "rot90.C2", "Axes must be different",

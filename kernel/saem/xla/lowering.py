@@ -124,7 +124,8 @@ def location(source: Source | None, name: str) -> str:
     where = position(source)
     if where is None:
         return f'loc("{name}")'
-    file = "".join(f"\\{ord(c):02X}" if c < " " or c in '"\\\x7f' else c for c in where.file)
+    file = where.file.encode("utf-8", "backslashreplace").decode()  # bytes that are no UTF-8
+    file = "".join(f"\\{ord(c):02X}" if c < " " or c in '"\\\x7f' else c for c in file)
     return f'loc("{name}"("{file}":{where.line}:{where.column + 1}))'
 
 
