@@ -256,7 +256,8 @@ def test_large_arrays_are_made_on_the_device_alike():
     np.testing.assert_array_equal(np.asarray(jnp.eye(200, k=3)), np.eye(200, k=3))
     np.testing.assert_array_equal(np.asarray(jnp.tri(200)), np.tri(200))
     full = jnp.full((200, 200), 2)
-    assert aval_of(full).weak_type and np.all(np.asarray(full) == 2)
+    assert aval_of(full).weak_type
+    assert np.all(np.asarray(full) == 2)
 
 
 def test_inside_a_trace_lengths_must_be_known():
@@ -272,15 +273,20 @@ def test_traced_scalars_join_arrays():
 
 
 def test_scalar_types_are_dtypes():
-    assert jnp.float32 == np.float32 and np.float32 == jnp.float32
-    assert np.dtype("float32") == jnp.float32 and jnp.float32 != jnp.int32
-    assert jnp.float32 != "float32" and np.dtype(jnp.bfloat16).name == "bfloat16"
+    assert jnp.float32 == np.float32
+    assert np.float32 == jnp.float32
+    assert np.dtype("float32") == jnp.float32
+    assert jnp.float32 != jnp.int32
+    assert jnp.float32 != "float32"
+    assert np.dtype(jnp.bfloat16).name == "bfloat16"
     assert hash(jnp.float32) == hash(np.float32)
-    assert jnp.float32.dtype == np.float32 and jnp.float32.__name__ == "float32"
+    assert jnp.float32.dtype == np.float32
+    assert jnp.float32.__name__ == "float32"
     assert jnp.issubdtype(jnp.bfloat16, jnp.floating)
     assert not isinstance(np.float32(3), jnp.float32)
     assert np.zeros(2, jnp.int8).dtype == np.int8
-    assert jnp.finfo(jnp.bfloat16).bits == 16 and jnp.iinfo(jnp.int4).max == 7
+    assert jnp.finfo(jnp.bfloat16).bits == 16
+    assert jnp.iinfo(jnp.int4).max == 7
 
 
 def test_explicit_wide_dtypes_are_warned_of():
