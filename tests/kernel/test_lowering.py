@@ -108,7 +108,7 @@ def test_unused_arguments_and_dead_code_are_left_out():
 
 
 HOSTILE = ['quote".py', "back\\slash.py", "new\nline.py", "tab\t.py", 'x") : () loc("y.py',
-           "한글 <cell 3>.py", "nul\x01.py", "<script>alert(1)</script>", "emoji🌊.py", ""]
+           "한글 <cell 3>.py", "nul\x01.py", "<script>alert(1)</script>", "emoji🌊.py", "no utf-8 \udce9.py", ""]
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -116,8 +116,22 @@ def test_hostile_file_names_are_escaped_in_locations(name):
     names = {"lax": lax}
     exec(compile("def f(x):\n    return lax.sin(lax.mul(x, x))\n", name, "exec"), names)
     np.testing.assert_allclose(jax.jit(names["f"])(X), np.sin(X * X), rtol=1e-6)
-    lines = lowered(names["f"], X).located_text().splitlines()
-    assert len(lines) == len(lowered(names["f"], X).text.splitlines())
+    program = lowered(names["f"], X)
+    located = program.located_text().split("\n")
+    assert len(located) == len(program.text.split("\n"))
+    written = [line.split('loc("sin"("')[1].split('":2:')[0] for line in located if '"sin"' in line]
+    unescaped = re.sub(r"\\([0-9A-F]{2})", lambda m: chr(int(m[1], 16)), written[0])
+    assert unescaped == name.encode("utf-8", "backslashreplace").decode()
+    assert not set(written[0]) & set('"\n\t')
+
+
+def test_equal_functions_of_two_files_keep_their_own_places():
+    places = []
+    for file in ("cell 3", "cell 4"):
+        names = {"lax": lax}
+        exec(compile("def f(x):\n    return lax.sin(x)\n", file, "exec"), names)
+        places.append(jax.make_jaxpr(names["f"])(X).eqns[0].position().file)
+    assert places == ["cell 3", "cell 4"]
 
 
 @pytest.mark.parametrize("name", ["<lambda>", 'a"b', "함수", "a b\n", "", "main", "0"])
