@@ -133,7 +133,7 @@ def column_stack(tup: Any) -> Any:
 def block(arrays: Any) -> Any:
     """Return the array made of nested lists of blocks, the innermost along the last axis.
 
-    Raises: ValueError if lists are nested unevenly; TypeError for tuples.
+    Raises: ValueError if lists are nested unevenly, or for tuples.
     """
     depth = _depth(arrays)
     leaves: list[Any] = []
@@ -146,7 +146,7 @@ def block(arrays: Any) -> Any:
 def _depth(arrays: Any) -> int:
     if isinstance(arrays, tuple):
         raise errors.explained(
-            errors.ArgumentTypeError, "block.C1",
+            errors.ArgumentError, "block.C1",
             "jax.numpy.block does not allow tuples, got " + repr(arrays)[:80],
             advice="Nest lists: jnp.block([[a, b], [c, d]]).")
     if not isinstance(arrays, list):
@@ -197,7 +197,7 @@ def _boundaries(name: str, size: int, sections: Any, uneven: bool) -> list[int]:
             advice="Mark it static, or use lax.dynamic_slice.")
     if isinstance(sections, (list, tuple)) or np.ndim(sections) > 0:
         places = [operator.index(concrete_or_none(s)) for s in sections]
-        return [0, *(slice(None, p).indices(size)[1] for p in places), size]
+        return [0, *places, size]
     count = operator.index(concrete_or_none(sections))
     if count < 1:
         raise errors.explained(errors.ArgumentError, f"{name}.C2",
@@ -216,10 +216,12 @@ def _split(name: str, ary: Any, sections: Any, axis: int, uneven: bool = False) 
     axis = canonical_axis(axis, ary.ndim)
     places = _boundaries(name, ary.shape[axis], sections, uneven)
     sizes = [b - a for a, b in itertools.pairwise(places)]
-    if all(n >= 0 for n in sizes):
-        return list(shape.split(ary, sizes, axis))
-    return [slicing.slice_in_dim(ary, a, max(a, b), axis=axis)
-            for a, b in itertools.pairwise(places)]
+    if any(n < 0 for n in sizes):
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C4",
+            f"Sizes passed to split must be nonnegative, got {sizes}",
+            advice=f"The places must ascend from 0 to {ary.shape[axis]}.")
+    return list(shape.split(ary, sizes, axis))
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from saem.control.jit import composite
 from saem.core import dtypes, errors
+from saem.core.avals import aval_of
 from saem.numpy import reductions
 from saem.numpy.axes import array_argument, as_array
 from saem.numpy.promote import FLOAT32, convert_value, scalar
@@ -42,14 +43,14 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
         **kwargs: Any) -> Any:
     """Return ``array`` with ``pad_width`` elements before and after it along each axis.
 
-    ``pad_width``: a number, a pair, a pair for each axis, or {axis: pair}.  ``mode``: 'constant'
+    ``pad_width``: a number, a pair, or a pair for each axis.  ``mode``: 'constant'
     (``constant_values``), 'edge', 'linear_ramp' (``end_values``), 'maximum', 'mean', 'median',
     'minimum' (``stat_length``), 'reflect', 'symmetric' (``reflect_type``), 'wrap', 'empty', or
     a function of NumPy's form that returns the padded vector.
     Raises: ValueError for widths that do not fit; NotImplementedError for an unknown mode.
     """
     array = array_argument("pad", array)
-    widths = pairs("pad_width", _by_axis(pad_width, array.ndim), array.ndim)
+    widths = pairs("pad_width", pad_width, array.ndim)
     if any(n < 0 for pair in widths for n in pair):
         raise errors.explained(errors.ArgumentError, "pad.C2",
                                "index can't contain negative values",
@@ -86,15 +87,6 @@ def _check_options(mode: str, kwargs: dict[str, Any]) -> None:
             errors.ArgumentError, "pad.options",
             f"unsupported keyword arguments for mode '{mode}': {set(unknown)}",
             advice=f"It takes {_OPTIONS[mode] or 'none'}.")
-
-
-def _by_axis(widths: Any, ndim: int) -> Any:
-    if not isinstance(widths, dict):
-        return widths
-    rows: list[Any] = [(0, 0)] * ndim
-    for axis, width in widths.items():
-        rows[axis] = (width, width) if np.ndim(width) == 0 else width
-    return tuple(rows)
 
 
 def pairs(name: str, given: Any, ndim: int) -> Widths:
@@ -138,7 +130,7 @@ def _values(array: Any, given: Any) -> list[tuple[Any, Any]]:
 
 
 def _fill(array: Any, value: Any) -> Any:
-    return convert_value(value, array.dtype, False)
+    return convert_value(value, array.dtype, aval_of(array).weak_type)
 
 
 @composite(static_argnames=("widths",))

@@ -22,7 +22,7 @@ from saem._jaxlib import ArrayImpl
 from saem.control.jit import composite
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.trace import concrete_or_none, eval_trace, state
+from saem.core.trace import bind, concrete_or_none, eval_trace, state
 from saem.numpy import promote
 from saem.numpy.arithmetic import remainder
 from saem.numpy.axes import array_argument, as_array, as_tuple, canonical_axes
@@ -32,7 +32,7 @@ from saem.ops import arithmetic as ops
 from saem.ops import cumulative, slicing
 from saem.ops import shape as shape_ops
 from saem.ops.convert import convert_element_type
-from saem.ops.linear import broadcast_in_dim, permute
+from saem.ops.linear import Transpose, broadcast_in_dim, permute
 from saem.ops.shape import canonical_axis
 
 INT32 = np.dtype("int32")
@@ -187,7 +187,10 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     if axes is None:
         return permute(a, tuple(range(ndim))[::-1])
     given = tuple([operator.index(i) for i in axes])
-    return permute(a, tuple([i + ndim if -ndim <= i < 0 else i for i in given]))
+    order = tuple([i + ndim if -ndim <= i < 0 else i for i in given])
+    if order == tuple(range(ndim)):
+        return a
+    return bind(Transpose(order), a)
 
 
 def transpose_method(x: Any, *args: Any) -> Any:
@@ -377,7 +380,8 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
         raise errors.explained(
             errors.ArgumentError, "rot90.C1",
             "rot90 requires its first argument to have ndim at least two, but got first argument "
-            f"of shape {m.shape}, which has ndim {m.ndim}", advice="A vector has no plane.")
+            f"of shape {m.shape}, which has ndim {m.ndim}",
+            advice="A vector has no plane.")
     i, j = (canonical_axis(axis, m.ndim) for axis in axes)
     if i == j:
         raise errors.explained(errors.ArgumentError, "rot90.C2", "Axes must be different",
