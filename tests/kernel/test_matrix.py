@@ -21,6 +21,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Higher-order primitives take programs, which a spec cannot describe; their own tests hold them.
 ELSEWHERE: dict[str, str] = {
+    "jit": "tests/kernel/test_jit.py",
+    "device_put": "tests/kernel/test_devices.py",
+    # Its tangent is zero by definition, whatever finite differences say.
+    "stop_gradient": "tests/kernel/test_stop_gradient.py",
     # Keys are no NumPy arrays.
     **dict.fromkeys(
         ("random_bits", "random_clone", "random_fold_in", "random_seed", "random_split",
