@@ -153,7 +153,7 @@ def test_arguments_results_and_types_are_those_of_jax(jax_oracle, source):
     same(jax_oracle, source)
 
 
-@pytest.mark.parametrize("source, sentence", [
+@pytest.mark.parametrize(("source", "sentence"), [
     ("jax.grad(3)", "Expected a callable value, got 3"),
     ("jax.grad(lambda x: x)(3)", "grad requires real- or complex-valued inputs"),
     ("jax.grad(lambda x: x)('text')", "is not a valid JAX type"),

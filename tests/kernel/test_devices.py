@@ -1,4 +1,4 @@
-"""Where do values live, and which of them insist on it?  Two CPU devices in a process of their own."""
+"""Where do values live, and which of them insist on it?  Two CPU devices in a process."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def told(f):
     try:
         return where(f())
     except Exception as e:
-        return type(e).__name__ in ("ValueError", "ArgumentError"), str(e).split(": ", 1)[-1].split("ation")[0]
+        sentence = str(e).split(": ", 1)[-1].split("ation")[0]  # a tag stands before it in Saem
+        return isinstance(e, ValueError), sentence
 free, on1, on2 = jax.device_put(x), jax.device_put(x, one), jax.device_put(x, two)
 add = jax.jit(lambda a, b: lax.add(a, b))
 print(len(jax.devices()), [d.id for d in jax.devices()])

@@ -53,13 +53,13 @@ class Program:
     def __call__(self, x):
         return self.run([x], 0)
 
-    def run(self, values, start):
-        for number in range(start, len(self.steps)):
-            if number == self.jitted:
-                rest = jax.jit(lambda y: Program(self.steps, -1).run([*values[:-1], y], number))
-                return rest(values[-1])
-            values = [*values, self.step(values, number, 0)]
-        return values[-1]
+    def run(self, values, number):
+        if number == len(self.steps):
+            return values[-1]
+        if number == self.jitted:
+            rest = jax.jit(lambda y: Program(self.steps, -1).run([*values[:-1], y], number))
+            return rest(values[-1])
+        return self.run([*values, self.step(values, number, 0)], number + 1)
 
     def on_numpy(self, x):
         values = [x]

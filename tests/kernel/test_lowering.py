@@ -108,7 +108,8 @@ def test_unused_arguments_and_dead_code_are_left_out():
 
 
 HOSTILE = ['quote".py', "back\\slash.py", "new\nline.py", "tab\t.py", 'x") : () loc("y.py',
-           "한글 <cell 3>.py", "nul\x01.py", "<script>alert(1)</script>", "emoji🌊.py", "no utf-8 \udce9.py", ""]
+           "한글 <cell 3>.py", "nul\x01.py", "<script>alert(1)</script>", "emoji🌊.py",
+           "no utf-8 \udce9.py", ""]
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -58,7 +58,7 @@ def test_axes_are_those_of_jax(jax_oracle, source):
     same(jax_oracle, source, a=A, b=B, s=S)
 
 
-@pytest.mark.parametrize("source, sentence", [
+@pytest.mark.parametrize(("source", "sentence"), [
     ("jax.vmap(3)", "Expected a callable value, got 3"),
     ("jax.vmap(lambda x: x, in_axes='a')",
      "vmap in_axes must be an int, None, or a tuple of entries"),

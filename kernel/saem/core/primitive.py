@@ -143,7 +143,8 @@ def primitive(name: str) -> Callable[[P], P]:
             raise TypeError(f"primitive name {name!r} is already taken by {taken.__qualname__}")
         cls.name = name
         kinds = vars(cls).get("__annotations__", {}).values()
-        if any("ClassVar" not in str(kind) for kind in kinds):
+        inherited = getattr(cls, "__dataclass_fields__", None)
+        if inherited or any("ClassVar" not in str(kind) for kind in kinds):
             cls = dataclasses.dataclass(frozen=True)(cls)
         else:
             # Without parameters there is one object, so identity is equality: cheap cache keys.
