@@ -70,7 +70,7 @@ def same_error(oracle: Oracle, source: str, sentence: str, **arguments: Any) -> 
     else:
         raise AssertionError(f"JAX did not refuse: {value!r}")
     assert sentence in theirs.message, theirs
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - which one is checked below
+    with pytest.raises(Exception) as caught:
         ours(source, **arguments)
     assert sentence in str(caught.value), f"{caught.value!r}\nJAX: {theirs}"
     names = [cls.__name__ for cls in caught.type.__mro__]
