@@ -28,6 +28,20 @@ from saem.numpy.accumulating import (
     nansum,
     nanvar,
 )
+from saem.numpy.asking import index_exp, ndim, s_, shape, size
+from saem.numpy.calculus import (
+    convolve,
+    corrcoef,
+    correlate,
+    cov,
+    cross,
+    diff,
+    ediff1d,
+    gradient,
+    interp,
+    trapezoid,
+    unwrap,
+)
 from saem.numpy.constants import e, euler_gamma, inf, nan, newaxis, pi
 from saem.numpy.contracting import (
     dot,
@@ -43,6 +57,7 @@ from saem.numpy.contracting import (
     vecdot,
     vecmat,
 )
+from saem.numpy.counting import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
 from saem.numpy.creation import (
     arange,
     array,
@@ -174,6 +189,18 @@ from saem.numpy.scalars import (
     uint16,
     uint32,
     uint64,
+)
+from saem.numpy.sets import (
+    intersect1d,
+    isin,
+    setdiff1d,
+    setxor1d,
+    union1d,
+    unique,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
 )
 from saem.numpy.shaping import (
     atleast_1d,
