@@ -106,7 +106,8 @@ def test_donated_buffers_are_gone():
     assert x.is_deleted()
     with pytest.raises(RuntimeError, match="Array has been deleted"):
         np.asarray(x)
-    with pytest.raises(ValueError, match="deleted or donated"):  # XLA's own words, as in JAX
+    # XLA's own ValueError where C++ takes the call (jaxlib 0.10), ours where it hands it on.
+    with pytest.raises((ValueError, RuntimeError), match="deleted"):
         f(x)
 
 
