@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import sys
 
 import pytest
@@ -115,6 +116,40 @@ def test_a_failed_trace_is_told_after_the_cell(shell):
     shell.run_cell("make_jit(lambda x: 1 / 0)(np.ones(3))", store_history=True)
     (row,) = recorder.snapshot().functions
     assert row.records[0].kind == "failed"
+
+
+def frames_shown(shell, code, capsys):
+    """The files and cells that a cell's traceback shows, and the whole traceback as text."""
+    shell.run_line_magic("colors", "nocolor")
+    assert not shell.run_cell(code, store_history=True).success
+    shown = capsys.readouterr().out
+    heads = [line for line in shown.splitlines() if re.match(r"(File|Cell) \S", line)]
+    return heads, shown
+
+
+def test_a_traceback_shows_the_cells_and_not_the_engine(shell, capsys):
+    run(shell, "%load_ext saem.lens")
+    run(shell, "import saem.numpy as jnp, saem")
+    heads, shown = frames_shown(shell, "x = jnp.zeros(3)\nx[0] = 1.0", capsys)
+    assert len(heads) == 1 and heads[0].startswith("Cell") and "x.at[idx].set(y)" in shown
+    heads, _ = frames_shown(shell, "def f(x):\n    return 1 / 0\nsaem.jit(f)(2.0)", capsys)
+    assert len(heads) == 2 and all(head.startswith("Cell") for head in heads)
+    heads, _ = frames_shown(shell, "jnp.zeros(3).reshape(3, order='A')", capsys)
+    assert len(heads) == 1
+    run(shell, "%xmode Verbose")
+    heads, _ = frames_shown(shell, "x[0] = 1.0", capsys)
+    assert any("arrays.py" in head for head in heads)
+    run(shell, "%xmode Context")
+    run(shell, "%unload_ext saem.lens")
+    heads, _ = frames_shown(shell, "x[0] = 1.0", capsys)
+    assert any("arrays.py" in head for head in heads)
+
+
+def test_an_unforeseen_error_inside_the_engine_keeps_its_frames(shell, capsys, monkeypatch):
+    run(shell, "%load_ext saem.lens")
+    monkeypatch.setattr(saem.observe.language, "current", None)
+    heads, _ = frames_shown(shell, "import saem.lens\nsaem.lens.history()", capsys)
+    assert any("observe" in head for head in heads)
 
 
 @pytest.fixture(scope="module")

@@ -104,6 +104,7 @@ def explained(
         made = error(sentence, tag=tag, where=where, advice=advice)
     else:
         made = error(compose(tag, sentence, where, advice))
+        vars(made)["saem_tag"] = tag
     if bus.active:
         bus.publish(ErrorRaised(tag=tag, error=error.__name__, message=str(made), where=where))
     return made

@@ -14,7 +14,6 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from saem.core.errors import cell_names
-from saem.observe import language
 from saem.observe.places import Places, places
 
 # How many cells that ran before the lens was loaded are looked up.
@@ -75,5 +74,5 @@ def _current_cell_id(shell: InteractiveShell) -> str | None:
 
 def _name(file: str, count: int, cell_id: str | None, named: Places) -> None:
     named.announce(file, count, cell_id)
-    label = named.block_label(file)
-    cell_names[file] = label.ko if language.current() == "ko" else label.en
+    # The engine's messages are English, as JAX's are.
+    cell_names[file] = named.block_label(file).en

@@ -1,6 +1,6 @@
 """What happens at ``%load_ext saem.lens``, and how is it undone?
 
-Read before: ``saem.lens.cells``, ``.display``, ``.panel``.  Read after: nothing.
+Read before: ``saem.lens.cells``, ``.display``, ``.tracebacks``, ``.panel``.  Read after: nothing.
 Invariant: loading twice is loading once, and after unloading the shell and the engine are as
 before (tests/lens/test_ipython.py).
 """
@@ -12,7 +12,7 @@ from typing import Any
 import comm
 from IPython.core.interactiveshell import InteractiveShell
 
-from saem.lens import cells, display
+from saem.lens import cells, display, tracebacks
 from saem.lens.panel import TARGET, Panel
 from saem.observe.recorder import recorder
 
@@ -25,6 +25,7 @@ class _Loaded:
         recorder.start(hits=True)
         cells.announce_past(shell)
         display.install(shell)
+        tracebacks.install(shell)
         self.panel = Panel()
         comm.get_comm_manager().register_target(TARGET, self.panel.opened)
         shell.events.register("pre_run_cell", self.before)
@@ -44,6 +45,7 @@ class _Loaded:
         self.shell.events.unregister("post_run_cell", self.after)
         comm.get_comm_manager().unregister_target(TARGET, self.panel.opened)
         self.panel.stop()
+        tracebacks.remove(self.shell)
         display.remove(self.shell)
         recorder.stop()
 

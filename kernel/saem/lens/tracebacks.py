@@ -1,0 +1,67 @@
+"""Which lines of a traceback does a learner see?
+
+An error explains itself: it names the user's own line and says what to try.  The frames inside the
+engine between that line and the message say nothing more to whoever uses the engine, so they are
+left out.  ``%xmode Verbose`` and then ``%tb`` shows them all.  An error that nobody foresaw inside
+the engine keeps its frames: there, they are what a bug report needs.
+
+Read before: ``saem.core.errors``.  Read after: ``saem.lens.extension``.
+Invariant: the first frame, and every frame outside the engine, stays (tests/lens/test_ipython.py).
+"""
+
+from __future__ import annotations
+
+import pathlib
+from types import TracebackType
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+import saem
+from saem.core.errors import Explained
+
+ENGINE = pathlib.Path(saem.__file__).parent.as_posix() + "/"
+
+
+def shortened(error: BaseException, trace: TracebackType | None) -> TracebackType | None:
+    """The traceback without the engine's frames, if the error explains itself.
+
+    An error raised by a user's function that the engine was running explains itself too.
+    """
+    frames = []
+    while trace is not None:
+        frames.append(trace)
+        trace = trace.tb_next
+    if not frames or (_inside(frames[-1]) and not _explains(error)):
+        return frames[0] if frames else None
+    kept: TracebackType | None = None
+    for frame in reversed(frames):
+        if frame is frames[0] or not _inside(frame):
+            kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return kept
+
+
+def _inside(frame: TracebackType) -> bool:
+    return frame.tb_frame.f_code.co_filename.replace("\\", "/").startswith(ENGINE)
+
+
+def _explains(error: BaseException) -> bool:
+    return isinstance(error, Explained) or hasattr(error, "saem_tag")
+
+
+def install(shell: InteractiveShell) -> None:
+    """Let the shell leave the engine's frames out."""
+    formatter = shell.InteractiveTB
+    whole = formatter.structured_traceback
+
+    def structured(kind: Any, error: Any, trace: Any = None, *args: Any, **named: Any) -> list[str]:
+        if formatter.mode != "Verbose" and isinstance(trace, TracebackType):
+            trace = shortened(error, trace)
+        return whole(kind, error, trace, *args, **named)
+
+    formatter.structured_traceback = structured
+
+
+def remove(shell: InteractiveShell) -> None:
+    """Let the shell show every frame again."""
+    vars(shell.InteractiveTB).pop("structured_traceback", None)
