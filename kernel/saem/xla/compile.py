@@ -115,7 +115,8 @@ def costs(key: str, executable: Any) -> dict[str, Any]:
         _costs[key] = {
             "flops": analysis.get("flops"),
             "bytes_accessed": analysis.get("bytes accessed"),
-            "code_bytes": getattr(memory, "generated_code_size_in_bytes", None),
+            # On CPU the size of the code is not measured, and XLA says 0.
+            "code_bytes": getattr(memory, "generated_code_size_in_bytes", None) or None,
             "argument_bytes": getattr(memory, "argument_size_in_bytes", None),
             "output_bytes": getattr(memory, "output_size_in_bytes", None),
             "temp_bytes": getattr(memory, "temp_size_in_bytes", None),
