@@ -14,6 +14,8 @@ const NOTE_CHARACTER = 6.1;
 const PAD = 12;
 const HEAD = 26;
 const LONGEST = 34;
+/** How far a graph may shrink to fit its pane. */
+const SMALLEST = 0.7;
 
 interface Picture {
   readonly width: number;
@@ -21,7 +23,7 @@ interface Picture {
   readonly content: SVGGElement;
 }
 
-/** The whole graph as one SVG, at its natural size. */
+/** The whole graph as one SVG, at its natural size or a little smaller. */
 export function drawGraph(graph: Graph, engine: LayoutEngine, locale: Locale): SVGSVGElement {
   const picture = drawBody(graph, engine, locale);
   const [width, height] = [picture.width + 4, picture.height + 4];
@@ -32,6 +34,7 @@ export function drawGraph(graph: Graph, engine: LayoutEngine, locale: Locale): S
       viewBox: `-2 -2 ${width} ${height}`,
       width: Math.ceil(width),
       height: Math.ceil(height),
+      style: `min-width:${Math.ceil(width * SMALLEST)}px`,
       role: "group",
       "aria-label": locale.label("graph")
     },

@@ -23,7 +23,11 @@ def box(gate: Gate) -> ipywidgets.VBox:
     head = ipywidgets.HTML(f"<style>{STYLE}</style>{heading(gate)}")
     options = _options(gate)
     options.add_class("saem-gate-option")
-    commit = ipywidgets.Button(description=say("commit"), layout={"width": "auto"})
+    commit = ipywidgets.Button(
+        description=say("commit"),
+        button_style="primary",
+        layout={"width": "max-content", "align_self": "flex-start"},
+    )
     commit.add_class("saem-gate-commit")
     verdict = ipywidgets.HTML()
 

@@ -13,10 +13,18 @@ from saem.lesson.gates import Choice, Gate
 from saem.lesson.words import language, say
 
 STYLE = """
-.saem-gate { border-left: 4px solid #2a7f9e; padding: 0.4em 0.8em; margin: 0.4em 0; }
+.saem-gate {
+  border-left: 4px solid #2a7f9e; border-radius: 4px; padding: 0.6em 1em; margin: 0.4em 0;
+  background: color-mix(in srgb, #2a7f9e 6%, transparent);
+}
 .saem-gate-title { font-weight: 600; color: #2a7f9e; }
+.saem-gate .saem-gate-option label { white-space: pre-wrap; font-variant-numeric: tabular-nums; }
+.saem-gate .saem-gate-commit { padding: 0 1.2em; margin: 0.2em 2px; }
 .saem-gate-verdict[data-state="right"] { color: #1b7a3d; }
 .saem-gate-verdict[data-state="wrong"] { color: #b3441e; }
+[data-jp-theme-light="false"] .saem-gate-title { color: #66bfdc; }
+[data-jp-theme-light="false"] .saem-gate-verdict[data-state="right"] { color: #6fce8d; }
+[data-jp-theme-light="false"] .saem-gate-verdict[data-state="wrong"] { color: #ff9a6b; }
 .saem-gate code, .saem-gate-verdict code { font-family: var(--jp-code-font-family, monospace); }
 """
 
