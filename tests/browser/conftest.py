@@ -3,18 +3,20 @@
 Chromium is the system's (``chromium``, ``chromium-browser`` or ``google-chrome`` on the path, or
 named by ``SAEM_CHROMIUM``); Playwright drives it.  Pictures go to ``tests/browser/output``.
 
-Read before: nothing.  Read after: ``pages.py``, ``jupyter.py``, then any test.
+Read before: ``jupyter.py``.  Read after: any test.
 Invariant: a test leaves no process behind, and no page asks anything outside this machine.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
+from jupyter import Lab
 from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
 
 OUTPUT = pathlib.Path(__file__).parent / "output"
@@ -92,6 +94,23 @@ def picture() -> Callable[[Page, str], None]:
         page.screenshot(path=OUTPUT / f"{name}.png", full_page=True)
 
     return save
+
+
+@pytest.fixture(scope="session")
+def labs(
+    tmp_path_factory: pytest.TempPathFactory, labextension: pathlib.Path
+) -> Iterator[Callable[[str], Lab]]:
+    """Gives the one JupyterLab in a language, started when first asked for."""
+    started: dict[str, Lab] = {}
+    with contextlib.ExitStack() as running:
+
+        def lab(language: str) -> Lab:
+            if language not in started:
+                home = tmp_path_factory.mktemp(f"lab-{language}")
+                started[language] = running.enter_context(Lab(home, labextension, language))
+            return started[language]
+
+        yield lab
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 ``Lab`` starts a server on loopback in a folder of its own: settings, data and runtime files are
 apart from the user's, and the extension is found through ``JUPYTER_PATH`` without installing it.
 
-Read before: ``conftest.py``.  Read after: ``test_lab.py``.
+Read before: nothing.  Read after: ``conftest.py``, ``test_lab.py``.
 Invariant: leaving ``Lab`` ends the server and its kernels.
 """
 
@@ -134,6 +134,21 @@ class Lab:
         page.goto(f"{self.address}/lab/tree/{name}?token={self.token}&reset")
         expect(page.locator(".jp-NotebookPanel:visible")).to_be_visible(timeout=60_000)
         self.rest(page)
+
+    def close_all(self) -> None:
+        """End all kernels, so that one test's do not slow the next."""
+        for kind in ("sessions", "kernels"):
+            for one in json.loads(self._ask("GET", kind)):
+                self._ask("DELETE", f"{kind}/{one['id']}")
+
+    def _ask(self, method: str, path: str) -> bytes:
+        request = urllib.request.Request(
+            f"{self.address}/api/{path}",
+            method=method,
+            headers={"Authorization": f"token {self.token}"},
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.read()
 
     def rest(self, page: Page) -> None:
         """Wait until the visible notebook's kernel is idle."""

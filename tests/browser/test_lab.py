@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from jupyter import Lab
@@ -29,11 +29,11 @@ def publishing(history: pathlib.Path, version: int = 1) -> str:
     return PUBLISH.format(here=str(HERE), history=str(history), version=version)
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory, labextension: pathlib.Path) -> Iterator[Lab]:
-    """One JupyterLab in English for the tests of this file."""
-    with Lab(tmp_path_factory.mktemp("lab"), labextension) as running:
-        yield running
+@pytest.fixture
+def lab(labs: Callable[[str], Lab]) -> Iterator[Lab]:
+    """The JupyterLab in English."""
+    yield labs("en")
+    labs("en").close_all()
 
 
 @pytest.fixture
@@ -91,23 +91,22 @@ def test_panel_says_what_is_missing(lab: Lab, new_page, picture, history) -> Non
     picture(page, "lab-absent")
 
 
-def test_panel_speaks_korean_in_the_dark(
-    new_page, picture, history, labextension, tmp_path
-) -> None:
+def test_panel_speaks_korean_in_the_dark(labs, new_page, picture, history) -> None:
     """JupyterLab's language is the panel's, and its dark theme too."""
-    with Lab(tmp_path / "lab", labextension, "ko") as lab:
-        lab.write("follow.ipynb", publishing(history), "1 + 1", "2 + 2", "\n3 + 3")
-        page: Page = new_page(width=1440)
-        lab.open(page, "follow.ipynb")
-        page.evaluate(
-            "() => window.jupyterapp.commands.execute('apputils:change-theme',"
-            " {theme: 'JupyterLab Dark'})"
-        )
-        lab.run_all(page)
-        expect(page.locator(f"{PANEL} h3")).to_have_text("샘 렌즈")
-        page.locator(f"{PANEL} [data-record='4']").click()
-        expect(page.locator(PANEL)).to_contain_text("모양이 바뀌었습니다")
-        picture(page, "lab-ko-dark")
+    lab = labs("ko")
+    lab.write("follow.ipynb", publishing(history), "1 + 1", "2 + 2", "\n3 + 3")
+    page: Page = new_page(width=1440)
+    lab.open(page, "follow.ipynb")
+    page.evaluate(
+        "() => window.jupyterapp.commands.execute('apputils:change-theme',"
+        " {theme: 'JupyterLab Dark'})"
+    )
+    lab.run_all(page)
+    expect(page.locator(f"{PANEL} h3")).to_have_text("샘 렌즈")
+    page.locator(f"{PANEL} [data-record='4']").click()
+    expect(page.locator(PANEL)).to_contain_text("모양이 바뀌었습니다")
+    picture(page, "lab-ko-dark")
+    lab.close_all()
 
 
 OUTPUTS = """
