@@ -37,7 +37,7 @@ def backend(platform: str | None = None) -> Any:
     except KeyError:
         raise RuntimeError(
             f"Unknown backend: {platform!r} requested, but only platforms that are present are "
-            f"{sorted(_backends)}. To use a GPU, install saem[cuda13]."
+            f"{sorted(_backends)}. This version of saem drives CPUs."
         ) from None
 
 
