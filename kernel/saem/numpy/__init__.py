@@ -126,6 +126,22 @@ from saem.numpy.ordering import (
     sort_complex,
 )
 from saem.numpy.padding import pad
+from saem.numpy.polynomials import (
+    bartlett,
+    blackman,
+    hamming,
+    hanning,
+    kaiser,
+    poly,
+    polyadd,
+    polyder,
+    polydiv,
+    polyint,
+    polymul,
+    polysub,
+    polyval,
+    trim_zeros,
+)
 from saem.numpy.quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
 from saem.numpy.reductions import (
     all,
@@ -243,6 +259,7 @@ from saem.numpy.taking import (
     unravel_index,
 )
 from saem.numpy.ufuncs import *  # noqa: F403 - its __all__ is the list
+from saem.numpy.vectorizing import vectorize
 
 bool = bool_
 int_, uint, float_, complex_ = int64, uint64, float64, complex128

@@ -329,9 +329,8 @@ def _digitize(x: Any, bins: Any, right: bool, method: str) -> Any:
     if not size:
         return broadcast_in_dim(scalar(0, index), x.shape)
     side = "right" if not right else "left"
-    other = "left" if not right else "right"
     up = searchsorted(bins, x, side=side, method=method)
     down = ops.sub(scalar(size, index),
-                   searchsorted(shape.rev(bins, (0,)), x, side=other, method=method))
+                   searchsorted(shape.rev(bins, (0,)), x, side=side, method=method))
     last, first = (slicing.index_in_dim(bins, i, 0, False) for i in (size - 1, 0))
     return if_else(compare.ge(last, first), strong(up, index), strong(down, index))

@@ -30,6 +30,7 @@ from saem.numpy.promote import (
     broadcast_to,
     check_arraylike,
     if_else,
+    like,
     scalar,
 )
 from saem.numpy.reductions import as_truth, strong
@@ -131,7 +132,7 @@ def _gather_along(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any)
     numbers = GatherDimensionNumbers(
         tuple(whole), (axis,), (axis,), tuple(batch), tuple([walked.index(i) for i in batch]))
     sizes = [arr.shape[i] if i in whole else 1 for i in range(arr.ndim)]
-    return gather(arr, starts, numbers, sizes, mode=mode, fill_value=fill_value)
+    return gather(arr, starts, numbers, sizes, mode=mode or "fill", fill_value=fill_value)
 
 
 def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | None = None,
@@ -266,17 +267,15 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None,
 
 @composite(static_argnames=("shape",))
 def _unravel(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    dtype = indices.dtype
     size = math.prod(shape)
-    zero = scalar(0, dtype)
-    inside = if_else(compare.lt(indices, zero), add(indices, scalar(size, dtype)), indices)
-    limit = scalar(max(size - 1, 0), dtype)
-    rest = select.clamp(zero, inside, limit)
+    inside = if_else(compare.lt(indices, like(indices, 0)), add(indices, like(indices, size)),
+                     indices)
+    rest = select.clamp(like(indices, 0), inside, like(indices, max(size - 1, 0)))
     parts = []
     for n in reversed(shape):
-        parts.append(remainder(rest, scalar(n, dtype)) if n else zero)
-        rest = floor_divide(rest, scalar(n, dtype)) if n else rest
-    return tuple([broadcast_to(p, indices.shape) for p in reversed(parts)])
+        parts.append(remainder(rest, like(rest, max(n, 1))))
+        rest = floor_divide(rest, like(rest, max(n, 1)))
+    return tuple(reversed(parts))
 
 
 def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:

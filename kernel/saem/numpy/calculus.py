@@ -1,0 +1,453 @@
+"""How do neighbours differ, and what lies between them?
+
+Differences, gradients, sums of trapezoids, interpolation, convolution, covariance, and products of
+vectors in space.
+
+Read before: ``numpy.ordering``, ``numpy.contracting``.
+Invariant: values are NumPy's, dtypes JAX's (tests/kernel/numpy/test_calculus.py).
+Source: the NumPy reference of the functions of these names.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from saem.control.jit import composite
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.numpy import reductions
+from saem.numpy.arithmetic import remainder
+from saem.numpy.axes import array_argument, as_array, canonical_axes
+from saem.numpy.contracting import dot
+from saem.numpy.indexing import getitem
+from saem.numpy.joining import concatenate
+from saem.numpy.ordering import argsort, searchsorted
+from saem.numpy.promote import (
+    broadcast_shapes,
+    broadcast_to,
+    if_else,
+    like,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    scalar,
+)
+from saem.numpy.reductions import requested_dtype
+from saem.numpy.shaping import moveaxis, ravel
+from saem.ops import arithmetic as ops
+from saem.ops import compare, maths, numbers, select, shape, slicing
+from saem.ops.linear import broadcast_in_dim, permute
+from saem.ops.shape import canonical_axis
+
+# -- differences -----------------------------------------------------------------------------------
+
+
+@composite(static_argnames=("n", "axis"))
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """Return each element minus the one before along ``axis``, ``n`` times over.
+
+    Raises: ValueError for a scalar or negative ``n``.
+    """
+    a = array_argument("diff", a)
+    if n == 0:
+        return a
+    if n < 0:
+        raise errors.explained(errors.ArgumentError, "diff.C1",
+                               f"order must be non-negative but got {n}",
+                               advice="n counts how often differences are taken.")
+    if a.ndim == 0:
+        raise errors.explained(
+            errors.ArgumentError, "diff.C2",
+            f"diff requires input that is at least one dimensional; got {aval_of(a)}",
+            advice="A scalar has no neighbours.")
+    axis = canonical_axis(axis, a.ndim)
+    parts = [_edge_of(x, a, axis) for x in (prepend,) if x is not None] + [a]
+    parts += [_edge_of(x, a, axis) for x in (append,) if x is not None]
+    if len(parts) > 1:
+        a = concatenate(parts, axis)
+    for _ in range(n):
+        size = a.shape[axis]
+        later = slicing.slice_in_dim(a, min(1, size), size, axis=axis)
+        earlier = slicing.slice_in_dim(a, 0, max(size - 1, 0), axis=axis)
+        a = compare.ne(later, earlier) if dtypes.is_bool(a.dtype) else ops.sub(later, earlier)
+    return a
+
+
+def _edge_of(x: Any, a: Any, axis: int) -> Any:
+    x = array_argument("diff", x)
+    if x.ndim:
+        return x
+    return broadcast_in_dim(x, tuple([1 if i == axis else n for i, n in enumerate(a.shape)]))
+
+
+@composite
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """Return the differences of the raveled array, ``to_begin`` before, ``to_end`` after."""
+    flat = ravel(array_argument("ediff1d", ary))
+    out = diff(flat)
+    ends = [None if x is None else ravel(array_argument("ediff1d", x).astype(flat.dtype))
+            for x in (to_begin, to_end)]
+    parts = [x for x in (ends[0], out, ends[1]) if x is not None]
+    return concatenate(parts) if len(parts) > 1 else out
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Any:
+    """Return the slope at each element along ``axis``: central differences, one-sided at the ends.
+
+    ``varargs``: no spacing (1), one for all axes, or one for each, a number or coordinates.
+    Raises: ValueError for fewer than two elements along an axis; TypeError for too many spacings.
+    """
+    if edge_order is not None:
+        raise errors.explained(
+            NotImplementedError, "gradient.edge_order",
+            "The 'edge_order' argument to jnp.gradient is not supported.",
+            advice="The ends are of first order.")
+    f = array_argument("gradient", f)
+    (f,) = promote_dtypes_inexact(f)
+    axes = canonical_axes(axis, f.ndim)
+    if any(f.shape[i] < 2 for i in axes):
+        raise errors.explained(
+            errors.ArgumentError, "gradient.C1",
+            "Shape of array too small to calculate a numerical gradient, at least 2 elements are "
+            "required.", advice=f"Got shape {f.shape}.")
+    steps = varargs or (1.0,)
+    if len(steps) == 1 and len(axes) > 1:
+        if np.ndim(steps[0]):
+            raise errors.explained(errors.ArgumentTypeError, "gradient.C2",
+                                   "Invalid number of spacing arguments: one for each axis needed.",
+                                   advice=f"There are {len(axes)} axes.")
+        steps = steps * len(axes)
+    if len(steps) != len(axes):
+        raise errors.explained(
+            errors.ArgumentTypeError, "gradient.C2",
+            f"Invalid number of spacing arguments {len(steps)} for axis={axis}",
+            advice=f"Give none, one, or {len(axes)}.")
+    outs = [_slope(f, step, axis=i) for i, step in zip(axes, steps)]
+    return outs[0] if len(outs) == 1 else outs
+
+
+@composite(static_argnames=("axis",))
+def _slope(f: Any, step: Any, axis: int) -> Any:
+    size = f.shape[axis]
+    step = as_array(step)
+    rows = moveaxis(f, axis, -1)
+    if step.ndim == 0:
+        step = step.astype(rows.dtype)
+        middle = ops.mul(ops.sub(_part(rows, 2, size), _part(rows, 0, size - 2)),
+                         scalar(0.5, rows.dtype))
+        low = ops.sub(_part(rows, 1, 2), _part(rows, 0, 1))
+        high = ops.sub(_part(rows, size - 1, size), _part(rows, size - 2, size - 1))
+        parts = [ops.div(p, step) for p in (low, middle, high)]
+    else:
+        gaps = diff(step).astype(rows.dtype)
+        slopes = ops.div(diff(rows), broadcast_to(gaps, (*rows.shape[:-1], size - 1)))
+        before = broadcast_to(_part(gaps, 0, size - 2), (*rows.shape[:-1], size - 2))
+        after = broadcast_to(_part(gaps, 1, size - 1), before.shape)
+        weighted = ops.add(ops.mul(_part(slopes, 0, size - 2), after),
+                           ops.mul(_part(slopes, 1, size - 1), before))
+        parts = [_part(slopes, 0, 1), ops.div(weighted, ops.add(before, after)),
+                 _part(slopes, size - 2, size - 1)]
+    return moveaxis(concatenate(parts, -1), -1, axis)
+
+
+def _part(x: Any, start: int, stop: int) -> Any:
+    return slicing.slice_in_dim(x, start, max(start, stop), axis=x.ndim - 1)
+
+
+@composite(static_argnames=("axis",))
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """Return the area under ``y`` along ``axis``, by trapezoids at ``x`` or of width ``dx``."""
+    y = array_argument("trapezoid", y)
+    if x is not None:
+        y, x = promote_dtypes_inexact(y, array_argument("trapezoid", x))
+        widths = diff(x) if x.ndim == 1 else moveaxis(diff(x, axis=axis), axis, -1)
+    else:
+        y, widths = promote_dtypes_inexact(y, as_array(dx))
+    rows = moveaxis(y, axis, -1)
+    size = rows.shape[-1]
+    sums = ops.add(_part(rows, 1, size), _part(rows, 0, size - 1))
+    widths = broadcast_to(widths, sums.shape)
+    return ops.mul(scalar(0.5, rows.dtype), reductions.sum(ops.mul(widths, sums), axis=-1))
+
+
+# -- between ---------------------------------------------------------------------------------------
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None,
+           period: Any = None) -> Any:
+    """Return at ``x`` the value of straight lines through the points (xp, fp), xp ascending.
+
+    Outside: ``left`` and ``right``, by default the first and last value, or 'extrapolate'.
+    Raises: ValueError if ``xp`` and ``fp`` are not vectors of one length.
+    """
+    if aval_of(xp).ndim != 1 or aval_of(xp).shape != aval_of(fp).shape:
+        raise errors.explained(
+            errors.ArgumentError, "interp.C1",
+            "xp and fp must be one-dimensional arrays of equal size",
+            advice=f"Got shapes {aval_of(xp).shape} and {aval_of(fp).shape}.")
+    ways = tuple("extrapolate" if isinstance(v, str) else "given" if v is not None else "edge"
+                 for v in (left, right))
+    for v in (left, right):
+        if isinstance(v, str) and v != "extrapolate":
+            raise errors.explained(
+                errors.ArgumentError, "interp.C2",
+                f"the only valid string value of `left` and `right` is 'extrapolate', got {v!r}",
+                advice="Or pass a number.")
+    if period is not None and aval_of(period).ndim:
+        raise errors.explained(errors.ArgumentError, "interp.C3",
+                               f"period must be a scalar; got {period}", advice="See NumPy.")
+    return _interp(x, xp, fp, left if ways[0] == "given" else None,
+                   right if ways[1] == "given" else None, period, ways=ways)
+
+
+@composite(static_argnames=("ways",))
+def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any,
+            ways: tuple[str, str]) -> Any:
+    x, xp = promote_dtypes_inexact(*array_argument("interp", x, xp))
+    (fp,) = promote_dtypes_inexact(array_argument("interp", fp))
+    dtype = xp.dtype
+    if period is not None:
+        period = numbers.abs(as_array(period).astype(dtype))
+        x, xp = remainder(x, period), remainder(xp, period)
+        order = argsort(xp)
+        xp, fp = getitem(xp, order), getitem(fp, order)
+        xp = concatenate([ops.sub(_part(xp, xp.shape[0] - 1, xp.shape[0]), period), xp,
+                          ops.add(_part(xp, 0, 1), period)])
+        fp = concatenate([_part(fp, fp.shape[0] - 1, fp.shape[0]), fp, _part(fp, 0, 1)])
+    size = xp.shape[0]
+    places = searchsorted(xp, x, side="right")
+    index = places.dtype
+    i = select.clamp(scalar(1, index), places, scalar(size - 1, index))
+    before = ops.sub(i, scalar(1, index))
+    options = {"mode": "promise_in_bounds"}
+    low, high = getitem(fp, before, **options), getitem(fp, i, **options)
+    start = getitem(xp, before, **options)
+    width = ops.sub(getitem(xp, i, **options), start)
+    tiny = compare.le(numbers.abs(width), scalar(np.spacing(dtypes.finfo(dtype).eps), dtype))
+    share = ops.div(ops.sub(x, start), if_else(tiny, like(width, 1), width))
+    share, rise, low = promote_dtypes(share, ops.sub(high, low), low)
+    out = if_else(tiny, low, ops.add(low, ops.mul(share, rise)))
+    if period is not None:
+        return out
+    for side, value, way in ((0, left, ways[0]), (size - 1, right, ways[1])):
+        if way != "extrapolate":
+            edge = getitem(xp, side)
+            outside = compare.lt(x, edge) if side == 0 else compare.gt(x, edge)
+            held = getitem(fp, side) if value is None else as_array(value)
+            out, held = promote_dtypes(out, held)
+            out = if_else(outside, held, out)
+    return out
+
+
+# -- windows that slide ----------------------------------------------------------------------------
+
+
+def _sliding(name: str, a: Any, v: Any, mode: str, precision: Any, preferred: Any) -> Any:
+    """Return the products of ``v`` with the windows of ``a``: full, same, or valid."""
+    a, v = promote_dtypes_inexact(*array_argument(name, a, v))
+    if a.ndim != 1 or v.ndim != 1:
+        raise errors.explained(errors.ArgumentError, f"{name}.C1",
+                               f"{name}() only support 1-dimensional inputs.",
+                               advice="Use lax.conv for more axes, or vmap over rows.")
+    if not a.shape[0] or not v.shape[0]:
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C2",
+            f"{name}: inputs cannot be empty, got shapes {a.shape} and {v.shape}.",
+            advice="Check x.size first.")
+    n, m = a.shape[0], v.shape[0]
+    margins = {"full": (m - 1, m - 1), "same": (m // 2, m - m // 2 - 1), "valid": (0, 0)}
+    if mode not in margins:
+        raise errors.explained(errors.ArgumentError, f"{name}.mode",
+                               "mode must be one of ['full', 'same', 'valid']",
+                               advice=f"Got {mode!r}.")
+    before, after = margins[mode]
+    wide = slicing.pad(a, like(a, 0), ((before, after, 0),))
+    count = n + before + after - m + 1
+    rows = shape.broadcasted_iota(np.dtype("int32"), (count, m), 0)
+    columns = shape.broadcasted_iota(np.dtype("int32"), (count, m), 1)
+    windows = getitem(wide, ops.add(rows, columns), mode="promise_in_bounds",
+                      wrap_negative_indices=False)
+    return dot(windows, v, precision=precision, preferred_element_type=preferred)
+
+
+@composite(static_argnames=("mode", "precision", "preferred_element_type"))
+def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None,
+             preferred_element_type: Any = None) -> Any:
+    """Return the convolution of two vectors: the products of polynomials of these coefficients.
+
+    ``mode``: 'full' all overlaps, 'same' the length of the longer, 'valid' whole overlaps.
+    Raises: ValueError for arrays that are no vectors, or empty.
+    """
+    a, v = array_argument("convolve", a, v)
+    if a.ndim == 1 and v.ndim == 1 and a.shape[0] < v.shape[0]:
+        a, v = v, a
+    v = shape.rev(v, (0,)) if v.ndim == 1 else v
+    return _sliding("convolve", a, v, mode, precision, preferred_element_type)
+
+
+@composite(static_argnames=("mode", "precision", "preferred_element_type"))
+def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None,
+              preferred_element_type: Any = None) -> Any:
+    """Return the correlation of two vectors: their inner product at each shift.
+
+    Raises: ValueError for arrays that are no vectors, or empty.
+    """
+    a, v = promote_dtypes(*array_argument("correlate", a, v))
+    if dtypes.is_complex(v.dtype):
+        v = numbers.conj(v)
+    if a.ndim == 1 and v.ndim == 1 and a.shape[0] < v.shape[0]:
+        out = _sliding("correlate", v, a, mode, precision, preferred_element_type)
+        return shape.rev(out, (0,))
+    return _sliding("correlate", a, v, mode, precision, preferred_element_type)
+
+
+# -- covariance ------------------------------------------------------------------------------------
+
+
+@composite(static_argnames=("rowvar", "bias", "ddof", "dtype"))
+def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
+        fweights: Any = None, aweights: Any = None, dtype: Any = None) -> Any:
+    """Return the covariances of variables (rows, unless ``rowvar`` is False) over observations.
+
+    Raises: ValueError for more than two axes; TypeError for weights that do not fit.
+    """
+    x = _variables("cov", m, y, rowvar, dtype)
+    if ddof is None:
+        ddof = 0 if bias else 1
+    real = dtypes.real_dtype(x.dtype)
+    weights = None
+    for w in (fweights, aweights):
+        if w is not None:
+            w = array_argument("cov", w)
+            if w.shape != x.shape[1:]:
+                raise errors.explained(
+                    errors.ArgumentError, "cov.C2", "incompatible numbers of samples and weights",
+                    advice=f"Got {w.shape} for {x.shape[1]} observations.")
+            w = w.astype(real)
+            weights = w if weights is None else ops.mul(weights, w)
+    center = average_over(x, weights)
+    x = ops.sub(x, broadcast_in_dim(center, x.shape, (0,)))
+    if weights is None:
+        factor: Any = scalar(x.shape[1] - ddof, real)
+        weighted = x
+    else:
+        total = reductions.sum(weights)
+        if aweights is None or ddof == 0:
+            factor = ops.sub(total, scalar(ddof, real))
+        else:
+            squares = reductions.sum(ops.mul(weights, array_argument("cov", aweights).astype(real)))
+            factor = ops.sub(total, ops.div(ops.mul(scalar(ddof, real), squares), total))
+        weighted = ops.mul(x, broadcast_in_dim(weights.astype(x.dtype), x.shape, (1,)))
+    other = permute(numbers.conj(weighted) if dtypes.is_complex(x.dtype) else weighted, (1, 0))
+    out = ops.div(dot(x, other), factor.astype(x.dtype))
+    return shape.squeeze(out, [i for i, n in enumerate(out.shape) if n == 1])
+
+
+def _variables(name: str, m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
+    """Return the observations as a matrix with one row for each variable."""
+    arrays = [array_argument(name, m)] + ([] if y is None else [array_argument(name, y)])
+    for a in arrays:
+        if a.ndim > 2:
+            raise errors.explained(
+                errors.ArgumentError, f"{name}.C1",
+                f"{'m' if a is arrays[0] else 'y'} has more than 2 dimensions",
+                advice=f"Got shape {a.shape}.")
+    asked = requested_dtype(name, dtype)
+    arrays = promote_dtypes_inexact(*arrays)
+    if asked is not None:
+        arrays = [a.astype(asked) for a in arrays]
+    rows = []
+    for a in arrays:
+        matrix = shape.expand_dims(a, tuple(range(2 - a.ndim)))
+        rows.append(permute(matrix, (1, 0)) if not rowvar and a.shape and matrix.shape[0] != 1
+                    else matrix)
+    return concatenate(rows, 0) if len(rows) > 1 else rows[0]
+
+
+def average_over(x: Any, weights: Any) -> Any:
+    """Return the mean of each row of ``x``."""
+    return reductions.mean(x, axis=1) if weights is None else reductions.average(
+        x, axis=1, weights=weights.astype(x.dtype))
+
+
+@composite(static_argnames=("rowvar", "dtype"))
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
+    """Return the correlation coefficients of variables: covariances over standard deviations."""
+    c = cov(x, y, rowvar, dtype=dtype)
+    if c.ndim == 0:
+        return ops.div(c, c)
+    scale = maths.sqrt(numbers.real(c.diagonal()) if dtypes.is_complex(c.dtype) else c.diagonal())
+    scale = scale.astype(c.dtype)
+    c = ops.div(c, broadcast_in_dim(scale, c.shape, (0,)))
+    c = ops.div(c, broadcast_in_dim(scale, c.shape, (1,)))
+    if dtypes.is_complex(c.dtype):
+        return numbers.complex(_within(numbers.real(c)), _within(numbers.imag(c)))
+    return _within(c)
+
+
+def _within(x: Any) -> Any:
+    return select.clamp(scalar(-1, x.dtype), x, scalar(1, x.dtype))
+
+
+# -- space -----------------------------------------------------------------------------------------
+
+
+@composite(static_argnames=("axisa", "axisb", "axisc", "axis"))
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
+          axis: int | None = None) -> Any:
+    """Return the cross products of vectors of 2 or 3 components along an axis.
+
+    Raises: ValueError for other sizes.
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = promote_dtypes(*array_argument("cross", a, b))
+    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
+    if a.shape[-1] not in (2, 3) or b.shape[-1] not in (2, 3):
+        raise errors.explained(errors.ArgumentError, "cross.C1",
+                               "Dimension must be either 2 or 3 for cross product",
+                               advice=f"Got {a.shape[-1]} and {b.shape[-1]} components.")
+    lead = broadcast_shapes(a.shape[:-1], b.shape[:-1])
+    x, y = (_components(v, lead) for v in (a, b))
+    z = ops.sub(ops.mul(x[0], y[1]), ops.mul(x[1], y[0]))
+    if a.shape[-1] == b.shape[-1] == 2:
+        return z
+    zero = broadcast_in_dim(scalar(0, a.dtype), lead)
+    x, y = (v if len(v) == 3 else [*v, zero] for v in (x, y))
+    parts = [ops.sub(ops.mul(x[1], y[2]), ops.mul(x[2], y[1])),
+             ops.sub(ops.mul(x[2], y[0]), ops.mul(x[0], y[2])), z]
+    out = concatenate([shape.expand_dims(p, (p.ndim,)) for p in parts], -1)
+    return moveaxis(out, -1, axisc)
+
+
+def _components(v: Any, lead: tuple[int, ...]) -> list[Any]:
+    return [broadcast_to(slicing.index_in_dim(v, i, v.ndim - 1, False), lead)
+            for i in range(v.shape[-1])]
+
+
+@composite(static_argnames=("axis",))
+def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Any:
+    """Return ``p`` with jumps beyond half of ``period`` along ``axis`` taken away."""
+    p = array_argument("unwrap", p)
+    if dtypes.is_complex(p.dtype):
+        raise errors.explained(errors.ArgumentError, "unwrap.C1",
+                               "jnp.unwrap does not support complex inputs.",
+                               advice="Unwrap jnp.angle(p).")
+    if not p.shape[canonical_axis(axis, p.ndim)]:
+        return p
+    if not (dtypes.is_integer(p.dtype) and isinstance(period, int)):
+        (p,) = promote_dtypes_inexact(p)
+    rows = moveaxis(p, axis, -1)
+    period = as_array(period).astype(p.dtype)
+    half = ops.div(period, scalar(2, p.dtype))
+    step = diff(rows)
+    folded = ops.sub(remainder(ops.add(step, half), period), half)
+    at_end = compare.bitwise_and(compare.eq(folded, broadcast_to(ops.neg(half), step.shape)),
+                                 compare.gt(step, scalar(0, p.dtype)))
+    folded = if_else(at_end, half, folded)
+    limit = half if discont is None else as_array(discont).astype(p.dtype)
+    small = compare.lt(numbers.abs(step), broadcast_to(limit, step.shape))
+    correction = if_else(small, scalar(0, p.dtype), ops.sub(folded, step))
+    moved = ops.add(_part(rows, 1, rows.shape[-1]), correction.cumsum(axis=-1))
+    return moveaxis(concatenate([_part(rows, 0, 1), moved], -1), -1, axis)

@@ -1,0 +1,260 @@
+"""How are polynomials evaluated, multiplied and differentiated?
+
+A polynomial is the vector of its coefficients, the highest power first.
+
+Read before: ``numpy.calculus``.
+Invariant: ``polyval(polymul(p, q), x)`` is ``polyval(p, x) * polyval(q, x)``
+(tests/kernel/numpy/test_calculus.py).
+Source: the NumPy reference of poly, polyval and kin.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from saem.control.jit import composite
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.core.trace import concrete_or_none
+from saem.numpy.arithmetic import add, multiply, negative
+from saem.numpy.axes import array_argument
+from saem.numpy.calculus import convolve
+from saem.numpy.joining import concatenate
+from saem.numpy.promote import broadcast_to, promote_dtypes, promote_dtypes_inexact, scalar
+from saem.ops import arithmetic as ops
+from saem.ops import slicing
+from saem.ops.linear import broadcast_in_dim
+
+
+@composite(static_argnames=("unroll",))
+def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
+    """Return the value at ``x`` of the polynomial ``p``, by Horner's rule."""
+    p, x = promote_dtypes(*array_argument("polyval", p, x))
+    out = broadcast_to(scalar(0, p.dtype), x.shape)
+    for i in range(p.shape[0]):
+        out = add(multiply(out, x), broadcast_to(slicing.index_in_dim(p, i, 0, False), x.shape))
+    return out
+
+
+def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
+    """Return two polynomials with leading zeros up to one length."""
+    a1, a2 = promote_dtypes(*array_argument(name, a1, a2))
+    size = max(a1.shape[0], a2.shape[0])
+    zero = scalar(0, a1.dtype)
+    return tuple([slicing.pad(a, zero, ((size - a.shape[0], 0, 0),)) if a.shape[0] < size else a
+                  for a in (a1, a2)])  # type: ignore[return-value]
+
+
+@composite
+def polyadd(a1: Any, a2: Any) -> Any:
+    """Return the sum of two polynomials."""
+    a1, a2 = _aligned("polyadd", a1, a2)
+    return ops.add(a1, a2)
+
+
+@composite
+def polysub(a1: Any, a2: Any) -> Any:
+    """Return the difference of two polynomials."""
+    a1, a2 = _aligned("polysub", a1, a2)
+    return ops.sub(a1, a2)
+
+
+def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
+    """Return the product of two polynomials; leading zeros are cut first on request.
+
+    Raises: ConcretizationTypeError for cutting under jit.
+    """
+    a1, a2 = promote_dtypes_inexact(*array_argument("polymul", a1, a2))
+    if trim_leading_zeros:
+        a1, a2 = _trimmed("polymul", a1), _trimmed("polymul", a2)
+    if not a1.shape[0] or not a2.shape[0]:
+        return broadcast_in_dim(scalar(0, a1.dtype), (1,))
+    return convolve(a1, a2, mode="full")
+
+
+def _trimmed(name: str, a: Any) -> Any:
+    known = concrete_or_none(a)
+    if known is None:
+        raise errors.explained(
+            errors.ConcretizationTypeError, f"{name}.trim",
+            "trim_leading_zeros needs the coefficients, but they are traced.",
+            advice="Leave it False under jit.")
+    nonzero = np.nonzero(np.asarray(known))[0]
+    start = int(nonzero[0]) if nonzero.size else max(aval_of(a).shape[0] - 1, 0)
+    return slicing.slice_in_dim(a, start, None)
+
+
+def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
+    """Return quotient and remainder of two polynomials; the remainder keeps the length of ``u``.
+
+    Raises: ConcretizationTypeError for cutting leading zeros under jit.
+    """
+    u, v = promote_dtypes_inexact(*array_argument("polydiv", u, v))
+    quotient, rest = _polydiv(u, v)
+    return quotient, _trimmed("polydiv", rest) if trim_leading_zeros else rest
+
+
+@composite
+def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
+    n, m = u.shape[0], v.shape[0]
+    head = slicing.index_in_dim(v, 0, 0, False)
+    quotient = []
+    for k in range(max(n - m + 1, 0)):
+        factor = ops.div(slicing.index_in_dim(u, k, 0, False), head)
+        quotient.append(broadcast_in_dim(factor, (1,)))
+        shifted = slicing.pad(v, scalar(0, v.dtype), ((k, n - m - k, 0),))
+        u = ops.sub(u, multiply(shifted, factor))
+    if not quotient:
+        return broadcast_in_dim(scalar(0, u.dtype), (1,)), u
+    return concatenate(quotient), u
+
+
+@composite(static_argnames=("m",))
+def polyder(p: Any, m: int = 1) -> Any:
+    """Return the ``m``-th derivative of a polynomial.
+
+    Raises: ValueError for negative ``m``.
+    """
+    (p,) = promote_dtypes_inexact(array_argument("polyder", p))
+    if m < 0:
+        raise errors.explained(errors.ArgumentError, "polyder.C1",
+                               "Order of derivative must be positive", advice=f"Got {m}.")
+    size = p.shape[0]
+    if m == 0:
+        return p
+    if m >= size:
+        return broadcast_in_dim(scalar(0, p.dtype), (0,))
+    powers = np.arange(size - 1, m - 1, -1, dtype=float)
+    factors = np.prod([powers - k for k in range(m)], axis=0)
+    return ops.mul(slicing.slice_in_dim(p, 0, size - m), factors.astype(p.dtype))
+
+
+@composite(static_argnames=("m",))
+def polyint(p: Any, m: int = 1, k: Any = 0) -> Any:
+    """Return the ``m``-th antiderivative of a polynomial, with integration constants ``k``.
+
+    Raises: ValueError for negative ``m`` or constants that do not fit.
+    """
+    (p,) = promote_dtypes_inexact(array_argument("polyint", p))
+    if m < 0:
+        raise errors.explained(errors.ArgumentError, "polyint.C1",
+                               "Order of integral must be positive", advice=f"Got {m}.")
+    if m == 0:
+        return p
+    constants = array_argument("polyint", 0 if k is None else k).astype(p.dtype)
+    if constants.ndim > 1 or (constants.ndim and constants.shape[0] not in (1, m)):
+        raise errors.explained(
+            errors.ArgumentError, "polyint.C2",
+            "k must be a scalar or a rank-1 array of length 1 or m.",
+            advice=f"Got shape {constants.shape}.")
+    if not constants.ndim:
+        constants = broadcast_in_dim(constants, (1,))
+    if constants.shape[0] != m:
+        constants = broadcast_to(constants, (m,))
+    for i in range(m):
+        powers = np.arange(p.shape[0], 0, -1).astype(p.dtype)
+        p = concatenate([ops.div(p, powers), slicing.slice_in_dim(constants, i, i + 1)])
+    return p
+
+
+@composite
+def poly(seq_of_zeros: Any) -> Any:
+    """Return the polynomial, of leading coefficient 1, with these zeros.
+
+    Raises: ValueError for more than one axis (eigenvalues of matrices are not computed here).
+    """
+    (zeros,) = promote_dtypes_inexact(array_argument("poly", seq_of_zeros))
+    if zeros.ndim > 1:
+        raise errors.explained(
+            errors.ArgumentError, "poly.C1",
+            "input must be a 1d sequence of zeros here.",
+            advice="For a matrix pass its eigenvalues: jnp.poly(jnp.linalg.eigvals(a)).")
+    if not zeros.ndim:
+        zeros = broadcast_in_dim(zeros, (1,))
+    out = broadcast_in_dim(scalar(1, zeros.dtype), (1,))
+    for i in range(zeros.shape[0]):
+        zero = slicing.slice_in_dim(zeros, i, i + 1)
+        one = broadcast_in_dim(scalar(1, zeros.dtype), (1,))
+        out = convolve(out, concatenate([one, negative(zero)]), mode="full")
+    return out
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """Return a vector without its zeros at the front ('f'), the back ('b'), or both.
+
+    Raises: ConcretizationTypeError under jit; ValueError for more than one axis.
+    """
+    filt = array_argument("trim_zeros", filt)
+    known = concrete_or_none(filt)
+    if known is None:
+        raise errors.explained(
+            errors.ConcretizationTypeError, "trim_zeros.C1",
+            "The length of the result of jnp.trim_zeros depends on the values, which are traced.",
+            advice="Use jnp.where to mask the zeros.")
+    if filt.ndim != 1:
+        raise errors.explained(errors.ArgumentError, "trim_zeros.C2",
+                               "jnp.trim_zeros takes one-dimensional arrays.",
+                               advice=f"Got shape {filt.shape}.")
+    places = np.nonzero(np.asarray(known))[0]
+    if not places.size:
+        return slicing.slice_in_dim(filt, 0, 0)
+    trim = trim.lower()
+    start = int(places[0]) if "f" in trim else 0
+    stop = int(places[-1]) + 1 if "b" in trim else filt.shape[0]
+    return slicing.slice_in_dim(filt, start, stop)
+
+
+# -- windows ---------------------------------------------------------------------------------------
+
+
+def _steps(count: int) -> np.ndarray:
+    return np.arange(count, dtype=np.float64)
+
+
+def _window(values: np.ndarray) -> Any:
+    dtype = dtypes.default_dtype(float)
+    return array_argument("window", values.astype(dtype))
+
+
+def bartlett(M: int) -> Any:
+    """Return a triangle of ``M`` points, zero at both ends."""
+    if M <= 1:
+        return _window(np.ones(max(M, 0)))
+    return _window(1 - np.abs(2 * _steps(M) - M + 1) / (M - 1))
+
+
+def _cosines(M: int, *weights: float) -> Any:
+    if M <= 1:
+        return _window(np.ones(max(M, 0)))
+    angle = 2 * np.pi * _steps(M) / (M - 1)
+    return _window(np.asarray(sum(w * np.cos(k * angle) for k, w in enumerate(weights))))
+
+
+def blackman(M: int) -> Any:
+    """Return a window of ``M`` points made of three cosines."""
+    return _cosines(M, 0.42, -0.5, 0.08)
+
+
+def hamming(M: int) -> Any:
+    """Return a raised cosine of ``M`` points, 0.08 at both ends."""
+    return _cosines(M, 0.54, -0.46)
+
+
+def hanning(M: int) -> Any:
+    """Return a raised cosine of ``M`` points, zero at both ends."""
+    return _cosines(M, 0.5, -0.5)
+
+
+def kaiser(M: int, beta: Any) -> Any:
+    """Return Kaiser's window of ``M`` points: a Bessel function of ``beta``.
+
+    Raises: ConcretizationTypeError for a traced ``beta``.
+    """
+    known = concrete_or_none(beta)
+    if known is None:
+        raise errors.explained(
+            errors.ConcretizationTypeError, "kaiser.C1", "jnp.kaiser needs a known beta.",
+            advice="Make it static, or write the window with jnp.i0.")
+    return _window(np.kaiser(M, float(known)))

@@ -1,0 +1,294 @@
+"""Which elements are distinct, shared, or missing?
+
+Everything stands on ``unique``: sort, mark where a run of equals begins, read at the marks.  How
+many there are depends on the values; so inside a trace the caller says ``size``.
+
+Read before: ``numpy.ordering``, ``numpy.finding``.
+Invariant: results ascend; with ``size`` they are cut or filled to it
+(tests/kernel/numpy/test_ordering.py).
+Source: the NumPy reference and the Python array API standard.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saem.control.jit import composite
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.core.trace import concrete_or_none
+from saem.numpy.axes import array_argument
+from saem.numpy.finding import nonzero
+from saem.numpy.indexing import getitem, scatter_update
+from saem.numpy.joining import concatenate
+from saem.numpy.ordering import argsort, lexsort
+from saem.numpy.promote import broadcast_to, convert_value, if_else, promote_dtypes, scalar
+from saem.numpy.reductions import all as all_true
+from saem.numpy.reductions import any as any_true
+from saem.numpy.shaping import moveaxis, ravel
+from saem.ops import arithmetic as ops
+from saem.ops import compare, cumulative, shape, slicing
+from saem.ops.linear import broadcast_in_dim
+
+
+class UniqueAllResult(NamedTuple):
+    """Distinct values, where each is first, where each element is among them, and how often."""
+
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class UniqueCountsResult(NamedTuple):
+    """Distinct values and how often each occurs."""
+
+    values: Any
+    counts: Any
+
+
+class UniqueInverseResult(NamedTuple):
+    """Distinct values and where each element is among them."""
+
+    values: Any
+    inverse_indices: Any
+
+
+def needs_size(name: str, x: Any) -> Exception:
+    """Return the error for a result whose length depends on traced values."""
+    return errors.explained(
+        errors.ConcretizationTypeError, f"{name}.size",
+        "Abstract tracer value encountered where concrete value is expected: "
+        f"{aval_of(x).str_short(False)}. The length of the result of jnp.{name} depends on the "
+        "values.", advice=f"Pass size=, how many elements to return: jnp.{name}(x, size=n).")
+
+
+def _known_size(name: str, marks: Any) -> int:
+    known = concrete_or_none(marks)
+    if known is None:
+        raise needs_size(name, marks)
+    return int(np.asarray(known).sum())
+
+
+# -- distinct elements -----------------------------------------------------------------------------
+
+
+@composite(static_argnames=("equal_nan",))
+def _runs(rows: Any, equal_nan: bool) -> tuple[Any, Any]:
+    """Return the order that sorts ``rows``, and where a run of equals begins in it."""
+    count = rows.shape[0]
+    if rows.ndim == 1:
+        order = argsort(rows)
+    else:
+        flat = shape.reshape(rows, (count, math.prod(rows.shape[1:])))
+        order = lexsort([slicing.index_in_dim(flat, i, 1, False)
+                         for i in reversed(range(flat.shape[1]))])
+    ordered = getitem(rows, order)
+    here, before = slicing.slice_in_dim(ordered, 1, count), slicing.slice_in_dim(
+        ordered, 0, count - 1)
+    differs = compare.ne(here, before)
+    if equal_nan and dtypes.is_inexact(rows.dtype):
+        unknown = compare.bitwise_and(compare.ne(here, here), compare.ne(before, before))
+        differs = compare.bitwise_and(differs, compare.bitwise_not(unknown))
+    if differs.ndim > 1:
+        differs = any_true(differs, axis=tuple(range(1, differs.ndim)))
+    first = broadcast_in_dim(scalar(True, np.dtype(bool)), (1,))
+    return order, concatenate([first, differs])
+
+
+def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
+           return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
+           size: int | None = None, fill_value: Any = None, sorted: bool = True) -> Any:
+    """Return the distinct elements (or slices along ``axis``) of ``ar``, ascending.
+
+    On request also: where each is first, where each element is among them, how often each occurs.
+    With ``size``, the first so many, filled with ``fill_value`` (the least element if None).
+    Raises: ConcretizationTypeError under jit without ``size``.
+    """
+    ar = array_argument("unique", ar)
+    rows = ravel(ar) if axis is None else moveaxis(ar, axis, 0)
+    count = rows.shape[0]
+    if not count:
+        if size and fill_value is None:
+            raise errors.explained(
+                errors.ArgumentError, "unique.C1",
+                "jnp.unique: for zero-sized input with nonzero size argument, fill_value must be "
+                "specified", advice="Pass fill_value=.")
+        outs = _none_at_all(rows, size or 0, fill_value)
+    else:
+        order, marks = _runs(rows, equal_nan=bool(equal_nan))
+        if size is None:
+            size = _known_size("unique", marks)
+        outs = _distinct(rows, order, marks, fill_value, size=size)
+    values, index, inverse, counts = outs
+    values = values if axis is None else moveaxis(values, 0, axis)
+    if axis is None:
+        inverse = shape.reshape(inverse, ar.shape)
+    wanted = [values]
+    wanted += [x for x, asked in ((index, return_index), (inverse, return_inverse),
+                                  (counts, return_counts)) if asked]
+    return tuple(wanted) if len(wanted) > 1 else values
+
+
+def _none_at_all(rows: Any, size: int, fill: Any) -> tuple[Any, ...]:
+    none = broadcast_in_dim(scalar(0, dtypes.default_dtype(int)), (0,))
+    zeros = broadcast_in_dim(scalar(0, dtypes.default_dtype(int)), (size,))
+    value = scalar(0 if fill is None else fill, rows.dtype)
+    return broadcast_in_dim(value, (size, *rows.shape[1:])), zeros, none, zeros
+
+
+@composite(static_argnames=("size",))
+def _distinct(rows: Any, order: Any, marks: Any, fill: Any, size: int) -> tuple[Any, ...]:
+    """Read at the marks; beyond the last, fill."""
+    count, index = rows.shape[0], dtypes.default_dtype(int)
+    (bounds,) = nonzero(marks, size=size + 1, fill_value=count)
+    starts = slicing.slice_in_dim(bounds, 0, size)
+    real = compare.lt(starts, scalar(count, starts.dtype))
+    inside = if_else(real, starts, scalar(0, starts.dtype))
+    first = getitem(order, inside)
+    values = getitem(rows, first)
+    if fill is not None:
+        mask = broadcast_in_dim(real, values.shape, (0,))
+        filler = broadcast_to(fill_like(fill, values), values.shape)
+        values = if_else(mask, values, filler)
+    numbers = ops.sub(cumulative.cumsum(marks.astype(index), 0), scalar(1, index))
+    inverse = scatter_update(broadcast_in_dim(scalar(0, index), (count,)), order, numbers, "set")
+    counts = ops.sub(slicing.slice_in_dim(bounds, 1, size + 1), starts)
+    return values, first, inverse, counts
+
+
+def fill_like(fill: Any, x: Any) -> Any:
+    """Return a fill value, an array or a number, in the dtype of ``x``, as weak as it."""
+    return convert_value(array_argument("fill_value", fill), x.dtype, aval_of(x).weak_type)
+
+
+def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAllResult:
+    """Return distinct values with first places, inverse and counts; every NaN is distinct."""
+    return UniqueAllResult(*unique(x, True, True, True, equal_nan=False, size=size,
+                                   fill_value=fill_value))
+
+
+def unique_counts(x: Any, /, *, size: int | None = None,
+                  fill_value: Any = None) -> UniqueCountsResult:
+    """Return distinct values and their counts; every NaN is distinct."""
+    return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False, size=size,
+                                      fill_value=fill_value))
+
+
+def unique_inverse(x: Any, /, *, size: int | None = None,
+                   fill_value: Any = None) -> UniqueInverseResult:
+    """Return distinct values and where each element is among them; every NaN is distinct."""
+    return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False, size=size,
+                                       fill_value=fill_value))
+
+
+def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """Return distinct values; every NaN is distinct."""
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
+
+
+# -- sets ------------------------------------------------------------------------------------------
+
+
+@composite(static_argnames=("assume_unique", "invert", "method"))
+def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
+         method: str = "auto") -> Any:
+    """Return for each element whether it is among ``test_elements``."""
+    element, tests = promote_dtypes(*array_argument("isin", element, test_elements))
+    tests = ravel(tests)
+    wide = (*element.shape, tests.shape[0])
+    here = broadcast_in_dim(element, (*element.shape, 1), tuple(range(element.ndim)))
+    there = broadcast_in_dim(tests, (1,) * element.ndim + tests.shape, (element.ndim,))
+    if invert:
+        return all_true(compare.ne(here, there), axis=len(wide) - 1)
+    return any_true(compare.eq(here, there), axis=len(wide) - 1)
+
+
+def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """Return the distinct elements of both, ascending."""
+    ar1, ar2 = array_argument("union1d", ar1, ar2)
+    return unique(concatenate([ravel(ar1), ravel(ar2)]), size=size, fill_value=fill_value)
+
+
+def _selected(name: str, x: Any, marks: Any, size: int | None, fill_value: Any) -> Any:
+    """Return the elements of ``x`` that are marked, cut or filled to ``size``."""
+    if size is None:
+        size = _known_size(name, marks)
+    return _read_marked(x, marks, 0 if fill_value is None else fill_value, size=size)
+
+
+@composite(static_argnames=("size",))
+def _read_marked(x: Any, marks: Any, fill: Any, size: int) -> Any:
+    count = x.shape[0]
+    if not count:
+        return broadcast_to(fill_like(fill, x), (size,))
+    (places,) = nonzero(marks, size=size, fill_value=count)
+    real = compare.lt(places, scalar(count, places.dtype))
+    values = getitem(x, if_else(real, places, scalar(0, places.dtype)))
+    return if_else(real, values, broadcast_to(fill_like(fill, x), (size,)))
+
+
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
+              fill_value: Any = None) -> Any:
+    """Return the distinct elements of ``ar1`` that are not in ``ar2``."""
+    ar1, ar2 = array_argument("setdiff1d", ar1, ar2)
+    ar1 = ravel(ar1)
+    if not ar1.shape[0]:
+        return ar1 if size is None else broadcast_to(
+            fill_like(0 if fill_value is None else fill_value, ar1), (size,))
+    if assume_unique:
+        return _selected("setdiff1d", ar1, isin(ar1, ar2, invert=True), size, fill_value)
+    order, marks = _runs(ar1, equal_nan=True)
+    ordered = getitem(ar1, order)
+    marks = compare.bitwise_and(marks, isin(ordered, ar2, invert=True))
+    return _selected("setdiff1d", ordered, marks, size, fill_value)
+
+
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
+             fill_value: Any = None) -> Any:
+    """Return the distinct elements that are in one of the two but not in both."""
+    ar1, ar2 = array_argument("setxor1d", ar1, ar2)
+    ar1, ar2 = promote_dtypes(ravel(ar1), ravel(ar2))
+    both = concatenate([ar1, ar2])
+    if not both.shape[0]:
+        return both
+    order, marks = _runs(both, equal_nan=True)
+    ordered = getitem(both, order)
+    apart = compare.bitwise_not(compare.bitwise_and(isin(ordered, ar1), isin(ordered, ar2)))
+    return _selected("setxor1d", ordered, compare.bitwise_and(marks, apart), size, fill_value)
+
+
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *,
+                size: int | None = None, fill_value: Any = None) -> Any:
+    """Return the distinct elements that are in both; on request also where they are in each."""
+    ar1, ar2 = array_argument("intersect1d", ar1, ar2)
+    ar1, ar2 = promote_dtypes(ravel(ar1), ravel(ar2))
+    if not ar1.shape[0] or not ar2.shape[0]:
+        none = getitem(ar1, slice(0, 0))
+        places = broadcast_in_dim(scalar(0, dtypes.default_dtype(int)), (0,))
+        return (none, places, places) if return_indices else none
+    order, marks = _runs(ar1, equal_nan=False)
+    ordered = getitem(ar1, order)
+    marks = compare.bitwise_and(marks, isin(ordered, ar2))
+    size = _known_size("intersect1d", marks) if size is None else size
+    if fill_value is None:  # JAX fills with the least common element
+        least = _read_marked(ordered, marks, 0, size=1)
+        fill_value = shape.reshape(least, ())
+    values = _selected("intersect1d", ordered, marks, size, fill_value)
+    if not return_indices:
+        return values
+    first = _selected("intersect1d", order, marks, size, ar1.shape[0])
+    second = _place_in(ar2, values)
+    real = compare.lt(first, scalar(ar1.shape[0], first.dtype))
+    return values, first, if_else(real, second, scalar(ar2.shape[0], second.dtype))
+
+
+@composite
+def _place_in(x: Any, values: Any) -> Any:
+    """Return where each of ``values`` first stands in ``x``."""
+    wide = (values.shape[0], x.shape[0])
+    same = compare.eq(broadcast_in_dim(values, wide, (0,)), broadcast_in_dim(x, wide, (1,)))
+    return same.argmax(axis=1)

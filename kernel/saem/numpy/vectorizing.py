@@ -1,0 +1,158 @@
+"""How does a function of vectors or numbers become one of whole arrays?
+
+``vectorize`` reads which axes the function wants itself (its signature) and maps over the others,
+which broadcast; ``frompyfunc`` and ``select`` live elsewhere.
+
+Read before: ``transform.mapping``.
+Invariant: mapped axes broadcast by NumPy's rules (tests/kernel/numpy/test_calculus.py).
+Source: the NumPy reference of vectorize and of generalized ufunc signatures.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Collection
+from typing import Any
+
+from saem.core import errors, tree
+from saem.core.avals import aval_of
+from saem.numpy.axes import array_argument
+from saem.numpy.promote import broadcast_shapes
+from saem.ops import shape
+from saem.transform.mapping import vmap
+
+CoreDims = list[tuple[str, ...]]
+
+_NAME = r"\w+"
+_CORE = rf"\((?:{_NAME}(?:,{_NAME})*)?\)"
+_SIGNATURE = re.compile(rf"^{_CORE}(?:,{_CORE})*->{_CORE}(?:,{_CORE})*$")
+
+
+def parse_signature(signature: str) -> tuple[CoreDims, CoreDims]:
+    """Return the core axes of each input and output of '(n),(n,m)->(m)'.
+
+    Raises: ValueError for another form.
+    """
+    compact = re.sub(r"\s", "", signature)
+    if not _SIGNATURE.match(compact):
+        raise errors.explained(
+            errors.ArgumentError, "vectorize.C1", f"not a valid gufunc signature: {signature}",
+            advice="For example '(n),(n,m)->(m)'.")
+    left, right = compact.split("->")
+    sides = [[tuple(re.findall(_NAME, core)) for core in re.findall(_CORE, side)]
+             for side in (left, right)]
+    return sides[0], sides[1]
+
+
+def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset(),
+              signature: str | None = None) -> Callable:
+    """Return ``pyfunc`` mapped over the leading axes of its arguments, which broadcast.
+
+    ``signature`` names the trailing axes it takes and returns itself; ``excluded`` arguments, by
+    number or name, are passed as they are.
+    Raises: ValueError if shapes or results do not fit the signature.
+    """
+    for key in excluded:
+        if not isinstance(key, (int, str)):
+            raise TypeError(f"jax.numpy.vectorize excluded must be ints or strs, got {key!r}")
+    cores = None if signature is None else parse_signature(signature)
+
+    @functools.wraps(pyfunc)
+    def vectorized(*args: Any, **kwargs: Any) -> Any:
+        mapped_names = sorted(k for k in kwargs if k not in excluded)
+        numbers = [i for i in range(len(args)) if i not in excluded]
+        dynamic = [args[i] for i in numbers] + [kwargs[k] for k in mapped_names]
+
+        def call(*values: Any) -> Any:
+            filled, named = list(args), dict(kwargs)
+            for i, value in zip(numbers, values):
+                filled[i] = value
+            named.update(zip(mapped_names, values[len(numbers):]))
+            return pyfunc(*filled, **named)
+
+        arrays = [array_argument("vectorize", x) for x in dynamic]
+        ins = [()] * len(arrays) if cores is None else cores[0]
+        if len(ins) != len(arrays):
+            raise errors.explained(
+                errors.ArgumentTypeError, "vectorize.C2",
+                f"wrong number of positional arguments: expected {len(ins)}, got {len(arrays)}",
+                advice=f"The signature is {signature}.")
+        return _map(call, arrays, ins, None if cores is None else cores[1], signature)
+
+    return vectorized
+
+
+def _map(call: Callable, arrays: list[Any], ins: CoreDims, outs: CoreDims | None,
+         signature: str | None) -> Any:
+    sizes: dict[str, int] = {}
+    leads = []
+    for x, core in zip(arrays, ins):
+        if x.ndim < len(core):
+            raise errors.explained(
+                errors.ArgumentError, "vectorize.C3",
+                f"input with shape {x.shape} does not have enough dimensions for all core "
+                f"dimensions {core} on vectorized function with signature={signature!r}",
+                advice="Add axes to the argument.")
+        split = x.ndim - len(core)
+        leads.append(x.shape[:split])
+        _record(sizes, core, x.shape[split:], signature)
+    joined = broadcast_shapes(*leads)
+    checked = call if outs is None else _checked(call, outs, sizes, signature)
+    mapped: Callable = checked
+    # From the innermost mapped axis outwards; an argument that lacks it, or has size 1, is shared.
+    squeezed = []
+    in_axes_list: list[list[int | None]] = [[] for _ in joined]
+    for x, lead in zip(arrays, leads):
+        missing = len(joined) - len(lead)
+        thin = [i for i, n in enumerate(lead) if n == 1 and joined[missing + i] != 1]
+        squeezed.append(shape.squeeze(x, thin) if thin else x)
+        has = [i >= missing and (i - missing) not in thin for i in range(len(joined))]
+        for level, present in enumerate(has):
+            in_axes_list[level].append(0 if present else None)
+    for level in reversed(range(len(joined))):
+        axes = tuple(in_axes_list[level])
+        mapped = vmap(mapped, in_axes=axes) if any(a is not None for a in axes) else mapped
+    return mapped(*squeezed)
+
+
+def _record(sizes: dict[str, int], core: tuple[str, ...], shape_part: tuple[int, ...],
+            signature: str | None) -> None:
+    """Note the size of each named axis.
+
+    Raises: ValueError if it differs from what was noted.
+    """
+    for name, n in zip(core, shape_part):
+        if sizes.setdefault(name, n) != n:
+            raise errors.explained(
+                errors.ArgumentError, "vectorize.C4",
+                f"inconsistent size for core dimension {name!r}: {n} vs {sizes[name]} on "
+                f"vectorized function with signature={signature!r}",
+                advice="Axes of one name have one size.")
+
+
+def _checked(call: Callable, outs: CoreDims, sizes: dict[str, int],
+             signature: str | None) -> Callable:
+    """Return ``call`` with its results held to the signature."""
+
+    def checked(*values: Any) -> Any:
+        result = call(*values)
+        parts = list(result) if isinstance(result, (tuple, list)) and len(outs) > 1 else [result]
+        if len(parts) != len(outs) or len(tree.leaves(result)) != len(outs):
+            raise errors.explained(
+                errors.ArgumentTypeError, "vectorize.C5",
+                f"wrong number of output arguments: expected {len(outs)}, got "
+                f"{len(tree.leaves(result))}", advice=f"The signature is {signature}.")
+        known = dict(sizes)
+        for part, core in zip(parts, outs):
+            have = aval_of(part).shape
+            if len(have) != len(core):
+                raise errors.explained(
+                    errors.ArgumentError, "vectorize.C6",
+                    f"output shape {have} does not match core dimensions {core} on vectorized "
+                    f"function with signature={signature!r}",
+                    advice="The function returns other axes than its signature says.")
+            _record(known, core, have, signature)
+        return tuple(parts) if isinstance(result, (tuple, list)) else result
+
+    return checked
