@@ -342,7 +342,8 @@ def make_jit(fun: Callable, *, static_argnums: Any = None, static_argnames: Any 
     info = Jitted(fun, parameters, keep_unused=keep_unused, inline=inline, device=device,
                   options=options, library=library)
     # While jit is disabled C++ calls the function itself; the library's composites stay compiled.
-    plain = (lambda *args, **kwargs: info(*args, **kwargs)[0]) if library else fun
+    plain = functools.wraps(fun)(
+        lambda *args, **kwargs: info(*args, **kwargs)[0]) if library else fun
     fast = dispatch.make_fast(info.name, plain, info, parameters.static_argnums,
                               parameters.static_argnames)
     functools.update_wrapper(fast, fun)
