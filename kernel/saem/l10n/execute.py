@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
@@ -70,9 +71,20 @@ def _normal(output: nbformat.NotebookNode, number: int) -> nbformat.NotebookNode
         output.traceback = [normal_text(line) for line in output.traceback]
     else:
         for mime, value in output.data.items():
-            if isinstance(value, str) and mime.startswith("text/"):
-                output.data[mime] = normal_text(value)
+            if mime.startswith("text/") or mime.endswith("json"):
+                output.data[mime] = _normal_value(value)
     return output
+
+
+def _normal_value(value: Any) -> Any:
+    """A text, or all texts in a JSON value, without what is of this machine or process."""
+    if isinstance(value, str):
+        return normal_text(value)
+    if isinstance(value, dict):
+        return type(value)((key, _normal_value(item)) for key, item in value.items())
+    if isinstance(value, list):
+        return [_normal_value(item) for item in value]
+    return value
 
 
 def normal_text(text: str) -> str:

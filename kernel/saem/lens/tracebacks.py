@@ -59,7 +59,7 @@ def install(shell: InteractiveShell) -> None:
             trace = shortened(error, trace)
         return whole(kind, error, trace, *args, **named)
 
-    formatter.structured_traceback = structured
+    vars(formatter)["structured_traceback"] = structured
 
 
 def remove(shell: InteractiveShell) -> None:
