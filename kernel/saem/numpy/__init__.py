@@ -29,6 +29,7 @@ from saem.numpy.accumulating import (
     nanvar,
 )
 from saem.numpy.asking import index_exp, ndim, s_, shape, size
+from saem.numpy.bits import packbits, unpackbits
 from saem.numpy.calculus import (
     convolve,
     corrcoef,

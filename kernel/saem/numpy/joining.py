@@ -71,7 +71,11 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
         raise errors.explained(errors.ArgumentError, "concatenate.C2",
                                "Zero-dimensional arrays cannot be concatenated.",
                                advice="Use jnp.stack, which adds an axis.")
-    axis = canonical_axis(axis, parts[0].ndim)
+    return _concatenate(parts, axis=canonical_axis(axis, parts[0].ndim), dtype=dtype)
+
+
+@composite(static_argnames=("axis", "dtype"))
+def _concatenate(parts: list[Any], axis: int, dtype: Any) -> Any:
     return shape.concatenate(_promoted("concatenate", parts, dtype), axis)
 
 
@@ -98,7 +102,11 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
             errors.ArgumentError, "stack.C2",
             f"Cannot stack arrays with different {what}: got {', '.join(map(str, shapes))}.",
             advice="All inputs must have one shape; jnp.concatenate joins along an axis they have.")
-    axis = canonical_axis(axis, len(shapes[0]) + 1)
+    return _stack(parts, axis=canonical_axis(axis, len(shapes[0]) + 1), dtype=dtype)
+
+
+@composite(static_argnames=("axis", "dtype"))
+def _stack(parts: list[Any], axis: int, dtype: Any) -> Any:
     parts = _promoted("stack", parts, dtype)
     return shape.concatenate([shape.expand_dims(x, (axis,)) for x in parts], axis)
 

@@ -59,7 +59,10 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
         return _pad_by_function(array, widths, mode, kwargs)
     _check_options(mode, kwargs)
     if mode in ("constant", "empty"):
-        return _pad_constant(array, widths, _values(array, kwargs.get("constant_values", 0)))
+        value = kwargs.get("constant_values", 0)
+        if isinstance(value, (bool, int, float, complex)) or getattr(value, "shape", None) == ():
+            return _pad_alike(array, value, widths=widths)
+        return _pad_constant(array, widths, _values(array, value))
     if any(n and not size for pair, size in zip(widths, array.shape) for n in pair):
         raise errors.explained(
             errors.ArgumentError, "pad.C4",
@@ -134,9 +137,12 @@ def _fill(array: Any, value: Any) -> Any:
 
 
 @composite(static_argnames=("widths",))
+def _pad_alike(array: Any, value: Any, widths: Widths) -> Any:
+    return slicing.pad(array, _fill(array, value), tuple([(a, b, 0) for a, b in widths]))
+
+
+@composite(static_argnames=("widths",))
 def _pad_constant(array: Any, widths: Widths, values: Sequence[tuple[Any, Any]]) -> Any:
-    if all(a is values[0][0] and b is a for a, b in values) and values:
-        return slicing.pad(array, values[0][0], tuple([(a, b, 0) for a, b in widths]))
     for axis, ((before, after), (low, high)) in enumerate(zip(widths, values)):
         for value, pair in ((low, (before, 0, 0)), (high, (0, after, 0))):
             config = tuple([pair if i == axis else (0, 0, 0) for i in range(array.ndim)])

@@ -153,7 +153,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
                                "Ravel not implemented for order='K'.",
                                advice="Use 'C' or 'F'.")
     check_arraylike("ravel", a)
-    return reshape(a, (-1,) if math.prod(np.shape(a)) else (0,), order)
+    return reshape(a, (-1,), order)
 
 
 def resize(a: Any, new_shape: Any) -> Any:
@@ -185,12 +185,17 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     a = array_argument("transpose", a)
     ndim = a.ndim
     if axes is None:
-        return permute(a, tuple(range(ndim))[::-1])
+        return _permute(a, order=tuple(range(ndim))[::-1])
     given = tuple([operator.index(i) for i in axes])
     order = tuple([i + ndim if -ndim <= i < 0 else i for i in given])
     if order == tuple(range(ndim)):
         return a
-    return bind(Transpose(order), a)
+    return _permute(a, order=order)
+
+
+@composite(static_argnames=("order",))
+def _permute(a: Any, order: tuple[int, ...]) -> Any:
+    return bind(Transpose(order), a) if len(order) != a.ndim else permute(a, order)
 
 
 def transpose_method(x: Any, *args: Any) -> Any:
@@ -228,7 +233,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     i, j = canonical_axis(axis1, a.ndim), canonical_axis(axis2, a.ndim)
     order = list(range(a.ndim))
     order[i], order[j] = order[j], order[i]
-    return permute(a, tuple(order))
+    return _permute(a, order=tuple(order))
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
@@ -246,7 +251,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     order = [i for i in range(a.ndim) if i not in sources]
     for target, axis in sorted(zip(targets, sources)):
         order.insert(target, axis)
-    return permute(a, tuple(order))
+    return _permute(a, order=tuple(order))
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
@@ -272,7 +277,13 @@ def expand_dims(a: Any, axis: Any) -> Any:
 
     Raises: ValueError for an axis out of bounds or named twice.
     """
-    return shape_ops.expand_dims(array_argument("expand_dims", a), as_tuple(axis))
+    a = array_argument("expand_dims", a)
+    return _expand(a, axes=tuple([operator.index(i) for i in as_tuple(axis)]))
+
+
+@composite(static_argnames=("axes",))
+def _expand(a: Any, axes: tuple[int, ...]) -> Any:
+    return shape_ops.expand_dims(a, axes)
 
 
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
@@ -294,6 +305,11 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
             f"Incompatible types for broadcasting: input type={aval_of(array).str_short(False)} "
             f"and requested type={array.dtype.name}{list(sizes)}".replace(", ", ","),
             advice=f"Only axes of size 1 are repeated; {name}{list(have)} has others.")
+    return _broadcast(array, sizes=sizes)
+
+
+@composite(static_argnames=("sizes",))
+def _broadcast(array: Any, sizes: tuple[int, ...]) -> Any:
     return promote.broadcast_to(array, sizes)
 
 
