@@ -127,6 +127,16 @@ from saem.numpy.ordering import (
     sort_complex,
 )
 from saem.numpy.padding import pad
+from saem.numpy.places import (
+    diag_indices,
+    diag_indices_from,
+    fill_diagonal,
+    mask_indices,
+    tril_indices,
+    tril_indices_from,
+    triu_indices,
+    triu_indices_from,
+)
 from saem.numpy.polynomials import (
     bartlett,
     blackman,
