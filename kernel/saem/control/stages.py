@@ -10,7 +10,6 @@ Source: the documentation of jax.stages.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,13 +18,13 @@ from saem.control.jit import Bound, Entry, Jitted, make_jit, warn_unusable_donat
 from saem.core import errors, tree
 from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.jaxpr import ClosedJaxpr
+from saem.core.record import Record
 from saem.xla import devices, dispatch
 from saem.xla.compile import find_or_compile
 from saem.xla.lowering import Lowering, lower
 
 
-@dataclasses.dataclass(frozen=True)
-class ArgInfo:
+class ArgInfo(Record):
     """What is known of one argument leaf: its aval and whether it is donated."""
 
     _aval: ShapedArray
@@ -35,8 +34,7 @@ class ArgInfo:
     dtype = property(lambda self: self._aval.dtype)
 
 
-@dataclasses.dataclass(frozen=True)
-class Call:
+class Call(Record):
     """One call of a jitted function, traced: what every stage carries on."""
 
     info: Jitted

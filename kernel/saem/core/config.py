@@ -13,12 +13,12 @@ Invariant: two traces that could differ because of a setting have different ``tr
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import difflib
 import os
 from typing import Any
 
 from saem import _jaxlib
+from saem.core.record import Record
 
 RANK_PROMOTION = ("allow", "warn", "raise")
 DTYPE_PROMOTION = ("standard", "strict")
@@ -38,8 +38,7 @@ TRUE_WORDS = ("y", "yes", "t", "true", "on", "1")
 FALSE_WORDS = ("n", "no", "f", "false", "off", "0")
 
 
-@dataclasses.dataclass(frozen=True)
-class Declared:
+class Declared(Record):
     """One setting as data.
 
     ``kind`` is ``bool``, ``int``, ``float``, ``str`` or ``object``; ``choices`` limits a ``str``;
@@ -367,8 +366,11 @@ _jaxlib.jax_jit.set_post_hook_state(post_hook)
 trace_key = _jaxlib.trace_context
 
 
+# What else is part of ``trace_key()`` and has a scope but no setting, such as the mesh in force.
+contexts: dict[str, _jaxlib.Config] = {}
+
+
 def trace_context_named() -> tuple[tuple[str, str], ...]:
-    """Return (name, repr of value) of every setting in ``trace_key()``, for explanations."""
-    return tuple(
-        (name, repr(setting.value)) for name, setting in SETTINGS.items() if setting.declared.in_key
-    )
+    """Return (name, repr of value) of all that is part of ``trace_key()``, for explanations."""
+    named = [(n, s) for n, s in SETTINGS.items() if s.declared.in_key]
+    return tuple((name, repr(s.value)) for name, s in (*named, *contexts.items()))

@@ -7,7 +7,7 @@ listener the cost of an event is one attribute test::
     if bus.active:
         bus.publish(TraceEnd(...))
 
-Read before: nothing.  Read after: ``saem.observe.schema`` (the JSON form of these classes).
+Read before: ``core.record``.  Read after: ``saem.observe.schema`` (the JSON form of these classes).
 Invariant: an event holds plain values only (no array, tracer or function), so it can be kept,
 sent and replayed (tests/kernel/test_events.py).
 """
@@ -20,11 +20,12 @@ import threading
 import time
 from collections.abc import Callable
 
+from saem.core.record import Record
+
 SCHEMA_VERSION = 1
 
 
-@dataclasses.dataclass(frozen=True)
-class FunctionRef:
+class FunctionRef(Record):
     """Which Python function: where it was written and a number unique to this function object.
 
     ``identity`` differs between two versions of a redefined function; ``file`` and ``qualname``
@@ -39,8 +40,7 @@ class FunctionRef:
     identity: int
 
 
-@dataclasses.dataclass(frozen=True)
-class Argument:
+class Argument(Record):
     """One dynamic leaf of a call, in the caller's words.
 
     ``path`` is what the caller would write: ``x``, ``params['w'][0]``, ``batch.labels``.
@@ -58,8 +58,7 @@ class Argument:
     given: str
 
 
-@dataclasses.dataclass(frozen=True)
-class StaticArgument:
+class StaticArgument(Record):
     """One static argument: its name, how it was given, its repr and its hash."""
 
     path: str
@@ -68,8 +67,7 @@ class StaticArgument:
     given: str
 
 
-@dataclasses.dataclass(frozen=True)
-class Signature:
+class Signature(Record):
     """All that decides whether a program can serve a call: the cache key, spelled out."""
 
     arguments: tuple[Argument, ...]
@@ -79,8 +77,7 @@ class Signature:
     config: tuple[tuple[str, str], ...]
 
 
-@dataclasses.dataclass(frozen=True)
-class Position:
+class Position(Record):
     """A place in the user's source: file (or notebook cell file), 1-based line, 0-based column."""
 
     file: str
@@ -94,8 +91,7 @@ class Position:
 _sequence = itertools.count(1)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Event:
+class Event(Record, kw_only=True):
     """Base of all events: when, on which thread, and a number that orders them in the process."""
 
     time: float = dataclasses.field(default_factory=time.time)
@@ -103,8 +99,7 @@ class Event:
     sequence: int = dataclasses.field(default_factory=lambda: next(_sequence))
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CacheMiss(Event):
+class CacheMiss(Event, kw_only=True):
     """A call of a jitted function found no program for its signature; a trace follows."""
 
     function: FunctionRef
@@ -112,24 +107,21 @@ class CacheMiss(Event):
     caller: Position | None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CacheHit(Event):
+class CacheHit(Event, kw_only=True):
     """A call found its program.  Published only while a listener asks for hits."""
 
     function: FunctionRef
     caller: Position | None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TraceBegin(Event):
+class TraceBegin(Event, kw_only=True):
     """Tracing of a function starts.  ``transform`` is jit, make_jaxpr, vmap, grad, …"""
 
     function: FunctionRef
     transform: str
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TraceEnd(Event):
+class TraceEnd(Event, kw_only=True):
     """Tracing ended after ``seconds`` with ``equations``; ``failed`` if the function raised."""
 
     function: FunctionRef
@@ -139,8 +131,7 @@ class TraceEnd(Event):
     failed: bool = False
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Lowering(Event):
+class Lowering(Event, kw_only=True):
     """A jaxpr was written as StableHLO text of ``characters`` length."""
 
     function: FunctionRef
@@ -149,8 +140,7 @@ class Lowering(Event):
     program: str
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Compile(Event):
+class Compile(Event, kw_only=True):
     """XLA compiled a program (``found=False``) or the same program was found (``found=True``).
 
     ``program`` is the content key (hex) of the text, options and devices.  Costs are XLA's own
@@ -170,16 +160,14 @@ class Compile(Event):
     temp_bytes: int | None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class EagerOp(Event):
+class EagerOp(Event, kw_only=True):
     """One primitive ran outside any trace."""
 
     primitive: str
     caller: Position | None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Transfer(Event):
+class Transfer(Event, kw_only=True):
     """Bytes moved: ``direction`` is host_to_device, device_to_host or device_to_device."""
 
     direction: str
@@ -189,8 +177,7 @@ class Transfer(Event):
     caller: Position | None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Donation(Event):
+class Donation(Event, kw_only=True):
     """An argument's buffer was given to a call: ``reused`` or deleted without reuse."""
 
     function: FunctionRef
@@ -199,8 +186,7 @@ class Donation(Event):
     reused: bool
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class KeyEvent(Event):
+class KeyEvent(Event, kw_only=True):
     """A PRNG key was created, split, folded or used: ``action``; ``key`` and ``parent`` are ids."""
 
     action: str
@@ -209,16 +195,14 @@ class KeyEvent(Event):
     caller: Position | None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Callback(Event):
+class Callback(Event, kw_only=True):
     """The program called back into Python."""
 
     name: str
     seconds: float
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ErrorRaised(Event):
+class ErrorRaised(Event, kw_only=True):
     """An error with a stable ``tag`` (such as ``add.C1``) was raised at ``where``."""
 
     tag: str

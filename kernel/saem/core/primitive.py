@@ -1,7 +1,7 @@
 """What is a primitive, and which six rules must it have?
 
 A primitive is one operation the engine knows by itself; everything else is made of them.  It is a
-frozen dataclass: static parameters are fields, rules are methods, always these six in this order:
+``Record``: static parameters are fields, rules are methods, always these six in this order:
 
 - ``typing(*avals)``: avals in, aval (or list of avals) out; refuses what does not fit;
 - ``evaluate(*arrays)``: the operation in NumPy, the executable specification;
@@ -13,19 +13,19 @@ frozen dataclass: static parameters are fields, rules are methods, always these 
 There is no vjp rule: reverse mode is linearize + transpose.  A rule that cannot exist is *said*
 (``transpose = NOT_LINEAR``).  A class with a rule missing is refused when it is made.
 
-Read before: ``core.avals``.  Read after: ``core.trace`` (bind), ``saem.ops``.
+Read before: ``core.avals``, ``core.record``.  Read after: ``core.trace`` (bind), ``saem.ops``.
 Invariant: equal primitives on equal avals are the same computation (they are cache keys).
 Guarded by tests/kernel/test_primitives.py.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from saem.core.avals import ShapedArray
+from saem.core.record import Record
 
 RULES = ("typing", "evaluate", "lower", "jvp", "transpose", "batch")
 
@@ -75,8 +75,7 @@ class _NotLinear(Absent):
 NOT_LINEAR = _NotLinear()
 
 
-@dataclasses.dataclass(frozen=True)
-class UndefinedPrimal:
+class UndefinedPrimal(Record):
     """Stands for a linear argument in a transpose rule: only its aval is known."""
 
     aval: ShapedArray
@@ -94,25 +93,24 @@ class UndefinedPrimal:
         return len(self.aval.shape)
 
 
-class Primitive:
+class Primitive(Record):
     """Base of all primitives; subclasses are abstract families until given a ``name``."""
 
     name: ClassVar[str] = ""
     multiple_results: ClassVar[bool] = False
     __slots__ = ()
 
-    typing: Callable
-    evaluate: Callable
-    lower: Callable
-    jvp: Callable
-    transpose: Callable
-    batch: Callable
+    typing: ClassVar[Callable]
+    evaluate: ClassVar[Callable]
+    lower: ClassVar[Callable]
+    jvp: ClassVar[Callable]
+    transpose: ClassVar[Callable]
+    batch: ClassVar[Callable]
 
     @property
     def params(self) -> dict[str, Any]:
         """The static parameters by name, as readers of jaxprs expect them."""
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]
-        return {field.name: getattr(self, field.name) for field in fields}
+        return {name: getattr(self, name) for name in self._names}
 
     def printed_params(self) -> dict[str, Any]:
         """The parameters a printed jaxpr shows, in alphabetical order."""
@@ -126,7 +124,7 @@ P = TypeVar("P", bound=type)
 
 
 def primitive(name: str) -> Callable[[P], P]:
-    """Make a class a primitive called ``name``: freeze it, check its six rules, register it.
+    """Make a class a primitive called ``name``: check its six rules, register it.
 
     Raises: TypeError if a rule is missing or the name is taken.
     """
@@ -142,14 +140,11 @@ def primitive(name: str) -> Callable[[P], P]:
         if taken is not None and taken.__qualname__ != cls.__qualname__:
             raise TypeError(f"primitive name {name!r} is already taken by {taken.__qualname__}")
         cls.name = name
-        kinds = vars(cls).get("__annotations__", {}).values()
-        inherited = getattr(cls, "__dataclass_fields__", None)
-        if inherited or any("ClassVar" not in str(kind) for kind in kinds):
-            cls = dataclasses.dataclass(frozen=True)(cls)
-        else:
+        if not cls._names:
             # Without parameters there is one object, so identity is equality: cheap cache keys.
-            cls.__dataclass_fields__ = {}
             cls.__new__ = functools.partial(_single, cls)
+            cls.__init__, cls.__eq__, cls.__hash__ = (
+                object.__init__, object.__eq__, object.__hash__)
         registry[name] = cls
         return cls
 

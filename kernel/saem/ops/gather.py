@@ -173,7 +173,6 @@ def dense_ints(values: Sequence[int]) -> str:
     return f"array<i64: {', '.join(map(str, values))}>" if values else "array<i64>"
 
 
-@dataclasses.dataclass(frozen=True)
 class ScatterFamily(Primitive):
     """Combine the window of ``updates`` at each place into the operand.
 

@@ -10,7 +10,6 @@ Invariant: ``key._base`` has shape ``(*key.shape, 2)`` and dtype uint32, and nev
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 from saem import _jaxlib
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_functions
+from saem.core.record import Record
 from saem.ops.compare import bitwise_not, eq
 from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.reduce import reduce_and
@@ -27,8 +27,7 @@ from saem.ops.shape import reshape, squeeze
 from saem.xla.dispatch import held_as
 
 
-@dataclasses.dataclass(frozen=True)
-class Generator:
+class Generator(Record):
     """A family of random bits: its name, the short ``tag`` that dtypes print, words of a key."""
 
     name: str

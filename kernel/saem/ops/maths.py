@@ -10,7 +10,6 @@ Source: StableHLO specification; DLMF chapter 4 (derivatives and branch cuts).
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import functools
 from collections.abc import Callable
@@ -21,6 +20,7 @@ import numpy as np
 from saem.core import dtypes
 from saem.core.avals import aval_of
 from saem.core.primitive import primitive
+from saem.core.record import Record
 from saem.core.trace import bind
 from saem.ops.arithmetic import add, div, integer_pow, mul, neg, sub
 from saem.ops.families import Unary, is_number
@@ -55,8 +55,7 @@ class AccuracyMode(enum.Enum):
         return f"mode = #stablehlo.result_accuracy_mode<{self.name}>"
 
 
-@dataclasses.dataclass(frozen=True)
-class Tolerance:
+class Tolerance(Record):
     """How exactly a function is wanted: absolute and relative error, units in the last place."""
 
     atol: float = 0.0

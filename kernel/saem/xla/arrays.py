@@ -9,7 +9,6 @@ Invariant: the NumPy view handed out cannot be written to, so an array never cha
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
@@ -19,6 +18,7 @@ from saem import _jaxlib
 from saem.core import dtypes, source
 from saem.core.conversions import immutable
 from saem.core.events import Transfer, bus
+from saem.core.record import Record
 from saem.xla.devices import placement_name
 from saem.xla.dispatch import deleted_argument, device_of, put
 
@@ -118,8 +118,7 @@ def item(x: Any, *where: Any) -> Any:
     return value_of(x).item(*where)
 
 
-@dataclasses.dataclass(frozen=True)
-class Shard:
+class Shard(Record):
     """The part of an array that one device holds: ``data`` is the array's slice ``index``."""
 
     device: Any
