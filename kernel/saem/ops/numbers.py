@@ -12,7 +12,7 @@ real, imag, complex; CHLO dialect: next_after.
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -180,7 +180,7 @@ class Extremum(Nary):
     __slots__ = ()
     accepts = staticmethod(lambda dtype: is_ordered(dtype) or dtypes.is_complex(dtype))
     partials = (_share, lambda t, out, x, y: _share(t, out, y, x))
-    greater: bool
+    greater: ClassVar[bool]
 
     def evaluate(self, x, y):
         if not dtypes.is_complex(x.dtype):
