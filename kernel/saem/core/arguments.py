@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -32,6 +33,12 @@ def signature_of(fun: Callable) -> inspect.Signature | None:
         return inspect.signature(fun)
     except (ValueError, TypeError):
         return None
+
+
+def is_plain(fun: Callable) -> bool:
+    """Return whether the signature of ``fun`` is that of its code, which is cheap to read."""
+    return (type(fun) is types.FunctionType and not hasattr(fun, "__wrapped__")
+            and not hasattr(fun, "__signature__"))
 
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -67,9 +74,20 @@ class Parameters:
     @functools.cached_property
     def names(self) -> list[str]:
         """The names of the parameters that can be passed by position."""
+        if is_plain(self.fun):
+            return list(self.fun.__code__.co_varnames[:self.fun.__code__.co_argcount])
         if self.signature is None:
             return []
         return [p.name for p in self.signature.parameters.values() if p.kind in _POSITIONAL]
+
+    def knows(self, numbers: Sequence[int], words: Sequence[str]) -> bool:
+        """Return whether a plain function has parameters of these numbers and names."""
+        if not is_plain(self.fun):
+            return False
+        code, count = self.fun.__code__, len(self.names)
+        keywords = code.co_varnames[count:count + code.co_kwonlyargcount]
+        return (all(type(n) is int and -count <= n < count for n in numbers)
+                and all(word in self.names or word in keywords for word in words))
 
     def _complete(self, what: str, nums: Any, names: Any) -> tuple[tuple[int, ...], tuple]:
         if nums is None and names is None:
@@ -86,6 +104,8 @@ class Parameters:
         return tuple(sorted(set(numbers))), tuple(dict.fromkeys(words))
 
     def _check(self, what: str, numbers: Sequence[int], words: Sequence[str]) -> None:
+        if self.knows(numbers, words):  # the common case, without the dear signature
+            return
         for kind, values in ((int, numbers), (str, words)):
             for value in values:
                 if not isinstance(value, kind):
