@@ -55,7 +55,9 @@ class Namer:
             self.names.setdefault(inner, self.name(outer))
 
     def adopt_all(self, eqn: Eqn) -> None:
-        """Let the inputs and outputs of nested programs carry the names of those of ``eqn``."""
+        """Let the inputs and outputs of a jitted program carry the names of those of ``eqn``."""
+        if eqn.primitive.name != "jit":
+            return
         for inner in (v.jaxpr for v in eqn.params.values() if isinstance(v, ClosedJaxpr)):
             if len(inner.invars) == len(eqn.invars):
                 for inside, outside in zip(inner.invars, eqn.invars):

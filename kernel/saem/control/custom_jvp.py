@@ -1,0 +1,285 @@
+"""How does a function say its own forward derivative?
+
+``custom_jvp(f)`` with ``f.defjvp(rule)``: where ``f`` is differentiated, ``rule(primals, tangents)``
+is called instead of looking inside ``f``.  Since reverse mode is forward mode transposed, the one
+rule serves both, if it is linear in the tangents.
+
+Read before: ``control.custom_call``.  Read after: ``control.custom_vjp``.
+Invariant: without differentiation ``f`` is what it was; with it, ``f`` itself is never opened.
+Source: the documentation of jax.custom_jvp.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from saem.control.custom_call import (
+    Arguments,
+    Batch,
+    FlatFunction,
+    Signature,
+    SymbolicZero,
+    apply,
+    closure_differentiated,
+    is_float0,
+    name_of,
+    pair,
+    run_on_stacks,
+    stage,
+    tangent_type,
+)
+from saem.core import errors, tree
+from saem.core import jaxpr as jaxpr_module
+from saem.core.avals import aval_of
+from saem.core.jaxpr import ClosedJaxpr
+from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.trace import bind
+from saem.ops.linear import add_cotangents, moveaxis, zeros_of
+from saem.transform.derivatives import as_array
+from saem.transform.linearize import backward_pass
+from saem.transform.vmap import batch_jaxpr
+from saem.xla import lowering
+
+# A rule on flat lists: primals and tangents (None is zero) to outputs and their tangents.
+FlatRule = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
+
+
+class custom_jvp:  # noqa: N801 - JAX's name
+    """A function whose derivative is the rule given to ``defjvp`` or ``defjvps``.
+
+    Arguments in ``nondiff_argnums`` or ``nondiff_argnames`` may be any Python value; the rule gets
+    them first: ``rule(*nondiff, primals, tangents)``.
+    """
+
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] | int = (),
+                 nondiff_argnames: Sequence[str] | str = ()):
+        functools.update_wrapper(self, fun)
+        self.fun = fun
+        self.signature = Signature("custom_jvp", fun, nondiff_argnums, nondiff_argnames)
+        self.nondiff_argnums = self.signature.nondiff
+        self.jvp: Callable | None = None
+        self.symbolic_zeros = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("def_vmap", "defvjp"):  # of the function inside, so that decorators stack
+            return getattr(self.fun, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
+        """Make ``jvp(primals, tangents) -> (out, out_tangent)`` the rule; returns it.
+
+        With ``symbolic_zeros``, tangents that are zero come as ``SymbolicZero``.
+        """
+        self.jvp = jvp
+        self.symbolic_zeros = symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Callable | None) -> None:
+        """Give one rule ``jvp(tangent, out, *primals)`` per argument; None where it is zero."""
+        if self.nondiff_argnums:
+            raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``. Use defjvp, whose "
+                            "rule gets those arguments first.")
+
+        def jvp(primals, tangents):
+            out = self(*primals)
+            parts = [rule(t, out, *primals) for rule, t in zip(jvps, tangents) if rule is not None]
+            leaves, out_tree = tree.flatten(out)
+            flat = [tree.leaves(part) for part in parts]
+            sums = [functools.reduce(add_cotangents, column) for column in zip(*flat)]
+            zeros = [zeros_of(aval_of(x).to_tangent_aval()) for x in leaves]
+            return out, out_tree.unflatten(sums if flat else zeros)
+
+        self.defjvp(jvp)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.jvp is None:
+            raise AttributeError(
+                f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp.")
+        arguments = self.signature.split(self.signature.resolve(args, kwargs))
+        fun = FlatFunction(self.fun, arguments)
+        rule = JVPRule(self.jvp, fun, arguments, self.symbolic_zeros)
+        outs = apply(Call(fun, fun, rule), arguments.leaves)
+        return fun.out_tree.unflatten(outs)
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+class JVPRule:
+    """A user's rule as a ``FlatRule``."""
+
+    def __init__(self, jvp: Callable, fun: FlatFunction, arguments: Arguments,
+                 symbolic_zeros: bool):
+        self.jvp = jvp
+        self.fun = fun
+        self.arguments = arguments
+        self.symbolic_zeros = symbolic_zeros
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self.jvp)
+
+    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]
+                 ) -> tuple[list[Any], list[Any]]:
+        primals = [as_array(x) for x in primals]
+        given = [as_array(t) if t is not None else self.zero(x)
+                 for x, t in zip(primals, tangents)]
+        arguments = self.arguments
+        out = self.jvp(*arguments.nondiff(), arguments.dynamic(primals), arguments.dynamic(given))
+        who = f"Custom JVP rule {name_of(self.jvp)} for function {name_of(self.fun.fun)}"
+        out, out_tangent = pair(who, "primal and tangent outputs", out)
+        outs, out_tree = tree.flatten(out)
+        out_tangents, tangent_tree = tree.flatten(out_tangent)
+        if out_tree != tangent_tree:
+            raise errors.explained(
+                errors.ArgumentTypeError, "custom_jvp.C6",
+                f"{who} must produce primal and tangent outputs with equal container (pytree) "
+                f"structures, but got {out_tree} and {tangent_tree} respectively.",
+                advice="Return a tangent for every primal output, in the same containers.")
+        self.fun.check_outputs(who, outs, out_tree)
+        return outs, [self.checked(x, t) for x, t in zip(outs, out_tangents)]
+
+    def zero(self, x: Any) -> Any:
+        aval = aval_of(x).to_tangent_aval()
+        return SymbolicZero(aval) if self.symbolic_zeros else as_array(zeros_of(aval))
+
+    @staticmethod
+    def checked(x: Any, tangent: Any) -> Any:
+        """Return the tangent of output ``x``, None if it is a symbolic zero."""
+        needed, got = aval_of(x).to_tangent_aval(), tangent_type(tangent)
+        if needed.strip_weak_type() != got.strip_weak_type():
+            raise errors.explained(
+                errors.ArgumentTypeError, "custom_jvp.C7",
+                "Custom JVP rule must produce primal and tangent outputs with corresponding shapes "
+                f"and dtypes. Expected {needed.str_short(short_dtypes=False)} (tangent type of "
+                f"{aval_of(x).str_short(short_dtypes=False)}) but got "
+                f"{got.str_short(short_dtypes=False)}.",
+                advice="A tangent has the shape of its primal; integers have tangents of dtype "
+                "float0.")
+        return None if isinstance(tangent, SymbolicZero) or is_float0(tangent) else tangent
+
+
+class Call:
+    """A call before it is an equation: Python functions on flat values.
+
+    ``run`` is the function on these operands, ``flat`` the user's own, which knows its structure.
+    """
+
+    name = "custom_jvp_call"
+    multiple_results = True
+
+    def __init__(self, flat: FlatFunction, run: Callable[..., list[Any]], rule: FlatRule):
+        self.flat = flat
+        self.run = run
+        self.jvp = rule
+
+    def batched(self, batch: Batch) -> Call:
+        return Call(self.flat, lambda *xs: batch.settle(*batch.run(self.run, xs)),
+                    BatchedRule(self.jvp, batch))
+
+    def staged(self, args: Sequence[Any]) -> list[Any]:
+        rule = self.jvp
+        closed, consts = stage(self.flat, args, self.name, self.run)
+        prim = CustomJVPCall(closed, rule, len(consts), getattr(rule, "symbolic_zeros", False))
+        return bind(prim, *consts, *args)
+
+
+class BatchedRule:
+    """A flat rule on stacks; the tangents of a stack are stacked along the same axis."""
+
+    def __init__(self, rule: FlatRule, batch: Batch):
+        self.rule = rule
+        self.batch = batch
+        self.symbolic_zeros = getattr(rule, "symbolic_zeros", False)
+
+    @property
+    def __name__(self) -> str:
+        return self.rule.__name__
+
+    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]
+                 ) -> tuple[list[Any], list[Any]]:
+        batch = self.batch
+        count, nonzero = len(primals), [t is not None for t in tangents]
+        moved: list[bool] = []
+
+        def both(*flat: Any) -> list[Any]:
+            rest = iter(flat[count:])
+            outs, out_tangents = self.rule(
+                flat[:count], [next(rest) if nz else None for nz in nonzero])
+            moved[:] = [t is not None for t in out_tangents]
+            return [*outs, *(t for t in out_tangents if t is not None)]
+
+        dims = [*batch.dims, *(d for d, nz in zip(batch.dims, nonzero) if nz)]
+        values, out_dims = run_on_stacks(
+            batch.enter(), both, [*primals, *(t for t in tangents if t is not None)], dims)
+        n = len(moved)
+        rest = iter(zip(values[n:], out_dims[n:]))
+        pairs = [next(rest) if m else (None, None) for m in moved]
+        joint = [d if d is not None else t for d, (_, t) in zip(out_dims, pairs)]
+        if batch.out_batched is None:
+            batch.out_batched = [d is not None for d in joint]
+        return batch.settle(values[:n], out_dims[:n]), [
+            None if t is None else batch.front(t, d) if b else t
+            for (t, d), b in zip(pairs, batch.out_batched)]
+
+
+@primitive("custom_jvp_call")
+class CustomJVPCall(Primitive):
+    """Call a program whose derivative is a rule; the first ``num_consts`` inputs have none."""
+
+    call_jaxpr: ClosedJaxpr
+    jvp_jaxpr_fun: FlatRule
+    num_consts: int = 0
+    symbolic_zeros: bool = False
+
+    multiple_results = True
+
+    def printed_params(self):
+        shown = {"name": self.call_jaxpr.jaxpr.debug_name, "call_jaxpr": self.call_jaxpr,
+                 "jvp": self.jvp_jaxpr_fun}
+        if self.num_consts:
+            shown["num_consts"] = self.num_consts
+        return {**shown, "symbolic_zeros": self.symbolic_zeros}
+
+    @property
+    def effects(self):
+        return self.call_jaxpr.effects
+
+    def typing(self, *avals):
+        return self.call_jaxpr.out_avals
+
+    def evaluate(self, *xs):
+        return jaxpr_module.evaluate(self.call_jaxpr, *xs)
+
+    def lower(self, ctx, *xs):
+        return lowering.lower_block(ctx, self.call_jaxpr, xs)
+
+    def jvp(self, primals, tangents):
+        n = self.num_consts
+        if any(t is not None for t in tangents[:n]):
+            raise closure_differentiated("custom_jvp")
+        return self.jvp_jaxpr_fun(primals[n:], tangents[n:])
+
+    def transpose(self, cts, *args):
+        """A function that is linear as it stands is transposed through; its rule has no say."""
+        jaxpr = self.call_jaxpr.jaxpr
+        linear = [isinstance(a, UndefinedPrimal) for a in args]
+        known = [v for v, lin in zip(jaxpr.invars, linear) if not lin]
+        opened = jaxpr.replace(constvars=[*jaxpr.constvars, *known],
+                               invars=[v for v, lin in zip(jaxpr.invars, linear) if lin])
+        values = [*self.call_jaxpr.consts, *(a for a, lin in zip(args, linear) if not lin)]
+        found = iter(backward_pass(opened, values, cts))
+        return [next(found) if lin else None for lin in linear]
+
+    def batch(self, size, xs, dims):
+        n = self.num_consts
+        fronted = [x if d in (None, 0) else moveaxis(x, d, 0) for x, d in zip(xs, dims)]
+        flags = tuple(d is not None for d in dims)
+        program, out_batched = batch_jaxpr(self.call_jaxpr, size, flags)
+        batch = Batch(size, [0 if b else None for b in flags[n:]])
+        batch.out_batched = list(out_batched)
+        prim = CustomJVPCall(program, BatchedRule(self.jvp_jaxpr_fun, batch), n,
+                             self.symbolic_zeros)
+        return bind(prim, *fronted), [0 if b else None for b in out_batched]
