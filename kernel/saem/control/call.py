@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from saem.core import jaxpr as jaxpr_module
+from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Literal
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind, state
@@ -52,6 +53,9 @@ class JitCall(Primitive):
         """Return the call of another program made from this one."""
         return JitCall(closed, self.jaxpr_name)
 
+    def with_ticket(self):
+        return self.with_program(in_order(self.jaxpr)), 0
+
     def typing(self, *avals):
         return self.jaxpr.out_avals
 
@@ -79,7 +83,7 @@ class JitCall(Primitive):
         known_outs, residuals = iter(outs[:split]), outs[split:]
         unknown_args = [x for x, u in zip(args, unknown) if u]
         recorded = iter(trace.emit(self.with_program(rest), [*residuals, *unknown_args])
-                        if any(out_unknown) else ())
+                        if any(out_unknown) or rest.effects else ())
         return [next(recorded) if u else next(known_outs) for u in out_unknown]
 
     def _run_known(self, trace: PartialTrace, program: ClosedJaxpr, args: Sequence[Any]
@@ -90,7 +94,7 @@ class JitCall(Primitive):
         state.trace = parent = trace.parent
         try:
             outs = iter(parent.process(self.with_program(trimmed), tuple(args))
-                        if trimmed.jaxpr.outvars else ())
+                        if trimmed.jaxpr.outvars or trimmed.effects else ())
         finally:
             state.trace = saved
         return [next(outs) if source is None else

@@ -110,7 +110,7 @@ def eqn_text(eqn: Eqn, namer: Namer, indent: int = 4) -> str:
     outputs = " ".join(namer.binder(v) for v in eqn.outvars)
     namer.adopt_all(eqn)
     params = eqn.primitive.printed_params()
-    head = f"{outputs} = {eqn.primitive.name}"
+    head = f"{outputs} = {eqn.primitive.name}" if outputs else eqn.primitive.name
     if not params:
         return f"{head} {inputs}".rstrip() if inputs else f"{head} "
     texts = {name: param_text(value, namer, indent + 2, len(name) + 1)

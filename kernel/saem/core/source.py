@@ -28,7 +28,8 @@ _internal: dict[str, bool] = {}
 Source = tuple[CodeType, int, str]
 
 
-def _is_internal(filename: str) -> bool:
+def is_internal(filename: str) -> bool:
+    """Return whether ``filename`` is the engine's own, or Python's."""
     internal = filename.startswith((_PACKAGE, "<frozen", "<__array_function__"))
     _internal[filename] = internal
     return internal
@@ -43,7 +44,7 @@ def capture(depth: int = 2) -> Source | None:
         name = code.co_filename
         inside = internal.get(name)
         if inside is None:
-            inside = _is_internal(name)
+            inside = is_internal(name)
         if not inside:
             return (code, frame.f_lasti, name)
         frame = frame.f_back

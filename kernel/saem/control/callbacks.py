@@ -1,0 +1,317 @@
+"""How does a compiled program call back into Python?
+
+A callback is an equation.  XLA calls a Python function (``HostCall``) with NumPy views of the
+operands and takes NumPy arrays back; outside any trace the function is called directly.  What
+differs between the kinds is what the engine may assume: a pure callback may be dropped, repeated or
+moved, an io callback happens once where it stands, a debug callback also follows the primal values
+through every transformation.
+
+Read before: ``control.host_calls``.  Read after: ``control.debugging``.
+Invariant: a callback that raises leaves the engine usable, and the error names it
+(tests/kernel/test_callbacks.py).
+Source: the documentation of jax.pure_callback, jax.experimental.io_callback and jax.debug.callback.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem import _jaxlib
+from saem.control.host_calls import Callback, FlatCallback, name_of, run
+from saem.core import dtypes, effects, errors, tree
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.effects import Effect
+from saem.core.primitive import absent, primitive
+from saem.core.trace import bind
+from saem.ops.linear import broadcast_in_dim, broadcast_new_dim, moveaxis
+from saem.ops.shape import concatenate
+from saem.ops.slicing import index_in_dim
+from saem.xla import dispatch
+
+VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
+                "legacy_vectorized", None)
+
+
+def refuse(error: type[Exception], tag: str, sentence: str, advice: str) -> Callable:
+    """Return a rule that says why it cannot be."""
+
+    def rule(self: Any, *_args: Any) -> Any:
+        raise errors.explained(error, tag, sentence, advice=advice)
+
+    return rule
+
+
+def one_by_one(prim: Callback, size: int, xs: Sequence[Any], dims: Sequence[int | None]
+               ) -> list[list[Any]]:
+    """Call ``prim`` on each example in turn; returns the outputs of each."""
+    return [bind(prim, *[x if d is None else index_in_dim(x, i, d, keepdims=False)
+                         for x, d in zip(xs, dims)]) for i in range(size)]
+
+
+def batch_sequentially(prim: Callback, size: int, xs: Sequence[Any], dims: Sequence[int | None]
+                       ) -> tuple[list[Any], list[int]]:
+    """Call ``prim`` on each example in turn and stack the outputs."""
+    rows = one_by_one(prim, size, xs, dims)
+    outs = [concatenate([broadcast_new_dim(x, 1, 0) for x in column], 0) for column in zip(*rows)]
+    return outs, [0] * len(outs)
+
+
+@primitive("pure_callback")
+class PureCallback(Callback):
+    """Values computed by a Python function that depends on its arguments alone."""
+
+    callback: FlatCallback
+    result_avals: tuple[ShapedArray, ...]
+    sharding: Any = None
+    vmap_method: str | None = None
+    threaded: bool = False
+
+    effects = frozenset()
+    out_avals = property(lambda self: self.result_avals)
+
+    def host(self, *arrays):
+        return self.callback(*arrays)
+
+    def host_name(self):
+        return name_of(self.callback.callback_func)
+
+    jvp = refuse(errors.ArgumentError, "pure_callback.jvp",
+                 "Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks "
+                 "while taking gradients.",
+                 "The engine cannot see into the Python function: give its derivative yourself.")
+    transpose = absent("it is not differentiated, so it is never transposed", ValueError)
+
+    def batch(self, size, xs, dims):
+        method = self.vmap_method
+        if method is None:
+            raise errors.explained(
+                NotImplementedError, "pure_callback.C1",
+                "vmap is only supported for the pure_callback primitive when vmap_method is one of "
+                "'sequential', 'sequential_unrolled', 'expand_dims', 'broadcast_all', or "
+                "'legacy_vectorized'. Got vmap_method=None.",
+                advice="'sequential' calls the function once per example; with 'expand_dims' or "
+                "'broadcast_all' it is called once and must handle a leading axis.")
+        if method.startswith("sequential"):
+            return batch_sequentially(self, size, xs, dims)
+        stacks = [self.stacked(method, size, x, d) for x, d in zip(xs, dims)]
+        avals = tuple(a.update(shape=(size, *a.shape)) for a in self.result_avals)
+        outs = bind(PureCallback(self.callback, avals, self.sharding, method), *stacks)
+        return outs, [0] * len(outs)
+
+    def stacked(self, method: str, size: int, x: Any, dim: int | None) -> Any:
+        """Return an operand with its batch axis in front, as ``method`` wants it."""
+        if dim is not None:
+            return moveaxis(x, dim, 0)
+        if method == "legacy_vectorized":
+            return x
+        shape = aval_of(x).shape
+        return broadcast_in_dim(x, (size if method == "broadcast_all" else 1, *shape),
+                                tuple(range(1, len(shape) + 1)))
+
+
+@primitive("io_callback")
+class IoCallback(Callback):
+    """Values from a Python function that also does something."""
+
+    callback: FlatCallback
+    result_avals: tuple[ShapedArray, ...]
+    sharding: Any = None
+    ordered: bool = False
+    threaded: bool = False
+
+    out_avals = property(lambda self: self.result_avals)
+
+    @property
+    def effects(self):
+        return frozenset({effects.ORDERED_IO if self.ordered else effects.IO})
+
+    def host(self, *arrays):
+        return self.callback(*arrays)
+
+    def host_name(self):
+        return name_of(self.callback.callback_func)
+
+    jvp = refuse(errors.ArgumentError, "io_callback.jvp", "IO callbacks do not support JVP.",
+                 "Call it on lax.stop_gradient of its arguments, or give a derivative with "
+                 "jax.custom_jvp.")
+    transpose = absent("it is not differentiated, so it is never transposed", ValueError)
+
+    def batch(self, size, xs, dims):
+        if self.ordered:
+            raise errors.explained(
+                errors.ArgumentError, "io_callback.C1", "Cannot `vmap` ordered IO callback.",
+                advice="Under vmap there is no first example. Use ordered=False, or lax.map.")
+        return batch_sequentially(self, size, xs, dims)
+
+
+class Debugging(Callback):
+    """A callback that shows values, and changes none."""
+
+    def jvp(self, primals, tangents):
+        bind(self, *primals)
+        return [], []
+
+    transpose = absent("Transpose doesn't support debugging callbacks", ValueError)
+
+    def batch(self, size, xs, dims):
+        one_by_one(self, size, xs, dims)
+        return [], []
+
+
+@primitive("debug_callback")
+class DebugCallback(Debugging):
+    """Show values to a Python function."""
+
+    callback: FlatCallback
+    effect: Effect
+    partitioned: bool = False
+    threaded: bool = False
+
+    @property
+    def effects(self):
+        return frozenset({self.effect})
+
+    def host(self, *arrays):
+        self.callback(*arrays)
+
+    def host_name(self):
+        return name_of(self.callback.callback_func)
+
+
+def eagerly(prim: Callback, *args: Any) -> list[Any]:
+    """Call the Python function now: there is no program to run it in.
+
+    Raises: JaxRuntimeError, caused by what a pure or io callback raised.
+    """
+    if effects.is_ordered(prim.effects):
+        effects.wait_for_ticket()
+    device, committed = dispatch.placement(args)
+    arrays = [dispatch.put(x) for x in args]
+    try:
+        outs = run(prim, arrays)
+    except RuntimeError as error:
+        effects.failure_in(str(error))
+        cause = error.__cause__
+        if isinstance(prim, Debugging) and cause is not None:
+            raise cause from None
+        raise _jaxlib.JaxRuntimeError(str(error)) from cause
+    return [a.dtype.wrap(dispatch.put(x, device, committed))
+            if isinstance(a.dtype, dtypes.ExtendedDType) else dispatch.put(x, device, committed)
+            for x, a in zip(outs, prim.out_avals)]
+
+
+# -- public ----------------------------------------------------------------------------------------
+
+
+def result_avals(name: str, wanted: Sequence[Any]) -> tuple[ShapedArray, ...]:
+    """Return the avals of the results promised by objects with shape and dtype.
+
+    Raises: ValueError for 64-bit types while they are off; AttributeError for other objects.
+    """
+    avals = []
+    for x in wanted:
+        dtype = x.dtype if isinstance(x.dtype, dtypes.ExtendedDType) else np.dtype(x.dtype)
+        if dtypes.canonicalize_dtype(dtype) != dtype:
+            raise errors.explained(
+                errors.ArgumentError, f"{name}.C2",
+                "result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is disabled",
+                advice=f"Promise a 32-bit dtype instead of {dtype}, or turn on jax_enable_x64.")
+        avals.append(ShapedArray(x.shape, dtype))
+    return tuple(avals)
+
+
+def check_arrays(name: str, leaves: Sequence[Any]) -> None:
+    """Refuse arguments that are no arrays.
+
+    Raises: TypeError naming the position of the first.
+    """
+    for number, x in enumerate(leaves):
+        try:
+            aval_of(x)
+        except TypeError:
+            raise errors.explained(
+                errors.ArgumentTypeError, f"{name}.argument",
+                f"Error interpreting argument to {name} as a JAX value. The problematic value is "
+                f"of type {type(x)} and was passed to {name} at position {number}.",
+                advice="Close over values that are no arrays: functools.partial(callback, value)."
+            ) from None
+
+
+def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
+                  sharding: Any = None, vmap_method: str | None = None, **kwargs: Any) -> Any:
+    """Return ``callback(*args, **kwargs)``, a Python function of arrays, called when the program
+    runs.
+
+    ``result_shape_dtypes`` is a pytree of objects with shape and dtype: the promised results.  The
+    function must depend on its arguments alone: it may be called never, once or several times.
+
+    Raises: ValueError for an unknown ``vmap_method``; TypeError for arguments that are no arrays.
+    """
+    if vmap_method not in VMAP_METHODS:
+        raise errors.explained(
+            errors.ArgumentError, "pure_callback.C3",
+            f"vmap_method must be on of the allowed methods {list(VMAP_METHODS)}, but got: "
+            f"{vmap_method}", advice="'sequential' is the safe choice: one call per example.")
+    leaves, in_tree = tree.flatten((args, kwargs))
+    check_arrays("pure_callback", leaves)
+    wanted, out_tree = tree.flatten(result_shape_dtypes)
+    prim = PureCallback(FlatCallback(callback, in_tree), result_avals("pure_callback", wanted),
+                        sharding, vmap_method)
+    return out_tree.unflatten(bind(prim, *leaves))
+
+
+def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
+                sharding: Any = None, ordered: bool = False, **kwargs: Any) -> Any:
+    """Return ``callback(*args, **kwargs)``, called exactly once each time the program gets here.
+
+    With ``ordered``, it happens after every ordered callback before it in the program.
+
+    Raises: TypeError for arguments that are no arrays.
+    """
+    leaves, in_tree = tree.flatten((args, kwargs))
+    check_arrays("io_callback", leaves)
+    wanted, out_tree = tree.flatten(result_shape_dtypes)
+    prim = IoCallback(FlatCallback(callback, in_tree), result_avals("io_callback", wanted),
+                      sharding, ordered)
+    return out_tree.unflatten(bind(prim, *leaves))
+
+
+def separate(leaves: Sequence[Any]) -> tuple[list[Any], tuple[tuple[int, Any], ...]]:
+    """Return the leaves that are arrays, and (position, value) of those that are not."""
+    arrays: list[Any] = []
+    static: list[tuple[int, Any]] = []
+    for position, x in enumerate(leaves):
+        try:
+            aval_of(x)
+            arrays.append(x)
+        except TypeError:
+            static.append((position, x))
+    return arrays, tuple(static)
+
+
+def debug_callback(callback: Callable[..., None] | None = None, *args: Any, ordered: bool = False,
+                   partitioned: bool = False, **kwargs: Any) -> Any:
+    """Call ``callback(*args, **kwargs)`` for its effect when the program runs; returns None.
+
+    It follows the primal values: under vmap it is called once per example, under grad in the
+    forward pass.  Arguments that are no arrays are passed as they are.  Without ``callback`` it
+    returns a function that takes it.
+    """
+    if callback is None:
+        return functools.partial(debug_callback, ordered=ordered, partitioned=partitioned)
+    if not callable(callback):
+        raise TypeError("first argument to debug.callback must be callable, but got an object of "
+                        f"type {type(callback)}")
+    leaves, in_tree = tree.flatten((args, kwargs))
+    arrays, static = separate(leaves)
+    effect = effects.ORDERED_DEBUG if ordered else effects.DEBUG
+    bind(DebugCallback(FlatCallback(callback, in_tree, static), effect, partitioned), *arrays)
+    return None
+
+
+for _class in (PureCallback, IoCallback, DebugCallback):
+    dispatch.eager_rules[_class] = eagerly

@@ -1,0 +1,186 @@
+"""What may a program do besides computing its results, and in which order?
+
+An equation with an *effect* is never dropped.  Effects come ordered and unordered.  Order is a
+value like any other: a number called the *ticket*, which every ordered equation takes in and hands
+on, so that nothing (XLA, control flow, a later call) can run the second before the first.
+``in_order`` threads it through a program just before it is lowered; the thread keeps the ticket
+that the last program handed back and gives it to the next.
+
+Read before: ``core.jaxpr``.  Read after: ``control.callbacks``, ``xla.dispatch``.
+Invariant: ordered effects of one thread happen in the order of its program, through control flow
+and from call to call (tests/kernel/test_callbacks.py).
+"""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import contextlib
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from saem.core import errors
+from saem.core.avals import ShapedArray
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Var
+from saem.core.source import position
+
+TICKET = ShapedArray((), np.dtype(np.uint32))
+
+
+class Effect:
+    """One kind of effect."""
+
+    __slots__ = ("text", "ordered")
+
+    def __init__(self, text: str, ordered: bool = False):
+        self.text = text
+        self.ordered = ordered
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class DebugEffect(Effect):
+    """Something is shown to whoever debugs."""
+
+    __slots__ = ()
+
+
+class OrderedDebugEffect(DebugEffect):
+    """Something is shown, in the order of the program."""
+
+    __slots__ = ()
+
+
+DEBUG = DebugEffect("Debug")
+ORDERED_DEBUG = OrderedDebugEffect("OrderedDebug", ordered=True)
+IO = Effect("IO")
+ORDERED_IO = Effect("OrderedIO", ordered=True)
+
+
+def is_ordered(effects: Iterable[Any]) -> bool:
+    """Return whether some of ``effects`` must keep their order."""
+    return any(getattr(effect, "ordered", False) for effect in effects)
+
+
+def in_order(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """Return ``closed`` with a ticket as first input and output, taken through its ordered eqns.
+
+    Raises: NotImplementedError for an ordered effect inside a primitive without ``with_ticket``.
+    """
+    return closed.derived("in_order", lambda: _in_order(closed))
+
+
+def _in_order(closed: ClosedJaxpr) -> ClosedJaxpr:
+    first = ticket = Var(TICKET)
+    eqns = []
+    for eqn in closed.jaxpr.eqns:
+        if is_ordered(eqn.effects):
+            prim, place = with_ticket(eqn)
+            operands = [*eqn.invars[:place], ticket, *eqn.invars[place:]]
+            ticket = Var(TICKET)
+            eqn = eqn.replace(primitive=prim, invars=operands, outvars=[ticket, *eqn.outvars])
+        eqns.append(eqn)
+    jaxpr = closed.jaxpr
+    return ClosedJaxpr(jaxpr.replace(invars=[first, *jaxpr.invars], eqns=eqns,
+                                     outvars=[ticket, *jaxpr.outvars]), closed.consts)
+
+
+def with_ticket(eqn: Eqn) -> tuple[Any, int]:
+    """Return the primitive of ``eqn`` that hands on a ticket, and which operand that is.
+
+    A primitive says so by its method ``with_ticket``; the ticket is then its first output.
+    """
+    rule = getattr(eqn.primitive, "with_ticket", None)
+    if rule is None:
+        raise errors.explained(
+            NotImplementedError, "effects.C1",
+            f"Ordered effects are not supported in `{eqn.primitive.name}`.",
+            advice="Use ordered=False there, or move the ordered callback outside.",
+            where=position(eqn.source))
+    return rule()
+
+
+# -- at run time -----------------------------------------------------------------------------------
+
+
+class _Thread(threading.local):
+    """What one thread knows of the effects of the programs it started."""
+
+    ticket: Any = None
+
+
+_thread = _Thread()
+_unfinished: collections.deque[Any] = collections.deque()
+# So many started programs with effects are left unwatched before the oldest is waited for.
+_MOST_UNFINISHED = 256
+
+
+def ticket() -> Any:
+    """Return the ticket the next ordered program of this thread takes."""
+    return np.zeros((), np.uint32) if _thread.ticket is None else _thread.ticket
+
+
+def hand_on(ticket: Any) -> None:
+    """Keep the ticket that an ordered program of this thread hands back."""
+    _thread.ticket = ticket
+
+
+def wait_for_ticket() -> None:
+    """Wait until all ordered effects of this thread have happened."""
+    if _thread.ticket is not None:
+        last, _thread.ticket = _thread.ticket, None
+        last.block_until_ready()
+
+
+def started(token: Any) -> None:
+    """Remember a running program with effects by its ``token``, for ``effects_barrier``."""
+    _unfinished.append(token)
+    while len(_unfinished) > _MOST_UNFINISHED:
+        _unfinished.popleft().block_until_ready()
+
+
+def effects_barrier() -> None:
+    """Wait until every effect of every program started so far has happened.
+
+    Raises: what the first failed callback raised, after waiting for all.
+    """
+    failure = None
+    while _unfinished:
+        try:
+            _unfinished.popleft().block_until_ready()
+        except IndexError:  # another thread waits too
+            break
+        except Exception as error:
+            failure = failure or error
+    _thread.ticket = None
+    if failure is not None:
+        raise failure
+
+
+_failures: collections.deque[tuple[str, Exception]] = collections.deque(maxlen=16)
+
+
+def failed(error: Exception, cause: Exception) -> Exception:
+    """Return ``error``, having kept it and its ``cause`` for the call that will hear of it."""
+    _failures.append((str(error), cause))
+    return error
+
+
+def failure_in(message: str) -> tuple[str, Exception] | None:
+    """Return the failure of a callback that XLA reports by ``message``: its text and its cause."""
+    for failure in list(_failures):
+        if failure[0] in message:
+            _failures.remove(failure)
+            return failure
+    return None
+
+
+@atexit.register
+def _finish() -> None:
+    """Let what programs still have to print appear before Python ends."""
+    with contextlib.suppress(Exception):
+        effects_barrier()
