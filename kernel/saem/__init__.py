@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 __saem__ = True
 
 from saem import _wiring  # noqa: F401, I001 - the wiring comes first; see the file
-from saem import dtypes, errors, lax, numpy, random, sharding, stages, tree, tree_util, typing
+from saem import numpy, tree
 from saem._jaxlib import Array, Device
 from saem.control.jit import clear_caches
 from saem.control.stages import jit
@@ -23,6 +23,7 @@ from saem.control.transfers import (
     device_put,
     live_arrays,
 )
+from saem.core import lazy as _lazy
 from saem.core import pretty as _pretty  # noqa: F401 - gives jaxprs their printed form
 from saem.core.avals import ShapeDtypeStruct, aval_of as typeof
 from saem.core.config import (
@@ -47,9 +48,7 @@ from saem.core.config import (
 from saem.core.dtypes import float0
 from saem.core.jaxpr import evaluate
 from saem.transform.derivatives import grad, jvp, linearize, value_and_grad, vjp
-from saem.transform.jacobians import hessian, jacfwd, jacrev
 from saem.transform.mapping import vmap
-from saem.transform.programs import eval_shape, make_jaxpr
 from saem.xla.devices import (
     default_backend,
     device_count,
@@ -59,8 +58,6 @@ from saem.xla.devices import (
     process_count,
     process_index,
 )
-
-jacobian = jacrev
 
 # Names of JAX's public API that this version does not have, and what to do meanwhile.
 _NOT_HERE = {
@@ -76,11 +73,26 @@ _NOT_HERE = {
 }
 
 
+# What is loaded when first named: from a module to its names here ("" for the module itself).
+_find, __dir__ = _lazy.namespace(__name__, {
+    "saem.dtypes": "",
+    "saem.errors": "",
+    "saem.lax": "",
+    "saem.random": "",
+    "saem.sharding": "",
+    "saem.stages": "",
+    "saem.tree_util": "",
+    "saem.typing": "",
+    "saem.transform.jacobians": "hessian jacfwd jacobian jacrev",
+    "saem.transform.programs": "eval_shape make_jaxpr",
+})
+
+
 def __getattr__(name: str) -> Any:
     if name in _NOT_HERE:
         raise AttributeError(
             f"saem {__version__} has no {name} yet. Meanwhile: {_NOT_HERE[name]}.")
-    raise AttributeError(f"module 'saem' has no attribute {name!r}")
+    return _find(name)
 
 
 __all__ = [

@@ -13,12 +13,14 @@ Invariant: two traces that could differ because of a setting have different ``tr
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 from typing import Any
 
 from saem import _jaxlib
+from saem.core.lazy import later
 from saem.core.record import Record
+
+difflib: Any = later("difflib")  # only a misspelt setting needs it
 
 RANK_PROMOTION = ("allow", "warn", "raise")
 DTYPE_PROMOTION = ("standard", "strict")
@@ -251,6 +253,10 @@ def environment_value(declared: Declared) -> Any:
 SETTINGS: dict[str, Setting] = {"jax_" + row.name: Setting(row) for row in DECLARED}
 
 
+# Asked with its name before a setting of the whole process changes; ``xla.devices`` refuses late.
+before_start: list[Any] = []
+
+
 def _named(name: str) -> Setting:
     """Return the setting called ``jax_<name>``.
 
@@ -273,7 +279,11 @@ class Configuration:
     def update(self, name: str, value: Any) -> None:
         """Set ``name`` for the whole process (a thread inside a ``with`` keeps its own)."""
         setting = _named(name)
-        setting.set_global(_checked(setting.declared, value, name))
+        value = _checked(setting.declared, value, name)
+        if setting.declared.process and value != setting.value:
+            for check in before_start:
+                check(name)
+        setting.set_global(value)
 
     def read(self, name: str) -> Any:
         """Return the value the current thread sees."""

@@ -1,6 +1,6 @@
 """What is in ``jax.numpy``?  NumPy's functions on arrays that XLA computes.
 
-This file only lists; each line names the module that answers.
+This file only lists; each line names the module that answers, now or when it is first asked.
 
 Read before: ``numpy.promote``.
 Invariant: signatures and results are those of jax.numpy 0.10.2.
@@ -11,6 +11,7 @@ Invariant: signatures and results are those of jax.numpy 0.10.2.
 import numpy as _np
 
 from saem._jaxlib import Array as ndarray
+from saem.core import lazy as _lazy
 from saem.numpy.accumulating import (
     cumprod,
     cumsum,
@@ -29,20 +30,6 @@ from saem.numpy.accumulating import (
     nanvar,
 )
 from saem.numpy.asking import index_exp, ndim, s_, shape, size
-from saem.numpy.bits import packbits, unpackbits
-from saem.numpy.calculus import (
-    convolve,
-    corrcoef,
-    correlate,
-    cov,
-    cross,
-    diff,
-    ediff1d,
-    gradient,
-    interp,
-    trapezoid,
-    unwrap,
-)
 from saem.numpy.constants import e, euler_gamma, inf, nan, newaxis, pi
 from saem.numpy.contracting import (
     dot,
@@ -58,7 +45,6 @@ from saem.numpy.contracting import (
     vecdot,
     vecmat,
 )
-from saem.numpy.counting import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
 from saem.numpy.creation import (
     arange,
     array,
@@ -100,22 +86,6 @@ from saem.numpy.joining import (
     vsplit,
     vstack,
 )
-from saem.numpy.matrices import (
-    diag,
-    diagflat,
-    eye,
-    fromfunction,
-    identity,
-    indices,
-    ix_,
-    meshgrid,
-    mgrid,
-    ogrid,
-    tri,
-    tril,
-    triu,
-    vander,
-)
 from saem.numpy.ordering import (
     argpartition,
     argsort,
@@ -126,34 +96,6 @@ from saem.numpy.ordering import (
     sort,
     sort_complex,
 )
-from saem.numpy.padding import pad
-from saem.numpy.places import (
-    diag_indices,
-    diag_indices_from,
-    fill_diagonal,
-    mask_indices,
-    tril_indices,
-    tril_indices_from,
-    triu_indices,
-    triu_indices_from,
-)
-from saem.numpy.polynomials import (
-    bartlett,
-    blackman,
-    hamming,
-    hanning,
-    kaiser,
-    poly,
-    polyadd,
-    polyder,
-    polydiv,
-    polyint,
-    polymul,
-    polysub,
-    polyval,
-    trim_zeros,
-)
-from saem.numpy.quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
 from saem.numpy.reductions import (
     all,
     amax,
@@ -217,18 +159,6 @@ from saem.numpy.scalars import (
     uint32,
     uint64,
 )
-from saem.numpy.sets import (
-    intersect1d,
-    isin,
-    setdiff1d,
-    setxor1d,
-    union1d,
-    unique,
-    unique_all,
-    unique_counts,
-    unique_inverse,
-    unique_values,
-)
 from saem.numpy.shaping import (
     atleast_1d,
     atleast_2d,
@@ -255,7 +185,6 @@ from saem.numpy.shaping import (
     tile,
     transpose,
 )
-from saem.numpy.spaces import geomspace, linspace, logspace
 from saem.numpy.taking import (
     apply_along_axis,
     apply_over_axes,
@@ -270,7 +199,33 @@ from saem.numpy.taking import (
     unravel_index,
 )
 from saem.numpy.ufuncs import *  # noqa: F403 - its __all__ is the list
-from saem.numpy.vectorizing import vectorize
+
+# What some programs use: loaded when first named.
+__getattr__, __dir__ = _lazy.namespace(__name__, {
+    "saem.numpy.bits": "packbits unpackbits",
+    "saem.numpy.calculus":
+        "convolve corrcoef correlate cov cross diff ediff1d gradient interp trapezoid "
+        "unwrap",
+    "saem.numpy.counting":
+        "bincount histogram histogram2d histogram_bin_edges histogramdd",
+    "saem.numpy.matrices":
+        "diag diagflat eye fromfunction identity indices ix_ meshgrid mgrid ogrid tri "
+        "tril triu vander",
+    "saem.numpy.padding": "pad",
+    "saem.numpy.places":
+        "diag_indices diag_indices_from fill_diagonal mask_indices tril_indices "
+        "tril_indices_from triu_indices triu_indices_from",
+    "saem.numpy.polynomials":
+        "bartlett blackman hamming hanning kaiser poly polyadd polyder polydiv polyint "
+        "polymul polysub polyval trim_zeros",
+    "saem.numpy.quantiles":
+        "median nanmedian nanpercentile nanquantile percentile quantile",
+    "saem.numpy.sets":
+        "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts "
+        "unique_inverse unique_values",
+    "saem.numpy.spaces": "geomspace linspace logspace",
+    "saem.numpy.vectorizing": "vectorize",
+})
 
 bool = bool_
 int_, uint, float_, complex_ = int64, uint64, float64, complex128

@@ -15,11 +15,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import opt_einsum
-
 from saem.control.jit import composite
 from saem.core import errors
 from saem.core.avals import aval_of
+from saem.core.lazy import later
 from saem.numpy.promote import check_arraylike, join_types, promote_dtypes
 from saem.ops.arithmetic import mul
 from saem.ops.compare import eq
@@ -29,6 +28,8 @@ from saem.ops.linear import broadcast_in_dim, permute, reduce_sum, zeros_of
 from saem.ops.numbers import conj
 from saem.ops.select import select_n
 from saem.ops.shape import broadcasted_iota, expand_dims, reshape, squeeze
+
+opt_einsum: Any = later("opt_einsum")  # dear to load, and only einsum needs it
 
 _STATIC = ("precision", "preferred_element_type", "out_sharding")
 

@@ -1,0 +1,69 @@
+"""How does a namespace offer more than it loads?
+
+What every program uses is imported with ``saem``; what some programs use is loaded when they first
+name it.  A namespace lists its later names in a table and takes its ``__getattr__`` from here; a
+module that needs a library only for one of its functions gets it by ``later``.
+
+Read before: nothing.
+Invariant: a listed name is found by ``getattr``, ``dir`` and ``import *`` as any other is,
+and costs nothing more once it was named (tests/kernel/test_lazy.py).
+Source: PEP 562.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+
+def namespace(package: str, modules: Mapping[str, str]
+              ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the ``__getattr__`` and ``__dir__`` of the module called ``package``.
+
+    ``modules`` says what is loaded later: from the name of a module to the names in it that
+    ``package`` offers, separated by spaces; no names means that the module itself is offered, under
+    the last part of its name.
+    """
+    homes: dict[str, tuple[str, bool]] = {}
+    for home, names in modules.items():
+        homes.update((name, (home, True)) for name in names.split())
+        if not names:
+            homes[home.rpartition(".")[2]] = (home, False)
+
+    def find(name: str) -> Any:
+        if name in homes:
+            home, inside = homes[name]
+            found = importlib.import_module(home)
+            if inside:
+                found = getattr(found, name)
+            setattr(sys.modules[package], name, found)  # the next look-up does not come here
+            return found
+        if name == "__all__":
+            return public()
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *homes})
+
+    def public() -> list[str]:
+        own = vars(sys.modules[package])
+        return [name for name in names()
+                if name[0] != "_" and not (name in own and isinstance(own[name], ModuleType))]
+
+    return find, names
+
+
+class later(ModuleType):
+    """``opt_einsum = later("opt_einsum")`` is that module, loaded when something of it is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self.__dict__.update(vars(importlib.import_module(self.__name__)))
+        try:
+            return self.__dict__[name]
+        except KeyError:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}") from None

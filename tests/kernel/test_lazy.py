@@ -1,0 +1,65 @@
+"""Does a name that is loaded later look like any other, and is it really not loaded before?"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import saem
+import saem.numpy as jnp
+from saem.core.lazy import later
+
+
+def fresh(code: str) -> str:
+    """What a new process prints."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_import_loads_what_programs_use_and_no_more():
+    loaded = fresh("import saem, sys; print(*sys.modules)").split()
+    assert "saem.numpy.reductions" in loaded
+    rare = ["saem.numpy.polynomials", "saem.numpy.sets", "saem.transform.jacobians", "opt_einsum",
+            "IPython", "scipy"]
+    assert not [name for name in rare if name in loaded]
+
+
+@pytest.mark.parametrize(("use", "said"), [
+    ("import saem; print(saem.jacobian is saem.jacrev, saem.lax.add(1, 2))", "True 3"),
+    ("from saem import hessian, lax, random; print(hessian.__name__, lax.__name__)",
+     "hessian saem.lax"),
+    ("from saem.numpy import polyval; print(polyval.__name__)", "polyval"),
+    ("from saem.numpy import *; print(polyval.__name__, sin.__name__)", "polyval sin"),
+    ("import saem.numpy as jnp; print('unique' in dir(jnp), hasattr(jnp, 'unique'))", "True True"),
+    ("import saem; print('hessian' in dir(saem), 'lax' in dir(saem), 'jit' in dir(saem))",
+     "True True True"),
+])
+def test_a_later_name_is_like_any_other(use, said):
+    assert fresh(use) == said
+
+
+def test_a_named_name_stays():
+    jnp.unique  # noqa: B018 - naming it is the test
+    assert "unique" in vars(jnp)
+
+
+def test_a_name_that_does_not_exist_is_refused_in_pythons_words():
+    with pytest.raises(AttributeError, match=r"module 'saem.numpy' has no attribute 'nonesuch'"):
+        jnp.nonesuch  # noqa: B018
+    with pytest.raises(AttributeError, match="module 'saem' has no attribute 'nonesuch'"):
+        saem.nonesuch  # noqa: B018
+
+
+def test_star_import_gives_no_modules_and_nothing_private():
+    names = jnp.__all__
+    assert {"sin", "pad", "float32", "ndarray"} <= set(names)
+    assert not [name for name in names if name.startswith("_")]
+
+
+def test_a_later_module_is_that_module():
+    colorsys = later("colorsys")
+    assert colorsys.rgb_to_hsv(1.0, 0.0, 0.0) == (0.0, 1.0, 1.0)
+    with pytest.raises(AttributeError, match="module 'colorsys' has no attribute 'nonesuch'"):
+        colorsys.nonesuch  # noqa: B018
