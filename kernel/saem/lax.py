@@ -18,6 +18,7 @@ import numpy as np
 
 from saem.core.avals import aval_of
 from saem.ops.arithmetic import add, div, integer_pow, mul, neg, sub
+from saem.ops.collectives import axis_index, axis_size, pcast, pmax, pmean, pmin, psum
 from saem.ops.compare import (
     bitwise_and,
     bitwise_not,
@@ -38,6 +39,14 @@ from saem.ops.compare import (
 from saem.ops.contract import DotAlgorithmPreset, Precision, batch_matmul, dot, dot_general
 from saem.ops.convert import bitcast_convert_type, convert_element_type, reduce_precision
 from saem.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
+from saem.ops.exchanges import (
+    all_gather,
+    all_to_all,
+    ppermute,
+    pshuffle,
+    psum_scatter,
+    pswapaxes,
+)
 from saem.ops.gather import gather
 from saem.ops.gradient import stop_gradient
 from saem.ops.incomplete import betainc, igamma, igamma_grad_a, igammac, random_gamma_grad

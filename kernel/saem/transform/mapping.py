@@ -16,6 +16,7 @@ from typing import Any
 from saem.core import errors, tree
 from saem.core.arguments import Parameters
 from saem.core.avals import aval_of
+from saem.core.axes import Axis
 from saem.transform.derivatives import as_array, check_callable
 from saem.transform.vmap import match_dim, vmap_flat
 
@@ -49,6 +50,8 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
          spmd_axis_name: Any = None) -> Callable:
     """Return ``fun`` mapped over axis ``in_axes`` of its arguments; results stack at ``out_axes``.
 
+    Inside, collectives speak of the axis as ``axis_name``; ``spmd_axis_name`` names the mesh axes
+    along which it lies where devices share the work.
     Raises: ValueError when called, if sizes differ, nothing is mapped, or an axis does not exist.
     """
     check_callable(fun)
@@ -80,7 +83,9 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
             return outs
 
         values = [x if d is None else as_array(x) for x, d in zip(xs, dims)]
-        outs, out_dims = vmap_flat(flat, size, values, dims, axis_name)
+        named = axis_name is not None or spmd_axis_name is not None
+        axis = Axis(axis_name, size, spmd_axis_name) if named else None
+        outs, out_dims = vmap_flat(flat, size, values, dims, axis)
         out_tree = out_trees[0]
         targets = axes_per_leaf("out_axes", out_axes, out_tree.unflatten(outs))
         return out_tree.unflatten([place(x, d, target, size)

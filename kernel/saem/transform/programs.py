@@ -14,6 +14,7 @@ from typing import Any
 
 from saem.core import source, tree
 from saem.core.avals import ShapeDtypeStruct, aval_of
+from saem.core.axes import Axis, bound
 from saem.core.events import bus
 from saem.core.jaxpr import ClosedJaxpr
 from saem.transform.staging import trace_flat
@@ -46,19 +47,20 @@ def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (), axis_env
                return_shape: bool = False, abstracted_axes: Any = None) -> Callable:
     """Return the function that, given example arguments, returns the jaxpr of ``fun``.
 
+    ``axis_env`` names axes, as pairs of name and size, of which collectives may speak.
     With ``return_shape`` it returns (jaxpr, result types as ShapeDtypeStructs).
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
-    for option, value in (("axis_env", axis_env), ("abstracted_axes", abstracted_axes)):
-        if value:
-            raise ValueError(f"make_jaxpr: {option} is not accepted; trace inside vmap with "
-                             "axis_name, or with concrete shapes.")
+    if abstracted_axes:
+        raise ValueError("make_jaxpr: abstracted_axes is not accepted; use concrete shapes.")
+    named = [Axis(name, size) for name, size in axis_env or ()]
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
 
     @functools.wraps(fun)
     def make_jaxpr_f(*args: Any, **kwargs: Any) -> Any:
-        closed, out_tree = trace_function(fun, args, kwargs, numbers)
+        with bound(*named):
+            closed, out_tree = trace_function(fun, args, kwargs, numbers)
         if return_shape:
             return closed, out_tree.unflatten([_struct(a) for a in closed.out_avals])
         return closed

@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from saem.core import axes
 from saem.core.avals import aval_of
+from saem.core.axes import Axis
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, current, state
@@ -43,11 +45,10 @@ class BatchTracer(Tracer):
 class BatchTrace(Trace):
     """Runs each primitive's batch rule under the parent interpreter."""
 
-    def __init__(self, parent: Trace, size: int, axis_name: Any = None, name: str = "vmap"):
+    def __init__(self, parent: Trace, size: int, name: str = "vmap"):
         self.parent = parent
         self.stack = (*parent.stack, name)
         self.size = size
-        self.axis_name = axis_name
 
     def process(self, prim: Primitive, args: tuple) -> Any:
         xs: list[Any] = []
@@ -83,12 +84,40 @@ class BatchTrace(Trace):
         return x, None
 
 
+class NamedBatchTrace(BatchTrace):
+    """A batch trace whose axis has a name, by which collectives speak of it."""
+
+    def __init__(self, parent: Trace, axis: Axis):
+        super().__init__(parent, axis.size)
+        self.axis = axis
+
+    def process(self, prim: Primitive, args: tuple) -> Any:
+        saved = axes.state.batching
+        axes.state.batching = (self.axis, self.parent)
+        try:
+            if any(type(x) is BatchTracer and x._trace is self for x in args) \
+                    or self.axis.name not in axes.names_in(prim):
+                return super().process(prim, args)
+            # No operand is a stack, but the operation asks about the axis itself.
+            with current(self.parent):
+                out, out_dim = prim.batch(self.size, list(args), [None] * len(args))
+        finally:
+            axes.state.batching = saved
+        if prim.multiple_results:
+            return [self.wrap(o, d) for o, d in zip(out, out_dim)]
+        return self.wrap(out, out_dim)
+
+
 def vmap_flat(fun: Callable[..., Sequence[Any]], size: int, xs: Sequence[Any],
-              dims: Sequence[int | None], axis_name: Any = None
+              dims: Sequence[int | None], axis: Axis | None = None
               ) -> tuple[list[Any], list[int | None]]:
-    """Run ``fun`` once on stacks ``xs`` along ``dims``; returns output stacks and axes."""
-    trace = BatchTrace(state.trace, size, axis_name)
-    with current(trace):
+    """Run ``fun`` once on stacks ``xs`` along ``dims``; returns output stacks and axes.
+
+    ``axis`` gives the mapped axis a name (or, named None, the mesh axes along which it lies).
+    """
+    trace = BatchTrace(state.trace, size) if axis is None else NamedBatchTrace(state.trace, axis)
+    named = axis is not None and axis.name is not None
+    with current(trace), axes.bound(*((axis,) if named else ())):
         outs = fun(*[trace.wrap(x, d) for x, d in zip(xs, dims)])
     trace.live = False
     pairs = [trace.split(x) for x in outs]
@@ -110,13 +139,15 @@ def batch_jaxpr(closed: ClosedJaxpr, size: int, batched: tuple[bool, ...],
     ``force_out`` marks outputs that must be stacked even if they are the same for all examples.
     """
 
+    axis = axes.batching()
+
     def make() -> tuple[ClosedJaxpr, list[bool]]:
         out_batched: list[bool] = []
 
         def mapped(*xs: Any) -> list[Any]:
             outs, dims = vmap_flat(
                 lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args), size, xs,
-                [0 if b else None for b in batched])
+                [0 if b else None for b in batched], axis)
             force = force_out or (False,) * len(outs)
             out_batched[:] = [d is not None or f for d, f in zip(dims, force)]
             return [match_dim(x, d, 0, size) if b else x
@@ -127,4 +158,4 @@ def batch_jaxpr(closed: ClosedJaxpr, size: int, batched: tuple[bool, ...],
         program = trace_flat(mapped, avals, name="vmap", debug_name=closed.jaxpr.debug_name)
         return program, out_batched
 
-    return closed.derived(("batch", size, batched, force_out), make)
+    return closed.derived(("batch", size, batched, force_out, axis), make)

@@ -1,0 +1,533 @@
+"""How do values of different examples, or on different devices, become one?
+
+A collective speaks of an axis by name: ``psum(x, "i")`` is the sum over all that run together along
+``i``.  Under ``vmap(axis_name="i")`` its batch rule turns it into an ordinary operation on the
+stack; under ``shard_map`` it becomes a StableHLO collective between devices.  Here are sums,
+maxima, and what tells devices apart; ``ops.exchanges`` moves parts from one to another.
+
+Read before: ``core.axes``, ``core.varying``.  Read after: ``ops.exchanges``, ``control.shard_map``.
+Invariant: an axis name stands in a primitive only while it is bound by ``core.axes``.
+Source: the documentation of jax.lax.psum and its kin; StableHLO specification, all_reduce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from saem.core import axes as named_axes
+from saem.core import dtypes, errors, tree
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.axes import as_names, find, size_of
+from saem.core.primitive import NOT_LINEAR, Primitive, primitive
+from saem.core.trace import bind
+from saem.core.varying import vma_of
+from saem.ops import arithmetic
+from saem.ops.convert import convert
+from saem.ops.linear import Linear, broadcast_in_dim, dim_after_reduce, number_like
+from saem.ops.shape import iota
+from saem.xla.collective_text import (
+    CHANNEL,
+    Groups,
+    axis_index_text,
+    device_axes,
+    groups_text,
+    reduce_region,
+)
+
+# -- what all collectives share --------------------------------------------------------------------
+
+
+def is_name(axis: Any) -> bool:
+    """Return whether ``axis`` is a name, not the number of an axis of the array itself."""
+    return not isinstance(axis, (int, np.integer)) or isinstance(axis, bool)
+
+
+def names_of(axes: Sequence[Any]) -> tuple:
+    return tuple(a for a in axes if is_name(a))
+
+
+def canonical_groups(groups: Any, size: int) -> Groups:
+    """Return ``axis_index_groups`` as tuples.
+
+    Raises: ValueError if they are not a partition of 0..size-1.
+    """
+    if groups is None:
+        return None
+    made = tuple(tuple(int(i) for i in group) for group in groups)
+    if sorted(i for group in made for i in group) != list(range(size)):
+        raise errors.explained(
+            errors.ArgumentError, "collective.groups",
+            f"axis_index_groups must cover all indices exactly once: got {made} for an axis of "
+            f"size {size}.", advice="Name every index 0..size-1 in one group.")
+    return made
+
+
+def group_size(groups: Groups, size: int, caller: str) -> int:
+    """Return how many take part together.  Raises: ValueError if groups differ in size."""
+    if groups is None:
+        return size
+    if len({len(group) for group in groups}) != 1:
+        raise errors.explained(
+            errors.ArgumentError, "collective.groups",
+            f"axis_index_groups must all be the same size for {caller}, got {groups}.",
+            advice="Split the axis into groups of one size.")
+    return len(groups[0])
+
+
+def no_groups(prim: Any) -> None:
+    """Refuse groups on a mapped axis, as JAX does.  Raises: NotImplementedError."""
+    if getattr(prim, "axis_index_groups", None) is not None:
+        raise errors.explained(
+            NotImplementedError, f"{prim.name}.groups",
+            "axis_index_groups not supported in vmap collectives.",
+            advice="Use shard_map, or reshape the mapped axis into two named ones.")
+
+
+def elsewhere(prim: Any, names: Sequence[Any]) -> Exception:
+    """Return the error for a collective evaluated where only one participant is."""
+    return NotImplementedError(
+        f"{prim.name} over {', '.join(map(str, names))} needs the values of all participants; "
+        "the NumPy evaluator sees one. Evaluate the enclosing vmap or shard_map instead.")
+
+
+def times(x: Any, size: int) -> Any:
+    """Return ``size`` times ``x``: the sum over examples that all hold the same."""
+    return arithmetic.mul(number_like(x, size), x)
+
+
+def lowest(dtype: Any) -> Any:
+    """Return the number of ``dtype`` below all others."""
+    return False if dtypes.is_bool(dtype) else -np.inf if dtypes.is_float(dtype) \
+        else dtypes.iinfo(dtype).min
+
+
+def highest(dtype: Any) -> Any:
+    """Return the number of ``dtype`` above all others."""
+    return True if dtypes.is_bool(dtype) else np.inf if dtypes.is_float(dtype) \
+        else dtypes.iinfo(dtype).max
+
+
+# -- sums and maxima -------------------------------------------------------------------------------
+
+
+class AllReduce(Primitive):
+    """Combine the values along ``axes``: names, or numbers of the operand's own axes."""
+
+    __slots__ = ()
+    axes: tuple
+    axis_index_groups: Groups = None
+
+    numpy: ClassVar[str]  # the name of the operation in NumPy and in StableHLO
+    stablehlo: ClassVar[str]
+    identity: ClassVar[Callable]  # of a dtype: the number that changes nothing
+    repeated: ClassVar[Callable]  # of equal values: (value, how many) to their combination
+
+    @property
+    def speaks_of(self) -> tuple:
+        return names_of(self.axes)
+
+    @property
+    def positional(self) -> tuple[int, ...]:
+        return tuple(a for a in self.axes if not is_name(a))
+
+    def varies(self, vma):
+        return vma - set(self.axes)
+
+    def typing(self, x):
+        if any(not 0 <= a < x.ndim for a in self.positional):
+            raise errors.explained(
+                errors.ShapeError, f"{self.name}.C1",
+                f"{self.name} over axes {self.axes} needs axes of its operand, got "
+                f"{x.str_short()}.", advice="An axis given by number is one of the array's own.")
+        return x.update(shape=tuple(
+            n for i, n in enumerate(x.shape) if i not in self.positional))
+
+    def evaluate(self, x):
+        if self.speaks_of:
+            raise elsewhere(self, self.speaks_of)
+        return getattr(np, self.numpy)(x, axis=self.positional).astype(x.dtype)
+
+    def lower(self, ctx, x):
+        aval = ctx.avals[x]
+        if self.positional:
+            init = self.identity(aval.dtype)
+            shape = tuple(n for i, n in enumerate(aval.shape) if i not in self.positional)
+            aval = ShapedArray(shape, aval.dtype)
+            x = ctx.reduce(self.stablehlo, x, init, self.positional, out=aval)
+        if not self.speaks_of:
+            return x
+        rows = device_axes(ctx, self).groups(self.speaks_of, self.axis_index_groups)
+        region = reduce_region(ctx, self.stablehlo, aval.dtype)
+        return ctx.emit(
+            f'"stablehlo.all_reduce"({x}) <{{{CHANNEL}, {groups_text(rows)}, '
+            f"use_global_device_ids}}> ({region})", x, out=aval)
+
+    def batch(self, size, xs, dims):
+        (x,), (d,) = xs, dims
+        axis = named_axes.batching()
+        named = axis is not None and axis.name in self.axes
+        if named:
+            no_groups(self)
+        if d is None:  # the same for every example
+            rest = tuple(a for a in self.axes if a != axis.name)
+            x = self.repeated(x, size)
+            return (bind(self.over(rest), x) if rest else x), None
+        moved = tuple(a if is_name(a) else a + (a >= d) for a in self.axes)
+        if not named:
+            return bind(self.over(moved), x), dim_after_reduce(self.positional, d)
+        return bind(self.over(tuple(d if a == axis.name else a for a in moved)), x), None
+
+    def over(self, axes: tuple) -> Any:
+        return type(self)(axes, self.axis_index_groups)
+
+
+@primitive("psum")
+class PSum(AllReduce):
+    """Sum over ``axes``."""
+
+    axes: tuple
+    axis_index_groups: Groups = None
+
+    numpy = "sum"
+    stablehlo = "add"
+    repeated = staticmethod(times)
+
+    @staticmethod
+    def identity(dtype):
+        return 0
+
+    jvp = Linear.jvp
+
+    def transpose(self, ct, x):
+        names = self.speaks_of
+        if names:
+            ct = bind(PSum(names, self.axis_index_groups), ct)
+        kept = tuple(i for i in range(len(x.shape)) if i not in self.positional)
+        return [broadcast_in_dim(ct, x.shape, kept)]
+
+
+class Extremum(AllReduce):
+    """Greatest or least over ``axes``.  JAX defines no derivative of it, nor do we."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def repeated(x, size):
+        return x
+
+    def jvp(self, primals, tangents):
+        if all(t is None for t in tangents):
+            return bind(self, *primals), None
+        raise errors.explained(
+            NotImplementedError, f"{self.name}.jvp",
+            f"Differentiation rule for '{self.name}' not implemented.",
+            advice="Apply lax.stop_gradient to its operand, or gather with lax.all_gather and "
+            "take the maximum of the array.")
+
+    transpose = NOT_LINEAR
+
+
+@primitive("pmax")
+class PMax(Extremum):
+    """The greatest over ``axes``."""
+
+    axes: tuple
+    axis_index_groups: Groups = None
+
+    numpy = "max"
+    stablehlo = "maximum"
+
+    identity = staticmethod(lowest)
+
+
+@primitive("pmin")
+class PMin(Extremum):
+    """The least over ``axes``."""
+
+    axes: tuple
+    axis_index_groups: Groups = None
+
+    numpy = "min"
+    stablehlo = "minimum"
+
+    identity = staticmethod(highest)
+
+
+# -- varying or not: the two that make each other's transpose --------------------------------------
+
+
+@primitive("pvary")
+class PVary(Linear):
+    """The same value on every device, from now on allowed to differ along ``axes``."""
+
+    axes: tuple
+
+    @property
+    def speaks_of(self):
+        return self.axes
+
+    def varies(self, vma):
+        return vma | set(self.axes)
+
+    def typing(self, x):
+        return x
+
+    def evaluate(self, x):
+        return x
+
+    def lower(self, ctx, x):
+        return x
+
+    def transpose(self, ct, x):
+        return [bind(PSumInvariant(self.axes), ct)]
+
+    def batch(self, size, xs, dims):
+        (x,), (d,) = xs, dims
+        return bind(self, x), d
+
+
+@primitive("psum_invariant")
+class PSumInvariant(Linear):
+    """Sum over the mesh axes ``axes``; the result is the same on all devices along them."""
+
+    axes: tuple
+
+    @property
+    def speaks_of(self):
+        return self.axes
+
+    def varies(self, vma):
+        return vma - set(self.axes)
+
+    def typing(self, x):
+        return x
+
+    def evaluate(self, x):
+        raise elsewhere(self, self.axes)
+
+    def lower(self, ctx, x):
+        return PSum(self.axes).lower(ctx, x)
+
+    def transpose(self, ct, x):
+        return [bind(PVary(self.axes), ct)]
+
+    def batch(self, size, xs, dims):
+        """Sum over devices each example; where an axis is a mapped one, over the stack too."""
+        (x,), (d,) = xs, dims
+        axis = named_axes.batching()
+        if axis is None or axis.name not in self.axes:
+            return bind(self, x), d
+        rest = tuple(a for a in self.axes if a != axis.name)
+        x, d = PSum((axis.name,)).batch(size, [x], [d])
+        return (bind(PSumInvariant(rest), x) if rest else x), d
+
+
+# -- who am I --------------------------------------------------------------------------------------
+
+
+@primitive("axis_index")
+class AxisIndex(Primitive):
+    """The number of this participant along ``axis_name``."""
+
+    axis_name: Hashable
+
+    @property
+    def speaks_of(self):
+        return (self.axis_name,)
+
+    def varies(self):
+        axis = find(self.axis_name)
+        return {self.axis_name} if axis is not None and axis.checked else ()
+
+    def typing(self):
+        return ShapedArray((), np.dtype(np.int32))
+
+    def evaluate(self):
+        raise elsewhere(self, self.speaks_of)
+
+    def lower(self, ctx):
+        mesh = device_axes(ctx, self)
+        others = [name for name in mesh.sizes if name not in mesh.manual]
+        if not others:
+            return axis_index_text(ctx, mesh, self.axis_name)
+        # Partition numbers may be asked only where every axis is manual.
+        out = ctx.out_avals[0]
+        region = ctx.block([], lambda: [axis_index_text(ctx, mesh, self.axis_name)])
+        region = region.replace("stablehlo.return", "sdy.return")
+        names = ", ".join(f'"{name}"' for name in others)
+        return ctx.emit(
+            f"sdy.manual_computation() in_shardings=[] out_shardings=[<@{mesh.symbol}, []>] "
+            f"manual_axes={{{names}}} () {region}", out=out)
+
+    def jvp(self, primals, tangents):
+        return bind(self), None
+
+    transpose = NOT_LINEAR
+
+    def batch(self, size, xs, dims):
+        return iota(np.dtype(np.int32), size), 0
+
+
+# -- functions, with the names and signatures of jax.lax -------------------------------------------
+
+
+def checked_names(axes: Sequence[Any]) -> tuple:
+    """Return those of ``axes`` along which values are tracked as varying."""
+    found = [(a, find(a)) for a in axes if is_name(a)]
+    return tuple(a for a, axis in found if axis is not None and axis.checked)
+
+
+def vary_over(x: Any, axes: Sequence[Any], caller: str) -> Any:
+    """Return ``x`` varying along those of ``axes`` that are tracked.
+
+    Raises: ValueError if it varies along some of them only.
+    """
+    if not named_axes.state.checked:
+        return x
+    names, vma = checked_names(axes), vma_of(aval_of(x))
+    if not names or vma.issuperset(names):
+        return x
+    if not vma.isdisjoint(names):
+        state = {"varying", "invarying"}
+        raise errors.explained(
+            errors.ArgumentError, f"{caller}.vma",
+            f"jax.lax.{caller} can only accept axis_name which corresponds to one of varying, "
+            "unreduced, reduced or invarying state of the input. Got input type: "
+            f"{aval_of(x).str_short(short_dtypes=False)}, axes: {tuple(axes)} and input state: "
+            f"{sorted(state)}.",
+            advice="Sum over the axes along which it varies only, or make it vary along the "
+            "others first: lax.pcast(x, axes, to='varying').")
+    return bind(PVary(names), x)
+
+
+def over_leaves(fun: Callable[[Any], Any], x: Any) -> Any:
+    leaves, treedef = tree.flatten(x)
+    return treedef.unflatten([fun(leaf) for leaf in leaves])
+
+
+def check_names(axis_name: Any, caller: str) -> tuple:
+    """Return ``axis_name`` as a tuple of bound names and axis numbers.
+
+    Raises: NameError naming one that is not bound.
+    """
+    axes = as_names(axis_name)
+    named_axes.require(names_of(axes), caller)
+    return axes
+
+
+def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """Return the sum of ``x`` over the axis (or axes) called ``axis_name``, leaf by leaf.
+
+    A number known in Python is multiplied by the size of the axis, so ``psum(1, name)`` is it.
+    Raises: NameError if an axis is not bound.  Source: the documentation of jax.lax.psum.
+    """
+    axes = check_names(axis_name, "psum")
+    size = size_of(names_of(axes))
+    groups = canonical_groups(axis_index_groups, size)
+
+    def one(leaf: Any) -> Any:
+        if type(leaf) in (int, float, complex) and len(names_of(axes)) == len(axes):
+            return leaf * group_size(groups, size, "psum")
+        if dtypes.is_bool(aval_of(leaf).dtype):
+            leaf = convert(leaf, dtypes.default_dtype(int))
+        leaf = vary_over(leaf, axes, "psum")
+        local = checked_names(axes)
+        if not local or groups is not None:
+            return bind(PSum(positive(axes, leaf), groups), leaf)
+        others = tuple(a for a in axes if a not in local)
+        leaf = bind(PSum(positive(others, leaf)), leaf) if others else leaf
+        return bind(PSumInvariant(local), leaf)
+
+    return over_leaves(one, x)
+
+
+def positive(axes: Sequence[Any], x: Any) -> tuple:
+    """Return ``axes`` with numbers counted from the front of ``x``."""
+    rank = len(aval_of(x).shape)
+    return tuple(a if is_name(a) else int(a) % rank if rank else int(a) for a in axes)
+
+
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """Return the mean of ``x`` over the axis (or axes) called ``axis_name``, leaf by leaf."""
+    count = psum(1, axis_name, axis_index_groups=axis_index_groups)
+
+    def one(leaf: Any) -> Any:
+        if type(leaf) in (int, float, complex):
+            return leaf * count / count
+        total = psum(leaf, axis_name, axis_index_groups=axis_index_groups)
+        if not dtypes.is_inexact(aval_of(total).dtype):
+            total = convert(total, dtypes.default_dtype(float))
+        return arithmetic.div(total, number_like(total, count))
+
+    return over_leaves(one, x)
+
+
+def _extremum(prim: Any, x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
+    axes = check_names(axis_name, prim.name)
+    groups = canonical_groups(axis_index_groups, size_of(names_of(axes)))
+    return over_leaves(
+        lambda leaf: bind(prim(positive(axes, leaf), groups), vary_over(leaf, axes, prim.name)), x)
+
+
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """Return the greatest ``x`` over the axis (or axes) called ``axis_name``, leaf by leaf."""
+    return _extremum(PMax, x, axis_name, axis_index_groups)
+
+
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+    """Return the least ``x`` over the axis (or axes) called ``axis_name``, leaf by leaf."""
+    return _extremum(PMin, x, axis_name, axis_index_groups)
+
+
+def axis_index(axis_name: Any) -> Any:
+    """Return the number of this participant along ``axis_name``; of several axes, row-major."""
+    names = check_names(axis_name, "axis_index")
+    if not isinstance(axis_name, (tuple, list)):
+        return bind(AxisIndex(axis_name))
+    total: Any = np.int32(0)
+    step = 1
+    for name in reversed(names):
+        total = arithmetic.add(total, arithmetic.mul(bind(AxisIndex(name)), np.int32(step)))
+        step *= size_of((name,))
+    return total
+
+
+def axis_size(axis_name: Any) -> int:
+    """Return the size of the axis (or the product over the axes) called ``axis_name``.
+
+    Raises: NameError if it is not bound.
+    """
+    return size_of(as_names(axis_name))
+
+
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+    """Return ``x`` as varying along ``axis_name``, leaf by leaf.
+
+    Raises: ValueError if it varies already, or for another ``to``.
+    Source: the documentation of jax.lax.pcast.
+    """
+    if to != "varying":
+        raise errors.explained(
+            errors.ArgumentError, "pcast.to",
+            "Got unexpected `to` value. Allowed `to` values are: {'varying'}",
+            advice="To make a value unvarying, sum it: lax.psum.")
+    names = check_names(axis_name, "pcast")
+    tracked = checked_names(names)
+
+    def one(leaf: Any) -> Any:
+        already = [n for n in tracked if n in vma_of(aval_of(leaf))]
+        if already:
+            raise errors.explained(
+                errors.ArgumentError, "pcast.C1",
+                f"Unsupported pcast from=varying, to='varying': {aval_of(leaf).str_short()} "
+                f"varies along {already} already.", advice="Name only the axes it does not vary "
+                "along; jax.typeof(x) shows them.")
+        return bind(PVary(tracked), leaf) if tracked else leaf
+
+    return over_leaves(one, x)
+
+
+__all__ = ["axis_index", "axis_size", "pcast", "pmax", "pmean", "pmin", "psum"]
