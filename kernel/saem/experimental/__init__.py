@@ -1,0 +1,8 @@
+"""Where are the parts of the API that JAX calls experimental?  (``jax.experimental``)"""
+
+from saem.core import lazy as _lazy
+
+# From a module to the names it offers here ("" for the module itself).
+__getattr__, __dir__ = _lazy.namespace(__name__, {
+    "saem.control.callbacks": "io_callback",
+})
