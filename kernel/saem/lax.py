@@ -16,6 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from saem.control.conditional import cond, switch
+from saem.control.loops import fori_loop, while_loop
+from saem.control.scan import scan
 from saem.core.avals import aval_of
 from saem.ops.arithmetic import add, div, integer_pow, mul, neg, sub
 from saem.ops.collectives import axis_index, axis_size, pcast, pmax, pmean, pmin, psum
@@ -107,6 +110,7 @@ from saem.ops.reduce import (
     reduce_prod,
     reduce_xor,
 )
+from saem.ops.rng_bit_generator import RandomAlgorithm, rng_bit_generator, rng_uniform
 from saem.ops.scatter import (
     scatter,
     scatter_add,

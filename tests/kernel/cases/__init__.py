@@ -74,7 +74,8 @@ class Case:
 
     ``tolerance``: of XLA against NumPy, if the dtype's is too strict.  ``derivative_tolerance``: of
     derivatives.  ``differentiable`` is False where the derivative does not exist at the operands
-    (or the primitive has none); ``batchable`` likewise.  ``wrt`` numbers the operands by which it
+    (or the primitive has none); ``batchable`` likewise; ``reversible`` is False
+    where only forward mode exists.  ``wrt`` numbers the operands by which it
     can be differentiated, if not by all.
     """
 
@@ -85,6 +86,7 @@ class Case:
     differentiable: bool = True
     batchable: bool = True
     wrt: tuple[int, ...] | None = None
+    reversible: bool = True
 
     def __str__(self) -> str:
         params = ",".join(f"{k}={v}" for k, v in self.prim.params.items() if v is not None)

@@ -1,0 +1,334 @@
+"""How does a Python function become the body of a loop or a branch?
+
+It is traced once for the types of its operands.  All it closes over becomes leading operands; what
+a loop carries must come back as it went in: the same containers, shapes and dtypes.  A number whose
+type is weak gives way: a carry that starts as ``0`` and comes back as float32 starts as float32.
+
+Read before: ``transform.staging``.  Read after: ``control.surgery``.
+Invariant: a body traced twice for one function and one signature is one program, so what was
+derived from it or compiled of it is found again.
+"""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from saem.control.surgery import open_consts, pick, rearranged, split_list
+from saem.core import config, dtypes, errors, promotion, source, tree
+from saem.core.avals import ShapedArray, aval_functions, aval_of
+from saem.core.jaxpr import ClosedJaxpr, Var
+from saem.core.primitive import Primitive
+from saem.core.trace import Tracer
+from saem.ops.convert import convert_element_type
+from saem.transform.staging import trace_flat
+from saem.xla import dispatch
+from saem.xla.lowering import avals_of, one_equation
+
+
+class Body:
+    """A traced function: its program without constants, their values, the shape of its result."""
+
+    __slots__ = ("closed", "consts", "out_tree")
+
+    def __init__(self, closed: ClosedJaxpr, consts: list[Any], out_tree: Any):
+        self.closed = closed
+        self.consts = consts
+        self.out_tree = out_tree
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return self.closed.out_avals
+
+    @property
+    def results(self) -> Any:
+        """Return the result's containers with types in place of values."""
+        return self.out_tree.unflatten(self.out_avals)
+
+
+_bodies: weakref.WeakKeyDictionary[Any, dict] = weakref.WeakKeyDictionary()
+
+
+def trace_body(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], name: str,
+               owner: Callable | None = None) -> Body:
+    """Trace ``fun`` for the flat operands ``avals`` of structure ``in_tree``.
+
+    The trace is kept with ``owner``, the user's function, of which ``fun`` may be made anew.
+
+    Raises: TypeError for a result that is no array.
+    """
+    key = (in_tree, tuple(avals), name, config.trace_key())
+    try:
+        known = _bodies.setdefault(owner or fun, {})
+    except TypeError:  # not weakly referable or not hashable
+        known = {}
+    body = known.get(key)
+    if body is None:
+        body = _trace(fun, in_tree, avals, name)
+        if not any(isinstance(c, Tracer) for c in body.consts):
+            known[key] = body
+    return body
+
+
+def _trace(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], name: str) -> Body:
+    out_trees: list[Any] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        outs, out_tree = tree.flatten(fun(*in_tree.unflatten(leaves)))
+        out_trees.append(out_tree)
+        for number, x in enumerate(outs):
+            if type(x) not in aval_functions:
+                _check_output(fun, name, x, number, out_tree)
+        return outs
+
+    closed = trace_flat(flat, avals, name=name, debug_name=getattr(fun, "__name__", ""))
+    closed, consts = open_consts(closed)
+    return Body(closed, consts, out_trees[0])
+
+
+def forget_bodies() -> None:
+    """Forget all traced bodies."""
+    _bodies.clear()
+
+
+def describe(fun: Callable) -> str:
+    """Return ``name at file:line`` of a function."""
+    reference = source.function_ref(fun)
+    return f"{reference.name} at {errors.file_name(reference.file)}:{reference.line}"
+
+
+def _check_output(fun: Callable, name: str, x: Any, number: int, out_tree: Any) -> None:
+    try:
+        aval_of(x)
+    except TypeError:
+        where = tree.keystr(paths_of(out_tree)[number])
+        at = f" at output component {where}" if where else ""
+        raise errors.explained(
+            errors.ArgumentTypeError, f"{name}.output",
+            f"function {describe(fun)} traced for {name} returned a value of type {type(x)}{at}, "
+            "which is not a valid JAX type.",
+            advice="Return arrays, numbers, or pytrees of them.") from None
+
+
+def paths_of(treedef: Any) -> list[Any]:
+    """Return the key path of every leaf of ``treedef``."""
+    return [path for path, _ in tree.leaves_with_path(treedef.unflatten([0] * treedef.num_leaves))]
+
+
+def check_callable(name: str, what: str, *funs: Any) -> None:
+    """Refuse what cannot be called.
+
+    Raises: TypeError.
+    """
+    for fun in funs:
+        if not callable(fun):
+            raise errors.explained(
+                errors.ArgumentTypeError, f"{name}.C0", f"lax.{name}: {what} should be "
+                f"{'a callable' if len(funs) == 1 else 'callable'}, got {fun!r}.",
+                advice="Pass a function, without calling it.")
+
+
+# -- operands --------------------------------------------------------------------------------------
+
+
+def union_consts(bodies: Sequence[Body]) -> tuple[list[ClosedJaxpr], list[Any]]:
+    """Return the programs of ``bodies`` with all their constants as operands of each.
+
+    A value that several close over is passed once.
+    """
+    values = {id(c): c for body in bodies for c in body.consts}
+    programs = []
+    for body in bodies:
+        jaxpr = body.closed.jaxpr
+        own = dict(zip(map(id, body.consts), jaxpr.invars))
+        if list(own) == list(values):
+            programs.append(body.closed)
+            continue
+        leading = [own[number] if number in own else Var(aval_of(c))
+                   for number, c in values.items()]
+        rest = jaxpr.invars[len(body.consts):]
+        programs.append(ClosedJaxpr(jaxpr.replace(invars=[*leading, *rest])))
+    return programs, list(values.values())
+
+
+def check_operands(prim: Primitive, wanted: Sequence[ShapedArray], got: Sequence[ShapedArray]
+                   ) -> None:
+    """Refuse operands of other shapes or dtypes than the program inside ``prim`` takes.
+
+    Raises: TypeError.
+    """
+    same = len(wanted) == len(got) and all(
+        w.shape == g.shape and w.dtype == g.dtype for w, g in zip(wanted, got))
+    if not same:
+        shown = [", ".join(map(str, avals)) for avals in (wanted, got)]
+        raise errors.explained(
+            errors.ArgumentTypeError, f"{prim.name}.C1",
+            f"{prim.name} needs operands of types {shown[0]}, got {shown[1]}.",
+            advice="The program inside was traced for other operands.")
+
+
+# -- what goes around ------------------------------------------------------------------------------
+
+
+def trace_carry(trace: Callable[[list[ShapedArray]], Body], carry: Sequence[Any],
+                returned: Callable[[Body], Sequence[ShapedArray] | None]
+                ) -> tuple[Body, list[Any]]:
+    """Trace a body for ``carry``, weakly typed values of which take the dtype they come back with.
+
+    ``trace(avals)`` traces it; ``returned(body)`` gives the avals of the carry that comes back, or
+    None if it has another structure.  Returns the body and the carry to start with.
+    """
+    avals = [aval_of(x) for x in carry]
+    body = trace(avals)
+    outs = returned(body)
+    if outs is None or len(outs) != len(avals):
+        return body, list(carry)
+    wanted = [_meeting(a, out) for a, out in zip(avals, outs)]
+    if all(w is None for w in wanted):
+        return body, list(carry)
+    start = [x if w is None else convert_element_type(x, w) for x, w in zip(carry, wanted)]
+    return trace([aval_of(x) for x in start]), start
+
+
+def _meeting(start: ShapedArray, back: ShapedArray) -> Any:
+    """Return the dtype a weak ``start`` must have to meet ``back``, None if it may stay."""
+    if not start.weak_type or start.dtype == back.dtype:
+        return None
+    if dtypes.is_extended(back.dtype) or back.dtype == dtypes.float0:
+        return None
+    dtype, _ = promotion.join((start.dtype, True), (back.dtype, back.weak_type))
+    return dtype if dtype != start.dtype else None
+
+
+# How errors speak of a carry: the user's function, the number of the argument that is the carry,
+# and which element of the loop's own state it is (None: all of it).
+Spoken = tuple[Callable, int, int | None]
+
+
+def check_carry(name: str, spoken: Spoken, start: Any, back: Any) -> None:
+    """Refuse a carry that comes back otherwise than it went in; both are trees of avals.
+
+    Raises: TypeError naming the leaf and what differs.
+    """
+    fun, argument, element = spoken
+    if element is not None:
+        start, back = start[element], back[element]
+    begin, begin_tree = tree.flatten(start)
+    end, end_tree = tree.flatten(back)
+    if begin_tree == end_tree:
+        if all(a.shape == b.shape and a.dtype == b.dtype for a, b in zip(begin, end)):
+            return
+        raise _carry_types(name, _argument_name(fun, argument), paths_of(begin_tree), begin, end)
+    what = _structure_words(_argument_name(fun, argument), begin_tree, back)
+    raise errors.explained(
+        errors.ArgumentTypeError, f"{name}.C2",
+        f"{name} body function carry input and carry output must have the same pytree structure, "
+        f"but they differ: {what}",
+        advice=f"{describe(fun)} was given\n    {show_types(start)}\nand returned\n"
+        f"    {show_types(back)}\nReturn the carry in the containers it came in.")
+
+
+def _carry_types(name: str, carry: str, paths: Sequence[Any], begin: Sequence[ShapedArray],
+                 end: Sequence[ShapedArray]) -> Exception:
+    lines = []
+    for path, a, b in zip(paths, begin, end):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            leaf = f"component {carry}{tree.keystr(path)}" if path else carry
+            lines.append(
+                f"The input carry {leaf} has type {a.str_short(short_dtypes=False)} but the "
+                "corresponding output carry component has type "
+                f"{b.str_short(short_dtypes=False)}, so {differing(a, b)}.")
+    return errors.explained(
+        errors.ArgumentTypeError, f"{name}.C3",
+        f"{name} body function carry input and carry output must have equal types, "
+        "but they differ:\n  " + "\n  ".join(lines),
+        advice="Start with a value of the type that comes back, or convert what is returned, for "
+        "example with .astype(c.dtype).")
+
+
+def differing(a: ShapedArray, b: ShapedArray) -> str:
+    """Return what differs between two types, as the end of a sentence."""
+    parts = [f"the {part} do not match" for part, differ in
+             (("shapes", a.shape != b.shape), ("dtypes", a.dtype != b.dtype)) if differ]
+    return ", and ".join(parts)
+
+
+def show_types(values: Any) -> str:
+    """Return a tree of avals as text: ``(float32[], {'a': int32[2]})``."""
+    return str(tree.map_(_Shown, values))
+
+
+class _Shown:
+    """An aval that prints itself in full."""
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return self.aval.str_short(short_dtypes=False)
+
+
+def _argument_name(fun: Callable, number: int) -> str:
+    try:
+        return list(inspect.signature(fun).parameters)[number]
+    except (TypeError, ValueError, IndexError):
+        return "carry"
+
+
+def _structure_words(carry: str, begin_tree: Any, back: Any) -> str:
+    """Say where the carry that came back has other containers, and which."""
+    found = tree.difference(begin_tree, back)
+    if found is None:  # it goes deeper somewhere: the first leaf that became a container
+        for path, below in zip(paths_of(begin_tree), begin_tree.flatten_up_to(back)):
+            if not isinstance(below, ShapedArray):
+                found = path, f"an array went in, a {type(below).__name__} came back"
+                break
+    path, what = found if found is not None else ((), "")
+    return f"at {carry}{tree.keystr(path)}: {what}."
+
+
+def unchanged(closed: ClosedJaxpr, consts: int, carry: int) -> list[bool]:
+    """Return which of the carried inputs come back as they went in."""
+    inputs = closed.jaxpr.invars[consts: consts + carry]
+    return [a is v for a, v in zip(closed.jaxpr.outvars, inputs)]
+
+
+def fix_carry(closed: ClosedJaxpr, consts: list[Any], start: Sequence[Any],
+              fixed: Sequence[bool]) -> tuple[ClosedJaxpr, list[Any]]:
+    """Return a program with ``fixed`` values of the carry among its constants, if it reads them."""
+    if not any(fixed):
+        return closed, consts
+    jaxpr = closed.jaxpr
+
+    def make() -> tuple[ClosedJaxpr, list[bool]]:
+        own, carry, rest = split_list(jaxpr.invars, len(consts), len(start))
+        used = {a for eqn in jaxpr.eqns for a in eqn.invars if isinstance(a, Var)}
+        used.update(a for a, same in zip(jaxpr.outvars, [*fixed, *[False] * len(jaxpr.outvars)])
+                    if isinstance(a, Var) and not same)
+        read = [f and v in used for v, f in zip(carry, fixed)]
+        inputs = [*own, *pick(carry, read), *pick(carry, fixed, False), *rest]
+        return rearranged(closed, inputs, jaxpr.outvars), read
+
+    program, read = closed.derived(("fixed", len(consts), tuple(fixed)), make)
+    return program, [*consts, *pick(start, read)]
+
+
+# -- running at once -------------------------------------------------------------------------------
+
+
+def run_at_once(owner: ClosedJaxpr, key: tuple, prim: Primitive, args: Sequence[Any]) -> list[Any]:
+    """Run a loop or branch on concrete arguments; its executable is kept with ``owner``.
+
+    ``key`` tells apart the primitives that ``owner`` is part of.
+    """
+    for x in args:
+        if isinstance(x, Tracer):
+            raise errors.leaked_tracer(x)
+    avals = avals_of(args)
+    device, committed = dispatch.placement(args)
+    program = owner.derived(
+        ("run", key, avals, device, committed, config.trace_key()),
+        lambda: dispatch.build(one_equation(prim, avals), device, committed, name=prim.name))
+    return program.run(args)

@@ -1,0 +1,87 @@
+"""How are loops and branches written in StableHLO?
+
+Every loop of the engine is one ``stablehlo.while``, every choice one ``stablehlo.case``.  Regions
+see the values of the function around them, so what a loop only reads is not part of its state.
+
+Read before: ``xla.text``.  Read after: ``control.conditional``, ``control.loops``.
+Invariant: a region's text depends on its program alone, as that of the whole module does.
+Source: StableHLO specification: while, case, dynamic_slice, dynamic_update_slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core.avals import ShapedArray
+from saem.xla.text import physical_aval
+
+COUNTER = ShapedArray((), np.dtype("int32"))
+FLAG = ShapedArray((), np.dtype(bool))
+
+
+def write_while(ctx: Any, starts: Sequence[str], avals: Sequence[ShapedArray],
+                test: Callable[..., str], step: Callable[..., Sequence[str]]) -> list[str]:
+    """Write: while ``test(*state)``, state is ``step(*state)``, from ``starts`` of ``avals``."""
+    condition = ctx.block(avals, lambda *state: [test(*state)])
+    body = ctx.block(avals, step)
+    return ctx.emit_many(f'"stablehlo.while"({", ".join(starts)}) ({condition}, {body})',
+                         *starts, outs=avals)
+
+
+def write_case(ctx: Any, index: str, avals: Sequence[ShapedArray],
+               branches: Sequence[Callable[[], Sequence[str]]]) -> list[str]:
+    """Write the results of the branch whose number is ``index``, of the last if there is none."""
+    regions = ", ".join(ctx.block([], branch) for branch in branches)
+    return ctx.emit_many(f'"stablehlo.case"({index}) ({regions})', index, outs=avals)
+
+
+def any_true(ctx: Any, flags: str) -> str:
+    """Write whether one of ``flags`` is true; nothing if it is a single flag."""
+    rank = len(ctx.avals[flags].shape)
+    return ctx.reduce("or", flags, False, range(rank), out=FLAG) if rank else flags
+
+
+def choose_rows(ctx: Any, flags: str, new: str, old: str) -> str:
+    """Write ``new`` where the flag of its leading axes is true, else ``old``."""
+    held = physical_aval(ctx.avals[new])
+    rank = len(ctx.avals[flags].shape)
+    if rank and rank != len(held.shape):
+        flags = ctx.broadcast(flags, held.shape, range(rank))
+    return ctx.choose(flags, new, old)
+
+
+def _starts(ctx: Any, place: str, rank: int) -> list[str]:
+    zero = ctx.constant(0, COUNTER) if rank else ""
+    return [place, *[zero] * rank]
+
+
+def read_row(ctx: Any, x: str, place: str) -> str:
+    """Write element ``place`` of ``x`` along its first axis."""
+    aval = ctx.avals[x]
+    held = physical_aval(aval)
+    starts = _starts(ctx, place, len(held.shape) - 1)
+    sizes = [1, *held.shape[1:]]
+    row = ctx.emit(f"stablehlo.dynamic_slice {x}, {', '.join(starts)}, sizes = {sizes}", x, *starts,
+                   out=ShapedArray(tuple(sizes), held.dtype))
+    return ctx.emit(f"stablehlo.reshape {row}", row, out=aval.update(shape=aval.shape[1:]))
+
+
+def write_row(ctx: Any, x: str, row: str, place: str) -> str:
+    """Write ``x`` with ``row`` at element ``place`` of its first axis."""
+    aval = ctx.avals[x]
+    held = physical_aval(aval)
+    starts = _starts(ctx, place, len(held.shape) - 1)
+    row = ctx.emit(f"stablehlo.reshape {row}", row,
+                   out=ShapedArray((1, *held.shape[1:]), held.dtype))
+    return ctx.emit(f"stablehlo.dynamic_update_slice {x}, {row}, {', '.join(starts)}", x, row,
+                    *starts, out=aval)
+
+
+def zeros(ctx: Any, aval: ShapedArray) -> str:
+    """Write zeros of ``aval``, named by it even if another array holds it."""
+    name = ctx.constant(0, physical_aval(aval))
+    ctx.avals[name] = aval
+    return name
