@@ -10,8 +10,10 @@ never in the same process, because both put their methods on the one ``ArrayImpl
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
+import types
 
 if "jax" in sys.modules and not getattr(sys.modules["jax"], "__saem__", False):
     raise ImportError(
@@ -62,6 +64,23 @@ PyTreeDef = _jax.PyTreeDef
 registry = _jax.pytree.default_registry()
 JaxRuntimeError = _jax.JaxRuntimeError
 
+def _named_sharding() -> type:
+    """Return jaxlib's NamedSharding, told how to check a spec.
+
+    Its constructor looks, once, for a function in a module of the jax package.  For that moment
+    stand-ins of these names are there; ours checks a spec before it gets so far.
+    """
+    name = "jax._src.named_sharding"
+    stand_in = types.ModuleType(name)
+    stand_in.check_pspec = lambda mesh, spec, *_more: spec  # type: ignore[attr-defined]
+    sys.modules.update({name: stand_in, "jax": types.ModuleType("jax")})
+    try:
+        _jax.NamedSharding(types.SimpleNamespace(size=1, _internal_device_list=None), ())
+    finally:
+        del sys.modules[name], sys.modules["jax"]
+    return _jax.NamedSharding
+
+
 Array = _jax.Array
 ArrayImpl = _jax.ArrayImpl
 Client = _jax.Client
@@ -69,9 +88,10 @@ Device = _jax.Device
 DeviceList = _jax.DeviceList
 Sharding = _jax.Sharding
 SingleDeviceSharding = _jax.SingleDeviceSharding
-NamedSharding = _jax.NamedSharding
+NamedSharding = _named_sharding()
 GSPMDSharding = _jax.GSPMDSharding
 HloSharding = xla_client.HloSharding
+OpSharding = xla_client.OpSharding
 CompileOptions = _jax.CompileOptions
 DeviceAssignment = _jax.DeviceAssignment
 LoadedExecutable = _jax.LoadedExecutable
@@ -81,6 +101,16 @@ HostBufferSemantics = _jax.HostBufferSemantics
 make_cpu_client = xla_client.make_cpu_client
 make_c_api_client = xla_client.make_c_api_client
 load_pjrt_plugin_dynamically = xla_client.load_pjrt_plugin_dynamically
+initialize_pjrt_plugin = xla_client.initialize_pjrt_plugin
+pjrt_plugin_loaded = xla_client.pjrt_plugin_loaded
+generate_pjrt_gpu_plugin_options = xla_client.generate_pjrt_gpu_plugin_options
+register_custom_call_handler = xla_client.register_custom_call_handler
+register_custom_type_handler = xla_client.register_custom_type_handler
+register_custom_type = xla_client.register_custom_type
+register_call_target = xla_client.register_custom_call_target
+make_gloo_tcp_collectives = _jax.make_gloo_tcp_collectives
+get_distributed_runtime_service = _jax.get_distributed_runtime_service
+get_distributed_runtime_client = _jax.get_distributed_runtime_client
 batched_device_put = _jax.batched_device_put
 batched_block_until_ready = _jax.batched_block_until_ready
 batched_copy_array_to_devices_with_sharding = _jax.batched_copy_array_to_devices_with_sharding
@@ -102,3 +132,22 @@ def array_result_handler(aval, sharding, committed: bool):
     if version_info < (0, 11):
         return _jax.array_result_handler(aval, sharding, committed, True)
     return _jax.array_result_handler(aval, sharding, committed)
+
+
+# Parts of jaxlib that few programs need: from our name to theirs, imported when first named.
+_LATER = {
+    "profiler": "jaxlib._profiler",
+    "profile_data": "jaxlib._profile_data",
+    "ir": "jaxlib.mlir.ir",
+    "mlir_extension": "jaxlib.mlir._mlir_libs._jax_mlir_ext",
+    "stablehlo": "jaxlib.mlir.dialects.stablehlo",
+    "chlo": "jaxlib.mlir.dialects.chlo",
+    "sdy": "jaxlib.mlir.dialects.sdy",
+}
+
+
+def __getattr__(name: str):
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = importlib.import_module(_LATER[name])
+    return found

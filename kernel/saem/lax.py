@@ -18,6 +18,7 @@ import numpy as np
 
 from saem.control.conditional import cond, switch
 from saem.control.loops import fori_loop, while_loop
+from saem.control.placing import with_sharding_constraint
 from saem.control.scan import scan
 from saem.core.avals import aval_of
 from saem.ops.arithmetic import add, div, integer_pow, mul, neg, sub

@@ -1,8 +1,28 @@
-"""Where may arrays lie?  The public names of shardings."""
+"""Where may arrays lie?  The public names of meshes and shardings.
+
+Read before: ``xla.meshes``, ``xla.shardings``.
+Invariant: nothing is defined here but names of the xla and control rooms.
+"""
 
 from __future__ import annotations
 
 from saem._jaxlib import Sharding
+from saem.control.placing import reshard
 from saem.xla.devices import SingleDeviceSharding
+from saem.xla.devices import single_device as make_single_device_sharding
+from saem.xla.meshes import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    get_abstract_mesh,
+    get_mesh,
+    set_mesh,
+    use_abstract_mesh,
+)
+from saem.xla.shardings import NamedSharding, PartitionSpec
 
-__all__ = ["Sharding", "SingleDeviceSharding"]
+__all__ = [
+    "AbstractMesh", "AxisType", "Mesh", "NamedSharding", "PartitionSpec", "Sharding",
+    "SingleDeviceSharding", "get_abstract_mesh", "get_mesh", "make_single_device_sharding",
+    "reshard", "set_mesh", "use_abstract_mesh",
+]

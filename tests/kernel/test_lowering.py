@@ -21,7 +21,7 @@ def lowered(fun, *args, **options):
 
 
 def key(fun, *args):
-    return content_key(lowered(fun, *args).text, jax.devices()[0], {})
+    return content_key(lowered(fun, *args).text, jax.devices()[:1], {})
 
 
 def compiled_by(call):
@@ -61,7 +61,7 @@ def test_types_devices_and_options_are_in_the_key():
     f = lambda x: lax.mul(x, x)
     assert key(f, X) != key(f, X[:2]) and key(f, X) != key(f, X.astype(np.float16))
     text, device = lowered(f, X).text, jax.devices()[0]
-    assert content_key(text, device, {}) != content_key(text, device, {"xla_x": True})
+    assert content_key(text, [device], {}) != content_key(text, [device], {"xla_x": True})
 
 
 def test_the_numbers_of_array_constants_are_not_in_the_text():

@@ -19,7 +19,8 @@ from typing import Any
 
 from saem import _jaxlib
 from saem.control.call import JitCall
-from saem.core import config, dtypes, errors, source, tree
+from saem.control.placing import ShardingConstraint, demands_of, is_place, prefix
+from saem.core import axes, config, dtypes, errors, source, tree
 from saem.core.arguments import Parameters, check_static_hashable
 from saem.core.avals import ShapedArray, aval_functions, aval_of
 from saem.core.events import (
@@ -35,8 +36,9 @@ from saem.core.jaxpr import ClosedJaxpr
 from saem.core.trace import Tracer, bind, eval_trace, state
 from saem.transform.staging import move_tracer_consts, trace_flat
 from saem.xla import dispatch
-from saem.xla.devices import placement_name
-from saem.xla.dispatch import Program
+from saem.xla.dispatch import Demands, Program
+from saem.xla.shardings import resolve
+from saem.xla.spread import check_fits
 
 ArrayImpl = _jaxlib.ArrayImpl
 
@@ -44,15 +46,16 @@ ArrayImpl = _jaxlib.ArrayImpl
 class Entry:
     """A traced program with its output structure and its executables by place."""
 
-    __slots__ = ("closed", "out_tree", "programs", "moved", "call", "donated")
+    __slots__ = ("closed", "out_tree", "programs", "moved", "call", "donated", "demands")
 
     def __init__(self, closed: ClosedJaxpr, out_tree: Any, moved: list[Any], call: JitCall,
-                 donated: tuple[bool, ...]):
+                 donated: tuple[bool, ...], demands: Demands):
         self.closed = closed
         self.out_tree = out_tree
         self.moved = moved
         self.call = call
         self.donated = donated
+        self.demands = demands
         self.programs: dict[Any, Program] = {}
 
 
@@ -102,7 +105,8 @@ class Jitted:
     """What a jitted function knows: the function, its options, the programs made of it."""
 
     def __init__(self, fun: Callable, parameters: Parameters, *, keep_unused: bool, inline: bool,
-                 device: Any, options: dict[str, Any] | None, library: bool):
+                 device: Any, options: dict[str, Any] | None, library: bool,
+                 in_shardings: Any = None, out_shardings: Any = None):
         self.fun = fun
         self.parameters = parameters
         self.keep_unused = keep_unused
@@ -110,6 +114,8 @@ class Jitted:
         self.device = device
         self.options = dict(options or {})
         self.library = library
+        self.in_shardings = in_shardings
+        self.out_shardings = out_shardings
         self.accepts: Callable[..., bool] | None = None
         self.name = getattr(fun, "__name__", None) or type(fun).__name__
         if isinstance(fun, functools.partial):
@@ -118,7 +124,9 @@ class Jitted:
         self.misses = 0
         option_key = (parameters.static_argnums, parameters.static_argnames,
                       parameters.donate_argnums, parameters.donate_argnames, keep_unused, inline,
-                      device, repr(sorted(self.options.items())))
+                      device, repr(sorted(self.options.items())),
+                      tree.flatten((in_shardings, out_shardings), is_leaf=is_place)[1],
+                      *tree.leaves((in_shardings, out_shardings), is_leaf=is_place))
         try:
             shared = _traces.setdefault(fun, {})
         except TypeError:  # not weakly referable or not hashable: programs live with this object
@@ -169,7 +177,8 @@ class Jitted:
 
     def entry(self, bound: Bound, avals: tuple[ShapedArray, ...]) -> Entry:
         """Return the traced program for a call, tracing if there is none."""
-        key = (bound.in_tree, bound.statics, bound.nargs, avals, config.trace_key())
+        key = (bound.in_tree, bound.statics, bound.nargs, avals, axes.state.env,
+               config.trace_key())
         entry = self.entries.get(key)
         if entry is None:
             if bus.active and not self.library:
@@ -199,7 +208,28 @@ class Jitted:
         donated = (False,) * len(moved) + self.donated(bound)
         call = JitCall(closed, self.name, donated if any(donated) else (), self.keep_unused,
                        self.inline)
-        return Entry(closed, out_trees[0], moved, call, donated)
+        ins, outs = self.shardings(bound, out_trees[0])
+        demands = demands_of(closed, ins, outs)
+        return Entry(closed, out_trees[0], moved, call, donated, demands)
+
+    def shardings(self, bound: Bound, out_tree: Any) -> tuple[list[Any], list[Any]]:
+        """Return the shardings ``jit`` was given, for each argument and each result; or nothing.
+
+        Raises: ValueError if they do not fit the arguments' or results' structure.
+        """
+        ins: list[Any] = []
+        outs: list[Any] = []
+        if self.in_shardings is not None:
+            given = self.in_shardings
+            given = tuple(given) if isinstance(given, list) else given
+            args = bound.args if not is_place(given) else (bound.args, bound.kwargs)
+            ins = [resolve(s, "in_shardings") for s in prefix("in_shardings", given, args)]
+            ins += [None] * (len(bound.leaves) - len(ins))
+        if self.out_shardings is not None:
+            result = out_tree.unflatten([0] * out_tree.num_leaves)
+            outs = [resolve(s, "out_shardings")
+                    for s in prefix("out_shardings", self.out_shardings, result)]
+        return ins, outs
 
     def donated(self, bound: Bound) -> tuple[bool, ...]:
         """Return for every dynamic leaf whether the caller gives its buffer away."""
@@ -219,16 +249,17 @@ class Jitted:
         With ``bound``, a missing one is told to listeners as a miss of that call.
         """
         if self.device is not None:
-            device, committed = self.device, True
+            where, committed = self.device, True
         else:
-            device, committed = dispatch.placement(args)
-        program = entry.programs.get((device, committed))
+            where, committed = dispatch.placement(args, entry.demands)
+        program = entry.programs.get((where, committed))
         if program is None:
             if bound is not None and bus.active and not self.library:
                 self.publish_miss(bound)
             warn_unusable_donations(entry)
-            program = entry.programs[device, committed] = dispatch.build(
-                entry.closed, device, committed, name=self.name, function=self.reference,
+            check_shardings(entry)
+            program = entry.programs[where, committed] = dispatch.build(
+                entry.closed, where, committed, name=self.name, function=self.reference,
                 keep_unused=self.keep_unused, donated=entry.donated, options=self.options)
         return program
 
@@ -270,7 +301,8 @@ class Jitted:
         misses = self.misses
         entry = self.entry(bound, self.avals(bound))
         if traced:
-            outs = bind(entry.call, *entry.moved, *bound.leaves)
+            leaves = constrain(bound.leaves, entry.demands.ins)
+            outs = constrain(bind(entry.call, *entry.moved, *leaves), entry.demands.outs)
             return entry.out_tree.unflatten(outs), None, False
         program = self.program(entry, bound.leaves, bound if self.misses == misses else None)
         if bus.hits and not self.library and self.misses == misses:
@@ -288,11 +320,31 @@ def describe_leaf(x: Any, path: str, given: str) -> Argument:
             "scalar" if isinstance(x, (bool, int, float, complex)) else "numpy")
     held = dispatch.hold(x)
     on_device = type(held) is ArrayImpl
-    device = dispatch.device_of(held) if on_device else None
+    place = dispatch.place_names(held._sharding) if on_device else ""
     return Argument(
         path=path, shape=aval.shape, dtype=dtypes.short_name(aval.dtype),
         weak_type=aval.weak_type, committed=bool(on_device and held._committed),
-        placement=placement_name(device) if device is not None else "", kind=kind, given=given)
+        placement=place, kind=kind, given=given)
+
+
+def constrain(values: Sequence[Any], shardings: Sequence[Any]) -> Sequence[Any]:
+    """Return ``values`` placed by equations, where a sharding is given."""
+    if not shardings:
+        return values
+    return [x if s is None else bind(ShardingConstraint(s), x) for x, s in zip(values, shardings)]
+
+
+def check_shardings(entry: Entry) -> None:
+    """Refuse shardings given to ``jit`` that do not fit the arguments or results.
+
+    Raises: ValueError.
+    """
+    avals = entry.closed.in_avals[len(entry.moved):], entry.closed.out_avals
+    what = "pjit arguments", "pjit outputs"
+    for shardings, kinds, name in zip(entry.demands[:2], avals, what):
+        for sharding, aval in zip(shardings, kinds):
+            if sharding is not None:
+                check_fits(sharding, aval, name)
 
 
 def check_output(x: Any, name: str, out_tree: Any, outs: Sequence[Any]) -> None:
@@ -334,16 +386,16 @@ def warn_unusable_donations(entry: Entry) -> None:
 def make_jit(fun: Callable, *, static_argnums: Any = None, static_argnames: Any = None,
              donate_argnums: Any = None, donate_argnames: Any = None, keep_unused: bool = False,
              inline: bool = False, device: Any = None, options: dict[str, Any] | None = None,
-             library: bool = False) -> Any:
+             library: bool = False, in_shardings: Any = None, out_shardings: Any = None) -> Any:
     """Return the C++ callable in front of a new ``Jitted`` (its attribute ``info``)."""
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
     parameters = Parameters(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     info = Jitted(fun, parameters, keep_unused=keep_unused, inline=inline, device=device,
-                  options=options, library=library)
+                  options=options, library=library, in_shardings=in_shardings,
+                  out_shardings=out_shardings)
     # While jit is disabled C++ calls the function itself; the library's composites stay compiled.
-    plain = functools.wraps(fun)(
-        lambda *args, **kwargs: info(*args, **kwargs)[0]) if library else fun
+    plain = (lambda *args, **kwargs: info(*args, **kwargs)[0]) if library else fun
     fast = dispatch.make_fast(info.name, plain, info, parameters.static_argnums,
                               parameters.static_argnames)
     functools.update_wrapper(fast, fun)

@@ -14,7 +14,14 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.control.jit import Bound, Entry, Jitted, make_jit, warn_unusable_donations
+from saem.control.jit import (
+    Bound,
+    Entry,
+    Jitted,
+    check_shardings,
+    make_jit,
+    warn_unusable_donations,
+)
 from saem.core import errors, tree
 from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.jaxpr import ClosedJaxpr
@@ -52,6 +59,20 @@ class Call(Record):
     @property
     def in_avals(self) -> Any:
         return self.in_tree.unflatten(self.entry.closed.in_avals)
+
+    def place(self) -> tuple[Any, bool]:
+        """Return where the program runs, by its arguments or the shardings of their structs."""
+        if self.info.device is not None:
+            return self.info.device, True
+        leaves = self.bound.leaves
+        demands = self.entry.demands
+        said = [getattr(x, "sharding", None) if isinstance(x, ShapeDtypeStruct) else None
+                for x in leaves]
+        if any(s is not None for s in said):
+            ins = demands.ins or (None,) * len(leaves)
+            demands = demands._replace(ins=tuple(a if a is not None else b
+                                                 for a, b in zip(ins, said)))
+        return dispatch.placement(leaves, demands)
 
     @property
     def args_info(self) -> Any:
@@ -99,16 +120,22 @@ class Traced(Stage):
         if lowering_platforms not in (None, ("cpu",), ["cpu"]):
             raise ValueError(f"lower: lowering for {lowering_platforms} needs that platform")
         info, entry = self._call.info, self._call.entry
-        return Lowered(self._call, lower(entry.closed, name=info.name,
-                                         keep_unused=info.keep_unused, donated=entry.donated))
+        where, committed = self._call.place()
+        spread = where if isinstance(where, dispatch.Spread) else None
+        check_shardings(entry)
+        lowered = lower(entry.closed, name=info.name, keep_unused=info.keep_unused,
+                        donated=entry.donated, spread=spread)
+        return Lowered(self._call, lowered, where, committed)
 
 
 class Lowered(Stage):
     """A program as StableHLO text."""
 
-    def __init__(self, call: Call, lowered: Lowering):
+    def __init__(self, call: Call, lowered: Lowering, where: Any, committed: bool):
         super().__init__(call)
         self._lowered = lowered
+        self._where = where
+        self._committed = committed
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """Return the StableHLO text; ``debug_info`` adds places in user code.
@@ -130,14 +157,13 @@ class Lowered(Stage):
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
         """Return the executable program."""
-        info, bound, entry = self._call.info, self._call.bound, self._call.entry
-        concrete = [x for x in bound.leaves if not isinstance(x, ShapeDtypeStruct)]
-        device, committed = (info.device, True) if info.device is not None \
-            else dispatch.placement(concrete)
-        warn_unusable_donations(entry)
-        executable = find_or_compile(self._lowered, device, info.reference,
-                                     {**info.options, **(compiler_options or {})})
-        return Compiled(self._call, dispatch.Program(executable, self._lowered, device, committed))
+        info, where = self._call.info, self._where
+        spread = isinstance(where, dispatch.Spread)
+        warn_unusable_donations(self._call.entry)
+        executable = find_or_compile(self._lowered, where.devices if spread else (where,),
+                                     info.reference, {**info.options, **(compiler_options or {})})
+        return Compiled(self._call, dispatch.Program(executable, self._lowered, where,
+                                                     self._committed))
 
 
 class Compiled(Stage):
@@ -190,12 +216,13 @@ class Compiled(Stage):
 
     @property
     def input_shardings(self) -> Any:
-        program = self._program
-        return self.in_tree.unflatten([program.sharding] * self.in_tree.num_leaves)
+        """The shardings of the arguments: of args, and of kwargs; None for unused ones."""
+        given = iter(self._program.ins)
+        return self.in_tree.unflatten([next(given) if k else None for k in self._program.kept])
 
     @property
     def output_shardings(self) -> Any:
-        return self.out_tree.unflatten([self._program.sharding] * self.out_tree.num_leaves)
+        return self.out_tree.unflatten(self._program.outs)
 
 
 def trace_call(info: Jitted, args: tuple, kwargs: dict[str, Any]) -> Traced:
@@ -224,16 +251,13 @@ def jit(fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardin
             donate_argnums=donate_argnums, donate_argnames=donate_argnames,
             keep_unused=keep_unused, device=device, backend=backend, inline=inline,
             compiler_options=compiler_options)
-    for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
-        if value is not None:
-            raise ValueError(f"jit: {name} needs several devices, which this version does not "
-                             "drive; place arguments with device_put instead.")
     if backend is not None and device is None:
         device = devices.backend(backend).local_devices()[0]
     fast = make_jit(fun, static_argnums=static_argnums, static_argnames=static_argnames,
                     donate_argnums=donate_argnums, donate_argnames=donate_argnames,
                     keep_unused=keep_unused, inline=inline, device=device,
-                    options=compiler_options)
+                    options=compiler_options, in_shardings=in_shardings,
+                    out_shardings=out_shardings)
     info = fast.info
     fast.trace = lambda *args, **kwargs: trace_call(info, args, kwargs)
     fast.lower = lambda *args, **kwargs: trace_call(info, args, kwargs).lower()

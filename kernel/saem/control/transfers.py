@@ -15,15 +15,17 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.core import tree
+from saem.control.placing import ShardingConstraint, prefix
 from saem.core.primitive import primitive
 from saem.core.trace import Tracer, bind
 from saem.ops.linear import Linear
 from saem.xla import arrays, devices, dispatch
+from saem.xla.shardings import NamedSharding, resolve
 
 
 @primitive("device_put")
 class DevicePut(Linear):
-    """The identity, onto ``device``; inside a program, which has one device, only a wish."""
+    """The identity, onto ``device``; inside a program, whose place is chosen, only a wish."""
 
     device: Any = None
 
@@ -55,14 +57,19 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
 
     def put_one(leaf: Any, where: Any) -> Any:
         if isinstance(leaf, Tracer):
+            if isinstance(where, NamedSharding):
+                return bind(ShardingConstraint(where), leaf)
             return bind(DevicePut(where), leaf)
         return arrays.device_put(leaf, where)
 
-    if device is None or isinstance(device, (_jaxlib.Device, _jaxlib.Sharding)):
-        return tree.map_(lambda leaf: put_one(leaf, device), x)
     leaves, structure = tree.flatten(x)
-    places = tree.broadcast_prefix(device, x, is_leaf=lambda d: d is None)
-    return structure.unflatten([put_one(leaf, d) for leaf, d in zip(leaves, places)])
+    places = [resolve(d, "device_put") if not isinstance(d, _jaxlib.Device) else d
+              for d in prefix("device_put device", device, x)]
+    placed = structure.unflatten([put_one(leaf, d) for leaf, d in zip(leaves, places)])
+    for leaf, d in zip(leaves, prefix("device_put donate", donate, x) if donate else ()):
+        if d and isinstance(leaf, _jaxlib.ArrayImpl):
+            leaf.delete()
+    return placed
 
 
 def device_get(x: Any) -> Any:

@@ -16,11 +16,12 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.core import dtypes, source
+from saem.core.avals import aval_of
 from saem.core.conversions import immutable
 from saem.core.events import Transfer, bus
-from saem.core.record import Record
 from saem.xla.devices import placement_name
-from saem.xla.dispatch import deleted_argument, device_of, put
+from saem.xla.dispatch import deleted_argument, device_of, hold, place_names, present, put
+from saem.xla.spread import assemble, host_value, place_like, shards
 
 ArrayImpl = _jaxlib.ArrayImpl
 
@@ -40,7 +41,7 @@ def value_of(x: Any) -> np.ndarray:
         bus.publish(Transfer(direction="device_to_host", bytes=nbytes(x),
                              source=placement_name(device) if device else "devices",
                              target="host", caller=source.here()))
-    value, _ = x._single_device_array_to_np_array_did_copy()
+    value = host_value(x) if device_of(x) is not None else assemble(x)
     value.flags.writeable = False
     x._npy_value = value
     return value
@@ -118,25 +119,6 @@ def item(x: Any, *where: Any) -> Any:
     return value_of(x).item(*where)
 
 
-class Shard(Record):
-    """The part of an array that one device holds: ``data`` is the array's slice ``index``."""
-
-    device: Any
-    index: tuple[slice, ...]
-    replica_id: int
-    data: Any
-
-    def __repr__(self) -> str:
-        return (f"Shard(device={self.device!r}, index={self.index}, "
-                f"replica_id={self.replica_id}, data={self.data})")
-
-
-def shards(x: Any) -> list[Shard]:
-    """Return the parts of ``x`` on devices of this process."""
-    device = device_of(x)
-    return [Shard(device, (slice(None),) * len(x.aval.shape), 0, x)]
-
-
 def rebuild(value: np.ndarray, weak_type: bool) -> Any:
     """Return the array that was pickled as ``value``."""
     x = put(value)
@@ -146,7 +128,7 @@ def rebuild(value: np.ndarray, weak_type: bool) -> Any:
 
 def to_device(x: Any, device: Any, *, stream: Any = None) -> Any:
     """Return ``x`` on ``device`` (a Device or Sharding)."""
-    return put(x, getattr(device, "_device", device), True)
+    return device_put(x, device)
 
 
 def capsule(x: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
@@ -158,6 +140,9 @@ def capsule(x: Any, *, stream: Any = None, max_version: Any = None, dl_device: A
 def capsule_device(x: Any) -> tuple[int, int]:
     """Return DLPack's (device type, number): 1 is the CPU, 2 CUDA."""
     device = device_of(x)
+    if device is None:
+        raise BufferError("DLPack hands over arrays on one device; this one lies on several. "
+                          "Take one part: x.addressable_shards[0].data.")
     return (1, 0) if device.platform == "cpu" else (2, device.local_hardware_id)
 
 
@@ -167,6 +152,41 @@ def compare_hash(x: Any) -> int:
 
 def _set(x: Any, where: Any, value: Any) -> None:
     raise immutable(x)
+
+
+def device_put(x: Any, device: Any) -> Any:
+    """Return one value on ``device`` (a Device, a sharding, or None for its own).
+
+    It is committed exactly if ``device`` is given.
+
+    Raises: ValueError if a sharding does not fit the value.
+    """
+    if device is None or isinstance(device, _jaxlib.Device):
+        return put(x, device, device is not None)
+    single = getattr(device, "_device", None)
+    if single is not None and device.memory_kind in (None, single.default_memory().kind):
+        return put(x, single, True)
+    if bus.active:
+        publish_spread(x, device)
+    return present(hold(place_like(hold(x), device)), x)
+
+
+def publish_spread(x: Any, sharding: Any) -> None:
+    """Tell listeners that a value goes to several devices."""
+    held = hold(x)
+    on_device = type(held) is ArrayImpl
+    aval = aval_of(held)
+    bus.publish(Transfer(
+        direction="device_to_device" if on_device else "host_to_device",
+        bytes=aval.size * aval.dtype.itemsize,
+        source=place_names(held._sharding) if on_device else "host",
+        target=place_names(sharding), caller=source.here()))
+
+
+def copy_to_host_async(x: Any) -> None:
+    """Start copying the parts of ``x`` to the host."""
+    for part in x._arrays if device_of(x) is None else (x,):
+        part._copy_single_device_array_to_host_async()
 
 
 _PROPERTIES = {
@@ -180,10 +200,10 @@ _PROPERTIES = {
     "sharding": lambda x: x._sharding,
     "committed": lambda x: x._committed,
     "device": lambda x: device_of(x) if device_of(x) is not None else x._sharding,
-    "is_fully_addressable": lambda x: True,
-    "is_fully_replicated": lambda x: True,
+    "is_fully_addressable": lambda x: x._sharding.is_fully_addressable,
+    "is_fully_replicated": lambda x: x._sharding.is_fully_replicated,
     "addressable_shards": shards,
-    "global_shards": shards,
+    "global_shards": lambda x: shards(x, everywhere=True),
     "_value": value_of,
 }
 _METHODS = {
@@ -209,7 +229,7 @@ _METHODS = {
     "tolist": lambda x: value_of(x).tolist(),
     "tobytes": lambda x, order="C": value_of(x).tobytes(order),
     "devices": lambda x: set(x._sharding.device_set),
-    "copy_to_host_async": lambda x: x._copy_single_device_array_to_host_async(),
+    "copy_to_host_async": copy_to_host_async,
     "addressable_data": lambda x, index: shards(x)[index].data,
     "to_device": to_device,
 }
@@ -219,11 +239,3 @@ for _name, _get in _PROPERTIES.items():
 for _name, _method in _METHODS.items():
     setattr(ArrayImpl, _name, _method)
 ArrayImpl.__array_priority__ = 100
-
-
-def device_put(x: Any, device: Any) -> Any:
-    """Return one value on ``device`` (a Device, a sharding of one device, or None for its own).
-
-    It is committed exactly if ``device`` is given.
-    """
-    return put(x, getattr(device, "_device", device), device is not None)

@@ -15,6 +15,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,20 +34,29 @@ _locks: dict[str, threading.Lock] = {}
 _lock = threading.Lock()
 
 
-def content_key(text: str, device: Any, options: dict[str, Any]) -> str:
+def content_key(text: str, devices: Sequence[Any], options: dict[str, Any]) -> str:
     """Return the hex key of a program: its text, where it runs and how it is compiled."""
     digest = hashlib.sha256(text.encode())
-    digest.update(repr((device.platform, device.id, sorted(options.items()))).encode())
+    where = devices[0].platform, tuple(d.id for d in devices)
+    digest.update(repr((where, sorted(options.items()))).encode())
     return digest.hexdigest()[:32]
 
 
-def compile_options(device: Any, options: dict[str, Any]) -> Any:
-    """Return XLA's options for one device, with ``options`` as overrides of XLA flags."""
+def compile_options(devices: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Return XLA's options for ``devices``, with ``options`` as overrides of XLA flags."""
     made = _jaxlib.CompileOptions()
     made.num_replicas = 1
-    made.num_partitions = 1
+    made.num_partitions = len(devices)
     # Without it the program is loaded on this device but runs on the first one.
-    made.device_assignment = _jaxlib.DeviceAssignment.create(np.array([[device.id]], np.int32))
+    made.device_assignment = _jaxlib.DeviceAssignment.create(
+        np.array([[d.id for d in devices]], np.int32))
+    if len(devices) > 1:
+        build = made.executable_build_options
+        build.use_spmd_partitioning = True
+        build.use_shardy_partitioner = True
+        build.num_partitions = len(devices)
+        build.device_assignment = made.device_assignment
+        build.allow_spmd_sharding_propagation_to_output = [True]
     if options:
         made.env_option_overrides = [(k, _option_text(v)) for k, v in options.items()]
     return made
@@ -56,14 +66,14 @@ def _option_text(value: Any) -> Any:
     return value if isinstance(value, (str, bool, int, float)) else str(value)
 
 
-def find_or_compile(lowered: Lowering, device: Any, function: FunctionRef | None = None,
+def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: FunctionRef | None = None,
                     options: dict[str, Any] | None = None, lowering_seconds: float = 0.0) -> Any:
-    """Return the loaded executable of ``lowered`` on ``device``.
+    """Return the loaded executable of ``lowered`` on ``devices``.
 
     Raises: JaxRuntimeError if XLA refuses the program.
     """
     options = options or {}
-    key = content_key(lowered.text, device, options)
+    key = content_key(lowered.text, devices, options)
     watched = bus.active and function is not None
     if watched:
         bus.publish(LoweringEvent(function=function, seconds=lowering_seconds,
@@ -78,7 +88,7 @@ def find_or_compile(lowered: Lowering, device: Any, function: FunctionRef | None
             executable = _executables.get(key)
             found = executable is not None
             if not found:
-                executable = _compile(lowered, device, options)
+                executable = _compile(lowered, devices, options)
                 _executables[key] = executable
                 if len(_executables) > CAPACITY:
                     _executables.popitem(last=False)
@@ -92,10 +102,11 @@ def find_or_compile(lowered: Lowering, device: Any, function: FunctionRef | None
     return executable
 
 
-def _compile(lowered: Lowering, device: Any, options: dict[str, Any]) -> Any:
-    client = device.client
+def _compile(lowered: Lowering, devices: Sequence[Any], options: dict[str, Any]) -> Any:
+    mine = [d for d in devices if d.process_index == d.client.process_index()]
+    client = (mine or devices)[0].client
     return client.compile_and_load(
-        lowered.located_text(), [device], compile_options(device, options))
+        lowered.located_text(), list(devices), compile_options(devices, options))
 
 
 def _log(lowered: Lowering, seconds: float) -> None:

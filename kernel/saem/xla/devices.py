@@ -10,19 +10,35 @@ Invariant: a device object is the same object for the life of the process.
 from __future__ import annotations
 
 import functools
-import os
+import logging
 import threading
 from typing import Any
 
 from saem import _jaxlib
 from saem.core import config
+from saem.core.record import Record
+from saem.xla import plugins
 
 _lock = threading.RLock()
 _backends: dict[str, Any] = {}
+# Names under which a platform is also known.
+_ALSO = {"gpu": "cuda"}
+
+
+class Processes(Record):
+    """This process among those that compute together: its number, how many, and their runtime."""
+
+    client: Any
+    node_id: int
+    num_nodes: int
+
+
+# Set by ``saem.distributed`` before the backends start.
+processes: list[Processes] = []
 
 
 def backend(platform: str | None = None) -> Any:
-    """Return the PJRT client of ``platform`` ('cpu', …), or of the default one.
+    """Return the PJRT client of ``platform`` ('cpu', 'gpu', …), or of the default one.
 
     Raises: RuntimeError naming the platforms there are.
     """
@@ -32,13 +48,14 @@ def backend(platform: str | None = None) -> Any:
         return next(iter(_backends.values()))
     if not isinstance(platform, str):
         return platform
-    try:
-        return _backends[platform.lower()]
-    except KeyError:
+    name = platform.lower()
+    found = _backends.get(name) or _backends.get(_ALSO.get(name, ""))
+    if found is None:
         raise RuntimeError(
             f"Unknown backend: {platform!r} requested, but only platforms that are present are "
-            f"{sorted(_backends)}. This version of saem drives CPUs."
-        ) from None
+            f"{sorted(_backends)}. The extra saem[cuda13] drives NVIDIA GPUs, the wheel libtpu "
+            "TPUs.")
+    return found
 
 
 def started() -> bool:
@@ -50,14 +67,61 @@ def _start() -> None:
     with _lock:
         if _backends:
             return
-        wanted = config.platforms.value or os.environ.get("SAEM_PLATFORMS") or ""
-        unknown = [p for p in wanted.split(",") if p and p != "cpu"]
-        if unknown:
-            raise RuntimeError(
-                f"Unable to initialize backend {unknown[0]!r}: only 'cpu' is built in. "
-                "Unset JAX_PLATFORMS (or SAEM_PLATFORMS), or set it to cpu.")
-        client = _jaxlib.make_cpu_client()
-        _backends["cpu"] = client
+        named = config.platforms.value or config.platform_name.value or ""
+        wanted = [p.strip().lower() for p in named.split(",") if p.strip()]
+        made: dict[str, Any] = {}
+        for platform in wanted or [*plugins.available(), "cpu"]:
+            try:
+                made[_ALSO.get(platform, platform)] = _client_of(platform)
+            except (RuntimeError, ValueError) as error:
+                if wanted:
+                    raise RuntimeError(
+                        f"Unable to initialize backend {platform!r}: {error} (JAX_PLATFORMS, "
+                        "SAEM_PLATFORMS and jax.config name the platforms; unset them to take "
+                        "what there is.)") from None
+                logging.getLogger("saem").warning(
+                    "A %s plugin is installed but could not be started: %s", platform, error)
+        if "cpu" not in made:
+            made["cpu"] = make_cpu_client()  # the host is always there, last
+        _backends.update(made)
+
+
+def _client_of(platform: str) -> Any:
+    if platform == "cpu":
+        return make_cpu_client()
+    maker = plugins.MAKERS.get(platform)
+    if maker is None:
+        raise RuntimeError(f"no such platform; there are cpu, {', '.join(plugins.MAKERS)}.")
+    return maker(processes[0] if processes else None)
+
+
+def make_cpu_client() -> Any:
+    """Return the client of this host's CPU, with as many devices as settings or XLA_FLAGS say."""
+    count = config.num_cpu_devices.value
+    options: dict[str, Any] = {"asynchronous": config.cpu_enable_async_dispatch.value}
+    if count > 0:
+        options["num_devices"] = count
+    if processes:
+        options["distributed_client"] = processes[0].client
+        options["node_id"] = processes[0].node_id
+        options["num_nodes"] = processes[0].num_nodes
+        options["collectives"] = _jaxlib.make_gloo_tcp_collectives(processes[0].client)
+    return _jaxlib.make_cpu_client(**options)
+
+
+def check_before_start(name: str) -> None:
+    """Refuse to change a setting that the backends have read already.
+
+    Raises: RuntimeError.
+    """
+    if _backends:
+        raise RuntimeError(
+            f"{name} should be updated before backends are initialized i.e. before any JAX "
+            "operation is executed. You should initialize jax_num_cpu_devices and platforms right "
+            "after the import.")
+
+
+config.before_start.append(check_before_start)
 
 
 def default_backend() -> str:
@@ -150,6 +214,13 @@ class SingleDeviceSharding(_jaxlib.SingleDeviceSharding):
     def _to_xla_hlo_sharding(self, ndim: int) -> Any:
         return _jaxlib.HloSharding.replicate()
 
+    @property
+    def _internal_device_list(self) -> Any:
+        return device_list(self._device)
+
+    def check_compatible_aval(self, shape: Any) -> None:
+        """Accept every shape: nothing is cut."""
+
     def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict:
         """Return which part of the array each device holds: here, all of it."""
         return {self._device: (slice(None),) * len(global_shape)}
@@ -190,6 +261,12 @@ def _sharding_on(platform: str, number: int, memory_kind: str | None) -> SingleD
 def single_device(device: Any) -> SingleDeviceSharding:
     """Return the one sharding object for ``device``."""
     return SingleDeviceSharding(device)
+
+
+@functools.cache
+def device_list(device: Any) -> Any:
+    """Return the list of one device, as jaxlib wants lists of devices."""
+    return _jaxlib.DeviceList((device,))
 
 
 def placement_name(device: Any) -> str:

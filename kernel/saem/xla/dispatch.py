@@ -21,11 +21,14 @@ from saem import _jaxlib
 from saem.core import config, dtypes, errors, source
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.events import EagerOp, FunctionRef, Transfer, bus
-from saem.core.jaxpr import ClosedJaxpr
+from saem.core.jaxpr import ClosedJaxpr, sub_jaxprs
 from saem.core.trace import Tracer
 from saem.xla import compile
 from saem.xla.compile import find_or_compile
 from saem.xla.devices import default_device, placement_name, single_device
+from saem.xla.meshes import Mesh, mesh_context
+from saem.xla.shardings import NamedSharding, PartitionSpec, named_from_xla
+from saem.xla.spread import move, place_like
 from saem.xla.lowering import Lowering, avals_of, lower, one_equation
 from saem.xla.text import physical_aval
 
@@ -76,30 +79,136 @@ def _move(x: Any, aval: ShapedArray, device: Any, committed: bool) -> Any:
         return x
     if bus.active and here is not device:
         bus.publish(Transfer(direction="device_to_device", bytes=x.nbytes,
-                             source=placement_name(here), target=placement_name(device),
+                             source=place_names(x._sharding), target=placement_name(device),
                              caller=source.here()))
+    if here is None:
+        return move(x, single_device(device), committed)
     return _jaxlib.batched_device_put(aval, single_device(device), [x], [device], committed)
 
 
-def placement(args: Sequence[Any]) -> tuple[Any, bool]:
-    """Return the device on which a program of ``args`` runs, and whether one of them demands it.
+class Spread(NamedTuple):
+    """A place that is several devices: the mesh that orders them, and who lies there how.
 
-    Raises: ValueError if two committed arguments lie on different devices.
+    ``ins`` and ``outs`` have one sharding for each argument and result, None where nobody chose.
     """
-    device = None
+
+    mesh: Any
+    ins: tuple
+    outs: tuple
+
+    @property
+    def devices(self) -> tuple:
+        return self.mesh._flat
+
+
+class Demands(NamedTuple):
+    """What a program asks of its place: shardings by argument and result, a mesh it works on."""
+
+    ins: tuple = ()
+    outs: tuple = ()
+    mesh: Any = None
+
+
+NO_DEMANDS = Demands()
+
+
+def placement(args: Sequence[Any], demands: Demands = NO_DEMANDS) -> tuple[Any, bool]:
+    """Return where a program of ``args`` runs (a device or a Spread), and if that was demanded.
+
+    Raises: ValueError if two committed arguments, or one and a demand, lie on different devices.
+    """
+    chosen: list[Any] = []
+    first = None
     for x in args:
         if type(x) in held_as:
             x = held_as[type(x)](x)
-        if type(x) is ArrayImpl and x._committed:
-            here = device_of(x)
-            if device is not None and here is not device:
-                raise errors.explained(
-                    errors.ArgumentError, "device.C1",
-                    "Received incompatible devices for jitted computation. Got arguments on "
-                    f"{placement_name(device)} and {placement_name(here)}.",
-                    advice="Move one of them: jax.device_put(x, device).")
-            device = here
-    return (device, True) if device is not None else (default_device(), False)
+        sharding = x._sharding if type(x) is ArrayImpl and x._committed else None
+        chosen.append(sharding)
+        if sharding is not None and sharding is not first:
+            if first is None:
+                first = sharding
+            else:
+                check_same_devices(first, sharding)
+    if demands is NO_DEMANDS and mesh_context.value is None:
+        if first is None:
+            return default_device(), False
+        if hasattr(first, "_device"):
+            return first._device, True
+    return _demanded(chosen, first, demands)
+
+
+def _demanded(chosen: list[Any], first: Any, demands: Demands) -> tuple[Any, bool]:
+    """Return the place of a program on several devices, or with demands."""
+    ins = list(demands.ins) or [None] * len(chosen)
+    for number, (have, wanted) in enumerate(zip(chosen, ins)):
+        if wanted is None:
+            ins[number] = have
+        elif have is not None and have.num_devices > 1 and not have.is_equivalent_to(
+                wanted, len(wanted.spec) if isinstance(wanted, NamedSharding) else 0) and (
+                not hasattr(wanted, "_device")):
+            check_same_devices(have, wanted)
+    known = [s for s in (*ins, *demands.outs) if s is not None]
+    mesh = demands.mesh
+    for sharding in known:
+        if mesh is None and isinstance(sharding, NamedSharding):
+            mesh = sharding.mesh
+    if mesh is None:
+        single = next((s for s in known if hasattr(s, "_device")), None)
+        if single is not None:
+            for sharding in known:
+                check_same_devices(single, sharding)
+            return single._device, True
+        mesh = mesh_context.value if isinstance(mesh_context.value, Mesh) else None
+        if mesh is None:
+            return default_device(), False
+    if not isinstance(mesh, Mesh):
+        if not isinstance(mesh_context.value, Mesh):
+            raise ValueError(f"the program names {mesh}, which has no devices: put it under "
+                             "jax.set_mesh(mesh), or give its arguments a sharding.")
+        mesh = mesh_context.value
+    everywhere = NamedSharding(mesh, PartitionSpec())
+    # An array on one device that a mesh of several demands: it is moved there if it is alone.
+    ins = [None if s is not None and hasattr(s, "_device") and mesh.size > 1
+           and demands is NO_DEMANDS and first is None else s for s in ins]
+    for sharding in known:
+        check_same_devices(everywhere, sharding)
+    return Spread(mesh, tuple(ins), tuple(demands.outs)), True
+
+
+def mesh_inside(eqns: Sequence[Any]) -> Any:
+    """Return the mesh that equations name, also inside others; one with devices if there is."""
+    abstract = None
+    for eqn in eqns:
+        found = mesh_named_by(eqn.primitive)
+        if isinstance(found, Mesh):
+            return found
+        abstract = abstract if found is None else found
+    return abstract
+
+
+def mesh_named_by(prim: Any) -> Any:
+    """Return the mesh that a primitive, or a program inside it, names; None if there is none."""
+    found = getattr(prim, "mesh", None)
+    # Only primitives with several results have programs inside.
+    for _, inner in sub_jaxprs(prim) if found is None and prim.multiple_results else ():
+        found = found if found is not None else mesh_inside(inner.eqns)
+    return found
+
+
+def check_same_devices(a: Any, b: Any) -> None:
+    """Refuse two shardings over different devices in one program."""
+    if a.device_set != b.device_set:
+        raise errors.explained(
+            errors.ArgumentError, "device.C1",
+            "Received incompatible devices for jitted computation. Got arguments on "
+            f"{place_names(a)} and {place_names(b)}.",
+            advice="Move one of them: jax.device_put(x, device) or jax.device_put(x, y.sharding).")
+
+
+def place_names(sharding: Any) -> str:
+    """Return ``cpu:0`` or ``cpu:0..7``, as messages name the devices of a sharding."""
+    names = [placement_name(d) for d in sharding._device_assignment]
+    return names[0] if len(names) == 1 else f"{names[0]}..{names[-1].split(':')[-1]}"
 
 
 class FastPath(NamedTuple):
@@ -117,28 +226,55 @@ class FastPath(NamedTuple):
 
 
 class Program:
-    """An executable on a device with all it takes to call it."""
+    """An executable at a place (one device, or a ``Spread``) with all it takes to call it."""
 
     __slots__ = ("executable", "lowered", "device", "committed", "consts", "handlers", "plain",
-                 "sharding", "kept")
+                 "ins", "outs", "kept")
 
-    def __init__(self, executable: Any, lowered: Lowering, device: Any, committed: bool):
+    def __init__(self, executable: Any, lowered: Lowering, where: Any, committed: bool):
         self.executable = executable
         self.lowered = lowered
-        self.device = device
         self.committed = committed
-        self.sharding = single_device(device)
-        self.consts = [hold(put(c, device, committed)) for c in lowered.consts]
+        self.kept = lowered.kept
         physical = [physical_aval(a) for a in lowered.out_avals]
-        self.handlers = [_jaxlib.array_result_handler(a, self.sharding, committed)
-                         for a in physical]
+        if isinstance(where, Spread):
+            self.device = None
+            demanded = where.ins or (None,) * len(self.kept)
+            demanded = [s for s, kept in zip(demanded, self.kept) if kept]
+            count = len(lowered.consts)
+            inputs = [physical_aval(aval_of(c)) for c in lowered.consts]
+            inputs += [physical_aval(a) for a in lowered.in_avals]
+            ins = said_shardings(executable.get_parameter_shardings(), where.mesh, inputs,
+                                 [*(None for _ in lowered.consts), *demanded])
+            self.consts = [hold(put_spread(c, s)) for c, s in zip(lowered.consts, ins)]
+            self.ins = ins[count:]
+            self.outs = said_shardings(executable.get_output_shardings(), where.mesh, physical,
+                                       where.outs or (None,) * len(physical))
+        else:
+            self.device = where
+            sharding = single_device(where)
+            self.ins = [sharding] * sum(self.kept)
+            self.outs = [sharding] * len(physical)
+            self.consts = [hold(put(c, where, committed)) for c in lowered.consts]
+        self.handlers = [_jaxlib.array_result_handler(a, s, committed)
+                         for a, s in zip(physical, self.outs)]
         self.plain = not any(isinstance(a.dtype, dtypes.ExtendedDType) or a.dtype == dtypes.float0
                              for a in (*lowered.in_avals, *lowered.out_avals))
-        self.kept = lowered.kept
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Run on flat arguments (all of them, kept or not); returns flat results."""
+        results = self.executable.execute_sharded([*self.consts, *self.place(args)])
+        outs = results.consume_with_handlers(self.handlers)
+        if self.plain:
+            return outs
+        return [_present(x, aval) for x, aval in zip(outs, self.lowered.out_avals)]
+
+    def place(self, args: Sequence[Any]) -> list[Any]:
+        """Return the kept arguments as arrays where the program wants them."""
         device = self.device
+        if device is None:
+            given = [x for x, kept in zip(args, self.kept) if kept]
+            return [put_spread(x, s) for x, s in zip(given, self.ins)]
         arrays = []
         for x, kept in zip(args, self.kept):
             if kept:
@@ -147,11 +283,7 @@ class Program:
                 elif x.is_deleted():
                     raise deleted_argument(x)
                 arrays.append(x)
-        results = self.executable.execute_sharded([*self.consts, *arrays])
-        outs = results.consume_with_handlers(self.handlers)
-        if self.plain:
-            return outs
-        return [_present(x, aval) for x, aval in zip(outs, self.lowered.out_avals)]
+        return arrays
 
     def fast_path(self, out_tree: Any) -> FastPath | None:
         """Return what lets C++ answer the next call, None if Python must."""
@@ -159,10 +291,37 @@ class Program:
             return None
         # C++ counts the constants, which it puts first, among the arguments.
         kept = [*(True for _ in self.consts), *self.kept]
-        ins = [self.sharding] * sum(kept)
+        ins = [*(c._sharding for c in self.consts), *self.ins]
         outs = self.lowered.out_avals
-        return FastPath(self.executable, out_tree, ins, [self.sharding] * len(outs), list(outs),
+        return FastPath(self.executable, out_tree, ins, self.outs, list(outs),
                         [self.committed] * len(outs), kept, [None] * len(ins), self.consts)
+
+
+def put_spread(x: Any, sharding: Any) -> Any:
+    """Return the array that holds ``x``, where ``sharding`` (of one device or several) wants it."""
+    x = hold(x)
+    if type(x) is ArrayImpl:
+        if x.is_deleted():
+            raise deleted_argument(x)
+        if x._sharding == sharding:
+            return x
+    device = getattr(sharding, "_device", None)
+    return hold(put(x, device)) if device is not None else hold(place_like(x, sharding))
+
+
+def said_shardings(said: Sequence[Any] | None, mesh: Any, avals: Sequence[ShapedArray],
+                   demanded: Sequence[Any]) -> list[Any]:
+    """Return the shardings of arguments or results: as demanded, else as the partitioner chose."""
+    if said is None or len(said) != len(avals):
+        said = [_jaxlib.HloSharding.replicate()] * len(avals)
+    return [wanted if isinstance(wanted, NamedSharding) else
+            named_from_xla(s, mesh, len(aval.shape))
+            for wanted, s, aval in zip(demanded, said, avals)]
+
+
+def present(held: Any, like: Any) -> Any:
+    """Return the value that ``held`` holds, of the type ``like`` has."""
+    return _present(held, aval_of(like))
 
 
 def _present(x: Any, aval: ShapedArray) -> Any:
@@ -187,15 +346,17 @@ def deleted_argument(x: Any) -> Exception:
         "and use it, or do not donate this argument.")
 
 
-def build(closed: ClosedJaxpr, device: Any, committed: bool, *, name: str,
+def build(closed: ClosedJaxpr, where: Any, committed: bool, *, name: str,
           function: FunctionRef | None = None, keep_unused: bool = False,
           donated: Sequence[bool] = (), options: dict[str, Any] | None = None) -> Program:
-    """Lower and compile (or find) ``closed`` for ``device``."""
+    """Lower and compile (or find) ``closed`` for a device or a ``Spread``."""
     begin = time.perf_counter()
-    lowered = lower(closed, name=name, keep_unused=keep_unused, donated=donated)
+    spread = where if isinstance(where, Spread) else None
+    lowered = lower(closed, name=name, keep_unused=keep_unused, donated=donated, spread=spread)
     seconds = time.perf_counter() - begin
-    executable = find_or_compile(lowered, device, function, options, seconds)
-    return Program(executable, lowered, device, committed)
+    devices = (where,) if spread is None else spread.devices
+    executable = find_or_compile(lowered, devices, function, options, seconds)
+    return Program(executable, lowered, where, committed)
 
 
 fast_path_cache = _jaxlib.PjitFunctionCache()
@@ -206,14 +367,13 @@ def make_fast(name: str, fun: Any, miss: Callable, static_argnums: Sequence[int]
               static_argnames: Sequence[str] = (), key: Any = None) -> Any:
     """Return jaxlib's C++ callable in front of ``miss``."""
     return _jaxlib.pjit(name, fun, miss, list(static_argnums), list(static_argnames),
-                        key if key is not None else object(), _jaxlib.registry, _shard_args,
+                        key if key is not None else object(), _jaxlib.registry, _shard_arg,
                         fast_path_cache)
 
 
-def _shard_args(shardings: Sequence[Any], layouts: Any, semantics: Any, args: Sequence[Any],
-                **_unused: Any) -> list[Any]:
-    """Bring arguments the C++ fast path cannot place itself to where the program wants them."""
-    return [hold(put(x, s._device)) for x, s in zip(args, shardings)]
+def _shard_arg(x: Any, sharding: Any, *_layout: Any) -> Any:
+    """Bring an argument the C++ fast path cannot place itself to where the program wants it."""
+    return put_spread(x, sharding)
 
 
 @functools.lru_cache(8192)
@@ -221,6 +381,8 @@ def primitive_callable(prim: Any) -> Any:
     """Return the compiled form of one primitive, for arguments outside any trace."""
     programs: dict[Any, Program] = {}
     out_tree = _LEAF
+    mesh = mesh_named_by(prim)
+    demands = NO_DEMANDS if mesh is None else Demands(mesh=mesh)
 
     def miss(*args: Any):
         nonlocal out_tree
@@ -228,12 +390,12 @@ def primitive_callable(prim: Any) -> Any:
             if isinstance(x, Tracer):
                 raise errors.leaked_tracer(x)
         avals = avals_of(args)
-        device, committed = placement(args)
-        key = (avals, device, committed, config.trace_key())
+        where, committed = placement(args, demands)
+        key = (avals, where, committed, config.trace_key())
         program = programs.get(key)
         if program is None:
             closed = one_equation(prim, avals)
-            program = programs[key] = build(closed, device, committed, name=prim.name)
+            program = programs[key] = build(closed, where, committed, name=prim.name)
             if prim.multiple_results:
                 out_tree = _jaxlib.registry.flatten([0] * len(closed.jaxpr.outvars))[1]
         outs = program.run(args)

@@ -22,7 +22,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var
 from saem.core.source import Source, position
 from saem.core.trace import Tracer
-from saem.xla.text import Module, Writer, symbol, tensor_type
+from saem.xla.text import Module, Writer, physical_aval, symbol, tensor_type
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,8 +66,10 @@ def needed_equations(jaxpr: Jaxpr) -> tuple[list[Eqn], set[Var]]:
 
 
 def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
-          donated: Sequence[bool] = ()) -> Lowering:
+          donated: Sequence[bool] = (), spread: Any = None) -> Lowering:
     """Write ``closed`` as a module whose ``main`` takes its constants, then its kept inputs.
+
+    ``spread``, if it runs on several devices, says which and how arguments and results lie there.
 
     Raises: TypeError if a constant is a tracer (it must have been moved to the inputs).
     """
@@ -77,42 +79,81 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
     donated = donated or (False,) * len(kept)
     inputs = [v for v, k in zip(jaxpr.invars, kept) if k]
     gives = tuple(d for d, k in zip(donated, kept) if k)
-    consts, hoisted, inline = [], [], []
+    module = Module(name)
+    writer = Writer(module)
+    env: dict[Var, str] = {}
+    scalars = []
     for var, value in zip(jaxpr.constvars, closed.consts):
         if var not in live:
             continue
         if isinstance(value, Tracer):
             raise TypeError(f"lower: the constant {value} is a tracer; close over it as an input")
-        if var.aval.shape or isinstance(var.aval.dtype, dtypes.ExtendedDType):
-            hoisted.append(var)
-            consts.append(value)
+        if held_in_argument(var.aval):
+            env[var] = writer.hoist(value, var.aval)
         else:
-            inline.append((var, value))
-    module = Module(name)
-    writer = Writer(module)
-    env: dict[Var, str] = {}
+            scalars.append((var, value))
+    notes = argument_notes(module, inputs, kept, gives, spread)
     arguments = []
-    given = (*(False for _ in hoisted), *gives)
-    for number, (var, gives_buffer) in enumerate(zip([*hoisted, *inputs], given)):
+    for number, (var, note) in enumerate(zip(inputs, notes)):
         env[var] = f"%arg{number}"
         writer.avals[env[var]] = var.aval
-        gift = " {jax.buffer_donor = true}" if gives_buffer else ""
-        arguments.append(f"%arg{number}: {tensor_type(var.aval)}{gift}")
-    for var, value in inline:
+        arguments.append(f"%arg{number}: {tensor_type(var.aval)}{note}")
+    for var, value in scalars:
         env[var] = writer.constant(np.asarray(value), var.aval)
     results = write_equations(writer, eqns, jaxpr.outvars, env)
-    write_function(writer, "public", "main", arguments, results)
+    consts = writer.hoisted.values()
+    arguments = [f"{k}: {tensor_type(aval)}" for k, _, aval in consts] + arguments
+    wanted = () if spread is None else spread.outs
+    write_function(writer, "public", "main", arguments, results, result_notes(
+        module, wanted, closed.out_avals))
     return Lowering(
         text=module.text(False), module=module,
         in_avals=tuple(v.aval for v in inputs), out_avals=tuple(closed.out_avals),
-        kept=tuple(kept), consts=tuple(consts), donated=gives, name=name)
+        kept=tuple(kept), consts=tuple(value for _, value, _ in consts), donated=gives, name=name)
+
+
+def held_in_argument(aval: ShapedArray) -> bool:
+    """Return whether a constant of ``aval`` is passed to a program, not written into it."""
+    return bool(aval.shape) or isinstance(aval.dtype, dtypes.ExtendedDType)
+
+
+def argument_notes(module: Module, inputs: Sequence[Var], kept: Sequence[bool],
+                   gives: Sequence[bool], spread: Any) -> list[str]:
+    """Return what the text says of each kept argument: its sharding, that its buffer is given."""
+    shardings: Sequence[Any] = [None] * len(inputs)
+    if spread is not None:
+        module.devices = spread.devices
+        module.mesh(spread.mesh)
+        if spread.ins:
+            shardings = [s for s, k in zip(spread.ins, kept) if k]
+    notes = []
+    for var, gift, sharding in zip(inputs, gives, shardings):
+        said = [sharding_note(module, sharding, var.aval)] if sharding is not None else []
+        said += ["jax.buffer_donor = true"] if gift else []
+        notes.append(f" {{{', '.join(filter(None, said))}}}" if any(said) else "")
+    return notes
+
+
+def result_notes(module: Module, wanted: Sequence[Any], avals: Sequence[ShapedArray]) -> list[str]:
+    """Return what the text says of each result: its sharding, if one is demanded."""
+    said = [sharding_note(module, s, a) if s is not None else "" for s, a in zip(wanted, avals)]
+    return [f" {{{note}}}" if note else "" for note in said]
+
+
+def sharding_note(module: Module, sharding: Any, aval: ShapedArray) -> str:
+    if not hasattr(sharding, "spec"):
+        return ""
+    ndim = len(physical_aval(aval).shape)
+    return f"sdy.sharding = #sdy.sharding{module.sharding(sharding, ndim)}"
 
 
 def write_function(writer: Writer, visibility: str, name: str, arguments: Sequence[str],
-                   results: Sequence[str]) -> None:
-    """Put the lines of ``writer`` into a function of the module."""
+                   results: Sequence[str], notes: Sequence[str] = ()) -> None:
+    """Put the lines of ``writer`` into a function of the module; ``notes`` stand by its results."""
     types = writer.type_of(*results) if results else ""
-    head = f"  func.func {visibility} @{name}({', '.join(arguments)}) -> ({types}) {{"
+    noted = types if not any(notes) else ", ".join(
+        writer.type_of(r) + note for r, note in zip(results, notes))
+    head = f"  func.func {visibility} @{name}({', '.join(arguments)}) -> ({noted}) {{"
     ending = f"    return {', '.join(results)} : {types}" if results else "    return"
     lines = [head, *writer.lines, ending, "  }"]
     writer.module.functions.append((lines, ["", *writer.locs, "", ""]))
@@ -173,13 +214,13 @@ def lower_primitive(writer: Writer, prim: Any, operands: Sequence[str],
 def call(writer: Writer, closed: ClosedJaxpr, operands: Sequence[str], name: str) -> list[str]:
     """Call a nested program as a private function, written once however often it is called.
 
-    Its array constants are written into it, since a function cannot see the caller's values.
+    Its array constants are further arguments, which the caller takes from its own.
     """
     module = writer.module
-    symbol = module.memo.get(id(closed))
-    if symbol is None:
+    known = module.memo.get(id(closed))
+    if known is None:
         inner = Writer(module)
-        symbol = module.memo[id(closed)] = module.unique_name(name)
+        symbol = module.unique_name(name)
         module.keepalive.append(closed)
         env: dict[Var, str] = {}
         arguments = []
@@ -188,7 +229,12 @@ def call(writer: Writer, closed: ClosedJaxpr, operands: Sequence[str], name: str
             inner.avals[env[var]] = var.aval
             arguments.append(f"%arg{number}: {tensor_type(var.aval)}")
         results = inline(inner, closed, env)
+        consts = list(inner.hoisted.values())
+        arguments += [f"{k}: {tensor_type(aval)}" for k, _, aval in consts]
         write_function(inner, "private", symbol, arguments, results)
+        known = module.memo[id(closed)] = symbol, consts
+    symbol, consts = known
+    operands = [*operands, *(writer.hoist(value, aval) for _, value, aval in consts)]
     return writer.emit_many(f"call @{symbol}({', '.join(operands)})", *operands,
                             outs=closed.out_avals)
 
@@ -198,7 +244,8 @@ def inline(writer: Writer, closed: ClosedJaxpr, env: dict[Var, str]) -> list[str
     eqns, live = needed_equations(closed.jaxpr)
     for var, value in zip(closed.jaxpr.constvars, closed.consts):
         if var in live:
-            env[var] = writer.constant(np.asarray(value), var.aval)
+            env[var] = writer.hoist(value, var.aval) if held_in_argument(var.aval) else (
+                writer.constant(np.asarray(value), var.aval))
     return write_equations(writer, eqns, closed.jaxpr.outvars, env)
 
 

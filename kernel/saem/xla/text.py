@@ -20,6 +20,7 @@ import numpy as np
 
 from saem.core import dtypes
 from saem.core.avals import ShapedArray
+from saem.xla.shardings import annotation, mesh_text
 
 _FLOAT_NAMES = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64"}
 
@@ -110,10 +111,15 @@ class Module:
     def __init__(self, name: str):
         self.name = name
         self.functions: list[tuple[list[str], list[str]]] = []
-        self.memo: dict[Any, str] = {}
+        self.memo: dict[Any, Any] = {}
         self.keepalive: list[Any] = []
         self.header: list[str] = []
         self.used_names: set[str] = {"main"}
+        # The devices of a program on several, in order, and the symbols of the meshes it names.
+        self.devices: tuple = ()
+        self.meshes: dict[Any, str] = {}
+        # Python functions the program calls, in the order of their ``index`` in the text.
+        self.callbacks: list[Callable] = []
 
     def unique_name(self, wanted: str) -> str:
         """Return ``wanted`` made a legal symbol, numbered if it is taken."""
@@ -125,9 +131,28 @@ class Module:
         self.used_names.add(name)
         return name
 
+    def mesh(self, mesh: Any) -> str:
+        """Return the symbol of ``mesh``, declared once: ``@mesh``."""
+        name = self.meshes.get(mesh)
+        if name is None:
+            count = len(self.meshes)
+            name = self.meshes[mesh] = f"@mesh_{count - 1}" if count else "@mesh"
+            self.header.append(f"  sdy.mesh {name} = {mesh_text(mesh, self.devices)}")
+        return name
+
+    def sharding(self, sharding: Any, ndim: int) -> str:
+        """Return ``<@mesh, [{"x"}, {}]>``, by which Shardy names a NamedSharding."""
+        return f"<{self.mesh(sharding.mesh)}, {annotation(sharding, ndim)}>"
+
+    def callback(self, function: Callable) -> int:
+        """Return the index by which the text calls ``function``."""
+        self.callbacks.append(function)
+        return len(self.callbacks) - 1
+
     def text(self, locations: bool, name: str = "jit") -> str:
         """Return the module, called ``name``, as text, with or without locations."""
-        parts = [f"module @{name} attributes {{mhlo.num_partitions = 1 : i32, "
+        count = len(self.devices) or 1
+        parts = [f"module @{name} attributes {{mhlo.num_partitions = {count} : i32, "
                  "mhlo.num_replicas = 1 : i32} {", *self.header]
         for lines, locs in self.functions:
             if locations:
@@ -154,6 +179,16 @@ class Writer:
         self.pad = "    "
         self.in_avals: Sequence[ShapedArray] = ()
         self.out_avals: Sequence[ShapedArray] = ()
+        # Array constants of programs inside this function: they become arguments of it.
+        self.hoisted: dict[int, tuple[str, Any, ShapedArray]] = {}
+
+    def hoist(self, value: Any, aval: ShapedArray) -> str:
+        """Return the name of an argument, added to this function, that carries ``value``."""
+        if id(value) not in self.hoisted:
+            name = f"%k{len(self.hoisted)}"
+            self.avals[name] = aval
+            self.hoisted[id(value)] = (name, value, aval)
+        return self.hoisted[id(value)][0]
 
     def line(self, text: str) -> None:
         self.lines.append(self.pad + text)

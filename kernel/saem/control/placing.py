@@ -1,0 +1,129 @@
+"""How does a program say where its values lie?
+
+``with_sharding_constraint`` is an equation that tells XLA's partitioner how to cut a value; ``jit``'s
+in_shardings and out_shardings say it of arguments and results.  The devices of a program are those
+its arguments lie on or its equations name.
+
+Read before: ``xla.shardings``, ``control.call``.  Read after: ``control.jit``.
+Invariant: a constraint changes where a value lies, never its numbers.
+Source: the documentation of jax.lax.with_sharding_constraint and jax.jit; the Shardy dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from saem import _jaxlib
+from saem.core import tree
+from saem.core.avals import aval_of
+from saem.core.jaxpr import ClosedJaxpr
+from saem.core.primitive import primitive
+from saem.core.trace import bind
+from saem.ops.linear import Linear
+from saem.xla import dispatch
+from saem.xla.meshes import get_mesh
+from saem.xla.shardings import NamedSharding, PartitionSpec, resolve
+from saem.xla.spread import check_rank
+from saem.xla.text import physical_aval, tensor_type
+
+
+@primitive("sharding_constraint")
+class ShardingConstraint(Linear):
+    """The identity, on a value that lies as ``sharding`` says."""
+
+    sharding: Any
+
+    @property
+    def mesh(self) -> Any:
+        return getattr(self.sharding, "mesh", None)
+
+    def printed_params(self):
+        return {"context_mesh": get_mesh(), "layout": None, "sharding": self.sharding,
+                "unconstrained_dims": frozenset(
+                    i for i, e in enumerate(getattr(self.sharding, "spec", ()))
+                    if e is PartitionSpec.UNCONSTRAINED)}
+
+    def typing(self, x):
+        return x
+
+    def evaluate(self, x):
+        return x
+
+    def lower(self, ctx, x):
+        if self.mesh is None:
+            return x
+        aval = ctx.avals[x]
+        ndim = len(physical_aval(aval).shape)
+        name = f"%{ctx.count}"
+        ctx.count += 1
+        ctx.avals[name] = aval
+        ctx.line(f"{name} = sdy.sharding_constraint {x} "
+                 f"{ctx.module.sharding(self.sharding, ndim)} : {tensor_type(aval)}")
+        return name
+
+    def transpose(self, ct, x):
+        return [bind(self, ct)]
+
+    def batch(self, size, xs, dims):
+        sharding = self.sharding
+        if self.mesh is not None:
+            entries = list(sharding.spec)
+            entries += [None] * (dims[0] - len(entries))
+            # The new axis is nobody's to place, so it is left to the partitioner.
+            entries.insert(dims[0], PartitionSpec.UNCONSTRAINED)
+            sharding = NamedSharding(sharding.mesh, PartitionSpec(*entries),
+                                     memory_kind=sharding.memory_kind)
+        return bind(ShardingConstraint(sharding), xs[0]), dims[0]
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """Return pytree ``x`` placed as ``shardings`` (one, or a pytree prefix of them) say.
+
+    A PartitionSpec stands on the mesh in force.
+
+    Raises: ValueError if a sharding does not fit its value.
+    """
+    leaves, structure = tree.flatten(x)
+    wanted = [resolve(s, "with_sharding_constraint")
+              for s in prefix("with_sharding_constraint", shardings, x)]
+    for leaf, sharding in zip(leaves, wanted):
+        if sharding is not None:
+            check_rank(sharding, aval_of(leaf), "with_sharding_constraint arguments")
+    return structure.unflatten([
+        leaf if s is None else bind(ShardingConstraint(s), leaf) for leaf, s in zip(leaves, wanted)])
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """Return pytree ``xs`` placed as ``out_shardings`` say."""
+    return with_sharding_constraint(xs, out_shardings)
+
+
+def is_place(x: Any) -> bool:
+    """Return whether ``x`` is a leaf among shardings."""
+    return x is None or isinstance(x, (PartitionSpec, _jaxlib.Sharding, _jaxlib.Device))
+
+
+def prefix(what: str, given: Any, value: Any) -> list[Any]:
+    """Return one entry of the prefix pytree ``given`` for each leaf of ``value``.
+
+    Raises: ValueError if it is no prefix.
+    """
+    if is_place(given):
+        return [given] * len(tree.leaves(value))
+    try:
+        return tree.broadcast_prefix(given, value, is_leaf=is_place)
+    except ValueError as error:
+        raise ValueError(f"{what} must be a tree prefix of what it describes: {error}") from None
+
+
+def demands_of(closed: ClosedJaxpr, ins: Sequence[Any] = (), outs: Sequence[Any] = ()) -> Demands:
+    """Return what a program asks of its place: its own shardings, and the mesh of its equations."""
+    mesh = closed.derived("mesh", lambda: dispatch.mesh_inside(closed.eqns))
+    if mesh is None and not any(s is not None for s in (*ins, *outs)):
+        return dispatch.NO_DEMANDS
+    return dispatch.Demands(tuple(ins), tuple(outs), mesh)
+
+
+dispatch.eager_rules[ShardingConstraint] = lambda prim, x: dispatch.present(
+    dispatch.put_spread(x, prim.sharding), x)
