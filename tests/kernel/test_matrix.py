@@ -25,6 +25,8 @@ ELSEWHERE: dict[str, str] = {
     "device_put": "tests/kernel/test_devices.py",
     # Its tangent is zero by definition, whatever finite differences say.
     "stop_gradient": "tests/kernel/test_stop_gradient.py",
+    # It has no value: only its transpose means something.
+    "custom_lin": "tests/kernel/test_custom_rules.py",
     # The NumPy evaluator sees one participant only.
     **dict.fromkeys(
         ("all_gather", "all_gather_invariant", "all_to_all", "axis_index", "ppermute",

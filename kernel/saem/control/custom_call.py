@@ -15,15 +15,16 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from saem.core import dtypes, errors, tree
+from saem.core import axes, dtypes, errors, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr
+from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, current, eval_trace, state
 from saem.transform.derivatives import as_array
 from saem.transform.jvp import JVPTrace
 from saem.transform.linearize import PartialTrace
 from saem.transform.staging import trace_flat
-from saem.transform.vmap import BatchTrace, match_dim
+from saem.transform.vmap import BatchTrace, match_dim, vmap_flat
 
 
 def name_of(fun: Any) -> str:
@@ -144,7 +145,7 @@ class FlatFunction:
         if self.out_avals is None:
             self.out_tree = out_tree
             return
-        needed = self.out_tree.unflatten([a.str_short(short_dtypes=False) for a in self.out_avals])
+        needed = types_in(self.out_tree, self.out_avals)
         if out_tree != self.out_tree:
             what = "of the same container/pytree structure), but instead the rule output's first " \
                 "element had container/pytree structure"
@@ -154,7 +155,7 @@ class FlatFunction:
                 "element had shapes/dtypes of"
         else:
             return
-        got = out_tree.unflatten([aval_of(x).str_short(short_dtypes=False) for x in outs])
+        got = types_in(out_tree, [aval_of(x) for x in outs])
         name = name_of(self.fun)
         raise errors.explained(
             errors.ArgumentTypeError, "custom.C4",
@@ -162,6 +163,12 @@ class FlatFunction:
             f"represents the primal output (equal to the output of the decorated function {name}, "
             f"and in particular {what}:\n    {got}\nwhile {name} had:\n    {needed}",
             advice=f"Compute the primal output in the rule as {name} does, or call {name} there.")
+
+
+def types_in(structure: Any, avals: Sequence[ShapedArray]) -> str:
+    """Return ``structure`` with types for leaves, as a message shows it."""
+    shown = structure.unflatten([aval.str_short(short_dtypes=False) for aval in avals])
+    return str(shown).replace("'", "")
 
 
 def pair(who: str, names: str, out: Any) -> Sequence[Any]:
@@ -210,14 +217,28 @@ def tangent_type(x: Any) -> ShapedArray:
 
 # -- interpreters ----------------------------------------------------------------------------------
 
+class Call(Primitive):
+    """A call before it is an equation: Python functions on flat values, and no program yet.
+
+    ``run`` is the function on these operands (examples or stacks), ``flat`` the user's own, which
+    knows the structure of its result.  Subclasses say ``jvp``, ``batched`` and ``staged``.
+    """
+
+    flat: FlatFunction
+    run: Callable[..., list[Any]]
+    rule: Any
+
+    multiple_results = True
+
+
 _STEPPED = (JVPTrace, BatchTrace, PartialTrace)
 
 
 def apply(call: Any, args: Sequence[Any]) -> list[Any]:
     """Interpret ``call`` on flat ``args`` under the current interpreter.
 
-    ``call`` offers ``run(*args)``, ``jvp(primals, tangents)``, ``batched(batch)`` (the same kind of
-    call, on stacks) and ``staged(args)``, which binds it as an equation.
+    It runs, runs its ``jvp``, becomes the same kind of call on stacks (``batched(batch)``), or
+    binds itself as an equation (``staged(args)``).
     """
     trace: Trace = state.trace
     while isinstance(trace, (JVPTrace, PartialTrace)) and not _watches(trace, args):
@@ -253,6 +274,7 @@ def _numbers_below(trace: Trace) -> bool:
 class Batch:
     """One application of vmap to a function with rules: how each of them is run on stacks.
 
+    ``trace`` is the interpreter of the vmap if it is at work, ``axis`` its name if it has one.
     ``out_batched`` is decided by the function or, where it is never run, by its rule; whoever comes
     later must agree.
     """
@@ -261,24 +283,24 @@ class Batch:
         self.size = size
         self.dims = list(dims)
         self.trace = trace
-        self.axis_name = trace.axis_name if trace is not None else None
+        self.axis = axes.batching() if trace is None else getattr(trace, "axis", None)
         self.out_batched: list[bool] | None = None
 
-    def enter(self) -> BatchTrace:
-        """Return the interpreter on which to run a rule now.
+    def run(self, fun: Callable[..., Sequence[Any]], xs: Sequence[Any],
+            dims: Sequence[int | None] | None = None) -> tuple[list[Any], list[int | None]]:
+        """Run ``fun`` of flat examples on stacks along ``dims``; returns stacks and axes.
 
-        It is the caller's own while that works above the current one, so that stacks a function
-        closes over are understood; rules called later, as in a backward pass, get a new one.
+        It runs on the caller's own interpreter while that works above the current one, so that
+        stacks a function closes over are understood; in a backward pass, say, on a new one.
         """
+        dims = self.dims if dims is None else dims
         own = self.trace
-        if own is not None and own.live and any(t is state.trace for t in own.ancestors()):
-            return own
-        return BatchTrace(state.trace, self.size, self.axis_name)
-
-    def run(self, fun: Callable[..., Sequence[Any]], xs: Sequence[Any]
-            ) -> tuple[list[Any], list[int | None]]:
-        """Run ``fun`` of flat examples on stacks along ``dims``; returns stacks and axes."""
-        return run_on_stacks(self.enter(), fun, xs, self.dims)
+        if own is None or not own.live or all(t is not state.trace for t in own.ancestors()):
+            return vmap_flat(fun, self.size, xs, dims, self.axis)
+        with current(own):
+            outs = fun(*[own.wrap(x, d) for x, d in zip(xs, dims)])
+        pairs = [own.split(x) for x in outs]
+        return [x for x, _ in pairs], [d for _, d in pairs]
 
     def settle(self, outs: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
         """Return outputs with their batch axis in front, batched as has been decided."""
@@ -288,15 +310,6 @@ class Batch:
 
     def front(self, x: Any, dim: int | None) -> Any:
         return match_dim(x, dim, 0, self.size)
-
-
-def run_on_stacks(trace: BatchTrace, fun: Callable[..., Sequence[Any]], xs: Sequence[Any],
-                  dims: Sequence[int | None]) -> tuple[list[Any], list[int | None]]:
-    """Run ``fun`` under ``trace`` on stacks ``xs``; returns output stacks and their axes."""
-    with current(trace):
-        outs = fun(*[trace.wrap(x, d) for x, d in zip(xs, dims)])
-    pairs = [trace.split(x) for x in outs]
-    return [x for x, _ in pairs], [d for _, d in pairs]
 
 
 def stage(flat: FlatFunction, args: Sequence[Any], name: str, run: Callable[..., list[Any]]

@@ -1,8 +1,8 @@
 """How does a function say its own forward derivative?
 
-``custom_jvp(f)`` with ``f.defjvp(rule)``: where ``f`` is differentiated, ``rule(primals, tangents)``
-is called instead of looking inside ``f``.  Since reverse mode is forward mode transposed, the one
-rule serves both, if it is linear in the tangents.
+``custom_jvp(f)`` with ``f.defjvp(rule)``: where ``f`` is differentiated, the rule is called with
+primals and tangents instead of looking inside ``f``.  Since reverse mode is forward mode
+transposed, the one rule serves both, if it is linear in the tangents.
 
 Read before: ``control.custom_call``.  Read after: ``control.custom_vjp``.
 Invariant: without differentiation ``f`` is what it was; with it, ``f`` itself is never opened.
@@ -18,6 +18,7 @@ from typing import Any
 from saem.control.custom_call import (
     Arguments,
     Batch,
+    Call,
     FlatFunction,
     Signature,
     SymbolicZero,
@@ -26,7 +27,6 @@ from saem.control.custom_call import (
     is_float0,
     name_of,
     pair,
-    run_on_stacks,
     stage,
     tangent_type,
 )
@@ -35,7 +35,8 @@ from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
-from saem.core.trace import bind
+from saem.core.trace import Tracer, bind
+from saem.ops.gradient import stop_gradient
 from saem.ops.linear import add_cotangents, moveaxis, zeros_of
 from saem.transform.derivatives import as_array
 from saem.transform.linearize import backward_pass
@@ -46,7 +47,7 @@ from saem.xla import lowering
 FlatRule = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
 
 
-class custom_jvp:  # noqa: N801 - JAX's name
+class custom_jvp:
     """A function whose derivative is the rule given to ``defjvp`` or ``defjvps``.
 
     Arguments in ``nondiff_argnums`` or ``nondiff_argnames`` may be any Python value; the rule gets
@@ -97,10 +98,15 @@ class custom_jvp:  # noqa: N801 - JAX's name
         if self.jvp is None:
             raise AttributeError(
                 f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp.")
-        arguments = self.signature.split(self.signature.resolve(args, kwargs))
+        given = list(self.signature.resolve(args, kwargs))
+        for i in self.nondiff_argnums:
+            if i < len(given):  # a traced value is allowed here, as a constant
+                given[i] = tree.map_(
+                    lambda x: stop_gradient(x) if isinstance(x, Tracer) else x, given[i])
+        arguments = self.signature.split(tuple(given))
         fun = FlatFunction(self.fun, arguments)
         rule = JVPRule(self.jvp, fun, arguments, self.symbolic_zeros)
-        outs = apply(Call(fun, fun, rule), arguments.leaves)
+        outs = apply(PythonCall(fun, fun, rule), arguments.leaves)
         return fun.out_tree.unflatten(outs)
 
     def __get__(self, instance: Any, owner: type) -> Any:
@@ -161,28 +167,21 @@ class JVPRule:
         return None if isinstance(tangent, SymbolicZero) or is_float0(tangent) else tangent
 
 
-class Call:
-    """A call before it is an equation: Python functions on flat values.
-
-    ``run`` is the function on these operands, ``flat`` the user's own, which knows its structure.
-    """
+class PythonCall(Call):
+    """A call of a custom_jvp function before it is an equation."""
 
     name = "custom_jvp_call"
-    multiple_results = True
 
-    def __init__(self, flat: FlatFunction, run: Callable[..., list[Any]], rule: FlatRule):
-        self.flat = flat
-        self.run = run
-        self.jvp = rule
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
+        return self.rule(primals, tangents)
 
-    def batched(self, batch: Batch) -> Call:
-        return Call(self.flat, lambda *xs: batch.settle(*batch.run(self.run, xs)),
-                    BatchedRule(self.jvp, batch))
+    def batched(self, batch: Batch) -> PythonCall:
+        return PythonCall(self.flat, lambda *xs: batch.settle(*batch.run(self.run, xs)),
+                          BatchedRule(self.rule, batch))
 
     def staged(self, args: Sequence[Any]) -> list[Any]:
-        rule = self.jvp
         closed, consts = stage(self.flat, args, self.name, self.run)
-        prim = CustomJVPCall(closed, rule, len(consts), getattr(rule, "symbolic_zeros", False))
+        prim = CustomJVPCall(closed, self.rule, len(consts), self.rule.symbolic_zeros)
         return bind(prim, *consts, *args)
 
 
@@ -212,8 +211,8 @@ class BatchedRule:
             return [*outs, *(t for t in out_tangents if t is not None)]
 
         dims = [*batch.dims, *(d for d, nz in zip(batch.dims, nonzero) if nz)]
-        values, out_dims = run_on_stacks(
-            batch.enter(), both, [*primals, *(t for t in tangents if t is not None)], dims)
+        values, out_dims = batch.run(
+            both, [*primals, *(t for t in tangents if t is not None)], dims)
         n = len(moved)
         rest = iter(zip(values[n:], out_dims[n:]))
         pairs = [next(rest) if m else (None, None) for m in moved]

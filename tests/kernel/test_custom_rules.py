@@ -1,0 +1,291 @@
+"""Does a function with rules of its own do what JAX's does, under every transformation?
+
+``custom_jvp`` and ``custom_vjp``: values, printed programs and errors against real JAX; rules that
+lie about their derivative show that it is they who are asked.
+
+Read before: ``both.py``, ``saem.control.custom_jvp``, ``saem.control.custom_vjp``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from both import ours, same, same_error
+
+import saem as jax
+from saem import numpy as jnp
+from saem.core.check import check_jaxpr
+
+# f has a rule in forward mode, v one in reverse mode; both say 3 times the derivative in x.
+RULES = """
+import functools
+jnp = jax.numpy
+@jax.custom_jvp
+def f(x, y): return jnp.sin(x) * y
+@f.defjvp
+def f_jvp(primals, tangents):
+    x, y = primals
+    dx, dy = tangents
+    return f(x, y), 3 * jnp.cos(x) * y * dx + jnp.sin(x) * dy
+@jax.custom_vjp
+def v(x, y): return jnp.sin(x) * y
+def v_fwd(x, y): return v(x, y), (x, y)
+def v_bwd(r, g): return 3 * jnp.cos(r[0]) * r[1] * g, jnp.sin(r[0]) * g
+v.defvjp(v_fwd, v_bwd)
+"""
+X = np.linspace(-1, 1, 5, dtype=np.float32)
+
+
+def text(source: str) -> str:
+    return RULES + source
+
+
+@pytest.mark.parametrize("function", ["f", "v", "jax.jit(f)", "jax.jit(v)"])
+@pytest.mark.parametrize("axes", ["(0, 0)", "(0, None)", "(None, 0)"])
+def test_derivatives_and_stacks_nest_in_any_order(jax_oracle, function, axes):
+    a, b = ("x" if axis == "0" else "jnp.float32(0.7)" for axis in axes[1:-1].split(", "))
+    same(jax_oracle, text(f"""
+F, axes, args = {function}, {axes}, ({a}, {b})
+def total(a, b): return jax.vmap(F, axes)(a, b).sum()
+gradient = jax.grad(total, (0, 1))
+each = jax.vmap(jax.grad(F, (0, 1)), axes)
+result = [jax.vmap(F, axes)(*args), gradient(*args), jax.jit(gradient)(*args), each(*args),
+          jax.jit(each)(*args), jax.vmap(jax.jacrev(jax.grad(F), (0, 1)), axes)(*args),
+          jax.jit(jax.jacrev(gradient, (0, 1)))(*args), jax.jacrev(gradient)(*args)]
+"""), x=X)
+
+
+def test_forward_mode_of_a_forward_rule(jax_oracle):
+    same(jax_oracle, text("""
+def g(x): return f(x, x) * 2.
+result = [jax.jvp(g, (x,), (x,)), jax.jvp(jax.jit(g), (x,), (x,)), jax.jacfwd(g)(x),
+          jax.hessian(lambda x: g(x).sum())(x), jax.jacfwd(jax.jacfwd(jax.jit(g)))(x[0]),
+          jax.linearize(g, x)[1](x), jax.jvp(jax.vmap(g), (x,), (x,)),
+          jax.grad(lambda x: jax.vmap(lambda a: jax.vmap(lambda b: f(a, b))(x))(x).sum())(x),
+          jax.grad(lambda x: jax.vmap(lambda a: jax.vmap(lambda b: v(a, b))(x))(x).sum())(x)]
+"""), x=X)
+
+
+PRINTED = """
+jax.make_jaxpr(f)(1., 2.)
+jax.make_jaxpr(jax.jit(f))(1., 2.)
+jax.make_jaxpr(lambda x: jax.jvp(lambda x: f(x, 2.), (x,), (x,)))(1.)
+jax.make_jaxpr(jax.grad(f))(1., 2.)
+jax.make_jaxpr(jax.vmap(f))(x, x)
+jax.make_jaxpr(lambda c: f(c, jnp.arange(3.)))(1.)
+jax.make_jaxpr(v)(1., 2.)
+jax.make_jaxpr(jax.grad(v))(1., 2.)
+jax.make_jaxpr(jax.vmap(v))(x, x)
+jax.make_jaxpr(jax.vmap(v, (0, None)))(x, 1.)
+jax.make_jaxpr(jax.vmap(jax.grad(v, (0, 1)), (0, None)))(x, 1.)
+jax.make_jaxpr(jax.grad(lambda x, y: jax.vmap(v, (0, None))(x, y).sum(), (0, 1)))(x, 1.)
+""".strip().splitlines()
+
+
+def test_programs_print_as_jax_prints_them(jax_oracle):
+    source = text("result = [" + ", ".join(f"str({line})" for line in PRINTED) + "]")
+    theirs = jax_oracle.run(source, x=X).value
+    for line, got, want in zip(PRINTED, ours(source, x=X), theirs, strict=True):
+        assert got == want, line
+
+
+CLOSED = text("""
+def outer(c):
+    @jax.custom_{kind}
+    def g(x): return x * c + jnp.arange(3.)
+    {rule}
+    return g(2. * c)
+""")
+JVP = "g.defjvp(lambda p, t: (g(p[0]), t[0] * jnp.ones(3)))"
+VJP = "g.defvjp(lambda x: (g(x), None), lambda r, ct: (ct.sum(),))"
+
+
+@pytest.mark.parametrize(("kind", "rule"), [("jvp", JVP), ("vjp", VJP)])
+def test_closed_over_values_are_operands(jax_oracle, kind, rule):
+    source = CLOSED.format(kind=kind, rule=rule)
+    same(jax_oracle, source + "\nresult = [str(jax.make_jaxpr(outer)(1.)), jax.vmap(outer)(x), "
+         "jax.jit(jax.vmap(outer))(x), jax.vmap(jax.jit(outer))(x)]", x=X)
+
+
+def test_derivatives_in_closed_over_values_are_refused(jax_oracle):
+    plain = text("""
+def outer(c):
+    @jax.custom_vjp
+    def g(x): return x * c
+    g.defvjp(lambda x: (x * c, None), lambda r, ct: (ct,))
+    return g(2.)
+""")
+    same_error(jax_oracle, plain + "\nresult = jax.grad(jax.jit(outer))(1.)",
+               "Detected differentiation of a custom_vjp function with respect to a closed-over")
+    same_error(jax_oracle, plain + "\nresult = jax.grad(outer)(1.)", "unexpected tracer")
+
+
+@pytest.mark.parametrize("call", [
+    "jax.jvp(v, (1., 2.), (1., 1.))", "jax.jvp(jax.jit(v), (1., 2.), (1., 1.))",
+    "jax.jit(jax.jacfwd(v))(1., 2.)", "jax.hessian(v)(1., 2.)"])
+def test_forward_mode_of_a_backward_rule_is_refused(jax_oracle, call):
+    same_error(jax_oracle, text("result = " + call),
+               "can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
+
+
+def test_rules_run_on_numbers_outside_jit():
+    seen = []
+
+    @jax.custom_jvp
+    def f(x):
+        return x if x > 0 else -x
+
+    @f.defjvp
+    def rule(primals, tangents):
+        seen.append(float(primals[0]))
+        return f(*primals), tangents[0] * (1. if primals[0] > 0 else -1.)
+
+    @jax.custom_vjp
+    def v(x):
+        return x if x > 0 else -x
+
+    v.defvjp(lambda x: (v(x), x), lambda x, ct: (seen.append(float(x)) or (ct if x > 0 else -ct),))
+    assert [float(jax.grad(g)(x)) for g in (f, v) for x in (2., -3.)] == [1., -1., 1., -1.]
+    assert seen == [2., -3., 2., -3.]
+    assert float(f(-3.)) == 3.
+
+
+def test_symbolic_zeros(jax_oracle):
+    same(jax_oracle, text("""
+Zero = jax.custom_derivatives.SymbolicZero
+seen = []
+@jax.custom_jvp
+def g(x, y): return x * y
+def rule(primals, tangents):
+    seen.append([type(t) is Zero for t in tangents])
+    return primals[0] * primals[1], tangents[0]
+g.defjvp(rule, symbolic_zeros=True)
+@jax.custom_vjp
+def h(x, y): return x * y, x
+def fwd(x, y):
+    seen.append([x.perturbed, y.perturbed])
+    return (x.value * y.value, x.value), (x.value, y.value)
+def bwd(r, cts):
+    seen.append([type(ct) is Zero for ct in cts])
+    return cts[0] * r[1], None
+h.defvjp(fwd, bwd, symbolic_zeros=True)
+x = jnp.asarray(x)
+values = [jax.jvp(lambda x: g(x, 2.), (x,), (x,)),
+          jax.jvp(lambda x: g(jnp.float32(2.), x), (x[0],), (x[0],)),
+          jax.grad(jax.jit(lambda x: g(x, 2.)))(x[0]), jax.grad(lambda x: h(x, 2.)[0])(x[0]),
+          jax.grad(jax.jit(lambda x: h(x, 2.)[0]))(x[0])]
+result = [values, seen, str(jax.make_jaxpr(h)(1., 2.)), repr(Zero.from_primal_value(1.))]
+"""), x=X)
+
+
+def test_trees_defaults_and_static_arguments(jax_oracle):
+    same(jax_oracle, text("""
+@functools.partial(jax.custom_vjp, nondiff_argnames=("n",))
+def g(x, n=3): return {"o": x["a"] * n + x["b"]}
+g.defvjp(lambda x, n: (g(x, n), x["a"]), lambda n, r, ct: ({"a": ct["o"] * n, "b": None},))
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def h(fun, x): return fun(x)
+h.defjvp(lambda fun, p, t: (fun(p[0]), 5 * t[0]))
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def k(n, x): return x * n
+k.defjvp(lambda n, p, t: (p[0] * n, t[0] * n))
+@jax.custom_jvp
+def d(x, y=2.): return x * y
+d.defjvp(lambda p, t: (d(*p), t[0] + 10 * t[1]))
+x = jnp.asarray(x)
+xs = {"a": x, "b": x}
+result = [jax.grad(lambda t: g(t, 4)["o"].sum())(xs), jax.grad(lambda t: g(t)["o"].sum())(xs),
+          jax.jit(jax.grad(lambda t: g(x=t)["o"].sum()))(xs), jax.grad(h, 1)(jnp.sin, x[0]),
+          jax.jit(jax.grad(lambda x: h(jnp.sin, x)))(x[0]), jax.grad(k, (0, 1))(x[0], x[1]),
+          jax.jit(k)(x[0], x[1]), d(x, y=3.), jax.grad(d)(x[0]), jax.grad(d, (0, 1))(x[0], x[1])]
+"""), x=X)
+
+
+def test_integers_and_partial_rules(jax_oracle):
+    same(jax_oracle, text("""
+@jax.custom_vjp
+def g(x, i): return x * i
+g.defvjp(lambda x, i: (x * i, i), lambda r, ct: (ct * r, None))
+@jax.custom_jvp
+def h(x, i): return x, i
+h.defjvp(lambda p, t: ((p[0], p[1]), (2 * t[0], t[1])))
+@jax.custom_jvp
+def s(x, y): return x * y
+s.defjvps(lambda t, ans, x, y: t * ans, None)
+i = jnp.int32(3)
+result = [jax.grad(g)(x[0], i), jax.grad(g, (0, 1), allow_int=True)(x[0], i),
+          jax.jit(jax.grad(jax.jit(g)))(x[0], i), jax.jvp(lambda x: h(x, i), (x,), (x,)),
+          jax.grad(s, (0, 1))(x[0], x[1]), jax.jvp(s, (x, x), (x, x))]
+"""), x=X)
+
+
+def rule_errors():
+    jvps = {
+        "p[0]": "must produce a pair (list or tuple of length two) representing primal and tangent",
+        "(p[0], (t[0],))": "must produce primal and tangent outputs with equal container (pytree)",
+        "(p[0], t[0].sum())": "Expected float32[5] (tangent type of float32[5]) but got float32[].",
+        "(p[0], t[0].astype('float16'))": "Expected float32[5] (tangent type of float32[5]) but",
+    }
+    vjps = {
+        ("x", "(ct,)"): "must produce a pair (list or tuple of length two)",
+        ("(x, None)", "ct"): "Custom VJP bwd rule must produce an output with the same container",
+        ("(x, None)", "(ct, ct)"): "Custom VJP bwd rule must produce an output with the same cont",
+        ("(x, None)", "None"): "Custom VJP bwd rule must produce an output with the same container",
+        ("(x, None)", "(ct.sum(),)"): "at output[0] the bwd rule produced an output of type float",
+    }
+    for jitted in ("h", "jax.jit(h)"):
+        for rule, sentence in jvps.items():
+            yield f"h = mk(lambda p, t: {rule}); result = jax.jvp({jitted}, (x,), (x,))", sentence
+        for (fwd, bwd), sentence in vjps.items():
+            yield (f"h = mkv(lambda x: {fwd}, lambda r, ct: {bwd}); "
+                   f"result = jax.vjp({jitted}, x)[1](x)"), sentence
+    yield ("h = mk(lambda p, t: ((p[0],), (t[0],))); result = jax.jvp(jax.jit(h), (x,), (x,))",
+           "container/pytree structure")
+    yield ("h = mkv(lambda x: (x.sum(), 0), lambda r, ct: (ct,)); "
+           "result = jax.vjp(jax.jit(h), x)[1](x)", "must produce a pair")
+    yield "result = jax.custom_jvp(jnp.sin)(x)", "No JVP defined for custom_jvp function sin"
+    yield "result = jax.custom_vjp(mk)(x)", "No VJP defined for custom_vjp function mk"
+    yield ("k = jax.custom_jvp(lambda x, *, y=2.: x * y); k.defjvp(lambda p, t: (p[0], t[0])); "
+           "result = k(x, y=3.)", "could not be resolved to positional-only arguments")
+    yield ("k = jax.custom_vjp(lambda n, x: x, nondiff_argnums=(0,)); "
+           "k.defvjp(lambda n, x: (x, None), lambda n, r, ct: (ct,)); result = jax.jit(k)(x, x)",
+           "Found a JAX Tracer object passed as an argument to a custom_vjp function")
+
+
+@pytest.mark.parametrize(("source", "sentence"), list(rule_errors()))
+def test_wrong_rules_are_refused_with_jax_s_classes(jax_oracle, source, sentence):
+    made = text("""
+def mk(rule):
+    h = jax.custom_jvp(lambda x: jnp.sin(x))
+    h.defjvp(rule)
+    return h
+def mkv(fwd, bwd):
+    h = jax.custom_vjp(lambda x: jnp.sin(x))
+    h.defvjp(fwd, bwd)
+    return h
+""")
+    same_error(jax_oracle, made + "\n" + source, sentence, x=X)
+
+
+def test_a_shared_input_gets_every_example_s_cotangent():
+    """An input vmap does not map over gets the sum, also where bwd does not look at its ct."""
+    @jax.custom_vjp
+    def f(x, y):
+        return x * y
+
+    f.defvjp(lambda x, y: (x * y, None), lambda r, ct: (ct, jnp.float32(7.)))
+    got = jax.grad(lambda y: jax.vmap(f, (0, None))(jnp.ones(4), y).sum())(2.)
+    assert float(got) == 28.  # as in a loop over the four examples
+
+
+def test_programs_are_well_formed():
+    names = {"jax": jax}
+    exec(RULES, names)
+    f, v, x = names["f"], names["v"], jnp.ones(3)
+    stacks = [jax.vmap(v, (0, None)), jax.vmap(jax.grad(jax.jit(v)), (0, None)),
+              lambda x, y: jax.jvp(jax.vmap(f, (0, None)), (x, y), (x, y)),
+              lambda x, y: jax.vjp(jax.vmap(v, (0, None)), x, y)[1](x)]
+    for function in (f, v, jax.grad(f), jax.grad(v), jax.grad(jax.jit(v), (0, 1))):
+        check_jaxpr(jax.make_jaxpr(function)(1., 2.))
+    for function in stacks:
+        check_jaxpr(jax.make_jaxpr(function)(x, 2.))
