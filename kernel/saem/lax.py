@@ -18,8 +18,11 @@ import numpy as np
 
 from saem.control.conditional import cond, switch
 from saem.control.loops import fori_loop, while_loop
+from saem.control.mapping import associative_scan
+from saem.control.mapping import map_ as map
 from saem.control.placing import with_sharding_constraint
 from saem.control.scan import scan
+from saem.control.solve import custom_linear_solve, custom_root
 from saem.core.avals import aval_of
 from saem.ops.arithmetic import add, div, integer_pow, mul, neg, sub
 from saem.ops.collectives import axis_index, axis_size, pcast, pmax, pmean, pmin, psum

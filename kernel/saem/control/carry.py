@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.control.surgery import open_consts, pick, rearranged, split_list
-from saem.core import config, dtypes, errors, promotion, source, tree
+from saem.core import axes, config, dtypes, errors, promotion, source, tree
 from saem.core.avals import ShapedArray, aval_functions, aval_of
 from saem.core.jaxpr import ClosedJaxpr, Var
 from saem.core.primitive import Primitive
@@ -59,7 +59,7 @@ def trace_body(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], name: 
 
     Raises: TypeError for a result that is no array.
     """
-    key = (in_tree, tuple(avals), name, config.trace_key())
+    key = (in_tree, tuple(avals), name, config.trace_key(), axes.state.env)
     try:
         known = _bodies.setdefault(owner or fun, {})
     except TypeError:  # not weakly referable or not hashable

@@ -37,7 +37,7 @@ from saem.control.surgery import (
     split_program,
     zeros_atom,
 )
-from saem.core import config, dtypes, errors, tree
+from saem.core import axes, config, dtypes, errors, tree
 from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import ShapedArray, aval_of, is_array_like
 from saem.core.effects import in_order
@@ -167,7 +167,7 @@ class Cond(Primitive):
                 places.append(d)
             outs, out_dims = vmap_flat(
                 lambda *args, branch=branch: eval_jaxpr(branch.jaxpr, branch.consts, *args),
-                size, operands, places)
+                size, operands, places, axes.batching())
             results.append([match_dim(x, d, 0, size) for x, d in zip(outs, out_dims)])
         chosen = []
         for cases in zip(*results):

@@ -32,7 +32,6 @@ from saem.control.carry import (
 from saem.control.regions import COUNTER, FLAG, read_row, write_row, write_while, zeros
 from saem.control.surgery import (
     added,
-    below,
     fill_zeros,
     first_input_to,
     hoisted,
@@ -290,7 +289,7 @@ class Scan(Primitive):
         out_avals = self.jaxpr.out_avals
         carry_cts = [zeros_of(a) if ct is None else ct for ct, a in zip(carry_cts, out_avals)]
         has_ct = [ct is not None for ct in ys_cts]
-        consts, carry, rows = self.parts(args)
+        consts, _, rows = self.parts(args)
         body, reached = self.jaxpr.derived(
             ("pull", self.num_consts, self.num_carry, *consts_in, *rows_in, *has_ct),
             lambda: self.pull_body(consts_in, rows_in, has_ct))
@@ -404,7 +403,7 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     """
     check_callable("scan", "f argument", f)
     if config.disable_jit.value:
-        return _scan_in_python(f, init, xs, _length("scan", xs, length), reverse)
+        return scan_in_python("scan", f, init, xs, length, reverse)
     return bind_scan("scan", f, f, init, xs, length, reverse, unroll, _split_transpose)
 
 
@@ -419,8 +418,9 @@ def bind_scan(name: str, f: Callable, owner: Callable, init: Any, xs: Any, lengt
     row_avals = [a.update(shape=a.shape[1:]) for a in map(aval_of, rows)]
     body, start = trace_carry(
         lambda avals: trace_body(f, in_tree, [*avals, *row_avals], name, owner), start,
-        lambda body: body.out_avals[:len(start)] if _carry_tree(name, body) == carry_tree else None)
-    returned, ys_tree = tree.treedef_children(body.out_tree)
+        lambda body: body.out_avals[:len(start)] if _carry_tree(name, body) == carry_tree
+        else None)
+    returned = _carry_tree(name, body)
     avals = [aval_of(x) for x in start]
     check_carry(name, spoken or (f, 0, None), carry_tree.unflatten(avals),
                 returned.unflatten(body.out_avals[:returned.num_leaves]))
@@ -508,8 +508,10 @@ def _as_length(name: str, length: Any) -> int:
     return number
 
 
-def _scan_in_python(f: Callable, carry: Any, xs: Any, length: int, reverse: bool) -> Any:
+def scan_in_python(name: str, f: Callable, carry: Any, xs: Any, length: int | None,
+                   reverse: bool) -> Any:
     """Run a scan as a Python loop, for a debugger to walk through."""
+    length = _length(name, xs, length)
     if not length:
         raise errors.explained(
             errors.ArgumentError, "scan.C9",

@@ -164,16 +164,15 @@ def hoisted(jaxpr: Jaxpr, fixed: Sequence[Var]) -> tuple[Jaxpr, Jaxpr]:
     known = set(fixed)
     inside, outside = [], []
     for eqn in jaxpr.eqns:
-        read = [a for a in eqn.invars if isinstance(a, Var)]
-        if read and not eqn.effects and all(v in known for v in read):
+        own = [a for a in eqn.invars if isinstance(a, Var)]
+        if own and not eqn.effects and all(v in known for v in own):
             outside.append(eqn)
             known.update(eqn.outvars)
         else:
             inside.append(eqn)
     made = {v for eqn in outside for v in eqn.outvars}
-    used = dict.fromkeys(a for eqn in inside for a in eqn.invars if isinstance(a, Var) and a in made)
-    used.update(dict.fromkeys(a for a in jaxpr.outvars if isinstance(a, Var) and a in made))
-    values = list(used)
+    read = [a for eqn in inside for a in eqn.invars] + jaxpr.outvars
+    values = list(dict.fromkeys(a for a in read if isinstance(a, Var) and a in made))
     return (Jaxpr([], list(fixed), values, outside, jaxpr.debug_name),
             jaxpr.replace(invars=[*values, *jaxpr.invars], eqns=inside))
 
