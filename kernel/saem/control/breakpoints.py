@@ -66,6 +66,8 @@ def user_frames(frame: FrameType | None, filtered: bool, count: int | None) -> l
 class Stop:
     """The callback of one breakpoint: puts values into the frames and opens the debugger."""
 
+    __name__ = "breakpoint"
+
     def __init__(self, frames: list[Frame], open_debugger: Callable[[list[Frame]], None]):
         self.open_debugger = open_debugger
         self.frames = frames

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
+import os
 import sys
 import time
 import weakref
@@ -79,12 +81,17 @@ def with_static(leaves: Sequence[Any], static: Sequence[tuple[int, Any]]) -> lis
     return whole
 
 
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_numbers = itertools.count(1)
+
+
 class HostCall:
     """The Python function of one callback equation: NumPy views in, a tuple of arrays out."""
 
-    __slots__ = ("prim", "in_avals", "__weakref__")
+    __slots__ = ("prim", "in_avals", "number", "__weakref__")
 
     def __init__(self, prim: Callback, in_avals: tuple[ShapedArray, ...]):
+        self.number = next(_numbers)  # unlike ``id`` it is never given out again
         self.prim = prim
         self.in_avals = in_avals
 
@@ -174,12 +181,17 @@ def failure_of(prim: Callback, error: Exception) -> Exception:
         advice="The engine can be used as before. The original error is the cause of this one.")
 
 
+def in_library(file: str) -> bool:
+    """Return whether ``file`` is Python's own library."""
+    return file.startswith(_LIBRARY) and "site-packages" not in file
+
+
 def place_of(traceback: TracebackType | None) -> Any:
     """Return the innermost position in user code of ``traceback``."""
     where = None
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        if not source.is_internal(code.co_filename):
+        if not source.is_internal(code.co_filename) and not in_library(code.co_filename):
             where = source.position((code, traceback.tb_lasti, code.co_filename))
         traceback = traceback.tb_next
     return where
@@ -240,5 +252,6 @@ def layout(aval: ShapedArray) -> str:
 def name_of(fun: Any) -> str:
     """Return ``f (cell 3, line 1)``: a function's name and where it was written."""
     ref = source.function_ref(fun)
-    place = f" ({errors.file_name(ref.file)}, line {ref.line})" if ref.line else ""
+    known = ref.line and not source.is_internal(ref.file)
+    place = f" ({errors.file_name(ref.file)}, line {ref.line})" if known else ""
     return f"`{ref.name}`{place}"

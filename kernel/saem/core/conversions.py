@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import errors
+from saem.core import errors, paths
 from saem.core.trace import Tracer, concrete_or_none
 
 _USE_CONTROL_FLOW = (
@@ -30,7 +30,22 @@ def refuse(tracer: Tracer, error: type[Exception], tag: str, sentence: str, advi
     """Return the error for a conversion of ``tracer``, naming the transformation that hides it."""
     what = f"traced array with shape {errors.tracer_type(tracer)}"
     context = f" (kind: {tracer.kind}, under {' > '.join(tracer._trace.stack)})"
-    return errors.explained(error, tag, sentence.format(what) + context, advice=advice)
+    asked = tag.rpartition(".")[2]
+    return errors.explained(error, tag, sentence.format(what) + context,
+                            advice="\n".join([*came_about(tracer, asked), advice]))
+
+
+def came_about(tracer: Tracer, asked: str) -> list[str]:
+    """Return lines that show the path from the arguments to ``tracer`` and what was asked."""
+    steps, arguments = paths.path(tracer)
+    if not steps:
+        return []
+    lines = [f"How it came about: {' → '.join([name for name, _ in steps] + [asked])}"]
+    lines += [f"  {name}: {errors.place_and_line(where)}" for name, where in steps
+              if where is not None]
+    if arguments:
+        lines.append(f"Arguments it depends on: {', '.join(arguments)}.")
+    return lines
 
 
 def _bool(self: Tracer) -> bool:

@@ -121,7 +121,13 @@ _MOST_UNFINISHED = 256
 
 def ticket() -> Any:
     """Return the ticket the next ordered program of this thread takes."""
-    return np.zeros((), np.uint32) if _thread.ticket is None else _thread.ticket
+    last = _thread.ticket
+    if last is not None and last.is_ready():
+        try:
+            last.block_until_ready()
+        except Exception:  # that program failed and said so; what comes next is not its concern
+            last = None
+    return np.zeros((), np.uint32) if last is None else last
 
 
 def hand_on(ticket: Any) -> None:
@@ -177,6 +183,17 @@ def failure_in(message: str) -> tuple[str, Exception] | None:
             _failures.remove(failure)
             return failure
     return None
+
+
+def with_cause(error: Exception) -> Exception:
+    """Return what to raise for ``error``, by which XLA reports that a callback failed."""
+    failure = failure_in(str(error))
+    if failure is None:
+        return error
+    text, cause = failure
+    made = type(error)(f"INTERNAL: CpuCallback error calling callback: {text}")
+    made.__cause__ = cause
+    return made
 
 
 @atexit.register

@@ -21,7 +21,7 @@ import re
 from typing import Any
 
 from saem import _jaxlib
-from saem.core import source
+from saem.core import leaks, paths, source
 from saem.core.events import ErrorRaised, Position, bus
 
 # What a person calls a file: {"/tmp/ipykernel_9/123.py": "cell 7"}.  The lens fills it.
@@ -217,14 +217,20 @@ class InconclusiveDimensionOperation(Explained):
 
 def leaked_tracer(tracer: Any) -> UnexpectedTracerError:
     """Return the error for a tracer used outside the trace that made it."""
+    made = paths.origin(tracer)
+    held = leaks.holder(tracer)
+    known = [f"It was made in {place_and_line(made)}"] if made is not None else []
+    known += [f"It is held by {held}."] if held else []
     return explained(
         UnexpectedTracerError,
         "tracer.leaked",
         "Encountered an unexpected tracer. A function transformed by saem had a side effect that "
-        f"let a {tracer.kind} of type {tracer_type(tracer)} (made under "
+        f"let {'an' if tracer.kind[0] in 'aeiou' else 'a'} {tracer.kind} of type {tracer_type(tracer)} (made under "
         f"{' > '.join(tracer._trace.stack) or 'no transformation'}) escape its trace.",
-        advice="Return the value from the function instead of storing it in a global, an attribute "
-        "or a list that outlives the call.",
+        advice="\n".join([
+            *known, "Return the value from the function instead of storing it in a global, an "
+            "attribute or a list that outlives the call.",
+            "To find it where it happens: with jax.checking_leaks(): ..."]),
     )
 
 
