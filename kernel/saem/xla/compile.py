@@ -25,6 +25,7 @@ from saem.core import config
 from saem.core.events import Compile, FunctionRef, bus
 from saem.core.events import Lowering as LoweringEvent
 from saem.xla.lowering import Lowering
+from saem.xla.mlir import parse
 
 CAPACITY = 4096
 
@@ -34,11 +35,17 @@ _locks: dict[str, threading.Lock] = {}
 _lock = threading.Lock()
 
 
-def content_key(text: str, devices: Sequence[Any], options: dict[str, Any]) -> str:
-    """Return the hex key of a program: its text, where it runs and how it is compiled."""
+def content_key(text: str, devices: Sequence[Any], options: dict[str, Any],
+                callbacks: Sequence[Any] = ()) -> str:
+    """Return the hex key of a program: its text, where it runs and how it is compiled.
+
+    Programs that call Python are the same only if they call the same functions.
+    """
     digest = hashlib.sha256(text.encode())
     where = devices[0].platform, tuple(d.id for d in devices)
     digest.update(repr((where, sorted(options.items()))).encode())
+    if callbacks:
+        digest.update(repr([function.number for function in callbacks]).encode())
     return digest.hexdigest()[:32]
 
 
@@ -73,7 +80,7 @@ def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: Functio
     Raises: JaxRuntimeError if XLA refuses the program.
     """
     options = options or {}
-    key = content_key(lowered.text, devices, options)
+    key = content_key(lowered.text, devices, options, lowered.module.callbacks)
     watched = bus.active and function is not None
     if watched:
         bus.publish(LoweringEvent(function=function, seconds=lowering_seconds,
@@ -105,8 +112,12 @@ def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: Functio
 def _compile(lowered: Lowering, devices: Sequence[Any], options: dict[str, Any]) -> Any:
     mine = [d for d in devices if d.process_index == d.client.process_index()]
     client = (mine or devices)[0].client
-    return client.compile_and_load(
-        lowered.located_text(), list(devices), compile_options(devices, options))
+    text, how, functions = (lowered.located_text(), compile_options(devices, options),
+                            lowered.module.callbacks)
+    if functions:
+        return client.compile_and_load(parse(text), _jaxlib.DeviceList(tuple(devices)), how,
+                                       functions)
+    return client.compile_and_load(text, list(devices), how)
 
 
 def _log(lowered: Lowering, seconds: float) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saem import _jaxlib
-from saem.core import config, dtypes, errors, source
+from saem.core import config, dtypes, effects, errors, source
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.events import EagerOp, FunctionRef, Transfer, bus
 from saem.core.jaxpr import ClosedJaxpr, sub_jaxprs
@@ -263,11 +263,32 @@ class Program:
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Run on flat arguments (all of them, kept or not); returns flat results."""
-        results = self.executable.execute_sharded([*self.consts, *self.place(args)])
-        outs = results.consume_with_handlers(self.handlers)
+        if self.lowered.module.callbacks:
+            outs = self.run_with_effects(args)
+        else:
+            results = self.executable.execute_sharded([*self.consts, *self.place(args)])
+            outs = results.consume_with_handlers(self.handlers)
         if self.plain:
             return outs
         return [_present(x, aval) for x, aval in zip(outs, self.lowered.out_avals)]
+
+    def run_with_effects(self, args: Sequence[Any]) -> list[Any]:
+        """Run a program that calls Python: keep its ticket, and remember that it runs.
+
+        Raises: JaxRuntimeError, caused by what a callback raised.
+        """
+        ordered = self.lowered.ordered
+        arrays = self.place([effects.ticket(), *args] if ordered else args)
+        try:
+            results = self.executable.execute_sharded([*self.consts, *arrays], with_tokens=True)
+        except _jaxlib.JaxRuntimeError as error:
+            failure = effects.with_cause(error)
+            raise failure from failure.__cause__
+        effects.started(results.consume_token())
+        outs = results.consume_with_handlers(self.handlers)
+        if ordered:
+            effects.hand_on(outs.pop(0))
+        return outs
 
     def place(self, args: Sequence[Any]) -> list[Any]:
         """Return the kept arguments as arrays where the program wants them."""
@@ -287,7 +308,7 @@ class Program:
 
     def fast_path(self, out_tree: Any) -> FastPath | None:
         """Return what lets C++ answer the next call, None if Python must."""
-        if not self.plain or bus.hits or config.staging.value:
+        if not self.plain or bus.hits or config.staging.value or self.lowered.module.callbacks:
             return None
         # C++ counts the constants, which it puts first, among the arguments.
         kept = [*(True for _ in self.consts), *self.kept]

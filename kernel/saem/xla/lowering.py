@@ -19,6 +19,7 @@ import numpy as np
 
 from saem.core import dtypes
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.effects import in_order, is_ordered
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var
 from saem.core.source import Source, position
 from saem.core.trace import Tracer
@@ -30,7 +31,8 @@ class Lowering:
     """A program as text, and how to call it.
 
     ``kept`` says which arguments it takes; before them come ``consts``.  ``donated`` marks kept
-    arguments whose buffers it may reuse.
+    arguments whose buffers it may reuse.  If ``ordered``, the first argument and result are the
+    ticket of its ordered effects.
     """
 
     text: str
@@ -41,6 +43,7 @@ class Lowering:
     consts: tuple[Any, ...]
     donated: tuple[bool, ...]
     name: str
+    ordered: bool = False
 
     def located_text(self) -> str:
         """Return the text XLA compiles: named after the function, with places in user code."""
@@ -66,7 +69,7 @@ def needed_equations(jaxpr: Jaxpr) -> tuple[list[Eqn], set[Var]]:
 
 
 def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
-          donated: Sequence[bool] = (), spread: Any = None) -> Lowering:
+          donated: Sequence[bool] = (), spread: Any = None, ordered: bool = False) -> Lowering:
     """Write ``closed`` as a module whose ``main`` takes its constants, then its kept inputs.
 
     ``spread``, if it runs on several devices, says which and how arguments and results lie there.
@@ -101,6 +104,9 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
     for var, value in scalars:
         env[var] = writer.constant(np.asarray(value), var.aval)
     results = write_equations(writer, eqns, jaxpr.outvars, env)
+    if module.callbacks and not ordered and is_ordered(closed.effects):
+        # Written in vain, but so only programs with ordered effects pay for asking.
+        return lower_in_order(closed, name, keep_unused, donated, spread)
     consts = writer.hoisted.values()
     arguments = [f"{k}: {tensor_type(aval)}" for k, _, aval in consts] + arguments
     wanted = () if spread is None else spread.outs
@@ -109,7 +115,18 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
     return Lowering(
         text=module.text(False), module=module,
         in_avals=tuple(v.aval for v in inputs), out_avals=tuple(closed.out_avals),
-        kept=tuple(kept), consts=tuple(value for _, value, _ in consts), donated=gives, name=name)
+        kept=tuple(kept), consts=tuple(value for _, value, _ in consts), donated=gives, name=name,
+        ordered=ordered)
+
+
+def lower_in_order(closed: ClosedJaxpr, name: str, keep_unused: bool, donated: Sequence[bool],
+                   spread: Any) -> Lowering:
+    """Write ``closed`` with a ticket as first argument and result, for the order of its effects."""
+    if spread is not None:
+        spread = spread._replace(ins=spread.ins and (None, *spread.ins),
+                                 outs=spread.outs and (None, *spread.outs))
+    return lower(in_order(closed), name=name, keep_unused=keep_unused, donated=(False, *donated),
+                 spread=spread, ordered=True)
 
 
 def held_in_argument(aval: ShapedArray) -> bool:
