@@ -98,6 +98,9 @@ class Primitive(Record):
 
     name: ClassVar[str] = ""
     multiple_results: ClassVar[bool] = False
+    # Whether the jvp rule asks for no numbers and calls nobody's function, so that outside jit the
+    # operation and its tangent may run as one compiled call (``transform.jvp.WithTangent``).
+    joint_jvp: ClassVar[bool] = False
     __slots__ = ()
 
     typing: ClassVar[Callable]

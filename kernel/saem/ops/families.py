@@ -101,6 +101,7 @@ class Elementwise(Primitive):
     numpy: ClassVar[Callable]
     accepts: ClassVar[Callable[[Any], bool] | None] = None
     needs: ClassVar[str] = "a number"
+    joint_jvp = True
 
     def typing(self, *avals: ShapedArray) -> ShapedArray:
         first = avals[0]
@@ -141,8 +142,8 @@ def align_batch(size: int, xs: Sequence[Any], dims: Sequence[int | None]) -> tup
     """
     if len(xs) == 1:
         return list(xs), dims[0]  # type: ignore[return-value]
-    shapes = [aval_of(x).shape for x in xs]
-    ranks = [len(s) - (d is not None) for s, d in zip(shapes, dims)]
+    # A Python number has no shape, and its rank is 0.
+    ranks = [len(getattr(x, "shape", ())) - (d is not None) for x, d in zip(xs, dims)]
     rank = max(ranks)
     dim = next((d for d, r in zip(dims, ranks) if d is not None and r == rank), 0)
     out = []
@@ -150,7 +151,7 @@ def align_batch(size: int, xs: Sequence[Any], dims: Sequence[int | None]) -> tup
         if d is None:
             out.append(x if r == 0 else broadcast_new_dim(x, 1, dim))
         elif r == rank:
-            out.append(moveaxis(x, d, dim))
+            out.append(x if d == dim else moveaxis(x, d, dim))
         else:
             thin = tuple(size if i == dim else 1 for i in range(rank + 1))
             out.append(broadcast_in_dim(x, thin, (dim,)))

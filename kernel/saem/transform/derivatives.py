@@ -32,10 +32,12 @@ def check_callable(fun: Any) -> None:
         raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
 
 
+_NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
+
+
 def as_array(x: Any) -> Any:
     """Return ``x`` as an array if it is a NumPy or Python number."""
-    numbers = (np.generic, np.ndarray, bool, int, float, complex)
-    if isinstance(x, Tracer) or not isinstance(x, numbers):
+    if isinstance(x, Tracer) or not isinstance(x, _NUMBERS):
         return x
     if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
         return x

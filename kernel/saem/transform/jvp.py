@@ -10,15 +10,64 @@ Source: Pearlmutter and Siskind 2008 (nesting); Griewank and Walther 2008, chapt
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.core.avals import aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import Primitive
-from saem.core.trace import Trace, Tracer, current, state
+from saem.core.trace import Trace, Tracer, current, eval_trace, state
 from saem.ops.linear import zeros_of
 from saem.transform.staging import trace_flat
+from saem.xla import lowering
+
+
+class WithTangent(Primitive):
+    """A primitive and its tangent in one operation: what runs outside jit, where calls are dear.
+
+    Operands are all primals, then the tangents that are ``nonzero``; results are the output and, if
+    it is not zero, its tangent.  It never stands in a program, so typing and lowering suffice.
+    """
+
+    prim: Primitive
+    nonzero: tuple[bool, ...]
+
+    multiple_results = True
+
+    @property
+    def name(self):  # type: ignore[override]
+        return f"jvp({self.prim.name})"
+
+    def typing(self, *avals):
+        return joint_program(self, avals).out_avals
+
+    def lower(self, ctx, *xs):
+        program = joint_program(self, tuple([ctx.avals[x] for x in xs]))
+        return lowering.inline(ctx, program, dict(zip(program.jaxpr.invars, xs)))
+
+
+with_tangent = functools.lru_cache(4096)(WithTangent)  # one object for equal ones: cheap cache keys
+
+
+@functools.lru_cache(4096)
+def joint_program(joint: WithTangent, avals: tuple[ShapedArray, ...]) -> ClosedJaxpr:
+    """Return the program of the jvp rule for operands of ``avals``."""
+
+    def both(*flat: Any) -> list[Any]:
+        rest = iter(flat[len(joint.nonzero):])
+        tangents = [next(rest) if nz else None for nz in joint.nonzero]
+        out, tangent = joint.prim.jvp(list(flat[:len(joint.nonzero)]), tangents)
+        return [out] if tangent is None else [out, tangent]
+
+    return trace_flat(both, avals, name="jvp", debug_name=joint.name)
+
+
+def jvp_now(prim: Primitive, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """Run the jvp rule of ``prim`` on values outside jit, as one compiled call."""
+    joint = with_tangent(prim, tuple([t is not None for t in tangents]))
+    outs = eval_trace.process(joint, (*primals, *[t for t in tangents if t is not None]))
+    return outs if len(outs) == 2 else (outs[0], None)
 
 
 class JVPTracer(Tracer):
@@ -67,7 +116,10 @@ class JVPTrace(Trace):
         try:
             if not differentiated:
                 return parent.process(prim, args)
-            out, out_tangent = prim.jvp(primals, tangents)
+            if prim.joint_jvp and parent is eval_trace:
+                out, out_tangent = jvp_now(prim, primals, tangents)
+            else:
+                out, out_tangent = prim.jvp(primals, tangents)
         finally:
             state.trace = saved
         if prim.multiple_results:

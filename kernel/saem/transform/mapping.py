@@ -70,8 +70,10 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
                 f"positional arguments passed to the function, but got "
                 f"len(in_axes)={len(in_axes)}, len(args)={len(args)}")
         xs, in_tree = tree.flatten((args, kwargs))
-        dims = axes_per_leaf("in_axes", in_axes, args)
-        dims += [0] * len(tree.leaves(kwargs))
+        if type(in_axes) is int and not kwargs:  # the common case, without structures
+            dims = [in_axes] * len(xs)
+        else:
+            dims = axes_per_leaf("in_axes", in_axes, args) + [0] * len(tree.leaves(kwargs))
         dims = [canonical_axis(x, d) for x, d in zip(xs, dims)]
         size = mapped_size(fun, args, kwargs, xs, dims, axis_size)
         out_trees: list[Any] = []
@@ -87,7 +89,8 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
         axis = Axis(axis_name, size, spmd_axis_name) if named else None
         outs, out_dims = vmap_flat(flat, size, values, dims, axis)
         out_tree = out_trees[0]
-        targets = axes_per_leaf("out_axes", out_axes, out_tree.unflatten(outs))
+        targets = [out_axes] * len(outs) if type(out_axes) is int else axes_per_leaf(
+            "out_axes", out_axes, out_tree.unflatten(outs))
         return out_tree.unflatten([place(x, d, target, size)
                                    for x, d, target in zip(outs, out_dims, targets)])
 
@@ -99,6 +102,8 @@ def place(x: Any, dim: int | None, target: int | None, size: int) -> Any:
 
     Raises: ValueError if ``out_axes`` is None but the result differs between examples.
     """
+    if dim is not None and dim == target:
+        return x
     if target is None:
         if dim is not None:
             raise ValueError(

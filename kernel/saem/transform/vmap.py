@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.core import axes
-from saem.core.avals import aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import Axis
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import Primitive
@@ -33,7 +33,9 @@ class BatchTracer(Tracer):
         self.val = val
         self.dim = dim
         aval = aval_of(val)
-        self.aval = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
+        shape = aval.shape[:dim] + aval.shape[dim + 1:]
+        self.aval = (ShapedArray(shape, aval.dtype, aval.weak_type) if type(aval) is ShapedArray
+                     else aval.update(shape=shape))
 
     def __repr__(self) -> str:
         own, stack = (a.str_short(short_dtypes=False) for a in (self.aval, aval_of(self.val)))
@@ -117,8 +119,13 @@ def vmap_flat(fun: Callable[..., Sequence[Any]], size: int, xs: Sequence[Any],
     """
     trace = BatchTrace(state.trace, size) if axis is None else NamedBatchTrace(state.trace, axis)
     named = axis is not None and axis.name is not None
-    with current(trace), axes.bound(*((axis,) if named else ())):
-        outs = fun(*[trace.wrap(x, d) for x, d in zip(xs, dims)])
+    tracers = [trace.wrap(x, d) for x, d in zip(xs, dims)]
+    with current(trace):
+        if named or axes.state.batching is not None:
+            with axes.bound(*((axis,) if named else ())):
+                outs = fun(*tracers)
+        else:  # nothing to bind, nothing to hide
+            outs = fun(*tracers)
     trace.live = False
     pairs = [trace.split(x) for x in outs]
     return [x for x, _ in pairs], [d for _, d in pairs]
