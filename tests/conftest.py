@@ -1,4 +1,4 @@
-"""What do all tests share?  Real JAX, in a second process.
+"""What do all tests share?  Eight CPU devices, and real JAX in a second process.
 
 Read before: ``tests/kernel/oracle.py``.  Read after: any test.
 Invariant: a test that needs JAX skips with the reason in words when JAX is not there.
@@ -6,10 +6,14 @@ Invariant: a test that needs JAX skips with the reason in words when JAX is not 
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
+
+# Both sides of every comparison have eight CPU devices, so that programs on several can be tested.
+os.environ["SAEM_NUM_CPU_DEVICES"] = "8"
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "kernel"))
 

@@ -19,12 +19,13 @@ import pytest
 from oracle import FLOAT0, JaxError, Oracle
 
 import saem as jax
+import saem.numpy as jnp
 from saem import lax
 
 
 def ours(source: str, **arguments: Any) -> Any:
     """Return the value of ``source`` (an expression, or statements that set ``result``) on Saem."""
-    names = {"jax": jax, "lax": lax, "np": np, "ml_dtypes": ml_dtypes, **arguments}
+    names = {"jax": jax, "jnp": jnp, "lax": lax, "np": np, "ml_dtypes": ml_dtypes, **arguments}
     source = textwrap.dedent(source).strip()
     try:
         code = compile(source, "<both>", "eval")

@@ -226,7 +226,7 @@ class Oracle:
                 [self._python, str(Path(__file__).resolve())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env={**environment, "JAX_PLATFORMS": "cpu"},
+                env={**environment, "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "8"},
             )
         return self._process
 

@@ -96,7 +96,7 @@ print(where(jax.jit(lambda a: jax.device_put(a, two))(free))[1] in (True, False)
 
 def run_two(python, imports, **environment):
     env = {name: value for name, value in os.environ.items()
-           if not name.startswith(("PYTHON", "JAX_"))}
+           if not name.startswith(("PYTHON", "JAX_", "SAEM_NUM"))}
     done = subprocess.run(
         [python, "-c", TWO.replace("{imports}", imports)], capture_output=True, text=True,
         env={**env, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", **environment})
@@ -117,7 +117,6 @@ def test_values_on_two_devices_are_not_mixed():
             "try:\n    lax.add(one, two)\nexcept ValueError as e:\n    print(e)")
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path),
-             "XLA_FLAGS": "--xla_force_host_platform_device_count=2"})
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "SAEM_NUM_CPU_DEVICES": "2"})
     assert "Received incompatible devices" in done.stdout
     assert "cpu:0" in done.stdout and "cpu:1" in done.stdout and "device_put" in done.stdout

@@ -248,8 +248,9 @@ class Program:
                                  [*(None for _ in lowered.consts), *demanded])
             self.consts = [hold(put_spread(c, s)) for c, s in zip(lowered.consts, ins)]
             self.ins = ins[count:]
-            self.outs = said_shardings(executable.get_output_shardings(), where.mesh, physical,
-                                       where.outs or (None,) * len(physical))
+            self.outs = [like_an_input(s, self.ins, len(a.shape)) for s, a in zip(said_shardings(
+                executable.get_output_shardings(), where.mesh, physical,
+                where.outs or (None,) * len(physical)), physical)]
         else:
             self.device = where
             sharding = single_device(where)
@@ -310,6 +311,8 @@ class Program:
         """Return what lets C++ answer the next call, None if Python must."""
         if not self.plain or bus.hits or config.staging.value or self.lowered.module.callbacks:
             return None
+        if self.device is None and any(self.lowered.donated):
+            return None  # on several CPUs a deleted argument would end the process, not the call
         # C++ counts the constants, which it puts first, among the arguments.
         kept = [*(True for _ in self.consts), *self.kept]
         ins = [*(c._sharding for c in self.consts), *self.ins]
@@ -338,6 +341,14 @@ def said_shardings(said: Sequence[Any] | None, mesh: Any, avals: Sequence[Shaped
     return [wanted if isinstance(wanted, NamedSharding) else
             named_from_xla(s, mesh, len(aval.shape))
             for wanted, s, aval in zip(demanded, said, avals)]
+
+
+def like_an_input(sharding: Any, ins: Sequence[Any], ndim: int) -> Any:
+    """Return the sharding of an input that says the same of rank-``ndim`` arrays, else this one."""
+    for other in ins:
+        if len(other.spec) <= ndim and other.is_equivalent_to(sharding, ndim):
+            return other
+    return sharding
 
 
 def present(held: Any, like: Any) -> Any:

@@ -28,6 +28,10 @@ class IndivisibleError(errors.ArgumentError):
     """An axis of an array cannot be cut into equal parts."""
 
 
+class DuplicateSpecError(errors.ArgumentError):
+    """A spec cuts two axes of an array along one axis of the mesh."""
+
+
 class _Unconstrained:
     def __repr__(self) -> str:
         return "UNCONSTRAINED"
@@ -271,7 +275,7 @@ def check_spec(mesh: Any, spec: PartitionSpec) -> None:
                 raise ValueError(f"Resource axis: {axis} of {spec!r} is not found in mesh: "
                                  f"{tuple(mesh.axis_names)}.")
             if axis in used:
-                raise ValueError(
+                raise DuplicateSpecError(
                     "A single NamedSharding spec specification can map every mesh axis to at most "
                     f"one positional dimension, but {spec!r} has duplicate entries for `{axis}`")
             used.add(axis)
@@ -355,7 +359,10 @@ def _expressed(mesh: Mesh, tiles: tuple[int, ...], order: bytes) -> tuple | None
     found = fill(tiles, tuple(range(len(mesh.axis_sizes))), ())
     if found is None:
         return None
-    return tuple(_entry(tuple(mesh.axis_names[a] for a in axes)) for axes in found)
+    spec = [_entry(tuple(mesh.axis_names[a] for a in axes)) for axes in found]
+    while spec and spec[-1] is None:
+        spec.pop()
+    return tuple(spec)
 
 
 def _same_blocks(places: np.ndarray, used: Sequence[int], rest: Sequence[int],

@@ -1,0 +1,198 @@
+"""Do arrays lie on eight devices as their shardings say, and do programs keep them there?
+
+Slices, shardings of results, messages and values are JAX's own, from the second process; the text
+of programs is compared with what Shardy's reference says.
+"""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from both import same
+
+import saem as jax
+import saem.numpy as jnp
+from saem.sharding import AxisType, NamedSharding, SingleDeviceSharding
+from saem.sharding import PartitionSpec as P
+from saem.xla.shardings import named_from_xla
+
+SETUP = """
+from collections import OrderedDict
+sharding = jax.sharding
+P, NamedSharding, AxisType = sharding.PartitionSpec, sharding.NamedSharding, sharding.AxisType
+mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+line = jax.make_mesh((8,), ("d",), axis_types=(AxisType.Auto,))
+place = lambda a, *spec: jax.device_put(a, NamedSharding(mesh, P(*spec)))
+a = place(np.arange(32., dtype=np.float32).reshape(8, 4), "x", "y")
+def said(function):
+    try:
+        return repr(function())
+    except Exception as error:
+        return [type(error).__name__, str(error).splitlines()[0].split("C1: ")[-1]]
+"""
+SPECS = [(), ("x",), (None, "y"), ("x", "y"), ("y", "x"), (("x", "y"),), (("y", "x"), None),
+         (None, ("x",))]
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    return jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+
+
+def agree(oracle, question):
+    same(oracle, SETUP + f"result = {question}")
+
+
+def test_meshes_and_specs_print_and_compare_as_in_jax(jax_oracle):
+    agree(jax_oracle, """[repr(mesh), str(mesh), repr(mesh.shape), mesh.size,
+        repr(P("x", None)), repr(P()), repr(P(("x", "y"), None, "z")), P("x") == P("x"),
+        P("x") == P("x", None), P(("x",)) == P("x"), repr(NamedSharding(mesh, P("x", None))),
+        str(mesh.abstract_mesh.shape), mesh == jax.make_mesh((4, 2), ("x", "y"), axis_types=(
+            AxisType.Auto,) * 2), len(P("x", None)), list(P("x", None)), repr(P("x") + P("y"))]""")
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_every_device_holds_the_slice_jax_gives_it(jax_oracle, spec):
+    agree(jax_oracle, f"""(lambda s: [
+        [(d.id, str(i)) for d, i in s.devices_indices_map((8, 8)).items()],
+        list(s.shard_shape((8, 8))), s.is_fully_replicated, s.num_devices,
+        [(p.device.id, p.replica_id, p.data) for p in jax.device_put(
+            np.arange(64., dtype=np.float32).reshape(8, 8), s).addressable_shards]])(
+        NamedSharding(mesh, P{spec!r}))""".replace("P(())", "P()"))
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_what_xla_is_told_it_says_back(mesh, spec):
+    sharding = NamedSharding(mesh, P(*spec))
+    back = named_from_xla(sharding._to_xla_hlo_sharding(2), mesh, 2)
+    assert back.mesh == mesh
+    assert back.devices_indices_map((8, 8)) == sharding.devices_indices_map((8, 8))
+
+
+def test_what_the_mesh_cannot_say_gets_a_mesh_of_its_own(mesh):
+    other = jax.make_mesh((8,), ("d",), axis_types=(AxisType.Auto,))
+    across = NamedSharding(other, P("d"))
+    turned = jax.make_mesh((2, 4), ("a", "b"), axis_types=(AxisType.Auto,) * 2)
+    for wanted in (across, NamedSharding(turned, P("b", None)), NamedSharding(turned, P("a"))):
+        back = named_from_xla(wanted._to_xla_hlo_sharding(2), mesh, 2)
+        assert back.devices_indices_map((8, 8)) == wanted.devices_indices_map((8, 8))
+
+
+def test_results_lie_where_jax_puts_them(jax_oracle):
+    agree(jax_oracle, """[repr(r.sharding) for r in (
+        a + 1, jnp.sin(a), a.T, a[0], a.reshape(-1), a.sum(), a.sum(0), a @ a.T, jnp.dot(a, a.T),
+        jax.jit(lambda x: x * 2)(a), jax.grad(lambda x: (x ** 2).sum())(a),
+        jax.vmap(lambda r: r * 2)(a), jnp.concatenate([a, a]), a + np.ones((8, 4), np.float32),
+        place(a, None, "x"), jax.device_put(a, jax.devices()[3]))]""")
+
+
+def test_values_survive_every_move(mesh):
+    value = np.arange(64.0, dtype=np.float32).reshape(8, 8)
+    shardings = [NamedSharding(mesh, P(*spec)) for spec in SPECS]
+    shardings.append(SingleDeviceSharding(jax.devices()[5]))
+    for before in shardings:
+        x = jax.device_put(value, before)
+        assert x.sharding == before and x.is_fully_addressable
+        for after in shardings:
+            moved = jax.device_put(x, after)
+            assert moved.sharding == after
+            np.testing.assert_array_equal(np.asarray(moved), value)
+
+
+def test_jit_places_arguments_and_results(jax_oracle):
+    agree(jax_oracle, """(lambda s, t: [
+        (lambda f: [repr(f(a, np.ones((4, 8), np.float32)).sharding),
+                    f(a, np.ones((4, 8), np.float32)),
+                    repr(f.lower(a, np.ones((4, 8), np.float32)).compile().output_shardings)])(
+            jax.jit(lambda x, y: x @ y, in_shardings=(s, None), out_shardings=t)),
+        repr(jax.jit(lambda x: (x, x.T), out_shardings=(s, t))(a)[1].sharding),
+        repr(jax.jit(lambda x: x + 1, in_shardings=s)(np.ones((8, 4), np.float32)).sharding),
+        repr(jax.jit(lambda x: lax.with_sharding_constraint(x + 1, t))(a).sharding),
+        ])(NamedSharding(mesh, P("x", "y")), NamedSharding(mesh, P(None, "y")))""")
+
+
+def test_the_text_carries_shardys_annotations(mesh):
+    s, t = NamedSharding(mesh, P("x", None)), NamedSharding(mesh, P("y", "x"))
+    f = jax.jit(lambda x: jax.lax.with_sharding_constraint(x * 2, t), in_shardings=s,
+                out_shardings=s)
+    text = f.lower(np.ones((8, 4), np.float32)).as_text()
+    assert "mhlo.num_partitions = 8" in text
+    assert 'sdy.mesh @mesh = <["x"=4, "y"=2]>' in text
+    assert '%arg0: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}' in text
+    assert 'sdy.sharding_constraint %1 <@mesh, [{"y"}, {"x"}]>' in text or (
+        '<@mesh, [{"y"}, {"x"}]> : tensor<8x4xf32>' in text)
+    assert '(tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})' in text
+
+
+def test_mistakes_are_told_as_jax_tells_them(jax_oracle):
+    agree(jax_oracle, """[said(f) for f in (
+        lambda: place(np.ones((3, 2)), "x"),
+        lambda: place(np.ones(8), "x", "y"),
+        lambda: NamedSharding(mesh, P("x", "x")),
+        lambda: sharding.Mesh(np.array(jax.devices()), ("a", "b")),
+        )]""")
+    for mistake, words in (
+            (lambda: NamedSharding(jax.make_mesh((8,), "d"), P("z")), "Resource axis: z"),
+            (lambda: jax.make_mesh((16,), "d"), "num_cpu_devices"),
+            (lambda: jax.device_put(1.0, P("x")), "set_mesh")):
+        with pytest.raises(ValueError, match=words):
+            mistake()
+
+
+def test_arrays_on_different_devices_are_not_mixed(mesh):
+    x = jax.device_put(np.ones(8, np.float32), NamedSharding(mesh, P("x")))
+    y = jax.device_put(np.ones(8, np.float32), jax.devices()[1])
+    with pytest.raises(ValueError, match="Received incompatible devices"):
+        jnp.add(x, y)
+
+
+def test_arrays_are_made_of_parts(jax_oracle):
+    agree(jax_oracle, """(lambda s, v: [(m, repr(m.sharding), m.committed) for m in (
+        jax.make_array_from_callback((8, 4), s, lambda i: v[i]),
+        jax.make_array_from_single_device_arrays((8, 4), s, [p.data for p in a.addressable_shards]),
+        jax.make_array_from_process_local_data(s, v))] + [len(a.global_shards)])(
+        NamedSharding(mesh, P("x", "y")), np.arange(32., dtype=np.float32).reshape(8, 4))""")
+    with pytest.raises(ValueError, match="shape"):
+        sharding = NamedSharding(jax.make_mesh((8,), ("d",)), P("d"))
+        jax.make_array_from_callback((8,), sharding, lambda i: np.ones(3, np.float32))
+
+
+def test_a_mesh_in_force_gives_specs_their_meaning(mesh):
+    with jax.set_mesh(mesh):
+        x = jax.device_put(np.arange(8.0, dtype=np.float32), P("x"))
+        assert x.sharding == NamedSharding(mesh, P("x"))
+        y = jax.jit(lambda x: x + 1, out_shardings=P("y"))(x)
+        assert y.sharding == NamedSharding(mesh, P("y"))
+        assert jax.sharding.get_mesh() == mesh
+    assert jax.sharding.get_mesh().empty
+
+
+def test_donation_across_devices_deletes_the_argument(mesh):
+    x = jax.device_put(np.ones((8, 4), np.float32), NamedSharding(mesh, P("x")))
+    step = jax.jit(lambda x: x + 1, donate_argnums=0)
+    y = step(x)
+    assert x.is_deleted() and y.sharding.is_equivalent_to(NamedSharding(mesh, P("x")), 2)
+    with pytest.raises(RuntimeError, match="Array has been deleted"):
+        step(x)
+
+
+def test_keys_lie_on_devices_too(mesh):
+    keys = jax.device_put(jax.random.split(jax.random.key(0), 8), NamedSharding(mesh, P("x")))
+    assert keys.sharding == NamedSharding(mesh, P("x"))
+    drawn = jax.vmap(jax.random.normal)(keys)
+    alone = jax.vmap(jax.random.normal)(jax.random.split(jax.random.key(0), 8))
+    np.testing.assert_array_equal(np.asarray(drawn), np.asarray(alone))
+
+
+def test_shardings_are_pickled(mesh):
+    for sharding in (NamedSharding(mesh, P("x", ("y",))), SingleDeviceSharding(jax.devices()[2])):
+        assert pickle.loads(pickle.dumps(sharding)) == sharding
+
+
+def test_constants_of_inner_functions_are_spread_too(mesh):
+    table = np.arange(32.0, dtype=np.float32).reshape(8, 4)
+    inner = jax.jit(lambda x: x + table)
+    x = jax.device_put(np.ones((8, 4), np.float32), NamedSharding(mesh, P("x", "y")))
+    np.testing.assert_array_equal(np.asarray(jax.jit(lambda x: inner(x) * 2)(x)), (1 + table) * 2)
