@@ -275,6 +275,6 @@ def test_listeners_hear_of_every_key_with_its_family():
     assert heard == [
         ("created", root, None),
         ("split", "6b20015999ba4efe", root), ("split", "375f238fcddb151d", root),
-        ("folded", heard[3][1], root), ("used", root, None)]
+        ("folded", heard[3][1], root), ("used", root, None), ("reused", root, None)]
     assert heard[3][1] == "".join(f"{int(w):08x}" for w in np.asarray(
         R.key_data(R.fold_in(key, 3))))

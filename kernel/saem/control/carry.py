@@ -19,11 +19,12 @@ from typing import Any
 from saem.control.surgery import open_consts, pick, rearranged, split_list
 from saem.core import axes, config, dtypes, errors, promotion, source, tree
 from saem.core.avals import ShapedArray, aval_functions, aval_of
+from saem.core.events import bus
 from saem.core.jaxpr import ClosedJaxpr, Var
 from saem.core.primitive import Primitive
 from saem.core.trace import Tracer
 from saem.ops.convert import convert_element_type
-from saem.transform.staging import trace_flat
+from saem.transform.staging import key_watch, trace_flat
 from saem.xla import dispatch
 from saem.xla.lowering import avals_of, one_equation
 
@@ -331,4 +332,7 @@ def run_at_once(owner: ClosedJaxpr, key: tuple, prim: Primitive, args: Sequence[
     program = owner.derived(
         ("run", key, avals, device, committed, config.trace_key()),
         lambda: dispatch.build(one_equation(prim, avals), device, committed, name=prim.name))
+    if bus.active or config.debug_key_reuse.value:
+        closed = owner.derived(("keys", key, avals), lambda: one_equation(prim, avals))
+        return key_watch.called(closed, args, prim.name, lambda: program.run(args))
     return program.run(args)

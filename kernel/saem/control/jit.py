@@ -34,7 +34,7 @@ from saem.core.events import (
 )
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.trace import Tracer, bind, eval_trace, state
-from saem.transform.staging import move_tracer_consts, trace_flat
+from saem.transform.staging import key_watch, move_tracer_consts, trace_flat
 from saem.xla import dispatch
 from saem.xla.dispatch import Demands, Program
 from saem.xla.shardings import resolve
@@ -307,7 +307,13 @@ class Jitted:
         program = self.program(entry, bound.leaves, bound if self.misses == misses else None)
         if bus.hits and not self.library and self.misses == misses:
             bus.publish(CacheHit(function=self.reference, caller=source.here()))
-        outs = program.run(bound.leaves)
+        if (bus.active or config.debug_key_reuse.value) and not self.library:
+            outs = key_watch.called(entry.closed, bound.leaves, self.name,
+                                    lambda: program.run(bound.leaves))
+            if config.debug_key_reuse.value:  # C++ would not see the keys it uses again
+                return entry.out_tree.unflatten(outs), None, False
+        else:
+            outs = program.run(bound.leaves)
         return entry.out_tree.unflatten(outs), program.fast_path(entry.out_tree), False
 
 

@@ -157,7 +157,7 @@ def canonicalize(dtype: Any, explicit: bool = False, where: str = "") -> DType:
         f"Explicitly requested dtype {wanted.name} {asked}is not available, "
         f"and will be truncated to dtype {narrow.name}. {advice}",
         UserWarning,
-        stacklevel=_depth_of_caller(),
+        stacklevel=depth_of_caller(),
     )
     return narrow
 
@@ -175,7 +175,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
     return canonicalize(dtype)
 
 
-def _depth_of_caller() -> int:
+def depth_of_caller() -> int:
     """Return the ``stacklevel`` at which a warning points at the first frame outside saem."""
     frame, depth = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):

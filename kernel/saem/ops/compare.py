@@ -18,6 +18,7 @@ from saem.core import dtypes
 from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.ops.families import Comparison, Discrete, is_discrete, is_real_number
+from saem.xla.text import physical_aval
 
 
 def is_ordered(dtype: Any) -> bool:
@@ -27,13 +28,46 @@ def is_ordered(dtype: Any) -> bool:
 # -- comparisons -----------------------------------------------------------------------------------
 
 
+class OfWords:
+    """``eq`` or ``ne`` of PRNG keys: of all words that hold a key together."""
+
+    multiple_results = False
+
+    def __init__(self, prim: Any):
+        self.prim = prim
+
+    def evaluate(self, x, y):
+        together = np.all if self.prim.direction == "EQ" else np.any
+        return together(self.prim.numpy(x, y), axis=-1)
+
+    def lower(self, ctx, x, y):
+        words = []
+        for key, aval in zip((x, y), ctx.in_avals):
+            held = physical_aval(aval)
+            words.append(ctx.emit(f"stablehlo.reshape {key}", key, out=held))
+        equal = self.prim.direction == "EQ"
+        last = len(ctx.avals[words[0]].shape) - 1
+        return ctx.reduce("and" if equal else "or", ctx.compare(self.prim.direction, *words),
+                          equal, (last,))
+
+
+class Equality(Comparison):
+    """A comparison that keys know, too."""
+
+    __slots__ = ()
+
+    def physical(self, in_avals, out_avals):
+        keys = all(dtypes.is_extended(a.dtype) for a in in_avals)
+        return OfWords(self) if keys else self
+
+
 @primitive("eq")
-class Eq(Comparison):
+class Eq(Equality):
     direction, numpy = "EQ", staticmethod(np.equal)
 
 
 @primitive("ne")
-class Ne(Comparison):
+class Ne(Equality):
     direction, numpy = "NE", staticmethod(np.not_equal)
 
 

@@ -5,7 +5,7 @@ it lies an array of uint32 words with one more axis.  Keys cannot be added by ac
 elements (indexing, reshaping, stacking) moves whole keys.
 
 Read before: ``core.dtypes``.  Read after: ``ops.random_bits``.
-Invariant: ``key._base`` has shape ``(*key.shape, 2)`` and dtype uint32, and never changes.
+Invariant: ``key._base`` is uint32 of shape ``(*key.shape, 2)`` (4 for ``rbg``) and never changes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.core import dtypes, errors
-from saem.core.avals import ShapedArray, aval_functions
+from saem.core.avals import ShapedArray, aval_functions, aval_of, is_array_like
 from saem.core.record import Record
 from saem.ops.compare import bitwise_not, eq
 from saem.ops.linear import broadcast_in_dim, permute
@@ -39,7 +39,9 @@ class Generator(Record):
 
 
 THREEFRY = Generator("threefry2x32", "fry", (2,))
-GENERATORS = {THREEFRY.name: THREEFRY}
+RBG = Generator("rbg", "rbg", (4,))
+UNSAFE_RBG = Generator("unsafe_rbg", "urbg", (4,))
+GENERATORS = {impl.name: impl for impl in (THREEFRY, RBG, UNSAFE_RBG)}
 
 
 class KeyDType(dtypes.ExtendedDType):
@@ -74,7 +76,8 @@ def key_dtype(impl: Generator) -> KeyDType:
 class PRNGKeyArray(_jaxlib.Array):
     """Keys on a device, with the methods of arrays that move elements and those about devices."""
 
-    __slots__ = ("_base", "dtype", "_aval", "__weakref__")
+    # ``_family`` and ``_places`` are there while key reuse is watched; see ``random.reuse``.
+    __slots__ = ("_base", "dtype", "_aval", "_family", "_places", "__weakref__")
     __array_priority__ = 100
 
     def __init__(self, base: Any, dtype: KeyDType):
@@ -126,12 +129,37 @@ class PRNGKeyArray(_jaxlib.Array):
     def __deepcopy__(self, memo: Any) -> PRNGKeyArray:
         return self.copy()
 
+    def on_device_size_in_bytes(self) -> int:
+        return self._base.on_device_size_in_bytes()
+
+    def unsafe_buffer_pointer(self) -> int:
+        return self._base.unsafe_buffer_pointer()
+
+    def addressable_data(self, index: int) -> PRNGKeyArray:
+        return PRNGKeyArray(self._base.addressable_data(index), self.dtype)
+
+    @property
+    def addressable_shards(self) -> list[Any]:
+        return [_shard_of_keys(shard, self.dtype) for shard in self._base.addressable_shards]
+
+    @property
+    def global_shards(self) -> list[Any]:
+        return [_shard_of_keys(shard, self.dtype) for shard in self._base.global_shards]
+
     def __getitem__(self, index: Any) -> PRNGKeyArray:
         """Return the keys at ``index``, any index of an array of this shape."""
         parts = index if isinstance(index, tuple) else (index,)
         if not any(part is Ellipsis for part in parts):
             parts = (*parts, Ellipsis)
-        return PRNGKeyArray(self._base[(*parts, slice(None))], self.dtype)
+        made = PRNGKeyArray(self._base[(*parts, slice(None))], self.dtype)
+        return self._followed(made, lambda places: places[tuple(map(_host_index, parts))])
+
+    def _followed(self, made: PRNGKeyArray, move: Any) -> PRNGKeyArray:
+        """Return ``made``, views of these keys, as of their family, its places moved by ``move``."""
+        family = getattr(self, "_family", None)
+        if family is not None:
+            made._family, made._places = family, np.asarray(move(self._places))
+        return made
 
     def __len__(self) -> int:
         if not self.shape:
@@ -141,16 +169,18 @@ class PRNGKeyArray(_jaxlib.Array):
     def __iter__(self) -> Any:
         if not self.shape:
             raise TypeError("iteration over a 0-d key array")
-        return (PRNGKeyArray(base, self.dtype) for base in self._base)
+        return (self._followed(PRNGKeyArray(base, self.dtype), lambda places, i=i: places[i])
+                for i, base in enumerate(self._base))
 
     def reshape(self, *shape: Any) -> Any:
         """Return the keys in another shape; one size may be -1."""
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         known = math.prod(n for n in sizes if n != -1)
-        return reshape(self, [self.size // max(known, 1) if n == -1 else n for n in sizes])
+        made = reshape(self, [self.size // max(known, 1) if n == -1 else n for n in sizes])
+        return self._followed(made, lambda places: places.reshape(made.shape))
 
     def ravel(self) -> Any:
-        return reshape(self, (self.size,))
+        return self.reshape(self.size)
 
     flatten = ravel
 
@@ -158,18 +188,24 @@ class PRNGKeyArray(_jaxlib.Array):
         """Return the keys without axes of size 1, or without ``axis``."""
         every = tuple(i for i, n in enumerate(self.shape) if n == 1)
         axes = every if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
-        return squeeze(self, axes)
+        return self._followed(squeeze(self, axes), lambda places: places.squeeze(axes))
 
     def transpose(self, *axes: Any) -> Any:
         """Return the keys with their axes permuted, reversed unless given."""
         order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
-        return permute(self, tuple(order) or tuple(reversed(range(self.ndim))))
+        order = tuple(order) or tuple(reversed(range(self.ndim)))
+        return self._followed(permute(self, order), lambda places: places.transpose(order))
 
     T = property(lambda self: self.transpose())
 
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, PRNGKeyArray) or other.dtype != self.dtype:
-            return NotImplemented
+            if not is_array_like(other):
+                return NotImplemented
+            raise errors.explained(
+                errors.DTypeError, "key.equal",
+                f"equal does not accept dtypes {self.dtype.name}, {aval_of(other).dtype.name}.",
+                advice="Compare the words: jax.random.key_data(key).")
         shape = np.broadcast_shapes(self.shape, other.shape)
         words = [_words(keys, shape) for keys in (self, other)]
         return reduce_and(eq(*words), (len(shape),))
@@ -195,6 +231,17 @@ class PRNGKeyArray(_jaxlib.Array):
         return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{np.asarray(self._base)}"
 
     __str__ = __repr__
+
+
+def _shard_of_keys(shard: Any, dtype: KeyDType) -> Any:
+    """Return a shard of the words as one of the keys: the axis of words is not theirs."""
+    return type(shard)(shard.device, shard.index[:-1], shard.replica_id,
+                       PRNGKeyArray(shard.data, dtype))
+
+
+def _host_index(part: Any) -> Any:
+    """Return a part of an index as NumPy takes it."""
+    return np.asarray(part) if isinstance(part, _jaxlib.Array) else part
 
 
 def _words(keys: PRNGKeyArray, shape: tuple[int, ...]) -> Any:

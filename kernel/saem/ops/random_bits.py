@@ -117,10 +117,26 @@ class Threefry2x32(Primitive):
         return bind(self, *xs), [dim, dim]
 
 
+# From (primitive, generator) to what runs in its place; Threefry runs the primitive itself.
+physical_rules: dict[tuple[str, Generator], Callable[[Any], Any]] = {}
+
+
+def of_generator(prim: Any, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
+                 ) -> Any:
+    """Return what does ``prim`` on the words of keys of the generator in question."""
+    for aval in (*in_avals, *out_avals):
+        if isinstance(aval.dtype, KeyDType):
+            rule = physical_rules.get((prim.name, aval.dtype.impl))
+            return prim if rule is None else rule(prim)
+    return prim
+
+
 class OnKeys(Primitive):
     """Discrete, and mapped over the leading axes of its one operand."""
 
     __slots__ = ()
+
+    physical = of_generator
 
     def jvp(self, primals, tangents):
         return bind(self, *primals), None
@@ -167,15 +183,20 @@ class RandomSeed(OnKeys):
         return np.stack([high, wide.astype(U32)], axis=-1)
 
     def lower(self, ctx, seeds):
-        shape, dtype = ctx.avals[seeds].shape, ctx.avals[seeds].dtype
-        low = ctx.convert(seeds, U32)
-        if dtypes.itemsize_bits(dtype) == 64:
-            half = ctx.constant(32, ShapedArray((), dtype))
-            high = ctx.convert(ctx.elementwise(
-                "stablehlo.shift_right_logical", seeds, half, out=ShapedArray(shape, dtype)), U32)
-        else:
-            high = ctx.constant(0, ShapedArray(shape, U32))
-        return pair(ctx, high, low, ctx.out_avals[0])
+        return pair(ctx, *seed_words_text(ctx, seeds), ctx.out_avals[0])
+
+
+def seed_words_text(ctx: Any, seeds: str) -> tuple[str, str]:
+    """Write the high and low 32 bits of integers."""
+    shape, dtype = ctx.avals[seeds].shape, ctx.avals[seeds].dtype
+    low = ctx.convert(seeds, U32)
+    if dtypes.itemsize_bits(dtype) == 64:
+        half = ctx.constant(32, ShapedArray((), dtype))
+        high = ctx.convert(ctx.elementwise(
+            "stablehlo.shift_right_logical", seeds, half, out=ShapedArray(shape, dtype)), U32)
+    else:
+        high = ctx.constant(0, ShapedArray(shape, U32))
+    return high, low
 
 
 def pair(ctx: Any, a: str, b: str, out: ShapedArray) -> str:
@@ -216,7 +237,7 @@ class RandomWrap(OnKeys):
                 errors.ShapeError, "random_wrap.C2",
                 "JAX encountered invalid PRNG key data: expected key_data.shape to end with "
                 f"{self.impl.key_shape}; got shape={base.shape} for impl={self.impl.name}",
-                advice="A threefry2x32 key is two words.")
+                advice=f"A {self.impl.name} key is {self.impl.key_shape[0]} words.")
         return ShapedArray(base.shape[:-1], key_dtype(self.impl))
 
     def evaluate(self, base):
@@ -359,6 +380,8 @@ class RandomBits(OnKeys):
 @primitive("random_fold_in")
 class RandomFoldIn(Primitive):
     """Make a new key of a key and a number (uint32); shapes broadcast."""
+
+    physical = of_generator
 
     def typing(self, keys, numbers):
         dtype = key_aval(self, keys)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,10 +20,14 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.control.jit import composite
-from saem.core import config, dtypes, errors, source
+from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of, is_array_like
-from saem.core.events import KeyEvent, bus
+from saem.core.events import bus
 from saem.core.trace import Tracer, eval_trace, state
+from saem.numpy.at import IndexUpdateHelper
+from saem.numpy.shaping import swapaxes
+from saem.numpy.taking import take
+from saem.ops import rbg as _rbg  # noqa: F401 - its rules of keys
 from saem.ops.convert import convert_element_type
 from saem.ops.keys import GENERATORS, Generator, KeyDType, PRNGKeyArray
 from saem.ops.keys import key_dtype as dtype_of
@@ -34,13 +39,11 @@ from saem.ops.random_bits import (
     random_unwrap,
     random_wrap,
 )
+from saem.random import reuse
 from saem.xla.dispatch import put
 
 U32 = np.dtype("uint32")
 ArrayImpl = _jaxlib.ArrayImpl
-
-# Of one split, so many new keys are told to listeners.
-MOST_TOLD = 64
 
 
 # -- which generator -------------------------------------------------------------------------------
@@ -93,7 +96,12 @@ def _make(seed: Any, impl: Any, caller: str) -> PRNGKeyArray:
     impl = generator(impl)
     if isinstance(seed, (bool, np.bool_)):
         seed = np.int32(seed)
+    if offset := config.random_seed_offset.value:
+        with np.errstate(over="ignore"):  # a seed of few bits wraps around
+            seed = seed + offset
     if state.trace is eval_trace and (words := _seed_words(seed)) is not None:
+        if impl.key_shape == (4,):
+            words = np.concatenate([words, words])
         return PRNGKeyArray(put(words), dtype_of(impl))
     if isinstance(seed, int):
         seed = np.int64(seed).astype(dtypes.default_dtype(int))
@@ -112,8 +120,8 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     Raises: TypeError for what is no integer scalar; ValueError for an unknown ``impl``.
     """
     made = _make(seed, impl if dtype is None else dtype, "key")
-    if bus.active:
-        _tell("created", made, None)
+    if bus.active or config.debug_key_reuse.value:
+        reuse.created(made, f"key({seed})")
     return made
 
 
@@ -124,8 +132,8 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     Raises: as ``key``.
     """
     made = _make(seed, impl, "PRNGKey")
-    if bus.active:
-        _tell("created", made, None)
+    if bus.active or config.debug_key_reuse.value:
+        reuse.created(made, f"PRNGKey({seed})")
     return made if config.enable_custom_prng.value else key_data(made)
 
 
@@ -143,12 +151,22 @@ def _held(keys: Any) -> Any:
             f"dtype attributes. Got {keys}", advice="Make a key with jax.random.key(seed).")
     if isinstance(aval_of(keys).dtype, KeyDType):
         return keys
-    if config.legacy_prng_key.value == "error":
-        raise errors.explained(
-            errors.ArgumentError, "key.legacy",
-            "Legacy uint32 key array passed as key to jax.random function, while "
-            "jax_legacy_prng_key is 'error'.", advice="Make typed keys with jax.random.key(seed).")
-    return random_wrap(keys, generator())
+    return random_wrap(keys, raw_generator())
+
+
+def raw_generator() -> Generator:
+    """Return the generator that old-style keys are of.
+
+    Raises: ValueError if the setting ``legacy_prng_key`` refuses them.
+    """
+    if config.legacy_prng_key.value != "allow":
+        sentence = ("Legacy uint32 key array passed as key to jax.random function. Please create "
+                    "keys using jax.random.key().")
+        advice = 'If raw keys are meant, set jax_legacy_prng_key="allow".'
+        if config.legacy_prng_key.value == "error":
+            raise errors.explained(errors.ArgumentError, "key.legacy", sentence, advice=advice)
+        warnings.warn(f"{sentence} {advice}", UserWarning, stacklevel=dtypes.depth_of_caller())
+    return generator()
 
 
 def is_typed(keys: Any) -> bool:
@@ -157,7 +175,7 @@ def is_typed(keys: Any) -> bool:
 
 
 def key_data(keys: Any) -> Any:
-    """Return the uint32 words of keys, of shape (*keys.shape, 2)."""
+    """Return the uint32 words of keys, of shape (*keys.shape, 2), or 4 for ``rbg``."""
     if type(keys) is PRNGKeyArray and state.trace is eval_trace:
         return keys._base
     held = _held(keys)
@@ -169,7 +187,10 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
 
     Raises: TypeError if they are no uint32 words of the right number.
     """
-    return random_wrap(key_bits_array, generator(impl if dtype is None else dtype))
+    made = random_wrap(key_bits_array, generator(impl if dtype is None else dtype))
+    if bus.active or config.debug_key_reuse.value:
+        reuse.created(made, "wrap_key_data")
+    return made
 
 
 def key_impl(keys: Any) -> str:
@@ -181,9 +202,30 @@ def key_impl(keys: Any) -> str:
 def clone(key: Any) -> Any:
     """Return the same key, for a reuse that is meant."""
     if type(key) is PRNGKeyArray and state.trace is eval_trace:
-        return PRNGKeyArray(key._base, key.dtype)
+        made = PRNGKeyArray(key._base, key.dtype)
+        if bus.active or config.debug_key_reuse.value:
+            return reuse.derived("cloned", key, lambda: made)
+        return made
     made = random_clone(_held(key))
     return made if is_typed(key) else random_unwrap(made)
+
+
+# -- methods of key arrays that stand on functions of arrays ---------------------------------------
+
+
+def unpickled(base: Any, name: str) -> PRNGKeyArray:
+    """Return the keys of ``PRNGKeyArray.__reduce__``."""
+    return PRNGKeyArray(base, dtype_of(GENERATORS[name]))
+
+
+def _reduce(keys: PRNGKeyArray) -> Any:
+    return unpickled, (keys._base, keys.dtype.impl.name)
+
+
+PRNGKeyArray.__reduce__ = _reduce
+PRNGKeyArray.at = property(IndexUpdateHelper)
+PRNGKeyArray.swapaxes = lambda keys, axis1, axis2: swapaxes(keys, axis1, axis2)
+PRNGKeyArray.take = lambda keys, *args, **kwargs: take(keys, *args, **kwargs)
 
 
 # -- taking a key ----------------------------------------------------------------------------------
@@ -210,22 +252,27 @@ def taker(statics: int = 0, gives_keys: bool = False) -> Callable[[Callable], Ca
     """
 
     def decorate(fun: Callable) -> Callable:
-        def by_words(words: Any, *args: Any) -> Any:
-            out = fun(random_wrap(words, generator()), *args)
-            return random_unwrap(out) if gives_keys else out
-
-        by_words.__name__ = by_words.__qualname__ = fun.__name__
-        compiled = composite(by_words, static_argnums=tuple(range(1, statics + 1)))
+        compiled: dict[str, Callable] = {}
         name = fun.__name__.strip("_")
+
+        def compile_for(impl: Generator) -> Callable:
+            def by_words(words: Any, *args: Any) -> Any:
+                out = fun(random_wrap(words, impl), *args)
+                return random_unwrap(out) if gives_keys else out
+
+            by_words.__name__ = by_words.__qualname__ = fun.__name__
+            made = composite(by_words, static_argnums=tuple(range(1, statics + 1)))
+            return compiled.setdefault(impl.name, made)
 
         @functools.wraps(fun)
         def run(key: Any, *args: Any) -> Any:
             if state.trace is eval_trace and not isinstance(key, Tracer):
                 typed = type(key) is PRNGKeyArray
                 words = key._base if typed else key
-                if type(words) is not ArrayImpl or words.aval.shape != (2,):
+                impl = key.dtype.impl if typed else raw_generator()
+                if type(words) is not ArrayImpl or words.aval.shape != impl.key_shape:
                     _single(name, key)
-                out = compiled(words, *args)
+                out = (compiled.get(impl.name) or compile_for(impl))(words, *args)
                 return PRNGKeyArray(out, key.dtype) if gives_keys and typed else out
             _single(name, key)
             out = fun(_held(key), *args)
@@ -237,30 +284,9 @@ def taker(statics: int = 0, gives_keys: bool = False) -> Callable[[Callable], Ca
 
 
 def used(key: Any) -> None:
-    """Tell listeners that a sampler used ``key``."""
-    if bus.active:
-        bus.publish(KeyEvent(action="used", key=key_id(key), parent=None, caller=source.here()))
-
-
-def key_id(key: Any) -> str:
-    """Return the words of a key in hexadecimal, or its type where they are not known."""
-    if isinstance(key, Tracer):
-        return str(key.aval)
-    words = np.asarray(key._base if type(key) is PRNGKeyArray else key)
-    return "".join(f"{int(word):08x}" for word in words.reshape(-1)[:2])
-
-
-def _tell(action: str, made: Any, parent: Any) -> None:
-    """Tell listeners of the keys ``made`` of ``parent``."""
-    came_from = None if parent is None else key_id(parent)
-    caller = source.here()
-    if isinstance(made, Tracer):
-        ids = [str(made.aval)]
-    else:
-        words = np.asarray(made._base if type(made) is PRNGKeyArray else made).reshape(-1, 2)
-        ids = [f"{int(a):08x}{int(b):08x}" for a, b in words[:MOST_TOLD]]
-    for number in ids:
-        bus.publish(KeyEvent(action=action, key=number, parent=came_from, caller=caller))
+    """Note that a sampler draws from ``key``, for listeners and ``debug_key_reuse``."""
+    if bus.active or config.debug_key_reuse.value:
+        reuse.sampled(key)
 
 
 @taker(1, gives_keys=True)
@@ -278,10 +304,10 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
 
     Raises: TypeError for what is no key; ValueError for an array of keys.
     """
-    made = _split(key, as_shape(num))
-    if bus.active:
-        _tell("split", made, key)
-    return made
+    shape = as_shape(num)
+    if bus.active or config.debug_key_reuse.value:
+        return reuse.derived("split", key, lambda: _split(key, shape))
+    return _split(key, shape)
 
 
 def fold_in(key: Any, data: Any) -> Any:
@@ -297,10 +323,9 @@ def fold_in(key: Any, data: Any) -> Any:
             errors.ArgumentTypeError, "fold_in.C1",
             f"fold_in accepts a scalar, but was given an array of shape {aval_of(data).shape} "
             "!= (). Use jax.vmap for batching.", advice="jax.vmap(jax.random.fold_in, (None, 0))")
-    made = _fold_in(key, data)
-    if bus.active:
-        _tell("folded", made, key)
-    return made
+    if bus.active or config.debug_key_reuse.value:
+        return reuse.derived("folded", key, lambda: _fold_in(key, data))
+    return _fold_in(key, data)
 
 
 def as_word(number: int) -> np.uint32:

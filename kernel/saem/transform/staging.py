@@ -27,6 +27,16 @@ from saem.core.trace import Trace, Tracer, current, state
 _SCALARS = (bool, int, float, complex)
 
 
+class KeyWatch:
+    """What ``debug_key_reuse`` does where programs are traced and called; ``random.reuse`` says."""
+
+    traced: Callable[[ClosedJaxpr], None] = staticmethod(lambda closed: None)
+    called: Callable[..., list[Any]] = staticmethod(lambda closed, leaves, name, run: run())
+
+
+key_watch = KeyWatch()
+
+
 class Recorder(Trace):
     """An interpreter that writes equations: what staging and linearization share."""
 
@@ -172,6 +182,8 @@ def trace_flat(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray
             bus.publish(TraceEnd(function=function, transform=name,
                                  seconds=time.perf_counter() - begin,
                                  equations=len(context.trace.eqns), failed=closed is None))
+    if config.debug_key_reuse.value:
+        key_watch.traced(closed)
     return closed
 
 

@@ -1,0 +1,211 @@
+"""How do keys of XLA's own generator (``rbg``, ``unsafe_rbg``) split and make bits?
+
+A key is four words.  Both make bits by ``rng_bit_generator``, which is fast where the platform is;
+``rbg`` splits and folds by Threefry, on each half of the key, ``unsafe_rbg`` by the generator
+itself, which nobody has proved good.  Of a stack of keys only the first makes bits.
+
+Read before: ``ops.rng_bit_generator``, ``ops.random_bits``.  Read after: ``random.keys``.
+Invariant: keys and bits are those of JAX on CPU (tests/kernel/test_random_keys.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from saem.core.avals import ShapedArray
+from saem.ops.keys import RBG, UNSAFE_RBG
+from saem.ops.random_bits import (
+    U32,
+    blocks_numpy,
+    counters_text,
+    physical_rules,
+    scramble_numpy,
+    scramble_text,
+    seed_words_text,
+)
+from saem.ops.rng_bit_generator import U64, bits_numpy, bits_text
+
+# Of so many blocks of bits one becomes a key of ``unsafe_rbg``.
+STRIDE = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """What runs in place of ``prim`` on keys of this generator."""
+
+    prim: Any
+    multiple_results = False
+
+
+def first_numpy(keys: np.ndarray) -> np.ndarray:
+    """Return the first of key words (*keys, 4) as two uint64; zeros if there is none."""
+    flat = keys.reshape(-1, 4)
+    return np.ascontiguousarray(flat[0] if len(flat) else np.zeros(4, U32)).view(U64)
+
+
+def first_text(ctx: Any, keys: str) -> str:
+    """Write the first of key words (*keys, 4)."""
+    shape = ctx.avals[keys].shape
+    if len(shape) == 1:
+        return keys
+    if 0 in shape:
+        return ctx.constant(0, ShapedArray((4,), U32))
+    ranges = ", ".join([*("0:1" for _ in shape[:-1]), "0:4"])
+    one = ctx.emit(f"stablehlo.slice {keys} [{ranges}]", keys,
+                   out=ShapedArray((*(1 for _ in shape[:-1]), 4), U32))
+    return ctx.reshape(one, (4,))
+
+
+def held(ctx: Any, keys: str) -> str:
+    """Write keys as the array that holds them; XLA drops the reshape."""
+    return ctx.emit(f"stablehlo.reshape {keys}", keys,
+                    out=ShapedArray((*ctx.in_avals[0].shape, 4), U32))
+
+
+def filled(shape: tuple[int, ...], out: tuple[int, ...]) -> tuple[int, ...]:
+    """Return ``shape`` with leading sizes of 1, up to the rank of ``out``."""
+    return (*(1 for _ in range(len(out) - len(shape))), *shape)
+
+
+class Seed(Rule):
+    """The two words of an integer, twice."""
+
+    def evaluate(self, seeds):
+        words = self.prim.evaluate(seeds)
+        return np.concatenate([words, words], axis=-1)
+
+    def lower(self, ctx, seeds):
+        shape = ctx.avals[seeds].shape
+        high, low = (ctx.reshape(w, (*shape, 1)) for w in seed_words_text(ctx, seeds))
+        return ctx.emit(
+            f"stablehlo.concatenate {high}, {low}, {high}, {low}, dim = {len(shape)}",
+            high, low, high, low, out=ctx.out_avals[0])
+
+
+class Bits(Rule):
+    """Bits of all keys, by the first."""
+
+    def evaluate(self, keys):
+        shape = (*keys.shape[:-1], *self.prim.shape)
+        return bits_numpy(first_numpy(keys), shape, self.prim.dtype)[1]
+
+    def lower(self, ctx, keys):
+        return bits_text(ctx, first_text(ctx, held(ctx, keys)), ctx.out_avals[0])[1]
+
+
+class HalvesSplit(Rule):
+    """Threefry's split of each half of the key."""
+
+    def evaluate(self, keys):
+        count = math.prod(self.prim.shape)
+        halves = keys.reshape(*keys.shape[:-1], 2, 2)
+        words = np.stack(blocks_numpy(halves, count), axis=-1)
+        return np.swapaxes(words, -3, -2).reshape(*keys.shape[:-1], *self.prim.shape, 4)
+
+    def lower(self, ctx, keys):
+        lead, count = ctx.in_avals[0].shape, math.prod(self.prim.shape)
+        high, low = counters_text(ctx, count)
+        block = (*filled((count,), (*lead, count)), 1)
+        low = ctx.reshape(low, block)
+        if ctx.avals[high].shape:
+            high = ctx.reshape(high, block)
+        return halves_text(ctx, keys, (*lead, 1, 2), (high, low), (*lead, count, 2))
+
+
+def halves_text(ctx: Any, keys: str, key_shape: tuple[int, ...], block: tuple[str, str],
+                shape: tuple[int, ...]) -> str:
+    """Write Threefry of ``block`` under both halves of each key, along the last axis of shape."""
+    lead = ctx.in_avals[0].shape
+    halves = ctx.emit(f"stablehlo.reshape {keys}", keys, out=ShapedArray((*lead, 2, 2), U32))
+    words = []
+    for word in (0, 1):
+        ranges = ", ".join([*(f"0:{n}" for n in (*lead, 2)), f"{word}:{word + 1}"])
+        part = ctx.emit(f"stablehlo.slice {halves} [{ranges}]", halves,
+                        out=ShapedArray((*lead, 2, 1), U32))
+        words.append(ctx.reshape(part, key_shape))
+    made = [ctx.reshape(x, (*shape, 1))
+            for x in scramble_text(ctx, (words[0], words[1]), block, shape)]
+    pairs = ctx.emit(f"stablehlo.concatenate {', '.join(made)}, dim = {len(shape)}", *made,
+                     out=ShapedArray((*shape, 2), U32))
+    return ctx.emit(f"stablehlo.reshape {pairs}", pairs, out=ctx.out_avals[0])
+
+
+class HalvesFold(Rule):
+    """Threefry's fold of a number into each half of the key."""
+
+    def evaluate(self, keys, numbers):
+        halves = keys.reshape(*keys.shape[:-1], 2, 2)
+        data = numbers[..., None]
+        words = scramble_numpy((halves[..., 0], halves[..., 1]), (np.zeros_like(data), data))
+        out = np.stack(words, axis=-1)
+        return out.reshape(*out.shape[:-2], 4)
+
+    def lower(self, ctx, keys, numbers):
+        lead, out = ctx.in_avals[0].shape, ctx.out_avals[0].shape
+        data_shape = ctx.avals[numbers].shape
+        zero = ctx.constant(0, ShapedArray((), U32))
+        data = ctx.reshape(numbers, (*filled(data_shape, out), 1))
+        return halves_text(ctx, keys, (*filled(lead, out), 2), (zero, data), (*out, 2))
+
+
+class GeneratedSplit(Rule):
+    """Every tenth block of the generator's bits."""
+
+    def evaluate(self, keys):
+        count = math.prod(self.prim.shape)
+        shape = (*keys.shape[:-1], STRIDE * count, 4)
+        made = bits_numpy(first_numpy(keys), shape, U32)[1][..., ::STRIDE, :]
+        return made.reshape(*keys.shape[:-1], *self.prim.shape, 4)
+
+    def lower(self, ctx, keys):
+        lead, count = ctx.in_avals[0].shape, math.prod(self.prim.shape)
+        aval = ShapedArray((*lead, STRIDE * count, 4), U32)
+        made = bits_text(ctx, first_text(ctx, held(ctx, keys)), aval)[1]
+        ranges = ", ".join([*(f"0:{n}" for n in lead), f"0:{STRIDE * count}:{STRIDE}", "0:4"])
+        kept = ctx.emit(f"stablehlo.slice {made} [{ranges}]", made,
+                        out=ShapedArray((*lead, count, 4), U32))
+        return ctx.emit(f"stablehlo.reshape {kept}", kept, out=ctx.out_avals[0])
+
+
+class GeneratedFold(Rule):
+    """The key, changed by the tenth block of the bits that the number makes as a state."""
+
+    def evaluate(self, keys, numbers):
+        first = numbers.reshape(-1)[:1].astype(U64) << np.uint64(32)
+        state = np.concatenate([first, first]) if first.size else np.zeros(2, U64)
+        made = bits_numpy(state, (*numbers.shape, STRIDE, 4), U32)[1]
+        return keys ^ made[..., -1, :]
+
+    def lower(self, ctx, keys, numbers):
+        shape = ctx.avals[numbers].shape
+        one = numbers
+        if shape:
+            ranges = ", ".join("0:1" for _ in shape)
+            one = ctx.emit(f"stablehlo.slice {numbers} [{ranges}]", numbers,
+                           out=ShapedArray((1,) * len(shape), U32))
+        one = ctx.reshape(one, (1,))
+        zero = ctx.constant(0, ShapedArray((1,), U32))
+        state = ctx.emit(f"stablehlo.concatenate {zero}, {one}, {zero}, {one}, dim = 0",
+                         zero, one, zero, one, out=ShapedArray((4,), U32))
+        made = bits_text(ctx, state, ShapedArray((*shape, STRIDE, 4), U32))[1]
+        ranges = ", ".join([*(f"0:{n}" for n in shape), f"{STRIDE - 1}:{STRIDE}", "0:4"])
+        last = ctx.emit(f"stablehlo.slice {made} [{ranges}]", made,
+                        out=ShapedArray((*shape, 1, 4), U32))
+        out = (*ctx.out_avals[0].shape, 4)
+        parts = []
+        for x, sizes in ((held(ctx, keys), ctx.in_avals[0].shape), (last, shape)):
+            parts.append(ctx.stretch(ctx.reshape(x, (*filled(sizes, out[:-1]), 4)), out))
+        mixed = ctx.elementwise("stablehlo.xor", *parts, out=ShapedArray(out, U32))
+        return ctx.emit(f"stablehlo.reshape {mixed}", mixed, out=ctx.out_avals[0])
+
+
+for _impl, _split, _fold in ((RBG, HalvesSplit, HalvesFold),
+                             (UNSAFE_RBG, GeneratedSplit, GeneratedFold)):
+    physical_rules["random_seed", _impl] = Seed
+    physical_rules["random_bits", _impl] = Bits
+    physical_rules["random_split", _impl] = _split
+    physical_rules["random_fold_in", _impl] = _fold

@@ -1,0 +1,241 @@
+"""Are keys of every generator those of JAX, and are key arrays arrays like any other?
+
+Every expression is asked of Saem and of real JAX; answers must have the same bytes, or print alike.
+
+Read before: ``test_random.py`` (Threefry and the samplers).
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from both import ours, same_error
+from test_random import same_bytes
+
+import saem as jax
+from saem.core.check import check_jaxpr
+from saem.core.jaxpr import evaluate
+from saem.ops.keys import GENERATORS
+from saem.ops.random_bits import random_bits, random_fold_in, random_seed, random_split, random_wrap
+from saem.ops.rng_bit_generator import RandomAlgorithm, rng_bit_generator
+from saem.transform.staging import trace_flat
+
+R = jax.random
+RBG = ("rbg", "unsafe_rbg")
+
+BY_GENERATOR = [
+    *(f"R.key_data(R.key({seed}, impl=I))" for seed in ("0", "-1", "2**32-1", "np.uint8(200)")),
+    "R.key_data(R.split(k, 5))", "R.key_data(R.split(k, (2, 3)))", "R.key_data(R.split(k, 0))",
+    "R.key_data(R.fold_in(k, 7))", "R.key_data(R.fold_in(k, 2**32-1))", "R.key_impl(k)",
+    *(f"R.bits(k, {shape}, '{dtype}')" for dtype in ("uint8", "uint16", "uint32")
+      for shape in ("()", "(3,)", "(2, 3)", "(0,)", "(1001,)")),
+    "R.normal(k, (40,))", "R.randint(k, (5,), 0, 10)", "R.bernoulli(k, .3, (5,))",
+    "R.permutation(k, 10)", "R.categorical(k, np.zeros((3, 4), 'float32'))",
+    "R.PRNGKey(7, impl=I)", "R.key_data(R.wrap_key_data(R.key_data(k), impl=I))",
+    "jax.vmap(lambda k: R.bits(k, (3,)))(R.split(k, 4))",
+    "jax.vmap(jax.vmap(lambda k: R.bits(k, (3,))))(R.split(k, (2, 3)))",
+    "jax.vmap(lambda k: R.key_data(R.split(k, 3)))(R.split(k, 4))",
+    "jax.vmap(lambda k: R.key_data(R.split(k, (3, 2))))(R.split(k, 4))",
+    "R.key_data(jax.vmap(R.fold_in)(R.split(k, 4), np.arange(4)))",
+    "R.key_data(jax.vmap(R.fold_in, (None, 0))(k, np.arange(4)))",
+    "R.key_data(jax.vmap(R.fold_in, (0, None))(R.split(k, 4), 3))",
+    "R.key_data(jax.jit(lambda s: R.key(s, impl=I))(11))",
+    "jax.jit(lambda k: R.normal(R.split(k, 3)[1], (4,)))(k)",
+    "[R.normal(R.PRNGKey(1)), R.key_data(R.key(3)), R.split(R.PRNGKey(2)),"
+    " R.key_impl(R.PRNGKey(0)), R.uniform(R.fold_in(R.PRNGKey(2), 3), (2,))]",
+]
+
+
+def in_setting(expression: str, impl: str) -> str:
+    """Return statements that ask ``expression`` with ``impl`` as the default generator."""
+    return (f"R, I = jax.random, '{impl}'\nwith jax.default_prng_impl(I):\n"
+            f"    k = R.key(42)\n    result = {expression}")
+
+
+@pytest.mark.parametrize("impl", RBG)
+@pytest.mark.parametrize("expression", BY_GENERATOR)
+def test_other_generators_are_those_of_jax(jax_oracle, expression, impl):
+    text = in_setting(expression, impl)
+    want, got = jax_oracle.run(text).value, ours(text)
+    for g, w in zip(got, want) if isinstance(want, list) else [(got, want)]:
+        same_bytes(g, w)
+
+
+@pytest.mark.parametrize("impl", RBG)
+def test_other_generators_in_64_bits(jax_oracle, impl):
+    text = in_setting("[R.bits(k, (5,)), R.normal(k, (5,)), R.key_data(R.key(2**40 + 5))]", impl)
+    want = jax_oracle.run(text, x64=True).value
+    with jax.enable_x64(True):
+        for g, w in zip(ours(text), want):
+            same_bytes(g, w)
+
+
+SHAPES = ("()", "(1,)", "(5,)", "(6,)", "(2, 3)", "(3, 3)", "(3, 5)", "(5, 3, 3)", "(3, 4, 6)",
+          "(0,)", "(2, 0)", "(1000,)")
+
+
+@pytest.mark.parametrize("algorithm", ["RNG_DEFAULT", "RNG_THREE_FRY", "RNG_PHILOX"])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32"])
+def test_bits_of_xla_are_those_of_jax_and_of_numpy(jax_oracle, algorithm, dtype):
+    calls = ", ".join(f"lax.rng_bit_generator(s, {shape}, '{dtype}', lax.RandomAlgorithm."
+                      f"{algorithm})" for shape in SHAPES if algorithm != "RNG_THREE_FRY"
+                      or "0" not in shape)
+    text = f"[z for s in states for pair in [{calls}] for z in pair]"
+    states = np.random.default_rng(5).integers(0, 2**32, (2, 4), dtype=np.uint32)
+    states[1, 2:] = 0xFFFFFFFE, 0xFFFFFFFF  # the counter carries
+    want = jax_oracle.run(text, states=states).value
+    got = ours(text, states=states)
+    for g, w in zip(got, want):
+        same_bytes(g, w)
+    number = getattr(RandomAlgorithm, algorithm)
+    closed = trace_flat(
+        lambda s: [*rng_bit_generator(s, (3, 4), dtype, number)], [jax.typeof(states[0])])
+    for mine, xla in zip(evaluate(closed, states[1]), jax.jit(
+            lambda s: rng_bit_generator(s, (3, 4), dtype, number))(states[1])):
+        same_bytes(xla, mine)
+
+
+def test_a_stack_of_states_is_run_by_the_first(jax_oracle):
+    text = "jax.vmap(lambda s: lax.rng_bit_generator(s, (5,)))(np.arange(8, dtype='uint32')" \
+        ".reshape(2, 4))"
+    for got, want in zip(ours(text), jax_oracle.run(text).value):
+        same_bytes(got, want)
+    with jax.enable_x64(True):
+        text = "lax.rng_bit_generator(np.arange(2, dtype='uint64'), (3,), 'uint64')"
+        for got, want in zip(ours(text), jax_oracle.run(text, x64=True).value):
+            same_bytes(got, want)
+
+
+def test_rng_programs_print_as_those_of_jax(jax_oracle):
+    state = np.arange(4, dtype=np.uint32)
+    for text, args in (("lambda k: jax.lax.rng_bit_generator(k, (5,))", (state,)),
+                       ("lambda a, b: jax.lax.rng_uniform(a, b, (5,))", (0.0, 1.0))):
+        mine = str(jax.make_jaxpr(eval(text, {"jax": jax}))(*args))
+        assert mine == jax_oracle.jaxpr(text, *args)
+
+
+def test_rng_uniform_draws_other_numbers_within_bounds_each_time():
+    one, two = (np.asarray(jax.lax.rng_uniform(2.0, 3.0, (1000,))) for _ in range(2))
+    assert not np.array_equal(one, two)
+    for x in (one, two):
+        assert 2 <= x.min() < 2.1 and 2.9 < x.max() < 3
+    whole = np.asarray(jax.lax.rng_uniform(0, 10, (1000,)))
+    assert set(whole.tolist()) == set(range(10))
+
+
+@pytest.mark.parametrize(("source", "sentence"), [
+    ("lax.rng_uniform(np.float32(0), np.float16(1), (5,))",
+     "Arguments to rng_uniform must have identical dtypes, got float32 and float16."),
+    ("lax.rng_uniform(np.zeros(3), 1., (3,))",
+     "Arguments to rng_uniform must be scalars; got shapes (3,) and ()."),
+    ("lax.rng_bit_generator(np.arange(4, dtype='uint32'), (3,), 'int32')",
+     "rng_bit_generator: unsupported dtype int32"),
+    ("jax.random.key(0, impl='rbg') == jax.random.key(0)",
+     "equal does not accept dtypes key<rbg>, key<fry>."),
+    ("jax.random.key(0) == 1", "equal does not accept dtypes key<fry>, int32."),
+    ("jax.random.wrap_key_data(np.zeros(2, 'uint32'), impl='rbg')",
+     "expected key_data.shape to end with (4,); got shape=(2,)"),
+    ("jax.random.normal(jax.random.PRNGKey(0, impl='rbg'))",
+     "expected key_data.shape to end with (2,); got shape=(4,)"),
+    ("with jax.legacy_prng_key('error'): jax.random.normal(jax.random.PRNGKey(0))",
+     "Legacy uint32 key array passed as key to jax.random function."),
+])
+def test_refusals_are_those_of_jax(jax_oracle, source, sentence):
+    same_error(jax_oracle, source, sentence)
+
+
+def programs(impl):
+    """Yield (program on words, words) of every primitive on keys."""
+    words = np.random.default_rng(2).integers(0, 2**32, (3, *impl.key_shape), dtype=np.uint32)
+    yield lambda s: random_seed(s, impl), np.arange(3, dtype=np.int32)
+    yield lambda w: random_split(random_wrap(w, impl), (2, 3)), words
+    yield lambda w: random_fold_in(random_wrap(w, impl), np.uint32(7)), words
+    for width in (8, 16, 32, 64):
+        yield lambda w, n=width: random_bits(random_wrap(w, impl), n, (2, 3)), words
+
+
+@pytest.mark.parametrize("impl", GENERATORS)
+def test_numpy_and_xla_agree_on_keys_and_on_stacks_of_keys(impl):
+    for program, words in programs(GENERATORS[impl]):
+        for x in (words[0], words):
+            def run(w, program=program):
+                out = program(w)
+                return jax.random.key_data(out) if jax.dtypes.issubdtype(
+                    out.dtype, jax.dtypes.prng_key) else out
+
+            closed = trace_flat(lambda w, run=run: [run(w)], [jax.typeof(x)])
+            check_jaxpr(closed)
+            want = evaluate(closed, x)[0]
+            same_bytes(run(x), want)
+            same_bytes(jax.jit(run)(x), want)
+
+
+SETTINGS = """
+R, out = jax.random, []
+with jax.{name}({value!r}):
+    out += [R.key_data(R.key(s)) for s in (0, -1, 2**40, np.uint8(255), True)]
+    out += [R.PRNGKey(1), R.key_data(jax.jit(lambda s: R.key(s))(3)), R.key_impl(R.PRNGKey(4))]
+result = out
+"""
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("random_seed_offset", 5), ("random_seed_offset", 0), ("default_prng_impl", "rbg"),
+    ("default_prng_impl", "unsafe_rbg")])
+def test_settings_that_make_keys(jax_oracle, name, value):
+    text = SETTINGS.format(name=name, value=value)
+    theirs = text.replace("jax.random_seed_offset", "jax._src.config.random_seed_offset")
+    names = text.replace("jax.random_seed_offset", "jax.core.config.random_seed_offset")
+    for got, want in zip(ours(names), jax_oracle.run(theirs).value):
+        same_bytes(got, want)
+
+
+def test_typed_keys_from_prngkey_and_warnings_for_raw_ones():
+    with jax.enable_custom_prng(True):
+        assert str(R.PRNGKey(0).dtype) == "key<fry>"
+    raw = R.PRNGKey(0)
+    with jax.legacy_prng_key("warn"):
+        with pytest.warns(UserWarning, match="Legacy uint32 key array") as found:
+            R.normal(raw)
+        assert found[0].filename == __file__
+        R.normal(R.key(0))  # typed keys: no warning, which would be an error here
+
+
+PRINTED = [
+    "keys.swapaxes(0, 1)", "keys.take(0)", "keys.at[0].get()", "keys.at[0, 0].set(keys[1, 1])",
+    "keys.addressable_data(0)", "keys.addressable_shards[0].data", "keys.global_shards[0].data",
+    "keys.on_device_size_in_bytes()", "jax.device_get(keys)", "jax.device_put(keys)",
+    "jax.jit(lambda k: k == k[::-1])(keys)", "jnp.equal(keys, keys)",
+    "jnp.not_equal(keys, keys.T.T)",
+    "jnp.array_equal(keys, keys)", "keys == keys[0, 0]", "keys[0, 0] in [keys[0, 0]]",
+    "jnp.tile(keys[0], 2)", "jnp.roll(keys, 1, 0)", "jnp.broadcast_to(keys[0, 0], (2,))",
+    "jnp.take(keys, np.array([0, 1]), axis=1)", "jnp.repeat(keys, 2, axis=0)",
+    "lax.dynamic_slice(keys, (0, 1), (1, 2))", "lax.rev(keys, (1,))", "keys.is_fully_addressable",
+    "jax.eval_shape(jax.random.key, 0)", "jax.typeof(keys)", "keys.nbytes", "keys.itemsize",
+    "jax.ShapeDtypeStruct((3,), keys.dtype)", "jnp.vstack([keys, keys])", "jnp.unstack(keys)[1]",
+    "jax.vmap(lambda k: k)(keys)", "jax.tree.map(lambda x: x.shape, {'a': keys})",
+    "jnp.select([np.array([True, False, True])], [keys], keys[::-1])", "list(keys)[1]",
+]
+
+
+@pytest.mark.parametrize("impl", GENERATORS)
+def test_arrays_of_keys_print_as_in_jax(jax_oracle, impl):
+    head = (f"keys = jax.random.split(jax.random.key(0, impl='{impl}'), (2, 3)); "
+            "jnp = jax.numpy; lax = jax.lax; ")
+    text = head + f"result = [repr(x) for x in [{', '.join(PRINTED)}]]"
+    want = jax_oracle.run(text).value
+    for asked, got, expected in zip(PRINTED, ours(text), want):
+        assert got == expected, asked
+
+
+@pytest.mark.parametrize("impl", GENERATORS)
+def test_keys_are_pickled_and_copied(impl):
+    keys = R.split(R.key(3, impl=impl), 4)
+    for again in (pickle.loads(pickle.dumps(keys)), copy.copy(keys), copy.deepcopy(keys),
+                  keys.copy()):
+        assert type(again) is type(keys) and again.dtype == keys.dtype
+        assert bool((again == keys).all())
+        same_bytes(R.normal(again[1], (3,)), R.normal(keys[1], (3,)))
