@@ -128,6 +128,8 @@ DECLARED = (
              "programs compiled faster are not kept on disk"),
     Declared("persistent_cache_min_entry_size_bytes", 0, "int",
              "smaller programs are not kept on disk"),
+    Declared("raise_persistent_cache_errors", False, "bool",
+             "raise when the cache on disk cannot be read or written; else it is said once"),
 )  # fmt: skip
 
 
@@ -366,6 +368,7 @@ compilation_cache_dir = SETTINGS["jax_compilation_cache_dir"]
 compilation_cache_max_size = SETTINGS["jax_compilation_cache_max_size"]
 persistent_cache_min_compile_time_secs = SETTINGS["jax_persistent_cache_min_compile_time_secs"]
 persistent_cache_min_entry_size_bytes = SETTINGS["jax_persistent_cache_min_entry_size_bytes"]
+raise_persistent_cache_errors = SETTINGS["jax_raise_persistent_cache_errors"]
 
 _jaxlib.jax_jit.set_enable_x64_state(enable_x64)
 _jaxlib.jax_jit.set_disable_jit_state(disable_jit)

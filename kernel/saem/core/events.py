@@ -143,7 +143,8 @@ class Lowering(Event, kw_only=True):
 class Compile(Event, kw_only=True):
     """XLA compiled a program (``found=False``) or the same program was found (``found=True``).
 
-    ``program`` is the content key (hex) of the text, options and devices.  Costs are XLA's own
+    ``program`` is the content key (hex) of the text, options and devices.  ``disk`` says what the
+    cache on disk had: '' (it was not asked), 'found', 'absent' or 'damaged'.  Costs are XLA's own
     estimates, None where it gives none: ``flops``, ``bytes_accessed``, ``code_bytes``,
     ``argument_bytes``, ``output_bytes``, ``temp_bytes``.
     """
@@ -158,6 +159,7 @@ class Compile(Event, kw_only=True):
     argument_bytes: int | None
     output_bytes: int | None
     temp_bytes: int | None
+    disk: str = ""
 
 
 class EagerOp(Event, kw_only=True):

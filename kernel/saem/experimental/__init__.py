@@ -5,4 +5,5 @@ from saem.core import lazy as _lazy
 # From a module to the names it offers here ("" for the module itself).
 __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.control.callbacks": "io_callback",
+    "saem.experimental.compilation_cache": "",
 })

@@ -24,6 +24,7 @@ from saem import _jaxlib
 from saem.core import config
 from saem.core.events import Compile, FunctionRef, bus
 from saem.core.events import Lowering as LoweringEvent
+from saem.xla import disk_cache
 from saem.xla.lowering import Lowering
 from saem.xla.mlir import parse
 
@@ -88,6 +89,7 @@ def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: Functio
     begin = time.perf_counter()
     executable = _executables.get(key)
     found = executable is not None
+    disk = ""
     if not found:
         with _lock:
             lock = _locks.setdefault(key, threading.Lock())
@@ -95,18 +97,35 @@ def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: Functio
             executable = _executables.get(key)
             found = executable is not None
             if not found:
-                executable = _compile(lowered, devices, options)
+                executable, disk = load_or_compile(key, lowered, devices, options)
                 _executables[key] = executable
                 if len(_executables) > CAPACITY:
                     _executables.popitem(last=False)
         _locks.pop(key, None)
     seconds = time.perf_counter() - begin
+    found = found or disk == "found"
     if not found and config.log_compiles.value:
         _log(lowered, seconds)
     if watched:
-        bus.publish(Compile(function=function, program=key, found=found, seconds=seconds,
+        bus.publish(Compile(function=function, program=key, found=found, seconds=seconds, disk=disk,
                             **costs(key, executable)))
     return executable
+
+
+def load_or_compile(key: str, lowered: Lowering, devices: Sequence[Any], options: dict[str, Any]
+                    ) -> tuple[Any, str]:
+    """Return an executable, and what the cache on disk had: '' if it was not asked."""
+    entry = None
+    if config.compilation_cache_dir.value and not lowered.module.callbacks:
+        entry = disk_cache.entry(key, lowered.symbol(), devices, compile_options(devices, options))
+    if entry is None:
+        return _compile(lowered, devices, options), ""
+    executable, disk = entry.load()
+    if executable is None:
+        begin = time.perf_counter()
+        executable = _compile(lowered, devices, options)
+        entry.store(executable, time.perf_counter() - begin, replace=disk == "damaged")
+    return executable, disk
 
 
 def _compile(lowered: Lowering, devices: Sequence[Any], options: dict[str, Any]) -> Any:
