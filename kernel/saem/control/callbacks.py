@@ -22,14 +22,15 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.control.host_calls import Callback, FlatCallback, name_of, run
+from saem.control.scan import Scan
 from saem.core import dtypes, effects, errors, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import Effect
 from saem.core.primitive import absent, primitive
 from saem.core.trace import bind
-from saem.ops.linear import broadcast_in_dim, broadcast_new_dim, moveaxis
-from saem.ops.shape import concatenate
+from saem.ops.linear import broadcast_in_dim, moveaxis
 from saem.ops.slicing import index_in_dim
+from saem.transform.staging import trace_flat
 from saem.xla import dispatch
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
@@ -52,11 +53,21 @@ def one_by_one(prim: Callback, size: int, xs: Sequence[Any], dims: Sequence[int 
                          for x, d in zip(xs, dims)]) for i in range(size)]
 
 
-def batch_sequentially(prim: Callback, size: int, xs: Sequence[Any], dims: Sequence[int | None]
-                       ) -> tuple[list[Any], list[int]]:
-    """Call ``prim`` on each example in turn and stack the outputs."""
-    rows = one_by_one(prim, size, xs, dims)
-    outs = [concatenate([broadcast_new_dim(x, 1, 0) for x in column], 0) for column in zip(*rows)]
+def batch_sequentially(prim: Callback, size: int, xs: Sequence[Any], dims: Sequence[int | None],
+                       unroll: int = 1) -> tuple[list[Any], list[int]]:
+    """Call ``prim`` on each example in turn, in a loop, and stack the outputs."""
+    same = [i for i, d in enumerate(dims) if d is None]
+    order = same + [i for i, d in enumerate(dims) if d is not None]
+    stacks = [x if d is None else moveaxis(x, d, 0) for x, d in zip(xs, dims)]
+    avals = [a if d is None else a.update(shape=a.shape[1:])
+             for a, d in zip(map(aval_of, stacks), dims)]
+
+    def body(*row: Any) -> list[Any]:
+        given = dict(zip(order, row))
+        return bind(prim, *(given[i] for i in range(len(order))))
+
+    program = trace_flat(body, [avals[i] for i in order], name="vmap", debug_name=prim.name)
+    outs = bind(Scan(program, size, len(same), 0, unroll=unroll), *(stacks[i] for i in order))
     return outs, [0] * len(outs)
 
 
@@ -96,7 +107,8 @@ class PureCallback(Callback):
                 advice="'sequential' calls the function once per example; with 'expand_dims' or "
                 "'broadcast_all' it is called once and must handle a leading axis.")
         if method.startswith("sequential"):
-            return batch_sequentially(self, size, xs, dims)
+            return batch_sequentially(
+                self, size, xs, dims, size if method == "sequential_unrolled" else 1)
         stacks = [self.stacked(method, size, x, d) for x, d in zip(xs, dims)]
         avals = tuple(a.update(shape=(size, *a.shape)) for a in self.result_avals)
         outs = bind(PureCallback(self.callback, avals, self.sharding, method), *stacks)

@@ -40,7 +40,7 @@ from saem.control.surgery import (
 from saem.core import axes, config, dtypes, errors, tree
 from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import ShapedArray, aval_of, is_array_like
-from saem.core.effects import in_order
+from saem.core.effects import DebugEffect, in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Var, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import Tracer, bind, is_concrete
@@ -148,7 +148,7 @@ class Cond(Primitive):
         An operand counts, for derivatives, only where its branch is chosen: what another branch
         makes of it (an infinite slope, say) must not reach it.
         """
-        if self.effects:
+        if not all(isinstance(effect, DebugEffect) for effect in self.effects):
             raise errors.explained(
                 NotImplementedError, "cond.effects",
                 "IO effect not supported in vmap-of-cond, got "

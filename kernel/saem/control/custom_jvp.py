@@ -15,6 +15,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from saem.control.call import JitCall
 from saem.control.custom_call import (
     Arguments,
     Batch,
@@ -33,6 +34,7 @@ from saem.control.custom_call import (
 from saem.core import errors, tree
 from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import aval_of
+from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import Tracer, bind
@@ -245,6 +247,9 @@ class CustomJVPCall(Primitive):
     @property
     def effects(self):
         return self.call_jaxpr.effects
+
+    def with_ticket(self):
+        return JitCall(in_order(self.call_jaxpr), self.name), 0
 
     def typing(self, *avals):
         return self.call_jaxpr.out_avals
