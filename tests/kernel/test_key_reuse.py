@@ -243,7 +243,7 @@ def test_listeners_hear_of_reuse_without_the_setting():
         key = R.key(0)
         f = jax.jit(lambda k: R.split(k))
         R.normal(key)
-        a, b = f(key)
+        a, _ = f(key)
         jax.vmap(R.normal)(R.split(a, 3))
     finally:
         end()

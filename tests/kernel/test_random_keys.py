@@ -30,10 +30,9 @@ BY_GENERATOR = [
     *(f"R.key_data(R.key({seed}, impl=I))" for seed in ("0", "-1", "2**32-1", "np.uint8(200)")),
     "R.key_data(R.split(k, 5))", "R.key_data(R.split(k, (2, 3)))", "R.key_data(R.split(k, 0))",
     "R.key_data(R.fold_in(k, 7))", "R.key_data(R.fold_in(k, 2**32-1))", "R.key_impl(k)",
-    *(f"R.bits(k, {shape}, '{dtype}')" for dtype in ("uint8", "uint16", "uint32")
-      for shape in ("()", "(3,)", "(2, 3)", "(0,)", "(1001,)")),
-    "R.normal(k, (40,))", "R.randint(k, (5,), 0, 10)", "R.bernoulli(k, .3, (5,))",
-    "R.permutation(k, 10)", "R.categorical(k, np.zeros((3, 4), 'float32'))",
+    "R.bits(k, (), 'uint8')", "R.bits(k, (2, 3), 'uint16')", "R.bits(k, (1001,), 'uint32')",
+    "R.bits(k, (0,), 'uint32')", "R.normal(k, (40,))", "R.randint(k, (5,), 0, 10)",
+    "R.permutation(k, 10)",
     "R.PRNGKey(7, impl=I)", "R.key_data(R.wrap_key_data(R.key_data(k), impl=I))",
     "jax.vmap(lambda k: R.bits(k, (3,)))(R.split(k, 4))",
     "jax.vmap(jax.vmap(lambda k: R.bits(k, (3,))))(R.split(k, (2, 3)))",
@@ -56,12 +55,14 @@ def in_setting(expression: str, impl: str) -> str:
 
 
 @pytest.mark.parametrize("impl", RBG)
-@pytest.mark.parametrize("expression", BY_GENERATOR)
-def test_other_generators_are_those_of_jax(jax_oracle, expression, impl):
-    text = in_setting(expression, impl)
-    want, got = jax_oracle.run(text).value, ours(text)
-    for g, w in zip(got, want) if isinstance(want, list) else [(got, want)]:
-        same_bytes(g, w)
+def test_other_generators_are_those_of_jax(jax_oracle, impl):
+    text = in_setting(f"[{', '.join(BY_GENERATOR)}]", impl)
+    for asked, got, want in zip(BY_GENERATOR, ours(text), jax_oracle.run(text).value):
+        for g, w in zip(got, want) if isinstance(want, list) else [(got, want)]:
+            try:
+                same_bytes(g, w)
+            except AssertionError as error:
+                raise AssertionError(f"{asked}: {error}") from None
 
 
 @pytest.mark.parametrize("impl", RBG)
@@ -73,16 +74,17 @@ def test_other_generators_in_64_bits(jax_oracle, impl):
             same_bytes(g, w)
 
 
-SHAPES = ("()", "(1,)", "(5,)", "(6,)", "(2, 3)", "(3, 3)", "(3, 5)", "(5, 3, 3)", "(3, 4, 6)",
-          "(0,)", "(2, 0)", "(1000,)")
+SHAPES = {"RNG_DEFAULT": ("()", "(5,)", "(2, 3)", "(2, 0)", "(1000,)"),
+          "RNG_THREE_FRY": ("()", "(1,)", "(6,)", "(2, 3)", "(3, 5)", "(5, 3, 3)", "(3, 4, 6)"),
+          "RNG_PHILOX": ("(7,)",)}
 
 
-@pytest.mark.parametrize("algorithm", ["RNG_DEFAULT", "RNG_THREE_FRY", "RNG_PHILOX"])
-@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32"])
+@pytest.mark.parametrize(("algorithm", "dtype"), [
+    ("RNG_DEFAULT", "uint32"), ("RNG_DEFAULT", "uint8"), ("RNG_THREE_FRY", "uint32"),
+    ("RNG_THREE_FRY", "uint16"), ("RNG_PHILOX", "uint32")])
 def test_bits_of_xla_are_those_of_jax_and_of_numpy(jax_oracle, algorithm, dtype):
     calls = ", ".join(f"lax.rng_bit_generator(s, {shape}, '{dtype}', lax.RandomAlgorithm."
-                      f"{algorithm})" for shape in SHAPES if algorithm != "RNG_THREE_FRY"
-                      or "0" not in shape)
+                      f"{algorithm})" for shape in SHAPES[algorithm])
     text = f"[z for s in states for pair in [{calls}] for z in pair]"
     states = np.random.default_rng(5).integers(0, 2**32, (2, 4), dtype=np.uint32)
     states[1, 2:] = 0xFFFFFFFE, 0xFFFFFFFF  # the counter carries

@@ -76,8 +76,8 @@ class Refusal(NamedTuple):
     def error(self) -> Exception:
         advice = how_to_avoid(self.before, self.path)
         if self.tag.endswith("loop"):
-            advice += ("\nIn a loop: carry the key and split it in each turn, or fold_in the number "
-                       "of the turn.")
+            advice += ("\nIn a loop: carry the key and split it in each turn, or fold_in the "
+                       "number of the turn.")
         return errors.explained(errors.KeyReuseError, self.tag, self.sentence, where=self.where,
                                 advice=advice)
 

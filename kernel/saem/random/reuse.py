@@ -1,9 +1,9 @@
 """Is a PRNG key used twice?
 
-A key is used up by ``split`` and by drawing from it; ``fold_in``, ``clone`` and looking at its words
-leave it.  Under ``debug_key_reuse`` (and for listeners) every key array knows its ``Family``: by what
-its keys were made, of which key, and which of them were used where.  A view of keys (an index, a
-reshape) is of the same family, so one key is one place in it, whatever object holds it.
+A key is used up by ``split`` and by drawing from it; ``fold_in``, ``clone`` and looking at its
+words leave it.  Under ``debug_key_reuse`` (and for listeners) every key array knows its ``Family``:
+by what its keys were made, of which key, and which of them were used where.  A view of keys (an
+index, a reshape) is of the same family, so one key is one place in it, whatever object holds it.
 
 Read before: ``random.key_flow``, which finds what a traced program uses.  Read after: nothing.
 Invariant: a program that uses every key once is never refused (tests/kernel/test_key_reuse.py).
