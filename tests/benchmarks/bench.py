@@ -136,7 +136,7 @@ def measure(row: Row, workers: dict[str, Worker], rounds: int) -> Result:
         if not agree(answers["saem"]["value"], answers["jax"]["value"]):
             result.note = "the values differ"
     ready = [name for name, answer in answers.items() if "repetitions" in answer]
-    for turn in range(rounds):
+    for turn in range(min(rounds, row.rounds or rounds)):
         # Who goes first changes every round, so that neither gains by its place.
         for library in ready if turn % 2 == 0 else reversed(ready):
             answer = workers[library].ask(do="time")
@@ -158,6 +158,8 @@ def measure_fresh(row: Row, pythons: dict[str, str], rounds: int) -> Result:
                 f"s = t()\n{statement}\nprint(repr(t() - s))"
             )
             environment = dict(os.environ)
+            # An installed package has its bytecode on disk; so must the one measured here.
+            environment.pop("PYTHONDONTWRITEBYTECODE", None)
             if library == "saem":
                 environment["PYTHONPATH"] = str(KERNEL)
             done = subprocess.run(

@@ -4,13 +4,15 @@ Every row of the goals' table (README.md beside this file) is data here: Python 
 unchanged on Saem (``import saem as jax``) and on the real JAX, and where NumPy has the operation, a
 text for NumPy.  To add a row, add one `Row`.
 
-Read before: README.md.  Read after: ``worker.py``, which runs a row, and ``bench.py``.
+Read before: README.md, ``programs.py``.  Read after: ``worker.py``, which runs a row.
 Invariant: both sides run the same text, and where a row has a `value`, it must agree on both.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+import programs
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Row:
     is timed one statement at a time, others in batches. `goal` is the largest ratio Saem / JAX
     that is good enough. `needs` are attributes of the module `jax` without which the row counts
     as not built. `numpy` and `numpy_setup` are the same work in NumPy. A row with `fresh` is run
-    in a new process each time.
+    in a new process each time. `rounds`, if not 0, is the most rounds that it is timed.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Row:
     numpy: str = ""
     numpy_setup: str = ""
     fresh: bool = False
+    rounds: int = 0
 
 
 VECTOR = "x = jnp.arange(1000, dtype=jnp.float32); y = x + 1"
@@ -52,6 +55,29 @@ LONG_3000 = LONG.format(rounds=1000)
 LONG_150 = LONG.format(rounds=50)
 
 CHAIN = "def chain(x): return jnp.sum(jnp.tanh(x) * jnp.exp(-x * x) + jnp.sin(x))\n"
+
+
+def stages(name: str, setup: str, needs: tuple[str, ...], rounds: int = 0) -> tuple[Row, ...]:
+    """The rows of one program of ``programs.py``: each step from its text to a finished run.
+
+    `rounds` is the most that are worth waiting for when it is compiled.
+    """
+    fresh = "lambda *given: step(*given)"
+    setup += "\nimport itertools; number = itertools.count(1); f = jax.jit(step); f(*args)"
+    return (
+        Row(f"trace: {name}", 0.3, "f.trace(*args)", setup, each=f"f = jax.jit({fresh})",
+            needs=needs),
+        Row(f"lower: {name}", 0.3, "traced.lower()", setup,
+            each=f"traced = jax.jit({fresh}).trace(*args)", needs=needs),
+        # another constant each time, so that nothing answers from a cache of compiled programs
+        Row(f"compile: {name}", 1.0, "lowered.compile()", setup,
+            each="n = next(number); again = lambda *given: (step(*given), n)\n"
+                 "lowered = jax.jit(again).lower(*args)",
+            needs=needs, rounds=rounds),
+        Row(f"run: {name}", 1.0, "jax.block_until_ready(f(*args))", setup,
+            value="jax.tree_util.tree_leaves(f(*args))[0]", needs=needs),
+    )
+
 
 ROWS = (
     Row("import", 0.5, "import {module}", fresh=True, numpy="import numpy"),
@@ -249,4 +275,15 @@ ROWS = (
         numpy="rng.standard_normal(1000, dtype=np.float32)",
         numpy_setup="rng = np.random.default_rng(0)",
     ),
+    # whole programs
+    *stages("gradient of 50 layers", programs.MLP.format(width=32), ("grad",)),
+    Row("dispatch: gradient of 50 small layers", 1.0, "f(*args)",
+        programs.MLP.format(width=4) + "f = jax.jit(step); f(*args)", needs=("grad",)),
+    *stages("12 transformer blocks and back", programs.TRANSFORMER, ("value_and_grad",), 3),
+    *stages("scan of 1,000 steps", programs.SCAN, ("lax.scan",)),
+    *stages("gradient of that scan", programs.SCAN_GRADIENT, ("lax.scan",)),
+    *stages("while_loop of 1,000 steps", programs.WHILE, ("lax.while_loop",)),
+    *stages("vmap of a gradient", programs.MAPPED_GRADIENT, ("vmap", "grad")),
+    Row("eager vmap of a gradient", 0.25, "step(*args)", programs.MAPPED_GRADIENT,
+        value="step(*args)", needs=("vmap", "grad")),
 )
