@@ -227,7 +227,7 @@ def result_avals(name: str, wanted: Sequence[Any]) -> tuple[ShapedArray, ...]:
     avals = []
     for x in wanted:
         dtype = x.dtype if isinstance(x.dtype, dtypes.ExtendedDType) else np.dtype(x.dtype)
-        if dtypes.canonicalize_dtype(dtype) != dtype:
+        if dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True) != dtype:
             raise errors.explained(
                 errors.ArgumentError, f"{name}.C2",
                 "result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is disabled",
@@ -316,8 +316,8 @@ def debug_callback(callback: Callable[..., None] | None = None, *args: Any, orde
     if callback is None:
         return functools.partial(debug_callback, ordered=ordered, partitioned=partitioned)
     if not callable(callback):
-        raise TypeError("first argument to debug.callback must be callable, but got an object of "
-                        f"type {type(callback)}")
+        raise TypeError("first argument to jax.debug.callback must be callable, but got an object "
+                        f"of type {type(callback)}")
     leaves, in_tree = tree.flatten((args, kwargs))
     arrays, static = separate(leaves)
     effect = effects.ORDERED_DEBUG if ordered else effects.DEBUG

@@ -134,7 +134,7 @@ def debug_print(fmt: str | None = None, *args: Any, ordered: bool = False,
             f"expected str, got {type(fmt).__module__}.{type(fmt).__qualname__}",
             advice='The first argument is a format string: jax.debug.print("x = {}", x).')
     formats = has_placeholders(fmt)
-    if not skip_format_check and (formats or kwargs):
+    if not skip_format_check:
         _Checker(fmt).vformat(fmt, args, kwargs)
     leaves, in_tree = tree.flatten((args, kwargs))
     arrays, static = separate(leaves)

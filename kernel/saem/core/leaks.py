@@ -111,8 +111,8 @@ def _in_dict(place: dict, held: Any, path: str) -> str | _Further | None:
     if key is None:
         return None
     module = place.get("__name__")
-    if "__builtins__" in place or (
-            isinstance(module, str) and getattr(sys.modules.get(module), "__dict__", None) is place):
+    loaded = sys.modules.get(module) if isinstance(module, str) else None
+    if "__builtins__" in place or getattr(loaded, "__dict__", None) is place:
         if str(module).split(".")[0] == "saem":
             return None
         return f"the global variable `{key}{path}`" + (f" of {module}" if module else "")
