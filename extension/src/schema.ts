@@ -273,6 +273,49 @@ export interface HistoryModel {
 }
 
 /**
+ * One use of a key: ``action`` is used (a sampler drew from it) or split.
+ *
+ * ``reused``: the key had been used before, so the same random numbers come again.
+ */
+export interface KeyUse {
+  readonly action: "created" | "split" | "folded" | "returned" | "used" | "unknown";
+  readonly place: Place | null;
+  readonly reused: boolean;
+}
+
+/**
+ * One PRNG key.  ``id`` is unique in the model; ``key`` are its words in hexadecimal.
+ *
+ * ``action`` tells how it was made: created (of a seed), split or folded (of ``parent``), returned
+ * (by a jitted function that took ``parent``), or unknown (before the recording).  ``number``
+ * counts the children of one parent.
+ */
+export interface KeyNode {
+  readonly id: string;
+  readonly key: string;
+  readonly action: "created" | "split" | "folded" | "returned" | "used" | "unknown";
+  readonly parent: string | null;
+  readonly number: number;
+  readonly place: Place | null;
+  readonly uses: ReadonlyArray<KeyUse>;
+  readonly reused: boolean;
+}
+
+/**
+ * The family trees of PRNG keys, parents before children; ``reused`` counts keys used again.
+ *
+ * ``dropped`` older keys were forgotten to save memory.
+ */
+export interface KeysModel {
+  readonly kind: "keys";
+  readonly version: number;
+  readonly keys: ReadonlyArray<KeyNode>;
+  readonly reused: number;
+  readonly dropped: number;
+  readonly environment: Environment;
+}
+
+/**
  * Kernel → panel, first of all: the protocol's version, what runs, and the language.
  */
 export interface Hello {
@@ -379,6 +422,16 @@ export const LABELS = {
   "backward": {"en": "backward", "ko": "역방향"},
   "environment": {"en": "Environment", "ko": "환경"},
   "devices": {"en": "Devices", "ko": "장치"},
+  "keys": {"en": "Random keys", "ko": "난수 키"},
+  "key.created": {"en": "made of a seed", "ko": "시드로 만든 키"},
+  "key.split": {"en": "split", "ko": "split으로 나눈 키"},
+  "key.folded": {"en": "fold_in", "ko": "fold_in으로 만든 키"},
+  "key.returned": {"en": "returned by a jitted function", "ko": "jit 함수가 돌려준 키"},
+  "key.unknown": {"en": "made before the recording", "ko": "기록을 시작하기 전에 만든 키"},
+  "key.used": {"en": "numbers drawn", "ko": "난수를 뽑음"},
+  "key.divided": {"en": "split into new keys", "ko": "새 키로 나눔"},
+  "key.reused": {"en": "used again: the same numbers come twice", "ko": "다시 씀: 같은 난수가 두 번 나옵니다"},
+  "key.none": {"en": "No random key was made yet.", "ko": "아직 만든 난수 키가 없습니다."},
   "empty": {"en": "Nothing was traced yet.", "ko": "아직 추적된 함수가 없습니다."},
   "dropped": {"en": "older marks were dropped", "ko": "이전 기록은 지워졌습니다"},
 } as const satisfies { readonly [key: string]: Text };

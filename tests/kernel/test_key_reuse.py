@@ -248,7 +248,7 @@ def test_listeners_hear_of_reuse_without_the_setting():
     finally:
         end()
     assert [e.action for e in heard] == [
-        "created", "used", "reused", "used", "split", "split", "split", "split", "split",
+        "created", "used", "reused", "used", "returned", "returned", "split", "split", "split",
         "used", "used", "used"]
     root = heard[0].key
     assert [e.parent for e in heard[4:6]] == [root, root]

@@ -13,7 +13,7 @@ Invariant: nothing here imports Jupyter (import-linter).
 
 from saem.observe.jaxpr_model import jaxpr_model
 from saem.observe.recorder import Recorder, recorder
-from saem.observe.report import Explanation, History, explain, history
+from saem.observe.report import Explanation, History, Keys, explain, history, keys
 
 start = recorder.start
 stop = recorder.stop
@@ -22,11 +22,13 @@ clear = recorder.clear
 __all__ = [
     "Explanation",
     "History",
+    "Keys",
     "Recorder",
     "clear",
     "explain",
     "history",
     "jaxpr_model",
+    "keys",
     "recorder",
     "start",
     "stop",

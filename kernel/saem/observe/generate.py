@@ -16,7 +16,7 @@ from saem.observe import schema
 from saem.observe.messages import LABELS
 from saem.observe.typed_json import json_schema, to_json, typescript
 
-_ROOTS = (*schema.MODELS, *schema.KERNEL_MESSAGES, *schema.PANEL_MESSAGES)
+_ROOTS = (*schema.MODELS, *schema.KEPT_MODELS, *schema.KERNEL_MESSAGES, *schema.PANEL_MESSAGES)
 
 
 def _union(name: str, classes: tuple[type, ...]) -> str:

@@ -60,6 +60,18 @@ LABELS: dict[str, Text] = {
     "backward": Text("backward", "역방향"),
     "environment": Text("Environment", "환경"),
     "devices": Text("Devices", "장치"),
+    "keys": Text("Random keys", "난수 키"),
+    "key.created": Text("made of a seed", "시드로 만든 키"),
+    "key.split": Text("split", "split으로 나눈 키"),
+    "key.folded": Text("fold_in", "fold_in으로 만든 키"),
+    "key.returned": Text("returned by a jitted function", "jit 함수가 돌려준 키"),
+    "key.unknown": Text("made before the recording", "기록을 시작하기 전에 만든 키"),
+    "key.used": Text("numbers drawn", "난수를 뽑음"),
+    "key.divided": Text("split into new keys", "새 키로 나눔"),
+    "key.reused": Text(
+        "used again: the same numbers come twice", "다시 씀: 같은 난수가 두 번 나옵니다"
+    ),
+    "key.none": Text("No random key was made yet.", "아직 만든 난수 키가 없습니다."),
     "empty": Text("Nothing was traced yet.", "아직 추적된 함수가 없습니다."),
     "dropped": Text("older marks were dropped", "이전 기록은 지워졌습니다"),
 }

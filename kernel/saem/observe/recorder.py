@@ -23,6 +23,7 @@ from saem.core.source import function_ref
 from saem.observe import messages, reasons
 from saem.observe.environment import environment
 from saem.observe.language import duration
+from saem.observe.lineage import Lineage
 from saem.observe.places import Places, places
 from saem.observe.schema import (
     VERSION,
@@ -30,6 +31,7 @@ from saem.observe.schema import (
     FunctionHistory,
     FunctionSummary,
     HistoryModel,
+    KeysModel,
     Kind,
     Place,
     Record,
@@ -124,6 +126,7 @@ class Recorder:
         self._unsubscribe: Callable[[], None] | None = None
         self._hits = False
         self.failures: deque[BaseException] = deque(maxlen=16)
+        self.lineage = Lineage(named=named)
 
     # ---- starting, stopping, reading ----
 
@@ -152,6 +155,12 @@ class Recorder:
             self._rows.clear()
             self._open.clear()
             self._moved.clear()
+            self.lineage.clear()
+
+    def keys(self) -> KeysModel:
+        """The PRNG keys that were made and used, as family trees."""
+        with self._lock:
+            return self.lineage.snapshot()
 
     def watch(self, watcher: Watcher) -> Callable[[], None]:
         """Call ``watcher`` with every new or renewed record; returns the function that ends it."""
@@ -325,6 +334,9 @@ class Recorder:
         if place is not None:
             self._moved[event.target] = place
 
+    def _key(self, event: events.KeyEvent) -> None:
+        self.lineage.receive(event)
+
     def _renew(self, call: _Open, **changes: Any) -> None:
         record = dataclasses.replace(call.record, **changes)
         record = dataclasses.replace(record, headline=_headline(record, call.again))
@@ -367,6 +379,7 @@ _HANDLERS: dict[type, Callable[[Recorder, Any], None]] = {
     events.Compile: Recorder._compile,
     events.CacheHit: Recorder._hit,
     events.Transfer: Recorder._transfer,
+    events.KeyEvent: Recorder._key,
 }
 
 recorder = Recorder()

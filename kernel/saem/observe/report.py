@@ -15,7 +15,17 @@ from saem.observe import language
 from saem.observe.language import Language, duration, quantity
 from saem.observe.messages import LABELS, NOT_RECORDED
 from saem.observe.recorder import Recorder, recorder
-from saem.observe.schema import Cost, FunctionHistory, FunctionSummary, HistoryModel, Record, Text
+from saem.observe.schema import (
+    Cost,
+    FunctionHistory,
+    FunctionSummary,
+    HistoryModel,
+    KeyNode,
+    KeysModel,
+    KeyUse,
+    Record,
+    Text,
+)
 
 _COST_UNITS = {"flops": "FLOP"}
 
@@ -73,6 +83,69 @@ def explain(
     rows = () if last is None else (FunctionHistory(last[0].summary, (last[1],), 0),)
     model = HistoryModel("history", whole.model.version, rows, whole.model.environment)
     return Explanation(model, whole.lang)
+
+
+class Keys:
+    """The family trees of PRNG keys as they were when asked for; prints as text."""
+
+    def __init__(self, model: KeysModel, lang: Language) -> None:
+        self.model = model
+        self.lang = lang
+
+    def __repr__(self) -> str:
+        return keys_text(self.model, self.lang)
+
+    def __len__(self) -> int:
+        return len(self.model.keys)
+
+
+def keys(lang: str | None = None, of: Recorder = recorder) -> Keys:
+    """Which PRNG keys were made so far, of which, and which of them were used twice.
+
+    Raises: RuntimeError if nothing was ever recorded, because nobody started to.
+    """
+    chosen = language.checked(lang)
+    model = of.keys()
+    if not model.keys and not of.recording:
+        raise RuntimeError(_in(NOT_RECORDED, chosen))
+    return Keys(model, chosen)
+
+
+def keys_text(model: KeysModel, lang: Language) -> str:
+    """The trees as plain text: a line for each key, its uses below it."""
+    if not model.keys:
+        return _in(LABELS["key.none"], lang)
+    depth: dict[str, int] = {}
+    children: dict[str | None, list[KeyNode]] = {}
+    known = {node.id for node in model.keys}
+    for node in model.keys:
+        children.setdefault(node.parent if node.parent in known else None, []).append(node)
+    lines: list[str] = []
+    waiting = list(reversed(children.get(None, [])))
+    while waiting:
+        node = waiting.pop()
+        depth[node.id] = depth.get(node.parent or "", -1) + 1
+        indent = "   " * depth[node.id]
+        lines.append(f"{indent}{_key_text(node, lang)}")
+        lines += [f"{indent}   {_use_text(use, lang)}" for use in node.uses]
+        waiting += reversed(children.get(node.id, []))
+    if model.dropped:
+        lines.append(f"… {model.dropped} {_in(LABELS['dropped'], lang)}")
+    return "\n".join(lines)
+
+
+def _key_text(node: KeyNode, lang: Language) -> str:
+    words = " ".join(node.key[i : i + 8] for i in range(0, len(node.key), 8))
+    which = f"[{node.number}]" if node.action == "split" else ""
+    where = f" @ {_in(node.place.label, lang)}" if node.place else ""
+    return f"• {words}  {_in(LABELS[f'key.{node.action}'], lang)}{which}{where}"
+
+
+def _use_text(use: KeyUse, lang: Language) -> str:
+    name = "divided" if use.action == "split" else "used"
+    mark = f"! {_in(LABELS['key.reused'], lang)}" if use.reused else _in(LABELS[f"key.{name}"], lang)
+    where = f" @ {_in(use.place.label, lang)}" if use.place else ""
+    return f"{mark}{where}"
 
 
 def _in(text: Text, lang: Language) -> str:

@@ -212,7 +212,7 @@ def _returned(flow: Flow, given: Sequence[Any], outs: Sequence[Any], name: str) 
         family, places = born(out, f"returned by {name}", parent)
         family.uses.update(dict.fromkeys(places[origin.used].tolist(), origin.first))
         if bus.active:
-            tell("split" if type(parent) is PRNGKeyArray else "created", out, parent)
+            tell("returned" if type(parent) is PRNGKeyArray else "created", out, parent)
 
 
 staging.key_watch.traced = check

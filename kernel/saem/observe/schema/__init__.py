@@ -38,6 +38,7 @@ Tag = Literal[
     "dropped",
 ]
 Kind = Literal["trace", "compile", "found", "hit", "failed"]
+KeyAction = Literal["created", "split", "folded", "returned", "used", "unknown"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -318,6 +319,55 @@ class HistoryModel:
     environment: Environment
 
 
+# ---- PRNG keys ----------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class KeyUse:
+    """One use of a key: ``action`` is used (a sampler drew from it) or split.
+
+    ``reused``: the key had been used before, so the same random numbers come again.
+    """
+
+    action: KeyAction
+    place: Place | None
+    reused: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class KeyNode:
+    """One PRNG key.  ``id`` is unique in the model; ``key`` are its words in hexadecimal.
+
+    ``action`` tells how it was made: created (of a seed), split or folded (of ``parent``), returned
+    (by a jitted function that took ``parent``), or unknown (before the recording).  ``number``
+    counts the children of one parent.
+    """
+
+    id: str
+    key: str
+    action: KeyAction
+    parent: str | None
+    number: int
+    place: Place | None
+    uses: tuple[KeyUse, ...]
+    reused: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class KeysModel:
+    """The family trees of PRNG keys, parents before children; ``reused`` counts keys used again.
+
+    ``dropped`` older keys were forgotten to save memory.
+    """
+
+    kind: Literal["keys"]
+    version: int
+    keys: tuple[KeyNode, ...]
+    reused: int
+    dropped: int
+    environment: Environment
+
+
 # ---- messages of the live panel (Jupyter comm, target ``saem.lens``) ----------------------------
 
 
@@ -375,5 +425,7 @@ class Request:
 
 
 MODELS: tuple[type, ...] = (JaxprModel, HistoryModel)
+# Models that no view of the browser draws yet.
+KEPT_MODELS: tuple[type, ...] = (KeysModel,)
 KERNEL_MESSAGES: tuple[type, ...] = (Hello, Snapshot, Append, Failure)
 PANEL_MESSAGES: tuple[type, ...] = (Greeting, Request)
