@@ -62,16 +62,14 @@ from saem.xla.devices import (
 
 # Names of JAX's public API that this version does not have, and what to do meanwhile.
 _NOT_HERE = {
-    "pmap": "use vmap on one device",
-    "shard_map": "use vmap on one device",
-    "checkpoint": "call the function as it is; it only saves memory",
-    "remat": "call the function as it is; it only saves memory",
     "export": "use jit(f).lower(...).as_text()",
 }
 
 
 # What is loaded when first named: from a module to its names here ("" for the module itself).
 _find, __dir__ = _lazy.namespace(__name__, {
+    "saem.ad_checkpoint": "",
+    "saem.custom_batching": "",
     "saem.custom_derivatives": "",
     "saem.control.callbacks": "pure_callback",
     "saem.core.effects": "effects_barrier",
@@ -87,9 +85,14 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.stages": "",
     "saem.tree_util": "",
     "saem.typing": "",
+    "saem.control.checkpoint": "checkpoint remat",
+    "saem.control.closure": "closure_convert custom_gradient linear_transpose",
     "saem.control.custom_jvp": "custom_jvp",
     "saem.control.custom_vjp": "custom_vjp",
+    "saem.control.policies": "checkpoint_policies",
     "saem.control.placing": "reshard",
+    "saem.control.pmap": "pmap",
+    "saem.control.shard_map": "shard_map smap",
     "saem.xla.meshes": "make_mesh set_mesh",
     "saem.xla.shardings": "NamedSharding P",
     "saem.xla.spread": "Shard make_array_from_callback make_array_from_process_local_data "
@@ -113,8 +116,8 @@ __all__ = [
     "device_get", "device_put", "devices", "disable_jit", "dtypes", "enable_checks",
     "enable_custom_prng", "enable_x64", "errors", "eval_shape", "evaluate",
     "explain_cache_misses", "float0", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jit",
-    "jvp", "lax", "legacy_prng_key", "linearize", "live_arrays", "local_device_count", "local_devices",
-    "log_compiles", "make_jaxpr", "numpy", "numpy_dtype_promotion",
+    "jvp", "lax", "legacy_prng_key", "linearize", "live_arrays", "local_device_count",
+    "local_devices", "log_compiles", "make_jaxpr", "numpy", "numpy_dtype_promotion",
     "numpy_rank_promotion", "process_count", "process_index", "random", "sharding",
     "softmax_custom_jvp", "stages", "threefry_partitionable", "tree", "tree_util", "typeof",
     "typing", "value_and_grad", "vjp", "vmap",

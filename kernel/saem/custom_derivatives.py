@@ -1,15 +1,15 @@
 """Where are the tools for derivative rules?
 
-The public names of ``jax.custom_derivatives``: ``custom_jvp``, ``custom_vjp`` and what their rules
-meet.
+The public names of ``jax.custom_derivatives``: functions with rules, and what their rules meet.
 
-Read before: ``saem.control.custom_jvp``, ``saem.control.custom_vjp``.
+Read before: ``saem.control.custom_jvp``, ``saem.control.custom_vjp``, ``saem.control.closure``.
 Invariant: nothing is defined here but other names for what the control room has.
 """
 
+from saem.control.closure import closure_convert, custom_gradient, linear_call, zero_from_primal
 from saem.control.custom_call import SymbolicZero
 from saem.control.custom_jvp import custom_jvp
 from saem.control.custom_vjp import CustomVJPPrimal, custom_vjp, custom_vjp_primal_tree_values
 
-__all__ = ["CustomVJPPrimal", "SymbolicZero", "custom_jvp", "custom_vjp",
-           "custom_vjp_primal_tree_values"]
+__all__ = ["CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp",
+           "custom_vjp", "custom_vjp_primal_tree_values", "linear_call", "zero_from_primal"]

@@ -63,6 +63,12 @@ class PartialTrace(Recorder):
             return [PartialTracer(self, var) for var in outvars]
         return PartialTracer(self, outvars[0])
 
+    def vary(self, atom: Any, missing: frozenset, where: Any) -> Any:
+        """Leave known values as they are: only what is linear need know where it varies."""
+        if isinstance(atom, Literal) or any(atom is v for v in self.constvars.values()):
+            return atom
+        return super().vary(atom, missing, where)
+
     def is_known(self, x: Any) -> bool:
         return not (type(x) is PartialTracer and x._trace is self)
 
@@ -116,6 +122,12 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
         # A tangent that is known does not depend on the inputs: linear programs have no constant
         # part, so it can only be a zero that a rule has instantiated.
         linear = [t if t is not None and not partial.is_known(t) else None for t in out_tangents]
+        if not all([partial.is_known(x) for x in outs]):
+            raise ValueError(
+                "Linearization failed to produce known values for all output primals. This is "
+                "typically caused by attempting to differentiate a function that uses an operation "
+                "without reverse-mode derivative, such as a custom_vmap function. Give it one with "
+                "custom_vjp.")
     closed = partial.close([partial.as_atom(t) for t in linear if t is not None])
     nonzero_out = [t is not None for t in linear]
     out_avals = [aval_of(x) for x in outs]

@@ -1,0 +1,14 @@
+"""Where are the tools for checkpointing?
+
+The public names of ``jax.ad_checkpoint``.
+
+Read before: ``saem.control.checkpoint``.
+Invariant: nothing is defined here but other names for what the control room has.
+"""
+
+from saem.control.checkpoint import checkpoint, checkpoint_name, remat
+from saem.control.policies import Offloadable, Recompute, Saveable, checkpoint_policies
+from saem.control.residuals import print_saved_residuals, saved_residuals
+
+__all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name",
+           "checkpoint_policies", "print_saved_residuals", "remat", "saved_residuals"]

@@ -1,0 +1,70 @@
+"""How is XLA kept from seeing that two values are the same?
+
+``optimization_barrier`` is the identity on several values at once: all are computed before any is
+used, and nothing is moved across or merged with what stands on the other side.  ``checkpoint`` puts
+one around what must be computed again.
+
+Read before: ``ops.families``.  Read after: ``control.checkpoint``.
+Source: StableHLO specification, optimization_barrier; the documentation of
+jax.lax.optimization_barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from saem.core import tree
+from saem.core.avals import aval_of
+from saem.core.primitive import Primitive, primitive
+from saem.core.trace import bind
+from saem.ops.linear import zeros_of
+
+
+@primitive("optimization_barrier")
+class OptimizationBarrier(Primitive):
+    """The identity on its operands, which XLA does not see through."""
+
+    multiple_results = True
+
+    def typing(self, *avals):
+        return list(avals)
+
+    def evaluate(self, *xs):
+        return list(xs)
+
+    def lower(self, ctx, *xs):
+        return write_barrier(ctx, xs)
+
+    def jvp(self, primals, tangents):
+        moving = [t for t in tangents if t is not None]
+        outs = bind(self, *primals)
+        rest = iter(bind(self, *moving))
+        return outs, [None if t is None else next(rest) for t in tangents]
+
+    def transpose(self, cts, *args):
+        return bind(self, *(zeros_of(x.aval) if ct is None else ct for ct, x in zip(cts, args)))
+
+    def batch(self, size, xs, dims):
+        return bind(self, *xs), list(dims)
+
+
+def write_barrier(ctx: Any, xs: Sequence[str]) -> list[str]:
+    """Write the barrier of the values called ``xs``; returns their names behind it."""
+    if not xs:
+        return []
+    name = f"%{ctx.count}"
+    ctx.count += 1
+    names = [f"{name}#{i}" for i in range(len(xs))] if len(xs) > 1 else [name]
+    ctx.avals.update((out, ctx.avals[x]) for out, x in zip(names, xs))
+    head = f"{name}:{len(xs)}" if len(xs) > 1 else name
+    ctx.line(f"{head} = stablehlo.optimization_barrier {', '.join(xs)} : {ctx.type_of(*xs)}")
+    return names
+
+
+def optimization_barrier(operand: Any) -> Any:
+    """Return the pytree ``operand``, all of it computed before any of it is used."""
+    leaves, structure = tree.flatten(operand)
+    for leaf in leaves:
+        aval_of(leaf)  # refuse what is no array, naming it
+    return structure.unflatten(bind(OptimizationBarrier(), *leaves) if leaves else [])
