@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE: dict[str, str] = {
     "jit": "tests/kernel/test_jit.py",
     "device_put": "tests/kernel/test_devices.py",
+    "shard_map": "tests/kernel/test_shard_map.py",
     # Its tangent is zero by definition, whatever finite differences say.
     "stop_gradient": "tests/kernel/test_stop_gradient.py",
     # It has no value: only its transpose means something.

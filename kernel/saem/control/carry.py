@@ -22,7 +22,9 @@ from saem.core.avals import ShapedArray, aval_functions, aval_of
 from saem.core.events import bus
 from saem.core.jaxpr import ClosedJaxpr, Var
 from saem.core.primitive import Primitive
-from saem.core.trace import Tracer
+from saem.core.trace import Tracer, bind
+from saem.core.varying import vma_of
+from saem.ops.collectives import PVary
 from saem.ops.convert import convert_element_type
 from saem.transform.staging import key_watch, trace_flat
 from saem.xla import dispatch
@@ -186,11 +188,28 @@ def trace_carry(trace: Callable[[list[ShapedArray]], Body], carry: Sequence[Any]
     outs = returned(body)
     if outs is None or len(outs) != len(avals):
         return body, list(carry)
+    start = list(carry)
     wanted = [_meeting(a, out) for a, out in zip(avals, outs)]
-    if all(w is None for w in wanted):
-        return body, list(carry)
-    start = [x if w is None else convert_element_type(x, w) for x, w in zip(carry, wanted)]
-    return trace([aval_of(x) for x in start]), start
+    if any(w is not None for w in wanted):
+        start = [x if w is None else convert_element_type(x, w) for x, w in zip(carry, wanted)]
+        body = trace([aval_of(x) for x in start])
+    return _start_varying(trace, body, start, returned) if axes.state.checked else (body, start)
+
+
+def _start_varying(trace: Callable[[list[ShapedArray]], Body], body: Body, start: list[Any],
+                   returned: Callable[[Body], Sequence[ShapedArray] | None]
+                   ) -> tuple[Body, list[Any]]:
+    """Inside shard_map, let a carry that comes back varying along a mesh axis start so."""
+    while True:
+        outs = returned(body)
+        if outs is None or len(outs) != len(start):
+            return body, start
+        missing = [vma_of(out) - vma_of(aval_of(x)) for x, out in zip(start, outs)]
+        if not any(missing):
+            return body, start
+        start = [bind(PVary(tuple(sorted(m, key=str))), x) if m else x
+                 for x, m in zip(start, missing)]
+        body = trace([aval_of(x) for x in start])
 
 
 def _meeting(start: ShapedArray, back: ShapedArray) -> Any:

@@ -25,6 +25,8 @@ class ShapedArray:
     __slots__ = ("shape", "dtype", "weak_type", "_hash", "_mlir_type")
     # What the StableHLO writer calls the type, once it has been asked for.
     _mlir_type: str
+    # The mesh axes along which it varies inside shard_map; see core.varying.
+    vma: frozenset = frozenset()
 
     def __init__(self, shape, dtype, weak_type: bool = False):
         self.shape = shape if type(shape) is tuple else tuple(shape)

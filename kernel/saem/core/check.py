@@ -10,6 +10,7 @@ Invariant: a jaxpr that passes can be lowered without a type error from XLA.
 from __future__ import annotations
 
 from saem.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var, sub_jaxprs
+from saem.core.varying import typed
 
 
 class JaxprTypeError(TypeError):
@@ -39,8 +40,7 @@ def check_jaxpr(program: Jaxpr | ClosedJaxpr) -> None:
         where = f"equation {number} ({eqn.primitive.name})"
         for atom in eqn.invars:
             use(atom, where)
-        typed = eqn.primitive.typing(*(a.aval for a in eqn.invars))
-        avals = list(typed) if eqn.primitive.multiple_results else [typed]
+        avals = typed(eqn.primitive, [a.aval for a in eqn.invars])
         if len(avals) != len(eqn.outvars):
             raise JaxprTypeError(f"{where}: {len(avals)} outputs typed, {len(eqn.outvars)} bound")
         for aval, var in zip(avals, eqn.outvars):

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from saem.core.avals import ShapedArray
-from saem.core.jaxpr import ClosedJaxpr, sub_jaxprs
+from saem.core.jaxpr import sub_jaxprs
 from saem.core.primitive import Primitive
 
 NOWHERE: frozenset = frozenset()
@@ -27,6 +27,7 @@ class VaryingArray(ShapedArray):
     """The aval of a value that varies along the mesh axes ``vma``."""
 
     __slots__ = ("vma",)
+    vma: frozenset
 
     def __init__(self, shape: Any, dtype: Any, weak_type: bool, vma: frozenset):
         super().__init__(shape, dtype, weak_type)
@@ -72,15 +73,18 @@ def varying(aval: ShapedArray, vma: Iterable) -> ShapedArray:
 
 
 def wanted(prim: Primitive, avals: Sequence[Any]) -> list[frozenset]:
-    """Return along which axes each operand of ``prim`` must vary before it is applied."""
+    """Return along which axes each operand of ``prim`` must vary before it is applied.
+
+    Operands of a primitive with programs inside vary as the inputs of these; the first operands
+    may be others (the index of a branch).
+    """
     own = [vma_of(aval) for aval in avals]
-    inner = [program for _, program in sub_jaxprs(prim) if isinstance(program, ClosedJaxpr)]
+    inner = sub_jaxprs(prim)
+    for name, program in inner:
+        before = len(own) - len(program.in_avals)
+        if before >= 0 and name != "cond_jaxpr":  # a loop's condition sees what its body does
+            own[before:] = [v | vma_of(a) for v, a in zip(own[before:], program.in_avals)]
     if inner or hasattr(prim, "varies"):
-        takes = getattr(prim, "operand_programs", None)
-        for program, first in takes() if takes else [(p, 0) for p in inner]:
-            ins = program.in_avals
-            if first + len(ins) == len(own):
-                own[first:] = [v | vma_of(a) for v, a in zip(own[first:], ins)]
         return own
     together = frozenset().union(*own)
     return [together] * len(own)
@@ -94,7 +98,22 @@ def typed(prim: Primitive, avals: Sequence[Any]) -> list[ShapedArray]:
     if rule is not None:
         vma = rule(*[vma_of(aval) for aval in avals])
         return [varying(aval, vma) for aval in outs]
-    if any(True for _ in sub_jaxprs(prim)):
-        return outs  # the programs inside know
+    if prim.multiple_results and sub_jaxprs(prim):
+        return _chosen(prim, avals, outs)
     together = frozenset().union(*(vma_of(aval) for aval in avals))
     return [varying(aval, together) for aval in outs] if together else outs
+
+
+def _chosen(prim: Primitive, avals: Sequence[Any], outs: list[ShapedArray]) -> list[ShapedArray]:
+    """Return the outputs of a primitive with programs inside: these know, but for who chooses.
+
+    Where devices choose differently (a branch, how often to loop), all outputs may differ.
+    """
+    by_choice = NOWHERE
+    for name, program in sub_jaxprs(prim):
+        if name == "branches":
+            by_choice |= vma_of(avals[0])
+            outs = [varying(o, vma_of(o) | vma_of(b)) for o, b in zip(outs, program.out_avals)]
+        elif name == "cond_jaxpr":
+            by_choice |= vma_of(program.out_avals[0])
+    return [varying(o, vma_of(o) | by_choice) for o in outs] if by_choice else outs

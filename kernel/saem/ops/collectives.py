@@ -330,17 +330,21 @@ class PSumInvariant(Linear):
 
 @primitive("axis_index")
 class AxisIndex(Primitive):
-    """The number of this participant along ``axis_name``."""
+    """The number of this participant along ``axis_name``; it varies if that is ``tracked``."""
 
     axis_name: Hashable
+    tracked: bool = False
+
+    @property
+    def params(self):
+        return {"axis_name": self.axis_name}
 
     @property
     def speaks_of(self):
         return (self.axis_name,)
 
     def varies(self):
-        axis = find(self.axis_name)
-        return {self.axis_name} if axis is not None and axis.checked else ()
+        return {self.axis_name} if self.tracked else ()
 
     def typing(self):
         return ShapedArray((), np.dtype(np.int32))
@@ -482,15 +486,19 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     return _extremum(PMin, x, axis_name, axis_index_groups)
 
 
+def my_index(name: Hashable) -> Any:
+    return bind(AxisIndex(name, bool(checked_names((name,)))))
+
+
 def axis_index(axis_name: Any) -> Any:
     """Return the number of this participant along ``axis_name``; of several axes, row-major."""
     names = check_names(axis_name, "axis_index")
     if not isinstance(axis_name, (tuple, list)):
-        return bind(AxisIndex(axis_name))
+        return my_index(axis_name)
     total: Any = np.int32(0)
     step = 1
     for name in reversed(names):
-        total = arithmetic.add(total, arithmetic.mul(bind(AxisIndex(name)), np.int32(step)))
+        total = arithmetic.add(total, arithmetic.mul(my_index(name), np.int32(step)))
         step *= size_of((name,))
     return total
 

@@ -173,12 +173,12 @@ class AllGatherInvariant(Gathering):
         d = self.all_gather_dimension
         ct = vary_over(ct, self.axis_name, "all_gather")
         width = x.shape[d] if self.tiled else 1
-        start = my_index(self.axis_name, width)
+        start = my_start(self.axis_name, width)
         part = dynamic_slice_in_dim(ct, start, width, d)
         return [part if self.tiled else squeeze(part, (d,))]
 
 
-def my_index(names: tuple, step: int) -> Any:
+def my_start(names: tuple, step: int) -> Any:
     """Return the index of this participant along ``names``, times ``step``."""
     from_axes = check_names(names, "axis_index")
     index = axis_index(from_axes if len(from_axes) > 1 else from_axes[0])
@@ -338,7 +338,7 @@ class PPermute(Exchange):
 
     def lower(self, ctx, x):
         rows = device_axes(ctx, self).groups(self.speaks_of)
-        pairs = [[int(row[a]), int(row[b])] for a, b in self.perm for row in rows]
+        pairs = [[int(row[a]), int(row[b])] for row in rows for a, b in self.perm]
         return ctx.emit(
             f'"stablehlo.collective_permute"({x}) <{{{CHANNEL}, '
             f"{groups_text(np.array(pairs).reshape(-1, 2), 'source_target_pairs')}}}>", x)
@@ -351,16 +351,34 @@ class PPermute(Exchange):
         if not self.mapped():
             return bind(self, x), dim
         if len(self.speaks_of) > 1:
-            raise errors.explained(
-                NotImplementedError, "ppermute.names",
-                "ppermute over several axes is not implemented under vmap.",
-                advice="Map one axis of the product of their sizes.")
+            x = broadcast_new_dim(x, size, 0) if dim is None else moveaxis(x, dim, 0)
+            return self.batch_several(size, x), 0
         source = {b: a for a, b in self.perm}
         if dim is None:
             if len(source) == size:
                 return x, None
             x, dim = broadcast_new_dim(x, size, 0), 0
         return pick(x, [source.get(i) for i in range(size)], dim), dim
+
+
+    def batch_several(self, size, x):
+        """Send along several axes, of which one is the leading axis of the stack ``x``.
+
+        What goes from example s to example t is one permutation along the other axes.
+        """
+        rest, before, after = self.around()
+        shape = (before, size, after)
+        arrows: dict[tuple, list] = {}
+        for ends in self.perm:
+            (a, s, b), (c, t, d) = (np.unravel_index(end, shape) for end in ends)
+            arrows.setdefault((int(t), int(s)), []).append(
+                (int(a) * after + int(b), int(c) * after + int(d)))
+        out: list[Any] = [None] * size
+        for (t, s), pairs in sorted(arrows.items()):
+            sent = bind(PPermute(rest, tuple(pairs)), slice_in_dim(x, s, s + 1))
+            out[t] = sent if out[t] is None else arithmetic.add(out[t], sent)
+        blank = ShapedArray((1, *aval_of(x).shape[1:]), aval_of(x).dtype)
+        return concatenate([zeros_of(blank) if y is None else y for y in out], 0)
 
 
 def pick(x: Any, sources: Sequence[int | None], dim: int) -> Any:

@@ -17,14 +17,16 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry
 from saem.core.trace import bind
+from saem.core.varying import VaryingArray
 
 
 class Linear(Primitive):
     """Linear in its one operand: the tangent goes through the same operation."""
 
     __slots__ = ()
+    joint_jvp = True
 
     def jvp(self, primals, tangents):
         (x,), (t,) = primals, tangents
@@ -295,7 +297,10 @@ def number_like(x: Any, value: float) -> Any:
 
 def zeros_of(aval: ShapedArray) -> Any:
     """Return zeros of ``aval``; of dtype float0 for the tangents of integers."""
-    return full(aval, 0)
+    zeros = full(aval, 0)
+    if type(aval) is VaryingArray:  # inside shard_map: they differ as what they stand for does
+        return bind(registry["pvary"](tuple(sorted(aval.vma, key=str))), zeros)
+    return zeros
 
 
 def ones_of(aval: ShapedArray) -> Any:

@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.core import config, errors, source
+from saem.core import axes, config, errors, source
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
 from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, current, state
+from saem.core.varying import typed, varying, vma_of, wanted
+from saem.ops.collectives import PVary
 
 _SCALARS = (bool, int, float, complex)
 
@@ -49,6 +51,8 @@ class Recorder(Trace):
         self.arg_names = list(arg_names)
         self.constvars: dict[int, Var] = {}
         self.consts: list[Any] = []
+        if axes.state.checked:
+            self.record = self.record_varying  # type: ignore[method-assign]
 
     def atom(self, x: Any) -> Atom:
         """Return the variable or literal that stands for ``x`` in this program."""
@@ -86,6 +90,24 @@ class Recorder(Trace):
             Eqn(prim, invars, outvars, state.source or source.capture(3), state.stack)
         )
         return outvars
+
+    def record_varying(self, prim: Primitive, invars: list[Atom]) -> list[Var]:
+        """Do as ``record`` inside shard_map, where operands first come to vary along one set."""
+        source_here = state.source or source.capture(3)
+        atoms = []
+        for atom, vma in zip(invars, wanted(prim, [a.aval for a in invars])):
+            missing = vma - vma_of(atom.aval)
+            atoms.append(self.vary(atom, missing, source_here) if missing else atom)
+        outvars = [Var(aval) for aval in typed(prim, [a.aval for a in atoms])]
+        self.eqns.append(Eqn(prim, atoms, outvars, source_here, state.stack))
+        return outvars
+
+    def vary(self, atom: Atom, missing: frozenset, where: Any) -> Atom:
+        """Return ``atom`` made to vary along the axes ``missing``."""
+        names = tuple(axis.name for axis in axes.state.env if axis.name in missing)
+        var = Var(varying(atom.aval, vma_of(atom.aval) | missing))
+        self.eqns.append(Eqn(PVary(names), [atom], [var], where, state.stack))
+        return var
 
     def close(self, outs: Sequence[Atom], name: str = "") -> ClosedJaxpr:
         """End recording: return the program with ``outs`` as outputs."""

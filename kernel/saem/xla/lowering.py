@@ -252,7 +252,9 @@ def call(writer: Writer, closed: ClosedJaxpr, operands: Sequence[str], name: str
         known = module.memo[id(closed)] = symbol, consts
     symbol, consts = known
     operands = [*operands, *(writer.hoist(value, aval) for _, value, aval in consts)]
-    return writer.emit_many(f"call @{symbol}({', '.join(operands)})", *operands,
+    # Inside a region of another dialect the operation's own dialect must be said.
+    verb = "call" if writer.pad == "    " else "func.call"
+    return writer.emit_many(f"{verb} @{symbol}({', '.join(operands)})", *operands,
                             outs=closed.out_avals)
 
 

@@ -1,0 +1,335 @@
+"""Does a program written for one device mean what JAX means by it?
+
+Values, derivatives and jaxprs on a mesh of eight CPU devices are JAX's; the NumPy evaluator, which
+runs all devices as one stack, is a third opinion.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from both import ours, same, same_error
+
+import saem as jax
+from saem import lax
+from saem import numpy as jnp
+from saem.core import axes
+from saem.core.check import check_jaxpr
+from saem.sharding import Mesh, NamedSharding
+from saem.sharding import PartitionSpec as P
+
+SETUP = """
+P = jax.sharding.PartitionSpec
+mesh = jax.sharding.Mesh(np.array(jax.devices()).reshape(4, 2), ('i', 'j'))
+def sm(f, i, o, **k):
+    return jax.shard_map(f, mesh=mesh, in_specs=i, out_specs=o, **k)
+jnp = jax.numpy
+result = {}
+"""
+X = np.random.RandomState(0).randn(8, 4).astype(np.float32)
+W = np.random.RandomState(1).randn(4, 6).astype(np.float32)
+
+
+def device_mesh() -> Mesh:
+    return Mesh(np.array(jax.devices()).reshape(4, 2), ("i", "j"))
+
+
+COLLECTIVES = [
+    "sm(lambda x: x * 2, P('i', 'j'), P('i', 'j'))(x)",
+    "sm(lambda x: lax.psum(x, 'i'), P('i'), P())(x)",
+    "sm(lambda x: lax.psum(x, ('i', 'j')), P('i', 'j'), P())(x)",
+    "sm(lambda x: lax.psum(x, 'j'), P('i'), P('i'))(x)",
+    "sm(lambda x: lax.pmean(x, 'i'), P('i'), P())(x)",
+    "sm(lambda x: lax.pmax(x, 'i') - lax.pmin(x, 'i'), P('i'), P())(x)",
+    "sm(lambda x: lax.all_gather(x, 'i'), P('i'), P(None, 'i'))(x)",
+    "sm(lambda x: lax.all_gather(x, ('i', 'j'), axis=1, tiled=True), P(('i', 'j')), P('i'), "
+    "check_vma=False)(x)",
+    "sm(lambda x: lax.all_gather(x, ('j', 'i')), P(('i', 'j')), P(None, 'i'), "
+    "check_vma=False)(x)",
+    "sm(lambda x: lax.all_gather(x, 'i', to='invarying'), P('i'), P())(x)",
+    "sm(lambda x: lax.psum_scatter(x, 'i', tiled=True), P(None, 'i'), P('i'))(x)",
+    "sm(lambda x: lax.psum_scatter(x[:4], 'i'), P(None, 'j'), P(('i', 'j')))(x)",
+    "sm(lambda x: lax.psum_scatter(x, ('i', 'j')), P(), P(('i', 'j')))(x)",
+    "sm(lambda x: lax.all_to_all(x, 'i', 1, 0, tiled=True), P('i'), P('i'))(x)",
+    "sm(lambda x: lax.all_to_all(x, 'j', 1, 0), P('i', None), P('i', 'j'))(x[:, :2])",
+    "sm(lambda x: lax.ppermute(x, 'i', [(0, 1), (1, 2), (3, 0)]), P('i'), P('i'))(x)",
+    "sm(lambda x: lax.ppermute(x, ('i', 'j'), [(0, 7), (6, 1)]), P(('i', 'j')), P(('i', 'j')))(x)",
+    "sm(lambda x: lax.pshuffle(x, 'j', [1, 0]), P(None, 'j'), P(None, 'j'))(x)",
+    "sm(lambda x: x + lax.axis_index('i') * 10 + lax.axis_index('j'), P('i', 'j'), "
+    "P('i', 'j'))(x)",
+    "sm(lambda: lax.axis_index(('j', 'i'))[None], (), P(('i', 'j')))()",
+    "sm(lambda x: lax.psum(x, 'i', axis_index_groups=[[0, 1], [2, 3]]), P('i'), P('i'), "
+    "check_vma=False)(x)",
+    "sm(lambda x: x * lax.axis_size('i') + lax.psum(1, ('i', 'j')), P('i'), P('i'))(x)",
+    "sm(lambda x: lax.psum(x > 0, 'i'), P('i'), P())(x)",
+]
+PROGRAMS = [
+    "sm(lambda x, w: x @ w, (P('i'), P(None, 'j')), P('i', 'j'))(x, w)",
+    "sm(lambda x, w: lax.psum(x @ w, 'j'), (P('i', 'j'), P('j')), P('i'))(x, w)",
+    "sm(lambda d: {'s': d['a'] + d['b']}, ({'a': P('i'), 'b': P()},), {'s': P('i')})"
+    "({'a': x, 'b': x[:2]})",
+    "sm(lambda x: (x, 2.0), P('i'), (P('i'), P()))(x)[0]",
+    "sm(lambda x: jax.jit(lambda y: lax.psum(jnp.sin(y) * np.arange(4.0, dtype=np.float32), 'i'))"
+    "(x), P('i'), P())(x)",
+    "sm(lambda y: y + jnp.asarray(x)[:2], P('i'), P('i'))(x)",
+    "jax.jit(lambda x, w: sm(lambda y: y @ w, P('i'), P('i'))(x))(x, w)",
+    "sm(lambda x: lax.scan(lambda c, y: (c + y, c), x[0], x), P('i'), (P('i'), P('i')))(x)",
+    "sm(lambda x: lax.cond(lax.axis_index('i') > 1, lambda y: y * 2, lambda y: -y, x), "
+    "P('i'), P('i'))(x)",
+    "sm(lambda x: lax.fori_loop(0, 3, lambda k, c: lax.psum(c, 'i') * jnp.float32(0.1) + x, x), "
+    "P('i'), P('i'))(x)",
+    "sm(lambda x: jax.vmap(lambda r: lax.psum(r, 'i'))(x), P(None, 'i'), P())(x)",
+    "sm(lambda x: lax.psum(x, 'i'), P('i'), P(), axis_names={'i'})(x)",
+    "jax.jit(sm(lambda x: lax.psum(jnp.sin(x), 'i'), P('i'), P(), axis_names={'i'}))(x)",
+    "jax.jit(sm(lambda x: x + lax.axis_index('i'), P('i'), P('i'), axis_names={'i'}))(x)",
+]
+
+
+@pytest.mark.parametrize("sources", [COLLECTIVES[:12], COLLECTIVES[12:], PROGRAMS[:7],
+                                     PROGRAMS[7:]], ids=["c1", "c2", "p1", "p2"])
+def test_values_are_jax_s(jax_oracle, sources):
+    same(jax_oracle, f"{SETUP}\nresult = [{', '.join(sources)}]", rtol=1e-5, x=X, w=W)
+
+
+def test_the_numpy_evaluator_agrees():
+    names = {"jax": jax, "np": np, "lax": lax, "w": W}
+    exec(SETUP, names)
+    for source in [*COLLECTIVES, *PROGRAMS]:
+        if "axis_index_groups" in source or "sm(lambda:" in source:
+            continue  # groups have no meaning on a stack; nothing to stage without arguments
+        closed = jax.make_jaxpr(eval(f"lambda x: {source}", names))(X)
+        check_jaxpr(closed)
+        got = jax.evaluate(closed, X)
+        want = jax.tree.leaves(eval(source, {**names, "x": X}))
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-5, err_msg=source)
+
+
+LOSSES = [
+    "lambda x: sm(lambda x: lax.psum((x ** 3).sum(), 'i'), P('i'), P())(x)",
+    "lambda x: sm(lambda x, w: lax.psum(jnp.sin(x @ w).sum(), ('i', 'j')), (P('i', 'j'), P('j')), "
+    "P())(x, w)",
+    "lambda w: sm(lambda x, w: lax.psum(jnp.sin(x @ w).sum(), 'i'), (P('i'), P()), P())(x, w)",
+    "lambda w: (sm(lambda x, w: jnp.sin(lax.psum(x @ w, 'j')), (P('i', 'j'), P('j')), P('i'))"
+    "(x, w) ** 2).sum()",
+    "lambda w: sm(lambda x: jnp.cos(x @ w), P('i'), P('i'))(x).sum()",
+    "lambda x: (sm(lambda x: lax.all_gather(jnp.sin(x), 'i', tiled=True) * x.sum(), P('i'), "
+    "P(None, 'i'))(x) ** 2).sum()",
+    "lambda x: (sm(lambda x: lax.ppermute(x * x, 'i', [(0, 1), (1, 2), (2, 3), (3, 0)]), P('i'), "
+    "P('i'))(x) * x).sum()",
+    "lambda x: (sm(lambda x: lax.psum_scatter(jnp.sin(x), 'j', tiled=True), P('i'), "
+    "P(('i', 'j')))(x) ** 2).sum()",
+    "lambda x: (sm(lambda x: lax.all_to_all(jnp.sin(x), 'i', 1, 0, tiled=True), P('i'), P('i'))(x)"
+    " ** 2).sum()",
+    "lambda x: sm(lambda x: lax.scan(lambda c, y: (jnp.sin(c + y), c), x[0], x)[1], P('i'), "
+    "P('i'))(x).sum()",
+    "lambda x: sm(lambda x: x * lax.psum(jnp.float32(2.0) * lax.axis_index('i'), 'i'), P('j'), "
+    "P('j'))(x).sum()",
+]
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_gradients_are_jax_s(jax_oracle, check):
+    sources = [f"jax.jit(jax.grad({s}))({s[7]})" for s in LOSSES]
+    if not check:
+        sources = [s.replace("sm(lambda", "um(lambda") for s in sources]
+    setup = f"{SETUP}\num = lambda f, i, o: sm(f, i, o, check_vma=False)\n"
+    same(jax_oracle, f"{setup}\nresult = [{', '.join(sources)}]", rtol=3e-5, x=X, w=W)
+
+
+def test_gradients_inside_are_jax_s(jax_oracle):
+    """With check_vma the gradient by a shared operand is summed; without, it is each device's."""
+    sources = [
+        "sm(jax.grad(lambda w, x: jnp.sin(x @ w).sum()), (P(), P('i')), P())(w, x)",
+        "sm(jax.grad(lambda w, x: lax.psum(jnp.sin(x @ w).sum(), 'i')), (P(), P('i')), P())(w, x)",
+        "sm(jax.grad(lambda w, x: lax.pmean(jnp.sin(x @ w).sum(), ('i', 'j'))), "
+        "(P('j'), P('i', 'j')), P('j'))(w, x)",
+        "sm(lambda w, x: jax.grad(lambda w: jnp.sin(x @ w).sum())(w)[None], (P(), P('i')), "
+        "P('i'), check_vma=False)(w, x)",
+        "sm(lambda w, x: jax.grad(lambda w: lax.psum(jnp.sin(x @ w).sum(), 'i'))(w)[None], "
+        "(P(), P('i')), P('i'), check_vma=False)(w, x)",
+        "sm(lambda x: jax.jvp(lambda x: lax.psum(x ** 2, 'i'), (x,), (x,)), P('i'), (P(), P()))(x)",
+        "sm(lambda x: jax.vjp(lambda x: lax.psum(x ** 2, 'i'), x)[1](x[:2] * 0 + 1)[0], P('i'), "
+        "P('i'))(x) if False else x",
+        "sm(jax.grad(lambda w, x: jax.jit(lambda v: jnp.sin(x @ v).sum())(w)), (P(), P('i')), "
+        "P())(w, x)",
+    ]
+    same(jax_oracle, f"{SETUP}\nresult = [{', '.join(sources)}]", rtol=3e-5, x=X, w=W)
+
+
+def test_jvp_vmap_and_second_derivatives_are_jax_s(jax_oracle):
+    f = "sm(lambda x: lax.psum(jnp.sin(x), 'i'), P('i'), P())"
+    xs = "jnp.stack([jnp.asarray(x), jnp.asarray(x) * 2, jnp.asarray(x) + 1, jnp.asarray(x) - 1])"
+    sources = [
+        f"jax.jvp({f}, (x,), (x * x,))",
+        f"jax.jit(jax.vmap({f}))({xs})",
+        f"jax.jit(jax.vmap({f}, in_axes=1, out_axes=1))({xs}.transpose(1, 0, 2))",
+        f"jax.jit(jax.vmap({f}, spmd_axis_name='j'))({xs})",
+        f"jax.jit(jax.vmap(jax.grad(lambda x: {f}(x).sum()), spmd_axis_name='j'))({xs})",
+        f"jax.jit(jax.grad(lambda x: (jax.grad(lambda y: ({f}(y) ** 3).sum())(x) ** 2).sum()))(x)",
+        f"jax.jit(jax.grad(lambda x: jax.vmap({f})({xs}).sum()))(x)",
+    ]
+    same(jax_oracle, f"{SETUP}\nresult = [{', '.join(sources)}]", rtol=5e-5, x=X)
+
+
+def test_a_name_mapped_outside_is_known_inside():
+    """JAX refuses to sum over a mesh axis and a mapped one at once."""
+    stack = np.stack([X, 2 * X, 3 * X])
+    f = jax.shard_map(lambda x: lax.psum(x, ("i", "k")), mesh=device_mesh(), in_specs=P("i"),
+                      out_specs=P())
+    got = jax.vmap(f, axis_name="k")(stack)
+    np.testing.assert_allclose(
+        got, np.broadcast_to(6 * X.reshape(4, 2, 4).sum(0), (3, 2, 4)), rtol=1e-5)
+
+
+def test_nested_by_axis():
+    mesh = device_mesh()
+    inner = jax.shard_map(lambda x: lax.psum(x, "j"), mesh=mesh, in_specs=P("j"), out_specs=P(),
+                          axis_names={"j"})
+    outer = jax.jit(jax.shard_map(lambda x: inner(x) + lax.psum(x, "i")[:1], mesh=mesh,
+                                  in_specs=P("i"), out_specs=P("i"), axis_names={"i"}))
+    blocks = X.reshape(4, 2, 4)
+    want = blocks.sum(1, keepdims=True) + blocks.sum(0)[None, :1]
+    np.testing.assert_allclose(outer(X), want.reshape(4, 4), rtol=1e-5)
+
+
+JAXPRS = [
+    "sm(lambda x: x * 2, P('i'), P('i'), axis_names={'i'})",
+    "sm(lambda x: lax.psum(x, 'i'), P('i'), P(), axis_names={'i'})",
+    "sm(lambda x: lax.psum(x, 'i'), P('i'), P(), axis_names={'i'}, check_vma=False)",
+    "sm(lambda x: lax.pmean(x, 'i'), P(), P(), axis_names={'i'})",
+    "sm(lambda x: lax.pmax(x, 'i'), P('i'), P(), axis_names={'i'})",
+    "sm(lambda x: lax.all_gather(x, 'i'), P('i'), P(None, 'i'), axis_names={'i'})",
+    "sm(lambda x: lax.all_gather(x, 'i', to='invarying'), P('i'), P(), axis_names={'i'})",
+    "sm(lambda x: x + lax.axis_index('i'), P('i'), P('i'), axis_names={'i'})",
+    "sm(lambda x: lax.pcast(x, 'i', to='varying'), P(), P('i'), axis_names={'i'})",
+    "sm(lambda x: x, P(), P('i'), axis_names={'i'})",
+    "sm(lambda x: jax.jit(lambda y: y * 2)(x), P('i'), P('i'), axis_names={'i'})",
+    "jax.vmap(sm(lambda x: lax.psum(x, 'i'), P('i'), P(), axis_names={'i'}), in_axes=0)",
+    "sm(lambda x: jax.jvp(lambda x: lax.psum(x, 'i'), (x,), (x,)), P('i'), P(), axis_names={'i'})",
+]
+
+
+def test_jaxprs_print_as_jax_s(jax_oracle):
+    text = [f"str(jax.make_jaxpr({s})({'np.stack([x, x])' if 'vmap' in s else 'x'}))"
+            for s in JAXPRS]
+    same(jax_oracle, f"{SETUP}\nresult = [{', '.join(text)}]", x=X)
+
+
+def test_the_text_between_devices_is_jax_s(jax_oracle):
+    """The collective and its groups of devices are written as JAX writes them."""
+    sources = [s for s in COLLECTIVES if "psum(x > 0" not in s and "lambda:" not in s]
+    text = SETUP + f"""
+import re
+result = []
+for f in [{', '.join('lambda x, w: ' + s for s in sources)}]:
+    lowered = jax.jit(f).lower(x, w).as_text()
+    found = re.findall(r'(?:replica_groups|source_target_pairs) = dense<.*?>', lowered)
+    found += re.findall(r'(?:all_gather_dim|scatter_dimension|split_count|split_dimension|'
+                        r'concat_dimension) = [0-9]+', lowered)
+    found += re.findall(r'(?:in_shardings|out_shardings|manual_axes)=.*? ', lowered)
+    result.append(found)
+"""
+    same(jax_oracle, text, x=X, w=W)
+
+
+@pytest.mark.parametrize(("source", "sentence"), [
+    ("sm(lambda x: x, P('i'), P())(x)", "was given out_specs which require replication which can't "
+     "be statically inferred given the mesh"),
+    ("sm(lambda x: x, P('i'), P())(x)", "which implies that the corresponding output value is only "
+     "varying across mesh axes {} and not {i}, but it was inferred to be possibly varying over "
+     "{i}"),
+    ("sm(lambda x: lax.psum(x, ('i', 'j')), P('i'), P())(x)",
+     "jax.lax.psum can only accept axis_name which corresponds to one of varying"),
+    ("sm(lambda x: x, P('i', None, 'j'), P('i'))(x)", "in_specs is P('i', None, 'j') which has "
+     "length 3, but the passed args[0]"),
+    ("sm(lambda x: x.sum(), P('i'), P('i'))(x)", "out_specs is P('i',) which has length 1"),
+    ("sm(lambda x: x, P('k'), P('i'))(x)", "shard_map in_specs argument must refer to an axis "
+     "marked as manual"),
+    ("sm(lambda x: x, P('i'), P('k'))(x)", "out_specs refers to 'k'"),
+    ("sm(lambda x: x, P(None, 'i'), P('i'))(x[:, :3])", "maps array axis 1 (of size 3) to mesh "
+     "axis 'i' (of size 4), but 4 does not evenly divide 3"),
+    ("sm(lambda x: x, (P('i'), P()), P('i'))(x)", "pytree structure error"),
+    ("sm(lambda x: x, 'i', P('i'))(x)",
+     "shard_map in_specs argument must be a pytree of `jax.sharding.PartitionSpec` instances"),
+    ("sm(lambda x: x, P('i'), P('i'), axis_names={'k'})(x)", "to be a subset of mesh.axis_names="),
+    ("sm(lambda x: lax.psum(x, 'k'), P('i'), P('i'), check_vma=False)(x)",
+     "unbound axis name: k"),
+    ("sm(lambda x: lax.pcast(x, 'i', to='varying'), P('i'), P('i'))(x)",
+     "Unsupported pcast from=varying, to='varying'"),
+    ("jax.shard_map(lambda x: x, in_specs=P('i'), out_specs=P('i'))(x)",
+     "The context mesh cannot be empty"),
+])
+def test_errors_are_jax_s(jax_oracle, source, sentence):
+    same_error(jax_oracle, f"{SETUP}\nresult = {source}", sentence, x=X)
+    assert axes.state.env == () and not axes.state.checked
+
+
+def test_the_mesh_in_force_and_the_decorator():
+    mesh = device_mesh()
+    with jax.set_mesh(mesh):
+        @jax.shard_map(in_specs=P("i"), out_specs=P())
+        def f(x):
+            return lax.psum(x, "i")
+
+        np.testing.assert_allclose(f(X), X.reshape(4, 2, 4).sum(0), rtol=1e-5)
+
+
+def test_results_lie_where_the_specs_say():
+    mesh = device_mesh()
+    double = jax.shard_map(lambda x: x * 2, mesh=mesh, in_specs=P("i", "j"), out_specs=P("i", "j"))
+    for f in (double, jax.jit(double)):
+        out = f(X)
+        assert out.sharding.is_equivalent_to(NamedSharding(mesh, P("i", "j")), 2)
+        np.testing.assert_array_equal(out.addressable_shards[3].data, X[2:4, 2:] * 2)
+
+
+def test_types_say_where_values_vary():
+    seen = []
+
+    def f(x, w):
+        seen.extend([jax.typeof(x).vma, jax.typeof(w).vma, jax.typeof(x @ w).vma,
+                     jax.typeof(lax.psum(x, "i")).vma, jax.typeof(jnp.zeros(2)).vma])
+        return x @ w
+
+    jax.shard_map(f, mesh=device_mesh(), in_specs=(P("i", None), P(None, "j")),
+                  out_specs=P("i", "j"))(X, W)
+    assert seen == [{"i"}, {"j"}, {"i", "j"}, set(), set()]
+    assert jax.typeof(X).vma == frozenset()
+
+
+def test_a_varying_carry_starts_varying():
+    """JAX asks for a pcast of the initial carry; here it is made by itself."""
+    f = jax.shard_map(lambda x: lax.scan(lambda c, y: (c + y, c), jnp.zeros(4), x),
+                      mesh=device_mesh(), in_specs=P("i"), out_specs=(P("i"), P("i")))
+    total, before = f(X)
+    blocks = X.reshape(4, 2, 4)
+    np.testing.assert_allclose(total, blocks.sum(1).reshape(16), rtol=1e-5)
+    np.testing.assert_allclose(
+        before, np.stack([np.zeros_like(blocks[:, 0]), blocks[:, 0]], 1).reshape(8, 4), rtol=1e-5)
+
+
+def test_a_branch_chosen_by_each_device_varies():
+    """The branches are the same everywhere, but not which is taken: JAX calls that unvarying."""
+    with pytest.raises(ValueError, match="can't be statically inferred"):
+        jax.shard_map(lambda x: lax.cond(x[0, 0] > 0, lambda: 1.0, lambda: 2.0),
+                      mesh=device_mesh(), in_specs=P("i"), out_specs=P())(X)
+
+
+def test_smap_maps_one_axis():
+    mesh = device_mesh()
+    with jax.set_mesh(mesh):
+        f = jax.jit(jax.smap(lambda x: x - lax.pmean(x, "i"), in_axes=0, out_axes=0,
+                             axis_name="i"))
+        blocks = X.reshape(4, 2, 4)
+        np.testing.assert_allclose(f(X), (blocks - blocks.mean(0)).reshape(8, 4), rtol=1e-5,
+                                   atol=1e-6)
+
+
+def test_a_shard_map_is_compiled_once(recwarn):
+    f = jax.jit(jax.shard_map(lambda x: lax.psum(x, "i"), mesh=device_mesh(), in_specs=P("i"),
+                              out_specs=P()))
+    assert ours("f(x)", f=f, x=X).shape == (2, 4)
+    traced = f._cache_size() if hasattr(f, "_cache_size") else 1
+    f(X)
+    assert (f._cache_size() if hasattr(f, "_cache_size") else 1) == traced
