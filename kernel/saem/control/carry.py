@@ -12,10 +12,10 @@ derived from it or compiled of it is found again.
 from __future__ import annotations
 
 import inspect
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from saem.control.jit import traces
 from saem.control.surgery import open_consts, pick, rearranged, split_list
 from saem.core import axes, config, dtypes, errors, promotion, source, tree
 from saem.core.avals import ShapedArray, aval_functions, aval_of
@@ -51,9 +51,6 @@ class Body:
         return self.out_tree.unflatten(self.out_avals)
 
 
-_bodies: weakref.WeakKeyDictionary[Any, dict] = weakref.WeakKeyDictionary()
-
-
 def trace_body(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], name: str,
                owner: Callable | None = None) -> Body:
     """Trace ``fun`` for the flat operands ``avals`` of structure ``in_tree``.
@@ -64,7 +61,7 @@ def trace_body(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], name: 
     """
     key = (in_tree, tuple(avals), name, config.trace_key(), axes.state.env)
     try:
-        known = _bodies.setdefault(owner or fun, {})
+        known = traces.setdefault(owner or fun, {}).setdefault("bodies", {})
     except TypeError:  # not weakly referable or not hashable
         known = {}
     body = known.get(key)
@@ -89,11 +86,6 @@ def _trace(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], name: str)
     closed = trace_flat(flat, avals, name=name, debug_name=getattr(fun, "__name__", ""))
     closed, consts = open_consts(closed)
     return Body(closed, consts, out_trees[0])
-
-
-def forget_bodies() -> None:
-    """Forget all traced bodies."""
-    _bodies.clear()
 
 
 def describe(fun: Callable) -> str:
@@ -128,8 +120,8 @@ def check_callable(name: str, what: str, *funs: Any) -> None:
     for fun in funs:
         if not callable(fun):
             raise errors.explained(
-                errors.ArgumentTypeError, f"{name}.C0", f"lax.{name}: {what} should be "
-                f"{'a callable' if len(funs) == 1 else 'callable'}, got {fun!r}.",
+                errors.ArgumentTypeError, f"{name}.C0",
+                f"lax.{name}: {what} should be callable, got {fun!r}.",
                 advice="Pass a function, without calling it.")
 
 

@@ -60,7 +60,7 @@ class Entry:
 
 
 # All traces of a function, shared by every jit of it with the same options.
-_traces: weakref.WeakKeyDictionary[Any, dict] = weakref.WeakKeyDictionary()
+traces: weakref.WeakKeyDictionary[Any, dict] = weakref.WeakKeyDictionary()
 _all_jits: weakref.WeakSet = weakref.WeakSet()
 
 
@@ -128,7 +128,7 @@ class Jitted:
                       tree.flatten((in_shardings, out_shardings), is_leaf=is_place)[1],
                       *tree.leaves((in_shardings, out_shardings), is_leaf=is_place))
         try:
-            shared = _traces.setdefault(fun, {})
+            shared = traces.setdefault(fun, {})
         except TypeError:  # not weakly referable or not hashable: programs live with this object
             shared = {}
         self.entries: dict[Any, Entry] = shared.setdefault(option_key, {})
@@ -293,6 +293,8 @@ class Jitted:
         traced = state.trace is not eval_trace
         if traced and self.inline:
             return self.fun(*args, **kwargs), None, False
+        if traced and self.options:
+            self.refuse_options()
         bound = self.bind_arguments(args, kwargs)
         if not traced:
             for x in bound.leaves:
@@ -315,6 +317,20 @@ class Jitted:
         else:
             outs = program.run(bound.leaves)
         return entry.out_tree.unflatten(outs), program.fast_path(entry.out_tree), False
+
+
+    def refuse_options(self) -> None:
+        """Refuse compiler options of a function called inside a program, which is compiled whole.
+
+        Raises: ValueError.
+        """
+        if config.staging.value:
+            raise errors.explained(
+                errors.ArgumentError, "jit.options",
+                "`compiler_options` can only be passed to top-level `jax.jit`. Got "
+                f"compiler_options={self.options} specified on a nested jit with name: "
+                f"{self.name}.",
+                advice="Give them to the jit that is called outside any other.")
 
 
 def describe_leaf(x: Any, path: str, given: str) -> Argument:
@@ -428,7 +444,7 @@ def composite(fun: Callable | None = None, *, static_argnums: Any = None,
 
 def clear_caches() -> None:
     """Forget every traced program and every executable."""
-    for options in list(_traces.values()):  # of functions whose jit is gone, too
+    for options in list(traces.values()):  # of functions whose jit is gone, too
         for entries in options.values():
             entries.clear()
     for fast in list(_all_jits):

@@ -133,6 +133,7 @@ def custom_root(f: Callable, initial_guess: Any, solve: Callable, tangent_solve:
     solver = rearranged(
         solve_body.closed, [*_unread(f_body), *own, *_unread(move_body), *guess],
         solve_body.closed.jaxpr.outvars)
+    solver.jaxpr.debug_name = "custom_root"
     rule = RootRule(f_body.closed, move_body.closed, solver, counts, len(leaves))
     prim, operands = CustomJVPCall(solver, rule), [
         *f_body.consts, *solve_body.consts, *move_body.consts, *leaves]

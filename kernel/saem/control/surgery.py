@@ -80,12 +80,14 @@ def zeros_atom(aval: ShapedArray, eqns: list[Eqn]) -> Atom:
         trailing, dtype = aval.dtype.physical
         held = zeros_atom(ShapedArray((*aval.shape, *trailing), dtype), eqns)
         return _append(RandomWrap(aval.dtype.impl), held, aval, eqns)  # type: ignore[attr-defined]
-    scalar = Literal(np.zeros((), aval.dtype)[()], ShapedArray((), aval.dtype))
+    zero = np.zeros((), aval.dtype)[()]
+    scalar = Literal(zero.item() if aval.weak_type else zero,
+                     ShapedArray((), aval.dtype, aval.weak_type))
     return _append(BroadcastInDim(aval.shape), scalar, aval, eqns) if aval.shape else scalar
 
 
 def _append(prim: Any, atom: Atom, aval: ShapedArray, eqns: list[Eqn]) -> Var:
-    out = Var(aval.strip_weak_type())
+    out = Var(aval)
     eqns.append(Eqn(prim, [atom], [out], None, ()))
     return out
 

@@ -1,0 +1,202 @@
+"""Are the derivatives of loops and branches JAX's, and are their programs well formed?
+
+Each function is differentiated, mapped and staged in many orders; the numbers are JAX's, and those
+of the same loop written out in Python.
+
+Read before: ``test_control.py``.  Read after: ``test_control_programs.py``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from both import same, same_error
+
+import saem as jax
+import saem.numpy as jnp
+from saem import lax
+from saem.core.check import check_jaxpr
+
+BEGIN = """
+x = jnp.asarray([0.3, -1.2, 0.8])
+y = jnp.asarray([2., -1., 0.5])
+W = jnp.asarray(np.linspace(-1, 1, 9, dtype='float32').reshape(3, 3))
+"""
+
+# Functions of one vector to one number.
+SMOOTH = {
+    "cond": "lambda v: lax.cond(v.sum() > 0, lambda a: jnp.sin(a) @ y, lambda a: a @ a, v)",
+    "cond, closed over": "lambda v: lax.cond(y[0] > 0, lambda: jnp.sin(v) @ y, lambda: v @ v)",
+    "cond, one side constant": "lambda v: lax.cond(v[0] > 0, lambda a: a @ W @ a, lambda a: 1., v)",
+    "cond, carry of several": """lambda v: sum(map(jnp.sum, lax.cond(v[0] > 0,
+        lambda a: (a * a, jnp.cos(a)), lambda a: (a, a * y), v)))""",
+    "switch": """lambda v: lax.switch(1, [jnp.sin, lambda a: a * jnp.exp(a), jnp.cos], v).sum()""",
+    "scan": "lambda v: lax.scan(lambda c, a: (c * jnp.sin(a) + a, c * 2), 1., v)[0]",
+    "scan, outputs": "lambda v: lax.scan(lambda c, a: (c * jnp.sin(a) + a, c * a), 1., v)[1] @ y",
+    "scan, both": """lambda v: (lambda c, z: c * (z @ y))(
+        *lax.scan(lambda c, a: (c * jnp.sin(a), c * a), v[0], v))""",
+    "scan, reversed": """lambda v: lax.scan(lambda c, a: (jnp.tanh(c + a), c * a), 0.5, v,
+        reverse=True)[1].sum()""",
+    "scan, unrolled": """lambda v: lax.scan(lambda c, a: (jnp.tanh(c + a), c * a), 0.5, v,
+        unroll=2)[1].sum()""",
+    "scan, closed over": "lambda v: lax.scan(lambda c, a: (jnp.tanh(c @ W * v), c @ v), v, W)[1].sum()",
+    "scan, fixed work": """lambda v: lax.scan(
+        lambda c, a: (c * jnp.sin(v).sum() * a, c), 1., y)[0]""",
+    "scan, no rows": """lambda v: lax.scan(lambda c, _: (jnp.sin(c) * v, None), v,
+        length=4)[0].sum()""",
+    "scan, counter": """lambda v: lax.scan(lambda c, a: ((c[0] + 1, c[1] * a + c[0]), c[1]),
+        (0, 1.), v)[0][1]""",
+    "scan, empty": "lambda v: lax.scan(lambda c, a: (c * a, c), v.sum(), v[:0])[0]",
+    "scan, growing carry": """lambda v: lax.scan(lambda c, a: ((c[1], c[2], c[0] * a), c[0]),
+        (1., 1., v[0]), jnp.concatenate([v, v]))[0][0]""",
+    "scan in scan": """lambda v: lax.scan(lambda c, a: (c + lax.scan(
+        lambda d, b: (d * b * a, d), c, v)[0], c), 1., v)[0]""",
+    "cond in scan": """lambda v: lax.scan(lambda c, a: (lax.cond(a > 0,
+        lambda d: jnp.sin(d) * a, lambda d: d + a * a, c), c), 1., v)[1].sum()""",
+    "scan in cond": """lambda v: lax.cond(v[0] > 0, lambda: lax.scan(
+        lambda c, a: (c * a, None), 1., v)[0], lambda: v.sum())""",
+    "fori": "lambda v: lax.fori_loop(0, 4, lambda i, c: c * jnp.sin(v) + i, v).sum()",
+    "map": "lambda v: lax.map(lambda a: jnp.sin(a) * v, v).sum()",
+    "map, batches": "lambda v: lax.map(lambda a: jnp.sin(a) * a, v, batch_size=2).sum()",
+    "associative_scan": "lambda v: lax.associative_scan(jnp.multiply, v) @ y",
+    "jit inside": """lambda v: lax.scan(lambda c, a: (jax.jit(lambda p, q: jnp.sin(p * q))(c, a), c),
+        1., v)[0]""",
+    "while beside": "lambda v: v @ v * lax.while_loop(lambda c: c < 5, lambda c: c * 2, 1.)",
+}
+FORWARD = {
+    "while": """lambda v: lax.while_loop(lambda c: c[0] < 3,
+        lambda c: (c[0] + 1, jnp.sin(c[1]) * v), (0, v))[1].sum()""",
+    "while, by value": "lambda v: lax.while_loop(lambda c: c.sum() < 20, lambda c: c * 2 + 1, v)[0]",
+    "fori, unknown": """lambda v: jax.jit(lambda m, v: lax.fori_loop(
+        0, m, lambda i, c: c * jnp.sin(v), v).sum())(3, v)""",
+    "while in scan": """lambda v: lax.scan(lambda c, a: (lax.while_loop(
+        lambda d: d < 2, lambda d: d * 2 + a * a, jnp.abs(c)), c), 1., v)[1].sum()""",
+}
+
+
+FORWARD_MODES = """[f(x), jax.jvp(f, (x,), (y,))[1], jax.linearize(f, x)[1](y),
+    jax.jacfwd(jax.jacfwd(f))(x), jax.vmap(lambda v: jax.jvp(f, (v,), (y,))[1])(W),
+    jax.jvp(jax.vmap(f), (W,), (W * 2,))[1]]"""
+REVERSE_MODES = """[jax.grad(f)(x), jax.jacfwd(jax.grad(f))(x), jax.vmap(jax.grad(f))(W),
+    jax.grad(lambda v: (jax.jit(jax.grad(f))(v) * y).sum())(x),
+    jax.grad(lambda m: jax.vmap(f)(m).sum())(W)]"""
+
+
+@pytest.mark.parametrize("name", {**SMOOTH, **FORWARD})
+def test_modes(jax_oracle, name):
+    """JAX's numbers, by XLA and by NumPy; the program of all of it is well formed."""
+    modes = FORWARD_MODES + (f" + {REVERSE_MODES}" if name in SMOOTH else "")
+    source = f"{BEGIN}\nf = {({**SMOOTH, **FORWARD})[name]}\ng = lambda x, W: {modes}\n"
+    wanted = jax_oracle.run(f"{source}result = jax.jit(g)(x, W)").value
+    names = {"jnp": jnp, "lax": lax, "jax": jax, "np": np}
+    exec(source, names)
+    g, x, W = names["g"], names["x"], names["W"]
+    closed = jax.make_jaxpr(g)(x, W)
+    check_jaxpr(closed)
+    for outs in (jax.jit(g)(x, W), jax.evaluate(closed, x, W)):
+        for got, want in zip(outs, wanted, strict=True):
+            assert got.dtype == want.dtype
+            np.testing.assert_allclose(np.asarray(got), want, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["cond", "scan, both", "scan, counter", "cond in scan", "fori",
+                                  "while"])
+def test_outside_jit(jax_oracle, name):
+    same(jax_oracle, f"""{BEGIN}
+f = {({**SMOOTH, **FORWARD})[name]}
+derive = jax.grad if {name in SMOOTH} else jax.jacfwd
+result = [f(x), derive(f)(x), jax.vmap(derive(f))(W), jax.jvp(f, (x,), (y,)),
+          jax.jit(jax.linearize(f, x)[1])(y)]
+result = [jax.tree.map(lambda a: jnp.asarray(a) * 1, r) for r in result]""", rtol=2e-4)
+
+
+def test_scan_is_its_steps_written_out():
+    """Values and derivatives, in every order of the three options, for random linear recurrences."""
+    rng = np.random.default_rng(5)
+    xs, w = rng.normal(size=(7, 3)).astype("float32"), rng.normal(size=(3, 3)).astype("float32")
+
+    def written_out(w, xs, reverse):
+        carry, ys = jnp.ones(3), [None] * 7
+        for i in reversed(range(7)) if reverse else range(7):
+            carry, ys[i] = jnp.tanh(w @ carry + xs[i]), carry * xs[i]
+        return (carry * jnp.stack(ys)).sum()
+
+    def scanned(w, xs, reverse, unroll):
+        carry, ys = lax.scan(lambda c, x: (jnp.tanh(w @ c + x), c * x), jnp.ones(3), xs,
+                             reverse=reverse, unroll=unroll)
+        return (carry * ys).sum()
+
+    for reverse in (False, True):
+        want = jax.value_and_grad(written_out, (0, 1))(w, xs, reverse)
+        for unroll in (1, 3, 7, True):
+            got = jax.value_and_grad(scanned, (0, 1))(w, xs, reverse, unroll)
+            for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_differences():
+    """The derivative of a loop of branches is the limit of differences, in double precision."""
+    with jax.enable_x64(True):
+        def f(v):
+            def step(c, a):
+                return lax.cond(a > 0, lambda: c * jnp.sin(a), lambda: c + a * a), c
+
+            return lax.scan(step, v.sum(), v)[1] @ v
+
+        v = np.array([0.4, -0.7, 1.1, 0.2])
+        slope = jax.grad(f)(v)
+        for i, unit in enumerate(np.eye(4)):
+            difference = (f(v + 1e-6 * unit) - f(v - 1e-6 * unit)) / 2e-6
+            np.testing.assert_allclose(slope[i], difference, rtol=1e-7)
+
+
+def test_branches_not_taken_do_not_reach_the_derivative(jax_oracle):
+    """sqrt has an infinite slope at 0, which the other branch must not multiply by zero."""
+    same(jax_oracle, """
+f = lambda a, b: lax.cond(a > 0, lambda: jnp.sqrt(a) * b, lambda: a * a * b)
+g = lambda b: jax.vmap(lambda a: lax.cond(a > 0, lambda: jnp.log(a * b), lambda: b))(
+    jnp.asarray([0., -1., 2.])).sum()
+result = [jax.vmap(jax.grad(f, (0, 1)), (0, None))(jnp.asarray([0., -1., 4.]), 2.),
+          jax.grad(lambda v: jax.vmap(f, (0, None))(v, 2.).sum())(jnp.asarray([0., -1., 4.])),
+          jax.grad(g)(3.)]""")
+
+
+def test_integers_along_the_way(jax_oracle):
+    same(jax_oracle, """
+def f(v, i):
+    def step(c, k):
+        return (c[0] + k, c[1] * v[c[0] % 3]), (c[0], c[1])
+    (j, z), (js, zs) = lax.scan(step, (i, 1.), jnp.arange(4))
+    return z + zs.sum(), js
+v = jnp.asarray([0.3, 2., -1.])
+result = [jax.grad(f, has_aux=True)(v, 1), jax.jvp(lambda v: f(v, 1)[0], (v,), (v,)),
+          jax.grad(lambda v, i: f(v, i)[0], (0, 1), allow_int=True)(v, 2)[0]]""")
+
+
+def test_complex_loops(jax_oracle):
+    same(jax_oracle, """
+f = lambda z: jnp.abs(lax.fori_loop(0, 3, lambda i, c: c * c + z, z)) ** 2
+z = jnp.complex64(0.2 + 0.3j)
+result = [jax.grad(f)(z), jax.vmap(jax.grad(f))(jnp.stack([z, 2 * z]))]""", rtol=1e-4)
+
+
+def test_linear_loops_transpose(jax_oracle):
+    """A loop that is linear as it stands is transposed without being linearized."""
+    same(jax_oracle, """
+A = jnp.asarray([[1., 2.], [0., 3.]])
+f = lambda v: lax.scan(lambda c, a: (A @ c, c * 2), v, None, length=3)
+out, pull = jax.vjp(f, jnp.ones(2))
+result = [out, pull(out)]""")
+
+
+def test_a_while_loop_beside_the_derivative_is_no_hindrance(jax_oracle):
+    same(jax_oracle, """
+def f(v):
+    n = lax.while_loop(lambda c: c < 10, lambda c: c + 3, 0)
+    k = lax.while_loop(lambda c: c.sum() < 9., lambda c: c + 1, lax.stop_gradient(v))
+    return (v * n * k).sum()
+result = jax.grad(f)(jnp.ones(2))""")
+    same_error(jax_oracle, """
+result = jax.grad(lambda v: jax.jit(lambda v: lax.while_loop(
+    lambda c: c.sum() < 9., lambda c: c * 2, v))(v).sum())(jnp.ones(2))""",
+               "Reverse-mode differentiation does not work for lax.while_loop")
