@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
-from saem.control.stages import ArgInfo, Compiled, Lowered, Traced
+from typing import Any
 
-__all__ = ["ArgInfo", "Compiled", "Lowered", "Traced"]
+from saem.control.stages import ArgInfo, Compiled, Lowered, Traced, Wrapped
+
+CompilerOptions = dict[str, Any]
+
+__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]

@@ -14,6 +14,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from saem import _jaxlib
+from saem.control.formats import Format, Layout
 from saem.control.jit import (
     Bound,
     Entry,
@@ -26,9 +28,11 @@ from saem.core import errors, tree
 from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.record import Record
+from saem.core.trace import Tracer
 from saem.xla import devices, dispatch
 from saem.xla.compile import find_or_compile
 from saem.xla.lowering import Lowering, lower
+from saem.xla.mlir import parse
 
 
 class ArgInfo(Record):
@@ -115,55 +119,98 @@ class Traced(Stage):
     def fun_name(self) -> str:
         return self._call.info.name
 
-    def lower(self, *, lowering_platforms: Any = None, **_unused: Any) -> Lowered:
-        """Return the program as StableHLO."""
-        if lowering_platforms not in (None, ("cpu",), ["cpu"]):
-            raise ValueError(f"lower: lowering for {lowering_platforms} needs that platform")
+    @property
+    def out_avals(self) -> Any:
+        return self.out_tree.unflatten(self._call.entry.closed.out_avals)
+
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
+        """Return the program as StableHLO, for the platforms named or the one its arguments are on.
+
+        For several platforms there is one text, so what it calls must be the same on all of them.
+
+        Raises: ValueError if the program is another one on each platform.
+        """
         info, entry = self._call.info, self._call.entry
         where, committed = self._call.place()
         spread = where if isinstance(where, dispatch.Spread) else None
         check_shardings(entry)
-        lowered = lower(entry.closed, name=info.name, keep_unused=info.keep_unused,
-                        donated=entry.donated, spread=spread)
-        return Lowered(self._call, lowered, where, committed)
+        here = (spread.devices[0] if spread else where).platform
+        made = [lower(entry.closed, name=info.name, keep_unused=info.keep_unused,
+                      donated=entry.donated, spread=spread, platform=platform)
+                for platform in lowering_platforms or (here,)]
+        for platform, other in zip(lowering_platforms or (), made):
+            if other.text != made[0].text:
+                raise ValueError(
+                    f"lower: {info.name} is another program on {platform} than on "
+                    f"{lowering_platforms[0]}. Lower it for one platform at a time.")
+        return Lowered(self._call, made[0], where, committed, tuple(lowering_platforms or (here,)))
 
 
 class Lowered(Stage):
-    """A program as StableHLO text."""
+    """A program as StableHLO."""
 
-    def __init__(self, call: Call, lowered: Lowering, where: Any, committed: bool):
+    def __init__(self, call: Call, lowered: Lowering, where: Any, committed: bool,
+                 platforms: tuple[str, ...]):
         super().__init__(call)
         self._lowered = lowered
         self._where = where
         self._committed = committed
+        self._platforms = platforms
+
+    @property
+    def _devices(self) -> tuple[Any, ...]:
+        where = self._where
+        return where.devices if isinstance(where, dispatch.Spread) else (where,)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """Return the StableHLO text; ``debug_info`` adds places in user code.
+        """Return the program as text: 'stablehlo' (the default), or 'hlo' before optimisation.
 
-        Raises: ValueError for a dialect other than 'stablehlo'.
+        ``debug_info`` adds places in user code.
+
+        Raises: ValueError for another dialect.
         """
-        if dialect not in (None, "stablehlo"):
-            raise ValueError(f"as_text: dialect {dialect!r} is not written; only 'stablehlo' is. "
-                             "For optimised HLO, call .compile().as_text().")
+        if dialect == "hlo":
+            return self.compiler_ir("hlo").as_hlo_text()
+        check_dialect(dialect)
         return self._lowered.located_text() if debug_info else self._lowered.plain_text()
 
-    def compiler_ir(self, dialect: str | None = None) -> str:
-        """Return the StableHLO text (the module in its readable form)."""
-        return self.as_text(dialect)
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """Return the program in memory: an MLIR module, or an XlaComputation for 'hlo'.
+
+        Raises: ValueError for another dialect.
+        """
+        if dialect == "hlo":
+            return _jaxlib.mlir_module_to_xla_computation(self._lowered.located_text())
+        check_dialect(dialect)
+        return parse(self._lowered.located_text())
 
     def cost_analysis(self) -> dict[str, float]:
-        """Return XLA's estimate of the program's cost."""
-        return self.compile().cost_analysis()
+        """Return XLA's estimate of what the program costs before it is optimised."""
+        return _jaxlib.hlo_module_cost_analysis(
+            self._devices[0].client, self.compiler_ir("hlo").get_hlo_module())
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
-        """Return the executable program."""
-        info, where = self._call.info, self._where
-        spread = isinstance(where, dispatch.Spread)
+        """Return the executable program; ``compiler_options`` are XLA's flags by name.
+
+        Raises: JaxRuntimeError if XLA knows no such option or refuses the program; ValueError if it
+        was lowered for other platforms than the one it would run on.
+        """
+        info, devices_ = self._call.info, self._devices
+        if devices_[0].platform not in self._platforms:
+            raise ValueError(
+                f"compile: {info.name} was lowered for {', '.join(self._platforms)}, but would run "
+                f"on {devices_[0].platform}. Lower it without lowering_platforms, or read its text.")
         warn_unusable_donations(self._call.entry)
-        executable = find_or_compile(self._lowered, where.devices if spread else (where,),
-                                     info.reference, {**info.options, **(compiler_options or {})})
-        return Compiled(self._call, dispatch.Program(executable, self._lowered, where,
+        executable = find_or_compile(self._lowered, devices_, info.reference,
+                                     {**info.options, **(compiler_options or {})})
+        return Compiled(self._call, dispatch.Program(executable, self._lowered, self._where,
                                                      self._committed))
+
+
+def check_dialect(dialect: str | None) -> None:
+    if dialect not in (None, "stablehlo"):
+        raise ValueError(f"unknown dialect: {dialect}. A lowered program is read as 'stablehlo' or "
+                         "'hlo'; the optimised HLO is that of .compile().as_text().")
 
 
 class Compiled(Stage):
@@ -172,15 +219,24 @@ class Compiled(Stage):
     def __init__(self, call: Call, program: dispatch.Program):
         super().__init__(call)
         self._program = program
+        # C++ answers a call like the one before by itself; any other comes to ``_miss``.
+        self._fast = dispatch.make_fast(
+            call.info.name, lambda *args, **kwargs: self._miss(*args, **kwargs)[0], self._miss)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._fast(*args, **kwargs)
+
+    call = __call__
+
+    def _miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """Check the arguments of a call, and run."""
         call = self._call
         leaves, got = tree.flatten((args, kwargs))
+        for x in leaves:
+            if isinstance(x, Tracer):
+                raise under_transformation(x)
         if got != call.in_tree:
-            raise TypeError(
-                "Function compiled with input pytree does not match the input pytree it was called "
-                f"with. Compiled for {call.in_tree}, called with {got}. Static arguments are not "
-                "passed again.")
+            raise other_structure(call.in_tree, (args, kwargs))
         wrong = [
             f"Argument '{path}' compiled with {want.str_short(False)} and called with "
             f"{aval_of(x).str_short(False)}"
@@ -190,14 +246,12 @@ class Compiled(Stage):
         if wrong:
             raise errors.explained(
                 errors.ArgumentTypeError, "compiled.types",
-                "Argument types differ from the types for which this computation was compiled. The "
-                "mismatches are:\n" + "\n".join(wrong),
+                "Argument types differ from the types for which this computation was compiled. "
+                "Perhaps you are calling the compiled executable with a different enable_x64 mode "
+                "than when it was AOT compiled? The mismatches are:\n" + "\n".join(wrong),
                 advice="Call the jitted function itself, which compiles again, or convert them.")
-        return call.out_tree.unflatten(self._program.run(leaves))
-
-    def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program."""
-        return self(*args, **kwargs)
+        outs = call.out_tree.unflatten(self._program.run(leaves))
+        return outs, self._program.fast_path(call.out_tree), False
 
     def as_text(self) -> str:
         """Return the HLO after XLA's optimisations."""
@@ -212,7 +266,14 @@ class Compiled(Stage):
         return self._program.executable.get_compiled_memory_stats()
 
     def runtime_executable(self) -> Any:
+        """Return jaxlib's object of the loaded program."""
         return self._program.executable
+
+    @property
+    def out_info(self) -> Any:
+        return self.out_tree.unflatten(
+            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s)
+             for a, s in zip(self._call.entry.closed.out_avals, self._program.outs)])
 
     @property
     def input_shardings(self) -> Any:
@@ -223,6 +284,46 @@ class Compiled(Stage):
     @property
     def output_shardings(self) -> Any:
         return self.out_tree.unflatten(self._program.outs)
+
+    @property
+    def input_formats(self) -> Any:
+        """How the arguments lie in memory and on devices; None for unused ones."""
+        layouts = self._program.executable.get_parameter_layouts()[len(self._program.consts):]
+        given = iter(formats(layouts, self._program.ins))
+        return self.in_tree.unflatten([next(given) if k else None for k in self._program.kept])
+
+    @property
+    def output_formats(self) -> Any:
+        layouts = self._program.executable.get_output_layouts()
+        return self.out_tree.unflatten(formats(layouts, self._program.outs))
+
+
+def formats(layouts: Sequence[Any], shardings: Sequence[Any]) -> list[Format]:
+    return [Format(Layout.from_xla(layout), s) for layout, s in zip(layouts, shardings)]
+
+
+def under_transformation(x: Tracer) -> Exception:
+    """Return the error for a compiled program called with a traced value."""
+    return errors.explained(
+        errors.ArgumentTypeError, "compiled.traced",
+        "Cannot apply JAX transformations to a function lowered and compiled for a particular "
+        f"signature. Detected argument of Tracer type {type(x)}.",
+        advice="Machine code cannot be differentiated, batched or traced. Transform first, then "
+        "compile: jit(grad(f)).lower(x).compile().")
+
+
+def other_structure(wanted: Any, given: Any) -> Exception:
+    """Return the error for a compiled program called with another structure of arguments."""
+    found = tree.difference(wanted, given)
+    where, what = found if found is not None else ((), "a container stands where a leaf was")
+    names = ("args", "kwargs")
+    place = names[where[0].idx] + tree.keystr(where[1:]) if where else "the arguments"
+    return errors.explained(
+        errors.ArgumentTypeError, "compiled.structure",
+        "Function compiled with input pytree does not match the input pytree it was called with. "
+        f"At {place}: {what} (compiled for the first, called with the second).",
+        advice="Static arguments are part of the program and are not passed again; all others are "
+        "passed as in the call that was lowered, by position or by keyword.")
 
 
 def trace_call(info: Jitted, args: tuple, kwargs: dict[str, Any]) -> Traced:
@@ -264,6 +365,20 @@ def jit(fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardin
     fast.eval_shape = lambda *args, **kwargs: trace_call(info, args, kwargs).out_info
     fast.clear_cache = functools.partial(clear_one, fast)
     return fast
+
+
+class _Jitted(type):
+    """Makes ``isinstance`` ask what an object can do."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return callable(x) and all(hasattr(x, n) for n in ("trace", "lower", "eval_shape", "info"))
+
+
+class Wrapped(metaclass=_Jitted):
+    """What ``jit`` returns: callable, with ``trace``, ``lower``, ``eval_shape``, ``clear_cache``.
+
+    For ``isinstance`` only; ``jit`` makes these.
+    """
 
 
 def clear_one(fast: Any) -> None:

@@ -114,10 +114,21 @@ class ShapeDtypeStruct:
     """
 
     __slots__ = ("shape", "dtype", "weak_type", "sharding", "_aval")
+    manual_axis_type = None
+    is_ref = False
 
-    def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False, **_accepted):
+    def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False,
+                 manual_axis_type=None, is_ref: bool = False):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        if sharding is not None and not isinstance(sharding, _jaxlib.Sharding) and not (
+                hasattr(sharding, "_partitions") or hasattr(sharding, "layout")):
+            raise ValueError(
+                "sharding should be an instance of `jax.sharding.Sharding`, "
+                "`jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got "
+                f"{sharding} of type {type(sharding)}.")
+        if manual_axis_type is not None or is_ref:
+            raise ValueError("ShapeDtypeStruct: manual_axis_type and is_ref are not accepted here.")
         self.shape = tuple(shape)
         self.dtype = dtype if isinstance(dtype, dtypes.ExtendedDType) else np.dtype(dtype)
         self.weak_type = weak_type
@@ -188,7 +199,7 @@ aval_functions: dict[type, Callable[[Any], ShapedArray]] = {
     _jaxlib.ArrayImpl: _own_aval,
     np.ndarray: _numpy_aval,
     bool: _scalar_aval, int: _scalar_aval, float: _scalar_aval, complex: _scalar_aval,
-    ShapeDtypeStruct: lambda x: x._aval,
+    ShapeDtypeStruct: lambda x: x._aval.update(dtype=dtypes.canonicalize(x.dtype)),
 }
 
 

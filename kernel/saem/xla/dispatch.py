@@ -19,7 +19,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.core import config, dtypes, effects, errors, source
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.events import EagerOp, FunctionRef, Transfer, bus
 from saem.core.jaxpr import ClosedJaxpr, sub_jaxprs
 from saem.core.trace import Tracer
@@ -58,6 +58,9 @@ def put(x: Any, device: Any = None, committed: bool = False) -> Any:
     aval = aval_of(x)
     if kind is ArrayImpl:
         return _move(x, aval, device, committed)
+    if kind is ShapeDtypeStruct:
+        raise TypeError(f"Argument of shape {aval.str_short(False)} of type {kind} is not a valid "
+                        "JAX type: it has no numbers. Use it with eval_shape, make_jaxpr or lower.")
     if hasattr(kind, "__jax_array__"):
         return put(x.__jax_array__(), device, committed)
     device = device or default_device()
@@ -384,9 +387,10 @@ def build(closed: ClosedJaxpr, where: Any, committed: bool, *, name: str,
     """Lower and compile (or find) ``closed`` for a device or a ``Spread``."""
     begin = time.perf_counter()
     spread = where if isinstance(where, Spread) else None
-    lowered = lower(closed, name=name, keep_unused=keep_unused, donated=donated, spread=spread)
-    seconds = time.perf_counter() - begin
     devices = (where,) if spread is None else spread.devices
+    lowered = lower(closed, name=name, keep_unused=keep_unused, donated=donated, spread=spread,
+                    platform=devices[0].platform)
+    seconds = time.perf_counter() - begin
     executable = find_or_compile(lowered, devices, function, options, seconds)
     return Program(executable, lowered, where, committed)
 

@@ -22,8 +22,8 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import in_order, is_ordered
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var
 from saem.core.source import Source, position
-from saem.core.trace import Tracer
-from saem.xla.text import Module, Writer, physical_aval, symbol, tensor_type
+from saem.core.trace import Scope, Tracer, scopes_of
+from saem.xla.text import Module, Writer, dense, physical_aval, symbol, tensor_type
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,10 +69,12 @@ def needed_equations(jaxpr: Jaxpr) -> tuple[list[Eqn], set[Var]]:
 
 
 def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
-          donated: Sequence[bool] = (), spread: Any = None, ordered: bool = False) -> Lowering:
+          donated: Sequence[bool] = (), spread: Any = None, ordered: bool = False,
+          platform: str = "cpu", embed: bool = False) -> Lowering:
     """Write ``closed`` as a module whose ``main`` takes its constants, then its kept inputs.
 
     ``spread``, if it runs on several devices, says which and how arguments and results lie there.
+    With ``embed`` the constants are written into the module, which then stands for itself.
 
     Raises: TypeError if a constant is a tracer (it must have been moved to the inputs).
     """
@@ -83,6 +85,7 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
     inputs = [v for v, k in zip(jaxpr.invars, kept) if k]
     gives = tuple(d for d, k in zip(donated, kept) if k)
     module = Module(name)
+    module.platform = platform
     writer = Writer(module)
     env: dict[Var, str] = {}
     scalars = []
@@ -106,7 +109,9 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
     results = write_equations(writer, eqns, jaxpr.outvars, env)
     if module.callbacks and not ordered and is_ordered(closed.effects):
         # Written in vain, but so only programs with ordered effects pay for asking.
-        return lower_in_order(closed, name, keep_unused, donated, spread)
+        return lower_in_order(closed, name, keep_unused, donated, spread, platform)
+    if embed:
+        embed_constants(writer)
     consts = writer.hoisted.values()
     arguments = [f"{k}: {tensor_type(aval)}" for k, _, aval in consts] + arguments
     wanted = () if spread is None else spread.outs
@@ -120,13 +125,26 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
 
 
 def lower_in_order(closed: ClosedJaxpr, name: str, keep_unused: bool, donated: Sequence[bool],
-                   spread: Any) -> Lowering:
+                   spread: Any, platform: str) -> Lowering:
     """Write ``closed`` with a ticket as first argument and result, for the order of its effects."""
     if spread is not None:
         spread = spread._replace(ins=spread.ins and (None, *spread.ins),
                                  outs=spread.outs and (None, *spread.outs))
     return lower(in_order(closed), name=name, keep_unused=keep_unused, donated=(False, *donated),
-                 spread=spread, ordered=True)
+                 spread=spread, ordered=True, platform=platform)
+
+
+def embed_constants(writer: Writer) -> None:
+    """Write the array constants of a function as its first lines, instead of as arguments."""
+    held = Writer(writer.module)
+    for name, value, aval in writer.hoisted.values():
+        physical = physical_aval(aval)
+        number = np.asarray(getattr(value, "_base", value), physical.dtype)
+        held.line(f"{name} = stablehlo.constant {dense(number, physical.dtype)} : "
+                  f"{tensor_type(aval)}")
+    writer.lines[:0] = held.lines
+    writer.locs[:0] = held.locs
+    writer.hoisted.clear()
 
 
 def held_in_argument(aval: ShapedArray) -> bool:
@@ -180,11 +198,17 @@ def write_function(writer: Writer, visibility: str, name: str, arguments: Sequen
 def location(source: Source | None, name: str) -> str:
     """Return the MLIR location of an equation: the primitive, at the user's line and column."""
     where = position(source)
+    name = quoted(name)
     if where is None:
         return f'loc("{name}")'
-    file = where.file.encode("utf-8", "backslashreplace").decode()  # bytes that are no UTF-8
-    file = "".join(f"\\{ord(c):02X}" if c < " " or c in '"\\\x7f' else c for c in file)
+    file = quoted(where.file)
     return f'loc("{name}"("{file}":{where.line}:{where.column + 1}))'
+
+
+def quoted(text: str) -> str:
+    """Return ``text`` as it stands between the quotes of an MLIR string."""
+    text = text.encode("utf-8", "backslashreplace").decode()  # bytes that are no UTF-8
+    return "".join(f"\\{ord(c):02X}" if c < " " or c in '"\\\x7f' else c for c in text)
 
 
 def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env: dict[Var, str]
@@ -201,9 +225,14 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
             literals[key] = writer.constant(np.asarray(atom.val), atom.aval)
         return literals[key]
 
+    stack: Any = None
+    scope = ""
     for eqn in eqns:
         prim = eqn.primitive
-        writer.loc = location(eqn.source, prim.name)
+        if eqn.stack is not stack:
+            stack = eqn.stack
+            scope = "".join([f"{name}/" for name in scopes_of(stack)]) if Scope.used else ""
+        writer.loc = location(eqn.source, scope + prim.name if scope else prim.name)
         operands = [name_of(a) for a in eqn.invars]
         outs = lower_primitive(writer, prim, operands, [a.aval for a in eqn.invars],
                                [v.aval for v in eqn.outvars])

@@ -108,6 +108,8 @@ def symbol(name: str) -> str:
 class Module:
     """A StableHLO module: functions, and a memo so that a repeated program is written once."""
 
+    platform = "cpu"  # for which it is written, where that matters
+
     def __init__(self, name: str):
         self.name = name
         self.functions: list[tuple[list[str], list[str]]] = []

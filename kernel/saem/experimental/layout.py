@@ -1,0 +1,7 @@
+"""How does an array lie in memory?  (``jax.experimental.layout``)  See ``saem.control.formats``."""
+
+from __future__ import annotations
+
+from saem.control.formats import Format, Layout
+
+__all__ = ["Format", "Layout"]
