@@ -26,7 +26,16 @@ from saem.control.solve import custom_linear_solve, custom_root
 from saem.core.avals import aval_of
 from saem.ops.arithmetic import add, div, integer_pow, mul, neg, sub
 from saem.ops.barrier import optimization_barrier
-from saem.ops.collectives import axis_index, axis_size, pcast, pmax, pmean, pmin, psum
+from saem.ops.collectives import (
+    axis_index,
+    axis_size,
+    pbroadcast,
+    pcast,
+    pmax,
+    pmean,
+    pmin,
+    psum,
+)
 from saem.ops.compare import (
     bitwise_and,
     bitwise_not,

@@ -180,6 +180,11 @@ def test_errors_are_jax_s(jax_oracle, source, sentence):
     same_error(jax_oracle, source, sentence, x=X)
 
 
+def test_what_one_holds_is_given_to_all():
+    got = jax.vmap(lambda x: lax.pbroadcast({"a": x}, "i", 2)["a"], axis_name="i")(X)
+    np.testing.assert_array_equal(got, np.broadcast_to(X[2], X.shape))
+
+
 def test_sizes_must_fit_under_vmap_too():
     """JAX returns something for these."""
     for tiled in (False, True):

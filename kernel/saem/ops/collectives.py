@@ -25,8 +25,10 @@ from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind
 from saem.core.varying import vma_of
 from saem.ops import arithmetic
+from saem.ops.compare import Eq
 from saem.ops.convert import convert
-from saem.ops.linear import Linear, broadcast_in_dim, dim_after_reduce, number_like
+from saem.ops.linear import Linear, broadcast_in_dim, dim_after_reduce, number_like, zeros_of
+from saem.ops.select import select_n
 from saem.ops.shape import iota
 from saem.xla.collective_text import (
     CHANNEL,
@@ -486,6 +488,21 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     return _extremum(PMin, x, axis_name, axis_index_groups)
 
 
+def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
+    """Return what participant ``source`` along ``axis_name`` holds, leaf by leaf.
+
+    It is the sum over the axis of a value that is zero but there.
+    """
+    here = bind(Eq(), axis_index(axis_name), np.int32(source))
+
+    def one(leaf: Any) -> Any:
+        aval = aval_of(leaf)
+        mask = broadcast_in_dim(here, aval.shape, ())
+        return psum(select_n(mask, zeros_of(aval), leaf), axis_name)
+
+    return over_leaves(one, x)
+
+
 def my_index(name: Hashable) -> Any:
     return bind(AxisIndex(name, bool(checked_names((name,)))))
 
@@ -538,4 +555,4 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     return over_leaves(one, x)
 
 
-__all__ = ["axis_index", "axis_size", "pcast", "pmax", "pmean", "pmin", "psum"]
+__all__ = ["axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean", "pmin", "psum"]
