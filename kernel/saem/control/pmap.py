@@ -17,15 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from saem import _jaxlib
 from saem.control.shard_map import Site
 from saem.control.stages import jit
 from saem.core import errors, tree
 from saem.core.avals import aval_of
-from saem.core.trace import Tracer, eval_trace, state
+from saem.core.trace import eval_trace, state
 from saem.ops.shape import canonical_axis, expand_dims, squeeze
 from saem.transform.derivatives import as_array
-from saem.xla import dispatch
 from saem.xla.devices import backend as backend_of
 from saem.xla.meshes import Mesh
 from saem.xla.shardings import NamedSharding, PartitionSpec
@@ -57,13 +55,11 @@ def pmap(fun: Callable, axis_name: Any = None, *, in_axes: Any = 0, out_axes: An
 
     @functools.wraps(fun)
     def pmap_f(*args: Any, **kwargs: Any) -> Any:
-        run, args, kwargs = mapping.ready(args, kwargs)
-        return run(*args, **kwargs)
+        return mapping.ready(args, kwargs)(*args, **kwargs)
 
     def lower(*args: Any, **kwargs: Any) -> Any:
         """Return the StableHLO of this call, as ``jit(f).lower`` does."""
-        run, args, kwargs = mapping.ready(args, kwargs)
-        return run.lower(*args, **kwargs)
+        return mapping.ready(args, kwargs).lower(*args, **kwargs)
 
     pmap_f.lower = lower  # type: ignore[attr-defined]
     return pmap_f
@@ -90,8 +86,8 @@ class Mapping:
         self.axis_size = axis_size
         self.runs: dict[int, Any] = {}
 
-    def ready(self, args: tuple, kwargs: dict) -> tuple[Any, tuple, dict]:
-        """Return the jitted function for these arguments, and them where it wants them."""
+    def ready(self, args: tuple, kwargs: dict) -> Any:
+        """Return the jitted function for as many examples as these arguments hold."""
         static = {n % len(args) for n in self.static} if args else set()
         dynamic = tuple(x for i, x in enumerate(args) if i not in static)
         axes = self.axes_of(dynamic, args, static)
@@ -100,18 +96,7 @@ class Mapping:
         run = self.runs.get(size)
         if run is None:
             run = self.runs[size] = self.make(self.mesh(size))
-        mesh = run.mesh
-        if state.trace is not eval_trace:
-            return run.plain, args, kwargs
-        if any(type(x) is _jaxlib.ArrayImpl and x._committed and x._sharding.num_devices == 1
-               and mesh.size > 1 for x in leaves):
-            # jit would refuse an argument that was put on one device; pmap spreads it.
-            leaves = [x if isinstance(x, Tracer) else dispatch.put_spread(
-                x, NamedSharding(mesh, self.spec(x, d))) for x, d in zip(leaves, axes)]
-            moved, kwargs = tree.structure((dynamic, kwargs)).unflatten(leaves)
-            rest = iter(moved)
-            args = tuple(x if i in static else next(rest) for i, x in enumerate(args))
-        return run.fast, args, kwargs
+        return run.fast if state.trace is eval_trace else run.plain
 
     def axes_of(self, dynamic: tuple, args: tuple, static: set) -> list[int | None]:
         """Return the mapped axis of each leaf of the dynamic arguments, then 0 as needed."""
@@ -208,7 +193,7 @@ class Mapping:
         plain = jit(_fun, static_argnums=static, donate_argnums=self.donated)
         fast = jit(_fun, static_argnums=static, donate_argnums=self.donated,
                    in_shardings=self.in_shardings(mesh))
-        return Run(fast, plain, mesh)
+        return Run(fast, plain)
 
     def in_shardings(self, mesh: Mesh) -> Any:
         """Return where arguments should lie, None if that depends on their rank."""
@@ -242,12 +227,11 @@ class Mapping:
 class Run:
     """A jitted function over a mesh; ``plain``, for traces, does not say where arguments lie."""
 
-    __slots__ = ("fast", "plain", "mesh")
+    __slots__ = ("fast", "plain")
 
-    def __init__(self, fast: Any, plain: Any, mesh: Mesh):
+    def __init__(self, fast: Any, plain: Any):
         self.fast = fast
         self.plain = plain
-        self.mesh = mesh
 
 
 class Padded(list):
