@@ -72,7 +72,9 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.custom_batching": "",
     "saem.custom_derivatives": "",
     "saem.control.callbacks": "pure_callback",
+    "saem.core.config": "check_tracer_leaks",
     "saem.core.effects": "effects_barrier",
+    "saem.core.scopes": "named_call named_scope",
     "saem.debug": "",
     "saem.distributed": "",
     "saem.dtypes": "",
@@ -83,6 +85,7 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.random": "",
     "saem.sharding": "",
     "saem.stages": "",
+    "saem.test_util": "",
     "saem.tree_util": "",
     "saem.typing": "",
     "saem.control.checkpoint": "checkpoint remat",
@@ -98,6 +101,7 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.xla.spread": "Shard make_array_from_callback make_array_from_process_local_data "
                        "make_array_from_single_device_arrays",
     "saem.transform.jacobians": "hessian jacfwd jacobian jacrev",
+    "saem.transform.leaking": "checking_leaks",
     "saem.transform.programs": "eval_shape make_jaxpr",
 })
 

@@ -225,7 +225,8 @@ def leaked_tracer(tracer: Any) -> UnexpectedTracerError:
         UnexpectedTracerError,
         "tracer.leaked",
         "Encountered an unexpected tracer. A function transformed by saem had a side effect that "
-        f"let {'an' if tracer.kind[0] in 'aeiou' else 'a'} {tracer.kind} of type {tracer_type(tracer)} (made under "
+        f"let {'an' if tracer.kind[0] in 'aeiou' else 'a'} {tracer.kind} of type "
+        f"{tracer_type(tracer)} (made under "
         f"{' > '.join(tracer._trace.stack) or 'no transformation'}) escape its trace.",
         advice="\n".join([
             *known, "Return the value from the function instead of storing it in a global, an "

@@ -174,7 +174,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     env.update(zip(jaxpr.invars, args))
     for eqn in jaxpr.eqns:
         values = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
-        with at_source(eqn.source):
+        with at_source(eqn.source, eqn.stack):
             out = bind(eqn.primitive, *values)
         if eqn.primitive.multiple_results:
             env.update(zip(eqn.outvars, out))

@@ -89,20 +89,44 @@ class current:
         state.trace, state.stack = self.saved
 
 
+class Scope(str):
+    """A name on a stack that is no transformation but a ``named_scope``."""
+
+    __slots__ = ()
+    used: ClassVar[bool] = False  # whether there ever was one: else nobody need look
+
+
+def scopes_of(stack: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the named scopes on ``stack``, inside the innermost jitted function."""
+    names: list[str] = []
+    for name in reversed(stack):
+        if name == "jit" and type(name) is not Scope:
+            break
+        if type(name) is Scope:
+            names.append(name)
+    return tuple(names[::-1])
+
+
 class at_source:
-    """``with at_source(eqn.source):`` attributes operations inside to that place in user code."""
+    """``with at_source(eqn.source, eqn.stack):`` does what is inside on behalf of an equation:
+    at its place in user code and in its named scopes."""
 
-    __slots__ = ("source", "saved")
+    __slots__ = ("source", "stack", "saved")
 
-    def __init__(self, source: Source | None):
+    def __init__(self, source: Source | None, stack: tuple[str, ...] = ()):
         self.source = source
+        self.stack = stack
 
     def __enter__(self) -> None:
-        self.saved = state.source
+        self.saved = state.source, state.stack
         state.source = self.source
+        if Scope.used:
+            names, have = scopes_of(self.stack), scopes_of(state.stack)
+            known = len(have) if names[:len(have)] == have else 0
+            state.stack = (*state.stack, *names[known:])
 
     def __exit__(self, *exc: Any) -> None:
-        state.source = self.saved
+        state.source, state.stack = self.saved
 
 
 class Tracer(_jaxlib.Array):

@@ -14,11 +14,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from saem.core import config
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, current, eval_trace, state
 from saem.ops.linear import zeros_of
+from saem.transform.leaking import check_leaks
 from saem.transform.staging import trace_flat
 from saem.xla import lowering
 
@@ -147,6 +149,8 @@ def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents
     with current(trace):
         outs = fun(*[trace.wrap(x, dx) for x, dx in zip(primals, tangents)])
     trace.live = False
+    if config.check_tracer_leaks.value:
+        check_leaks(trace)
     if aux:
         aux[:] = [trace.split(x)[0] for x in aux]
     pairs = [trace.split(x) for x in outs]

@@ -122,7 +122,7 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
         # A tangent that is known does not depend on the inputs: linear programs have no constant
         # part, so it can only be a zero that a rule has instantiated.
         linear = [t if t is not None and not partial.is_known(t) else None for t in out_tangents]
-        if not all([partial.is_known(x) for x in outs]):
+        if not all(partial.is_known(x) for x in outs):
             raise ValueError(
                 "Linearization failed to produce known values for all output primals. This is "
                 "typically caused by attempting to differentiate a function that uses an operation "
@@ -166,7 +166,7 @@ def _backward(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -> li
             continue
         args = [a.val if isinstance(a, Literal) else
                 known[a] if a in known else UndefinedPrimal(a.aval) for a in eqn.invars]
-        with at_source(eqn.source):
+        with at_source(eqn.source, eqn.stack):
             ct_in = eqn.primitive.transpose(
                 eqn_cts if eqn.primitive.multiple_results else eqn_cts[0], *args)
             for atom, arg, ct in zip(eqn.invars, args, ct_in):

@@ -25,6 +25,7 @@ from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, current, state
 from saem.core.varying import typed, varying, vma_of, wanted
 from saem.ops.collectives import PVary
+from saem.transform.leaking import check_leaks
 
 _SCALARS = (bool, int, float, complex)
 
@@ -206,6 +207,8 @@ def trace_flat(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray
                                  equations=len(context.trace.eqns), failed=closed is None))
     if config.debug_key_reuse.value:
         key_watch.traced(closed)
+    if config.check_tracer_leaks.value:
+        check_leaks(context.trace)
     return closed
 
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.core import axes
+from saem.core import axes, config
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import Axis
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, current, state
 from saem.ops.linear import broadcast_new_dim, moveaxis
+from saem.transform.leaking import check_leaks
 from saem.transform.staging import trace_flat
 
 
@@ -127,6 +128,8 @@ def vmap_flat(fun: Callable[..., Sequence[Any]], size: int, xs: Sequence[Any],
         else:  # nothing to bind, nothing to hide
             outs = fun(*tracers)
     trace.live = False
+    if config.check_tracer_leaks.value:
+        check_leaks(trace)
     pairs = [trace.split(x) for x in outs]
     return [x for x, _ in pairs], [d for _, d in pairs]
 

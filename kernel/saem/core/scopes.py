@@ -1,0 +1,65 @@
+"""How does a program name its parts?
+
+``named_scope`` puts a name on the stack of transformations that every equation remembers.  The
+names reach the text given to XLA, and so profiles and the optimised program.
+
+Read before: ``core.trace``.  Read after: ``xla.lowering``.
+Invariant: a name changes what is shown, never what is computed or when it is compiled
+(tests/kernel/test_scopes.py).
+Source: the documentation of jax.named_scope.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from saem.core.errors import ArgumentTypeError, explained
+from saem.core.trace import Scope, Trace, eval_trace, state
+
+
+class named_scope(contextlib.ContextDecorator):
+    """``with named_scope("encoder"):`` names the operations inside; also a decorator.
+
+    Raises: TypeError if ``name`` is no string.
+    """
+
+    def __init__(self, name: str):
+        if not isinstance(name, str):
+            raise explained(
+                ArgumentTypeError, "named_scope.C1",
+                "named_scope name argument must be a string.",
+                advice=f"It got a {type(name).__name__}: named_scope('layer').")
+        self.name = name
+        self.outside: list[tuple[Trace, tuple, tuple]] = []
+
+    def _recreate_cm(self) -> named_scope:  # each call of a decorated function has its own
+        return named_scope(self.name)
+
+    def __enter__(self) -> None:
+        Scope.used = True
+        trace, entry = state.trace, Scope(self.name)
+        self.outside.append((trace, trace.stack, state.stack))
+        state.stack = (*state.stack, entry)
+        if trace is not eval_trace:  # interpreters that start inside go on from its stack
+            trace.stack = (*trace.stack, entry)
+
+    def __exit__(self, *exc: Any) -> None:
+        trace, own, stack = self.outside.pop()
+        state.stack = stack
+        if trace is not eval_trace:
+            trace.stack = own
+
+
+def named_call(fun: Callable, *, name: str | None = None) -> Callable:
+    """Return ``fun`` with what it does named ``name``, its own name if None."""
+    label = name or getattr(fun, "__name__", None) or type(fun).__name__
+
+    @functools.wraps(fun)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        with named_scope(label):
+            return fun(*args, **kwargs)
+
+    return named

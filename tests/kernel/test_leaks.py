@@ -1,0 +1,171 @@
+"""Is whoever holds a leaked tracer named, where it is used and (when asked) where it leaks?"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import re
+
+import numpy as np
+import pytest
+from both import same_error
+
+import saem as jax
+import saem.numpy as jnp
+from saem import errors, lax
+from saem.core import leaks
+
+X = np.arange(3.0, dtype=np.float32)
+kept = []
+table = {}
+one = None
+
+
+class Net:
+    """Something a user writes, with an attribute."""
+
+    shared = None
+
+    def __init__(self):
+        self.hidden = None
+        self.parts = {}
+
+
+class Slotted:
+    """The same without a dictionary."""
+
+    __slots__ = ("held",)
+
+
+net, slotted = Net(), Slotted()
+
+
+def set_one(x):
+    global one
+    one = x
+
+
+WAYS = {
+    "a global": (set_one, lambda: one, "the global variable `one` of test_leaks"),
+    "a list": (lambda x: kept.append([x]), lambda: kept[-1][0],
+               "the global variable `kept[0][0]` of test_leaks"),
+    "a dict": (lambda x: table.update(a=[1, x]), lambda: table["a"][1],
+               "the global variable `table['a'][1]` of test_leaks"),
+    "an attribute": (lambda x: setattr(net, "hidden", x), lambda: net.hidden,
+                     "the global variable `net.hidden` of test_leaks"),
+    "deep in an attribute": (lambda x: net.parts.update(w=(x,)), lambda: net.parts["w"][0],
+                             "the global variable `net.parts['w'][0]` of test_leaks"),
+    "a slot": (lambda x: setattr(slotted, "held", x), lambda: slotted.held,
+               "the global variable `slotted.held` of test_leaks"),
+    "a class": (lambda x: setattr(Net, "shared", x), lambda: Net.shared,
+                "the class attribute `Net.shared`"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _forget():
+    yield
+    kept.clear(), table.clear(), net.parts.clear()
+    net.hidden = Net.shared = slotted.held = None
+    set_one(None)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_error_at_use_names_the_holder(way):
+    leak, get, name = WAYS[way]
+
+    def f(x):
+        leak(jnp.sin(x))
+        return x
+
+    jax.jit(f)(1.0)
+    with pytest.raises(errors.UnexpectedTracerError) as caught:
+        get() + 1
+    text = str(caught.value)
+    assert f"It is held by {name}." in text
+    assert "It was made in" in text and "leak(jnp.sin(x))" in text
+    kept.clear()
+    with jax.checking_leaks(), pytest.raises(Exception, match=re.escape(name)) as caught:
+        jax.jit(lambda x: f(x))(1.0)
+    assert "Leaked trace" in str(caught.value)
+
+
+def test_a_closure_is_named():
+    def make():
+        seen, last = [], None
+
+        def f(x):
+            nonlocal last
+            last = x * 2
+            seen.append(last)
+            return x
+
+        return f, seen
+
+    f, seen = make()
+    jax.jit(f)(1.0)
+    tracer = seen.pop()
+    seen = None
+    assert leaks.holder(tracer).startswith("the closure variable `last` of `")
+    assert "make.<locals>.f" in leaks.holder(tracer)
+
+
+def test_a_default_argument_and_a_local_variable_are_named():
+    def f(x, cache=[]):  # noqa: B006 - this is the mistake being tested
+        cache.append(x + 1)
+        return x
+
+    jax.jit(lambda x: f(x))(1.0)
+    name = leaks.holder(f.__defaults__[0][0])
+    assert "a default argument of" in name and name.endswith(".f`")
+
+    def outer():
+        queue = collections.deque()
+        jax.jit(functools.partial(lambda queue, x: (queue.append(x + 1), x)[1], queue))(1.0)
+        return leaks.holder(queue[0])
+
+    assert outer() == "the local variable `queue[0]` of `outer`"
+
+
+def test_what_nobody_holds_has_no_holder():
+    assert leaks.holder(object()) == ""
+
+
+@pytest.mark.parametrize("transform", ["jax.jit", "jax.vmap"])
+def test_checking_leaks_refuses_what_jax_refuses(jax_oracle, transform):
+    same_error(jax_oracle, f"""
+        held = []
+        def f(x):
+            held.append(x * 2)
+            return x
+        with jax.checking_leaks():
+            {transform}(f)(jax.numpy.arange(3.))
+    """, "Leaked trace")
+
+
+def test_checking_leaks_finds_those_of_grad_and_scan_too():
+    def leaky(x):
+        kept.append(x * 2)
+        return x
+
+    with jax.checking_leaks():
+        with pytest.raises(Exception, match=r"`kept\[0\]`"):
+            jax.grad(leaky)(1.0)
+        with pytest.raises(Exception, match="Leaked trace"):
+            lax.scan(lambda c, x: (leaky(c), x), 0.0, X)
+
+
+@pytest.mark.parametrize("program", [
+    lambda: jax.jit(lambda x: jnp.sum(x) * 2)(X),
+    lambda: jax.jit(lambda x: jax.jit(lambda z: z * x)(x))(X),
+    lambda: jax.hessian(lambda x: jnp.sum(jnp.sin(x)))(X),
+    lambda: jax.jit(jax.vmap(jax.grad(lambda x: jnp.sin(x) ** 2)))(X),
+    lambda: jax.grad(lambda x: lax.scan(lambda c, y: (c * y, c), x, X)[0])(1.0),
+    lambda: jax.grad(lambda x: lax.cond(x > 0, jnp.sin, jnp.cos, x))(1.0),
+    lambda: jax.make_jaxpr(lambda x: jnp.linspace(0, 1, 5) + x)(1.0),
+    lambda: jax.vjp(lambda x: jnp.sin(x), 1.0)[1](1.0),
+    lambda: jax.linearize(lambda x: jnp.sin(x), 1.0)[1](1.0),
+])
+def test_programs_without_leaks_pass(program):
+    with jax.checking_leaks():
+        program()

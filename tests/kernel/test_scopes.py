@@ -1,0 +1,110 @@
+"""Do named scopes reach what is shown, and change nothing else?"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from both import same_error
+
+import saem as jax
+import saem.numpy as jnp
+from saem.core.events import Compile, bus
+
+X = np.arange(3.0, dtype=np.float32)
+
+
+def layers(x):
+    with jax.named_scope("first"):
+        y = jnp.sin(x)
+        with jax.named_scope("inner"):
+            y = jnp.cos(y)
+    return jax.named_call(lambda z: jnp.tanh(z), name="called")(y)
+
+
+def names(fun, *args):
+    """Return the names of the operations in the text that XLA is given."""
+    text = jax.jit(fun).lower(*args).as_text(debug_info=True)
+    return re.findall(r'loc\("([^"]*)"\("', text)
+
+
+def test_operations_carry_their_scopes():
+    assert names(layers, X) == ["first/sin", "first/inner/cos", "called/tanh"]
+    assert names(jax.vmap(layers), X) == ["first/sin", "first/inner/cos", "called/tanh"]
+
+
+@pytest.mark.parametrize("fun", [layers, jax.jit(layers)], ids=["written out", "jitted"])
+def test_derivatives_stay_in_the_scopes_of_what_they_are_derivatives_of(fun):
+    got = names(jax.grad(lambda x: jnp.sum(fun(x))), X)
+    assert {"first/cos", "first/inner/sin", "first/inner/mul", "called/mul"} <= set(got)
+    assert not any(name.startswith("first/first") for name in got)
+
+
+def test_the_scopes_are_those_of_jax(jax_oracle):
+    theirs = jax_oracle.run("""
+        import re
+        def layers(x):
+            with jax.named_scope("first"):
+                y = jnp.sin(x)
+                with jax.named_scope("inner"):
+                    y = jnp.cos(y)
+            return jax.named_call(lambda z: jnp.tanh(z), name="called")(y)
+        text = jax.jit(layers).lower(x).as_text(debug_info=True)
+        result = re.findall(r'loc\\("jit\\(layers\\)/([^"]*)"\\(', text)
+    """, x=X).value
+    assert names(layers, X) == theirs
+
+
+def test_a_scope_around_a_call_is_that_of_the_call_and_not_of_what_is_called():
+    inner = jax.jit(layers)
+
+    def outer(x):
+        with jax.named_scope("outer"):
+            return inner(x) + 1
+
+    got = names(outer, X)
+    assert "first/sin" in got and "outer/jit" in got and "outer/add" in got
+
+
+def test_as_a_decorator_each_call_has_its_own():
+    @jax.named_scope("once")
+    def count(x, n):
+        return x if n == 0 else count(x + 1, n - 1)
+
+    assert names(lambda x: count(x, 2), X)[-1] == "once/once/add"
+    assert [e.stack[-1] for e in jax.make_jaxpr(lambda x: count(x, 1))(X).eqns] == ["once"]
+
+
+def test_the_stack_is_restored_when_the_block_raises():
+    def f(x):
+        try:
+            with jax.named_scope("left"):
+                raise KeyError
+        except KeyError:
+            return jnp.sin(x)
+
+    assert names(f, X) == ["sin"]
+
+
+def test_names_may_be_any_text_and_do_not_compile_anything_again():
+    def named(name):
+        def f(x):
+            with jax.named_scope(name):
+                return x * 12345.0
+        return f
+
+    assert set(names(named('a "b"\n한글'), X)) == {r"a \22b\22\0A한글/mul"}
+    found = []
+    stop = bus.subscribe(lambda e: found.append(e.found) if isinstance(e, Compile) else None)
+    try:
+        for name in ("one", 'a "b"\n한글'):
+            np.testing.assert_array_equal(jax.jit(named(name))(X), X * 12345)
+    finally:
+        stop()
+    assert found == [False, True]
+
+
+def test_a_name_is_text(jax_oracle):
+    same_error(jax_oracle, "jax.named_scope(3).__enter__()",
+               "named_scope name argument must be a string.")
