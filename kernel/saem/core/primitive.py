@@ -75,10 +75,16 @@ class _NotLinear(Absent):
 NOT_LINEAR = _NotLinear()
 
 
-class UndefinedPrimal(Record):
+class UndefinedPrimal:
     """Stands for a linear argument in a transpose rule: only its aval is known."""
 
-    aval: ShapedArray
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"UndefinedPrimal({self.aval.str_short()})"
 
     @property
     def shape(self):
@@ -91,6 +97,14 @@ class UndefinedPrimal(Record):
     @property
     def ndim(self):
         return len(self.aval.shape)
+
+
+def remembered(typing: Callable) -> Callable:
+    """Keep the answers of a typing rule: a program asks the same of the same avals many times.
+
+    Equal answers are then one object, which later look-ups find without comparing.
+    """
+    return functools.lru_cache(8192)(typing)
 
 
 class Primitive(Record):

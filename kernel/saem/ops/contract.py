@@ -20,7 +20,7 @@ import numpy as np
 
 from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.primitive import Primitive, UndefinedPrimal, primitive, remembered
 from saem.core.promotion import promote_types
 from saem.core.trace import bind
 from saem.ops.convert import convert_element_type
@@ -134,6 +134,7 @@ class DotGeneral(Primitive):
             shown["preferred_element_type"] = np.dtype(self.preferred_element_type).name
         return shown
 
+    @remembered
     def typing(self, x, y):
         check_dimensions(self.dimension_numbers, x, y)
         batch, left, right = self.axes(x.ndim, y.ndim)

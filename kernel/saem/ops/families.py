@@ -17,7 +17,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.primitive import NOT_LINEAR, Primitive
+from saem.core.primitive import NOT_LINEAR, Primitive, remembered
 from saem.core.trace import bind
 from saem.ops.linear import (
     add_cotangents,
@@ -103,6 +103,7 @@ class Elementwise(Primitive):
     needs: ClassVar[str] = "a number"
     joint_jvp = True
 
+    @remembered
     def typing(self, *avals: ShapedArray) -> ShapedArray:
         first = avals[0]
         dtype = first.dtype

@@ -17,7 +17,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry
+from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry, remembered
 from saem.core.trace import bind
 from saem.core.varying import VaryingArray
 
@@ -48,6 +48,7 @@ class BroadcastInDim(Linear):
         dims = self.broadcast_dimensions
         return {"broadcast_dimensions": dims} if dims else {}
 
+    @remembered
     def typing(self, x):
         dims, shape = self.broadcast_dimensions, self.shape
         fits = len(dims) == x.ndim and all(
@@ -99,6 +100,7 @@ class ReduceSum(Linear):
     axes: tuple[int, ...]
     out_sharding: Any = None
 
+    @remembered
     def typing(self, x):
         if not (dtypes.is_inexact(x.dtype) or dtypes.is_integer(x.dtype)):
             raise errors.explained(
@@ -128,6 +130,7 @@ class Transpose(Linear):
 
     permutation: tuple[int, ...]
 
+    @remembered
     def typing(self, x):
         if sorted(self.permutation) != list(range(x.ndim)):
             raise errors.explained(

@@ -44,7 +44,10 @@ class PartialTrace(Recorder):
         return PartialTracer(self, var)
 
     def process(self, prim: Primitive, args: tuple) -> Any:
-        if not any(type(x) is PartialTracer and x._trace is self for x in args):
+        for x in args:
+            if type(x) is PartialTracer and x._trace is self:
+                break
+        else:  # all is known
             saved = state.trace
             state.trace = parent = self.parent
             try:
@@ -154,7 +157,7 @@ def _backward(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -> li
     cts: dict[Var, Any] = {}
 
     def accumulate(atom, ct) -> None:
-        if ct is not None and not isinstance(atom, Literal):
+        if ct is not None and type(atom) is not Literal:
             before = cts.get(atom)
             cts[atom] = ct if before is None else bind(add_any_p, before, ct)
 
@@ -162,15 +165,18 @@ def _backward(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -> li
         accumulate(atom, ct)
     for eqn in reversed(jaxpr.eqns):
         eqn_cts = [cts.pop(v, None) for v in eqn.outvars]
-        if all(ct is None for ct in eqn_cts):
+        for ct in eqn_cts:
+            if ct is not None:
+                break
+        else:
             continue
-        args = [a.val if isinstance(a, Literal) else
+        args = [a.val if type(a) is Literal else
                 known[a] if a in known else UndefinedPrimal(a.aval) for a in eqn.invars]
         with at_source(eqn.source, eqn.stack):
             ct_in = eqn.primitive.transpose(
                 eqn_cts if eqn.primitive.multiple_results else eqn_cts[0], *args)
             for atom, arg, ct in zip(eqn.invars, args, ct_in):
-                if isinstance(arg, UndefinedPrimal):
+                if type(arg) is UndefinedPrimal:
                     accumulate(atom, ct)
     return [cts.get(v) for v in jaxpr.invars]
 
