@@ -45,7 +45,8 @@ class Declared(Record):
 
     ``kind`` is ``bool``, ``int``, ``float``, ``str`` or ``object``; ``choices`` limits a ``str``;
     ``optional`` allows None.  ``in_key``: a trace made under one value must not answer under
-    another.  ``process``: read once for the whole process, so it has no ``with`` form.
+    another.  ``in_call``: nor must the C++ fast path, though the trace may.  ``process``: read
+    once for the whole process, so it has no ``with`` form.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Declared(Record):
     optional: bool = False
     in_key: bool = False
     process: bool = False
+    in_call: bool = False
 
 
 DECLARED = (
@@ -96,8 +98,10 @@ DECLARED = (
              ("allow", "warn", "error")),
     # -- checks --
     Declared("enable_checks", False, "bool", "check every jaxpr that is made", in_key=True),
-    Declared("debug_nans", False, "bool", "raise FloatingPointError where a NaN first appears"),
-    Declared("debug_infs", False, "bool", "raise FloatingPointError where an infinity appears"),
+    Declared("debug_nans", False, "bool", "raise FloatingPointError where a NaN first appears",
+             in_call=True),
+    Declared("debug_infs", False, "bool", "raise FloatingPointError where an infinity appears",
+             in_call=True),
     Declared("check_tracer_leaks", False, "bool", "raise when a tracer outlives its trace"),
     Declared("transfer_guard", None, "str", "what to do on transfers between host and devices",
              TRANSFER_GUARD, optional=True),
@@ -211,7 +215,7 @@ class Setting(_jaxlib.Config):
         super().__init__(
             "jax_" + declared.name,
             environment_value(declared),
-            include_in_jit_key=declared.in_key,
+            include_in_jit_key=declared.in_key or declared.in_call,
             include_in_trace_context=declared.in_key,
         )
         self.declared = declared

@@ -9,7 +9,9 @@ Invariant: every jaxpr the engine makes passes ``core.check.check_jaxpr``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -188,12 +190,32 @@ def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
     return lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args)
 
 
+class _Watch(threading.local):
+    """Who is told of every equation that this thread evaluates, inside nested programs too."""
+
+    on_step: Callable[[Eqn, list], None] | None = None
+
+
+_watch = _Watch()
+
+
+@contextlib.contextmanager
+def watching(on_step: Callable[[Eqn, list], None]) -> Iterator[None]:
+    """Tell ``on_step`` of every equation evaluated inside the block, those of loops included."""
+    saved, _watch.on_step = _watch.on_step, on_step
+    try:
+        yield
+    finally:
+        _watch.on_step = saved
+
+
 def evaluate(closed: ClosedJaxpr, *args: Any, on_step: Callable[[Eqn, list], None] | None = None
              ) -> list[np.ndarray]:
     """Run ``closed`` on NumPy by the ``evaluate`` rules, without jaxlib.
 
     ``on_step(eqn, values)`` is called with the output values of every equation: the stepper.
     """
+    on_step = on_step or _watch.on_step
     env: dict[Var, Any] = {
         v: as_numpy(x, v.aval) for v, x in zip(closed.jaxpr.constvars, closed.consts)}
     env.update((v, as_numpy(x, v.aval)) for v, x in zip(closed.jaxpr.invars, args))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saem import _jaxlib
-from saem.core import config, dtypes, effects, errors, source
+from saem.core import config, dtypes, effects, errors, finite, source
 from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.events import EagerOp, FunctionRef, Transfer, bus
 from saem.core.jaxpr import ClosedJaxpr, sub_jaxprs
@@ -262,6 +262,7 @@ class Program:
             self.consts = [hold(put(c, where, committed)) for c in lowered.consts]
         self.handlers = [_jaxlib.array_result_handler(a, s, committed)
                          for a, s in zip(physical, self.outs)]
+        self.outs = self.outs[lowered.ordered:]  # the ticket is no result to its caller
         self.plain = not any(isinstance(a.dtype, dtypes.ExtendedDType) or a.dtype == dtypes.float0
                              for a in (*lowered.in_avals, *lowered.out_avals))
 
@@ -272,9 +273,12 @@ class Program:
         else:
             results = self.executable.execute_sharded([*self.consts, *self.place(args)])
             outs = results.consume_with_handlers(self.handlers)
+        lowered = self.lowered
+        if finite.wanted():
+            finite.check(outs, lowered.closed, args, lowered.name)
         if self.plain:
             return outs
-        return [_present(x, aval) for x, aval in zip(outs, self.lowered.out_avals)]
+        return [_present(x, aval) for x, aval in zip(outs, lowered.out_avals[lowered.ordered:])]
 
     def run_with_effects(self, args: Sequence[Any]) -> list[Any]:
         """Run a program that calls Python: keep its ticket, and remember that it runs.
@@ -312,7 +316,8 @@ class Program:
 
     def fast_path(self, out_tree: Any) -> FastPath | None:
         """Return what lets C++ answer the next call, None if Python must."""
-        if not self.plain or bus.hits or config.staging.value or self.lowered.module.callbacks:
+        if not self.plain or bus.hits or config.staging.value or self.lowered.module.callbacks \
+                or finite.wanted():
             return None
         if self.device is None and any(self.lowered.donated):
             return None  # on several CPUs a deleted argument would end the process, not the call

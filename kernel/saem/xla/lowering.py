@@ -32,7 +32,7 @@ class Lowering:
 
     ``kept`` says which arguments it takes; before them come ``consts``.  ``donated`` marks kept
     arguments whose buffers it may reuse.  If ``ordered``, the first argument and result are the
-    ticket of its ordered effects.
+    ticket of its ordered effects.  ``closed`` is the program it says.
     """
 
     text: str
@@ -44,6 +44,7 @@ class Lowering:
     donated: tuple[bool, ...]
     name: str
     ordered: bool = False
+    closed: ClosedJaxpr | None = None
 
     def located_text(self) -> str:
         """Return the text XLA compiles: named after the function, with places in user code."""
@@ -121,7 +122,7 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
         text=module.text(False), module=module,
         in_avals=tuple(v.aval for v in inputs), out_avals=tuple(closed.out_avals),
         kept=tuple(kept), consts=tuple(value for _, value, _ in consts), donated=gives, name=name,
-        ordered=ordered)
+        ordered=ordered, closed=closed)
 
 
 def lower_in_order(closed: ClosedJaxpr, name: str, keep_unused: bool, donated: Sequence[bool],
@@ -130,8 +131,9 @@ def lower_in_order(closed: ClosedJaxpr, name: str, keep_unused: bool, donated: S
     if spread is not None:
         spread = spread._replace(ins=spread.ins and (None, *spread.ins),
                                  outs=spread.outs and (None, *spread.outs))
-    return lower(in_order(closed), name=name, keep_unused=keep_unused, donated=(False, *donated),
-                 spread=spread, ordered=True, platform=platform)
+    lowered = lower(in_order(closed), name=name, keep_unused=keep_unused,
+                    donated=(False, *donated), spread=spread, ordered=True, platform=platform)
+    return dataclasses.replace(lowered, closed=closed)
 
 
 def embed_constants(writer: Writer) -> None:
