@@ -14,6 +14,7 @@ __saem__ = True
 from saem import _wiring  # noqa: F401, I001 - the wiring comes first; see the file
 from saem import numpy, tree
 from saem._jaxlib import Array, Device
+from saem.control import jit as _jit
 from saem.control.jit import clear_caches
 from saem.control.stages import jit
 from saem.control.transfers import (
@@ -60,9 +61,11 @@ from saem.xla.devices import (
     process_index,
 )
 
+# Why a call was traced, for the log; loaded when a setting first asks.
+_jit.explainer = _lazy.later("saem.observe.explainer")
+
 # Names of JAX's public API that this version does not have, and what to do meanwhile.
 _NOT_HERE = {
-    "export": "use jit(f).lower(...).as_text()",
 }
 
 
@@ -80,6 +83,7 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.dtypes": "",
     "saem.errors": "",
     "saem.experimental": "",
+    "saem.export": "",
     "saem.profiler": "",
     "saem.lax": "",
     "saem.random": "",

@@ -45,15 +45,18 @@ def saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> list[tuple[Shaped
     names = Parameters(f, None, None, None, None).leaf_names(dict(enumerate(args)), kwargs)
     arguments = {v: name for v, (name, _) in zip(jaxpr.invars, names)}
     makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
+    for eqn in jaxpr.eqns:
+        if isinstance(eqn.primitive, Name) and eqn.invars[0] in makers:
+            makers[eqn.invars[0]] = eqn  # type: ignore[index]
     found = list(dict.fromkeys(v for v in jaxpr.outvars if not isinstance(v, Literal)))
     listed = [(v.aval, f"from the argument {name}") for v, name in arguments.items() if v in found]
     listed += [(v.aval, "from a constant") for v in jaxpr.constvars if v in found]
-    for v in makers:
-        if v in found:
-            eqn = makers[v]
-            if isinstance(eqn.primitive, ReducePrecision) and eqn.invars[0] in makers:
-                eqn = makers[eqn.invars[0]]  # type: ignore[index]
-            listed.append((v.aval, described(eqn)))
+    order = {id(eqn): number for number, eqn in enumerate(jaxpr.eqns)}
+    for v in sorted((v for v in found if v in makers), key=lambda v: order[id(makers[v])]):
+        eqn = makers[v]
+        if isinstance(eqn.primitive, ReducePrecision) and eqn.invars[0] in makers:
+            eqn = makers[eqn.invars[0]]  # type: ignore[index]
+        listed.append((v.aval, described(eqn)))
     return listed
 
 
@@ -69,7 +72,7 @@ def described(eqn: Eqn) -> str:
     where = eqn.position()
     if where is None:
         return what
-    place = f"{errors.file_name(where.file)}:{where.line}:{where.column + 1}"
+    place = f"{errors.file_name(where.file)}:{where.line}:{where.column}"
     return f"{what} from {place} ({where.function})"
 
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from cases import case
+from cases import case, each, spec
+from saem.control.checkpoint import Name, Remat
+from saem.control.closure import LinearCall
+from saem.control.custom_batching import CustomVmapCall
 from saem.control.custom_jvp import CustomJVPCall
 from saem.control.custom_vjp import CustomVJPCall
+from saem.control.policies import everything_saveable
 from saem.core.avals import ShapedArray
 from saem.core.jaxpr import ClosedJaxpr
-from saem.ops.arithmetic import add, mul
+from saem.ops.arithmetic import add, div, mul
+from saem.ops.barrier import OptimizationBarrier
+from saem.ops.linear import broadcast_new_dim
 from saem.ops.maths import cos, sin
 from saem.transform.staging import trace_flat
 
@@ -44,7 +50,41 @@ class NoRule:
     def __repr__(self):
         return "NoRule()"
 
+class ProductOfStacks:
+    """What vmap makes of ``product``: the same on stacks, one of which may be no stack."""
+
+    def __call__(self, size, batched, xs):
+        from_front = [x if b else broadcast_new_dim(x, size, 0) for x, b in zip(xs, batched)]
+        return product(*from_front), [True]
+
+    def __repr__(self):
+        return "ProductOfStacks()"
+
+
+class Divide:
+    """The transpose of dividing by the first operand, which is the same."""
+
+    def __call__(self, residuals, cts):
+        return [div(ct, residuals[0]) for ct in cts]
+
+    def __repr__(self):
+        return "Divide()"
+
+
+PRODUCT = program(product, (2, 3), (2, 3))
+SINES = program(lambda x: [sin(sin(x)), cos(x)], (3,))
+
 CASES = [
+    *(case(Remat(PRODUCT, prevent, twice, policy), "f32[2,3]", "f32[2,3]")
+      for prevent in (True, False, (True, False)) for twice in (False, True)
+      for policy in (None, everything_saveable)),
+    case(Remat(SINES), "f32[3]"),
+    *each(Name("a"), "f32", "i32", "c64"),
+    case(OptimizationBarrier(), "f32[2,3]"),
+    case(OptimizationBarrier(), "f32[2,3]", "i32[2]", "f32[]"),
+    case(CustomVmapCall(PRODUCT, ProductOfStacks()), "f32[2,3]", "f32[2,3]", reversible=False),
+    case(LinearCall(program(lambda r, x: [div(x, r)], (3,), (3,)), Divide(), 1),
+         spec("f32[3]", "nonzero"), "f32[3]", wrt=(1,)),
     case(CustomJVPCall(program(product, (2, 3), (2, 3)), ProductRule()), "f32[2,3]", "f32[2,3]"),
     case(CustomJVPCall(program(product, (), (3,)), ProductRule()), "f32[]", "f32[3]"),
     case(CustomVJPCall(program(product, (2, 3), (2, 3)), NoRule()), "f32[2,3]", "f32[2,3]",
