@@ -309,7 +309,8 @@ class _Follower:
     def cond(self, eqn: Eqn, ins: list[Value]) -> list[Value]:
         """Follow each branch from the same state; what one of them uses is used."""
         before, after, results = self.used, dict(self.used), []
-        for branch in eqn.primitive.branches:
+        prim: Any = eqn.primitive
+        for branch in prim.branches:
             self.used = dict(before)
             consts = [self.unknown(v.aval) for v in branch.jaxpr.constvars]
             results.append(self.run(branch.jaxpr, [*consts, *ins[1:]]))
@@ -327,7 +328,7 @@ class _Follower:
 
     def scan(self, eqn: Eqn, ins: list[Value]) -> list[Value]:
         """Follow the body twice, each time with other rows of the scanned keys."""
-        prim = eqn.primitive
+        prim: Any = eqn.primitive
         body, split = prim.jaxpr.jaxpr, prim.num_consts + prim.num_carry
         consts, carry, xs = ins[:prim.num_consts], ins[prim.num_consts:split], ins[split:]
         held = [self.unknown(v.aval) for v in body.constvars]
@@ -345,7 +346,7 @@ class _Follower:
 
     def while_loop(self, eqn: Eqn, ins: list[Value]) -> list[Value]:
         """Follow condition and body twice."""
-        prim = eqn.primitive
+        prim: Any = eqn.primitive
         first, last = prim.cond_nconsts, prim.cond_nconsts + prim.body_nconsts
         carry = ins[last:]
         for turn in range(2):
