@@ -33,7 +33,8 @@ VALUES = {
         lax.cond(s > 0, lambda: x, lambda: y),
         lax.cond(2, lambda a: a, lambda a: -a, s), lax.cond(0.0, lambda a: a, lambda a: -a, s),
         lax.cond(jnp.int8(0), lambda a: a, lambda a: -a, s),
-        lax.cond(True, lambda a, b: {'p': a, 'q': (b, 1)}, lambda a, b: {'p': b, 'q': (a, 2)}, x, y),
+        lax.cond(True, lambda a, b: {'p': a, 'q': (b, 1)}, lambda a, b: {'p': b, 'q': (a, 2)},
+                 x, y),
         lax.cond(False, lambda a: (a, None), lambda a: (a * 2, None), operand=s),
         lax.cond(True, 3., lambda a: a + 1, 4., lambda a: -a),
         lax.cond(True, lambda a: a, lambda a: 2., s), lax.cond(True, lambda a: 2., lambda a: a, s),
@@ -63,7 +64,8 @@ VALUES = {
         jax.jit(lambda n: lax.fori_loop(0, n, lambda i, c: (c[0] + i, c[1] * 2), (0, x)))(4),
         jax.jit(lambda n: lax.fori_loop(jnp.int8(1), n, lambda i, c: c + i, jnp.int8(0)))(
             jnp.int8(5)),
-        lax.fori_loop(np.int8(0), 3, lambda i, c: c + i, 1), lax.fori_loop(0., 3., lambda i, c: c + i, 1)]""",
+        lax.fori_loop(np.int8(0), 3, lambda i, c: c + i, 1),
+        lax.fori_loop(0., 3., lambda i, c: c + i, 1)]""",
     "scan": """[
         lax.scan(lambda c, a: (c + a, c * 2), 0., x), lax.scan(lambda c, a: (c + a, c), 0, x),
         lax.scan(lambda c, a: (c + 1, c), 0, x), lax.scan(lambda c, a: (c, a), x, W),
@@ -87,7 +89,8 @@ VALUES = {
          for b in (1, 2, 3, 7, 10)]]""",
     "associative": """[
         [lax.associative_scan(jnp.add, jnp.arange(float(m))) for m in (0, 1, 2, 3, 5, 8, 13)],
-        lax.associative_scan(jnp.maximum, W, axis=1), lax.associative_scan(jnp.multiply, W + 2, axis=-2),
+        lax.associative_scan(jnp.maximum, W, axis=1),
+        lax.associative_scan(jnp.multiply, W + 2, axis=-2),
         lax.associative_scan(jnp.logical_or, jnp.asarray([False, True, False, False])),
         lax.associative_scan(jnp.matmul, jnp.stack([W + i for i in range(5)]), reverse=True),
         lax.associative_scan(lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (x + 1, y))]""",
@@ -177,8 +180,8 @@ ERRORS = [
     ("lax.switch(1., [lambda a: a, lambda a: a], s)", "Index type must be an integer, got 1.0 as"),
     ("lax.switch(x, [lambda a: a, lambda a: a], s)", "Branch index must be scalar, got"),
     ("lax.switch('s', [lambda a: a, lambda a: a], s)", "Index type must be an integer, got s"),
-    ("lax.while_loop(lambda c: c, lambda c: c + 1, 0)", "cond_fun must return a boolean scalar, but "
-     "got output type(s) [ShapedArray(int32[], weak_type=True)]"),
+    ("lax.while_loop(lambda c: c, lambda c: c + 1, 0)",
+     "cond_fun must return a boolean scalar, but got output type(s) [ShapedArray(int32[], weak_type=True)]"),
     ("lax.while_loop(lambda c: (c < 1, c), lambda c: c + 1, 0)",
      "cond_fun must return a boolean scalar, but got pytree PyTreeDef((*, *))"),
     ("lax.while_loop(lambda c: c < 1, lambda c: c + 1, x)", "[ShapedArray(bool[3])]"),

@@ -128,12 +128,13 @@ def check_callable(name: str, what: str, *funs: Any) -> None:
 # -- operands --------------------------------------------------------------------------------------
 
 
-def union_consts(bodies: Sequence[Body]) -> tuple[list[ClosedJaxpr], list[Any]]:
+def union_consts(bodies: Sequence[Body], order: Sequence[int]
+                 ) -> tuple[list[ClosedJaxpr], list[Any]]:
     """Return the programs of ``bodies`` with all their constants as operands of each.
 
-    A value that several close over is passed once.
+    A value that several close over is passed once; those of ``bodies[order[0]]`` come first.
     """
-    values = {id(c): c for body in bodies for c in body.consts}
+    values = {id(c): c for number in order for c in bodies[number].consts}
     programs = []
     for body in bodies:
         jaxpr = body.closed.jaxpr

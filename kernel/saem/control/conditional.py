@@ -351,7 +351,7 @@ def _choose(name: str, index: Any, branches: Sequence[Callable], operands: tuple
     for number in order[1:]:
         _check_alike(name, [branches[i] for i in (first, number)],
                      [bodies[i] for i in (first, number)], names[0], names[order.index(number)])
-    programs, consts = union_consts(bodies)
+    programs, consts = union_consts(bodies, order)
     outs = bind(Cond(tuple(programs)), index, *consts, *leaves)
     return bodies[0].out_tree.unflatten(outs)
 

@@ -41,6 +41,7 @@ from saem.control.surgery import (
     rearranged,
     split_list,
     split_program,
+    unread,
     with_extra_inputs,
 )
 from saem.core import config, dtypes, errors, tree
@@ -259,7 +260,9 @@ def bind_while(cond_fun: Callable, body_fun: Callable, owner: Callable, init_val
     check_carry(name, spoken, carry_tree.unflatten(avals), body.results)
     test = trace_body(cond_fun, in_tree, avals, name)
     _check_condition(name, test)
-    fixed = unchanged(body.closed, len(body.consts), len(leaves))
+    fixed = [same and idle for same, idle in zip(
+        unchanged(body.closed, len(body.consts), len(leaves)),
+        unread(test.closed.jaxpr, test.closed.jaxpr.invars[len(test.consts):]))]
     test_program, test_consts = fix_carry(test.closed, test.consts, leaves, fixed)
     program, consts = fix_carry(body.closed, body.consts, leaves, fixed)
     program = ClosedJaxpr(program.jaxpr.replace(

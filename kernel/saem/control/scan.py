@@ -77,17 +77,8 @@ class Scan(Primitive):
     num_carry: int
     reverse: bool = False
     unroll: int = 1
-    _split_transpose: bool = False
 
     multiple_results = True
-
-    @property
-    def params(self):
-        return {**super().params, "linear": (False,) * len(self.jaxpr.in_avals)}
-
-    def printed_params(self):
-        shown = ("jaxpr", "length", "num_carry", "num_consts", "reverse", "unroll")
-        return {name: getattr(self, name) for name in shown}
 
     @property
     def effects(self):
@@ -397,19 +388,19 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     """Return ``(carry, ys)`` of ``carry, y = f(carry, x)`` for each row ``x`` of ``xs``, in order.
 
     Shapes: xs ["length ..."] (pytrees of), ys likewise; ``carry`` as ``init``.  ``unroll`` steps
-    are written one after another in each round of the loop (True or 0: all).
+    are written one after another in each round of the loop (True or 0: all); ``_split_transpose``
+    is accepted, and changes nothing.
     Raises: TypeError if ``f`` returns no pair or changes the type of the carry; ValueError for
     stacks of different lengths.
     """
     check_callable("scan", "f argument", f)
     if config.disable_jit.value:
         return scan_in_python("scan", f, init, xs, length, reverse)
-    return bind_scan("scan", f, f, init, xs, length, reverse, unroll, _split_transpose)
+    return bind_scan("scan", f, f, init, xs, length, reverse, unroll)
 
 
 def bind_scan(name: str, f: Callable, owner: Callable, init: Any, xs: Any, length: int | None,
-              reverse: bool = False, unroll: int | bool = 1, _split_transpose: bool = False,
-              spoken: Spoken | None = None) -> Any:
+              reverse: bool = False, unroll: int | bool = 1, spoken: Spoken | None = None) -> Any:
     """Trace and bind a scan; the trace of its body is kept with the function ``owner``."""
     rows, rows_tree = tree.flatten(xs)
     length = _length(name, xs, length)
@@ -432,7 +423,7 @@ def bind_scan(name: str, f: Callable, owner: Callable, init: Any, xs: Any, lengt
             outvars=[*pick(outvars, fixed, False), *outvars[len(fixed):]]), program.consts))
     carry = pick(start, fixed, False)
     prim = Scan(program, length, len(consts), len(carry), bool(reverse),
-                _unroll(name, unroll, length), bool(_split_transpose))
+                _unroll(name, unroll, length))
     outs = bind(prim, *consts, *carry, *rows) if program.jaxpr.outvars or prim.effects else []
     carry, ys = split_list(outs, len(carry))
     flat = [*merge(fixed, pick(start, fixed), carry), *ys]

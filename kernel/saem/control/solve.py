@@ -1,7 +1,7 @@
 """How does one differentiate the solution of an equation, not the way it was found?
 
-The implicit function theorem: where ``f(x, p) = 0``, a small change of ``p`` moves ``x`` so that the
-equation still holds, which is a linear equation for the movement.  ``custom_root`` and
+The implicit function theorem: where ``f(x, p) = 0``, a small change of ``p`` moves ``x`` so that
+the equation still holds, which is a linear equation for the movement.  ``custom_root`` and
 ``custom_linear_solve`` take any solver and get its derivative from that; the iterations of the
 solver are never differentiated.
 
