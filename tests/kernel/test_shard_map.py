@@ -172,6 +172,59 @@ def test_jvp_vmap_and_second_derivatives_are_jax_s(jax_oracle):
     same(jax_oracle, f"{SETUP}\nresult = [{', '.join(sources)}]", rtol=5e-5, x=X)
 
 
+RULES = """
+@jax.custom_jvp
+def cj(x):
+    return jnp.sin(x)
+cj.defjvp(lambda p, t: (jnp.sin(p[0]), t[0] * jnp.cos(p[0]) * 2))
+@jax.custom_vjp
+def cv(x, w):
+    return jnp.sin(x @ w)
+def back(saved, ct):
+    x, w = saved
+    ct = ct * jnp.cos(x @ w)
+    return ct @ w.T, lax.psum(x.T @ ct, 'i')
+cv.defvjp(lambda x, w: (jnp.sin(x @ w), (x, w)), back)
+w = w[:, :4]
+"""
+WITHIN = [
+    "jax.grad(lambda x: sm(cj, P('i'), P('i'))(x).sum())(x)",
+    "sm(jax.grad(lambda w, x: cj(x @ w).sum()), (P(), P('i')), P())(w, x)",
+    "sm(jax.grad(lambda w, x: cv(x, w).sum()), (P(), P('i')), P())(w, x)",
+    "jax.grad(lambda w: sm(jax.checkpoint(lambda x, w: jnp.sin(jnp.sin(x @ w) @ w)), "
+    "(P('i'), P()), P('i'))(x, w).sum())(w)",
+    "jax.grad(lambda w: jax.checkpoint(sm(lambda x, w: jnp.sin(jnp.sin(x @ w) @ w), "
+    "(P('i'), P()), P('i')))(x, w).sum())(w)",
+    "sm(jax.grad(jax.checkpoint(lambda w, x: jnp.sin(jnp.sin(x @ w) @ w).sum())), (P(), P('i')), "
+    "P())(w, x)",
+    "sm(jax.grad(lambda w, x: lax.scan(lambda c, _: (jnp.sin(c @ w), None), x, None, length=3)[0]"
+    ".sum()), (P(), P('i')), P())(w, x)",
+    "jax.grad(lambda x: sm(lambda x: lax.scan(lambda c, y: (c + lax.psum(y * jnp.sin(y), 'i'), c), "
+    "lax.psum(x[0], 'i'), x)[0], P('i'), P())(x).sum())(x)",
+    "jax.grad(lambda x: sm(lambda x: lax.cond(lax.axis_index('i') > 1, jnp.sin, lambda y: y * y, x)"
+    ", P('i'), P('i'))(x).sum())(x)",
+    "sm(lambda x: lax.while_loop(lambda c: (c ** 2).sum() < 100, lambda c: c * 2, x), P('i'), "
+    "P('i'))(x)",
+    "jax.grad(lambda w: sm(jax.jit(lambda x, w: lax.psum(jnp.sin(x @ w), 'i')), (P('i'), P()), "
+    "P())(x, w).sum())(w)",
+    "sm(jax.vmap(jax.grad(lambda r: lax.psum(jnp.sin(r).sum(), 'i'))), P(None, 'i'), P(None, 'i'))"
+    "(x)",
+    "jax.hessian(sm(lambda v: lax.psum(jnp.sin(v * v).sum(), 'i'), P('i'), P()))(x[:, 0])",
+    "jax.linearize(sm(jnp.sin, P('i'), P('i')), x)[1](x)",
+    "jax.vmap(jax.grad(lambda x: sm(lambda x: lax.scan(lambda c, y: (jnp.sin(c + y), c), x[0], x)"
+    "[1], P('i'), P('i'))(x).sum()))(jnp.stack([jnp.asarray(x), 2 * jnp.asarray(x)]))",
+    "sm(lambda x: lax.fori_loop(0, 3, lambda _, c: lax.ppermute(c[0] + c[1], 'i', "
+    "[(k, (k + 1) % 4) for k in range(4)]) * jnp.stack([x, -x]), jnp.stack([x, x * 2])), P('i'), "
+    "P(None, 'i'))(x)",
+]
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_with_every_other_transformation(jax_oracle, half):
+    sources = [f"jax.jit(lambda x, w: {s})(x, w)" for s in WITHIN[half::2]]
+    same(jax_oracle, f"{SETUP}\n{RULES}\nresult = [{', '.join(sources)}]", rtol=5e-5, x=X, w=W)
+
+
 def test_a_name_mapped_outside_is_known_inside():
     """JAX refuses to sum over a mesh axis and a mapped one at once."""
     stack = np.stack([X, 2 * X, 3 * X])

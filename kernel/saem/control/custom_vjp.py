@@ -419,6 +419,7 @@ class CustomLin(Primitive):
     tangent_avals: tuple[ShapedArray, ...]
 
     multiple_results = True
+    knows_where_it_varies = True
 
     def printed_params(self):
         rule: Any = self.bwd

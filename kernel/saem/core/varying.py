@@ -72,6 +72,18 @@ def varying(aval: ShapedArray, vma: Iterable) -> ShapedArray:
     return VaryingArray(aval.shape, aval.dtype, aval.weak_type, vma)
 
 
+# Parameters whose programs take all operands of their primitive, or the last ones.
+TAKING_ALL = ("jaxpr", "call_jaxpr", "branches", "body_jaxpr")
+
+
+def knows_itself(prim: Primitive) -> bool:
+    """Return whether the typing rule of ``prim`` says where its outputs vary.
+
+    A linear function given by its backward pass alone does: its operands stay as they are.
+    """
+    return getattr(prim, "knows_where_it_varies", False)
+
+
 def wanted(prim: Primitive, avals: Sequence[Any]) -> list[frozenset]:
     """Return along which axes each operand of ``prim`` must vary before it is applied.
 
@@ -82,9 +94,9 @@ def wanted(prim: Primitive, avals: Sequence[Any]) -> list[frozenset]:
     inner = sub_jaxprs(prim)
     for name, program in inner:
         before = len(own) - len(program.in_avals)
-        if before >= 0 and name != "cond_jaxpr":  # a loop's condition sees what its body does
+        if before >= 0 and name in TAKING_ALL:
             own[before:] = [v | vma_of(a) for v, a in zip(own[before:], program.in_avals)]
-    if inner or hasattr(prim, "varies"):
+    if inner or hasattr(prim, "varies") or knows_itself(prim):
         return own
     together = frozenset().union(*own)
     return [together] * len(own)
@@ -98,6 +110,8 @@ def typed(prim: Primitive, avals: Sequence[Any]) -> list[ShapedArray]:
     if rule is not None:
         vma = rule(*[vma_of(aval) for aval in avals])
         return [varying(aval, vma) for aval in outs]
+    if knows_itself(prim):
+        return outs
     if prim.multiple_results and sub_jaxprs(prim):
         return _chosen(prim, avals, outs)
     together = frozenset().union(*(vma_of(aval) for aval in avals))
