@@ -116,6 +116,16 @@ PROGRAMS = {
                  lambda r, ct: (P('backward {} {}', r, ct), (ct * 2,))[1])
         jax.grad(f)(3.), jax.jit(jax.grad(f))(3.), jax.jit(f)(3.)
     """,
+    "checkpoint": """
+        f = jax.checkpoint(lambda x: (P('c={}', x, ordered=True), jnp.sin(x))[1])
+        jax.jit(f)(2.), jax.grad(f)(2.), jax.jit(jax.grad(f))(2.)
+        jax.jit(jax.grad(lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]))(2.)
+    """,
+    "custom vmap": """
+        f = jax.custom_batching.custom_vmap(lambda x: (P('one {}', x, ordered=True), x)[1])
+        f.def_vmap(lambda n, b, x: ((P('all {}', x, ordered=True), x)[1], b[0]))
+        jax.jit(f)(2.), jax.jit(jax.vmap(f))(x)
+    """,
     "without jit": """
         with jax.disable_jit():
             f = lambda c, y: (P('c={}', c), (c * y, c))[1]

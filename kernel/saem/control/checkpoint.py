@@ -23,6 +23,7 @@ from saem.core import config, dtypes, errors, tree
 from saem.core import jaxpr as jaxpr_module
 from saem.core.arguments import as_tuple
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import Tracer, at_source, bind, current
@@ -57,6 +58,11 @@ class Remat(Primitive):
     @property
     def effects(self):
         return self.jaxpr.effects
+
+    def with_ticket(self):
+        prevent = self.prevent_cse
+        prevent = prevent if isinstance(prevent, bool) else (False, *prevent)
+        return self.with_program(in_order(self.jaxpr), prevent), 0
 
     def with_program(self, closed: ClosedJaxpr, prevent_cse: PreventCse) -> Remat:
         """Return the call of a program made from this one."""

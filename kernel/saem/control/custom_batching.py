@@ -15,11 +15,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from saem.control.call import JitCall
 from saem.control.custom_call import FlatFunction, Signature, name_of, stage
 from saem.control.mapping import map_
 from saem.core import errors, tree
 from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import aval_of
+from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import Primitive, absent, primitive
 from saem.core.trace import bind
@@ -190,6 +192,9 @@ class CustomVmapCall(Primitive):
     @property
     def effects(self):
         return self.call.effects
+
+    def with_ticket(self):
+        return JitCall(in_order(self.call), self.name), 0
 
     def typing(self, *avals):
         return self.call.out_avals
