@@ -199,7 +199,7 @@ export interface FunctionSummary {
  * the sentence, ``advice`` what would avoid it (empty where there is nothing to avoid).
  */
 export interface Reason {
-  readonly tag: "first_call" | "shape" | "dtype" | "weak_type" | "static_value" | "structure" | "position_keyword" | "committed" | "device" | "redefinition" | "config" | "donation" | "static_mutated" | "nested" | "dropped";
+  readonly tag: "first_call" | "shape" | "dtype" | "weak_type" | "static_value" | "structure" | "position_keyword" | "committed" | "device" | "sharding" | "mesh" | "redefinition" | "closure" | "config" | "donation" | "options" | "static_mutated" | "nested" | "dropped";
   readonly path: string | null;
   readonly old: string | null;
   readonly new: string | null;
@@ -374,7 +374,7 @@ export type KernelMessage = Hello | Snapshot | Append | Failure;
 
 export type PanelMessage = Greeting | Request;
 
-export const REASON_TAGS: ReadonlyArray<Reason["tag"]> = ["first_call", "shape", "dtype", "weak_type", "static_value", "structure", "position_keyword", "committed", "device", "redefinition", "config", "donation", "static_mutated", "nested", "dropped"];
+export const REASON_TAGS: ReadonlyArray<Reason["tag"]> = ["first_call", "shape", "dtype", "weak_type", "static_value", "structure", "position_keyword", "committed", "device", "sharding", "mesh", "redefinition", "closure", "config", "donation", "options", "static_mutated", "nested", "dropped"];
 
 /** Fixed labels of every view. */
 export const LABELS = {

@@ -12,26 +12,20 @@ nothing else decides; the events say which of these changed.
 from __future__ import annotations
 
 import functools
+import logging
+import time
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem import _jaxlib
+from saem.control import signature
 from saem.control.call import JitCall
 from saem.control.placing import ShardingConstraint, demands_of, is_place, prefix
-from saem.core import axes, config, dtypes, errors, source, tree
+from saem.core import axes, config, errors, source, tree
 from saem.core.arguments import Parameters, check_static_hashable
 from saem.core.avals import ShapedArray, aval_functions, aval_of
-from saem.core.events import (
-    Argument,
-    CacheHit,
-    CacheMiss,
-    FunctionRef,
-    Signature,
-    StaticArgument,
-    bus,
-)
+from saem.core.events import CacheHit, CacheMiss, FunctionRef, bus
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.trace import Tracer, bind, eval_trace, state
 from saem.transform.staging import key_watch, move_tracer_consts, trace_flat
@@ -40,13 +34,11 @@ from saem.xla.dispatch import Demands, Program
 from saem.xla.shardings import resolve
 from saem.xla.spread import check_fits
 
-ArrayImpl = _jaxlib.ArrayImpl
-
 
 class Entry:
     """A traced program with its output structure and its executables by place."""
 
-    __slots__ = ("closed", "out_tree", "programs", "moved", "call", "donated", "demands")
+    __slots__ = ("closed", "out_tree", "programs", "moved", "call", "donated", "seen", "demands")
 
     def __init__(self, closed: ClosedJaxpr, out_tree: Any, moved: list[Any], call: JitCall,
                  donated: tuple[bool, ...], demands: Demands):
@@ -56,6 +48,8 @@ class Entry:
         self.call = call
         self.donated = donated
         self.demands = demands
+        # What it took from its surroundings, if someone watched.
+        self.seen: signature.Seen | None = None
         self.programs: dict[Any, Program] = {}
 
 
@@ -181,9 +175,11 @@ class Jitted:
                config.trace_key())
         entry = self.entries.get(key)
         if entry is None:
-            if bus.active and not self.library:
+            if self.is_watched():
                 self.publish_miss(bound)
             entry = self.trace(bound, avals)
+            if bus.active and not self.library:
+                entry.seen = signature.see(self, bound)
             if not entry.moved:
                 self.entries[key] = entry
         return entry
@@ -202,8 +198,12 @@ class Jitted:
             return outs
 
         names = [] if self.library else [path for path, _ in self.leaf_names(bound)]
+        begin = time.perf_counter()
         closed = trace_flat(flat, avals, name="jit", arg_names=names, function=self.reference,
                             debug_name=self.name)
+        if config.log_compiles.value:
+            logging.getLogger("saem").warning("Finished tracing %s for jit in %.9f sec", self.name,
+                                              time.perf_counter() - begin)
         closed, moved = move_tracer_consts(closed)
         donated = (False,) * len(moved) + self.donated(bound)
         call = JitCall(closed, self.name, donated if any(donated) else (), self.keep_unused,
@@ -254,7 +254,7 @@ class Jitted:
             where, committed = dispatch.placement(args, entry.demands)
         program = entry.programs.get((where, committed))
         if program is None:
-            if bound is not None and bus.active and not self.library:
+            if bound is not None and self.is_watched():
                 self.publish_miss(bound)
             warn_unusable_donations(entry)
             check_shardings(entry)
@@ -263,26 +263,18 @@ class Jitted:
                 keep_unused=self.keep_unused, donated=entry.donated, options=self.options)
         return program
 
-    def publish_miss(self, bound: Bound) -> None:
-        """Tell listeners the signature that found no program."""
-        self.misses += 1
-        bus.publish(CacheMiss(function=self.reference, signature=self.describe(bound),
-                              caller=source.here()))
+    def is_watched(self) -> bool:
+        """Return whether someone wants to know why this function is traced."""
+        return (bus.active or config.explain_cache_misses.value) and not self.library
 
-    def describe(self, bound: Bound) -> Signature:
-        """Return the signature of a call in the caller's words."""
-        names = self.leaf_names(bound)
-        arguments = tuple(
-            describe_leaf(x, path, given) for x, (path, given) in zip(bound.leaves, names))
-        static = tuple(
-            StaticArgument(
-                path=self.parameters.positional_name(k) if isinstance(k, int) else k,
-                value=repr(v)[:200], hash=hash(v),
-                given="position" if isinstance(k, int) else "keyword")
-            for k, v in bound.statics)
-        donated = tuple(path for (path, _), d in zip(names, self.donated(bound)) if d)
-        return Signature(arguments, static, str(bound.in_tree), donated,
-                         config.trace_context_named())
+    def publish_miss(self, bound: Bound) -> None:
+        """Tell listeners, and the log if it is to explain, the signature that found no program."""
+        self.misses += 1
+        event = CacheMiss(function=self.reference, signature=signature.describe(self, bound),
+                          caller=source.here(), mutated=signature.mutated(self))
+        bus.publish(event)
+        if config.explain_cache_misses.value:
+            explainer.log_miss(event)
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Answer a call that C++ could not: (result, fast path or None, False)."""
@@ -308,15 +300,25 @@ class Jitted:
             return entry.out_tree.unflatten(outs), None, False
         program = self.program(entry, bound.leaves, bound if self.misses == misses else None)
         if bus.hits and not self.library and self.misses == misses:
-            bus.publish(CacheHit(function=self.reference, caller=source.here()))
+            stale = signature.changed(self, entry.seen, bound) if entry.seen else ()
+            bus.publish(CacheHit(function=self.reference, caller=source.here(), stale=stale))
         if (bus.active or config.debug_key_reuse.value) and not self.library:
-            outs = key_watch.called(entry.closed, bound.leaves, self.name,
-                                    lambda: program.run(bound.leaves))
+            outs = self.run_watched(entry, program, bound)
             if config.debug_key_reuse.value:  # C++ would not see the keys it uses again
                 return entry.out_tree.unflatten(outs), None, False
         else:
             outs = program.run(bound.leaves)
         return entry.out_tree.unflatten(outs), program.fast_path(entry.out_tree), False
+
+    def run_watched(self, entry: Entry, program: Program, bound: Bound) -> list[Any]:
+        """Run a program, telling what becomes of the keys and buffers that it is given."""
+        def run() -> list[Any]:
+            return key_watch.called(entry.closed, bound.leaves, self.name,
+                                    lambda: program.run(bound.leaves))
+
+        if not bus.active or not any(entry.donated):
+            return run()
+        return signature.with_donations(self, bound, run)
 
 
     def refuse_options(self) -> None:
@@ -333,20 +335,13 @@ class Jitted:
                 advice="Give them to the jit that is called outside any other.")
 
 
-def describe_leaf(x: Any, path: str, given: str) -> Argument:
-    """Return what an event says of one dynamic leaf."""
-    aval = aval_of(x)
-    array = type(x) is ArrayImpl
-    kind = ("array" if array or isinstance(x, Tracer) else
-            "key" if isinstance(aval.dtype, dtypes.ExtendedDType) else
-            "scalar" if isinstance(x, (bool, int, float, complex)) else "numpy")
-    held = dispatch.hold(x)
-    on_device = type(held) is ArrayImpl
-    place = dispatch.place_names(held._sharding) if on_device else ""
-    return Argument(
-        path=path, shape=aval.shape, dtype=dtypes.short_name(aval.dtype),
-        weak_type=aval.weak_type, committed=bool(on_device and held._committed),
-        placement=place, kind=kind, given=given)
+class _Explainer:
+    """Says in the log why functions are traced; ``saem.observe`` knows how (see ``saem``)."""
+
+    log_miss: Callable[[CacheMiss], None] = staticmethod(lambda event: None)
+
+
+explainer: Any = _Explainer()
 
 
 def constrain(values: Sequence[Any], shardings: Sequence[Any]) -> Sequence[Any]:

@@ -45,7 +45,8 @@ class Argument(Record):
 
     ``path`` is what the caller would write: ``x``, ``params['w'][0]``, ``batch.labels``.
     ``given`` is ``'position'`` or ``'keyword'`` for the top-level argument it belongs to.
-    ``kind`` is ``'array'``, ``'numpy'``, ``'scalar'`` or ``'key'``.
+    ``kind`` is ``'array'``, ``'numpy'``, ``'scalar'`` or ``'key'``.  Of an array over several
+    devices, ``sharding`` is its spec and ``mesh`` the axes of its mesh (``data=4, model=2``).
     """
 
     path: str
@@ -56,6 +57,8 @@ class Argument(Record):
     placement: str
     kind: str
     given: str
+    sharding: str = ""
+    mesh: str = ""
 
 
 class StaticArgument(Record):
@@ -67,14 +70,33 @@ class StaticArgument(Record):
     given: str
 
 
+class Changed(Record):
+    """A value that a trace took from its surroundings and that is another now.
+
+    ``kind`` is ``'static'`` (the contents of a static argument), ``'closure'`` or ``'global'``.
+    """
+
+    kind: str
+    path: str
+    old: str
+    new: str
+
+
 class Signature(Record):
-    """All that decides whether a program can serve a call: the cache key, spelled out."""
+    """All that decides whether a program can serve a call: the cache key, spelled out.
+
+    ``mesh`` are the axes of the mesh that was set, ``options`` what ``jit`` was given beside the
+    function, ``closure`` the values that this function object closes over.
+    """
 
     arguments: tuple[Argument, ...]
     static: tuple[StaticArgument, ...]
     structure: str
     donated: tuple[str, ...]
     config: tuple[tuple[str, str], ...]
+    mesh: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    closure: tuple[tuple[str, str], ...] = ()
 
 
 class Position(Record):
@@ -100,18 +122,26 @@ class Event(Record, kw_only=True):
 
 
 class CacheMiss(Event, kw_only=True):
-    """A call of a jitted function found no program for its signature; a trace follows."""
+    """A call of a jitted function found no program for its signature; a trace follows.
+
+    ``mutated``: static arguments of earlier calls whose contents changed since.
+    """
 
     function: FunctionRef
     signature: Signature
     caller: Position | None
+    mutated: tuple[Changed, ...] = ()
 
 
 class CacheHit(Event, kw_only=True):
-    """A call found its program.  Published only while a listener asks for hits."""
+    """A call found its program.  Published only while a listener asks for hits.
+
+    ``stale``: what the program took from its surroundings when it was traced and is other now.
+    """
 
     function: FunctionRef
     caller: Position | None
+    stale: tuple[Changed, ...] = ()
 
 
 class TraceBegin(Event, kw_only=True):
@@ -189,7 +219,11 @@ class Donation(Event, kw_only=True):
 
 
 class KeyEvent(Event, kw_only=True):
-    """A PRNG key was created, split, folded or used: ``action``; ``key`` and ``parent`` are ids."""
+    """What happened to a PRNG key.  ``key`` and ``parent`` are their words in hexadecimal.
+
+    ``action``: created (of a seed), split, folded or cloned (of ``parent``), returned (by a jitted
+    function that took ``parent``), used (a sampler drew from it), reused (it was used before).
+    """
 
     action: str
     key: str

@@ -134,6 +134,14 @@ REASONS: dict[str, tuple[Text, Text]] = {
         "Never change a static argument: make a new object instead (a frozen dataclass).",
         "정적 인자를 바꾸지 말고 새 객체를 만드십시오(동결된 dataclass).",
     ),
+    "static_mutated.stale": _reason(
+        "the static `{path}` changed after it was hashed: `{old}` → `{new}`; the program was kept "
+        "and computes with the old value",
+        "정적 인자 `{path}`: 해시된 뒤에 바뀌었습니다. `{old}` → `{new}`. 보관된 프로그램은 여전히 "
+        "이전 값으로 계산합니다",
+        "Never change a static argument: make a new object instead (a frozen dataclass).",
+        "정적 인자를 바꾸지 말고 새 객체를 만드십시오(동결된 dataclass).",
+    ),
     "structure.given": _reason(
         "argument `{path}` was None or not given, and now is `{new}`",
         "인자 `{path}`: 이전에는 None이거나 없었고, 이제 `{new}`",
@@ -192,6 +200,24 @@ REASONS: dict[str, tuple[Text, Text]] = {
         "Each placement has its own program. Keep the array where it was.",
         "놓인 장치마다 프로그램이 따로 있습니다. 배열을 있던 곳에 두십시오.",
     ),
+    "sharding": _reason(
+        "{subject} was spread as `{old}`, now as `{new}`",
+        "{subject}의 샤딩: `{old}` → `{new}`",
+        "Each sharding has its own program. Place arguments the same way each time.",
+        "샤딩마다 프로그램이 따로 있습니다. 인자를 매번 같은 방식으로 놓으십시오.",
+    ),
+    "mesh": _reason(
+        "{subject} lay on the mesh `{old}`, now on `{new}`",
+        "{subject}의 메시: `{old}` → `{new}`",
+        "Each mesh has its own program. Make one mesh and keep it.",
+        "메시마다 프로그램이 따로 있습니다. 메시 하나를 만들어 계속 쓰십시오.",
+    ),
+    "mesh.context": _reason(
+        "the mesh that is set: `{old}` → `{new}`",
+        "설정된 메시: `{old}` → `{new}`",
+        "Set the mesh once, around all calls.",
+        "메시는 모든 호출을 감싸도록 한 번만 설정하십시오.",
+    ),
     "redefinition": _reason(
         "you redefined `{name}` ({where_en})",
         "`{name}`: 다시 정의했습니다 ({where_ko})",
@@ -203,6 +229,26 @@ REASONS: dict[str, tuple[Text, Text]] = {
         "`{name}`: 같은 곳에서 새로 만든 함수 객체입니다 ({where_ko})",
         "Each new function object is traced again. Make it once, outside the loop.",
         "새 함수 객체는 매번 다시 추적합니다. 반복문 밖에서 한 번만 만드십시오.",
+    ),
+    "closure": _reason(
+        "the new function closes over another `{path}`: `{old}` → `{new}`",
+        "새 함수가 감싼 `{path}`: `{old}` → `{new}`",
+        "A value that changes belongs among the arguments.",
+        "바뀌는 값은 인자로 넘기십시오.",
+    ),
+    "closure.stale": _reason(
+        "`{path}`, which `{name}` uses without taking it as an argument, changed after the trace: "
+        "`{old}` → `{new}`; the program was kept and computes with the old value",
+        "`{path}`: `{name}`의 인자가 아니며 추적한 뒤에 바뀌었습니다. `{old}` → `{new}`. "
+        "보관된 프로그램은 여전히 이전 값으로 계산합니다",
+        "A value that changes belongs among the arguments.",
+        "바뀌는 값은 인자로 넘기십시오.",
+    ),
+    "options": _reason(
+        "`jit` was given another `{path}`: `{old}` → `{new}`",
+        "`jit`의 옵션 `{path}`: `{old}` → `{new}`",
+        "Wrap the function once, with one set of options.",
+        "함수를 한 가지 옵션으로 한 번만 감싸십시오.",
     ),
     "config": _reason(
         "setting `{path}`: `{old}` → `{new}`",
@@ -252,6 +298,10 @@ HEADLINES: dict[str, Text] = {
     "hit": Text(
         "nothing to do: the program was there (calls: {count})",
         "할 일이 없었습니다. 프로그램이 이미 있었습니다 (호출 {count}번)",
+    ),
+    "hit.stale": Text(
+        "the kept program answered, though what it was traced with has changed (calls: {count})",
+        "보관된 프로그램이 답했지만, 추적할 때 쓴 값이 바뀌었습니다 (호출 {count}번)",
     ),
     "failed": Text("tracing ended with an error", "추적이 오류로 끝났습니다"),
 }

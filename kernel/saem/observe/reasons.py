@@ -15,7 +15,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 
-from saem.core.events import Argument, Signature, StaticArgument
+from saem.core.events import Argument, Changed, Signature, StaticArgument
 from saem.observe import messages
 from saem.observe.schema import Place, Reason, Tag, Text
 
@@ -84,11 +84,12 @@ def why(
     place: Place | None,
     earlier: Sequence[Earlier],
     moved: dict[str, Place] | None = None,
+    mutated: Sequence[Changed] = (),
 ) -> tuple[Reason, ...]:
     """Every reason why this call of ``name`` was traced, the most telling first.
 
     ``earlier`` are the function's earlier traced calls, oldest first; ``moved`` tells where arrays
-    were last moved to a placement.
+    were last moved to a placement; ``mutated`` are static arguments changed since they were hashed.
     """
     if not earlier:
         return (_reason(_Difference("first_call"), name),)
@@ -98,6 +99,9 @@ def why(
         differences.append(_redefinition(earlier[-1], place))
     nearest, changes = _nearest(signature, same or list(earlier))
     differences += changes
+    if not same:
+        differences += _closure(nearest.signature, signature)
+    differences = _mutated(differences, mutated)
     if not differences:
         differences.append(_Difference("dropped" if nearest.compiled else "nested"))
     grouped = _grouped([_with_note(change, moved or {}) for change in differences])
@@ -131,6 +135,9 @@ def compare(old: Signature, new: Signature) -> list[_Difference]:
     if set(old.donated) != set(new.donated):
         was, now = (", ".join(call.donated) or "-" for call in (old, new))
         changes.append(_Difference("donation", None, was, now))
+    changes += _options(dict(old.options), dict(new.options))
+    if old.mesh != new.mesh:
+        changes.append(_Difference("mesh.context", None, old.mesh or "-", new.mesh or "-"))
     return changes + _config(dict(old.config), dict(new.config))
 
 
@@ -188,6 +195,10 @@ def _argument(old: Argument, new: Argument) -> list[_Difference]:
         changes.append(_Difference(variant, new.path, old.placement, new.placement))
     if old.placement != new.placement and (old.committed or not new.committed):
         changes.append(_Difference("device", new.path, old.placement, new.placement))
+    elif old.mesh != new.mesh and old.mesh and new.mesh:
+        changes.append(_Difference("mesh", new.path, old.mesh, new.mesh))
+    elif old.sharding != new.sharding:
+        changes.append(_Difference("sharding", new.path, old.sharding or "-", new.sharding or "-"))
     return changes
 
 
@@ -234,6 +245,35 @@ def _ways(signature: Signature) -> dict[str, str]:
 def _config(old: dict[str, str], new: dict[str, str]) -> list[_Difference]:
     names = sorted(name for name in {**old, **new} if old.get(name) != new.get(name))
     return [_Difference("config", n, old.get(n, "-"), new.get(n, "-")) for n in names]
+
+
+def _options(old: dict[str, str], new: dict[str, str]) -> list[_Difference]:
+    names = sorted(name for name in {**old, **new} if old.get(name) != new.get(name))
+    return [_Difference("options", n, _brief(old.get(n, "-")), _brief(new.get(n, "-")))
+            for n in names]
+
+
+def _closure(old: Signature, new: Signature) -> list[_Difference]:
+    """What a new version of a function closes over and the old one did not."""
+    before = dict(old.closure)
+    return [_Difference("closure", name, _brief(before[name]), _brief(value))
+            for name, value in new.closure if before.get(name, value) != value]
+
+
+def _mutated(changes: list[_Difference], changed: Sequence[Changed]) -> list[_Difference]:
+    """Say of static arguments that were changed in place that they were."""
+    paths = {change.path for change in changed}
+    kept = [c for c in changes if not (c.tag == "static_value" and c.path in paths)]
+    return kept + [_Difference("static_mutated", change.path, _brief(change.old),
+                               _brief(change.new)) for change in changed]
+
+
+def stale(name: str, changed: Sequence[Changed]) -> tuple[Reason, ...]:
+    """Why a kept program answered a call with values that are no longer true."""
+    return tuple(
+        _reason(_Difference("static_mutated.stale" if change.kind == "static" else "closure.stale",
+                            change.path, _brief(change.old), _brief(change.new)), name)
+        for change in changed)
 
 
 def _redefinition(last: Earlier, place: Place | None) -> _Difference:

@@ -183,6 +183,13 @@ class Recorder:
             )
         return HistoryModel("history", VERSION, functions, environment())
 
+    def of(self, function: events.FunctionRef) -> HistoryModel:
+        """The row of the function that events call ``function``."""
+        with self._lock:
+            row = self._rows[self._places.key(function)]
+            made = FunctionHistory(row.summary(self._hits), tuple(row.records), row.dropped)
+        return HistoryModel("history", VERSION, (made,), environment())
+
     def _wanted(self, function: Any) -> str:
         return self._places.key(function_ref(inspect.unwrap(function)))
 
@@ -218,7 +225,8 @@ class Recorder:
         row = self._row(event.function)
         identity = event.function.identity
         found = reasons.why(
-            row.name, event.signature, identity, row.place, tuple(row.earlier), self._moved
+            row.name, event.signature, identity, row.place, tuple(row.earlier), self._moved,
+            event.mutated,
         )
         again = bool(row.earlier)
         row.misses += 1
@@ -305,7 +313,9 @@ class Recorder:
         row.counts["hit"] += 1
         version = row.version_of(event.function.identity)
         last = row.records[-1] if row.records else None
-        if last is not None and last.kind == "hit" and last.version == version:
+        why = reasons.stale(row.name, event.stale)
+        if (last is not None and last.kind == "hit" and last.version == version
+                and last.reasons == why):
             count = last.count + 1
             record = dataclasses.replace(last, count=count, time=event.time)
         else:
@@ -317,14 +327,15 @@ class Recorder:
                 version=version,
                 signature="",
                 headline=Text("", ""),
-                reasons=(),
+                reasons=why,
                 seconds=_NO_SECONDS,
                 equations=None,
                 program=None,
                 cost=None,
                 caller=self._places.place(event.caller),
             )
-        headline = messages.fill(messages.HEADLINES["hit"], count=record.count)
+        variant = "hit.stale" if why else "hit"
+        headline = messages.fill(messages.HEADLINES[variant], count=record.count)
         record = dataclasses.replace(record, headline=headline)
         row.put(record)
         self._tell(row, record)

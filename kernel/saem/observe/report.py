@@ -143,7 +143,8 @@ def _key_text(node: KeyNode, lang: Language) -> str:
 
 def _use_text(use: KeyUse, lang: Language) -> str:
     name = "divided" if use.action == "split" else "used"
-    mark = f"! {_in(LABELS['key.reused'], lang)}" if use.reused else _in(LABELS[f"key.{name}"], lang)
+    says = _in(LABELS["key.reused" if use.reused else f"key.{name}"], lang)
+    mark = f"! {says}" if use.reused else says
     where = f" @ {_in(use.place.label, lang)}" if use.place else ""
     return f"{mark}{where}"
 

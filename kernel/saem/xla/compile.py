@@ -104,8 +104,8 @@ def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: Functio
         _locks.pop(key, None)
     seconds = time.perf_counter() - begin
     found = found or disk == "found"
-    if not found and config.log_compiles.value:
-        _log(lowered, seconds)
+    if config.log_compiles.value:
+        _log(lowered, seconds, lowering_seconds, found)
     if watched:
         bus.publish(Compile(function=function, program=key, found=found, seconds=seconds, disk=disk,
                             **costs(key, executable)))
@@ -139,9 +139,15 @@ def _compile(lowered: Lowering, devices: Sequence[Any], options: dict[str, Any])
     return client.compile_and_load(text, list(devices), how)
 
 
-def _log(lowered: Lowering, seconds: float) -> None:
-    logging.getLogger("saem").warning(
-        "Finished XLA compilation of jit(%s) in %.9f sec", lowered.name, seconds)
+def _log(lowered: Lowering, seconds: float, lowering_seconds: float, found: bool) -> None:
+    log = logging.getLogger("saem")
+    types = ", ".join(repr(a) for a in lowered.in_avals)
+    log.warning("Finished jaxpr to MLIR module conversion jit(%s) in %.9f sec, for arguments (%s)",
+                lowered.name, lowering_seconds, types)
+    if found:
+        log.warning("Found the program of jit(%s): nothing was compiled", lowered.name)
+    else:
+        log.warning("Finished XLA compilation of jit(%s) in %.9f sec", lowered.name, seconds)
 
 
 def costs(key: str, executable: Any) -> dict[str, Any]:
