@@ -218,9 +218,7 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
     """Lower ``eqns`` with ``env`` naming the variables; returns the names of ``outvars``."""
     literals: dict[Any, str] = {}
 
-    def name_of(atom) -> str:
-        if type(atom) is not Literal:
-            return env[atom]
+    def name_of(atom: Literal) -> str:
         val = atom.val
         key = (atom.aval.dtype, val.tobytes() if isinstance(val, np.generic) else repr(val))
         if key not in literals:
@@ -235,23 +233,24 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
             stack = eqn.stack
             scope = "".join([f"{name}/" for name in scopes_of(stack)]) if Scope.used else ""
         writer.loc = location(eqn.source, scope + prim.name if scope else prim.name)
-        operands = [name_of(a) for a in eqn.invars]
+        operands = [name_of(a) if type(a) is Literal else env[a] for a in eqn.invars]
         outs = lower_primitive(writer, prim, operands, [a.aval for a in eqn.invars],
                                [v.aval for v in eqn.outvars])
         env.update(zip(eqn.outvars, outs))
     writer.loc = ""
-    return [name_of(atom) for atom in outvars]
+    return [name_of(a) if type(a) is Literal else env[a] for a in outvars]
 
 
 def lower_primitive(writer: Writer, prim: Any, operands: Sequence[str],
                     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
                     ) -> Sequence[str]:
     """Lower one primitive; on extended dtypes, the primitive that does the same to their arrays."""
-    for aval in (*in_avals, *out_avals):
-        if isinstance(aval.dtype, dtypes.ExtendedDType):
-            physical = getattr(prim, "physical", None)
-            prim = prim if physical is None else physical(in_avals, out_avals)
-            break
+    physical = getattr(prim, "physical", None)
+    if physical is not None:
+        for aval in (*in_avals, *out_avals):
+            if isinstance(aval.dtype, dtypes.ExtendedDType):
+                prim = physical(in_avals, out_avals)
+                break
     saved = writer.in_avals, writer.out_avals
     writer.in_avals, writer.out_avals = in_avals, out_avals
     out = prim.lower(writer, *operands)

@@ -55,6 +55,10 @@ def tensor_type(aval: ShapedArray) -> str:
         return aval._mlir_type
 
 
+# One object for equal avals, so that what its type is called is found out once.
+strong_aval = functools.lru_cache(4096)(ShapedArray)
+
+
 def physical_aval(aval: ShapedArray) -> ShapedArray:
     """Return the aval of the array that holds a value.
 
@@ -206,10 +210,13 @@ class Writer:
         ``out`` is the equation's output unless given.
         """
         aval = self.out_avals[0] if out is None else out
+        avals = self.avals
         name = f"%{self.count}"
         self.count += 1
-        self.avals[name] = aval
-        self.line(f"{name} = {text} : ({self.type_of(*operands)}) -> {tensor_type(aval)}")
+        avals[name] = aval
+        types = tensor_type(avals[operands[0]]) if len(operands) == 1 else self.type_of(*operands)
+        self.lines.append(f"{self.pad}{name} = {text} : ({types}) -> {tensor_type(aval)}")
+        self.locs.append(self.loc)
         return name
 
     def emit_many(self, text: str, *operands: str, outs: Sequence[ShapedArray]) -> list[str]:
@@ -236,15 +243,15 @@ class Writer:
                 break
         name = f"%{self.count}"
         self.count += 1
-        self.avals[name] = aval
-        self.line(f"{name} = {op} {', '.join(xs)} : {tensor_type(aval)}")
+        avals[name] = aval
+        self.lines.append(f"{self.pad}{name} = {op} {', '.join(xs)} : {tensor_type(aval)}")
+        self.locs.append(self.loc)
         return name
 
     def broadcast(self, x: str, shape: tuple[int, ...], dims: Sequence[int] = ()) -> str:
         """Stretch ``x``, its axes placed at ``dims``, to ``shape``."""
-        aval = self.avals[x]
-        return self.emit(f"stablehlo.broadcast_in_dim {x}, dims = {list(dims)}", x,
-                         out=ShapedArray(shape, aval.dtype))
+        out = strong_aval(shape, self.avals[x].dtype)
+        return self.emit(f"stablehlo.broadcast_in_dim {x}, dims = {[*dims]}", x, out=out)
 
     def stretch(self, x: str, shape: tuple[int, ...]) -> str:
         """Stretch ``x``, of rank 0 or with axes of size 1, to ``shape``; nothing if it has it."""
@@ -265,13 +272,13 @@ class Writer:
         aval = self.avals[x]
         if aval.dtype == dtype:
             return x
-        return self.emit(f"stablehlo.convert {x}", x, out=ShapedArray(aval.shape, dtype))
+        return self.emit(f"stablehlo.convert {x}", x, out=strong_aval(aval.shape, dtype))
 
     def reshape(self, x: str, shape: tuple[int, ...]) -> str:
         aval = self.avals[x]
         if aval.shape == shape:
             return x
-        return self.emit(f"stablehlo.reshape {x}", x, out=ShapedArray(shape, aval.dtype))
+        return self.emit(f"stablehlo.reshape {x}", x, out=strong_aval(shape, aval.dtype))
 
     def compare(self, direction: str, x: str, y: str, total_order: bool = False) -> str:
         """Write ``x direction y`` elementwise; operands are stretched."""
@@ -318,7 +325,7 @@ class Writer:
                out: ShapedArray | None = None) -> str:
         """Reduce ``x`` over ``axes`` by the StableHLO operation ``op`` from ``init``."""
         aval = self.avals[x]
-        start = self.constant(init, ShapedArray((), aval.dtype))
+        start = self.constant(init, strong_aval((), aval.dtype))
         return self.emit(
             f"stablehlo.reduce({x} init: {start}) applies stablehlo.{op} across dimensions = "
             f"{list(axes)}", x, start, out=out)
