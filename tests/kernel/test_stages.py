@@ -34,7 +34,7 @@ def told(expression):
 
 
 @pytest.mark.parametrize("expression", [
-    "[str(v) for v in (j.trace(x, y, k=3).fun_name, j.trace(x, y).in_tree, j.trace(x, y).out_tree)]",
+    "[str(v) for t in [j.trace(x, y, k=3)] for v in (t.fun_name, t.in_tree, t.out_tree)]",
     "str(j.trace(x, y, k=3).jaxpr)",
     "repr(j.trace(x, y, k=3).args_info)",
     "repr(j.trace(x, y, k=3).in_avals)",
@@ -69,7 +69,8 @@ def test_what_a_stage_tells_is_what_jaxs_tells(jax_oracle, expression):
     "j.lower(x, y).compile()(x, y)",
     "j.lower(x, y, k=5).compile()(X, Y)",
     "j.lower(jax.ShapeDtypeStruct((3, 4), 'float32'), y).compile()(x, y)",
-    "[jax.jit(lambda x: x * 2).lower(1.0).compile()(v) for v in (2.0, np.float32(2), jnp.float32(2))]",
+    "[jax.jit(lambda x: x * 2).lower(1.0).compile()(v)"
+    " for v in (2.0, np.float32(2), jnp.float32(2))]",
     "jax.jit(lambda x: x * 2).lower(np.float32(1)).compile()(2.0)",
     "jax.jit(lambda *a, **k: (a, k)).lower(x, y=y).compile()(x, y=y)",
     "jax.jit(lambda k: jax.random.normal(k)).lower(jax.random.key(0)).compile()(jax.random.key(0))",

@@ -1,8 +1,8 @@
 """How does a program say where its values lie?
 
-``with_sharding_constraint`` is an equation that tells XLA's partitioner how to cut a value; ``jit``'s
-in_shardings and out_shardings say it of arguments and results.  The devices of a program are those
-its arguments lie on or its equations name.
+``with_sharding_constraint`` is an equation that tells XLA's partitioner how to cut a value;
+``jit``'s in_shardings and out_shardings say it of arguments and results.  The devices of a program
+are those its arguments lie on or its equations name.
 
 Read before: ``xla.shardings``, ``control.call``.  Read after: ``control.jit``.
 Invariant: a constraint changes where a value lies, never its numbers.
@@ -91,7 +91,8 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         if sharding is not None:
             check_rank(sharding, aval_of(leaf), "with_sharding_constraint arguments")
     return structure.unflatten([
-        leaf if s is None else bind(ShardingConstraint(s), leaf) for leaf, s in zip(leaves, wanted)])
+        leaf if s is None else bind(ShardingConstraint(s), leaf)
+        for leaf, s in zip(leaves, wanted)])
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
@@ -117,7 +118,8 @@ def prefix(what: str, given: Any, value: Any) -> list[Any]:
         raise ValueError(f"{what} must be a tree prefix of what it describes: {error}") from None
 
 
-def demands_of(closed: ClosedJaxpr, ins: Sequence[Any] = (), outs: Sequence[Any] = ()) -> Demands:
+def demands_of(closed: ClosedJaxpr, ins: Sequence[Any] = (), outs: Sequence[Any] = ()
+               ) -> dispatch.Demands:
     """Return what a program asks of its place: its own shardings, and the mesh of its equations."""
     mesh = closed.derived("mesh", lambda: dispatch.mesh_inside(closed.eqns))
     if mesh is None and not any(s is not None for s in (*ins, *outs)):

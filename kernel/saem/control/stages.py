@@ -130,20 +130,31 @@ class Traced(Stage):
 
         Raises: ValueError if the program is another one on each platform.
         """
+        lowered, where, committed = self.written(lowering_platforms)
+        return Lowered(self._call, lowered, where, committed,
+                       tuple(lowering_platforms or (lowered.module.platform,)))
+
+    def written(self, platforms: Sequence[str] | None = None, embed: bool = False
+                ) -> tuple[Lowering, Any, bool]:
+        """Return the program's text, where it runs, and if that was demanded.
+
+        With ``embed`` its constants stand in the text, else they are further arguments.
+        """
         info, entry = self._call.info, self._call.entry
         where, committed = self._call.place()
         spread = where if isinstance(where, dispatch.Spread) else None
         check_shardings(entry)
-        here = (spread.devices[0] if spread else where).platform
+        here = spread.devices[0] if spread else where
+        platforms = platforms or (devices.lowering_platform(here),)
         made = [lower(entry.closed, name=info.name, keep_unused=info.keep_unused,
-                      donated=entry.donated, spread=spread, platform=platform)
-                for platform in lowering_platforms or (here,)]
-        for platform, other in zip(lowering_platforms or (), made):
+                      donated=entry.donated, spread=spread, platform=platform, embed=embed)
+                for platform in platforms]
+        for platform, other in zip(platforms, made):
             if other.text != made[0].text:
                 raise ValueError(
-                    f"lower: {info.name} is another program on {platform} than on "
-                    f"{lowering_platforms[0]}. Lower it for one platform at a time.")
-        return Lowered(self._call, made[0], where, committed, tuple(lowering_platforms or (here,)))
+                    f"lower: {info.name} is another program on {platform} than on {platforms[0]}. "
+                    "Lower it for one platform at a time.")
+        return made[0], where, committed
 
 
 class Lowered(Stage):
@@ -196,10 +207,11 @@ class Lowered(Stage):
         was lowered for other platforms than the one it would run on.
         """
         info, devices_ = self._call.info, self._devices
-        if devices_[0].platform not in self._platforms:
+        here = devices.lowering_platform(devices_[0])
+        if here not in self._platforms:
             raise ValueError(
                 f"compile: {info.name} was lowered for {', '.join(self._platforms)}, but would run "
-                f"on {devices_[0].platform}. Lower it without lowering_platforms, or read its text.")
+                f"on {here}. Lower it without lowering_platforms, or read its text.")
         warn_unusable_donations(self._call.entry)
         executable = find_or_compile(self._lowered, devices_, info.reference,
                                      {**info.options, **(compiler_options or {})})

@@ -269,6 +269,13 @@ def device_list(device: Any) -> Any:
     return _jaxlib.DeviceList((device,))
 
 
+def lowering_platform(device: Any) -> str:
+    """Return the platform for which programs on ``device`` are written: 'cpu', 'cuda', …"""
+    if device.platform != "gpu":
+        return device.platform
+    return "rocm" if "rocm" in device.client.platform_version.lower() else "cuda"
+
+
 def placement_name(device: Any) -> str:
     """Return ``cpu:0``, as events and messages name a device."""
     return f"{device.platform}:{device.id}"

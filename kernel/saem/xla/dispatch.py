@@ -25,11 +25,16 @@ from saem.core.jaxpr import ClosedJaxpr, sub_jaxprs
 from saem.core.trace import Tracer
 from saem.xla import compile
 from saem.xla.compile import find_or_compile
-from saem.xla.devices import default_device, placement_name, single_device
+from saem.xla.devices import (
+    default_device,
+    lowering_platform,
+    placement_name,
+    single_device,
+)
+from saem.xla.lowering import Lowering, avals_of, lower, one_equation
 from saem.xla.meshes import Mesh, mesh_context
 from saem.xla.shardings import NamedSharding, PartitionSpec, named_from_xla
 from saem.xla.spread import move, place_like
-from saem.xla.lowering import Lowering, avals_of, lower, one_equation
 from saem.xla.text import physical_aval
 
 ArrayImpl = _jaxlib.ArrayImpl
@@ -102,6 +107,11 @@ class Spread(NamedTuple):
     @property
     def devices(self) -> tuple:
         return self.mesh._flat
+
+    def with_ticket(self) -> Spread:
+        """Return this place for a program that also takes and gives a ticket."""
+        return self._replace(ins=self.ins and (None, *self.ins),
+                             outs=self.outs and (None, *self.outs))
 
 
 class Demands(NamedTuple):
@@ -241,6 +251,7 @@ class Program:
         self.kept = lowered.kept
         physical = [physical_aval(a) for a in lowered.out_avals]
         if isinstance(where, Spread):
+            where = where.with_ticket() if lowered.ordered else where
             self.device = None
             demanded = where.ins or (None,) * len(self.kept)
             demanded = [s for s, kept in zip(demanded, self.kept) if kept]
@@ -394,7 +405,7 @@ def build(closed: ClosedJaxpr, where: Any, committed: bool, *, name: str,
     spread = where if isinstance(where, Spread) else None
     devices = (where,) if spread is None else spread.devices
     lowered = lower(closed, name=name, keep_unused=keep_unused, donated=donated, spread=spread,
-                    platform=devices[0].platform)
+                    platform=lowering_platform(devices[0]))
     seconds = time.perf_counter() - begin
     executable = find_or_compile(lowered, devices, function, options, seconds)
     return Program(executable, lowered, where, committed)

@@ -90,6 +90,7 @@ class AbstractMesh(_Axes):
     """A mesh of which only names and sizes are known."""
 
     __slots__ = ("axis_sizes", "axis_names", "axis_types", "abstract_device")
+    _internal_device_list = None  # jaxlib asks every mesh of a sharding
 
     def __init__(self, axis_sizes: Sequence[int], axis_names: Any,
                  axis_types: Any = None, *, abstract_device: Any = None):
