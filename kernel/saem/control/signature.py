@@ -181,13 +181,15 @@ def mutated(info: Any) -> tuple[Changed, ...]:
 
 
 def pointers(values: Sequence[Any]) -> list[int | None]:
-    """Return where the buffers of arrays begin, None of what is no array or lies on several."""
+    """Return where the buffers of arrays (their first shards) begin, None of what is no array."""
     found: list[int | None] = []
     for x in values:
         held = dispatch.hold(x)
-        here = type(held) is ArrayImpl and not held.is_deleted() \
-            and dispatch.device_of(held) is not None
-        found.append(held.unsafe_buffer_pointer() if here else None)
+        if type(held) is not ArrayImpl or held.is_deleted():
+            found.append(None)
+            continue
+        one = held if dispatch.device_of(held) is not None else held.addressable_shards[0].data
+        found.append(one.unsafe_buffer_pointer())
     return found
 
 

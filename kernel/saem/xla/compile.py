@@ -160,8 +160,8 @@ def costs(key: str, executable: Any) -> dict[str, Any]:
         except _jaxlib.JaxRuntimeError:
             memory = None
         _costs[key] = {
-            "flops": analysis.get("flops"),
-            "bytes_accessed": analysis.get("bytes accessed"),
+            "flops": _known(analysis.get("flops")),
+            "bytes_accessed": _known(analysis.get("bytes accessed")),
             # On CPU the size of the code is not measured, and XLA says 0.
             "code_bytes": getattr(memory, "generated_code_size_in_bytes", None) or None,
             "argument_bytes": getattr(memory, "argument_size_in_bytes", None),
@@ -169,6 +169,11 @@ def costs(key: str, executable: Any) -> dict[str, Any]:
             "temp_bytes": getattr(memory, "temp_size_in_bytes", None),
         }
     return _costs[key]
+
+
+def _known(cost: float | None) -> float | None:
+    """Return a cost, None for the -1 by which XLA says that it cannot tell."""
+    return None if cost is None or cost < 0 else cost
 
 
 def clear() -> None:
