@@ -306,6 +306,8 @@ for f in [{', '.join('lambda x, w: ' + s for s in sources)}]:
     ("sm(lambda x: x, 'i', P('i'))(x)",
      "shard_map in_specs argument must be a pytree of `jax.sharding.PartitionSpec` instances"),
     ("sm(lambda x: x, P('i'), P('i'), axis_names={'k'})(x)", "to be a subset of mesh.axis_names="),
+    ("sm(lambda x: x, P('i'), P('i'), axis_names='i')(x)",
+     "`axis_names` argument of shard_map should be of type `frozenset` or `set`"),
     ("sm(lambda x: lax.psum(x, 'k'), P('i'), P('i'), check_vma=False)(x)",
      "unbound axis name: k"),
     ("sm(lambda x: lax.pcast(x, 'i', to='varying'), P('i'), P('i'))(x)",
@@ -349,6 +351,14 @@ def test_types_say_where_values_vary():
                   out_specs=P("i", "j"))(X, W)
     assert seen == [{"i"}, {"j"}, {"i", "j"}, set(), set()]
     assert jax.typeof(X).vma == frozenset()
+
+
+def test_a_constraint_lies_along_the_mapped_axis(jax_oracle):
+    same(jax_oracle, SETUP + """
+constrain = lambda x: lax.with_sharding_constraint(x, jax.sharding.NamedSharding(mesh, P('j')))
+text = str(jax.make_jaxpr(jax.vmap(constrain, spmd_axis_name='i'))(x))
+result = [line for line in text.splitlines() if 'sharding=' in line]
+""", x=X)
 
 
 def test_a_varying_carry_starts_varying():

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from saem import _jaxlib
-from saem.core import tree
+from saem.core import axes, tree
 from saem.core.avals import aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import primitive
@@ -70,8 +70,10 @@ class ShardingConstraint(Linear):
         if self.mesh is not None:
             entries = list(sharding.spec)
             entries += [None] * (dims[0] - len(entries))
-            # The new axis is nobody's to place, so it is left to the partitioner.
-            entries.insert(dims[0], PartitionSpec.UNCONSTRAINED)
+            # The new axis is nobody's to place, unless vmap was told, so the partitioner does.
+            axis = axes.batching()
+            entries.insert(dims[0], PartitionSpec.UNCONSTRAINED
+                           if axis is None or axis.spmd is None else axis.spmd)
             sharding = NamedSharding(sharding.mesh, PartitionSpec(*entries),
                                      memory_kind=sharding.memory_kind)
         return bind(ShardingConstraint(sharding), xs[0]), dims[0]

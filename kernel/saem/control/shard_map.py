@@ -54,6 +54,9 @@ def shard_map(f: Any = None, /, *, out_specs: Any, in_specs: Any = Infer, mesh: 
     if f is None:
         return lambda g: shard_map(g, out_specs=out_specs, in_specs=in_specs, mesh=mesh,
                                    axis_names=axis_names, check_vma=check_vma)
+    if not isinstance(axis_names, (set, frozenset)):
+        raise TypeError("`axis_names` argument of shard_map should be of type `frozenset` or `set`."
+                        f" Got type: {type(axis_names)}")
     if not callable(f):
         raise TypeError(f"shard_map requires a callable for its first argument, but got {f!r} of "
                         f"type {type(f)}.")
@@ -88,7 +91,7 @@ class Site:
                     f"The context mesh {axis.mesh} should match the mesh passed to shard_map "
                     f"{self.mesh}", advice="Make one mesh with the axes of both, and name with "
                     "axis_names those along which each works.")
-        names = frozenset((names,) if isinstance(names, str) else names)
+        names = frozenset(names)
         everything = frozenset(self.mesh.axis_names)
         if not names <= everything:
             raise errors.explained(
