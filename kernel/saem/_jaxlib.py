@@ -112,6 +112,7 @@ hlo_module_cost_analysis = _jax.hlo_module_cost_analysis
 mlir_module_to_xla_computation = _jax.mlir.mlir_module_to_xla_computation
 serialize_portable_artifact = _jax.mlir.serialize_portable_artifact
 deserialize_portable_artifact = _jax.mlir.deserialize_portable_artifact
+encode_inspect_sharding_callback = xla_client.encode_inspect_sharding_callback
 make_gloo_tcp_collectives = _jax.make_gloo_tcp_collectives
 get_distributed_runtime_service = _jax.get_distributed_runtime_service
 get_distributed_runtime_client = _jax.get_distributed_runtime_client

@@ -304,3 +304,71 @@ def test_each_call_is_told_to_listeners():
 def test_the_numpy_evaluator_calls_too():
     closed = jax.make_jaxpr(lambda x: jax.pure_callback(lambda v: np.sin(v), F3, x) + 1)(X)
     np.testing.assert_allclose(jax.evaluate(closed, X)[0], np.sin(X) + 1, rtol=1e-6)
+
+
+# -- several devices -------------------------------------------------------------------------------
+
+several = pytest.mark.skipif(jax.device_count() < 8, reason="needs eight devices")
+
+
+@pytest.fixture
+def spread():
+    """Sixteen numbers on eight devices."""
+    mesh = jax.make_mesh((8,), ("d",))
+    return jax.device_put(np.arange(16, dtype=np.float32),
+                          jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("d")))
+
+
+@several
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_callback_of_a_program_on_several_devices_runs_once_with_whole_arrays(spread, ordered):
+    seen = []
+
+    def host(v):
+        seen.append(np.asarray(v))
+        return np.sin(v)
+
+    shape = jax.ShapeDtypeStruct((16,), np.float32)
+    f = jax.jit(lambda x: io_callback(host, shape, x * 2, ordered=ordered) + 1)
+    for _ in range(2):
+        np.testing.assert_allclose(f(spread), np.sin(np.arange(16.0) * 2) + 1, rtol=1e-5, atol=1e-6)
+    jax.effects_barrier()
+    assert len(seen) == 2
+    np.testing.assert_array_equal(seen[0], np.arange(16.0) * 2)
+    eager = jax.pure_callback(np.sin, shape, spread)
+    np.testing.assert_allclose(eager, np.sin(np.arange(16.0)), rtol=1e-5, atol=1e-6)
+
+
+@several
+def test_partitioned_and_inside_shard_map_each_device_calls(spread):
+    seen = []
+    jax.jit(lambda x: debug.callback(lambda v: seen.append(np.asarray(v).tolist()), x,
+                                     partitioned=True))(spread)
+    jax.effects_barrier()
+    wanted = [[2.0 * i, 2.0 * i + 1] for i in range(8)]
+    assert sorted(seen) == wanted
+    seen.clear()
+    spec = jax.sharding.PartitionSpec("d")
+    f = jax.shard_map(
+        lambda x: (debug.callback(lambda v: seen.append(np.asarray(v).tolist()), x), x)[1],
+        mesh=spread.sharding.mesh, in_specs=spec, out_specs=spec)
+    np.testing.assert_array_equal(jax.jit(f)(spread), np.arange(16.0))
+    jax.effects_barrier()
+    assert sorted(seen) == wanted
+
+
+@several
+def test_order_holds_from_one_device_to_many_and_back(spread):
+    seen = []
+
+    def note(x, name):
+        debug.callback(lambda v: seen.append(name), x, ordered=True)
+        return x + 1
+
+    one = jax.jit(lambda x: note(x, "one"))
+    many = jax.jit(lambda x: note(jnp.cumsum(x), "many"))
+    other = jax.device_put(np.float32(0), jax.devices()[5])
+    for _ in range(3):
+        one(1.0), many(spread), one(other)
+    jax.effects_barrier()
+    assert seen == ["one", "many", "one"] * 3

@@ -32,6 +32,7 @@ from saem.ops.linear import broadcast_in_dim, moveaxis
 from saem.ops.slicing import index_in_dim
 from saem.transform.staging import trace_flat
 from saem.xla import dispatch
+from saem.xla.shardings import NamedSharding, PartitionSpec
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
                 "legacy_vectorized", None)
@@ -201,7 +202,7 @@ def eagerly(prim: Callback, *args: Any) -> list[Any]:
     """
     if effects.is_ordered(prim.effects):
         effects.wait_for_ticket()
-    device, committed = dispatch.placement(args)
+    where, committed = dispatch.placement(args)
     arrays = [dispatch.put(x) for x in args]
     try:
         outs = run(prim, arrays)
@@ -211,9 +212,13 @@ def eagerly(prim: Callback, *args: Any) -> list[Any]:
         if isinstance(prim, Debugging) and cause is not None:
             raise cause from None
         raise _jaxlib.JaxRuntimeError(str(error)) from cause
-    return [a.dtype.wrap(dispatch.put(x, device, committed))
-            if isinstance(a.dtype, dtypes.ExtendedDType) else dispatch.put(x, device, committed)
-            for x, a in zip(outs, prim.out_avals)]
+    if isinstance(where, dispatch.Spread):
+        everywhere = NamedSharding(where.mesh, PartitionSpec())
+        made = [dispatch.put_spread(x, everywhere) for x in outs]
+    else:
+        made = [dispatch.put(x, where, committed) for x in outs]
+    return [a.dtype.wrap(x) if isinstance(a.dtype, dtypes.ExtendedDType) else x
+            for x, a in zip(made, prim.out_avals)]
 
 
 # -- public ----------------------------------------------------------------------------------------

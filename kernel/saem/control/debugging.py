@@ -55,7 +55,7 @@ class DebugPrint(Debugging):
             text = self.fmt.format(*args, **kwargs) if self.has_placeholders else \
                 " ".join([self.fmt, *map(str, args)])
         if self.logging_record is None:
-            print(text)
+            print(f"{text}\n", end="")  # in one piece: several devices may print at once
         elif logger.isEnabledFor(self.logging_record.levelno):
             record = copy.copy(self.logging_record)
             record.msg = text

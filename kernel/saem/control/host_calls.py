@@ -35,7 +35,6 @@ from saem.xla import devices, dispatch
 from saem.xla.text import physical_aval
 
 _COPY = _jaxlib.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
-CALL_TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "cuda": "xla_ffi_python_gpu_callback"}
 
 
 class FlatCallback:
@@ -231,15 +230,30 @@ class Callback(Primitive):
 
     def lower(self, ctx, *xs):
         outs = [TICKET, *self.out_avals] if self.threaded else self.out_avals
+        platform = "cpu" if ctx.module.platform == "cpu" else "gpu"
         index = ctx.module.callback(host_call(self, tuple(ctx.in_avals)))
         kept = "true" if self.effects else "false"
+        whole, note = on_several(ctx.module, len(outs))
+        parts = "_partitioned" if getattr(self, "partitioned", False) and whole else ""
         layouts = [", ".join(layout(a) for a in avals) for avals in (ctx.in_avals, outs)]
         return ctx.emit_many(
             f'"stablehlo.custom_call"({", ".join(xs)}) <{{call_target_name = '
-            f'"{CALL_TARGETS.get(getattr(ctx.module, "platform", "cpu"))}", api_version = 4 : i32, '
+            f'"xla_ffi{parts}_python_{platform}_callback", api_version = 4 : i32, '
             f"backend_config = {{index = {index} : ui64}}, has_side_effect = {kept}, "
-            f"operand_layouts = [{layouts[0]}], result_layouts = [{layouts[1]}]}}>",
+            f"operand_layouts = [{layouts[0]}], result_layouts = [{layouts[1]}]}}>{note}",
             *xs, outs=outs)
+
+
+def on_several(module: Any, results: int) -> tuple[bool, str]:
+    """Return whether a program on several devices is written here as a whole, and the attribute
+    by which a callback then runs once, on the first device with all of its operands."""
+    if len(module.devices) < 2 or getattr(module, "device_axes", None) is not None:
+        return False, ""
+    mesh = "  sdy.mesh @first_device = <[], device_ids=[0]>"
+    if mesh not in module.header:
+        module.header.append(mesh)
+    places = ", ".join(["<@first_device, []>"] * max(results, 1))
+    return True, f" {{sdy.sharding = #sdy.sharding_per_value<[{places}]>}}"
 
 
 def layout(aval: ShapedArray) -> str:

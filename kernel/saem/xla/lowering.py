@@ -128,9 +128,7 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
 def lower_in_order(closed: ClosedJaxpr, name: str, keep_unused: bool, donated: Sequence[bool],
                    spread: Any, platform: str) -> Lowering:
     """Write ``closed`` with a ticket as first argument and result, for the order of its effects."""
-    if spread is not None:
-        spread = spread._replace(ins=spread.ins and (None, *spread.ins),
-                                 outs=spread.outs and (None, *spread.outs))
+    spread = spread if spread is None else spread.with_ticket()
     lowered = lower(in_order(closed), name=name, keep_unused=keep_unused,
                     donated=(False, *donated), spread=spread, ordered=True, platform=platform)
     return dataclasses.replace(lowered, closed=closed)

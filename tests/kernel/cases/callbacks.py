@@ -9,14 +9,28 @@ from saem import tree
 from saem.control.callbacks import DebugCallback, IoCallback, PureCallback
 from saem.control.debugging import DebugPrint
 from saem.control.host_calls import FlatCallback
+from saem.control.inspecting import InspectSharding
 from saem.core import effects
 from saem.core.avals import ShapedArray
 
 F32, I32 = np.dtype(np.float32), np.dtype(np.int32)
 
 
+class Host:
+    """A function whose printed form is the same in every run, as names of tests must be."""
+
+    def __init__(self, fun):
+        self.fun = fun
+
+    def __call__(self, *args):
+        return self.fun(*args)
+
+    def __repr__(self):
+        return self.fun.__name__
+
+
 def _call(fun, arity):
-    return FlatCallback(fun, tree.structure(((0,) * arity, {})))
+    return FlatCallback(Host(fun), tree.structure(((0,) * arity, {})))
 
 
 def _sine(x):
@@ -51,5 +65,6 @@ CASES = [
          differentiable=False, batchable=False),
     case(DebugCallback(_call(_sine, 1), effects.DEBUG), "f32[3]"),
     case(DebugCallback(_call(_sum_and_floor, 2), effects.ORDERED_DEBUG), "f32[3]", "i32[3]"),
+    case(InspectSharding(Host(type)), "f32[3,4]"),
     case(DebugPrint("{} {}", True, tree.structure(((0, 0), {}))), "f32[2]", "bool[2]"),
 ]
