@@ -1,8 +1,8 @@
 """How do several processes compute as one?
 
-Each calls ``initialize`` before its first computation: process 0 also runs the service at which all
-meet.  Then ``devices()`` lists the devices of all processes, a program over a mesh of them is called
-by each, and XLA moves data between them (on CPUs through Gloo, over TCP).
+Each calls ``initialize`` before its first computation: process 0 also runs the service at which
+all meet.  Then ``devices()`` lists the devices of all processes, a program over a mesh of them is
+called by each, and XLA moves data between them (on CPUs through Gloo, over TCP).
 
 Read before: ``xla.devices``.
 Invariant: without ``initialize`` nothing here runs and no port is opened.

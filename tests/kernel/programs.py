@@ -138,10 +138,8 @@ class Program:
         values = [*outer, x]
         for step in self.steps:
             values.append(world.step(step, values))
-        for value in reversed(values):
-            if value.shape == self.shape and value is not x:
-                return value
-        return x
+        made = values[len(outer) + 1:]
+        return next((value for value in reversed(made) if value.shape == self.shape), x)
 
     def __call__(self, x: Any) -> Any:
         return self.run(ENGINE, x)

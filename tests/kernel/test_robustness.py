@@ -29,27 +29,27 @@ def usable(number: float = 2.0) -> None:
     np.testing.assert_allclose(got, np.cos(x) * number, rtol=1e-5)
 
 
+def one_round(x, a: float) -> None:
+    """Trace, compile, run and print a few programs on ``x`` and ``a``; assert every number."""
+    looped = jax.jit(lambda x: lax.fori_loop(0, 3, lambda i, v: jnp.tanh(v) + a, x))
+    wanted = x
+    for _ in range(3):
+        wanted = np.tanh(wanted) + a
+    np.testing.assert_allclose(looped(x), wanted, rtol=1e-5)
+    xs = np.stack([x, 2 * x])
+    np.testing.assert_allclose(
+        jax.vmap(jax.grad(lambda x: (x * x * a).sum()))(xs), 2 * xs * a, rtol=1e-5)
+    text = str(jax.make_jaxpr(lambda x: x * a)(x))
+    assert f"mul a {a}:f32[]" in text and text.count("=") == 1
+
+
 def worker(number: int, until: float, failures: list, counts: list) -> None:
     """Trace, compile and run programs of this thread alone, and check every number."""
     draw = np.random.default_rng(number)
     try:
         while time.monotonic() < until:
-            size = int(draw.integers(1, 5))
-            x = draw.normal(size=size).astype(np.float32)
-            a = float(draw.integers(1, 100))
-
-            def f(x, a=a):
-                return lax.fori_loop(0, 3, lambda i, v: jnp.tanh(v) + a, x)
-
-            wanted = x
-            for _ in range(3):
-                wanted = np.tanh(wanted) + a
-            np.testing.assert_allclose(jax.jit(f)(x), wanted, rtol=1e-5)
-            xs = np.stack([x, 2 * x])
-            np.testing.assert_allclose(
-                jax.vmap(jax.grad(lambda x: (x * x * a).sum()))(xs), 2 * xs * a, rtol=1e-5)
-            text = str(jax.make_jaxpr(lambda x: x * a)(x))
-            assert f"mul a {a}:f32[]" in text and text.count("=") == 1
+            x = draw.normal(size=int(draw.integers(1, 5))).astype(np.float32)
+            one_round(x, float(draw.integers(1, 100)))
             with jax.enable_x64(bool(number % 2)):
                 assert jnp.asarray(1.0).dtype == (np.float64 if number % 2 else np.float32)
             counts[number] += 1
@@ -119,7 +119,7 @@ def test_a_raising_callback_leaves_the_engine_usable():
 
 def test_running_out_of_memory_leaves_the_engine_usable():
     huge = jax.jit(lambda x: jnp.broadcast_to(x, (2**21, 2**21)).at[0, 0].add(1))
-    with pytest.raises(jax.errors.JaxRuntimeError, match="RESOURCE_EXHAUSTED|[Oo]ut of memory"):
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"RESOURCE_EXHAUSTED|[Oo]ut of memory"):
         jax.block_until_ready(huge(np.float32(1)))
     usable()
 

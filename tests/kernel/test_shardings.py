@@ -154,8 +154,8 @@ def test_arrays_are_made_of_parts(jax_oracle):
         jax.make_array_from_single_device_arrays((8, 4), s, [p.data for p in a.addressable_shards]),
         jax.make_array_from_process_local_data(s, v))] + [len(a.global_shards)])(
         NamedSharding(mesh, P("x", "y")), np.arange(32., dtype=np.float32).reshape(8, 4))""")
+    sharding = NamedSharding(jax.make_mesh((8,), ("d",)), P("d"))
     with pytest.raises(ValueError, match="shape"):
-        sharding = NamedSharding(jax.make_mesh((8,), ("d",)), P("d"))
         jax.make_array_from_callback((8,), sharding, lambda i: np.ones(3, np.float32))
 
 
