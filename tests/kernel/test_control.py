@@ -181,7 +181,8 @@ ERRORS = [
     ("lax.switch(x, [lambda a: a, lambda a: a], s)", "Branch index must be scalar, got"),
     ("lax.switch('s', [lambda a: a, lambda a: a], s)", "Index type must be an integer, got s"),
     ("lax.while_loop(lambda c: c, lambda c: c + 1, 0)",
-     "cond_fun must return a boolean scalar, but got output type(s) [ShapedArray(int32[], weak_type=True)]"),
+     "cond_fun must return a boolean scalar, but got output type(s) [ShapedArray(int32[], "
+     "weak_type=True)]"),
     ("lax.while_loop(lambda c: (c < 1, c), lambda c: c + 1, 0)",
      "cond_fun must return a boolean scalar, but got pytree PyTreeDef((*, *))"),
     ("lax.while_loop(lambda c: c < 1, lambda c: c + 1, x)", "[ShapedArray(bool[3])]"),

@@ -11,6 +11,8 @@ import pytest
 import saem as jax
 import saem.numpy as jnp
 from saem import lax
+from saem.core.check import check_jaxpr
+from saem.transform.staging import dead_code_free
 
 NAMES = {"jax": jax, "jnp": jnp, "lax": lax, "np": np}
 X = np.arange(3, dtype="float32")
@@ -143,3 +145,26 @@ result = [params(lambda x: lax.scan(lambda c, a: (c + a, c), 0., x), x),
     names = dict(NAMES)
     exec(ask, names)
     assert names["result"] == jax_oracle.run(ask).value
+
+
+def test_dead_code_inside_loops_and_branches_is_dropped():
+    """What nobody reads is not computed: carries, rows, constants; the rest is as it was."""
+    def f(x, w):
+        _, (ys, _) = lax.scan(lambda c, a: ((c[0] + a, jnp.sin(c[1]) * w), (c[0], c[1])), (0., w), x)
+        _, kept, _ = lax.while_loop(lambda c: c[0] < 3,
+                                    lambda c: (c[0] + 1, c[1] * 2, jnp.cos(c[2]) * w), (0, ys, w))
+        out, _ = lax.cond(x[0] > 0, lambda: (kept, jnp.tanh(w)), lambda: (-kept, w))
+        return out
+
+    x, w = jnp.arange(3.0), jnp.float32(0.5)
+    closed = jax.make_jaxpr(f)(x, w)
+    trimmed = closed.replace(jaxpr=dead_code_free(closed.jaxpr))
+    check_jaxpr(trimmed)
+    scan, loop, choice = (eqn for eqn in trimmed.jaxpr.eqns
+                          if eqn.primitive.name in ("scan", "while", "cond"))
+    assert len(scan.invars) == 2 and len(scan.outvars) == 2
+    assert len(loop.invars) == 2 and len(loop.outvars) == 2
+    assert len(choice.invars) == 2 and len(choice.outvars) == 1
+    for name in ("sin", "cos", "tanh"):
+        assert name in str(closed) and f" {name} " not in str(trimmed)
+    np.testing.assert_array_equal(jax.evaluate(trimmed, x, w)[0], f(x, w))

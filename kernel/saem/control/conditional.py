@@ -31,10 +31,12 @@ from saem.control.regions import write_case
 from saem.control.surgery import (
     below,
     fill_zeros,
+    keep_inputs,
     merge,
     pick,
     rearranged,
     split_program,
+    trim,
     zeros_atom,
 )
 from saem.core import axes, config, dtypes, errors, tree
@@ -86,6 +88,12 @@ class Cond(Primitive):
     def lower(self, ctx, index, *xs):
         return write_case(ctx, index, self.branches[0].out_avals, [
             lambda branch=branch: lower_block(ctx, branch, xs) for branch in self.branches])
+
+    def trimmed(self, needed):
+        made = [trim(branch, needed) for branch in self.branches]
+        read = [any(flags) for flags in zip(*(flags for _, flags in made))]
+        prim = Cond(tuple(keep_inputs(program, read) for program, _ in made))
+        return prim, [True, *read], needed
 
     def jvp(self, primals, tangents):
         index, *xs = primals

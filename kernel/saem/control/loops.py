@@ -35,12 +35,14 @@ from saem.control.surgery import (
     below,
     fill_zeros,
     first_input_to,
+    keep_inputs,
     merge,
     pick,
     reaches,
     rearranged,
     split_list,
     split_program,
+    trim,
     unread,
     with_extra_inputs,
 )
@@ -129,6 +131,22 @@ class While(Primitive):
 
         avals = self.body_jaxpr.in_avals[self.body_nconsts:]
         return write_while(ctx, carry, avals, lambda *state: any_true(ctx, flags(*state)), step)
+
+    def trimmed(self, needed):
+        _, asked = split_list(unread(
+            self.cond_jaxpr.jaxpr, self.cond_jaxpr.jaxpr.invars), self.cond_nconsts)
+        carry = [need or not idle for need, idle in zip(needed, asked)]
+        while True:
+            body, read = trim(self.body_jaxpr, carry)
+            consts, used = split_list(read, self.body_nconsts)
+            grown = [a or b for a, b in zip(carry, used)]
+            if grown == carry:
+                break
+            carry = grown
+        cond_consts = [True] * self.cond_nconsts
+        prim = While(keep_inputs(self.cond_jaxpr, [*cond_consts, *carry]),
+                     keep_inputs(body, [*consts, *carry]), self.cond_nconsts, sum(consts))
+        return prim, [*cond_consts, *consts, *carry], carry
 
     def jvp(self, primals, tangents):
         consts_moving, carry_moving = self.moving([t is not None for t in tangents])

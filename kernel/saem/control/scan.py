@@ -35,6 +35,7 @@ from saem.control.surgery import (
     fill_zeros,
     first_input_to,
     hoisted,
+    keep_inputs,
     merge,
     open_consts,
     pick,
@@ -42,6 +43,7 @@ from saem.control.surgery import (
     rearranged,
     split_list,
     split_program,
+    trim,
     unread,
     zeros_atom,
 )
@@ -168,6 +170,18 @@ class Scan(Primitive):
         if not offset:
             return count
         return ctx.elementwise("stablehlo.add", count, ctx.constant(offset, COUNTER), out=COUNTER)
+
+    def trimmed(self, needed):
+        carry, ys = split_list(needed, self.num_carry)
+        while True:
+            body, read = trim(self.jaxpr, [*carry, *ys])
+            consts, used, rows = self.parts(read)
+            grown = [a or b for a, b in zip(carry, used)]
+            if grown == carry:
+                break
+            carry = grown
+        body = keep_inputs(body, [*consts, *carry, *rows])
+        return self.other(body, sum(consts), sum(carry)), [*consts, *carry, *rows], [*carry, *ys]
 
     def jvp(self, primals, tangents):
         consts_in, carry_in, rows_in = self.parts([t is not None for t in tangents])

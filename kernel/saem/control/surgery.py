@@ -23,6 +23,7 @@ from saem.core.trace import current
 from saem.ops.linear import BroadcastInDim, add_any_p
 from saem.ops.random_bits import RandomWrap
 from saem.transform.linearize import partial_eval_jaxpr
+from saem.transform.staging import dead_code_free
 
 
 def split_list(items: Sequence[Any], *counts: int) -> list[list[Any]]:
@@ -184,6 +185,25 @@ def unread(jaxpr: Jaxpr, invars: Sequence[Var]) -> list[bool]:
     used = {a for eqn in jaxpr.eqns for a in eqn.invars if isinstance(a, Var)}
     used.update(a for a in jaxpr.outvars if isinstance(a, Var))
     return [v not in used for v in invars]
+
+
+def trim(closed: ClosedJaxpr, needed: Sequence[bool]) -> tuple[ClosedJaxpr, list[bool]]:
+    """Return ``closed`` without outputs that are not needed, and which inputs it still reads.
+
+    It keeps all its inputs.
+    """
+
+    def make() -> tuple[ClosedJaxpr, list[bool]]:
+        jaxpr = dead_code_free(closed.jaxpr, needed)
+        idle = unread(jaxpr, jaxpr.invars)
+        return ClosedJaxpr(jaxpr, closed.consts), [not i for i in idle]
+
+    return closed.derived(("trim", tuple(needed)), make)
+
+
+def keep_inputs(closed: ClosedJaxpr, kept: Sequence[bool]) -> ClosedJaxpr:
+    """Return ``closed`` with only the inputs that are kept; it must not read the others."""
+    return rearranged(closed, pick(closed.jaxpr.invars, kept), closed.jaxpr.outvars)
 
 
 def below(trace: Any, prim: Any, args: Sequence[Any]) -> list[Any]:

@@ -231,13 +231,33 @@ def move_tracer_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
 
 
 def dead_code_free(jaxpr: Jaxpr, needed: Sequence[bool] | None = None) -> Jaxpr:
-    """Return ``jaxpr`` without equations that nothing needs; effects are needed always."""
+    """Return ``jaxpr`` without equations that nothing needs; effects are needed always.
+
+    An equation of which some results are needed is asked to do no more than that, if it can.
+    """
     outvars = jaxpr.outvars if needed is None else [
         v for v, keep in zip(jaxpr.outvars, needed) if keep]
     live = {v for v in outvars if not isinstance(v, Literal)}
     eqns = []
     for eqn in reversed(jaxpr.eqns):
         if eqn.effects or not live.isdisjoint(eqn.outvars):
+            eqn = _trimmed(eqn, live)
             eqns.append(eqn)
             live.update(a for a in eqn.invars if not isinstance(a, Literal))
     return jaxpr.replace(eqns=eqns[::-1], outvars=outvars)
+
+
+def _trimmed(eqn: Eqn, live: set[Var]) -> Eqn:
+    """Return ``eqn`` without operands and results that only dead results need.
+
+    ``trimmed(needed)`` of a primitive gives the primitive that does so, and which of its operands
+    and results remain.
+    """
+    rule = getattr(eqn.primitive, "trimmed", None)
+    needed = [v in live for v in eqn.outvars]
+    if rule is None or all(needed):
+        return eqn
+    prim, ins, outs = rule(needed)
+    return eqn.replace(primitive=prim,
+                       invars=[a for a, keep in zip(eqn.invars, ins) if keep],
+                       outvars=[v for v, keep in zip(eqn.outvars, outs) if keep])

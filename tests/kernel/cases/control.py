@@ -10,9 +10,10 @@ from saem.control.carry import trace_body
 from saem.control.conditional import Cond
 from saem.control.loops import While
 from saem.control.scan import Scan
+from saem.control.solve import Four, LinearSolve
 from saem.core import tree
 from saem.core.avals import ShapedArray
-from saem.lax import add, broadcast_in_dim, integer_pow, lt, mul, reduce_sum, sin
+from saem.lax import add, broadcast_in_dim, div, integer_pow, lt, mul, reduce_sum, sin
 
 _FEW = ShapedArray((3,), "float32")
 _ONE = ShapedArray((), "float32")
@@ -69,6 +70,11 @@ _CHOICE = tuple(program(f, _FEW, _FEW) for f in (_sine, _cube, _nothing))
 _AFFINE = (_FEW, _FEW, _FEW)
 _LOOP = While(program(_until_three, _COUNT, _FEW), program(_double, _FEW, _COUNT, _FEW), 0, 1)
 
+_TIMES = program(lambda w, x: (mul(x, w),), _FEW, _FEW)
+_DIVIDED = program(lambda w, x: (div(x, w),), _FEW, _FEW)
+_SOLVE = LinearSolve(Four(1, 1, 1, 1), Four(_TIMES, _TIMES, _DIVIDED, _DIVIDED))
+_NONZERO = [spec("f32[3]", "nonzero")] * 4
+
 CASES = [
     *(case(Cond(_CHOICE), spec("i32[]", number), "f32[3]", "f32[3]") for number in (0, 1, 2)),
     case(Cond(_CHOICE[:1]), spec("i32[]", 0), "f32[3]", "f32[3]"),
@@ -86,4 +92,7 @@ CASES = [
     case(_LOOP, "f32[3]", spec("i32[]", 7), "f32[3]", reversible=False),
     case(_LOOP, "f32[3]", spec("i32[]", lambda rng, shape: rng.integers(0, 5, shape)), "f32[3]",
          reversible=False),
+    # The derivative by what the matrix is made of is that of the solution, not of the solver: see
+    # test_control_solve.py.
+    case(_SOLVE, *_NONZERO, "f32[3]", wrt=(4,)),
 ]
