@@ -137,6 +137,8 @@ def test_rng_uniform_draws_other_numbers_within_bounds_each_time():
      "rng_bit_generator: unsupported dtype int32"),
     ("jax.random.key(0, impl='rbg') == jax.random.key(0)",
      "equal does not accept dtypes key<rbg>, key<fry>."),
+    ("jax.grad(lambda k: 1.0)(jax.random.key(0))",
+     "grad requires real- or complex-valued inputs"),
     ("jax.random.key(0) == 1", "equal does not accept dtypes key<fry>, int32."),
     ("jax.random.wrap_key_data(np.zeros(2, 'uint32'), impl='rbg')",
      "expected key_data.shape to end with (4,); got shape=(2,)"),
@@ -218,6 +220,9 @@ PRINTED = [
     "lax.dynamic_slice(keys, (0, 1), (1, 2))", "lax.rev(keys, (1,))", "keys.is_fully_addressable",
     "jax.eval_shape(jax.random.key, 0)", "jax.typeof(keys)", "keys.nbytes", "keys.itemsize",
     "jax.ShapeDtypeStruct((3,), keys.dtype)", "jnp.vstack([keys, keys])", "jnp.unstack(keys)[1]",
+    "jnp.zeros((2,), keys.dtype)", "jnp.ones_like(keys)", "jnp.empty_like(keys, shape=(2,))",
+    "jnp.full((2,), keys[0, 1])", "jnp.full_like(keys, keys[0, 1])",
+    "jax.jit(lambda k: jnp.zeros_like(k))(keys)",
     "jax.vmap(lambda k: k)(keys)", "jax.tree.map(lambda x: x.shape, {'a': keys})",
     "jnp.select([np.array([True, False, True])], [keys], keys[::-1])", "list(keys)[1]",
 ]
@@ -231,6 +236,41 @@ def test_arrays_of_keys_print_as_in_jax(jax_oracle, impl):
     want = jax_oracle.run(text).value
     for asked, got, expected in zip(PRINTED, ours(text), want):
         assert got == expected, asked
+
+
+IN_PROGRAMS = """
+R, lax = jax.random, jax.lax
+k = R.key(5, impl=impl)
+ks = R.split(k, 3)
+def split(key, _):
+    key, sub = R.split(key)
+    return key, (key, R.bits(sub, (2,)))
+def programs(k, ks):
+    last, (row, bits) = lax.scan(split, k, None, length=3)
+    back, seen = lax.scan(lambda c, key: (key, R.bits(key)), ks[0], ks, reverse=True)
+    picked = lax.cond(True, lambda a, b: a, lambda a, b: R.fold_in(b, 1), ks[1], ks[2])
+    chosen = lax.switch(2, [lambda q: q, lambda q: R.clone(q), lambda q: R.split(q)[1]], ks[0])
+    looped = lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, R.split(c[1])[0]), (0, k))[1]
+    counted = lax.fori_loop(0, 3, lambda i, key: R.fold_in(key, i), k)
+    mapped = lax.map(lambda key: R.bits(key, (2,)), ks)
+    stacked = jax.vmap(lambda i, key: lax.cond(i > 0, lambda q: q, lambda q: R.fold_in(q, 2), key)
+                       )(np.arange(3), ks)
+    def total(x):
+        return lax.scan(lambda c, key: (c + x * R.normal(key), None), 0., ks)[0]
+    keys = [last, row, back, picked, chosen, looped, counted, stacked]
+    return [R.key_data(q) for q in keys] + [bits, seen, mapped, jax.grad(total)(2.)]
+result = programs(k, ks) + list(jax.jit(programs)(k, ks))
+"""
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
+def test_keys_pass_through_loops_and_branches_as_in_jax(jax_oracle, impl):
+    wanted = jax_oracle.run(IN_PROGRAMS, impl=impl).value
+    for got, want in zip(ours(IN_PROGRAMS, impl=impl), wanted, strict=True):
+        if want.dtype == np.float32:  # a sum, in XLA's order
+            np.testing.assert_allclose(got, want, rtol=1e-6)
+        else:
+            same_bytes(got, want)
 
 
 @pytest.mark.parametrize("impl", GENERATORS)

@@ -84,8 +84,9 @@ class ExtendedDType:
 
     A subclass gives ``type`` (a subclass of ``extended``), ``name`` (printed as NumPy's would be,
     ``key<fry>``), ``itemsize`` (bytes of one element), ``physical`` (how one element is held:
-    trailing shape and NumPy dtype, ``((2,), uint32)`` for a threefry key) and ``wrap`` (the array
-    that holds a value to the value).  Equal ones must hash alike.
+    trailing shape and NumPy dtype, ``((2,), uint32)`` for a threefry key), ``wrap`` (the array that
+    holds a value to the value) and ``filled`` (a value of a shape whose array holds one number).
+    Equal ones must hash alike.
 
     It is no abc.ABC: ``isinstance`` on it is on the path of every operation.
     """

@@ -328,6 +328,8 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 def _constant(name: str, shape: Any, value: int, dtype: Any, device: Any, sharding: Any) -> Any:
     shape = canonical_shape(shape)
     dtype = dtypes.canonicalize(FLOAT) if dtype is None else check_dtype(name, dtype)
+    if dtypes.is_extended(dtype):
+        return placed(dtype.filled(shape, value), device, sharding)
     return placed(filled(shape, np.asarray(value, dtype)[()]), device, sharding)
 
 
@@ -345,7 +347,7 @@ def _spread(shape: tuple[int, ...], value: Any) -> Any:
     """Return ``value`` broadcast to ``shape``."""
     if isinstance(value, np.generic):
         value = value.astype(dtypes.canonicalize(value.dtype))
-    if not aval_of(value).shape:
+    if not aval_of(value).shape and not dtypes.is_extended(aval_of(value).dtype):
         return filled(shape, value)
     broadcast_shapes(shape, aval_of(value).shape)
     if isinstance(value, np.ndarray):
@@ -386,6 +388,8 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
     shape = aval.shape if shape is None else canonical_shape(shape)
     weak = dtype is None and aval.weak_type
     wanted = aval.dtype if dtype is None else check_dtype(name, dtype)
+    if type(value) in PYTHON_NUMBERS and dtypes.is_extended(wanted):
+        return placed(wanted.filled(shape, value), device, sharding)
     if type(value) in PYTHON_NUMBERS:
         number = scalar(value, wanted)
         value = number.item() if weak and not dtypes.is_bool(wanted) else number

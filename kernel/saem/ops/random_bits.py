@@ -24,7 +24,7 @@ from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind
 from saem.ops.families import align_batch
 from saem.ops.keys import Generator, KeyDType, key_dtype
-from saem.ops.linear import moveaxis
+from saem.ops.linear import broadcast_in_dim, moveaxis
 
 U32, U64 = np.dtype("uint32"), np.dtype("uint64")
 
@@ -421,6 +421,15 @@ def random_seed(seeds: Any, impl: Generator) -> Any:
 def random_wrap(base: Any, impl: Generator) -> Any:
     """Return the keys that uint32 words stand for."""
     return bind(RandomWrap(impl), base)
+
+
+def keys_filled(dtype: KeyDType, shape: Sequence[int], word: int) -> Any:
+    """Return keys of ``shape`` whose words are all ``word``."""
+    words = broadcast_in_dim(np.uint32(word), (*shape, *dtype.impl.key_shape), ())
+    return random_wrap(words, dtype.impl)
+
+
+KeyDType.filled = keys_filled
 
 
 def random_unwrap(keys: Any) -> Any:

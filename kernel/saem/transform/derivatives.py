@@ -191,9 +191,8 @@ class Pullback:
     @staticmethod
     def _check(aval: ShapedArray, ct: Any) -> None:
         wanted = aval.to_tangent_aval()
-        dtype = dtypes.float0 if _is_float0(ct) else aval_of(ct).dtype
-        if dtype != wanted.dtype or np.shape(ct) != wanted.shape:
-            got = ShapedArray(np.shape(ct), dtype)
+        got = ShapedArray(np.shape(ct), dtypes.float0) if _is_float0(ct) else aval_of(ct)
+        if got.dtype != wanted.dtype or got.shape != wanted.shape or not got.vma <= wanted.vma:
             raise ValueError(
                 "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                 f"{got.str_short(short_dtypes=False)}, but expected "
@@ -320,7 +319,7 @@ def _check_input(x: Any, holomorphic: bool, allow_int: bool) -> None:
             errors.ArgumentTypeError, "grad.C1",
             "grad with holomorphic=True requires inputs with complex dtype, but got "
             f"{dtype.name}.", advice="Convert the input: x.astype(complex).")
-    if kind in ("int", "uint", "bool") and not allow_int:
+    if kind in ("int", "uint", "bool", "extended") and not allow_int:
         raise errors.explained(
             errors.ArgumentTypeError, "grad.C2",
             "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
