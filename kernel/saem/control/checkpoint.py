@@ -3,7 +3,8 @@
 ``checkpoint(f)`` is one equation, ``remat2``.  Where reverse mode splits a program into what is
 known now and what waits for cotangents, this equation keeps its known inputs and what its policy
 names; everything else is computed again when it is needed, behind a barrier, so that XLA does not
-recognise it and keep the first result after all.
+recognise it and keep the first result after all.  (XLA's compiler for CPUs removes barriers before
+it looks for such pairs, so there only what is kept between two compiled calls is sure to shrink.)
 
 Read before: ``transform.linearize``, ``control.call``.  Read after: ``control.residuals``.
 Invariant: values and derivatives are those of ``f``; only what is stored between differs.

@@ -132,14 +132,14 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
         raise NotImplementedError("reduce_axes argument to linear_transpose is deprecated")
     leaves, in_tree = tree.flatten(primals)
     avals = [aval_of(x) for x in leaves]
-    with current(PartialTrace(state.trace, "linear_transpose")) as partial:
-        unknown = [partial.new_unknown(a) for a in avals]  # type: ignore[attr-defined]
+    partial = PartialTrace(state.trace, "linear_transpose")
+    with current(partial):
+        unknown = [partial.new_unknown(a) for a in avals]
         outs, out_tree = tree.flatten(fun(*in_tree.unflatten(unknown)))
-        known = [partial.is_known(x) for x in outs]  # type: ignore[attr-defined]
+        known = [partial.is_known(x) for x in outs]
         out_avals = [aval_of(x) for x in outs]
         check_linear_types(avals, out_avals)
-        closed = partial.close(  # type: ignore[attr-defined]
-            [partial.as_atom(x) for x, k in zip(outs, known) if not k])  # type: ignore[attr-defined]
+        closed = partial.close([partial.as_atom(x) for x, k in zip(outs, known) if not k])
 
     def transposed(ct: Any) -> Any:
         cts, got = tree.flatten(ct)

@@ -150,7 +150,8 @@ class RuleJVP:
     def only_tangents(self, size: int, primals: Sequence[Any], pairs: Sequence[tuple[Any, bool]]
                       ) -> tuple[list[Any], list[bool]]:
         """Run the rule at one point with stacks of tangents, which it does not see."""
-        n, found = len(primals), []
+        n = len(primals)
+        found: list[bool] = []
         given = [(t, 0 if b else None) for t, b in pairs if t is not None]
 
         def one(*tangents: Any) -> list[Any]:

@@ -1,0 +1,204 @@
+"""Do closures, own gradients and linear maps behave as JAX's, and does check_grads find mistakes?
+
+Read before: ``both.py``, ``saem.control.closure``, ``saem.test_util``.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+from both import same, same_error
+
+import saem as jax
+from saem import numpy as jnp
+from saem.test_util import check_grads, check_jvp, check_vjp
+
+X = np.linspace(.1, 1, 6, dtype=np.float32).reshape(2, 3)
+
+
+def test_custom_gradient(jax_oracle):
+    same(jax_oracle, """
+jnp = jax.numpy
+g = jax.custom_gradient
+square = g(lambda x: (x ** 2, lambda ct: ct * 7 * x))
+tupled = g(lambda x: (x ** 2, lambda ct: (ct * 7 * x,)))
+two = g(lambda x, y: (x * y, lambda ct: (ct * y * 3, ct * x)))
+listed = g(lambda x, y: (x * y, lambda ct: [ct * y * 3, ct * x]))
+tree = g(lambda d: ({"o": d["a"] * d["b"]}, lambda ct: ({"a": ct["o"], "b": 7 * ct["o"]},)))
+shared = g(lambda x: (jnp.exp(x), (lambda e: lambda ct: ct * e * 2)(jnp.exp(x))))
+x = jnp.asarray(x)[0]
+results = []
+for h in (square, tupled, shared):
+    results += [h(x), jax.grad(h)(x[0]), jax.vmap(jax.grad(h))(x), jax.jit(jax.grad(h))(x[1]),
+                jax.grad(lambda x: jax.vmap(jax.jit(h))(x).sum())(x)]
+for h in (two, listed):
+    results += [h(3., 4.), jax.grad(h, (0, 1))(3., 4.), jax.jit(jax.grad(h, (0, 1)))(3., 4.)]
+d = {"a": x, "b": 2 * x}
+result = [*results, jax.grad(lambda d: tree(d)["o"].sum())(d), tree(d),
+          jax.grad(jax.grad(square))(2.)]
+""", x=X)
+    same_error(jax_oracle, "jax.grad(jax.custom_gradient(lambda x: (x, lambda g: (g, g))))(1.)",
+               "Custom VJP bwd rule must produce an output with the same container")
+
+
+def test_closure_convert(jax_oracle):
+    same(jax_oracle, """
+jnp = jax.numpy
+counts = []
+def outer(y, arr=jnp.arange(3.)):
+    g, extra = jax.closure_convert(lambda x: {"o": x["a"] * y * arr.sum() + arr}, {"a": 1.})
+    counts.append(len(extra))
+    return g({"a": 2.}, *extra)["o"]
+result = [outer(3.), jax.jacrev(outer)(3.), jax.jit(outer)(3.), jax.jit(jax.jacfwd(outer))(3.),
+          counts]
+""")
+    same_error(jax_oracle, "jax.closure_convert(lambda x: x, 1.)[0]((1., 2.))",
+               "The inputs to the closure produced by closure_convert must have the same Pytree")
+
+
+def test_closure_convert_gives_rules_what_a_function_closes_over():
+    @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+    def apply(f, x, *extra):
+        return f(x, *extra)
+
+    def fwd(f, x, *extra):
+        return apply(f, x, *extra), (x, extra)
+
+    def bwd(f, residuals, ct):
+        x, extra = residuals
+        return jax.vjp(f, x, *extra)[1](ct)
+
+    apply.defvjp(fwd, bwd)
+
+    def outer(y):
+        f, extra = jax.closure_convert(lambda x: x * jnp.sin(y), 1.)
+        return apply(f, 2., *extra)
+
+    for h in (jax.grad(outer), jax.jit(jax.grad(outer))):
+        np.testing.assert_allclose(h(3.), 2 * np.cos(3.), rtol=1e-6)
+
+
+def test_linear_transpose(jax_oracle):
+    same(jax_oracle, """
+jnp = jax.numpy
+t = jax.linear_transpose
+x = jnp.asarray(x)
+result = [t(lambda x, y: 3 * x + y.sum(), 1., x)(2.),
+          t(lambda x: {"a": 2 * x, "b": x}, x)({"a": x, "b": -x}),
+          t(lambda x: x[0] * 2, jax.ShapeDtypeStruct((2, 3), jnp.float32))(x[1]),
+          t(lambda x: 2 * x, 1)(3), t(lambda x: (2 * x, 3.), 1.)((1., 1.)),
+          jax.jit(lambda y: t(jax.jit(lambda x: jnp.sin(y) * x), y)(y))(2.),
+          jax.vmap(lambda y: t(lambda x: jnp.sin(y) * x, y)(y))(x[0]),
+          jax.grad(lambda y: t(lambda x: jnp.sin(y) * x, y)(y)[0])(2.),
+          t(lambda x: t(lambda z: 3 * z, 1.)(x)[0], 1.)(5.)]
+""", x=X)
+    for source, sentence in (
+            ("jax.linear_transpose(lambda x: x.astype(float), jax.numpy.int32(1))(1.)",
+             "linear_transpose only supports [float or complex] -> [float or complex], and int"),
+            ("jax.linear_transpose(lambda x: (x, x), 1.)(1.)",
+             "cotangent tree does not match function output, expected PyTreeDef((*, *)) but got"),
+            ("jax.linear_transpose(lambda x: 2 * x, x)(1.)",
+             "cotangent type does not match function output, expected")):
+        same_error(jax_oracle, source, sentence, x=X)
+
+
+def test_linear_call(jax_oracle):
+    same(jax_oracle, """
+from functools import partial
+jnp = jax.numpy
+call = jax.custom_derivatives.linear_call
+def divided(x, d): return x + call(lambda r, x: x / r, lambda r, ct: ct / r * 5, d, x)
+def one(x): return call(lambda _, x: x, lambda _, ct: 7. * ct, (), x)
+def transpose(f, x): return lambda y: jax.linear_transpose(f, x)(y)[0]
+back = transpose(one, 1.)
+result = [divided(9., 3.), transpose(partial(divided, d=3.), 1.)(18.), jax.grad(divided)(9., 3.),
+          jax.jit(jax.grad(divided))(9., 3.), [one(1.), back(1.), transpose(back, 1.)(1.),
+          transpose(transpose(back, 1.), 1.)(1.)], jax.jvp(one, (1.,), (2.,)), jax.grad(one)(1.)]
+""")
+    same_error(jax_oracle, """
+call = jax.custom_derivatives.linear_call
+result = jax.grad(lambda x: call(lambda _, x: x, lambda _, t: (t, t), (), x))(1.)
+""", "transpose output pytree structure must match that of linear inputs")
+
+
+def test_linear_call_on_stacks():
+    """JAX has no batching rule for it; the loop says what it must be."""
+    def f(x, d):
+        return jax.custom_derivatives.linear_call(
+            lambda r, x: x / r, lambda r, ct: ct / r * 5, d, x)
+
+    xs, ds = jnp.arange(3.), jnp.arange(1., 4.)
+    np.testing.assert_allclose(jax.vmap(f)(xs, ds), xs / ds)
+    np.testing.assert_allclose(jax.vmap(jax.grad(f))(xs, ds), 5 / ds)
+    shared = jax.grad(lambda x: jax.vmap(f, (None, 0))(x, ds).sum())(2.)
+    np.testing.assert_allclose(shared, np.sum(5 / np.arange(1., 4.)), rtol=1e-6)
+
+
+def test_zeros(jax_oracle):
+    same(jax_oracle, """
+zero = jax.custom_derivatives.zero_from_primal
+result = [zero(1.), zero(jax.numpy.arange(3)), repr(zero(x, symbolic_zeros=True))]
+""", x=X)
+
+
+def test_derivatives_of_integers_are_float0(jax_oracle):
+    same(jax_oracle, """
+jnp = jax.numpy
+f = lambda x, i: (x * i, i + 1)
+zero, i = np.zeros((), jax.dtypes.float0), jnp.int32(3)
+result = [jax.jvp(f, (2., i), (1., zero)), jax.jvp(lambda i: i * 2, (i,), (zero,)),
+          jax.jit(lambda: jax.jvp(f, (2., i), (1., zero))[1][0])(),
+          jax.vjp(f, 2., i)[1]((1., zero)), jax.jvp(jnp.floor, (x,), (x,)),
+          jax.grad(lambda x, i: x * i, (0, 1), allow_int=True)(2., i),
+          jax.jvp(lambda b: b & True, (jnp.bool_(True),), (zero,))]
+""", x=X)
+    same_error(jax_oracle, "jax.jvp(lambda i: i, (3,), (1,))",
+               "dtypes must be equal, or in case of int/bool primal dtype the tangent dtype must")
+
+
+@pytest.mark.parametrize("function", [
+    jnp.sin, jax.jit(jnp.tanh), lambda x: jnp.tanh(x @ x.T), lambda x: jnp.prod(x, 0),
+    lambda x: {"a": jnp.exp(x), "i": 3}, lambda x: x.astype("float16"),
+    jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)))], ids=str)
+def test_check_grads_accepts_what_is_right(function):
+    check_grads(function, (X,), 1 if "float16" in str(function(X)) else 2)
+
+
+def test_check_grads_takes_trees_integers_and_complex_numbers():
+    check_grads(lambda d, i: d["a"] * jnp.exp(d["b"]) * i, ({"a": X, "b": X}, 2), 2)
+    check_grads(lambda z: z * z, (X + 1j * X,), 2)
+    check_grads(lambda z: jnp.abs(z) ** 2, (X + 1j * X,), 1)
+    check_grads(lambda x: x ** 3, (2.,), 3)
+    check_jvp(jnp.sin, functools.partial(jax.jvp, jnp.sin), (X,))
+    check_vjp(jnp.sin, functools.partial(jax.vjp, jnp.sin), (X,))
+
+
+def test_check_grads_finds_mistakes():
+    @jax.custom_jvp
+    def twice(x):
+        return jnp.sin(x)
+
+    twice.defjvp(lambda p, t: (twice(*p), 2 * jnp.cos(p[0]) * t[0]))
+
+    @jax.custom_vjp
+    def backwards(x):
+        return jnp.sin(x)
+
+    backwards.defvjp(lambda x: (backwards(x), x), lambda x, ct: (ct * jnp.cos(x) * 1.1,))
+
+    @jax.custom_jvp
+    def first_order(x):
+        return jnp.sin(x)
+
+    first_order.defjvp(lambda p, t: (first_order(*p), t[0] * jax.lax.stop_gradient(jnp.cos(p[0]))))
+    for function, order, modes in ((twice, 1, ("fwd",)), (twice, 1, ("rev",)),
+                                   (backwards, 1, ("rev",)), (first_order, 2, ("fwd",)),
+                                   (first_order, 2, ("rev",))):
+        with pytest.raises(AssertionError):
+            check_grads(function, (X,), order, modes)
+    check_grads(first_order, (X,), 1)
+    check_grads(twice, (X,), 1, atol=10, rtol=10)
+    with pytest.raises(TypeError, match="forward-mode"):
+        check_grads(backwards, (X,), 1)
