@@ -38,6 +38,23 @@ PROGRAM = textwrap.dedent("""
     gradient = jax.jit(jax.grad(lambda x: (x ** 3).sum()))(x)
     for shard in gradient.addressable_shards:
         np.testing.assert_allclose(np.asarray(shard.data), 3 * whole[shard.index] ** 2)
+    utils = jax.experimental.multihost_utils
+    np.testing.assert_array_equal(utils.process_allgather(np.float32(number)), [0, 1])
+    np.testing.assert_array_equal(utils.process_allgather(x), whole)
+    np.testing.assert_array_equal(
+        utils.process_allgather(np.full(2, number), tiled=True), [0, 0, 1, 1])
+    assert utils.broadcast_one_to_all({"seed": np.int32(7 + number)})["seed"] == 7
+    utils.sync_global_devices("here")
+    try:
+        utils.assert_equal(np.int32(number), "processes disagree")
+    except AssertionError as error:
+        assert "processes disagree" in str(error)
+    else:
+        raise AssertionError("different values passed as equal")
+    local = utils.global_array_to_host_local_array(x, mesh, jax.P("d"))
+    np.testing.assert_array_equal(local, whole[4 * number:4 * number + 4])
+    again = utils.host_local_array_to_global_array(local, mesh, jax.P("d"))
+    assert again.shape == (8,) and again.sharding == cut
     try:
         np.asarray(x)
     except RuntimeError as error:

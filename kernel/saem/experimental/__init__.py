@@ -8,4 +8,6 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.experimental.shard_map": "",
     "saem.experimental.compilation_cache": "",
     "saem.experimental.layout": "",
+    "saem.experimental.mesh_utils": "",
+    "saem.experimental.multihost_utils": "",
 })

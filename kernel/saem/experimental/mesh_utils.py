@@ -1,0 +1,66 @@
+"""In which order should devices stand in a mesh?
+
+On CPUs and on the GPUs of one machine every two devices are equally near, so the order is that of
+their numbers; devices of one process stay together.
+
+Read before: ``xla.meshes``.
+Invariant: the mesh holds each device once.
+Source: the documentation of jax.experimental.mesh_utils.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.xla import devices as device_module
+
+
+def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Any] | None = None, *,
+                       contiguous_submeshes: bool = False, allow_split_physical_axes: bool = False
+                       ) -> np.ndarray:
+    """Return ``devices`` (all of the default backend) as an array of ``mesh_shape``.
+
+    Raises: ValueError if their number is not the size of the mesh.
+    """
+    have = list(device_module.devices() if devices is None else devices)
+    need = math.prod(mesh_shape)
+    if len(have) != need:
+        raise ValueError(f"Number of devices {len(have)} must equal the product of mesh_shape "
+                         f"{tuple(mesh_shape)}")
+    flat = np.empty(need, object)
+    flat[:] = sorted(have, key=lambda d: (d.process_index, d.id))
+    return flat.reshape(tuple(mesh_shape))
+
+
+def create_hybrid_device_mesh(mesh_shape: Sequence[int], dcn_mesh_shape: Sequence[int],
+                              devices: Sequence[Any] | None = None, *,
+                              process_is_granule: bool = False,
+                              should_sort_granules_by_key: bool = True,
+                              allow_split_physical_axes: bool = False) -> np.ndarray:
+    """Return a mesh whose axes are made of an outer part over processes and an inner one within.
+
+    Raises: ValueError if the outer parts do not multiply to the number of processes.
+    """
+    have = list(device_module.devices() if devices is None else devices)
+    groups: dict[int, list[Any]] = {}
+    for device in have:
+        groups.setdefault(device.process_index, []).append(device)
+    if len(groups) != math.prod(dcn_mesh_shape):
+        raise ValueError(f"Number of slices {len(groups)} must equal the product of "
+                         f"dcn_mesh_shape {tuple(dcn_mesh_shape)}")
+    blocks = [create_device_mesh(mesh_shape, groups[n]) for n in sorted(groups)]
+    whole = np.empty((len(blocks), *mesh_shape), object)
+    for number, block in enumerate(blocks):
+        whole[number] = block
+    whole = whole.reshape((*dcn_mesh_shape, *mesh_shape))
+    order = [a for pair in zip(range(len(mesh_shape)), range(len(mesh_shape), 2 * len(mesh_shape)))
+             for a in pair]
+    sizes = [outer * inner for outer, inner in zip(dcn_mesh_shape, mesh_shape)]
+    return whole.transpose(order).reshape(sizes)
+
+
+__all__ = ["create_device_mesh", "create_hybrid_device_mesh"]

@@ -1,0 +1,135 @@
+"""How do processes tell each other values and wait for each other?
+
+Every function here is called by all processes alike; with one process each is what it would be
+with many.
+
+Read before: ``saem.distributed``.
+Invariant: what comes back is the same in every process, except what is said to be local.
+Source: the documentation of jax.experimental.multihost_utils.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+
+from saem.control.placing import prefix
+from saem.control.stages import jit
+from saem.core import tree
+from saem.xla import devices
+from saem.xla.meshes import AxisType, Mesh
+from saem.xla.shardings import NamedSharding, PartitionSpec
+from saem.xla.spread import make_array_from_process_local_data
+
+
+def _by_process() -> tuple[Mesh, NamedSharding]:
+    """Return a mesh with one row of devices for each process, and its rows cut apart."""
+    count = devices.process_count()
+    everyone = devices.devices()
+    rows = [[d for d in everyone if d.process_index == n] for n in range(count)]
+    flat = np.empty((count, len(rows[0])), object)
+    for number, row in enumerate(rows):
+        flat[number] = row
+    mesh = Mesh(flat, ("processes", "local"), (AxisType.Auto,) * 2)
+    return mesh, NamedSharding(mesh, PartitionSpec("processes"))
+
+
+def _stacked(x: Any) -> Any:
+    """Return the array whose row n is what process n gave."""
+    _, rows = _by_process()
+    value = np.asarray(x)[None]
+    return make_array_from_process_local_data(rows, value, (devices.process_count(),
+                                                            *value.shape[1:]))
+
+
+def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
+    """Return what each process gave, stacked along a new first axis, as NumPy in every process.
+
+    With ``tiled`` the values are joined along their first axis instead.  An array that already
+    spans the processes comes back whole.
+    """
+    def gather(x: Any) -> np.ndarray:
+        if not getattr(x, "is_fully_addressable", True):
+            return np.asarray(_replicate(x, x.sharding.mesh))
+        if devices.process_count() == 1:
+            value = np.asarray(x)
+            return value if tiled else value[None]
+        mesh, _ = _by_process()
+        whole = np.asarray(_replicate(_stacked(x), mesh))
+        return whole.reshape(-1, *whole.shape[2:]) if tiled and whole.ndim > 1 else whole
+
+    return tree.map_(gather, in_tree)
+
+
+def _replicate(x: Any, mesh: Mesh) -> Any:
+    return jit(_same, out_shardings=NamedSharding(mesh, PartitionSpec()))(x)
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
+    """Return in every process the values that the source (process 0 if not said) gave."""
+    if is_source is None:
+        is_source = devices.process_index() == 0
+    if devices.process_count() == 1:
+        return tree.map_(np.asarray, in_tree)
+    source = process_allgather(np.asarray(is_source))
+    chosen = int(np.argmax(source))
+    return tree.map_(lambda x: process_allgather(x)[chosen], in_tree)
+
+
+def sync_global_devices(name: str) -> None:
+    """Wait until every process is here, under the same ``name``.
+
+    Raises: AssertionError if the processes came with different names.
+    """
+    assert_equal(np.uint32(zlib.crc32(name.encode())),
+                 f"sync_global_devices name mismatch ('{name}')")
+
+
+def assert_equal(in_tree: Any, fail_message: str = "") -> None:
+    """Wait for every process, and refuse values that are not the same in all.
+
+    Raises: AssertionError with ``fail_message``.
+    """
+    expected = broadcast_one_to_all(in_tree)
+    same = [np.array_equal(a, b) for a, b in zip(tree.leaves(in_tree), tree.leaves(expected))]
+    if not np.all(process_allgather(np.asarray(all(same)))):
+        raise AssertionError(f"{fail_message} Expected: {expected}; got: {in_tree}.")
+
+
+def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+    """Return arrays over ``global_mesh`` of which each process gave its own part."""
+    leaves, structure = tree.flatten(local_inputs)
+    specs = prefix("pspecs", pspecs, local_inputs)
+    return structure.unflatten([
+        make_array_from_process_local_data(
+            NamedSharding(global_mesh, PartitionSpec() if spec is None else spec), np.asarray(x))
+        for x, spec in zip(leaves, specs)])
+
+
+def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+    """Return, as NumPy, the part of each array that lies in this process."""
+    leaves, structure = tree.flatten(global_inputs)
+    del pspecs, global_mesh  # an array knows where it lies
+    return structure.unflatten([_local_part(x) for x in leaves])
+
+
+def _local_part(x: Any) -> np.ndarray:
+    parts = x.addressable_shards
+    begins = [min(p.index[a].indices(n)[0] for p in parts) for a, n in enumerate(x.shape)]
+    ends = [max(p.index[a].indices(n)[1] for p in parts) for a, n in enumerate(x.shape)]
+    local = np.empty([e - b for b, e in zip(begins, ends)], x.dtype)
+    for part in parts:
+        where = tuple(slice(i.indices(n)[0] - b, i.indices(n)[1] - b)
+                      for i, n, b in zip(part.index, x.shape, begins))
+        local[where] = np.asarray(part.data)
+    return local
+
+
+__all__ = ["assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array",
+           "host_local_array_to_global_array", "process_allgather", "sync_global_devices"]
