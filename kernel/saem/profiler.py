@@ -121,7 +121,10 @@ def stop_server() -> None:
         _now.server = None
 
 
-class TraceAnnotation(_profiler.TraceMe):
+_TraceMe: Any = _profiler.TraceMe
+
+
+class TraceAnnotation(_TraceMe):
     """``with TraceAnnotation("load"):`` names what the host does inside the block."""
 
 

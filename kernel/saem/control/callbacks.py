@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.control.host_calls import Callback, FlatCallback, name_of, run
+from saem.control.host_calls import Callback, FlatCallback, as_value, name_of, run
 from saem.control.scan import Scan
 from saem.core import dtypes, effects, errors, tree
 from saem.core.avals import ShapedArray, aval_of
@@ -82,7 +82,6 @@ class PureCallback(Callback):
     vmap_method: str | None = None
     threaded: bool = False
 
-    effects = frozenset()
     out_avals = property(lambda self: self.result_avals)
 
     def host(self, *arrays):
@@ -217,8 +216,7 @@ def eagerly(prim: Callback, *args: Any) -> list[Any]:
         made = [dispatch.put_spread(x, everywhere) for x in outs]
     else:
         made = [dispatch.put(x, where, committed) for x in outs]
-    return [a.dtype.wrap(x) if isinstance(a.dtype, dtypes.ExtendedDType) else x
-            for x, a in zip(made, prim.out_avals)]
+    return [as_value(x, a) for x, a in zip(made, prim.out_avals)]
 
 
 # -- public ----------------------------------------------------------------------------------------

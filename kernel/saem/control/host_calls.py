@@ -120,7 +120,14 @@ def on_host(buffer: np.ndarray, aval: ShapedArray) -> Any:
     device = host_device()
     array = _jaxlib.batched_device_put(
         aval_of(buffer), devices.single_device(device), [buffer], [device], False, False, _COPY)
-    return aval.dtype.wrap(array) if isinstance(aval.dtype, dtypes.ExtendedDType) else array
+    return as_value(array, aval)
+
+
+def as_value(array: Any, aval: ShapedArray) -> Any:
+    """Return the value of ``aval`` that ``array`` holds: itself, or the keys it holds."""
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        return aval.dtype.wrap(array)  # type: ignore[attr-defined]
+    return array
 
 
 def run(prim: Callback, arrays: Sequence[Any]) -> list[np.ndarray]:
@@ -203,6 +210,7 @@ class Callback(Primitive):
     """
 
     multiple_results = True
+    effects: ClassVar[Any] = frozenset()
     threaded: ClassVar[bool]
     out_avals: ClassVar[Any] = ()
 

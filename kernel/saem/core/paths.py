@@ -17,9 +17,9 @@ from typing import Any
 from saem.core import source
 from saem.core.events import Position
 
-_ASSIGNS = re.compile(
-    r"\s*([A-Za-z_][\w.]*(?:\s*,\s*[A-Za-z_]\w*)*)\s*(?::[^=]+)?"
-    r"(?:[-+*/@%&|^]|//|\*\*|<<|>>)?=(?!=)")
+# The names a statement assigns to; compiled only when an error is made.
+_ASSIGNS = (r"\s*([A-Za-z_][\w.]*(?:\s*,\s*[A-Za-z_]\w*)*)\s*(?::[^=]+)?"
+            r"(?:[-+*/@%&|^]|//|\*\*|<<|>>)?=(?!=)")
 
 Step = tuple[str, Position | None]
 
@@ -92,7 +92,7 @@ def _depends(atom: Any, makers: dict, numbers: dict, outer: dict) -> bool:
 def _step(eqn: Any) -> Step:
     """Return what an equation's line assigns to, or else the primitive, and the place."""
     where = eqn.position()
-    assigned = _ASSIGNS.match(source.source_line(where))
+    assigned = re.match(_ASSIGNS, source.source_line(where))
     return (assigned.group(1) if assigned else eqn.primitive.name), where
 
 
