@@ -8,7 +8,7 @@ checkpoint, custom_jvp, custom_vjp, vmap.  Inner programs may close over values 
 The same steps run on an engine (Saem) and, in plain Python loops, on NumPy in double precision:
 ``Engine`` and ``Plain`` give each step its meaning.
 
-Read before: ``saem.lax``.  Read after: ``test_laws.py``.
+Read before: ``saem.lax``.  Read after: ``drawing.py``, ``test_laws.py``.
 Invariant: every program can be differentiated forward, and backward unless it has a while_loop.
 """
 
@@ -18,7 +18,6 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 import saem as jax
 import saem.numpy as jnp
@@ -147,10 +146,24 @@ class Program:
     def on_numpy(self, x: Any) -> Any:
         return self.run(PLAIN, np.asarray(x, np.float64))
 
+    def written(self) -> list:
+        """Return this program as lists, numbers and words, which ``read`` makes a program again."""
+        return [list(self.shape), [
+            [s.kind, s.name, s.a, s.b, list(s.shape), [p.written() for p in s.inner]]
+            for s in self.steps]]
+
     def kinds(self) -> set[str]:
         """Return the kinds of steps in this program and inside it."""
         found = {s.kind for s in self.steps}
         return found.union(*(p.kinds() for s in self.steps for p in s.inner))
+
+
+def read(written: Any) -> Program:
+    """Return the program that was ``written``."""
+    shape, steps = written
+    return Program(tuple(shape), tuple(
+        Step(kind, name, a, b, tuple(to), tuple(read(p) for p in inner))
+        for kind, name, a, b, to, inner in steps))
 
 
 class World:
@@ -293,40 +306,3 @@ class Plain(World):
 for _world in (Engine, Plain):
     setattr(_world, "while", _world.while_)
 ENGINE, PLAIN = Engine(), Plain()
-
-
-# -- strategies ------------------------------------------------------------------------------------
-
-small = st.integers(0, 7)
-unary = st.builds(Step, st.just("unary"), st.sampled_from(sorted(UNARY)), small)
-binary = st.builds(Step, st.just("binary"), st.sampled_from(sorted(BINARY)), small, small)
-reshape = st.builds(Step, st.just("reshape"), st.just(""), small, st.just(0),
-                    st.sampled_from(SHAPES))
-
-
-@st.composite
-def control(draw, depth: int, kinds: tuple[str, ...]):
-    """Draw a step of control flow whose inner programs are ``depth - 1`` deep."""
-    kind = draw(st.sampled_from(kinds))
-    shape = (3,) if kind in ("scan", "vmap") else draw(st.sampled_from(SHAPES))
-    count = {"cond": 2, "switch": 3}.get(kind, 1)
-    inner = tuple(draw(programs(depth - 1, kinds, shape, 3)) for _ in range(count))
-    return Step(kind, "", draw(small), draw(small), shape, inner)
-
-
-@st.composite
-def programs(draw, depth: int = 2, kinds: tuple[str, ...] = CONTROL, shape: tuple | None = None,
-             length: int = 5):
-    """Draw a program; ``depth`` is how deep control flow nests."""
-    shape = draw(st.sampled_from(SHAPES[1:])) if shape is None else shape
-    plain = st.one_of(unary, unary, binary, reshape)
-    choice = plain if depth == 0 else st.one_of(plain, control(depth, kinds))
-    return Program(shape, tuple(draw(st.lists(choice, min_size=1, max_size=length))))
-
-
-def inputs(program: Program, count: int | None = None):
-    """Draw an input of ``program``, or a stack of ``count``."""
-    shape = program.shape if count is None else (count, *program.shape)
-    number = st.integers(-96, 96).map(lambda n: n / 64)
-    return st.lists(number, min_size=int(np.prod(shape)), max_size=int(np.prod(shape))).map(
-        lambda xs: np.asarray(xs, np.float32).reshape(shape))

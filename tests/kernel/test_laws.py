@@ -1,12 +1,12 @@
 """Do the laws that hold for every program hold for random ones?
 
-Programs come from ``programs.py``: operations and control flow on typed values.  Each law is one
+Programs come from ``drawing.py``: operations and control flow on typed values.  Each law is one
 equality between two ways to compute the same thing.  What a law needs in order to hold (that no
 branch is decided, and no order sorted, within rounding of a tie) is tested on NumPy first.
 
 ``SAEM_PROGRAMS=2000`` draws that many programs over all laws; the default is 210.
 
-Read before: ``programs.py``.
+Read before: ``programs.py``, ``drawing.py``.
 Invariant: the jaxpr checker passes after each transformation.
 """
 
@@ -16,9 +16,10 @@ import os
 
 import numpy as np
 import pytest
+from drawing import inputs, programs
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
-from programs import BINARY, CONTROL, RESHAPE, UNARY, inputs, programs
+from programs import BINARY, CONTROL, RESHAPE, UNARY
 
 import saem as jax
 import saem.numpy as jnp
