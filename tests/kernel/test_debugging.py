@@ -89,6 +89,12 @@ PROGRAMS = {
         lax.while_loop(lambda i: i < 3, lambda i: (P('i={}', i, ordered=True), i + 1)[1], 0)
     """,
     "while, its condition": "lax.while_loop(lambda i: (P('{}', i), i < 3)[1], lambda i: i + 1, 0)",
+    "while, its condition in order": """
+        c = lambda s: (P('c={}', s[0], ordered=True), s[0] < s[2])[1]
+        b = lambda s: (P('b={}', s[0], ordered=True), (s[0] + 1, s[1] * 2, s[2]))[1]
+        print(jax.jit(lambda n: lax.fori_loop(0, 2, lambda i, s: lax.while_loop(c, b, (0, s, n))[1],
+                                              1))(3))
+    """,
     "while, of different lengths": """
         f = lambda i: (P('i={}', i, ordered=True), i + 1)[1]
         print(jax.vmap(lambda x: lax.while_loop(lambda i: i < x, f, 0.))(x))

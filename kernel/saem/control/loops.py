@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.control.call import JitCall
 from saem.control.carry import (
     Body,
     Spoken,
@@ -58,6 +59,7 @@ from saem.ops.compare import lt
 from saem.ops.linear import number_like
 from saem.transform.jvp import instantiate, jvp_jaxpr
 from saem.transform.linearize import PartialTrace
+from saem.transform.staging import trace_flat
 from saem.transform.vmap import batch_jaxpr, match_dim
 from saem.xla.dispatch import eager_rules
 from saem.xla.lowering import lower_block
@@ -83,10 +85,7 @@ class While(Primitive):
 
     def with_ticket(self):
         if is_ordered(self.cond_jaxpr.effects):
-            raise errors.explained(
-                NotImplementedError, "while.effects",
-                "Ordered effects are not supported in the cond_fun of a while loop.",
-                advice="Move the ordered callback into body_fun.")
+            return JitCall(asking_in_body(self), "while"), 0
         body = first_input_to(in_order(self.body_jaxpr), self.body_nconsts)
         cond = first_input_to(rearranged(
             self.cond_jaxpr, [Var(TICKET), *self.cond_jaxpr.jaxpr.invars],
@@ -232,6 +231,37 @@ class While(Primitive):
         stacks = [match_dim(x, d, 0, size) if w else x for x, d, w in zip(xs, dims, wanted)]
         outs = bind(While(flag, body, self.cond_nconsts, self.body_nconsts), *stacks)
         return outs, [0 if b else None for b in carry_in]
+
+
+def asking_in_body(loop: While) -> ClosedJaxpr:
+    """Return ``loop`` as a program that takes a ticket and hands it on, first of all.
+
+    A condition with ordered effects is asked once before the loop and then at the end of every
+    step, so that its ticket can be carried; its answer is carried too.
+    """
+    ask = JitCall(in_order(loop.cond_jaxpr), "cond_fun")
+    step = JitCall(in_order(loop.body_jaxpr), "body_fun")
+    count = loop.cond_nconsts + loop.body_nconsts
+
+    def whole(ticket: Any, *operands: Any) -> list[Any]:
+        cond_consts, _, carry = loop.parts(operands)
+        consts = operands[:count]
+        ticket, flag = bind(ask, ticket, *cond_consts, *carry)
+        inner = [aval_of(x) for x in (ticket, flag, *carry)]
+        body = trace_flat(one_step, [*map(aval_of, consts), *inner], name="while")
+        cond = trace_flat(lambda ticket, flag, *carry: [flag], inner, name="while")
+        ticket, _, *carry = bind(While(cond, body, 0, count), *consts, ticket, flag, *carry)
+        return [ticket, *carry]
+
+    def one_step(*operands: Any) -> list[Any]:
+        cond_consts, body_consts, (ticket, _, *carry) = loop.parts(operands)
+        ticket, *carry = bind(step, ticket, *body_consts, *carry)
+        return [*bind(ask, ticket, *cond_consts, *carry), *carry]
+
+    carried = loop.body_jaxpr.in_avals[loop.body_nconsts:]
+    consts = [*loop.cond_jaxpr.in_avals[:loop.cond_nconsts],
+              *loop.body_jaxpr.in_avals[:loop.body_nconsts]]
+    return trace_flat(whole, [TICKET, *consts, *carried], name="while")
 
 
 def _while_at_once(prim: While, *args: Any) -> list[Any]:
