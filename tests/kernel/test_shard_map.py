@@ -225,6 +225,16 @@ def test_with_every_other_transformation(jax_oracle, half):
     same(jax_oracle, f"{SETUP}\n{RULES}\nresult = [{', '.join(sources)}]", rtol=5e-5, x=X, w=W)
 
 
+@pytest.mark.parametrize("source", [
+    "sm(jax.grad(lambda w, x: cv(x, w).sum()), (P(), P('i')), P())(w, x)",
+    "jax.grad(lambda w: sm(lambda w, x: cv(x, w), (P(), P('i')), P('i'))(w, x).sum())(w)",
+])
+def test_a_backward_rule_must_sum_over_devices(jax_oracle, source):
+    rules = RULES.replace("lax.psum(x.T @ ct, 'i')", "x.T @ ct")
+    same_error(jax_oracle, f"{SETUP}\n{rules}\nresult = {source}", "so the manual axis types do "
+               "not match", x=X, w=W)
+
+
 def test_a_name_mapped_outside_is_known_inside():
     """JAX refuses to sum over a mesh axis and a mapped one at once."""
     stack = np.stack([X, 2 * X, 3 * X])
@@ -310,6 +320,9 @@ for f in [{', '.join('lambda x, w: ' + s for s in sources)}]:
      "`axis_names` argument of shard_map should be of type `frozenset` or `set`"),
     ("sm(lambda x: lax.psum(x, 'k'), P('i'), P('i'), check_vma=False)(x)",
      "unbound axis name: k"),
+    ("sm(lambda x: jax.vjp(lambda x: lax.psum(x, 'i'), x)[1](x)[0], P('i'), P('i'))(x)",
+     "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got float32[2,4]{V:i}, "
+     "but expected float32[2,4]"),
     ("sm(lambda x: lax.pcast(x, 'i', to='varying'), P('i'), P('i'))(x)",
      "Unsupported pcast from=varying, to='varying'"),
     ("jax.shard_map(lambda x: x, in_specs=P('i'), out_specs=P('i'))(x)",

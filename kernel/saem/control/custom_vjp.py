@@ -199,7 +199,9 @@ class UserBackward:
                 or not is_differentiable(aval):
             return None
         got, needed = aval_of(ct), aval.to_tangent_aval()
-        if got.shape != needed.shape:
+        differ = "shapes" if got.shape != needed.shape else (
+            "" if got.vma <= needed.vma else "manual axis types")
+        if differ:
             arguments = self.rule.arguments
             path, _ = tree.flatten_with_path(
                 arguments.dynamic(range(len(self.in_avals))))[0][number]
@@ -208,8 +210,9 @@ class UserBackward:
                 "Custom VJP bwd rule must produce an output with the same type as the args tuple "
                 f"of the primal function, but at output{tree.keystr(path)} the bwd rule produced "
                 f"an output of type {got.str_short(short_dtypes=False)} corresponding to an input "
-                f"of type {aval.str_short(short_dtypes=False)}, so the shapes do not match",
-                advice="Sum the cotangent over axes along which the input was stretched.")
+                f"of type {aval.str_short(short_dtypes=False)}, so the {differ} do not match",
+                advice="Sum the cotangent over axes along which the input was stretched"
+                " (over devices that share the input: lax.psum).")
         return ct if got.dtype == needed.dtype else convert_element_type(ct, needed.dtype)
 
 
