@@ -95,6 +95,7 @@ class ExtendedDType:
     name: str
     itemsize: int
     physical: tuple[tuple[int, ...], np.dtype]
+    filled: Any
 
     @property
     def _short_name(self) -> str:

@@ -17,8 +17,9 @@ import numpy as np
 from saem.control.jit import composite
 from saem.core import dtypes, promotion
 from saem.core.avals import aval_of
-from saem.numpy import arithmetic, floating, maths
+from saem.numpy import arithmetic, maths
 from saem.numpy.creation import check_dtype, placed
+from saem.numpy.floating import floor
 from saem.numpy.promote import (
     as_value,
     broadcast_shapes,
@@ -107,7 +108,7 @@ def _settled(out: Any, out_dtype: Any, axis: int) -> Any:
     if axis:
         out = moveaxis(out, 0, axis)
     if dtypes.is_integer(out_dtype) and not dtypes.is_integer(aval_of(out).dtype):
-        out = floating.floor(out)
+        out = floor(out)
     return convert_value(out, out_dtype, False)
 
 

@@ -155,7 +155,7 @@ class PRNGKeyArray(_jaxlib.Array):
         return self._followed(made, lambda places: places[tuple(map(_host_index, parts))])
 
     def _followed(self, made: PRNGKeyArray, move: Any) -> PRNGKeyArray:
-        """Return ``made``, views of these keys, as of their family, at the places ``move`` gives."""
+        """Return ``made``, a view of these keys, as of their family; ``move`` gives its places."""
         family = getattr(self, "_family", None)
         if family is not None:
             made._family, made._places = family, np.asarray(move(self._places))
