@@ -259,6 +259,11 @@ def test_an_error_shows_the_users_line():
     assert str(caught.value).startswith("scan.C3: scan body function carry input")
 
 
+def test_an_error_inside_a_body_names_its_arguments():
+    with pytest.raises(jax.errors.TracerBoolConversionError, match="row → bool"):
+        lax.scan(lambda total, row: (total if row else 0.0, None), 0.0, jnp.ones(3))
+
+
 def test_a_function_is_traced_once_for_one_signature():
     """As in JAX; another signature, another setting or a fresh function traces again."""
     traced = []

@@ -168,3 +168,16 @@ def test_dead_code_inside_loops_and_branches_is_dropped():
     for name in ("sin", "cos", "tanh"):
         assert name in str(closed) and f" {name} " not in str(trimmed)
     np.testing.assert_array_equal(jax.evaluate(trimmed, x, w)[0], f(x, w))
+
+
+def test_lines_inside_loops_keep_their_places():
+    def body(c, a):
+        return jnp.sin(c) + a, c
+
+    def f(x):
+        return lax.cond(x[0] > 0, lambda: lax.scan(body, 0.0, x)[0], lambda: jnp.cos(x[0]))
+
+    text = jax.jit(f).lower(jnp.ones(4)).as_text(debug_info=True)
+    line = body.__code__.co_firstlineno + 1
+    assert any("stablehlo.sine" in place and f'test_control_programs.py":{line}:' in place
+               for place in text.splitlines())

@@ -83,9 +83,18 @@ def _trace(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], name: str)
                 _check_output(fun, name, x, number, out_tree)
         return outs
 
-    closed = trace_flat(flat, avals, name=name, debug_name=getattr(fun, "__name__", ""))
+    closed = trace_flat(flat, avals, name=name, arg_names=_argument_names(fun, in_tree),
+                        debug_name=getattr(fun, "__name__", ""))
     closed, consts = open_consts(closed)
     return Body(closed, consts, out_trees[0])
+
+
+def _argument_names(fun: Callable, in_tree: Any) -> list[str]:
+    """Return the names of the parameters of ``fun`` if each of them is one array, for messages."""
+    code = getattr(fun, "__code__", None)
+    if code is None or in_tree.num_nodes != in_tree.num_leaves + 1 or hasattr(fun, "__self__"):
+        return []
+    return list(code.co_varnames[:min(code.co_argcount, in_tree.num_leaves)])
 
 
 def describe(fun: Callable) -> str:
