@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import cmd
 import linecache
+import os
 import pprint
 import sys
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from saem.core import errors, source, tree
 from saem.core.trace import Tracer
 
 _AROUND = 5
+_RUNS_CELLS = f"{os.sep}IPython{os.sep}"
 
 
 class DebuggerQuit(RuntimeError):
@@ -54,9 +56,14 @@ class Frame:
 
 
 def user_frames(frame: FrameType | None, filtered: bool, count: int | None) -> list[Frame]:
-    """Return the frames from ``frame`` outwards, without the engine's if ``filtered``."""
+    """Return the frames from ``frame`` outwards, without the engine's if ``filtered``.
+
+    What runs a notebook's cells is not the user's either: the cell is the outermost frame.
+    """
     found: list[Frame] = []
     while frame is not None and (count is None or len(found) < count):
+        if filtered and _RUNS_CELLS in frame.f_code.co_filename:
+            break
         if not (filtered and source.is_internal(frame.f_code.co_filename)):
             found.append(Frame(frame))
         frame = frame.f_back
