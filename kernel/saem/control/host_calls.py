@@ -81,7 +81,7 @@ def with_static(leaves: Sequence[Any], static: Sequence[tuple[int, Any]]) -> lis
 
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
-_numbers = itertools.count(1)
+host_call_numbers = itertools.count(1)
 
 
 class HostCall:
@@ -90,7 +90,7 @@ class HostCall:
     __slots__ = ("prim", "in_avals", "number", "__weakref__")
 
     def __init__(self, prim: Callback, in_avals: tuple[ShapedArray, ...]):
-        self.number = next(_numbers)  # unlike ``id`` it is never given out again
+        self.number = next(host_call_numbers)  # unlike ``id`` it is never given out again
         self.prim = prim
         self.in_avals = in_avals
 

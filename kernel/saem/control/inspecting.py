@@ -18,6 +18,7 @@ from typing import Any
 
 from saem import _jaxlib
 from saem.control.callbacks import Debugging
+from saem.control.host_calls import host_call_numbers
 from saem.core import effects, errors, tree
 from saem.core.avals import aval_of
 from saem.core.lazy import later
@@ -30,8 +31,20 @@ from saem.xla.text import physical_aval
 console: Any = later("rich.console")
 rich_text: Any = later("rich.text")
 
-_numbers = itertools.count(1)
 COLORS = ("blue", "green", "magenta", "red", "cyan", "yellow", "white", "bright_black")
+
+
+class Decided:
+    """What the partitioner calls with its decision about one value."""
+
+    def __init__(self, callback: Callable[[Any], None], mesh: Any, ndim: int):
+        self.number = next(host_call_numbers)
+        self.callback = callback
+        self.mesh = mesh
+        self.ndim = ndim
+
+    def __call__(self, sharding: Any) -> None:
+        self.callback(named_from_xla(sharding, self.mesh, self.ndim))
 
 
 @primitive("inspect_sharding")
@@ -56,18 +69,14 @@ class InspectSharding(Debugging):
             self.callback(devices.single_device(devices.default_device()))
             return []
         aval = physical_aval(ctx.avals[x])
-        mesh = next(iter(module.meshes))
-
-        def decided(sharding: Any) -> None:
-            self.callback(named_from_xla(sharding, mesh, len(aval.shape)))
-
-        module.keepalive.append(decided)
+        decided = Decided(self.callback, next(iter(module.meshes)), len(aval.shape))
+        # As one of its callbacks it lives as long as the program, which is compiled each time: one
+        # found again would not be asked.
+        module.callback(decided)
         address = "".join(f"\\{byte:02X}" for byte in
                           _jaxlib.encode_inspect_sharding_callback(decided))
-        # The number makes each program its own: a compiled one found again would not be asked.
         ctx.emit(f'"stablehlo.custom_call"({x}) <{{call_target_name = "InspectSharding", '
-                 f'backend_config = "{address}", has_side_effect = true}}> '
-                 f'{{mhlo.frontend_attributes = {{inspection = "{next(_numbers)}"}}}}', x, out=aval)
+                 f'backend_config = "{address}", has_side_effect = true}}>', x, out=aval)
         return []
 
     def batch(self, size, xs, dims):

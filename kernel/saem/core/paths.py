@@ -89,11 +89,16 @@ def _depends(atom: Any, makers: dict, numbers: dict, outer: dict) -> bool:
         v in numbers or v in outer for v in _reached(atom, makers))
 
 
+def assigned(line: str) -> str | None:
+    """Return what ``line`` assigns to, None if it assigns nothing."""
+    found = re.match(_ASSIGNS, line)
+    return found and found.group(1)
+
+
 def _step(eqn: Any) -> Step:
     """Return what an equation's line assigns to, or else the primitive, and the place."""
     where = eqn.position()
-    assigned = re.match(_ASSIGNS, source.source_line(where))
-    return (assigned.group(1) if assigned else eqn.primitive.name), where
+    return assigned(source.source_line(where)) or eqn.primitive.name, where
 
 
 def _merged(steps: list[Step]) -> list[Step]:
