@@ -91,8 +91,11 @@ def test_errors_are_jax_s(jax_oracle, source, sentence):
 
 
 def test_sizes_and_devices_must_do():
-    with pytest.raises(ValueError, match="pmap got inconsistent sizes for array axes"):
-        jax.pmap(lambda x, y: x)(X, X[:3])
+    f = jax.pmap(lambda x, y: x)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="pmap got inconsistent sizes for array axes"):
+            f(X, X[:3])
+        f(X, X)
     with pytest.raises(ValueError, match="requires 9 devices, but only 8 XLA devices"):
         jax.pmap(lambda x: x)(np.ones((9, 2)))
 

@@ -88,15 +88,28 @@ class Mapping:
 
     def ready(self, args: tuple, kwargs: dict) -> Any:
         """Return the jitted function for as many examples as these arguments hold."""
-        static = {n % len(args) for n in self.static} if args else set()
-        dynamic = tuple(x for i, x in enumerate(args) if i not in static)
-        axes = self.axes_of(dynamic, args, static)
-        leaves = [*tree.leaves(dynamic), *tree.leaves(kwargs)]
-        size = self.size(leaves, axes)
-        run = self.runs.get(size)
+        run = self.known(args)
         if run is None:
-            run = self.runs[size] = self.make(self.mesh(size))
+            static = {n % len(args) for n in self.static} if args else set()
+            dynamic = tuple(x for i, x in enumerate(args) if i not in static)
+            axes = self.axes_of(dynamic, args, static)
+            size = self.size([*tree.leaves(dynamic), *tree.leaves(kwargs)], axes)
+            run = self.runs.get(size)
+            if run is None:
+                run = self.runs[size] = self.make(self.mesh(size))
         return run.fast if state.trace is eval_trace else run.plain
+
+    def known(self, args: tuple) -> Run | None:
+        """Return the jitted function by the size of the first argument alone, if that decides.
+
+        Whether the others agree is asked where it is traced for them.
+        """
+        axis = self.in_axes
+        if type(axis) is not int or self.static:
+            return None
+        leaves = tree.leaves(args)
+        shape = getattr(leaves[0], "shape", ()) if leaves else ()
+        return self.runs.get(shape[axis]) if -len(shape) <= axis < len(shape) else None
 
     def axes_of(self, dynamic: tuple, args: tuple, static: set) -> list[int | None]:
         """Return the mapped axis of each leaf of the dynamic arguments, then 0 as needed."""
@@ -173,6 +186,7 @@ class Mapping:
             axes = self.axes_of(dynamic, args, fixed)
             leaves, in_tree = tree.flatten((dynamic, kwargs))
             leaves = [as_array(x) for x in leaves]
+            self.size(leaves, axes)
             axes = [d if d is None else canonical_axis(d, len(aval_of(x).shape))
                     for x, d in zip(leaves, axes)]
 
