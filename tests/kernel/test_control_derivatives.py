@@ -21,6 +21,16 @@ BEGIN = """
 x = jnp.asarray([0.3, -1.2, 0.8])
 y = jnp.asarray([2., -1., 0.5])
 W = jnp.asarray(np.linspace(-1, 1, 9, dtype='float32').reshape(3, 3))
+
+@jax.custom_jvp
+def twice(a):
+    return jnp.sin(a)
+twice.defjvp(lambda p, t: (twice(*p), 2 * jnp.cos(p[0]) * t[0]))
+
+@jax.custom_vjp
+def thrice(a):
+    return jnp.sin(a)
+thrice.defvjp(lambda a: (thrice(a), a), lambda a, ct: (3 * jnp.cos(a) * ct,))
 """
 
 # Functions of one vector to one number.
@@ -62,6 +72,11 @@ SMOOTH = {
     "associative_scan": "lambda v: lax.associative_scan(jnp.multiply, v) @ y",
     "jit inside": """lambda v: lax.scan(
         lambda c, a: (jax.jit(lambda p, q: jnp.sin(p * q))(c, a), c), 1., v)[0]""",
+    "rule inside": "lambda v: lax.scan(lambda c, a: (twice(c * a) + a, c), 1., v)[1].sum()",
+    "all inside one another": """lambda v: lax.cond(v[0] < 9, lambda: lax.scan(
+        jax.checkpoint(lambda c, a: (jax.jit(twice)(c * a),
+                       lax.fori_loop(0, 2, lambda i, d: twice(d) * c + i, a))), 1., v)[1].sum(),
+        lambda: lax.map(twice, v).sum())""",
     "while beside": "lambda v: v @ v * lax.while_loop(lambda c: c < 5, lambda c: c * 2, 1.)",
 }
 FORWARD = {
@@ -175,6 +190,14 @@ def test_differences():
         for i, unit in enumerate(np.eye(4)):
             difference = (f(v + 1e-6 * unit) - f(v - 1e-6 * unit)) / 2e-6
             np.testing.assert_allclose(slope[i], difference, rtol=1e-7)
+
+
+def test_backward_rules_inside(jax_oracle):
+    same(jax_oracle, f"""{BEGIN}
+f = lambda v: lax.scan(lambda c, a: (lax.cond(a > 0, thrice, twice, c * a) + a, c), 1., v)[1].sum()
+g = lambda v: lax.while_loop(lambda c: c < 2, lambda c: c + 1, 0) * lax.map(thrice, v).sum()
+result = jax.jit(lambda x, W: [jax.grad(f)(x), jax.vmap(jax.grad(f))(W), jax.grad(g)(x),
+                               jax.grad(lambda m: jax.vmap(f)(m).sum())(W)])(x, W)""", rtol=1e-5)
 
 
 def test_branches_not_taken_do_not_reach_the_derivative(jax_oracle):

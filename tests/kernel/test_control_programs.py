@@ -150,7 +150,8 @@ result = [params(lambda x: lax.scan(lambda c, a: (c + a, c), 0., x), x),
 def test_dead_code_inside_loops_and_branches_is_dropped():
     """What nobody reads is not computed: carries, rows, constants; the rest is as it was."""
     def f(x, w):
-        _, (ys, _) = lax.scan(lambda c, a: ((c[0] + a, jnp.sin(c[1]) * w), (c[0], c[1])), (0., w), x)
+        _, (ys, _) = lax.scan(lambda c, a: ((c[0] + a, jnp.sin(c[1]) * w), (c[0], c[1])),
+                              (0., w), x)
         _, kept, _ = lax.while_loop(lambda c: c[0] < 3,
                                     lambda c: (c[0] + 1, c[1] * 2, jnp.cos(c[2]) * w), (0, ys, w))
         out, _ = lax.cond(x[0] > 0, lambda: (kept, jnp.tanh(w)), lambda: (-kept, w))

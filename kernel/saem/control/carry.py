@@ -349,10 +349,12 @@ def run_at_once(owner: ClosedJaxpr, key: tuple, prim: Primitive, args: Sequence[
         if isinstance(x, Tracer):
             raise errors.leaked_tracer(x)
     avals = avals_of(args)
-    device, committed = dispatch.placement(args)
+    mesh = owner.derived(("mesh", key), lambda: dispatch.mesh_named_by(prim))
+    demands = dispatch.NO_DEMANDS if mesh is None else dispatch.Demands(mesh=mesh)
+    where, committed = dispatch.placement(args, demands)
     program = owner.derived(
-        ("run", key, avals, device, committed, config.trace_key()),
-        lambda: dispatch.build(one_equation(prim, avals), device, committed, name=prim.name))
+        ("run", key, avals, where, committed, config.trace_key()),
+        lambda: dispatch.build(one_equation(prim, avals), where, committed, name=prim.name))
     if bus.active or config.debug_key_reuse.value:
         closed = owner.derived(("keys", key, avals), lambda: one_equation(prim, avals))
         return key_watch.called(closed, args, prim.name, lambda: program.run(args))
