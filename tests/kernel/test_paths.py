@@ -26,9 +26,14 @@ def f(x, y):
     return y
 
 
-@pytest.mark.parametrize("transform", [jax.jit, lambda f: jax.jit(jax.grad(f)),
-                                       lambda f: jax.jit(lambda x, y: jax.vmap(f)(x[None], y[None])),
-                                       ], ids=["jit", "jit of grad", "jit of vmap"])
+TRANSFORMS = {
+    "jit": jax.jit,
+    "jit of grad": lambda f: jax.jit(jax.grad(f)),
+    "jit of vmap": lambda f: jax.jit(lambda x, y: jax.vmap(f)(x[None], y[None])),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 def test_the_path_leads_from_an_argument_to_the_question(transform):
     lines = shown(transform(f), jnp.float32(1), jnp.float32(2))
     assert any(line.endswith(" → z → w → bool") for line in lines)
