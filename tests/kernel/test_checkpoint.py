@@ -65,17 +65,17 @@ def agree(oracle, source: str, rtol: float = 2e-5, **arguments) -> None:
         np.testing.assert_allclose(m, t, rtol=rtol, atol=rtol)
 
 
-@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
-def test_values_and_derivatives_are_those_of_the_function(jax_oracle, policy):
+@pytest.mark.parametrize("name", ["none", "everything", "dots", "only a", "either"])
+def test_values_and_derivatives_are_those_of_the_function(jax_oracle, name):
     agree(jax_oracle, f"""
-c = jax.checkpoint(f, policy={policy})
+c = jax.checkpoint(f, policy={POLICIES[name]})
 gradient = jax.grad(c, (0, 1))
 xs = jnp.stack([x, 2 * x])
 many = lambda xs, w: jax.vmap(c, (0, None))(xs, w).sum()
 result = [c(x, w), gradient(x, w), jax.jit(gradient)(x, w), jax.jit(jax.grad(jax.jit(c)))(x, w),
           jax.vmap(gradient, (0, None))(xs, w), jax.jit(jax.grad(many, (0, 1)))(xs, w),
           jax.jvp(c, (x, w), (w[:2], w)), jax.jit(jax.hessian(c))(x, w),
-          jax.jacrev(jax.grad(c))(x, w)]
+          jax.jit(jax.jacrev(jax.grad(c)))(x, w)]
 """, x=X, w=W)
 
 
@@ -179,10 +179,10 @@ def loop(c, ys):
     return jax.lax.cond(c.sum() > 0, jax.checkpoint(jnp.sin), jnp.cos, c).sum() + outs.sum()
 ys = jnp.stack([w, w + 1, w - 1])
 g = jax.grad(loop, (0, 1))
-result = [jax.grad(r)(1.), jax.grad(jax.grad(jax.grad(r)))(1.), jax.jacfwd(jax.grad(r))(1.),
+result = [jax.grad(r)(1.), jax.grad(jax.grad(r))(1.), jax.jacfwd(jax.grad(r))(1.),
           jax.jit(jax.grad(jax.jit(jax.grad(jax.grad(r)))))(1.),
-          jax.vmap(jax.grad(jax.grad(r)))(x[0]), g(x, ys), jax.jit(g)(x, ys),
-          jax.vmap(g, (0, None))(jnp.stack([x, -x]), ys),
+          jax.jit(jax.vmap(jax.grad(jax.grad(r))))(x[0]), g(x, ys), jax.jit(g)(x, ys),
+          jax.jit(jax.vmap(g, (0, None)))(jnp.stack([x, -x]), ys),
           jax.jit(jax.hessian(lambda x: loop(x, ys)))(x)]
 """, rtol=2e-4, x=X, w=W)
 

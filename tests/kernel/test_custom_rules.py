@@ -50,8 +50,8 @@ def total(a, b): return jax.vmap(F, axes)(a, b).sum()
 gradient = jax.grad(total, (0, 1))
 each = jax.vmap(jax.grad(F, (0, 1)), axes)
 result = [jax.vmap(F, axes)(*args), gradient(*args), jax.jit(gradient)(*args), each(*args),
-          jax.jit(each)(*args), jax.vmap(jax.jacrev(jax.grad(F), (0, 1)), axes)(*args),
-          jax.jit(jax.jacrev(gradient, (0, 1)))(*args), jax.jacrev(gradient)(*args)]
+          jax.jit(each)(*args), jax.jit(jax.vmap(jax.jacrev(jax.grad(F), (0, 1)), axes))(*args),
+          jax.jit(jax.jacrev(gradient, (0, 1)))(*args)]
 """), x=X)
 
 
