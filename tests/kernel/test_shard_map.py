@@ -164,6 +164,19 @@ def test_gradients_inside_are_jax_s(jax_oracle):
     same(jax_oracle, at_once(sources), rtol=3e-5, x=X, w=W)
 
 
+@pytest.mark.parametrize("check", ["check_vma=True", "check_vma=False"])
+def test_derived_programs_are_well_formed_and_evaluate(check):
+    names = {"jax": jax, "np": np, "lax": lax}
+    exec(SETUP.replace("out_specs=o,", f"out_specs=o, {check},") + RULES, names)
+    sources = [f"jax.grad({s})({s[7]})" for s in LOSSES] + [s for s in WITHIN if "while" not in s]
+    f = eval(f"lambda x, w: [{', '.join(sources)}]", names)
+    closed = jax.make_jaxpr(f)(X, V)
+    check_jaxpr(closed)
+    wanted = [np.asarray(x) for x in jax.tree.leaves(jax.jit(f)(X, V))]
+    for got, want in zip(jax.evaluate(closed, X, V), wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
 def test_jvp_vmap_and_second_derivatives_are_jax_s(jax_oracle):
     f = "sm(lambda x: lax.psum(jnp.sin(x), 'i'), P('i'), P())"
     xs = "jnp.stack([x, x * 2, x + 1, x - 1])"

@@ -20,6 +20,8 @@ from saem.core import dtypes
 from saem.core.avals import ShapedArray
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
 from saem.core.trace import current
+from saem.core.varying import varying
+from saem.ops.collectives import PVary
 from saem.ops.linear import BroadcastInDim, add_any_p
 from saem.ops.random_bits import RandomWrap
 from saem.transform.linearize import partial_eval_jaxpr
@@ -77,6 +79,9 @@ def open_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
 
 def zeros_atom(aval: ShapedArray, eqns: list[Eqn]) -> Atom:
     """Return a literal or variable that is zero of ``aval``; what it needs is put into ``eqns``."""
+    if aval.vma:  # inside shard_map: zeros differ between devices as what they stand for does
+        names = tuple(sorted(aval.vma, key=str))
+        return _append(PVary(names), zeros_atom(varying(aval, ()), eqns), aval, eqns)
     if isinstance(aval.dtype, dtypes.ExtendedDType):
         trailing, dtype = aval.dtype.physical
         held = zeros_atom(ShapedArray((*aval.shape, *trailing), dtype), eqns)
