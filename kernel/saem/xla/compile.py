@@ -10,7 +10,6 @@ Invariant: one compilation per key and process, whatever the number of threads.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 import time
@@ -24,9 +23,12 @@ from saem import _jaxlib
 from saem.core import config
 from saem.core.events import Compile, FunctionRef, bus
 from saem.core.events import Lowering as LoweringEvent
+from saem.core.lazy import later
 from saem.xla import disk_cache
 from saem.xla.lowering import Lowering
 from saem.xla.mlir import parse
+
+hashlib: Any = later("hashlib")  # no program, no key
 
 CAPACITY = 4096
 

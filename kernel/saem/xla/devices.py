@@ -12,13 +12,15 @@ from __future__ import annotations
 import functools
 import logging
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from saem import _jaxlib
 from saem.core import config
 from saem.core.record import Record
 from saem.xla import plugins
 
+T = TypeVar("T")
 _lock = threading.RLock()
 _backends: dict[str, Any] = {}
 # Names under which a platform is also known.
@@ -181,12 +183,28 @@ def _first_device() -> Any:
     return backend().local_devices()[0]
 
 
-class SingleDeviceSharding(_jaxlib.SingleDeviceSharding):
-    """The whole array lies on one device."""
+def onto(target: type) -> Callable[[T], T]:
+    """Put the methods of a class body onto ``target``, a class of jaxlib, and return that.
 
-    def __init__(self, device: Any, *, memory_kind: str | None = None):
-        super().__init__(device, memory_kind)
-        self._hash = hash((device, memory_kind))
+    C++ hashes and compares its own classes by itself; of a subclass it would ask Python, for
+    every argument of every call.
+    """
+
+    def decorate(body: Any) -> Any:
+        for name, value in vars(body).items():
+            if name not in ("__dict__", "__weakref__"):
+                setattr(target, name, value)
+        return target
+
+    return decorate
+
+
+@onto(_jaxlib.SingleDeviceSharding)
+class SingleDeviceSharding:
+    """The whole array lies on one device: ``SingleDeviceSharding(device, memory_kind=None)``."""
+
+    _device: Any
+    _memory_kind: str | None
 
     @property
     def device_set(self) -> set:
@@ -242,7 +260,7 @@ class SingleDeviceSharding(_jaxlib.SingleDeviceSharding):
             and other._memory_kind == self._memory_kind)
 
     def __hash__(self) -> int:
-        return self._hash
+        return hash((self._device, self._memory_kind))
 
     def __reduce__(self):
         return (_sharding_on, (self._device.platform, self._device.id, self._memory_kind))

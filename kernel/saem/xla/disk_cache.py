@@ -17,7 +17,6 @@ Invariant: the cache never changes an answer and never stops a program; at worst
 from __future__ import annotations
 
 import functools
-import hashlib
 import logging
 import os
 import time
@@ -30,6 +29,7 @@ from saem.core import config
 from saem.core.lazy import later
 from saem.core.record import Record
 
+hashlib: Any = later("hashlib")
 json: Any = later("json")  # only who keeps programs on disk needs these three
 tempfile: Any = later("tempfile")
 zlib: Any = later("zlib")
