@@ -28,9 +28,9 @@ def namespace(package: str, modules: Mapping[str, str]
     the last part of its name.
     """
     homes: dict[str, tuple[str, bool]] = {}
-    for home, names in modules.items():
-        homes.update((name, (home, True)) for name in names.split())
-        if not names:
+    for home, offered in modules.items():
+        homes.update((name, (home, True)) for name in offered.split())
+        if not offered:
             homes[home.rpartition(".")[2]] = (home, False)
 
     def find(name: str) -> Any:
