@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +16,9 @@ from saem.core.lazy import later
 
 def fresh(code: str) -> str:
     """What a new process prints."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    here = {**os.environ, "PYTHONPATH": str(Path(saem.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                          env=here)
     return done.stdout.strip()
 
 
