@@ -75,7 +75,11 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.custom_batching": "",
     "saem.custom_derivatives": "",
     "saem.control.callbacks": "pure_callback",
-    "saem.core.config": "check_tracer_leaks",
+    "saem.control.environment": "print_environment_info",
+    "saem.core.config": "allow_f16_reductions array_garbage_collection_guard check_tracer_leaks "
+                        "make_user_context no_execution no_tracing thread_guard "
+                        "transfer_guard_device_to_device transfer_guard_device_to_host "
+                        "transfer_guard_host_to_device",
     "saem.core.effects": "effects_barrier",
     "saem.core.scopes": "named_call named_scope",
     "saem.debug": "",
@@ -84,6 +88,8 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.errors": "",
     "saem.experimental": "",
     "saem.export": "",
+    "saem.memory": "",
+    "saem.monitoring": "",
     "saem.profiler": "",
     "saem.lax": "",
     "saem.random": "",
@@ -92,6 +98,7 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.test_util": "",
     "saem.tree_util": "",
     "saem.typing": "",
+    "saem.version": "",
     "saem.control.checkpoint": "checkpoint remat",
     "saem.control.closure": "closure_convert custom_gradient linear_transpose",
     "saem.control.custom_jvp": "custom_jvp",
@@ -100,10 +107,13 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.control.placing": "reshard",
     "saem.control.pmap": "pmap",
     "saem.control.shard_map": "shard_map smap",
+    "saem.xla.devices": "host_count host_id host_ids process_indices",
+    "saem.xla.guards": "transfer_guard",
     "saem.xla.meshes": "make_mesh set_mesh",
     "saem.xla.shardings": "NamedSharding P",
     "saem.xla.spread": "Shard make_array_from_callback make_array_from_process_local_data "
                        "make_array_from_single_device_arrays",
+    "saem.transform.compile_time": "ensure_compile_time_eval",
     "saem.transform.jacobians": "hessian jacfwd jacobian jacrev",
     "saem.transform.leaking": "checking_leaks",
     "saem.transform.programs": "eval_shape make_jaxpr",

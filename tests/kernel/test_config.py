@@ -85,7 +85,7 @@ def different(row):
     if row.choices:
         return next(c for c in row.choices if c != SETTINGS["jax_" + row.name].value)
     value = SETTINGS["jax_" + row.name].value
-    return {"bool": not value, "int": 7, "float": 2.5, "str": "x", "object": "cpu"}[row.kind]
+    return {"bool": not value, "int": 7, "float": 2.5, "str": "x", "device": "cpu"}[row.kind]
 
 
 @pytest.mark.parametrize("row", [r for r in DECLARED if not r.process], ids=lambda r: r.name)
@@ -151,5 +151,6 @@ def test_every_setting_is_one_of_jax_with_the_same_default(jax_oracle):
     ).value
     # Told by the oracle's own start, not by JAX's default.
     theirs["jax_platforms"] = None
+    theirs["jax_num_cpu_devices"] = -1
     ours = {"jax_" + row.name: row.default for row in DECLARED}
     assert ours == {name: theirs[name] for name in ours}

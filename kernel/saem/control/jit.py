@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import logging
 import time
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,6 +30,7 @@ from saem.core.trace import Tracer, bind, eval_trace, state
 from saem.transform.staging import key_watch, move_tracer_consts, trace_flat
 from saem.xla import dispatch
 from saem.xla.dispatch import Demands, Program
+from saem.xla.donation import warn_wasted
 from saem.xla.shardings import resolve
 from saem.xla.spread import check_fits
 
@@ -256,11 +256,11 @@ class Jitted:
         if program is None:
             if bound is not None and self.is_watched():
                 self.publish_miss(bound)
-            warn_unusable_donations(entry)
             check_shardings(entry)
             program = entry.programs[where, committed] = dispatch.build(
                 entry.closed, where, committed, name=self.name, function=self.reference,
                 keep_unused=self.keep_unused, donated=entry.donated, options=self.options)
+            warn_wasted(program.lowered.wasted)
         return program
 
     def is_watched(self) -> bool:
@@ -380,24 +380,6 @@ def check_output(x: Any, name: str, out_tree: Any, outs: Sequence[Any]) -> None:
             f"function {name} traced for jit returned a value of type {type(x)} at output "
             f"component {where or 'result'}, which is not a valid JAX type.",
             advice="Return arrays, numbers, or pytrees of them.") from None
-
-
-def warn_unusable_donations(entry: Entry) -> None:
-    """Warn, as JAX does, of donated buffers that no output can use."""
-    if not any(entry.donated):
-        return
-    outs = [(a.shape, a.dtype) for a in entry.closed.out_avals]
-    unused = []
-    for aval, donated in zip(entry.closed.in_avals, entry.donated):
-        if donated:
-            if (aval.shape, aval.dtype) in outs:
-                outs.remove((aval.shape, aval.dtype))
-            else:
-                unused.append(aval.str_short(short_dtypes=False))
-    if unused:
-        warnings.warn(
-            f"Some donated buffers were not usable: {', '.join(unused)}. A donated buffer is used "
-            "for an output of the same shape and dtype; donate only those.", stacklevel=3)
 
 
 def make_jit(fun: Callable, *, static_argnums: Any = None, static_argnames: Any = None,

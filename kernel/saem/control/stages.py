@@ -22,7 +22,6 @@ from saem.control.jit import (
     Jitted,
     check_shardings,
     make_jit,
-    warn_unusable_donations,
 )
 from saem.core import errors, tree
 from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
@@ -31,6 +30,7 @@ from saem.core.record import Record
 from saem.core.trace import Tracer
 from saem.xla import devices, dispatch
 from saem.xla.compile import find_or_compile
+from saem.xla.donation import warn_wasted
 from saem.xla.lowering import Lowering, lower
 from saem.xla.mlir import parse
 
@@ -212,7 +212,7 @@ class Lowered(Stage):
             raise ValueError(
                 f"compile: {info.name} was lowered for {', '.join(self._platforms)}, but would run "
                 f"on {here}. Lower it without lowering_platforms, or read its text.")
-        warn_unusable_donations(self._call.entry)
+        warn_wasted(self._lowered.wasted)
         executable = find_or_compile(self._lowered, devices_, info.reference,
                                      {**info.options, **(compiler_options or {})})
         return Compiled(self._call, dispatch.Program(executable, self._lowered, self._where,

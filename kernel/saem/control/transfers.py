@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.core import tree
 from saem.control.placing import ShardingConstraint, prefix
+from saem.core import tree
 from saem.core.primitive import primitive
 from saem.core.trace import Tracer, bind
 from saem.ops.linear import Linear
 from saem.xla import arrays, devices, dispatch
+from saem.xla.guards import explicit
 from saem.xla.shardings import NamedSharding, resolve
 
 
@@ -56,6 +57,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
     """
 
     def put_one(leaf: Any, where: Any) -> Any:
+        if isinstance(where, devices.MemorySpace) and not isinstance(leaf, Tracer):
+            where = in_memory(leaf, where)
         if isinstance(leaf, Tracer):
             if isinstance(where, NamedSharding):
                 return bind(ShardingConstraint(where), leaf)
@@ -63,13 +66,24 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
         return arrays.device_put(leaf, where)
 
     leaves, structure = tree.flatten(x)
-    places = [resolve(d, "device_put") if not isinstance(d, _jaxlib.Device) else d
+    places = [d if isinstance(d, (_jaxlib.Device, devices.MemorySpace)) else
+              resolve(d, "device_put")
               for d in prefix("device_put device", device, x)]
-    placed = structure.unflatten([put_one(leaf, d) for leaf, d in zip(leaves, places)])
-    for leaf, d in zip(leaves, prefix("device_put donate", donate, x) if donate else ()):
-        if d and isinstance(leaf, _jaxlib.ArrayImpl):
+    with explicit("explicit_device_put"):
+        placed = structure.unflatten([put_one(leaf, d) for leaf, d in zip(leaves, places)])
+    given = prefix("device_put donate", donate, x) if donate else ()
+    for leaf, d, new in zip(leaves, given, tree.leaves(placed)):
+        # Where it stays in its place the new array has the same buffer.
+        if d and isinstance(leaf, _jaxlib.ArrayImpl) and leaf.sharding != new.sharding:
             leaf.delete()
     return placed
+
+
+def in_memory(x: Any, space: devices.MemorySpace) -> Any:
+    """Return the sharding ``x`` has, or would get, in another kind of memory."""
+    sharding = x.sharding if isinstance(x, _jaxlib.Array) else devices.single_device(
+        devices.default_device())
+    return sharding.with_memory_kind(space.kind(sharding._device_assignment[0]))
 
 
 def device_get(x: Any) -> Any:
@@ -78,10 +92,11 @@ def device_get(x: Any) -> Any:
     def get(leaf: Any) -> Any:
         return np.asarray(leaf) if isinstance(leaf, _jaxlib.ArrayImpl) else leaf
 
-    for leaf in tree.leaves(x):
-        if isinstance(leaf, _jaxlib.ArrayImpl):
-            leaf.copy_to_host_async()
-    return tree.map_(get, x)
+    with explicit("explicit_device_get"):
+        for leaf in tree.leaves(x):
+            if isinstance(leaf, _jaxlib.ArrayImpl):
+                leaf.copy_to_host_async()
+        return tree.map_(get, x)
 
 
 def block_until_ready(x: Any) -> Any:

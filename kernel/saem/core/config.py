@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from typing import Any
 
 from saem import _jaxlib
@@ -28,6 +29,7 @@ EXPLICIT_X64 = ("warn", "error", "allow")
 TRANSFER_GUARD = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 PRNG_IMPLS = ("threefry2x32", "rbg", "unsafe_rbg")
 TRACEBACK_FILTERING = ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")
+GARBAGE_GUARD = ("allow", "log", "fatal")
 MATMUL_PRECISIONS = (
     "default", "high", "highest", "bfloat16", "tensorfloat32", "float32",
     "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY",
@@ -43,7 +45,7 @@ FALSE_WORDS = ("n", "no", "f", "false", "off", "0")
 class Declared(Record):
     """One setting as data.
 
-    ``kind`` is ``bool``, ``int``, ``float``, ``str`` or ``object``; ``choices`` limits a ``str``;
+    ``kind`` is ``bool``, ``int``, ``float``, ``str`` or ``device``; ``choices`` limits a ``str``;
     ``optional`` allows None.  ``in_key``: a trace made under one value must not answer under
     another.  ``in_call``: nor must the C++ fast path, though the trace may.  ``process``: read
     once for the whole process, so it has no ``with`` form.
@@ -77,9 +79,11 @@ DECLARED = (
              MATMUL_PRECISIONS, optional=True, in_key=True),
     Declared("disable_jit", False, "bool", "run jitted functions and control flow as plain Python",
              in_key=True),
-    Declared("default_device", None, "object",
+    Declared("default_device", None, "device",
              "device (or platform name) where uncommitted values are put", optional=True,
              in_key=True),
+    Declared("allow_f16_reductions", True, "bool",
+             "sums of 16-bit floats may be accumulated in 16 bits", in_key=True),
     Declared("threefry_partitionable", True, "bool",
              "random bits that are the same however an array is sharded", in_key=True),
     Declared("random_seed_offset", 0, "int", "added to every seed that makes a key", in_key=True),
@@ -111,6 +115,13 @@ DECLARED = (
              TRANSFER_GUARD, optional=True),
     Declared("transfer_guard_device_to_device", None, "str", "the same, device to device",
              TRANSFER_GUARD, optional=True),
+    Declared("array_garbage_collection_guard", None, "str",
+             "what to do when an array dies by garbage collection, in a reference cycle",
+             GARBAGE_GUARD, optional=True),
+    Declared("thread_guard", False, "bool",
+             "programs on several processes may run only in the thread that set it"),
+    Declared("no_tracing", False, "bool", "raise when a function would be traced"),
+    Declared("no_execution", False, "bool", "raise when a program would run", in_call=True),
     # -- what it tells --
     Declared("log_compiles", False, "bool", "log each trace and compile at WARNING"),
     Declared("explain_cache_misses", False, "bool", "log why a jitted call was traced again"),
@@ -168,7 +179,14 @@ def _checked(declared: Declared, value: Any, where: str) -> Any:
 
     Raises: ValueError for a value outside ``choices``; TypeError for a value of another kind.
     """
-    if (value is None and declared.optional) or declared.kind == "object":
+    if value is None and declared.optional:
+        return value
+    if declared.kind == "device":
+        if not isinstance(value, (str, _jaxlib.Device)):
+            raise ValueError(
+                "jax.default_device must be passed either a Device object (e.g. "
+                "`jax.devices('cpu')[0]`) or a platform name string like 'cpu' or 'gpu', got: "
+                f"{value!r}")
         return value
     if declared.choices:
         word = getattr(value, "value", value)  # an enum member stands for its value
@@ -199,9 +217,11 @@ class _Scope(contextlib.ContextDecorator):
 
     def __enter__(self) -> None:
         self._before.append(self._setting.swap_local(self._value))
+        self._setting.tell()
 
     def __exit__(self, *exc: object) -> None:
         self._setting.set_local(self._before.pop())
+        self._setting.tell()
 
 
 class Setting(_jaxlib.Config):
@@ -219,6 +239,8 @@ class Setting(_jaxlib.Config):
             include_in_trace_context=declared.in_key,
         )
         self.declared = declared
+        # Called after each change: for settings that something else must be told of.
+        self.follower: Callable[[], None] | None = None
 
     def __call__(self, *value: Any) -> _Scope:
         """Return a context manager under which this thread sees ``value`` (a bool: True)."""
@@ -235,6 +257,11 @@ class Setting(_jaxlib.Config):
                 f"{declared.name} needs one new value: with {declared.name}(value): ..."
             )
         return _Scope(self, _checked(declared, value[0], declared.name))
+
+    def tell(self) -> None:
+        """Tell whoever follows this setting that it changed."""
+        if self.follower is not None:
+            self.follower()
 
     def __bool__(self) -> bool:
         raise TypeError(
@@ -290,6 +317,7 @@ class Configuration:
             for check in before_start:
                 check(name)
         setting.set_global(value)
+        setting.tell()
 
     def read(self, name: str) -> Any:
         """Return the value the current thread sees."""
@@ -354,6 +382,11 @@ legacy_prng_key = SETTINGS["jax_legacy_prng_key"]
 enable_checks = SETTINGS["jax_enable_checks"]
 debug_nans = SETTINGS["jax_debug_nans"]
 debug_infs = SETTINGS["jax_debug_infs"]
+no_tracing = SETTINGS["jax_no_tracing"]
+no_execution = SETTINGS["jax_no_execution"]
+thread_guard = SETTINGS["jax_thread_guard"]
+allow_f16_reductions = SETTINGS["jax_allow_f16_reductions"]
+array_garbage_collection_guard = SETTINGS["jax_array_garbage_collection_guard"]
 check_tracer_leaks = SETTINGS["jax_check_tracer_leaks"]
 transfer_guard = SETTINGS["jax_transfer_guard"]
 transfer_guard_host_to_device = SETTINGS["jax_transfer_guard_host_to_device"]
@@ -385,6 +418,27 @@ trace_key = _jaxlib.trace_context
 
 # What else is part of ``trace_key()`` and has a scope but no setting, such as the mesh in force.
 contexts: dict[str, _jaxlib.Config] = {}
+
+
+class UserContext(_jaxlib.Config):
+    """A value of a program's own that traces depend on: ``with context(v):`` sets ``value``."""
+
+    def __init__(self, default: Any):
+        name = f"user_context_{len(contexts)}"
+        super().__init__(name, default, include_in_jit_key=True, include_in_trace_context=True)
+        contexts[name] = self
+
+    def __call__(self, value: Any) -> _Scope:
+        """Return a context manager under which this thread sees ``value``, which is hashable."""
+        return _Scope(self, value)
+
+    def tell(self) -> None:
+        """Nobody follows it."""
+
+
+def make_user_context(default_value: Any = None) -> UserContext:
+    """Return a new context whose value is part of every trace's key."""
+    return UserContext(default_value)
 
 
 def trace_context_named() -> tuple[tuple[str, str], ...]:

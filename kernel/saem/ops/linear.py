@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes, errors
+from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry, remembered
 from saem.core.trace import bind
@@ -93,6 +93,19 @@ class BroadcastInDim(Linear):
                                                      *range(rank, rank + len(held))))
 
 
+def check_width(aval: ShapedArray) -> None:
+    """Refuse to sum floats of 16 bits in 16 bits.
+
+    Raises: ValueError.
+    """
+    if dtypes.is_float(aval.dtype) and aval.dtype.itemsize == 2:
+        raise errors.explained(
+            errors.ArgumentError, "reduce_sum.C3",
+            f"reduce_sum on operand {aval.str_short()} is not allowed when "
+            "jax_allow_f16_reductions=False.",
+            advice="Convert first, x.astype(jnp.float32); jnp.sum does so by itself.")
+
+
 @primitive("reduce_sum")
 class ReduceSum(Linear):
     """Sum over ``axes``.  Source: StableHLO specification, reduce."""
@@ -113,6 +126,8 @@ class ReduceSum(Linear):
         return np.sum(x, axis=self.axes, dtype=x.dtype)
 
     def lower(self, ctx, x):
+        if not config.allow_f16_reductions.value:  # asked where each setting has its own text
+            check_width(ctx.avals[x])
         return ctx.reduce("add", x, 0, self.axes)
 
     def transpose(self, ct, x):

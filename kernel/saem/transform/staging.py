@@ -10,6 +10,7 @@ Invariant: a finished trace accepts no more operations, so a leaked tracer is al
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -38,6 +39,15 @@ class KeyWatch:
 
 
 key_watch = KeyWatch()
+
+
+class Again(threading.local):
+    """Whether this thread computes a second time what a checkpoint did not keep."""
+
+    depth = 0
+
+
+again = Again()
 
 
 class Recorder(Trace):
@@ -187,6 +197,9 @@ def trace_flat(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray
 
     Constants that are tracers of an outer interpreter stay as they are in ``consts``.
     """
+    if config.no_tracing.value:
+        raise RuntimeError(f"re-tracing function {debug_name or name} for `{name}`, but "
+                           "'no_tracing' is set")
     watched = bus.active and function is not None
     if watched:
         bus.publish(TraceBegin(function=function, transform=name))

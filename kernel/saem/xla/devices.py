@@ -9,9 +9,11 @@ Invariant: a device object is the same object for the life of the process.
 
 from __future__ import annotations
 
+import enum
 import functools
 import logging
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -136,8 +138,12 @@ def devices(platform: str | None = None) -> list[Any]:
     return backend(platform).devices()
 
 
-def local_devices(process_index: int | None = None, backend: Any = None) -> list[Any]:
-    """Return the devices attached to this process."""
+def local_devices(process_index: int | None = None, backend: Any = None,
+                  host_id: int | None = None) -> list[Any]:
+    """Return the devices attached to this process, or to the one of another number."""
+    if host_id is not None:
+        _renamed("The argument to jax.local_devices", "`host_id`", "`process_index`")
+        process_index = host_id
     client = _client(backend)
     if process_index is None:
         return client.local_devices()
@@ -168,6 +174,34 @@ def process_count(backend: Any = None) -> int:
     return max((d.process_index for d in _client(backend).devices()), default=0) + 1
 
 
+def process_indices(backend: Any = None) -> list[int]:
+    """Return the numbers of all processes."""
+    return sorted({d.process_index for d in _client(backend).devices()})
+
+
+def _renamed(what: str, old: str, new: str) -> None:
+    warnings.warn(f"{what} has been renamed from {old} to {new}. This alias will eventually be "
+                  "removed; please update your code.", stacklevel=3)
+
+
+def host_id(backend: Any = None) -> int:
+    """Return ``process_index()``, whose older name it is."""
+    _renamed("The function", "jax.host_id", "jax.process_index")
+    return process_index(backend)
+
+
+def host_ids(backend: Any = None) -> list[int]:
+    """Return ``process_indices()``, whose older name it is."""
+    _renamed("The function", "jax.host_ids", "jax.process_indices")
+    return process_indices(backend)
+
+
+def host_count(backend: Any = None) -> int:
+    """Return ``process_count()``, whose older name it is."""
+    _renamed("The function", "jax.host_count", "jax.process_count")
+    return process_count(backend)
+
+
 def default_device() -> Any:
     """Return the device where values without a place of their own go."""
     chosen = config.default_device.value
@@ -181,6 +215,21 @@ def default_device() -> Any:
 @functools.cache
 def _first_device() -> Any:
     return backend().local_devices()[0]
+
+
+class MemorySpace(enum.Enum):
+    """A kind of memory, as a place to put values: that of the device, or of its host."""
+
+    Device = enum.auto()
+    Host = enum.auto()
+    Any = enum.auto()
+
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
+
+    def kind(self, device: Any) -> str | None:
+        """Return what ``device`` calls this memory."""
+        return {"Device": device.default_memory().kind, "Host": "pinned_host"}.get(self.name)
 
 
 def onto(target: type) -> Callable[[T], T]:
@@ -217,6 +266,10 @@ class SingleDeviceSharding:
     @property
     def memory_kind(self) -> str | None:
         return self._memory_kind
+
+    def with_memory_kind(self, kind: str | None) -> SingleDeviceSharding:
+        """Return this sharding in another memory of its device."""
+        return SingleDeviceSharding(self._device, memory_kind=kind)
 
     @property
     def num_devices(self) -> int:

@@ -85,6 +85,8 @@ def _move(x: Any, aval: ShapedArray, device: Any, committed: bool) -> Any:
     here = device_of(x)
     if device is None or (here is device and x._committed == committed):
         return x
+    if x.is_deleted():
+        raise deleted_argument(x)
     if bus.active and here is not device:
         bus.publish(Transfer(direction="device_to_device", bytes=x.nbytes,
                              source=place_names(x._sharding), target=placement_name(device),
@@ -278,7 +280,13 @@ class Program:
                              for a in (*lowered.in_avals, *lowered.out_avals))
 
     def run(self, args: Sequence[Any]) -> list[Any]:
-        """Run on flat arguments (all of them, kept or not); returns flat results."""
+        """Run on flat arguments (all of them, kept or not); returns flat results.
+
+        Raises: RuntimeError if the settings forbid it.
+        """
+        if config.no_execution.value:
+            raise RuntimeError(f"JAX tried to execute function jit({self.lowered.name}), but the "
+                               "no_execution config option is set")
         if self.lowered.module.callbacks:
             outs = self.run_with_effects(args)
         else:
@@ -298,12 +306,13 @@ class Program:
         """
         ordered = self.lowered.ordered
         arrays = self.place([effects.ticket(), *args] if ordered else args)
+        effects.make_room()
         try:
             results = self.executable.execute_sharded([*self.consts, *arrays], with_tokens=True)
         except _jaxlib.JaxRuntimeError as error:
             failure = effects.with_cause(error)
             raise failure from failure.__cause__
-        effects.started(results.consume_token())
+        effects.started(results.consume_token(), self.lowered.closed)
         outs = results.consume_with_handlers(self.handlers)
         if ordered:
             effects.hand_on(outs.pop(0))

@@ -23,6 +23,7 @@ from saem.core.effects import in_order, is_ordered
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var
 from saem.core.source import Source, position
 from saem.core.trace import Scope, Tracer, scopes_of
+from saem.xla import donation
 from saem.xla.text import Module, Writer, dense, physical_aval, symbol, tensor_type
 
 
@@ -31,8 +32,9 @@ class Lowering:
     """A program as text, and how to call it.
 
     ``kept`` says which arguments it takes; before them come ``consts``.  ``donated`` marks kept
-    arguments whose buffers it may reuse.  If ``ordered``, the first argument and result are the
-    ticket of its ordered effects.  ``closed`` is the program it says.
+    arguments whose buffers it may reuse; ``wasted`` are types of those it has no use for.
+    If ``ordered``, the first argument and result are the ticket of its ordered effects.  ``closed``
+    is the program it says.
     """
 
     text: str
@@ -45,6 +47,7 @@ class Lowering:
     name: str
     ordered: bool = False
     closed: ClosedJaxpr | None = None
+    wasted: tuple[str, ...] = ()
 
     def located_text(self) -> str:
         """Return the text XLA compiles: named after the function, with places in user code."""
@@ -99,7 +102,8 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
             env[var] = writer.hoist(value, var.aval)
         else:
             scalars.append((var, value))
-    notes = argument_notes(module, inputs, kept, gives, spread)
+    passed = donation.plan([v.aval for v in inputs], gives, closed.out_avals, spread is not None)
+    notes = argument_notes(module, inputs, kept, passed, spread)
     arguments = []
     for number, (var, note) in enumerate(zip(inputs, notes)):
         env[var] = f"%arg{number}"
@@ -121,8 +125,9 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
     return Lowering(
         text=module.text(False), module=module,
         in_avals=tuple(v.aval for v in inputs), out_avals=tuple(closed.out_avals),
-        kept=tuple(kept), consts=tuple(value for _, value, _ in consts), donated=gives, name=name,
-        ordered=ordered, closed=closed)
+        kept=tuple(kept), consts=tuple(value for _, value, _ in consts), name=name,
+        donated=tuple(map(bool, passed)), ordered=ordered, closed=closed,
+        wasted=donation.wasted([v.aval for v in inputs], gives, passed))
 
 
 def lower_in_order(closed: ClosedJaxpr, name: str, keep_unused: bool, donated: Sequence[bool],
@@ -153,7 +158,7 @@ def held_in_argument(aval: ShapedArray) -> bool:
 
 
 def argument_notes(module: Module, inputs: Sequence[Var], kept: Sequence[bool],
-                   gives: Sequence[bool], spread: Any) -> list[str]:
+                   passed: Sequence[str], spread: Any) -> list[str]:
     """Return what the text says of each kept argument: its sharding, that its buffer is given."""
     shardings: Sequence[Any] = [None] * len(inputs)
     if spread is not None:
@@ -162,9 +167,9 @@ def argument_notes(module: Module, inputs: Sequence[Var], kept: Sequence[bool],
         if spread.ins:
             shardings = [s for s, k in zip(spread.ins, kept) if k]
     notes = []
-    for var, gift, sharding in zip(inputs, gives, shardings):
+    for var, gift, sharding in zip(inputs, passed, shardings):
         said = [sharding_note(module, sharding, var.aval)] if sharding is not None else []
-        said += ["jax.buffer_donor = true"] if gift else []
+        said += [gift] if gift else []
         notes.append(f" {{{', '.join(filter(None, said))}}}" if any(said) else "")
     return notes
 

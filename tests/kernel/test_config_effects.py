@@ -1,0 +1,454 @@
+"""Does every setting do what it says, by ``with``, for the process and from the environment?
+
+Read before: ``core.config``, ``xla.guards``, ``transform.compile_time``.
+Invariant: expected answers and sentences are JAX's.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from both import ours, same, same_error
+
+import saem as jax
+import saem.numpy as jnp
+from saem import lax
+from saem.core import config as settings
+from saem.core.config import SETTINGS
+
+X = np.asarray([1.0, 2.0, 3.0], np.float32)
+SETUP = """
+jnp = jax.numpy
+x = jnp.asarray(X)
+cpu = jax.devices()[0]
+f = jax.jit(lambda x: x * 2)
+f(x)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _restore():
+    before = {name: setting.get_global() for name, setting in SETTINGS.items()}
+    yield
+    for name, value in before.items():
+        if SETTINGS[name].get_global() != value:
+            SETTINGS[name].set_global(value)
+            SETTINGS[name].tell()
+
+
+def under(scope, body):
+    """Return the source that gives ``body`` evaluated under ``scope``."""
+    return f"{SETUP}with {scope}:\n    result = {body}"
+
+
+def run_python(code, **environment):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "SAEM_"))}
+    clean["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run([sys.executable, "-c", "import saem as jax, saem.numpy as jnp\n" + code],
+                          env={**clean, **environment}, capture_output=True, text=True, timeout=120)
+    return done.stdout.strip(), done.stderr, done.returncode
+
+
+# -- what a program computes ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("scope", "body"), [
+    ("jax.enable_x64(True)", "(jnp.arange(3), jax.jit(lambda: jnp.ones(3))(), f(1.0), f(x))"),
+    ("jax.enable_x64(True)", "[jnp.asarray(np.float64(0.1)), jnp.zeros(2, 'int64'), x + 1.5]"),
+    ("jax.numpy_dtype_promotion('strict')", "x + 1"),
+    ("jax.numpy_rank_promotion('raise')", "jnp.ones((2, 3)) + 1"),
+    ("jax.numpy_rank_promotion('allow')", "jnp.ones((2, 3)) + x"),
+    ("jax.disable_jit()", "jax.jit(lambda x: x if x.sum() > 0 else -x)(x)"),
+    ("jax.allow_f16_reductions(False)",
+     "(jnp.sum(jnp.ones(3, 'float16')), lax.reduce_sum(x, (0,)))"),
+    ("jax.default_device(cpu)", "jnp.ones(3)"),
+    ("jax.default_device('cpu')", "jnp.arange(4)"),
+])
+def test_values_are_jaxs(jax_oracle, scope, body):
+    same(jax_oracle, under(scope, body), X=X)
+
+
+@pytest.mark.parametrize(("scope", "body", "sentence"), [
+    ("jax.numpy_dtype_promotion('strict')", "x + jnp.ones(3, 'int32')",
+     "have no available implicit dtype promotion path when jax_numpy_dtype_promotion=strict"),
+    ("jax.numpy_rank_promotion('raise')", "jnp.ones((2, 3)) + x",
+     "Operands could not be broadcast together for add on shapes (2, 3) (3,) and with the config "
+     "option jax_numpy_rank_promotion='raise'."),
+    ("jax.allow_f16_reductions(False)", "lax.reduce_sum(jnp.ones(3, 'float16'), (0,))",
+     "reduce_sum on operand f16[3] is not allowed when jax_allow_f16_reductions=False."),
+    ("jax.default_device(3)", "jnp.ones(3)", "jax.default_device must be passed either a Device "
+     "object (e.g. `jax.devices('cpu')[0]`) or a platform name string like 'cpu' or 'gpu', got: 3"),
+    ("jax.no_tracing()", "jax.jit(lambda x: x - 3)(x)", "re-tracing function <lambda>"),
+    ("jax.no_tracing()", "f(jnp.ones((2, 2)))", "but 'no_tracing' is set"),
+    ("jax.no_tracing()", "jax.make_jaxpr(lambda x: x)(x)", "but 'no_tracing' is set"),
+    ("jax.no_execution()", "f(x)", "JAX tried to execute function jit(<lambda>), but the "
+     "no_execution config option is set"),
+    ("jax.no_execution()", "x + x", "JAX tried to execute function jit(add), but the no_execution "
+     "config option is set"),
+    ("jax.no_execution()", "f.lower(x).compile()(x)", "but the no_execution config option is set"),
+])
+def test_refusals_are_jaxs(jax_oracle, scope, body, sentence):
+    same_error(jax_oracle, under(scope, body), sentence, X=X)
+
+
+@pytest.mark.parametrize(("scope", "body"), [
+    *[(f"jax.default_matmul_precision('{p}')", "str(jax.make_jaxpr(lambda x: x @ x)(x))")
+      for p in ("default", "high", "highest", "bfloat16", "tensorfloat32", "float32",
+                "BF16_BF16_F32", "F32_F32_F32", "TF32_TF32_F32_X3")],
+    ("jax.default_matmul_precision('highest')",
+     "str(jax.make_jaxpr(lambda x: jnp.dot(x, x, precision='high'))(x))"),
+    ("jax.default_matmul_precision('highest')",
+     "'precision = [HIGHEST, HIGHEST]' in jax.jit(lambda x: x @ x).lower(x).as_text()"),
+    ("jax.default_matmul_precision('BF16_BF16_F32')",
+     "'lhs_precision_type = bf16' in jax.jit(lambda x: x @ x).lower(x).as_text()"),
+    ("jax.allow_f16_reductions(False)", "str(jax.make_jaxpr(jnp.sum)(jnp.ones(3, 'float16')))"),
+    ("jax.no_tracing()", "[f(x).tolist(), jax.vmap(lambda x: x)(x).tolist()]"),
+    ("jax.no_execution()", "[str(jax.make_jaxpr(lambda x: x + 1)(x)), "
+     "np.asarray(x).tolist(), np.asarray(jax.device_put(X)).tolist()]"),
+    ("jax.no_execution()", "type(f.lower(x).compile()).__name__"),
+    ("jax.default_device(cpu)", "(jnp.ones(3).committed, str(jnp.ones(3).devices()))"),
+    ("jax.memory and jax.enable_checks(False)",
+     "[str(jax.memory.Space.Host), str(list(jax.memory.Space)),"
+     " str(jax.device_put(x, jax.memory.Space.Host).sharding),"
+     " jax.device_put(x, jax.memory.Space.Host).tolist(),"
+     " str(jax.device_put(x, jax.sharding.SingleDeviceSharding(cpu, memory_kind='pinned_host'))"
+     ".sharding), cpu.memory_stats()]"),
+])
+def test_what_is_told_is_what_jax_tells(jax_oracle, scope, body):
+    assert ours(under(scope, body), X=X) == jax_oracle.run(under(scope, body), X=X).value
+
+
+def test_rank_promotion_warns_in_jaxs_words(jax_oracle):
+    source = under("jax.numpy_rank_promotion('warn')", "(jnp.ones((2, 3)) + x).shape")
+    (wanted,) = jax_oracle.run(source, X=X).warnings
+    with pytest.warns(UserWarning, match="rank promotion") as caught:
+        ours(source, X=X)
+    assert str(caught[0].message) == wanted
+
+
+def test_x64_reaches_functions_that_were_traced_before():
+    f = jax.jit(lambda x: x * jnp.ones(2))
+    assert f(np.float64(1.5)).dtype == np.float32
+    with jax.enable_x64(True):
+        assert f(np.float64(1.5)).dtype == np.float64
+        with jax.enable_x64(False):
+            assert f(np.float64(1.5)).dtype == np.float32
+    jax.config.update("jax_enable_x64", True)
+    assert f(np.float64(1.5)).dtype == np.float64 and jnp.arange(2).dtype == np.int64
+    jax.config.update("jax_enable_x64", False)
+    assert f(np.float64(1.5)).dtype == np.float32
+
+
+def test_no_execution_reaches_calls_that_cpp_answers():
+    f = jax.jit(lambda x: x + 5)
+    x = jnp.asarray(X)
+    for _ in range(3):
+        f(x)
+    with jax.no_execution(), pytest.raises(RuntimeError, match="no_execution"):
+        f(x)
+    np.testing.assert_array_equal(f(x), X + 5)
+
+
+@pytest.mark.parametrize(("variable", "code", "said"), [
+    ("ENABLE_X64", "print(jnp.arange(3).dtype)", "int64"),
+    ("DEFAULT_MATMUL_PRECISION=highest", "print('HIGHEST' in jax.jit(lambda x: x @ x).lower("
+     "jnp.ones(3)).as_text())", "True"),
+    ("NUMPY_RANK_PROMOTION=raise", "jnp.ones((2, 3)) + jnp.ones(3)", "rank_promotion='raise'"),
+    ("NUMPY_DTYPE_PROMOTION=strict", "jnp.ones(3) + jnp.ones(3, int)", "dtype_promotion=strict"),
+    ("DISABLE_JIT", "print(jax.jit(lambda x: type(x).__name__ == 'ArrayImpl')(jnp.ones(3)))",
+     "True"),
+    ("TRANSFER_GUARD=disallow", "jnp.sin(1.0)", "Disallowed host-to-device transfer"),
+    ("TRANSFER_GUARD_HOST_TO_DEVICE=log", "print(jnp.sin(1.0))", "host-to-device transfer"),
+    ("NO_TRACING", "jax.jit(lambda x: x)(1.0)", "'no_tracing' is set"),
+    ("NO_EXECUTION", "jax.jit(lambda x: x)(1.0)", "no_execution config option is set"),
+    ("NUM_CPU_DEVICES=3", "print(len(jax.devices()))", "3"),
+    ("ALLOW_F16_REDUCTIONS=0", "jax.lax.reduce_sum(jnp.ones(3, 'float16'), (0,))",
+     "is not allowed when jax_allow_f16_reductions=False"),
+    ("DEFAULT_DEVICE=cpu", "print(jnp.ones(3).devices())", "{CpuDevice(id=0)}"),
+    ("THREAD_GUARD", "print(jnp.ones(3).sum())", "3.0"),
+    ("ARRAY_GARBAGE_COLLECTION_GUARD=log", "import gc\na = [jnp.ones(3) + 1]\na.append(a)\n"
+     "del a\ngc.collect()", "arbage collect"),
+])
+def test_the_environment_sets_it(variable, code, said):
+    name, _, value = variable.partition("=")
+    out, err, _ = run_python(code, **{"JAX_" + name: value or "1", "TF_CPP_MIN_LOG_LEVEL": "0"})
+    assert said in out + err, (out, err)
+
+
+# -- transfers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["transfer_guard", "transfer_guard_host_to_device"])
+@pytest.mark.parametrize(("level", "body", "refused"), [
+    ("disallow", "f(X)", True),
+    ("disallow", "f(2.0)", True),
+    ("disallow", "jnp.asarray(X)", True),
+    ("disallow", "x + 1", True),
+    ("disallow", "x + X", True),
+    ("disallow", "jax.device_put(X)", False),
+    ("disallow", "f(x)", False),
+    ("disallow", "np.asarray(x + x)", False),
+    ("disallow_explicit", "jax.device_put(X)", True),
+    ("disallow_explicit", "f(x)", False),
+    ("allow", "f(X)", False),
+])
+def test_transfers_are_refused_where_jax_refuses_them(jax_oracle, name, level, body, refused):
+    source = f"{SETUP}x + x\nx + 1\nwith jax.{name}('{level}'):\n    result = {body}"
+    if refused:
+        same_error(jax_oracle, source, "Disallowed host-to-device transfer: aval=ShapedArray(", X=X)
+    else:
+        same(jax_oracle, source, X=X)
+
+
+def test_guards_of_other_directions_let_it_pass():
+    for scope in (jax.transfer_guard_device_to_host, jax.transfer_guard_device_to_device):
+        with scope("disallow"):
+            np.testing.assert_array_equal(jnp.asarray(X) + 1, X + 1)
+            np.testing.assert_array_equal(jax.device_get(jnp.asarray(X)), X)
+
+
+def test_the_innermost_guard_holds():
+    refused = pytest.raises(jax.errors.JaxRuntimeError, match="Disallowed host-to-device")
+    with jax.transfer_guard("disallow"):
+        with jax.transfer_guard_host_to_device("allow"):
+            jnp.asarray(X)
+        with refused:
+            jnp.asarray(X)
+    with jax.transfer_guard_host_to_device("allow"):
+        with jax.transfer_guard("disallow"), refused:
+            jnp.asarray(X)
+        jnp.asarray(X)
+    jnp.asarray(X)
+
+
+def test_a_guard_is_of_one_thread_and_update_of_all():
+    seen = []
+
+    def try_it():
+        try:
+            seen.append(jnp.asarray(X).shape)
+        except jax.errors.JaxRuntimeError:
+            seen.append("refused")
+
+    def elsewhere():
+        thread = threading.Thread(target=try_it)
+        thread.start()
+        thread.join()
+
+    with jax.transfer_guard("disallow"):
+        elsewhere()
+    jax.config.update("jax_transfer_guard", "disallow")
+    elsewhere()
+    try_it()
+    jax.config.update("jax_transfer_guard", "allow")
+    try_it()
+    jax.config.update("jax_transfer_guard_host_to_device", "disallow")
+    try_it()
+    jax.config.update("jax_transfer_guard_host_to_device", None)
+    elsewhere()
+    assert seen == [(3,), "refused", "refused", (3,), "refused", (3,)]
+
+
+def test_transfers_between_devices_are_guarded():
+    out, err, code = run_python(
+        "a, b = jax.devices()\nx = jax.device_put(jnp.ones(3), a)\n"
+        "f = jax.jit(lambda x: x * 2, device=b)\nf(x)\n"
+        "with jax.transfer_guard_device_to_device('disallow'):\n"
+        "    y = jax.device_put(x, b)\n    print(y.devices())\n"
+        "with jax.transfer_guard_device_to_device('disallow_explicit'):\n"
+        "    jax.device_put(x, b)\n", SAEM_NUM_CPU_DEVICES="2")
+    assert out == "{CpuDevice(id=1)}" and code == 1
+    assert "Disallowed device-to-device transfer" in err
+
+
+# -- what is computed while tracing ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("body", [
+    "(jax.jit(g)(1.), jax.grad(g)(1.), jax.vmap(g)(x), g(2.))",
+    "jax.jit(lambda x: h(x))(1.)",
+    "jax.jit(lambda x: known(x))(1.)",
+    "jax.vmap(lambda x: known(x), out_axes=None)(x)",
+    "jax.jit(lambda x: lax.cond(True, known, lambda x: (x, x), x))(1.)",
+])
+def test_what_is_known_is_computed_at_once(jax_oracle, body):
+    source = SETUP + """
+def g(x):
+    with jax.ensure_compile_time_eval():
+        return jnp.sin(x) * jnp.sum(jnp.arange(3.0))
+def h(x):
+    with jax.ensure_compile_time_eval():
+        if jnp.all(jnp.arange(3) >= 0):
+            return jax.jit(jnp.cos)(2.) * x
+def known(x):
+    with jax.ensure_compile_time_eval():
+        return jax.grad(jnp.sin)(2.), lax.cond(True, lambda: 1., lambda: 2.)
+""" + f"result = {body}"
+    same(jax_oracle, source, X=X)
+
+
+def test_what_is_known_leaves_no_equation():
+    def f(x):
+        with jax.ensure_compile_time_eval():
+            y = jnp.sum(jnp.sin(jnp.asarray(X)))
+            assert float(y) == pytest.approx(np.sin(X).sum())
+        return x + y
+
+    names = [e.primitive.name for e in jax.make_jaxpr(f)(1.0).eqns]
+    assert "sin" not in names and "reduce_sum" not in names and names[-1] == "add"
+    with pytest.raises(KeyError):
+        jax.jit(lambda x: raising(x))(1.0)
+    assert jax.make_jaxpr(lambda x: jnp.sin(x))(1.0).eqns  # tracing goes on as before
+
+
+def raising(x):
+    with jax.ensure_compile_time_eval():
+        raise KeyError
+
+
+# -- the rest -------------------------------------------------------------------------------------
+
+
+def test_a_context_of_ones_own_is_part_of_the_key():
+    context = jax.make_user_context("outside")
+    traced = []
+
+    @jax.jit
+    def f(x):
+        traced.append(context.value)
+        return x * (2 if context.value == "inside" else 1)
+
+    for _ in range(2):
+        assert f(3.0) == 3.0
+        with context("inside"):
+            assert f(3.0) == 6.0
+    assert traced == ["outside", "inside"]
+
+
+def test_processes_are_named_as_before_and_as_now():
+    assert jax.process_indices() == [0]
+    for old, new in ((jax.host_id, 0), (jax.host_ids, [0]), (jax.host_count, 1)):
+        with pytest.warns(UserWarning, match="has been renamed"):
+            assert old() == new
+    with pytest.warns(UserWarning, match="has been renamed"):
+        assert jax.local_devices(host_id=0) == jax.local_devices()
+
+
+def test_the_environment_is_told(capsys):
+    text = jax.print_environment_info(return_string=True)
+    assert all(word in text for word in ("saem:", "jaxlib: ", "numpy: ", "python: ", "cpu-"))
+    assert jax.print_environment_info() is None
+    assert capsys.readouterr().out.strip() == text
+    assert ".".join(map(str, jax.version.__version_info__)) == jax.__version__
+
+
+def test_clear_caches_forgets_every_program():
+    traced = []
+    f = jax.jit(lambda x: traced.append(0) or x + 7)
+    f(1.0), f(2.0)
+    jax.clear_caches()
+    f(3.0)
+    assert len(traced) == 2
+
+
+def test_live_arrays_are_those_alive():
+    before = len(jax.live_arrays())
+    kept = [jnp.asarray(X) + n for n in range(3)]
+    assert len(jax.live_arrays()) >= before + 3
+    ids = {id(a) for a in jax.live_arrays()}
+    assert all(id(a) in ids for a in kept)
+    kept[0].delete()
+    assert id(kept[0]) not in {id(a) for a in jax.live_arrays()}
+
+
+def test_every_scope_of_a_setting_restores_it():
+    values = {"bool": True, "int": 3, "float": 2.5}
+    for name, setting in SETTINGS.items():
+        declared = setting.declared
+        if declared.process or declared.name in ("thread_guard",):
+            continue
+        value = declared.choices[-1] if declared.choices else values.get(declared.kind, "cpu")
+        before = setting.value
+        with setting(value):
+            assert setting.value == value, name
+        assert setting.value == before, name
+    assert settings.transfer_guard.value is None
+
+
+# -- donation -------------------------------------------------------------------------------------
+
+
+DONATE = """
+jnp = jax.numpy
+o = lambda *shape, dtype='float32': jnp.ones(shape, dtype)
+def donate(f, *args, **options):
+    jax.jit(f, **options)(*args)
+    return [a.is_deleted() for a in jax.tree.leaves(args)]
+"""
+
+
+@pytest.mark.parametrize("body", [
+    "donate(lambda x: x + 1, o(3), donate_argnums=0)",
+    "donate(lambda x: x.sum(), o(3), donate_argnums=0)",
+    "donate(lambda x, y: (x.sum(), y + 1), o(3), o(2, 2), donate_argnums=(0, 1))",
+    "donate(lambda x, y: 0., o(3), o(2, 2, dtype='int32'), donate_argnums=(0, 1),"
+    " keep_unused=True)",
+    "donate(lambda x, y: y + 1, o(3), o(2), donate_argnums=0)",
+    "donate(lambda x, y: y + 1, o(3), o(2), donate_argnums=0, keep_unused=True)",
+    "donate(lambda x, y: y + 1, o(2), o(2), donate_argnums=0, keep_unused=True)",
+    "donate(lambda p, g: jax.tree.map(lambda a, b: a - b, p, g), {'a': o(2), 'b': (o(3),)},"
+    " {'a': o(2), 'b': (o(3),)}, donate_argnums=0)",
+    "donate(lambda x: x.astype('int32'), o(3), donate_argnums=0)",
+    "donate(lambda x: x.astype('float16'), o(3), donate_argnums=0)",
+    "donate(lambda x: x.reshape(3), o(1, 3), donate_argnums=0)",
+    "donate(lambda x, y: (x + y).astype('int32'), o(3), o(3) * 2, donate_argnums=(0, 1))",
+    "donate(lambda y, x: x + y, o(3, dtype='int32'), o(3), donate_argnums=(0, 1))",
+    "donate(lambda x: jnp.concatenate([x, x]), o(3), donate_argnums=0)",
+    "donate(lambda x, y: y + 1, o(2), o(2), donate_argnames='y')",
+    "[jax.jit(jax.grad(lambda y: (y * y).sum()), donate_argnums=0)(o(3)).tolist()]",
+    "[jax.jit(lambda x: jax.jit(lambda y: y + 1, donate_argnums=0)(x) * x)(o(3)).tolist()]",
+    "(lambda x: [jax.device_put(x, jax.devices()[0], donate=True).tolist(), x.is_deleted()])(o(3))",
+])
+def test_donation_takes_and_warns_as_jaxs(jax_oracle, body):
+    source = f"{DONATE}result = {body}"
+    answer = jax_oracle.run(source)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        got = ours(source)
+    assert got == answer.value
+    first = [w.split("\n")[0] for w in answer.warnings]
+    assert [str(w.message).split("\n")[0] for w in caught] == first
+
+
+@pytest.mark.parametrize("use", [
+    "np.asarray(x)", "str(x)", "x[0]", "float(x[0])", "jax.jit(lambda x: x * 3)(x)",
+    "jax.vmap(lambda y: y + 1)(x)", "jax.grad(lambda y: (y * 2).sum())(x)", "list(x)", "x.copy()",
+    "jax.device_put(x, jax.devices()[0])"])
+def test_a_donated_array_is_refused_in_jaxs_words(jax_oracle, use):
+    source = f"{DONATE}x = o(3)\njax.jit(lambda x: x + 1, donate_argnums=0)(x)\nresult = {use}"
+    same_error(jax_oracle, source, "Array has been deleted with shape=float32[3].")
+
+
+@pytest.mark.parametrize(("body", "sentence"), [
+    ("jax.jit(lambda x, y: x + y, donate_argnums=0)(x, x)",
+     "Attempt to use a buffer that was previously donated in the same call to Execute()"),
+    ("jax.jit(lambda x, y: (x + 1, y + 1), donate_argnums=(0, 1))(x, x)",
+     "Attempt to donate the same buffer twice in Execute()"),
+    ("x.delete() or x.block_until_ready()", "called on deleted or donated buffer"),
+])
+def test_a_buffer_is_given_once(jax_oracle, body, sentence):
+    same_error(jax_oracle, f"{DONATE}x = o(3)\nresult = {body}", sentence)
+
+
+def test_a_donated_array_still_tells_its_type():
+    x = jnp.asarray(X)
+    jax.jit(lambda x: x + 1, donate_argnums=0)(x)
+    assert (x.shape, x.dtype, len(x), x.is_deleted()) == ((3,), np.float32, 3, True)
+    assert jax.jit(lambda x: x * 2).lower(x).out_info.shape == (3,)
+    assert lax is jax.lax
