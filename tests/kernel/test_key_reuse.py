@@ -57,6 +57,16 @@ SAME = {
     "f = jax.jit(lambda k: R.split(k)); a, b = f(k); R.normal(k)": True,
     "f = jax.jit(lambda: R.normal(k)); f(); f()": True,
     "jax.jit(lambda k: jax.jit(R.normal)(k) + jax.jit(R.normal)(k))(k)": True,
+    "jax.checkpoint(lambda k: R.normal(k))(k); R.normal(k)": True,
+    "f = jax.checkpoint(lambda x, k: x * R.normal(k)); f(1., k); f(1., k)": True,
+    "f = jax.checkpoint(lambda x, k: x * R.normal(k)); jax.jit(lambda k: f(1., k) + f(2., k))(k)":
+        True,
+    "f = jax.custom_jvp(lambda x, k: x * R.normal(k)); f.defjvp(lambda p, t: (f(*p), t[0]));"
+    " jax.jit(f)(1., k)": False,
+    "f = jax.custom_jvp(lambda x, k: x * R.normal(k)); f.defjvp(lambda p, t: (f(*p), t[0]));"
+    " f(1., k); R.normal(k)": True,
+    "jax.jit(jax.grad(jax.checkpoint(lambda x, k: jax.numpy.sin(x * R.normal(k)))))(1., k)": False,
+    "s = R.split(k, 8); f = jax.pmap(lambda k: R.normal(k)); f(s); f(s)": True,
     "jax.jit(lambda s: R.normal(s[0]) + R.normal(s[1]))(ks)": False,
     "jax.jit(lambda s: R.normal(s[0]) + R.normal(s[0]))(ks)": True,
     "jax.jit(lambda s: [R.normal(a) for a in s])(ks)": False,
@@ -108,6 +118,8 @@ ONLY_JAX_REFUSES = [
     "jax.jit(lambda s, i, j: R.normal(s[i]) + R.normal(s[j]))(ks, 0, 1)",
     "lax.scan(lambda c, _: (c + R.normal(k), None), 0., None, length=1)",
     "a = ks[0]; b = ks[0]; R.normal(a)",
+    "jax.grad(jax.checkpoint(lambda x: np.float32(2) * x * R.normal(k)))(1.)",
+    "jax.jit(lambda s: lax.fori_loop(0, 3, lambda i, c: c + R.normal(s[i]), 0.))(ks)",
 ]
 
 ASK = """

@@ -34,7 +34,7 @@ from saem.ops.linear import Linear, moveaxis
 from saem.transform.derivatives import check_callable
 from saem.transform.jvp import jvp_jaxpr
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
-from saem.transform.staging import dead_code_free, trace_flat
+from saem.transform.staging import again, dead_code_free, trace_flat
 from saem.transform.vmap import batch_jaxpr
 from saem.xla import dispatch, lowering
 
@@ -136,9 +136,16 @@ class Remat(Primitive):
         return outs, [0 if b else None for b in out_batched]
 
 
-# Outside programs its equations run one by one, as those of ``f`` would.
-dispatch.eager_rules[Remat] = lambda prim, *args: eval_jaxpr(
-    prim.jaxpr.jaxpr, prim.jaxpr.consts, *args)
+def _at_once(prim: Remat, *args: Any) -> list[Any]:
+    """Run equation by equation, as those of ``f`` would; a key used a second time is no reuse."""
+    again.depth += prim.differentiated
+    try:
+        return eval_jaxpr(prim.jaxpr.jaxpr, prim.jaxpr.consts, *args)
+    finally:
+        again.depth -= prim.differentiated
+
+
+dispatch.eager_rules[Remat] = _at_once
 
 
 # -- splitting -------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from saem import _jaxlib
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_functions, aval_of, is_array_like
 from saem.core.record import Record
+from saem.core.trace import eval_trace, state
 from saem.ops.compare import bitwise_not, eq
 from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.reduce import reduce_and
@@ -74,7 +75,10 @@ def key_dtype(impl: Generator) -> KeyDType:
 
 
 class PRNGKeyArray(_jaxlib.Array):
-    """Keys on a device, with the methods of arrays that move elements and those about devices."""
+    """Keys on a device, with the methods of arrays that move elements and those about devices.
+
+    ``random.keys`` gives it those that stand on functions of arrays, such as ``traced_item``.
+    """
 
     # ``_family`` and ``_places`` are there while key reuse is watched; see ``random.reuse``.
     __slots__ = ("_base", "dtype", "_aval", "_family", "_places", "__weakref__")
@@ -148,6 +152,8 @@ class PRNGKeyArray(_jaxlib.Array):
 
     def __getitem__(self, index: Any) -> PRNGKeyArray:
         """Return the keys at ``index``, any index of an array of this shape."""
+        if state.trace is not eval_trace:
+            return self.traced_item(index)
         parts = index if isinstance(index, tuple) else (index,)
         if not any(part is Ellipsis for part in parts):
             parts = (*parts, Ellipsis)
@@ -157,7 +163,7 @@ class PRNGKeyArray(_jaxlib.Array):
     def _followed(self, made: PRNGKeyArray, move: Any) -> PRNGKeyArray:
         """Return ``made``, a view of these keys, as of their family; ``move`` gives its places."""
         family = getattr(self, "_family", None)
-        if family is not None:
+        if family is not None and type(made) is PRNGKeyArray:
             made._family, made._places = family, np.asarray(move(self._places))
         return made
 
@@ -169,6 +175,8 @@ class PRNGKeyArray(_jaxlib.Array):
     def __iter__(self) -> Any:
         if not self.shape:
             raise TypeError("iteration over a 0-d key array")
+        if state.trace is not eval_trace:
+            return (self[i] for i in range(self.shape[0]))
         return (self._followed(PRNGKeyArray(base, self.dtype), lambda places, i=i: places[i])
                 for i, base in enumerate(self._base))
 

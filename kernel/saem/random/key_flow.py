@@ -146,6 +146,8 @@ class _Follower:
         # Of a key found by an unknown index: the keys among which it is.
         self.among: dict[int, list[int]] = {}
         self.chosen: dict[Any, np.ndarray] = {}
+        # Inside what a checkpoint computes a second time, whose uses were counted the first time.
+        self.again = 0
 
     # -- keys and their numbers --
 
@@ -170,6 +172,8 @@ class _Follower:
 
     def use(self, keys: np.ndarray, eqn: Eqn, index: int, what: str) -> None:
         """Mark keys as used; note a refusal if one surely was."""
+        if self.again:
+            return
         made = Use(what, eqn.source)
         new = set(keys.reshape(-1).tolist())
         for key in keys.reshape(-1).tolist():
@@ -299,12 +303,30 @@ class _Follower:
         same = len(jaxpr.invars) == len(ins) and all(
             v.keys is None or v.keys.shape == inside.aval.shape
             for v, inside in zip(ins, jaxpr.invars))
-        outs = self.run(jaxpr, [*consts, *ins]) if same else []
+        second = bool(getattr(eqn.primitive, "differentiated", False))
+        self.again += second
+        if same:
+            outs = self.run(jaxpr, [*consts, *ins])
+        else:
+            outs = []
+            self.shards(eqn, jaxpr, consts, ins)
+        self.again -= second
         if len(outs) == len(eqn.outvars) and all(
                 v.keys is None or v.keys.shape == out.aval.shape
                 for v, out in zip(outs, eqn.outvars)):
             return outs
         return [self.unknown(v.aval, eqn.primitive.name, None, eqn.source) for v in eqn.outvars]
+
+    def shards(self, eqn: Eqn, jaxpr: Jaxpr, consts: list[Value], ins: list[Value]) -> None:
+        """Follow a program that runs on parts of what goes in: what it uses is used as a whole."""
+        if len(jaxpr.invars) != len(ins):
+            return
+        parts = [self.unknown(inside.aval, "a part of an argument", value.keys, eqn.source)
+                 for inside, value in zip(jaxpr.invars, ins)]
+        self.run(jaxpr, [*consts, *parts])
+        for index, (part, value) in enumerate(zip(parts, ins)):
+            if value.keys is not None and (taken := self._used(part.keys)) and taken[0].all():
+                self.use(value.keys, eqn, index, eqn.primitive.name)
 
     def cond(self, eqn: Eqn, ins: list[Value]) -> list[Value]:
         """Follow each branch from the same state; what one of them uses is used."""

@@ -25,6 +25,7 @@ from saem.core.avals import aval_of, is_array_like
 from saem.core.events import bus
 from saem.core.trace import Tracer, eval_trace, state
 from saem.numpy.at import IndexUpdateHelper
+from saem.numpy.indexing import getitem
 from saem.numpy.shaping import swapaxes
 from saem.numpy.taking import take
 from saem.ops import rbg as _rbg  # noqa: F401 - its rules of keys
@@ -223,6 +224,7 @@ def _reduce(keys: PRNGKeyArray) -> Any:
 
 
 PRNGKeyArray.__reduce__ = _reduce
+PRNGKeyArray.traced_item = lambda keys, index: getitem(keys, index)
 PRNGKeyArray.at = property(IndexUpdateHelper)
 PRNGKeyArray.swapaxes = lambda keys, axis1, axis2: swapaxes(keys, axis1, axis2)
 PRNGKeyArray.take = lambda keys, *args, **kwargs: take(keys, *args, **kwargs)

@@ -141,7 +141,7 @@ def derived(action: str, key: Any, make: Callable[[], Any]) -> Any:
 def _eagerly(prim: Any, keys: Any, *more: Any) -> Any:
     """Run a primitive on keys outside traces, under every transformation that is no jit."""
     call = dispatch.primitive_callable(prim)
-    if type(keys) is not PRNGKeyArray or not watching():
+    if type(keys) is not PRNGKeyArray or not watching() or staging.again.depth:
         return call(keys, *more)
     action = EAGER_ACTIONS[prim.name]
     if action in ("used", "split"):
