@@ -119,6 +119,14 @@ def test_fewer_residuals():
     looped = lambda body: lambda x: lax.scan(lambda c, _: (body(c), None), x, None, length=5)[0]
     assert kept(looped(deep), x) == 3000
     assert kept(looped(jax.checkpoint(deep)), x) == 500
+    assert kept(jax.checkpoint(looped(deep)), x) == 100
+    everything = jax.checkpoint_policies.everything_saveable
+    assert kept(jax.checkpoint(looped(deep), policy=everything), x) == 3000
+    wanted = jax.grad(lambda x: looped(deep)(x).sum())(x)
+    for policy in (None, everything):
+        c = jax.checkpoint(looped(deep), policy=policy)
+        got = jax.jit(jax.grad(lambda x, c=c: c(x).sum()))(x)
+        np.testing.assert_allclose(got, wanted, rtol=1e-5)
 
 
 PRINTED = """
@@ -185,6 +193,23 @@ result = [jax.grad(r)(1.), jax.grad(jax.grad(r))(1.), jax.jacfwd(jax.grad(r))(1.
           jax.jit(jax.vmap(g, (0, None)))(jnp.stack([x, -x]), ys),
           jax.jit(jax.hessian(lambda x: loop(x, ys)))(x)]
 """, rtol=2e-4, x=X, w=W)
+
+
+def test_loops_inside_are_split_as_the_policy_says(jax_oracle):
+    agree(jax_oracle, """
+lax, ys = jax.lax, x[0]
+def loops(a):
+    c, outs = lax.scan(lambda c, y: (jnp.sin(c * y), (c * 2, y)), a, ys)
+    d = lax.cond(c.sum() > 0, lambda c: jnp.sin(c) * 2, lambda c: c * c, c)
+    e = lax.fori_loop(0, 3, lambda i, c: jnp.sin(c), d)
+    n = lax.while_loop(lambda t: t[0] < 3, lambda t: (t[0] + 1, t[1] + 1.), (0, ys.sum()))[1]
+    return e * outs[0].sum() * n
+result = []
+for policy in (None, cp.everything_saveable):
+    c = jax.checkpoint(loops, policy=policy)
+    result += [jax.grad(c)(.7), jax.jit(jax.grad(c))(.7), jax.jit(jax.grad(jax.grad(c)))(.7),
+               jax.jit(jax.vmap(jax.grad(c)))(ys)]
+""", rtol=1e-4, x=X + 1)
 
 
 def test_rules_of_a_function_inside_are_used():

@@ -170,13 +170,14 @@ class Split:
         saved: dict[Var, None] = {}
         later: list[Eqn] = []
         for eqn in jaxpr.eqns:
-            if self.waiting.isdisjoint(eqn.invars):
-                if is_saved(policy, eqn):
-                    saved.update(dict.fromkeys(eqn.outvars))
-                    continue
+            if not self.waiting.isdisjoint(eqn.invars):
+                residuals, again = self.taken_apart(eqn, policy)
+                saved.update(dict.fromkeys(residuals))
+                later += again
+            elif is_saved(policy, eqn):
+                saved.update(dict.fromkeys(eqn.outvars))
             else:
-                self.sort_outputs(eqn)
-            later.append(eqn)
+                later.append(eqn)
         self.out_unknown = [v in self.waiting for v in jaxpr.outvars]
         outs = [v for v, u in zip(jaxpr.outvars, self.out_unknown) if u]
         tail = dead_code_free(jaxpr.replace(eqns=later, outvars=outs))
@@ -194,21 +195,34 @@ class Split:
             name="checkpoint", debug_name=jaxpr.debug_name)
         self.known = ClosedJaxpr(dead_code_free(known.jaxpr), known.consts)
 
-    def sort_outputs(self, eqn: Eqn) -> None:
-        """Note which outputs of an equation with unknown inputs are unknown."""
+    def taken_apart(self, eqn: Eqn, policy: Policy | None) -> tuple[list[Var], list[Eqn]]:
+        """Split an equation with unknown inputs, noting which of its outputs are unknown.
+
+        Returns the values of its known part that are saved, and what is computed later: all of it
+        again, unless the policy lets results of its kind be saved.
+        """
         if getattr(eqn.primitive, "partial_eval", None) is None:
             self.waiting.update(eqn.outvars)
-            return
+            return [], [eqn]
         inputs = list(dict.fromkeys(a for a in eqn.invars if isinstance(a, Var)))
         alone = ClosedJaxpr(Jaxpr([], inputs, eqn.outvars, [eqn]))
-        known, _, out_unknown, count = partial_eval_jaxpr(
+        known, rest, out_unknown, count = partial_eval_jaxpr(
             alone, tuple(v in self.waiting for v in inputs))
-        self.waiting.update(v for v, u in zip(eqn.outvars, out_unknown) if u)
-        if not all(out_unknown):
-            needed = [True] * (len(known.jaxpr.outvars) - count) + [False] * count
+        ready = [v for v in inputs if v not in self.waiting]
+        waits = [v for v in inputs if v in self.waiting]
+        late = [v for v, u in zip(eqn.outvars, out_unknown) if u]
+        outvars = [v for v, u in zip(eqn.outvars, out_unknown) if not u]
+        self.waiting.update(late)
+        bound = [v for inner in rest.eqns for v in inner.outvars]
+        if is_saved(policy, eqn) and all(bound.count(v) == 1 for v in rest.jaxpr.outvars):
+            made = [*outvars, *rest.jaxpr.invars[:count]]
+            self.mixed[eqn] = (known, ready, made)
+            return made, renamed(rest, dict(zip(rest.jaxpr.invars[count:], waits)), late)
+        if outvars:
+            needed = [True] * len(outvars) + [False] * count
             trimmed = ClosedJaxpr(dead_code_free(known.jaxpr, needed), known.consts)
-            self.mixed[eqn] = (trimmed, [v for v in inputs if v not in self.waiting],
-                               [v for v, u in zip(eqn.outvars, out_unknown) if not u])
+            self.mixed[eqn] = (trimmed, ready, outvars)
+        return [], [eqn]
 
     def run_known(self, env: dict[Var, Any], kept: Sequence[Var]) -> list[Any]:
         """Run the known equations; returns the known outputs and the values of ``kept``.
@@ -242,6 +256,18 @@ class Split:
         read = {a for eqn in jaxpr.eqns if self.waiting.isdisjoint(eqn.invars)
                 for a in eqn.invars if isinstance(a, Var)}
         return read | {a for a in jaxpr.outvars if isinstance(a, Var)}
+
+
+def renamed(closed: ClosedJaxpr, names: dict[Var, Var], outvars: Sequence[Var]) -> list[Eqn]:
+    """Return the equations of ``closed``, which has no constants, with other variables outside.
+
+    ``names`` renames inputs; the outputs, each made by an equation, become ``outvars``.
+    """
+    jaxpr = closed.jaxpr
+    names = {**names, **dict(zip(jaxpr.outvars, outvars))}  # type: ignore[arg-type]
+    return [eqn.replace(invars=[a if isinstance(a, Literal) else names.get(a, a)
+                                for a in eqn.invars],
+                        outvars=[names.get(v, v) for v in eqn.outvars]) for eqn in jaxpr.eqns]
 
 
 def rounded(x: Any) -> Any:
