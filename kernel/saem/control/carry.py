@@ -52,14 +52,15 @@ class Body:
 
 
 def trace_body(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], name: str,
-               owner: Callable | None = None) -> Body:
+               owner: Callable | None = None, static: tuple = ()) -> Body:
     """Trace ``fun`` for the flat operands ``avals`` of structure ``in_tree``.
 
-    The trace is kept with ``owner``, the user's function, of which ``fun`` may be made anew.
+    The trace is kept with ``owner``, the user's function, of which (and of the ``static`` values)
+    ``fun`` may be made anew.
 
     Raises: TypeError for a result that is no array.
     """
-    key = (in_tree, tuple(avals), name, config.trace_key(), axes.state.env)
+    key = (in_tree, tuple(avals), name, static, config.trace_key(), axes.state.env)
     try:
         known = traces.setdefault(owner or fun, {}).setdefault("bodies", {})
     except TypeError:  # not weakly referable or not hashable

@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from saem.control.carry import check_callable
+from saem.control.call import JitCall
+from saem.control.carry import check_callable, run_at_once, trace_body
 from saem.control.scan import bind_scan, scan_in_python
 from saem.core import config, dtypes, errors, tree
 from saem.core.avals import aval_of
+from saem.core.trace import eval_trace, state
 from saem.ops.arithmetic import add
 from saem.ops.compare import bitwise_or
 from saem.ops.shape import canonical_axis, concatenate, reshape, rev
@@ -90,6 +92,15 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
             errors.ArgumentError, "associative_scan.C1",
             "Array inputs to associative_scan must have the same first dimension. "
             f"(saw: {shapes})", advice=f"All must have one size along axis {axis}.")
+
+    if state.trace is eval_trace and not config.disable_jit.value:
+        # Outside any trace all of it is one program, found by content: not one for each slice.
+        body = trace_body(
+            lambda xs: associative_scan(fn, xs, reverse, place), tree.structure((elems,)),
+            [aval_of(x) for x in leaves], "associative_scan", fn, (place, bool(reverse)))
+        prim = JitCall(body.closed, "associative_scan")
+        return body.out_tree.unflatten(
+            run_at_once(body.closed, (), prim, [*body.consts, *leaves]))
 
     def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
         out, out_tree = tree.flatten(fn(structure.unflatten(a), structure.unflatten(b)))
