@@ -219,6 +219,10 @@ def test_a_failure_in_the_background_is_heard_at_the_barrier_and_only_once():
         (late(big), jax.effects_barrier())  # whichever hears of it
     jax.effects_barrier()
     assert float(jax.jit(lambda x: x + 1)(1.0)) == 2.0
+    pure = jax.jit(lambda x: jax.pure_callback(broken, F0, jnp.sum(jnp.sin(x))))
+    with pytest.raises(errors.JaxRuntimeError, match="LookupError: this one"):
+        jax.block_until_ready(pure(big))
+    jax.effects_barrier()  # whoever used the result has heard of it already
 
 
 # -- order, threads, events ------------------------------------------------------------------------
@@ -266,6 +270,30 @@ def test_a_callback_may_use_the_engine():
     shape = jax.ShapeDtypeStruct(big.shape, big.dtype)
     got = jax.jit(lambda x: jax.pure_callback(host, shape, jnp.cos(x)))(big)
     np.testing.assert_allclose(got, 2 * (np.sin(np.cos(big)) + 1), rtol=1e-5)
+
+
+def test_callbacks_that_compute_do_not_wait_for_each_other():
+    """Each would occupy a thread that the other's computation needs (JAX stands still here)."""
+    def host(v):
+        return np.asarray(jnp.cumsum(jnp.sin(v)))
+
+    big = np.ones(200_000, np.float32)
+    shape = jax.ShapeDtypeStruct(big.shape, big.dtype)
+    f = jax.jit(lambda x: jax.pure_callback(host, shape, jnp.cos(x)))
+    results = [f(big * n) for n in range(24)]
+    for n, result in enumerate(results):
+        np.testing.assert_allclose(result[-1], 200_000 * np.sin(np.cos(n)), rtol=1e-3)
+
+
+def test_a_callback_may_run_a_program_with_callbacks():
+    seen = []
+    inner = jax.jit(lambda v: (debug.callback(lambda u: seen.append(float(u)), jnp.sum(v)), v)[1])
+    outer = jax.jit(lambda x: jax.pure_callback(
+        lambda v: np.asarray(inner(v)) + 1, jax.ShapeDtypeStruct(x.shape, x.dtype), x))
+    big = np.ones(200_000, np.float32)
+    np.testing.assert_array_equal(outer(big), big + 1)
+    jax.effects_barrier()
+    assert seen == [200_000.0]
 
 
 def test_what_a_callback_keeps_stays_as_it_was():

@@ -138,7 +138,7 @@ def run(prim: Callback, arrays: Sequence[Any]) -> list[np.ndarray]:
     begin = time.perf_counter()
     staging = config.staging.swap_local(None)
     try:
-        with current(eval_trace), at_source(None):
+        with current(eval_trace), at_source(None), effects.calling():
             found = prim.host(*arrays)
             outs = checked(prim, tree.leaves(found))
     except Exception as error:

@@ -111,12 +111,13 @@ class _Thread(threading.local):
     """What one thread knows of the effects of the programs it started."""
 
     ticket: Any = None
+    # How many callbacks this thread is inside of.
+    depth: int = 0
 
 
 _thread = _Thread()
 _unfinished: collections.deque[Any] = collections.deque()
-# So many started programs with effects are left unwatched before the oldest is waited for.
-_MOST_UNFINISHED = 256
+_unheard: list[Exception] = []
 
 
 def ticket() -> Any:
@@ -142,11 +143,40 @@ def wait_for_ticket() -> None:
         last.block_until_ready()
 
 
-def started(token: Any) -> None:
-    """Remember a running program with effects by its ``token``, for ``effects_barrier``."""
-    _unfinished.append(token)
-    while len(_unfinished) > _MOST_UNFINISHED:
-        _unfinished.popleft().block_until_ready()
+class calling:
+    """``with calling():`` around a callback: what it starts must not wait for what called it."""
+
+    def __enter__(self) -> None:
+        _thread.depth += 1
+
+    def __exit__(self, *exc: Any) -> None:
+        _thread.depth -= 1
+
+
+def make_room() -> None:
+    """Wait until no other program that calls Python runs.
+
+    A callback occupies one of the few threads that run programs.  If several did, and each waited
+    for a computation of its own, no thread would be left to do it.
+    """
+    while _unfinished and not _thread.depth:
+        _finish_oldest()
+
+
+def started(token: Any, closed: ClosedJaxpr) -> None:
+    """Remember by its ``token`` that ``closed``, which calls Python, runs."""
+    _unfinished.append((token, closed.derived("effects", lambda: closed.effects)))
+
+
+def _finish_oldest() -> None:
+    try:
+        token, effects = _unfinished.popleft()
+        token.block_until_ready()
+    except IndexError:  # another thread waited for it
+        pass
+    except Exception as error:
+        if effects:  # else whoever uses its results hears of it
+            _unheard.append(error)
 
 
 def effects_barrier() -> None:
@@ -154,16 +184,12 @@ def effects_barrier() -> None:
 
     Raises: what the first failed callback raised, after waiting for all.
     """
-    failure = None
     while _unfinished:
-        try:
-            _unfinished.popleft().block_until_ready()
-        except IndexError:  # another thread waits too
-            break
-        except Exception as error:
-            failure = failure or error
+        _finish_oldest()
     _thread.ticket = None
-    if failure is not None:
+    if _unheard:
+        failure = _unheard[0]
+        _unheard.clear()
         raise failure
 
 
