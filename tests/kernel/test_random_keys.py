@@ -222,7 +222,9 @@ PRINTED = [
     "jax.ShapeDtypeStruct((3,), keys.dtype)", "jnp.vstack([keys, keys])", "jnp.unstack(keys)[1]",
     "jnp.zeros((2,), keys.dtype)", "jnp.ones_like(keys)", "jnp.empty_like(keys, shape=(2,))",
     "jnp.full((2,), keys[0, 1])", "jnp.full_like(keys, keys[0, 1])",
-    "jax.jit(lambda k: jnp.zeros_like(k))(keys)",
+    "jax.jit(lambda k: jnp.zeros_like(k))(keys)", "jax.jit(lambda i: keys[i])(1)",
+    "jax.make_jaxpr(lambda i: [keys[1], keys[0, 2], keys.reshape(3, 2)])(0)",
+    "jax.vmap(lambda i: keys[1, i])(np.arange(3))",
     "jax.vmap(lambda k: k)(keys)", "jax.tree.map(lambda x: x.shape, {'a': keys})",
     "jnp.select([np.array([True, False, True])], [keys], keys[::-1])", "list(keys)[1]",
 ]
