@@ -124,6 +124,73 @@ def test_transposes_keep_the_inner_product(source):
                                rtol=1e-4)
 
 
+WITHIN = """
+v = lambda f, **k: jax.vmap(f, axis_name='i', **k)
+c0 = jax.numpy.ones(3)
+jnp = jax.numpy
+@jax.custom_jvp
+def cj(x):
+    return lax.psum(jnp.sin(x), 'i')
+cj.defjvp(lambda p, t: (cj(p[0]), lax.psum(t[0] * jnp.cos(p[0]) * 2, 'i')))
+@jax.custom_vjp
+def cv(x):
+    return lax.psum(jnp.sin(x), 'i')
+cv.defvjp(lambda x: (cv(x), x), lambda r, ct: (lax.psum(ct, 'i') * jnp.cos(r) * 3,))
+"""
+TRANSFORMED = [
+    "v(lambda x: lax.scan(lambda c, y: (c + lax.psum(y, 'i'), c), 0., x))(x)",
+    "v(lambda x: lax.scan(lambda c, y: (c + lax.axis_index('i'), c), 0, None, length=3))(x)",
+    "v(lambda x: lax.scan(lambda c, y: (lax.psum(c, 'i'), c), c0, None, length=3)[0] + x)(x)",
+    "v(lambda x: lax.cond(c0.sum() > 0, lambda y: lax.psum(y, 'i'), lambda y: y, x))(x)",
+    "v(lambda x: lax.cond(c0.sum() > 0, lambda: lax.axis_index('i'), lambda: 0) + x)(x)",
+    "v(lambda x: lax.while_loop(lambda c: lax.psum(c, 'i') < 100, lambda c: c * 2, 1.) + x)(x)",
+    "v(lambda x: lax.while_loop(lambda c: lax.pmax(c.sum(), 'i') < 10, lambda c: c * 2, x * x))(x)",
+    "v(lambda x: lax.fori_loop(0, 3, lambda i, c: c + lax.pmean(x, 'i'), x))(x)",
+    "v(jax.grad(lambda x: jax.checkpoint(lambda x: jnp.sin(lax.psum(x, 'i')).sum())(x)))(x)",
+    "v(cj)(x)", "v(jax.grad(lambda x: cj(x).sum()))(x)", "jax.grad(lambda x: v(cj)(x).sum())(x)",
+    "v(cv)(x)", "v(jax.grad(lambda x: cv(x).sum()))(x)",
+    "jax.grad(lambda x: v(lambda x: lax.scan(lambda c, y: (c * lax.psum(y * y, 'i'), c), 1., x)[0])"
+    "(x).sum())(x)",
+    "v(jax.jit(lambda x: jax.jit(lambda y: y - lax.pmean(y, 'i'))(x) + lax.axis_index('i')))(x)",
+    "jax.jacfwd(v(lambda x: lax.psum(x * x, 'i')))(x)",
+    "jax.jacrev(v(lambda x: lax.psum(x * x, 'i')))(x)",
+    "jax.hessian(lambda x: v(lambda x: lax.psum(x ** 3, 'i'))(x).sum())(x)",
+]
+
+
+def test_within_every_other_transformation(jax_oracle):
+    same(jax_oracle, f"{WITHIN}\nresult = jax.jit(lambda x: {together(TRANSFORMED)})(x)",
+         rtol=2e-5, x=X[:, 0])
+
+
+def test_a_backward_rule_under_vmap_knows_the_name():
+    """JAX has forgotten the axis by then."""
+    @jax.custom_vjp
+    def f(x):
+        return lax.psum(jnp.sin(x), "i")
+
+    f.defvjp(lambda x: (f(x), x), lambda x, ct: (lax.psum(ct, "i") * jnp.cos(x) * 3,))
+    got = jax.grad(lambda x: jnp.sum(jax.vmap(f, axis_name="i")(x)))(X)
+    np.testing.assert_allclose(got, 12 * np.cos(X), rtol=1e-5)
+
+
+def test_a_backward_rule_shares_the_cotangent_of_a_shared_output():
+    """JAX 0.10.2 gives every example all of it, and so 3 + 3 * 20 here."""
+    @jax.custom_vjp
+    def f(x, w):
+        return x * w, w * 2
+
+    f.defvjp(lambda x, w: (f(x, w), (x, w)),
+             lambda saved, ct: (ct[0] * saved[1], ct[0] * saved[0] + 2 * ct[1]))
+
+    def loss(w):
+        each, once = jax.vmap(f, in_axes=(0, None), out_axes=(0, None))(jnp.arange(3.0), w)
+        return each.sum() + 10 * once
+
+    for grad in (jax.grad(loss), jax.jit(jax.grad(loss))):
+        np.testing.assert_allclose(grad(1.5), 3 + 20)
+
+
 def test_a_partial_permutation_gives_zeros():
     got = jax.vmap(lambda x: lax.ppermute(x, "i", [(0, 2), (3, 1)]), axis_name="i")(X)
     want = np.zeros_like(X)

@@ -38,8 +38,9 @@ from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, absent, primitive
 from saem.core.trace import Tracer, bind
+from saem.ops.arithmetic import div
 from saem.ops.convert import convert_element_type
-from saem.ops.linear import moveaxis, reduce_sum, zeros_of
+from saem.ops.linear import moveaxis, number_like, reduce_sum, zeros_of
 from saem.transform.derivatives import as_array, is_differentiable
 from saem.transform.vmap import batch_jaxpr, match_dim
 from saem.xla import dispatch, lowering
@@ -327,9 +328,14 @@ class BatchedBackward:
             return [ct for ct in found if ct is not None]
 
         dims = [*self.residual_dims, *(d for d, has in zip(self.out_dims, has_ct) if has)]
-        outs, out_dims = self.batch.run(one, [*residuals, *(c for c in cts if c is not None)], dims)
+        shares = [self.share(c, d) for c, d in zip(cts, self.out_dims) if c is not None]
+        outs, out_dims = self.batch.run(one, [*residuals, *shares], dims)
         found = merge(reached, iter(zip(outs, out_dims)))
         return [None if ct is None else self.settle(*ct, d) for ct, d in zip(found, self.in_dims)]
+
+    def share(self, ct: Any, dim: int | None) -> Any:
+        """Return what each example gets of the one cotangent of an output that all have alike."""
+        return ct if dim is not None else div(ct, number_like(ct, self.batch.size))
 
     def settle(self, ct: Any, dim: int | None, wanted: int | None) -> Any:
         size = self.batch.size
