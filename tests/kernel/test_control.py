@@ -322,6 +322,43 @@ def test_fresh_lambdas_do_not_compile_again():
     assert len(compiling._executables) == before
 
 
+def test_ordered_effects_happen_in_the_order_of_the_loop():
+    seen = []
+
+    def note(value):
+        jax.debug.callback(lambda v: seen.append(int(v)), value, ordered=True)
+
+    def program(x):
+        def row(c, a):
+            note(a)
+            lax.cond(a > 1, lambda: note(10 * a), lambda: note(-a))
+            return lax.while_loop(lambda d: d < a, lambda d: (note(100 + d), d + 1)[1], c), None
+
+        return lax.fori_loop(0, 2, lambda i, c: (note(1000 + i), c)[1],
+                             lax.scan(row, 0, x, reverse=True)[0])
+
+    written_out = [3, 30, 100, 101, 102, 2, 20, 1, -1, 1000, 1001]
+    for run in (program, jax.jit(program)):
+        seen.clear()
+        assert run(jnp.asarray([1, 2, 3])) == 3
+        jax.effects_barrier()
+        assert seen == written_out
+
+
+def test_a_linearized_while_loop_shows_what_it_computes_twice(jax_oracle):
+    """Its linear part runs the loop again, and so its effects, as JAX's does."""
+    source = """
+seen = []
+def step(c):
+    jax.debug.callback(lambda v: seen.append(float(v)), c)
+    return c * 2
+out, linear = jax.linearize(lambda x: lax.while_loop(lambda c: c < 9, step, x), 2.)
+slope = linear(1.)
+jax.effects_barrier()
+result = [out, slope, seen]"""
+    same(jax_oracle, source)
+
+
 def test_long_loops_run():
     assert lax.fori_loop(0, 100_000, lambda i, c: c + 1, 0) == 100_000
     carry, ys = lax.scan(lambda c, _: (c + 1, c), 0, length=50_000)

@@ -180,7 +180,7 @@ class While(Primitive):
         """Run below ``trace`` what needs no unknown value; record the whole loop for the rest."""
         cond_unknown, body_unknown, carry_unknown = self.parts(
             [not trace.is_known(x) for x in args])
-        if any(cond_unknown) or self.effects:
+        if any(cond_unknown):
             return trace.emit(self, args)
         while True:
             unknown = [*body_unknown, *carry_unknown]
