@@ -132,6 +132,11 @@ PROGRAMS = {
         f.def_vmap(lambda n, b, x: ((P('all {}', x, ordered=True), x)[1], b[0]))
         jax.jit(f)(2.), jax.jit(jax.vmap(f))(x)
     """,
+    "a linear solve": """
+        solve = lambda b: lax.custom_linear_solve(
+            lambda x: 2 * x, b, lambda _, b: (P('b={}', b, ordered=True), b / 2)[1], symmetric=True)
+        jax.jit(lambda b: (P('first', ordered=True), solve(b))[1])(3.), jax.jit(jax.grad(solve))(3.)
+    """,
     "without jit": """
         with jax.disable_jit():
             f = lambda c, y: (P('c={}', c), (c * y, c))[1]

@@ -22,6 +22,7 @@ from saem.control.surgery import fill_zeros, open_consts, rearranged, split_list
 from saem.core import errors, tree
 from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Var, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind, eval_trace, state
@@ -179,6 +180,12 @@ class LinearSolve(Primitive):
     @property
     def effects(self):
         return self.jaxprs.solve.effects
+
+    def with_ticket(self):
+        before = self.const_lengths
+        after = before._replace(solve=before.solve + 1)
+        jaxprs = self.jaxprs._replace(solve=in_order(self.jaxprs.solve))
+        return LinearSolve(after, jaxprs), before.matvec + before.vecmat
 
     def parts(self, items: Sequence[Any]) -> tuple[Four, list[Any]]:
         """Return operands as the constants of each program, and ``b``."""
