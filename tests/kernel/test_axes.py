@@ -6,6 +6,8 @@ is computed in NumPy.  Collectives between devices are in test_shard_map.py.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from both import same, same_error
@@ -295,6 +297,17 @@ def test_programs_are_well_formed_and_the_environment_is_restored():
     with pytest.raises(ZeroDivisionError):
         jax.vmap(lambda x: 1 / 0, axis_name="i")(X)
     assert axes.state.env == () and axes.state.batching is None
+
+
+def test_names_are_the_thread_s():
+    """Threads that give one name to axes of different sizes do not see each other's."""
+    def sizes(n):
+        ones = np.ones((n, 2), np.float32)
+        return {int(jax.vmap(lambda x: lax.psum(x, "i"), axis_name="i")(ones)[0, 0])
+                for _ in range(20)}
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(sizes, range(2, 6))) == [{2}, {3}, {4}, {5}]
 
 
 def test_a_traced_function_is_kept_for_each_size():

@@ -24,6 +24,7 @@ ELSEWHERE: dict[str, str] = {
     "jit": "tests/kernel/test_jit.py",
     "device_put": "tests/kernel/test_devices.py",
     "shard_map": "tests/kernel/test_shard_map.py",
+    "sharding_constraint": "tests/kernel/test_shardings.py",
     "call_exported": "tests/kernel/test_export.py",
     # Its tangent is zero by definition, whatever finite differences say.
     "stop_gradient": "tests/kernel/test_stop_gradient.py",
