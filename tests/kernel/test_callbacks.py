@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -332,6 +335,22 @@ def test_each_call_is_told_to_listeners():
 def test_the_numpy_evaluator_calls_too():
     closed = jax.make_jaxpr(lambda x: jax.pure_callback(lambda v: np.sin(v), F3, x) + 1)(X)
     np.testing.assert_allclose(jax.evaluate(closed, X)[0], np.sin(X) + 1, rtol=1e-6)
+
+
+def test_what_a_program_still_has_to_print_appears_before_python_ends():
+    code = """
+import saem as jax, saem.numpy as jnp
+big = jnp.ones(2_000_000)
+def broken(v):
+    raise LookupError("at the end")
+jax.jit(lambda x: jax.debug.print("last words {}", jnp.sum(jnp.cumsum(x)) > 0))(big)
+jax.jit(lambda x: jax.debug.callback(broken, jnp.sum(jnp.cumsum(x))))(big)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(jax.__file__))}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          env=environment, check=False)
+    assert done.stdout == "last words True\n"
+    assert "LookupError: at the end" in done.stderr
 
 
 # -- several devices -------------------------------------------------------------------------------

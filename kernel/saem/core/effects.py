@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import atexit
 import collections
-import contextlib
+import sys
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -224,6 +224,8 @@ def with_cause(error: Exception) -> Exception:
 
 @atexit.register
 def _finish() -> None:
-    """Let what programs still have to print appear before Python ends."""
-    with contextlib.suppress(Exception):
+    """Let what programs still have to print appear before Python ends, failures included."""
+    try:
         effects_barrier()
+    except Exception as error:
+        sys.excepthook(type(error), error, None)
