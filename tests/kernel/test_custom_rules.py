@@ -219,6 +219,74 @@ result = [jax.grad(g)(x[0], i), jax.grad(g, (0, 1), allow_int=True)(x[0], i),
 """), x=X)
 
 
+def test_residuals_and_arguments_of_all_kinds(jax_oracle):
+    same(jax_oracle, text("""
+x = jnp.asarray(x)
+@jax.custom_vjp
+def kinds(x): return x * 2
+kinds.defvjp(lambda x: (x * 2, {"a": x, "n": None, "i": 3, "t": (np.float32(2.), jnp.arange(2))}),
+             lambda r, g: (g * r["a"] * r["i"] * r["t"][0] * r["t"][1].sum(),))
+@jax.custom_vjp
+def none(x, y): return x * 2
+none.defvjp(lambda x, y: (x * 2, None), lambda r, g: (g * 3, None))
+@jax.custom_vjp
+def square(z): return z * z
+square.defvjp(lambda z: (z * z, z), lambda z, g: (3 * z * g,))
+@jax.custom_vjp
+def noisy(key, x): return jax.random.normal(key) * x
+noisy.defvjp(lambda k, x: (noisy(k, x), k), lambda k, g: (None, jax.random.normal(k) * g * 5))
+key, z, b = jax.random.key(0), x + 1j * x[::-1], x.astype(jnp.bfloat16)
+result = [jax.grad(kinds)(2.), jax.jit(jax.grad(jax.jit(kinds)))(2.), jax.vmap(jax.grad(kinds))(x),
+          jax.grad(none)(2., None), jax.jit(jax.grad(lambda x: jax.jit(none)(x, None)))(2.),
+          jax.grad(lambda z: square(z).real.sum())(z),
+          jax.grad(lambda z: square(z).sum(), holomorphic=True)(z),
+          jax.grad(lambda b: v(b, b).sum())(b), jax.grad(noisy, 1)(key, 2.),
+          jax.jit(jax.grad(jax.jit(noisy), 1))(key, 2.),
+          jax.vmap(jax.grad(noisy, 1), (0, None))(jax.random.split(key, 2), 2.)]
+"""), x=X)
+
+
+def test_rules_inside_loops_and_named_axes(jax_oracle):
+    same(jax_oracle, text("""
+x = jnp.asarray(x)
+def loop(a, ys):
+    c, outs = jax.lax.scan(lambda c, y: (v(f(c, y), 2.), c * 2), a, ys)
+    return outs.sum() + jax.lax.cond(c > 0, lambda c: v(c, c), lambda c: f(c, 2.), c)
+@jax.custom_vjp
+def total(x): return jax.lax.psum(x, "i")
+total.defvjp(lambda x: (total(x), jax.lax.axis_index("i")),
+             lambda i, g: (jax.lax.pmean(g * 2, "i") + i,))
+a = x[4]
+result = [jax.grad(loop, (0, 1))(a, x), jax.jit(jax.vmap(jax.grad(loop), (0, None)))(x, x),
+          jax.vmap(total, axis_name="i")(x), jax.vmap(jax.grad(total), axis_name="i")(x),
+          jax.jit(jax.vmap(jax.grad(jax.jit(total)), axis_name="i"))(x)]
+"""), rtol=1e-5, x=X)
+
+
+def test_implicit_differentiation_of_a_fixed_point(jax_oracle):
+    same(jax_oracle, text("""
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def fixed_point(step, a, start):
+    def body(pair): return pair[1], step(a, pair[1])
+    return jax.lax.while_loop(lambda pair: jnp.abs(pair[0] - pair[1]) > 1e-6, body,
+                              (start, step(a, start)))[1]
+def fwd(step, a, start):
+    point = fixed_point(step, a, start)
+    return point, (a, point)
+def bwd(step, residuals, ct):
+    a, point = residuals
+    def back(given, u):
+        a, point, ct = given
+        return ct + jax.vjp(lambda p: step(a, p), point)[1](u)[0]
+    u = fixed_point(back, (a, point, ct), ct)
+    return jax.vjp(lambda a: step(a, point), a)[1](u)[0], jnp.zeros_like(point)
+fixed_point.defvjp(fwd, bwd)
+def root(a): return fixed_point(lambda a, x: .5 * (x + a / x), a, a)
+g = jax.grad(root)
+result = [root(2.), g(2.), jax.grad(g)(2.), jax.jit(g)(2.), jax.vmap(g)(jnp.asarray(x) + 2)]
+"""), rtol=1e-5, x=X)
+
+
 def rule_errors():
     jvps = {
         "p[0]": "must produce a pair (list or tuple of length two) representing primal and tangent",
@@ -243,6 +311,8 @@ def rule_errors():
            "container/pytree structure")
     yield ("h = mkv(lambda x: (x.sum(), 0), lambda r, ct: (ct,)); "
            "result = jax.vjp(jax.jit(h), x)[1](x)", "must produce a pair")
+    yield ("h = mkv(lambda x: (x, 'kept'), lambda r, ct: (ct,)); result = jax.grad(h)(x[0])",
+           "of type <class 'str'> is not a valid JAX type")
     yield "result = jax.custom_jvp(jnp.sin)(x)", "No JVP defined for custom_jvp function sin"
     yield "result = jax.custom_vjp(mk)(x)", "No VJP defined for custom_vjp function mk"
     yield ("k = jax.custom_jvp(lambda x, *, y=2.: x * y); k.defjvp(lambda p, t: (p[0], t[0])); "

@@ -33,7 +33,7 @@ from saem.control.custom_call import (
 )
 from saem.core import errors, tree
 from saem.core import jaxpr as jaxpr_module
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import ShapedArray, aval_of, is_array_like
 from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, absent, primitive
@@ -159,9 +159,21 @@ class VJPRule:
         outs, out_tree = tree.flatten(out)
         self.fun.check_outputs(who, outs, out_tree)
         residuals, residual_tree = tree.flatten(residual)
+        check_residuals(who, residuals)
         backward = UserBackward(self, in_avals, [aval_of(x) for x in outs], out_tree,
                                 residual_tree)
         return outs, residuals, backward
+
+
+def check_residuals(who: str, residuals: Sequence[Any]) -> None:
+    """Refuse residuals that are no arrays: they pass through programs."""
+    for x in residuals:
+        if not is_array_like(x):
+            raise errors.explained(
+                errors.ArgumentTypeError, "custom_vjp.C9",
+                f"{who}: the residual {x!r} of type {type(x)} is not a valid JAX type",
+                advice="Keep arrays and numbers only. What else bwd needs to know, mark with "
+                "nondiff_argnums.")
 
 
 class UserBackward:
