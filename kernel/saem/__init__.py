@@ -65,7 +65,7 @@ from saem.xla.devices import (
 _jit.explainer = _lazy.later("saem.observe.explainer")
 
 # Names of JAX's public API that this version does not have, and what to do meanwhile.
-_NOT_HERE = {
+_NOT_HERE: dict[str, str] = {
 }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from saem import __version__
+import sys
 
+# The package states it; it is loaded before its modules.
+__version__: str = sys.modules["saem"].__version__
 __version_info__ = tuple(int(part) for part in __version__.split("."))
 
 __all__ = ["__version__", "__version_info__"]

@@ -227,7 +227,31 @@ def write(chain: Sequence[Any]) -> bytearray:
         "bytes": len(e.mlir_module_serialized),
     } for e in chain]
     rest = json.dumps(head).encode() + b"\n" + b"".join(e.mlir_module_serialized for e in chain)
-    return bytearray(MAGIC + b"%d\n" % VERSION + hashlib.sha256(rest).digest() + rest)
+    return bytearray(seal(MAGIC, VERSION, rest))
+
+
+def seal(magic: bytes, version: int, body: bytes) -> bytes:
+    """Return ``body`` under a line that says what it is, and its checksum."""
+    return magic + b"%d\n" % version + hashlib.sha256(body).digest() + body
+
+
+def unseal(magic: bytes, version: int, data: bytes, what: str, maker: str) -> bytes:
+    """Return the body that ``seal`` was given.
+
+    Raises: ValueError for bytes that are something else, of another version, or damaged.
+    """
+    line, _, rest = data.partition(b"\n")
+    if not line.startswith(magic):
+        raise ValueError(f"deserialize: these {len(data)} bytes are no {what} of saem. They must "
+                         f"be what {maker} returned.")
+    if line[len(magic):] != b"%d" % version:
+        raise ValueError(f"deserialize: the {what} is of format {line[len(magic):].decode()!r}, "
+                         f"but this version of saem reads format {version}.")
+    digest, body = rest[:32], rest[32:]
+    if hashlib.sha256(body).digest() != digest:
+        raise ValueError(f"deserialize: the {what} is damaged: its checksum is not that of its "
+                         f"{len(body)} bytes. Make it again, or copy it again.")
+    return body
 
 
 def read(data: bytes) -> list[dict[str, Any]]:
@@ -235,17 +259,7 @@ def read(data: bytes) -> list[dict[str, Any]]:
 
     Raises: ValueError for other bytes.
     """
-    line, _, rest = data.partition(b"\n")
-    if not line.startswith(MAGIC):
-        raise ValueError(f"deserialize: these {len(data)} bytes are no program exported by saem. "
-                         "They must be what Exported.serialize() returned.")
-    if line[len(MAGIC):] != b"%d" % VERSION:
-        raise ValueError(f"deserialize: the program is of format {line[len(MAGIC):].decode()!r}, "
-                         f"but this version of saem reads format {VERSION}.")
-    digest, body = rest[:32], rest[32:]
-    if hashlib.sha256(body).digest() != digest:
-        raise ValueError("deserialize: the exported program is damaged: its checksum is not that "
-                         f"of its {len(body)} bytes. Export it again, or copy it again.")
+    body = unseal(MAGIC, VERSION, data, "exported program", "Exported.serialize()")
     text, _, modules = body.partition(b"\n")
     programs = []
     for form in json.loads(text):

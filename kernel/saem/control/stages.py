@@ -45,24 +45,55 @@ class ArgInfo(Record):
     dtype = property(lambda self: self._aval.dtype)
 
 
-class Call(Record):
+class Types:
+    """What every stage tells of a call, from its flat types."""
+
+    name: str
+    in_tree: Any
+    out_tree: Any
+    flat_in: Sequence[ShapedArray]
+    flat_out: Sequence[ShapedArray]
+    donated: Sequence[bool]
+
+    @property
+    def in_avals(self) -> Any:
+        return self.in_tree.unflatten(self.flat_in)
+
+    @property
+    def args_info(self) -> Any:
+        return self.in_tree.unflatten([ArgInfo(a, d) for a, d in zip(self.flat_in, self.donated)])
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        return tuple(i for i, d in enumerate(self.donated) if d)
+
+    def out_info(self, shardings: Sequence[Any] | None = None) -> Any:
+        shardings = shardings or [None] * len(self.flat_out)
+        return self.out_tree.unflatten(
+            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s)
+             for a, s in zip(self.flat_out, shardings)])
+
+    def paths(self) -> list[str]:
+        """Return the arguments' names, as the caller would write them."""
+        raise NotImplementedError(f"{type(self).__name__} does not name its arguments")
+
+
+class Call(Types, Record):
     """One call of a jitted function, traced: what every stage carries on."""
 
     info: Jitted
     bound: Bound
     entry: Entry
 
-    @property
-    def in_tree(self) -> Any:
-        return self.bound.in_tree
+    name = property(lambda self: self.info.name)  # type: ignore[assignment]
+    in_tree = property(lambda self: self.bound.in_tree)
+    out_tree = property(lambda self: self.entry.out_tree)
+    flat_in = property(lambda self: self.entry.closed.in_avals)  # type: ignore[assignment]
+    flat_out = property(lambda self: self.entry.closed.out_avals)  # type: ignore[assignment]
+    donated = property(lambda self: self.entry.donated)  # type: ignore[assignment]
 
-    @property
-    def out_tree(self) -> Any:
-        return self.entry.out_tree
-
-    @property
-    def in_avals(self) -> Any:
-        return self.in_tree.unflatten(self.entry.closed.in_avals)
+    def paths(self) -> list[str]:
+        return [path for path, _ in self.info.leaf_names(self.bound)]
 
     def place(self) -> tuple[Any, bool]:
         """Return where the program runs, by its arguments or the shardings of their structs."""
@@ -78,26 +109,11 @@ class Call(Record):
                                                  for a, b in zip(ins, said)))
         return dispatch.placement(leaves, demands)
 
-    @property
-    def args_info(self) -> Any:
-        return self.in_tree.unflatten(
-            [ArgInfo(a, d) for a, d in zip(self.entry.closed.in_avals, self.entry.donated)])
-
-    @property
-    def donate_argnums(self) -> tuple[int, ...]:
-        return tuple(i for i, d in enumerate(self.entry.donated) if d)
-
-    @property
-    def out_info(self) -> Any:
-        return self.out_tree.unflatten(
-            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
-             for a in self.entry.closed.out_avals])
-
 
 class Stage:
     """Base of the stages: what they know of the call."""
 
-    def __init__(self, call: Call):
+    def __init__(self, call: Any):
         self._call = call
 
     in_tree = property(lambda self: self._call.in_tree)
@@ -105,7 +121,7 @@ class Stage:
     in_avals = property(lambda self: self._call.in_avals)
     args_info = property(lambda self: self._call.args_info)
     donate_argnums = property(lambda self: self._call.donate_argnums)
-    out_info = property(lambda self: self._call.out_info)
+    out_info = property(lambda self: self._call.out_info())
 
 
 class Traced(Stage):
@@ -121,7 +137,7 @@ class Traced(Stage):
 
     @property
     def out_avals(self) -> Any:
-        return self.out_tree.unflatten(self._call.entry.closed.out_avals)
+        return self.out_tree.unflatten(self._call.flat_out)
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Return the program as StableHLO, for the platforms named or the one its arguments are on.
@@ -228,12 +244,12 @@ def check_dialect(dialect: str | None) -> None:
 class Compiled(Stage):
     """An executable program, called with arguments of exactly the types it was made for."""
 
-    def __init__(self, call: Call, program: dispatch.Program):
+    def __init__(self, call: Types, program: dispatch.Program):
         super().__init__(call)
         self._program = program
         # C++ answers a call like the one before by itself; any other comes to ``_miss``.
         self._fast = dispatch.make_fast(
-            call.info.name, lambda *args, **kwargs: self._miss(*args, **kwargs)[0], self._miss)
+            call.name, lambda *args, **kwargs: self._miss(*args, **kwargs)[0], self._miss)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._fast(*args, **kwargs)
@@ -252,8 +268,7 @@ class Compiled(Stage):
         wrong = [
             f"Argument '{path}' compiled with {want.str_short(False)} and called with "
             f"{aval_of(x).str_short(False)}"
-            for x, want, (path, _) in zip(leaves, call.entry.closed.in_avals,
-                                          call.info.leaf_names(call.bound))
+            for x, want, path in zip(leaves, call.flat_in, call.paths())
             if (aval_of(x).shape, aval_of(x).dtype) != (want.shape, want.dtype)]
         if wrong:
             raise errors.explained(
@@ -283,9 +298,7 @@ class Compiled(Stage):
 
     @property
     def out_info(self) -> Any:
-        return self.out_tree.unflatten(
-            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s)
-             for a, s in zip(self._call.entry.closed.out_avals, self._program.outs)])
+        return self._call.out_info(self._program.outs)
 
     @property
     def input_shardings(self) -> Any:
@@ -391,6 +404,10 @@ class Wrapped(metaclass=_Jitted):
 
     For ``isinstance`` only; ``jit`` makes these.
     """
+
+    trace: Callable[..., Traced]
+    lower: Callable[..., Lowered]
+    eval_shape: Callable[..., Any]
 
 
 def clear_one(fast: Any) -> None:

@@ -8,6 +8,7 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.experimental.shard_map": "",
     "saem.experimental.compilation_cache": "",
     "saem.experimental.layout": "",
+    "saem.experimental.serialize_executable": "",
     "saem.experimental.key_reuse": "",
     "saem.experimental.mesh_utils": "",
     "saem.experimental.multihost_utils": "",

@@ -227,7 +227,7 @@ class MemorySpace(enum.Enum):
     def __repr__(self) -> str:
         return f"MemorySpace.{self.name}"
 
-    def kind(self, device: Any) -> str | None:
+    def kind(self, device: _jaxlib.Device) -> str | None:
         """Return what ``device`` calls this memory."""
         return {"Device": device.default_memory().kind, "Host": "pinned_host"}.get(self.name)
 

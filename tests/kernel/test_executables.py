@@ -1,0 +1,128 @@
+"""Does machine code, written and read, do what it did, and refuse what it refused?
+
+Read before: ``control.executable_file``.
+Invariant: expected answers are JAX's or those of the compiled program itself.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from both import same, same_error
+
+import saem as jax
+import saem.numpy as jnp
+from saem.control import executable_file
+from saem.experimental import serialize_executable
+
+X = np.asarray([0.5, 1.5, -2.0], np.float32)
+SETUP = """
+try:
+    import jax.experimental.serialize_executable
+except ImportError:  # Saem, which finds it by name
+    pass
+jnp = jax.numpy
+se = jax.experimental.serialize_executable
+K = jnp.asarray(X) * 3
+c = jax.jit(lambda x, *, y: {'a': x * y + K, 'b': y}).lower(X, y=2.).compile()
+d = se.deserialize_and_load(*se.serialize(c), execution_devices=jax.devices()[:1])
+x = jnp.asarray(X)
+result = """
+
+
+@pytest.mark.parametrize("expression", [
+    "d(x, y=3.)", "d(X, y=jnp.float32(2))", "[d(x, y=float(n))['a'] for n in range(3)]"])
+def test_a_loaded_program_answers_as_in_jax(jax_oracle, expression):
+    same(jax_oracle, SETUP + expression, X=X)
+
+
+@pytest.mark.parametrize(("expression", "sentence"), [
+    ("d(jnp.ones(4), y=3.)", "Argument 'x' compiled with float32[3] and called with float32[4]"),
+    ("d(x)", "Function compiled with input pytree does not match the input pytree"),
+    ("jax.vmap(lambda x: d(x, y=1.))(jnp.ones((2, 3)))", "Cannot apply JAX transformations to a "
+     "function lowered and compiled for a particular signature."),
+])
+def test_a_loaded_program_refuses_as_in_jax(jax_oracle, expression, sentence):
+    same_error(jax_oracle, SETUP + expression, sentence, X=X)
+
+
+def loaded(fun, *args, **options):
+    compiled = jax.jit(fun, **options).lower(*args).compile()
+    return compiled, serialize_executable.deserialize_and_load(
+        *serialize_executable.serialize(compiled))
+
+
+def test_it_tells_what_the_compiled_one_tells():
+    one, two = loaded(lambda p, k, n: (p["w"] * n, jax.random.split(k)), {"w": X},
+                      jax.random.key(0), 3, donate_argnums=0)
+    for name in ("in_tree", "out_tree", "in_avals", "args_info", "donate_argnums", "out_info",
+                 "input_shardings", "output_shardings", "input_formats", "output_formats"):
+        assert getattr(one, name) == getattr(two, name), name
+    assert two.as_text().split(",")[0] == one.as_text().split(",")[0]
+    key = jax.random.key(7)
+    for a, b in zip(one({"w": X}, key, 2), two({"w": X}, key, 2)):
+        assert a.dtype == b.dtype
+        if a.dtype == key.dtype:
+            a, b = jax.random.key_data(a), jax.random.key_data(b)
+        np.testing.assert_array_equal(a, b)
+
+
+def test_donation_and_unused_arguments_survive():
+    _, two = loaded(lambda x, unused: x + 1, X, X, donate_argnums=0)
+    x = jnp.asarray(X)
+    np.testing.assert_array_equal(two(x, X), X + 1)
+    assert x.is_deleted()
+
+
+def test_another_process_loads_it(tmp_path):
+    compiled = jax.jit(lambda x: {"sum": jnp.sum(jnp.exp(x))}).lower(X).compile()
+    code, *_ = serialize_executable.serialize(compiled)
+    (tmp_path / "code").write_bytes(code)
+    program = """
+import sys, numpy as np
+import saem as jax
+from saem.experimental import serialize_executable
+from saem.xla import compile as compiler
+def refuse(*_): raise AssertionError("compiled")
+compiler._compile = refuse
+x = np.asarray([0.5, 1.5, -2.0], np.float32)
+trees = jax.tree.structure(((x,), {})), jax.tree.structure({"sum": x})
+f = serialize_executable.deserialize_and_load(open(sys.argv[1], "rb").read(), *trees)
+print(f(x)["sum"].item())
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "code")], text=True,
+                          env=environment, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == pytest.approx(float(np.exp(X).sum()), rel=1e-6)
+
+
+def test_what_cannot_be_written_is_said():
+    calls = jax.jit(lambda x: jax.pure_callback(np.sin, x, x)).lower(X).compile()
+    with pytest.raises(ValueError, match="calls Python"):
+        serialize_executable.serialize(calls)
+
+
+@pytest.mark.parametrize(("change", "sentence"), [
+    (lambda b: b[:-1], "the executable is damaged"),
+    (lambda b: b[:200] + bytes([b[200] ^ 1]) + b[201:], "the executable is damaged"),
+    (lambda b: b"", "these 0 bytes are no executable of saem"),
+    (lambda b: pickle.dumps([1, 2]), "bytes are no executable of saem"),
+    (lambda b: b.replace(b"executable 1", b"executable 9", 1), "of format '9'.*reads format 1"),
+])
+def test_other_bytes_are_refused(change, sentence):
+    code, *trees = serialize_executable.serialize(jax.jit(lambda x: x - 1).lower(X).compile())
+    with pytest.raises(ValueError, match=sentence):
+        serialize_executable.deserialize_and_load(change(code), *trees)
+
+
+def test_another_jaxlib_is_refused(monkeypatch):
+    code, *trees = serialize_executable.serialize(jax.jit(lambda x: x - 1).lower(X).compile())
+    monkeypatch.setattr(executable_file._jaxlib, "__version__", "0.99")
+    with pytest.raises(ValueError, match=r"was compiled for jaxlib 0.*, but here is 0.99"):
+        serialize_executable.deserialize_and_load(code, *trees)
