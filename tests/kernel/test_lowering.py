@@ -183,3 +183,15 @@ def test_cells_run_again_find_their_program():
 
     assert [e.found for e in compiled_by(lambda: run(""))] == [False]
     assert [e.found for e in compiled_by(lambda: run("# edited\n"))] == [True]
+
+
+def test_places_inside_loops_reach_the_text_but_not_the_key():
+    def looped(x):
+        return lax.scan(lambda c, v: (lax.sin(c) * v, c), x, np.arange(3, dtype=np.float32))[0]
+
+    made = jax.jit(looped).lower(np.float32(1))
+    line = next(row for row in made.as_text(debug_info=True).splitlines() if "sine" in row)
+    assert 'loc("sin"("' in line and "test_lowering.py" in line
+    assert "loc(" not in made.as_text() and "\1" not in made.as_text()
+    assert any("sine" in row and "op_name" in row
+               for row in made.compile().as_text().splitlines())

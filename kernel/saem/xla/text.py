@@ -13,6 +13,7 @@ Source: StableHLO specification; MLIR language reference (locations, dense liter
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -109,6 +110,10 @@ def symbol(name: str) -> str:
     return f"_{kept}" if not kept or kept[0].isdigit() else kept
 
 
+# Inside a region, which is one string, a line's location stands between these two characters.
+_PLACE = re.compile("\1[^\2]*\2")
+
+
 class Module:
     """A StableHLO module: functions, and a memo so that a repeated program is written once."""
 
@@ -166,7 +171,10 @@ class Module:
             else:
                 parts += lines
         parts.append("}\n")
-        return "\n".join(parts)
+        text = "\n".join(parts)
+        if "\1" not in text:
+            return text
+        return text.replace("\1", " ").replace("\2", "") if locations else _PLACE.sub("", text)
 
 
 class Writer:
@@ -316,7 +324,8 @@ class Writer:
         args = ", ".join(f"{n}: {tensor_type(a)}" for n, a in zip(names, avals))
         ending = (f"stablehlo.return {', '.join(results)} : {self.type_of(*results)}"
                   if results else "stablehlo.return")
-        body = "\n".join([*self.lines, f"{self.pad}{ending}"])
+        lines = [f"{line}\1{loc}\2" if loc else line for line, loc in zip(self.lines, self.locs)]
+        body = "\n".join([*lines, f"{self.pad}{ending}"])
         self.lines, self.locs, self.pad, self.loc = saved
         head = f"{self.pad}^bb0({args}):\n" if names else ""
         return f"{{\n{head}{body}\n{self.pad}}}"
