@@ -216,12 +216,16 @@ class _Scope(contextlib.ContextDecorator):
         self._before: list[Any] = []  # a stack: one scope may be entered again inside itself
 
     def __enter__(self) -> None:
-        self._before.append(self._setting.swap_local(self._value))
-        self._setting.tell()
+        setting = self._setting
+        self._before.append(setting.swap_local(self._value))
+        if setting.follower is not None:
+            setting.follower()
 
     def __exit__(self, *exc: object) -> None:
-        self._setting.set_local(self._before.pop())
-        self._setting.tell()
+        setting = self._setting
+        setting.set_local(self._before.pop())
+        if setting.follower is not None:
+            setting.follower()
 
 
 class Setting(_jaxlib.Config):
@@ -423,6 +427,8 @@ contexts: dict[str, _jaxlib.Config] = {}
 class UserContext(_jaxlib.Config):
     """A value of a program's own that traces depend on: ``with context(v):`` sets ``value``."""
 
+    follower = None
+
     def __init__(self, default: Any):
         name = f"user_context_{len(contexts)}"
         super().__init__(name, default, include_in_jit_key=True, include_in_trace_context=True)
@@ -431,9 +437,6 @@ class UserContext(_jaxlib.Config):
     def __call__(self, value: Any) -> _Scope:
         """Return a context manager under which this thread sees ``value``, which is hashable."""
         return _Scope(self, value)
-
-    def tell(self) -> None:
-        """Nobody follows it."""
 
 
 def make_user_context(default_value: Any = None) -> UserContext:

@@ -24,11 +24,12 @@ from saem.core import config
 from saem.core.events import Compile, FunctionRef, bus
 from saem.core.events import Lowering as LoweringEvent
 from saem.core.lazy import later
-from saem.xla import disk_cache
 from saem.xla.lowering import Lowering
 from saem.xla.mlir import parse
 
 hashlib: Any = later("hashlib")  # no program, no key
+
+disk_cache: Any = later("saem.xla.disk_cache")  # loaded when a folder for it is set
 
 CAPACITY = 4096
 
