@@ -6,6 +6,7 @@ The state of ``rng_bit_generator`` cannot be batched as a loop would: the first 
 from __future__ import annotations
 
 import numpy as np
+
 from cases import case, spec
 from saem.ops.random_bits import Threefry2x32
 from saem.ops.rng_bit_generator import RandomAlgorithm, RngBitGenerator
