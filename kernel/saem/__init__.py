@@ -76,7 +76,8 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.custom_derivatives": "",
     "saem.control.callbacks": "pure_callback",
     "saem.control.environment": "print_environment_info",
-    "saem.core.config": "allow_f16_reductions array_garbage_collection_guard check_tracer_leaks "
+    "saem.core.config": "allow_f16_reductions array_garbage_collection_guard auto_pcast "
+                        "check_tracer_leaks "
                         "make_user_context no_execution no_tracing thread_guard "
                         "transfer_guard_device_to_device transfer_guard_device_to_host "
                         "transfer_guard_host_to_device",

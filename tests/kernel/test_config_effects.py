@@ -312,6 +312,23 @@ def raising(x):
         raise KeyError
 
 
+# -- parts of arrays ------------------------------------------------------------------------------
+
+
+def test_nothing_varies_by_itself_without_auto_pcast(jax_oracle):
+    source = """
+P = jax.sharding.PartitionSpec
+mesh = jax.make_mesh((1,), ('i',), axis_types=(jax.sharding.AxisType.Auto,))
+sm = lambda f: jax.shard_map(f, mesh=mesh, in_specs=P('i'), out_specs=P('i'))
+with jax.auto_pcast(False):
+    result = sm(lambda x: x * BODY)(X)
+"""
+    same_error(jax_oracle, source.replace("BODY", "2."),
+               "Primitive mul requires varying manual axes to match, but got [frozenset({'i'}), "
+               "frozenset()].", X=X)
+    same(jax_oracle, source.replace("BODY", "lax.pcast(2., ('i',), to='varying')"), X=X)
+
+
 # -- the rest -------------------------------------------------------------------------------------
 
 

@@ -204,6 +204,14 @@ def test_the_engine_goes_on_after_a_failed_compile():
     np.testing.assert_allclose(f.lower(X).compile()(X), np.tanh(X) * 1.5, rtol=1e-6)
 
 
+def test_the_engine_goes_on_after_it_ran_out_of_memory():
+    f = jax.jit(lambda n: jnp.zeros((1 << 46,), jnp.float32) + n)
+    for _ in range(2):
+        with pytest.raises(jax.errors.JaxRuntimeError, match="RESOURCE_EXHAUSTED"):
+            f(1.0)
+    np.testing.assert_array_equal(jnp.asarray(X) + 1, X + 1)
+
+
 def test_options_are_part_of_what_a_program_is():
     compiler.clear()
     told = []

@@ -84,6 +84,9 @@ DECLARED = (
              in_key=True),
     Declared("allow_f16_reductions", True, "bool",
              "sums of 16-bit floats may be accumulated in 16 bits", in_key=True),
+    Declared("auto_pcast", True, "bool",
+             "values in shard_map are made to vary alike where an operation needs it",
+             in_key=True),
     Declared("threefry_partitionable", True, "bool",
              "random bits that are the same however an array is sharded", in_key=True),
     Declared("random_seed_offset", 0, "int", "added to every seed that makes a key", in_key=True),
@@ -386,6 +389,7 @@ legacy_prng_key = SETTINGS["jax_legacy_prng_key"]
 enable_checks = SETTINGS["jax_enable_checks"]
 debug_nans = SETTINGS["jax_debug_nans"]
 debug_infs = SETTINGS["jax_debug_infs"]
+auto_pcast = SETTINGS["jax_auto_pcast"]
 no_tracing = SETTINGS["jax_no_tracing"]
 no_execution = SETTINGS["jax_no_execution"]
 thread_guard = SETTINGS["jax_thread_guard"]

@@ -108,6 +108,11 @@ class Recorder(Trace):
         atoms = []
         for atom, vma in zip(invars, wanted(prim, [a.aval for a in invars])):
             missing = vma - vma_of(atom.aval)
+            if missing and not config.auto_pcast.value:
+                raise ValueError(
+                    f"Primitive {prim.name} requires varying manual axes to match, but got "
+                    f"{[vma_of(a.aval) for a in invars]}. While auto_pcast is off, make them vary "
+                    f"alike: lax.pcast(x, {tuple(sorted(map(str, missing)))}, to='varying').")
             atoms.append(self.vary(atom, missing, source_here) if missing else atom)
         outvars = [Var(aval) for aval in typed(prim, [a.aval for a in atoms])]
         self.eqns.append(Eqn(prim, atoms, outvars, source_here, state.stack))
