@@ -93,7 +93,7 @@ FORWARD = {
     "fori, unknown": """lambda v: jax.jit(lambda m, v: lax.fori_loop(
         0, m, lambda i, c: c * jnp.sin(v), v).sum())(3, v)""",
     "while, condition closed over": """lambda v: lax.while_loop(
-        lambda c: c < v @ v * 10, lambda c: c * 2 + v.sum(), 1.)""",
+        lambda c: c < v @ v * 10, lambda c: c * 2 + v @ v, 1.)""",
     "while in scan": """lambda v: lax.scan(lambda c, a: (lax.while_loop(
         lambda d: d < 2, lambda d: d * 2 + a * a, jnp.abs(c)), c), 1., v)[1].sum()""",
 }
