@@ -21,6 +21,7 @@ import saem.numpy as jnp
 from saem.core import config, events
 from saem.core.events import bus
 from saem.experimental.compilation_cache import compilation_cache
+from saem.observe.recorder import Recorder
 from saem.xla import compile as compiler
 from saem.xla import disk_cache
 
@@ -305,3 +306,18 @@ def test_a_found_program_is_logged_on_demand(folder, caplog):
         assert compiled() == "found"
     assert "Persistent compilation cache hit for 'jit_" in caplog.text
     assert "Finished XLA compilation" not in caplog.text
+
+
+def test_the_history_says_that_a_program_came_from_disk(folder):
+    for said in ("compiled in", "loaded from the cache on disk in"):
+        compiler.clear()
+        watcher = Recorder()
+        watcher.start()
+        try:
+            jax.jit(lambda x: jnp.cos(x) - 9)(np.float32(1))
+        finally:
+            watcher.stop()
+        (row,) = watcher.snapshot().functions
+        (record,) = row.records
+        assert said in record.headline.en
+        assert ("디스크" in record.headline.ko) == ("disk" in said)

@@ -284,6 +284,10 @@ HEADLINES: dict[str, Text] = {
         "traced again in {trace}; same program, so nothing was compiled",
         "다시 추적 {trace}, 같은 프로그램이므로 컴파일하지 않았습니다",
     ),
+    "found.disk": Text(
+        "traced in {trace}; loaded from the cache on disk in {load}, so nothing was compiled",
+        "추적 {trace}, 디스크 캐시에서 불러오기 {load}, 컴파일하지 않았습니다",
+    ),
     "trace": Text(
         "traced in {trace}; not compiled by itself", "추적 {trace}, 따로 컴파일하지 않았습니다"
     ),

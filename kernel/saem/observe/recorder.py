@@ -107,6 +107,8 @@ class _Open:
         self.record = record
         self.again = again
         self.traced = False
+        # The seconds it took to load the program from the cache on disk, None if it did not.
+        self.loaded: float | None = None
 
 
 class Recorder:
@@ -306,6 +308,7 @@ class Recorder:
             call.record.seconds, compile=None if event.found else event.seconds
         )
         cost = Cost(*(getattr(event, name) for name in _COST_FIELDS))
+        call.loaded = event.seconds if event.disk == "found" else None
         self._renew(call, kind=kind, seconds=seconds, program=event.program, cost=cost)
 
     def _hit(self, event: events.CacheHit) -> None:
@@ -350,7 +353,7 @@ class Recorder:
 
     def _renew(self, call: _Open, **changes: Any) -> None:
         record = dataclasses.replace(call.record, **changes)
-        record = dataclasses.replace(record, headline=_headline(record, call.again))
+        record = dataclasses.replace(record, headline=_headline(record, call.again, call.loaded))
         call.record = record
         call.row.put(record)
         self._tell(call.row, record)
@@ -365,12 +368,14 @@ class Recorder:
                 self._watchers = tuple(w for w in self._watchers if w is not watcher)
 
 
-def _headline(record: Record, again: bool) -> Text:
-    """What happened and what it cost."""
+def _headline(record: Record, again: bool, loaded: float | None = None) -> Text:
+    """What happened and what it cost; ``loaded`` is the time to load it from disk."""
     seconds = record.seconds
     variant: str = record.kind
     if record.kind == "found" and again:
         variant = "found.again"
+    if loaded is not None:
+        variant = "found.disk"
     if record.kind in ("found", "compile") and seconds.trace is None:
         variant = f"{record.kind}.kept"
     if record.kind == "trace" and seconds.trace is None:
@@ -378,6 +383,7 @@ def _headline(record: Record, again: bool) -> Text:
     shown = {
         "trace": duration(seconds.trace or 0.0),
         "compile": duration(seconds.compile or 0.0),
+        "load": duration(loaded or 0.0),
         "count": record.count,
     }
     return messages.fill(messages.HEADLINES[variant], **shown)
