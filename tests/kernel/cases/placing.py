@@ -1,0 +1,18 @@
+"""Cases of ``control/placing.py``: a constraint over one device, which changes nothing at all."""
+
+from __future__ import annotations
+
+import numpy as np
+from cases import case, each
+
+import saem as jax
+from saem.control.placing import ShardingConstraint
+from saem.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+
+ONE = Mesh(np.array(jax.devices()[:1]), ("d",))
+
+CASES = [
+    *each(ShardingConstraint(NamedSharding(ONE, PartitionSpec("d"))), "f32", "bf16", "i32", "bool"),
+    case(ShardingConstraint(NamedSharding(ONE, PartitionSpec(None, "d"))), "f32[2,3]"),
+    case(ShardingConstraint(SingleDeviceSharding(jax.devices()[0])), "f32[3]"),
+]
