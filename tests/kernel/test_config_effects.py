@@ -181,6 +181,21 @@ def test_the_environment_sets_it(variable, code, said):
     assert said in out + err, (out, err)
 
 
+def test_the_command_line_sets_it(monkeypatch):
+    monkeypatch.setattr(sys, "argv", [
+        "train.py", "--jax_enable_x64", "--steps=3", "-jax_numpy_rank_promotion=raise",
+        "--jax_default_matmul_precision=high", "--nojax_threefry_partitionable", "jax_debug_nans"])
+    assert not jax.config.x64_enabled
+    jax.config.parse_flags_with_absl()
+    assert jax.config.x64_enabled and jnp.arange(2).dtype == np.int64
+    assert jax.config.jax_numpy_rank_promotion == "raise"
+    assert jax.config.jax_default_matmul_precision == "high"
+    assert not jax.config.jax_threefry_partitionable and not jax.config.jax_debug_nans
+    monkeypatch.setattr(sys, "argv", ["train.py", "--jax_enable_x64=maybe"])
+    with pytest.raises(ValueError, match="needs a truth value, got 'maybe'"):
+        jax.config.parse_flags_with_absl()
+
+
 # -- transfers ------------------------------------------------------------------------------------
 
 

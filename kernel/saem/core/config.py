@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -329,6 +330,27 @@ class Configuration:
     def read(self, name: str) -> Any:
         """Return the value the current thread sees."""
         return _named(name).value
+
+    def parse_flags_with_absl(self) -> None:
+        """Set what the command line says: ``--jax_enable_x64``, ``--jax_platforms=cpu``.
+
+        A truth value is also taken from ``--nojax_…``; other arguments are the program's own.
+        """
+        for word in sys.argv[1:]:
+            name, given, value = word.removeprefix("-").removeprefix("-").partition("=")
+            if not word.startswith("-"):
+                continue
+            if name in SETTINGS and (given or SETTINGS[name].declared.kind == "bool"):
+                self.update(name, _from_word(SETTINGS[name].declared, value or "1", word))
+            elif name.startswith("no") and name[2:] in SETTINGS and not given:
+                self.update(name[2:], False)
+
+    config_with_absl = parse_flags_with_absl
+
+    @property
+    def x64_enabled(self) -> bool:
+        """Whether 64-bit dtypes stay 64-bit."""
+        return enable_x64.value
 
     @property
     def values(self) -> dict[str, Any]:
