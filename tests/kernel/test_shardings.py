@@ -147,6 +147,20 @@ def test_arrays_on_different_devices_are_not_mixed(mesh):
     with pytest.raises(ValueError, match="Received incompatible devices"):
         jnp.add(x, y)
 
+    def named(alpha, beta):
+        return alpha + beta
+
+    with pytest.raises(ValueError, match=r"argument alpha of named and argument beta of named"):
+        jax.jit(named)(x, y)
+    other = NamedSharding(mesh, P("y"))
+    for value in (x, y):
+        with pytest.raises(ValueError, match="Sharding passed to jit does not match"):
+            jax.jit(named, in_shardings=other)(value, np.ones(8, np.float32))
+    constrained = jax.jit(lambda v: jax.lax.with_sharding_constraint(v, other))
+    assert constrained(x).sharding == other
+    with pytest.raises(ValueError, match="Received incompatible devices"):
+        constrained(y)
+
 
 def test_arrays_are_made_of_parts(jax_oracle):
     agree(jax_oracle, """(lambda s, v: [(m, repr(m.sharding), m.committed) for m in (

@@ -243,18 +243,18 @@ class Jitted:
             flags += [name in names] * len(tree.leaves(value))
         return tuple(flags)
 
-    def program(self, entry: Entry, args: Sequence[Any], bound: Bound | None) -> Program:
-        """Return the executable of ``entry`` where ``args`` are.
+    def program(self, entry: Entry, bound: Bound, new: bool) -> Program:
+        """Return the executable of ``entry`` where the arguments are.
 
-        With ``bound``, a missing one is told to listeners as a miss of that call.
+        A missing one is told to listeners as a miss of that call, if it is ``new`` to them.
         """
         if self.device is not None:
             where, committed = self.device, True
         else:
-            where, committed = dispatch.placement(args, entry.demands)
+            where, committed = self.placement(entry, bound)
         program = entry.programs.get((where, committed))
         if program is None:
-            if bound is not None and self.is_watched():
+            if new and self.is_watched():
                 self.publish_miss(bound)
             check_shardings(entry)
             program = entry.programs[where, committed] = dispatch.build(
@@ -266,6 +266,14 @@ class Jitted:
     def is_watched(self) -> bool:
         """Return whether someone wants to know why this function is traced."""
         return (bus.active or config.explain_cache_misses.value) and not self.library
+
+    def placement(self, entry: Entry, bound: Bound) -> tuple[Any, bool]:
+        """Return where a call runs; a refusal names the arguments as the caller does."""
+        try:
+            return dispatch.placement(bound.leaves, entry.demands)
+        except dispatch.IncompatiblePlaces as error:
+            names = [path for path, _ in self.leaf_names(bound)]
+            raise error.named(names, self.name) from None
 
     def publish_miss(self, bound: Bound) -> None:
         """Tell listeners, and the log if it is to explain, the signature that found no program."""
@@ -298,7 +306,7 @@ class Jitted:
             leaves = constrain(bound.leaves, entry.demands.ins)
             outs = constrain(bind(entry.call, *entry.moved, *leaves), entry.demands.outs)
             return entry.out_tree.unflatten(outs), None, False
-        program = self.program(entry, bound.leaves, bound if self.misses == misses else None)
+        program = self.program(entry, bound, new=self.misses == misses)
         if bus.hits and not self.library and self.misses == misses:
             stale = signature.changed(self, entry.seen, bound) if entry.seen else ()
             bus.publish(CacheHit(function=self.reference, caller=source.here(), stale=stale))

@@ -134,7 +134,7 @@ def placement(args: Sequence[Any], demands: Demands = NO_DEMANDS) -> tuple[Any, 
     """
     chosen: list[Any] = []
     first = None
-    for x in args:
+    for number, x in enumerate(args):
         if type(x) in held_as:
             x = held_as[type(x)](x)
         sharding = x._sharding if type(x) is ArrayImpl and x._committed else None
@@ -143,25 +143,27 @@ def placement(args: Sequence[Any], demands: Demands = NO_DEMANDS) -> tuple[Any, 
             if first is None:
                 first = sharding
             else:
-                check_same_devices(first, sharding)
+                check_same_devices(first, sharding, (chosen.index(first), number))
     if demands is NO_DEMANDS and mesh_context.value is None:
         if first is None:
             return default_device(), False
         if hasattr(first, "_device"):
             return first._device, True
-    return _demanded(chosen, first, demands)
+    return _demanded(chosen, args, demands)
 
 
-def _demanded(chosen: list[Any], first: Any, demands: Demands) -> tuple[Any, bool]:
+def _demanded(chosen: list[Any], args: Sequence[Any], demands: Demands) -> tuple[Any, bool]:
     """Return the place of a program on several devices, or with demands."""
     ins = list(demands.ins) or [None] * len(chosen)
     for number, (have, wanted) in enumerate(zip(chosen, ins)):
         if wanted is None:
             ins[number] = have
-        elif have is not None and have.num_devices > 1 and not have.is_equivalent_to(
-                wanted, len(wanted.spec) if isinstance(wanted, NamedSharding) else 0) and (
-                not hasattr(wanted, "_device")):
-            check_same_devices(have, wanted)
+        elif have is not None and wanted.num_devices > 1 and not wanted.is_equivalent_to(
+                have, len(physical_aval(aval_of(args[number])).shape)):
+            raise IncompatiblePlaces(
+                "Sharding passed to jit does not match the sharding on the respective arg. Got jit "
+                f"sharding: {wanted}, arg sharding: {have} for {{}}.", (number,),
+                "Place the argument first: jax.device_put(x, sharding); or leave in_shardings out.")
     known = [s for s in (*ins, *demands.outs) if s is not None]
     mesh = demands.mesh
     for sharding in known:
@@ -171,7 +173,7 @@ def _demanded(chosen: list[Any], first: Any, demands: Demands) -> tuple[Any, boo
         single = next((s for s in known if hasattr(s, "_device")), None)
         if single is not None:
             for sharding in known:
-                check_same_devices(single, sharding)
+                check_same_devices(single, sharding, ())
             return single._device, True
         mesh = mesh_context.value if isinstance(mesh_context.value, Mesh) else None
         if mesh is None:
@@ -182,11 +184,9 @@ def _demanded(chosen: list[Any], first: Any, demands: Demands) -> tuple[Any, boo
                              "jax.set_mesh(mesh), or give its arguments a sharding.")
         mesh = mesh_context.value
     everywhere = NamedSharding(mesh, PartitionSpec())
-    # An array on one device that a mesh of several demands: it is moved there if it is alone.
-    ins = [None if s is not None and hasattr(s, "_device") and mesh.size > 1
-           and demands is NO_DEMANDS and first is None else s for s in ins]
-    for sharding in known:
-        check_same_devices(everywhere, sharding)
+    for number, sharding in enumerate((*ins, *demands.outs)):
+        if sharding is not None:
+            check_same_devices(everywhere, sharding, (number,) if number < len(ins) else ())
     return Spread(mesh, tuple(ins), tuple(demands.outs)), True
 
 
@@ -210,14 +210,31 @@ def mesh_named_by(prim: Any) -> Any:
     return found
 
 
-def check_same_devices(a: Any, b: Any) -> None:
-    """Refuse two shardings over different devices in one program."""
+class IncompatiblePlaces(errors.ArgumentError):
+    """Arguments lie where the program cannot run; ``numbers`` says which ones.
+
+    ``{}`` in the sentence stands for them until ``named`` puts in what the caller calls them.
+    """
+
+    def __init__(self, sentence: str, numbers: tuple[int, ...], advice: str):
+        self.form, self.numbers = sentence, numbers
+        shown = sentence.replace("{}", " and ".join(f"argument {n}" for n in numbers))
+        super().__init__(shown, tag="device.C1", where=source.here(), advice=advice)
+
+    def named(self, names: Sequence[str], of: str) -> IncompatiblePlaces:
+        """Return this error with the arguments called by their names."""
+        called = " and ".join(f"argument {names[n]} of {of}" for n in self.numbers)
+        return IncompatiblePlaces(self.form.replace("{}", called), self.numbers, self.advice)
+
+
+def check_same_devices(a: Any, b: Any, numbers: tuple[int, ...]) -> None:
+    """Refuse two shardings over different devices in one program; ``numbers`` are of arguments."""
     if a.device_set != b.device_set:
-        raise errors.explained(
-            errors.ArgumentError, "device.C1",
-            "Received incompatible devices for jitted computation. Got arguments on "
-            f"{place_names(a)} and {place_names(b)}.",
-            advice="Move one of them: jax.device_put(x, device) or jax.device_put(x, y.sharding).")
+        got = " for {}" if numbers else ""
+        raise IncompatiblePlaces(
+            "Received incompatible devices for jitted computation. Got values on "
+            f"{place_names(a)} and {place_names(b)}{got}.", numbers,
+            "Move one of them: jax.device_put(x, device) or jax.device_put(x, y.sharding).")
 
 
 def place_names(sharding: Any) -> str:
