@@ -234,6 +234,47 @@ def test_the_sharding_of_a_struct_places_the_program():
     assert compiled.out_info.sharding == here and compiled.out_info.shape == (3, 4)
 
 
+LAYOUT = """
+import importlib
+layout = importlib.import_module(jax.__name__ + '.experimental.layout')
+with_layout, Layout = layout.with_layout_constraint, layout.Layout
+column = lambda x: with_layout(x, Layout((1, 0)))
+f = jax.jit(lambda x: column(x * 2).sum(0))
+X = jax.numpy.asarray(X)
+"""
+
+
+@pytest.mark.parametrize("expression", [
+    "f(X)", "column(X)", "jax.vmap(column)(jax.numpy.stack([X, X]))",
+    "jax.vmap(column, 1, 2)(jax.numpy.stack([X, X]))", "with_layout({'a': X}, Layout((1, 0)))",
+    "jax.grad(lambda x: (column(x) ** 2).sum())(X)", "jax.jvp(column, (X,), (X,))"])
+def test_a_layout_changes_no_number(jax_oracle, expression):
+    same(jax_oracle, f"{LAYOUT}result = {expression}", X=X)
+
+
+@pytest.mark.parametrize("expression", [
+    "str(jax.make_jaxpr(f)(X))",
+    "[line.split('backend')[1].split(':')[0] for line in f.lower(X).as_text().split('\\n')"
+    " if 'LayoutConstraint' in line]",
+    *[f"[str(e.params['layout']) for e in jax.make_jaxpr(jax.vmap(lambda x: with_layout("
+      f"x, Layout({order}))))(jax.numpy.ones((2, 3, 4))).eqns if 'layout' in e.params]"
+      for order in ((1, 0), (0, 1))],
+])
+def test_a_layout_is_told_as_jax_tells_it(jax_oracle, expression):
+    source = f"{LAYOUT}result = {expression}"
+    assert ours(source, X=X) == jax_oracle.run(source, X=X).value
+
+
+@pytest.mark.parametrize(("expression", "sentence"), [
+    ("with_layout(X, Layout((0, 1, 2)))", "Length of major_to_minor and the rank of the value "
+     "should match. Got major_to_minor=(0, 1, 2) and shape=(3, 4)"),
+    ("with_layout(X, 3)", "layouts passed to `with_layout_constraint` must be of type `Layout`. "
+     "Got [<class 'int'>]"),
+])
+def test_a_layout_that_does_not_fit_is_refused(jax_oracle, expression, sentence):
+    same_error(jax_oracle, f"{LAYOUT}result = {expression}", sentence, X=X)
+
+
 def test_public_names_are_the_stages():
     traced = jax.jit(lambda x: x).trace(X)
     assert isinstance(traced, stages.Traced) and isinstance(traced.lower(), stages.Lowered)

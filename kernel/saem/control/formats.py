@@ -1,9 +1,10 @@
 """How does an array lie in the memory of its devices?
 
 A ``Layout`` says in which order the axes lie in memory, a ``Format`` is a layout with a sharding.
+``with_layout_constraint`` is an equation that asks the compiler for a layout.
 
 Read before: ``xla.shardings``.  Read after: ``control.stages``.
-Invariant: a layout is what the compiler said; nothing here changes one.
+Invariant: a layout changes where numbers lie, never which they are (tests/kernel/test_stages.py).
 Source: the documentation of jax.experimental.layout.
 """
 
@@ -11,7 +12,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from saem.core import tree
+from saem.core.avals import aval_of
+from saem.core.primitive import primitive
 from saem.core.record import Record
+from saem.core.trace import bind
+from saem.ops.linear import Linear
+from saem.xla.text import physical_aval
 
 
 class Layout(Record):
@@ -38,3 +45,60 @@ class Format(Record):
     @property
     def device_local_layout(self) -> Layout | None:
         return self.layout
+
+
+@primitive("layout_constraint")
+class LayoutConstraint(Linear):
+    """The identity, on a value that lies in memory as ``layout`` says."""
+
+    layout: Layout
+
+    def typing(self, x):
+        return x
+
+    def evaluate(self, x):
+        return x
+
+    def lower(self, ctx, x):
+        ndim = len(ctx.avals[x].shape)
+        # Behind the axes of a value come those of the array that holds it, as of a PRNG key.
+        held = len(physical_aval(ctx.avals[x]).shape)
+        order = [*range(held - 1, ndim - 1, -1), *self.layout.major_to_minor[::-1]]
+        axes = f"dense<{order}> : tensor<{held}xindex>"
+        return ctx.emit(
+            f'stablehlo.custom_call @LayoutConstraint({x}) {{backend_config = "", '
+            f"operand_layouts = [{axes}], result_layouts = [{axes}]}}", x)
+
+    def transpose(self, ct, x):
+        return [bind(self, ct)]
+
+    def batch(self, size, xs, dims):
+        (x,), (d,) = xs, dims
+        order = tuple(a + (a >= d) for a in self.layout.major_to_minor)
+        # One example after the other, each as it was.
+        layout = Layout((d, *order), self.layout.tiling,
+                        self.layout.sub_byte_element_size_in_bits)
+        return bind(LayoutConstraint(layout), x), d
+
+
+def with_layout_constraint(x: Any, layouts: Any) -> Any:
+    """Return pytree ``x``, laid out in memory as ``layouts`` (a Layout, or a pytree of them) say.
+
+    Raises: ValueError if a layout is none, or has another number of axes than its value.
+    """
+    leaves, structure = tree.flatten(x)
+    alone = isinstance(layouts, Layout)
+    wanted = [layouts] * len(leaves) if alone else tree.leaves(
+        layouts, is_leaf=lambda v: isinstance(v, Layout))
+    if not all(isinstance(layout, Layout) for layout in wanted) or len(wanted) != len(leaves):
+        raise ValueError("layouts passed to `with_layout_constraint` must be of type `Layout`. Got "
+                         f"{[type(layout) for layout in wanted]}: give one Layout, or one for each "
+                         f"of the {len(leaves)} values.")
+    for leaf, layout in zip(leaves, wanted):
+        shape = aval_of(leaf).shape
+        if len(layout.major_to_minor) != len(shape):
+            raise ValueError(
+                "One of with_layout_constraint arguments is incompatible with its layout "
+                f"annotation {layout}: Length of major_to_minor and the rank of the value should "
+                f"match. Got major_to_minor={layout.major_to_minor} and shape={shape}")
+    return structure.unflatten([bind(LayoutConstraint(w), v) for v, w in zip(leaves, wanted)])

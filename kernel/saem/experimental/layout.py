@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from saem.control.formats import Format, Layout
+from saem.control.formats import Format, Layout, with_layout_constraint
 
-__all__ = ["Format", "Layout"]
+__all__ = ["Format", "Layout", "with_layout_constraint"]
