@@ -204,7 +204,8 @@ class Mapping:
             in_flat = tree.structure(tuple(leaves))
             return site.call(in_flat, leaves, specs, self.out_specs)
 
-        _fun.__wrapped__ = self.fun  # type: ignore[attr-defined]  # whose place and names events say
+        # Events name the function a person wrote, and its place.
+        _fun.__wrapped__ = self.fun  # type: ignore[attr-defined]
         plain = jit(_fun, static_argnums=static, donate_argnums=self.donated)
         fast = jit(_fun, static_argnums=static, donate_argnums=self.donated,
                    in_shardings=self.in_shardings(mesh))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from cases import case, each
 
 import saem as jax
+from cases import case, each
 from saem.control.placing import ShardingConstraint
 from saem.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
