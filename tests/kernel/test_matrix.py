@@ -38,6 +38,7 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(
         ("random_bits", "random_clone", "random_fold_in", "random_seed", "random_split",
          "random_unwrap", "random_wrap"), "tests/kernel/test_random.py"),
+    "random_gamma": "tests/kernel/test_random_rejection.py",
     # Its numbers differ from call to call.
     "rng_uniform": "tests/kernel/test_random_keys.py",
 }

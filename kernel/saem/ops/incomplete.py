@@ -58,8 +58,11 @@ def _fraction(of, a, x, active):
         dc_new = (dtop * c - top * dc) / (c * c) - 1.0
         c_new = bottom + top / c
         delta = c_new * d_new
-        dh = dh * delta + h * (dc_new * d_new + c_new * dd_new)
-        return [c_new, dc_new, d_new, dd_new, h * delta, dh], (delta - 1.0).abs() > eps
+        step = h * (dc_new * d_new + c_new * dd_new)
+        dh = dh * delta + step
+        # Where a is a whole number the fraction ends, but its slope does not.
+        more = ((delta - 1.0).abs() > eps) | (step.abs() > dh.abs() * eps)
+        return [c_new, dc_new, d_new, dd_new, h * delta, dh], more
 
     first = x + 1.0 - a
     start = 1.0 / first

@@ -30,7 +30,20 @@ from saem.random.continuous import (
     wald,
     weibull_min,
 )
+from saem.random.counts import binomial, multinomial, poisson
 from saem.random.discrete import categorical, choice, geometric, permutation
+from saem.random.gamma import (
+    ball,
+    beta,
+    chisquare,
+    dirichlet,
+    f,
+    gamma,
+    generalized_normal,
+    loggamma,
+    random_gamma_p,
+    t,
+)
 from saem.random.keys import (
     PRNGKey,
     clone,
@@ -44,10 +57,11 @@ from saem.random.keys import (
 )
 
 __all__ = [
-    "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone",
-    "double_sided_maxwell", "exponential",
-    "fold_in", "geometric", "gumbel", "key", "key_data", "key_dtype", "key_impl", "laplace",
-    "logistic", "lognormal", "maxwell", "normal", "pareto", "permutation", "rademacher", "randint",
-    "rayleigh", "split", "triangular", "truncated_normal", "uniform", "wald", "weibull_min",
-    "wrap_key_data",
+    "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
+    "chisquare", "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f",
+    "fold_in", "gamma", "generalized_normal", "geometric", "gumbel", "key", "key_data",
+    "key_dtype", "key_impl", "laplace", "loggamma", "logistic", "lognormal", "maxwell",
+    "multinomial", "normal", "pareto", "permutation", "poisson", "rademacher", "randint",
+    "random_gamma_p", "rayleigh", "split", "t", "triangular", "truncated_normal", "uniform",
+    "wald", "weibull_min", "wrap_key_data",
 ]

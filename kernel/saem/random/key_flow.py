@@ -22,7 +22,7 @@ from saem.core import errors, source
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, sub_jaxprs
 from saem.ops.keys import KeyDType
 
-CONSUMES = ("random_bits", "random_split")
+CONSUMES = ("random_bits", "random_split", "random_gamma")
 MAKES = {"random_split": "split", "random_fold_in": "fold_in", "random_clone": "clone",
          "random_seed": "key", "random_wrap": "wrap_key_data"}
 

@@ -1,0 +1,328 @@
+"""How are gamma variates made, and what follows from them?
+
+By rejection: a cube of a normal number is proposed, and taken if a second number says so; each
+element does so with a key of its own until it is content.  Beta, Dirichlet, chi-square, Student's
+t, F and the generalized normal are made of gammas.
+
+Read before: ``random.continuous``, ``control.loops``.  Read after: ``random.counts``.
+Invariant: same key, shape and dtype give the numbers of JAX but for the last bits
+(tests/kernel/test_random_rejection.py).
+Source: Marsaglia and Tsang 2000, "A simple method for generating gamma variables"; Figurnov,
+Mohamed and Mnih 2018, "Implicit Reparameterization Gradients".
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from saem import lax
+from saem.control.call import JitCall
+from saem.core import errors
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.jaxpr import ClosedJaxpr
+from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
+from saem.core.trace import bind
+from saem.ops.gradient import stop_gradient
+from saem.ops.keys import THREEFRY
+from saem.ops.linear import moveaxis
+from saem.ops.random_bits import random_split
+from saem.random.basic import signs, standard, two_keys
+from saem.random.continuous import least_normal, standard_exponential, standard_normal, to_rank_of
+from saem.random.keys import as_shape, float_dtype, joined_shape, number, taker, used
+from saem.transform.mapping import vmap
+from saem.transform.staging import trace_flat
+
+
+def keys_of(key: Any, count: int) -> list[Any]:
+    """Return ``count`` new keys of a typed key."""
+    many = random_split(key, (count,))
+    return [lax.squeeze(lax.slice(many, (i,), (i + 1,)), (0,)) for i in range(count)]
+
+
+# -- one variate, and the primitive that makes many ------------------------------------------------
+
+
+def one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
+    """Return one gamma variate of the scalar ``alpha`` (or its logarithm) of a typed key.
+
+    Below 1 a variate of alpha + 1 is made, and shrunk by a power of an even number.
+    """
+    dtype = aval_of(alpha).dtype
+    third = number(1 / 3, dtype)
+    large = lax.ge(alpha, number(1, dtype))
+    d = lax.select(large, alpha, alpha + 1) - third
+    c = third / lax.sqrt(d)
+    key, last = two_keys(key)
+
+    def propose(state: Any) -> Any:
+        key, normal = two_keys(state[0])
+        x = standard_normal(normal, (), dtype)
+        return key, x, 1 + x * c
+
+    def refused(state: Any) -> Any:
+        _, square, cube, even = state
+        steep = even >= 1 - 0.0331 * (square * square)
+        return steep & (lax.log(even) >= square * 0.5 + d * ((1 - cube) + lax.log(cube)))
+
+    def attempt(state: Any) -> Any:
+        key, first, second = keys_of(state[0], 3)
+        start = (first, number(0, dtype), number(-1, dtype))
+        _, x, v = lax.while_loop(lambda s: s[2] <= 0, propose, start)
+        return key, x * x, v * v * v, standard(second, (), dtype)
+
+    start = (key, number(0, dtype), number(1, dtype), number(2, dtype))
+    cube = lax.while_loop(refused, attempt, start)[2]
+    if log_space:
+        shrink = lax.neg(standard_exponential(last, (), dtype))
+        whole = large | (shrink == 0)
+        boost = lax.select(whole, lax.full_like(shrink, 0), shrink * (1 / alpha))
+        return lax.log(d) + lax.log(cube) + boost
+    even = 1 - standard(last, (), dtype)
+    return d * cube * lax.select(large, lax.full_like(even, 1), lax.pow(even, 1 / alpha))
+
+
+@functools.lru_cache(256)
+def program(keys: ShapedArray, alpha: ShapedArray, log_space: bool) -> ClosedJaxpr:
+    """Return the program of ``random_gamma``: each key is split for the elements under it."""
+
+    def run(keys: Any, alpha: Any) -> list[Any]:
+        count = math.prod(alpha.shape[keys.ndim:])
+        each = lax.reshape(random_split(keys, (count,)), (alpha.size,))
+        flat = lax.reshape(alpha, (alpha.size,))
+        if keys.dtype.impl == THREEFRY:
+            out = vmap(lambda k, a: one_gamma(k, a, log_space))(each, flat)
+        else:  # of a stack of keys XLA's generator would use the first alone
+            out = lax.map(lambda pair: one_gamma(*pair, log_space), (each, flat))
+        return [lax.reshape(out, alpha.shape)]
+
+    return trace_flat(run, [keys, alpha], name="random_gamma", debug_name="random_gamma")
+
+
+@primitive("random_gamma")
+class RandomGamma(Primitive):
+    """Gamma variates (or their logarithms) of keys and shapes that begin with those of the keys."""
+
+    log_space: bool
+
+    def typing(self, keys, alpha):
+        if alpha.shape[:keys.ndim] != keys.shape:
+            raise errors.explained(
+                errors.ShapeError, "random_gamma.C1",
+                f"random_gamma got keys of shape {keys.shape} for parameters of shape "
+                f"{alpha.shape}, which must begin with it.",
+                advice="Use jax.vmap for a stack of keys.")
+        return ShapedArray(alpha.shape, alpha.dtype)
+
+    def physical(self, in_avals, out_avals):
+        return JitCall(program(*in_avals, self.log_space), "random_gamma")
+
+    evaluate = absent("on the arrays that hold keys its program runs in its place")
+    lower = absent("on the arrays that hold keys its program runs in its place")
+
+    def jvp(self, primals, tangents):
+        keys, alpha = primals
+        out, t = bind(self, keys, alpha), tangents[1]
+        if t is None:
+            return out, None
+        sample = out
+        if self.log_space:
+            sample = lax.exp(out)
+            least = lax.full_like(sample, least_normal(aval_of(out).dtype))
+            sample = lax.select(sample == 0, least, sample)
+        slope = lax.random_gamma_grad(alpha, sample)
+        return out, lax.mul(t, lax.div(slope, sample) if self.log_space else slope)
+
+    transpose = NOT_LINEAR
+
+    def batch(self, size, xs, dims):
+        def stacked(x: Any, d: int | None) -> Any:
+            if d is not None:
+                return moveaxis(x, d, 0)
+            shape = aval_of(x).shape
+            return lax.broadcast_in_dim(x, (size, *shape), tuple(range(1, len(shape) + 1)))
+
+        return bind(self, *map(stacked, xs, dims)), 0
+
+
+random_gamma_p = RandomGamma
+
+
+# -- gamma -----------------------------------------------------------------------------------------
+
+
+def gammas(key: Any, shape: tuple[int, ...], dtype: Any, log_space: bool, alpha: Any) -> Any:
+    """Return gamma variates, or their logarithms, of typed ``key``."""
+    alpha = lax.broadcast_in_dim(to_rank_of(alpha, shape, dtype), shape, tuple(range(len(shape))))
+    return bind(RandomGamma(log_space), key, alpha)
+
+
+_gamma = taker(3)(gammas)
+
+
+def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+          ) -> Any:
+    """Return gamma variates of shape parameter ``a`` and scale 1."""
+    dtype, shape = float_dtype("gamma", dtype), joined_shape("gamma", shape, a)
+    used(key)
+    return _gamma(key, shape, dtype, False, a)
+
+
+def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+             ) -> Any:
+    """Return logarithms of gamma variates, exact where the variates would vanish."""
+    dtype, shape = float_dtype("gamma", dtype), joined_shape("gamma", shape, a)
+    used(key)
+    return _gamma(key, shape, dtype, True, a)
+
+
+# -- quotients of gammas ---------------------------------------------------------------------------
+
+
+@taker(2)
+def _beta(key, shape, dtype, a, b):
+    first, second = two_keys(key)
+    log_x, log_y = gammas(first, shape, dtype, True, a), gammas(second, shape, dtype, True, b)
+    larger = lax.max(log_x, log_y)
+    x, y = lax.exp(log_x - larger), lax.exp(log_y - larger)
+    return x / (x + y)
+
+
+def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *,
+         out_sharding: Any = None) -> Any:
+    """Return beta variates of parameters ``a`` and ``b``."""
+    dtype, shape = float_dtype("beta", dtype), joined_shape("beta", shape, a, b)
+    used(key)
+    return _beta(key, shape, dtype, a, b)
+
+
+@taker(2)
+def _dirichlet(key, shape, dtype, alpha):
+    logs = gammas(key, shape, dtype, True, alpha)
+    last = len(shape) - 1
+
+    def whole(x: Any) -> Any:
+        return lax.broadcast_in_dim(x, (*shape[:-1], 1), tuple(range(last)))
+
+    most = lax.max(number(-np.inf, dtype), lax.reduce_max(logs, (last,)))
+    parts = lax.exp(logs - stop_gradient(whole(most)))
+    return parts / whole(lax.reduce_sum(parts, (last,)))
+
+
+def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *,
+              out_sharding: Any = None) -> Any:
+    """Return positive numbers that sum to 1 along the last axis, of weights ``alpha``.
+
+    Shapes: alpha ["*batch n"], result [*shape n], where batch broadcasts to shape.
+    Raises: ValueError if ``alpha`` is a scalar or does not fit ``shape``.
+    """
+    dtype, sizes = float_dtype("dirichlet", dtype), aval_of(alpha).shape
+    if not sizes:
+        raise errors.explained(
+            errors.ArgumentError, "dirichlet.C1",
+            f"dirichlet requires alpha.ndim >= 1, got alpha.ndim == {len(sizes)}",
+            advice="Its last axis holds the weights.")
+    batch = joined_shape("dirichlet", shape, np.broadcast_to(False, sizes[:-1]))
+    used(key)
+    return _dirichlet(key, (*batch, sizes[-1]), dtype, alpha)
+
+
+def chisquares(key: Any, shape: tuple[int, ...], dtype: Any, df: Any) -> Any:
+    """Return chi-square variates, of typed ``key``."""
+    half = lax.convert_element_type(df, dtype) / number(2, dtype)
+    return lax.exp(gammas(key, shape, dtype, True, half)) * number(2, dtype)
+
+
+_chisquare = taker(2)(chisquares)
+
+
+def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+              ) -> Any:
+    """Return chi-square variates of ``df`` degrees of freedom."""
+    dtype, shape = float_dtype("chisquare", dtype), joined_shape("chisquare", shape, df)
+    used(key)
+    return _chisquare(key, shape, dtype, df)
+
+
+@taker(2)
+def _t(key, shape, dtype, df):
+    first, second = two_keys(key)
+    normal = standard_normal(first, shape, dtype)
+    half = lax.convert_element_type(df, dtype) / number(2, dtype)
+    spread = gammas(second, shape, dtype, False, half)
+    return normal * lax.sqrt(to_rank_of(half, shape, dtype) / spread)
+
+
+def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Return variates of Student's t distribution with ``df`` degrees of freedom."""
+    dtype, shape = float_dtype("t", dtype), joined_shape("t", shape, df)
+    used(key)
+    return _t(key, shape, dtype, df)
+
+
+@taker(2)
+def _f(key, shape, dtype, dfnum, dfden):
+    second, first = two_keys(key)
+    dfnum, dfden = (lax.convert_element_type(x, dtype) for x in (dfnum, dfden))
+    over = chisquares(first, shape, dtype, dfnum) / to_rank_of(dfnum, shape, dtype)
+    under = chisquares(second, shape, dtype, dfden) / to_rank_of(dfden, shape, dtype)
+    return over / under
+
+
+def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
+      out_sharding: Any = None) -> Any:
+    """Return variates of the F distribution with ``dfnum`` and ``dfden`` degrees of freedom."""
+    dtype, shape = float_dtype("f", dtype), joined_shape("f", shape, dfnum, dfden)
+    used(key)
+    return _f(key, shape, dtype, dfnum, dfden)
+
+
+# -- generalized normal ----------------------------------------------------------------------------
+
+
+def generalized_normals(key: Any, shape: tuple[int, ...], dtype: Any, p: Any) -> Any:
+    """Return numbers of density exp(-|x|^p), of typed ``key``."""
+    first, second = two_keys(key)
+    size = gammas(first, shape, dtype, False, 1 / p)
+    power = lax.convert_element_type(1 / p, dtype)
+    return signs(second, shape, dtype) * lax.pow(size, power)
+
+
+@taker(2)
+def _generalized_normal(key, shape, dtype, p):
+    return generalized_normals(key, shape, dtype, p)
+
+
+def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *,
+                       out_sharding: Any = None) -> Any:
+    """Return numbers of density proportional to exp(-|x|^p)."""
+    dtype, shape = float_dtype("generalized_normal", dtype), as_shape(shape)
+    joined_shape("generalized_normal", shape, p)
+    used(key)
+    return _generalized_normal(key, shape, dtype, p)
+
+
+@taker(3)
+def _ball(key, d, shape, dtype, p):
+    first, second = two_keys(key)
+    g = generalized_normals(first, (*shape, d), dtype, p)
+    e = standard_exponential(second, shape, dtype)
+    power, inverse = (lax.convert_element_type(x, dtype) for x in (p, 1 / p))
+    total = lax.reduce_sum(lax.pow(lax.abs(g), power), (len(shape),)) + e
+    length = lax.pow(total, inverse)
+    return g / lax.broadcast_in_dim(length, (*shape, 1), tuple(range(len(shape))))
+
+
+def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *,
+         out_sharding: Any = None) -> Any:
+    """Return points spread evenly over the ball of ``d`` dimensions in the norm ``p``.
+
+    Shapes: [*shape d].
+    """
+    dtype, shape = float_dtype("ball", dtype), as_shape(shape)
+    joined_shape("ball", shape, p)
+    used(key)
+    return _ball(key, int(d), shape, dtype, p)
