@@ -24,6 +24,7 @@ from saem.control.placing import with_sharding_constraint
 from saem.control.scan import scan
 from saem.control.solve import custom_linear_solve, custom_root
 from saem.core.avals import aval_of
+from saem.core.handles import primitive_called
 from saem.ops.arithmetic import add, div, integer_pow, mul, neg, sub
 from saem.ops.barrier import optimization_barrier
 from saem.ops.collectives import (
@@ -203,3 +204,11 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 def transpose(operand: Any, permutation: Sequence[int]) -> Any:
     """Return ``operand`` with axes in the order ``permutation``."""
     return _permute(operand, tuple(int(p) for p in permutation))
+
+
+def __getattr__(name: str) -> Any:
+    """Return the primitive ``lax.exp_p`` by its name (see ``saem.core.handles``)."""
+    handle = primitive_called(name)
+    if handle is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return handle

@@ -81,7 +81,7 @@ def primitives_in(jaxpr):
 
 
 def scans(closed):
-    return [eqn.primitive for eqn in closed.jaxpr.eqns if eqn.primitive.name == "scan"]
+    return [eqn.operation for eqn in closed.jaxpr.eqns if eqn.primitive.name == "scan"]
 
 
 def test_work_on_constants_is_done_once():

@@ -201,7 +201,7 @@ class Split:
         Returns the values of its known part that are saved, and what is computed later: all of it
         again, unless the policy lets results of its kind be saved.
         """
-        if getattr(eqn.primitive, "partial_eval", None) is None:
+        if getattr(eqn.operation, "partial_eval", None) is None:
             self.waiting.update(eqn.outvars)
             return [], [eqn]
         inputs = list(dict.fromkeys(a for a in eqn.invars if isinstance(a, Var)))
@@ -240,9 +240,9 @@ class Split:
                     outs = eval_jaxpr(program.jaxpr, program.consts, *(env[v] for v in inputs))
                 elif self.waiting.isdisjoint(eqn.invars):
                     outvars = list(eqn.outvars)
-                    outs = bind(eqn.primitive, *(
+                    outs = bind(eqn.operation, *(
                         a.val if isinstance(a, Literal) else env[a] for a in eqn.invars))
-                    outs = outs if eqn.primitive.multiple_results else [outs]
+                    outs = outs if eqn.operation.multiple_results else [outs]
                 else:
                     continue
                 env.update((v, rounded(x) if v in shared else x) for v, x in zip(outvars, outs))
@@ -281,7 +281,7 @@ def rounded(x: Any) -> Any:
 
 def without_jits(closed: ClosedJaxpr) -> ClosedJaxpr:
     """Return ``closed`` with jitted functions inside written out, so that a policy sees them."""
-    if not any(isinstance(eqn.primitive, JitCall) for eqn in closed.eqns):
+    if not any(isinstance(eqn.operation, JitCall) for eqn in closed.eqns):
         return closed
 
     def run(program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
@@ -291,9 +291,9 @@ def without_jits(closed: ClosedJaxpr) -> ClosedJaxpr:
         for eqn in jaxpr.eqns:
             values = [a.val if isinstance(a, Literal) else env[a] for a in eqn.invars]
             with at_source(eqn.source):
-                outs = (run(eqn.primitive.jaxpr, values) if isinstance(eqn.primitive, JitCall)
-                        else bind(eqn.primitive, *values))
-            env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs]))
+                outs = (run(eqn.operation.jaxpr, values) if isinstance(eqn.operation, JitCall)
+                        else bind(eqn.operation, *values))
+            env.update(zip(eqn.outvars, outs if eqn.operation.multiple_results else [outs]))
         return [a.val if isinstance(a, Literal) else env[a] for a in jaxpr.outvars]
 
     return trace_flat(lambda *xs: run(closed, xs), closed.in_avals, name="checkpoint",

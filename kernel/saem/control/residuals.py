@@ -46,7 +46,7 @@ def saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> list[tuple[Shaped
     arguments = {v: name for v, (name, _) in zip(jaxpr.invars, names)}
     makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
     for eqn in jaxpr.eqns:
-        if isinstance(eqn.primitive, Name) and eqn.invars[0] in makers:
+        if isinstance(eqn.operation, Name) and eqn.invars[0] in makers:
             makers[eqn.invars[0]] = eqn  # type: ignore[index]
     found = list(dict.fromkeys(v for v in jaxpr.outvars if not isinstance(v, Literal)))
     listed = [(v.aval, f"from the argument {name}") for v, name in arguments.items() if v in found]
@@ -54,7 +54,7 @@ def saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> list[tuple[Shaped
     order = {id(eqn): number for number, eqn in enumerate(jaxpr.eqns)}
     for v in sorted((v for v in found if v in makers), key=lambda v: order[id(makers[v])]):
         eqn = makers[v]
-        if isinstance(eqn.primitive, ReducePrecision) and eqn.invars[0] in makers:
+        if isinstance(eqn.operation, ReducePrecision) and eqn.invars[0] in makers:
             eqn = makers[eqn.invars[0]]  # type: ignore[index]
         listed.append((v.aval, described(eqn)))
     return listed
@@ -62,7 +62,7 @@ def saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> list[tuple[Shaped
 
 def described(eqn: Eqn) -> str:
     """Return what made a value: ``output of sin from cell 3:2:5 (f)``."""
-    prim = eqn.primitive
+    prim = eqn.operation
     if isinstance(prim, Name):
         what = f"named {prim.label!r}"
     elif isinstance(prim, JitCall):

@@ -315,8 +315,8 @@ def run_known(eqns: Sequence[Eqn], known: dict[Any, Any]) -> list[Eqn]:
     for eqn in eqns:
         if all(isinstance(a, Literal) or a in known for a in eqn.invars):
             values = [a.val if isinstance(a, Literal) else known[a] for a in eqn.invars]
-            out = bind(eqn.primitive, *values)
-            known.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out]))
+            out = bind(eqn.operation, *values)
+            known.update(zip(eqn.outvars, out if eqn.operation.multiple_results else [out]))
         else:
             waiting.append(eqn)
     return waiting

@@ -132,4 +132,4 @@ def names_in_jaxpr(program: ClosedJaxpr | Jaxpr) -> frozenset:
     """Return the axis names that equations of ``program`` speak of."""
     if isinstance(program, ClosedJaxpr):
         return program.derived("axis names", lambda: names_in_jaxpr(program.jaxpr))
-    return frozenset().union(*(names_in(eqn.primitive) for eqn in program.eqns))
+    return frozenset().union(*(names_in(eqn.operation) for eqn in program.eqns))

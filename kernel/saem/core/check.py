@@ -37,10 +37,10 @@ def check_jaxpr(program: Jaxpr | ClosedJaxpr) -> None:
     for var in [*jaxpr.constvars, *jaxpr.invars]:
         bind_var(var, "inputs")
     for number, eqn in enumerate(jaxpr.eqns):
-        where = f"equation {number} ({eqn.primitive.name})"
+        where = f"equation {number} ({eqn.operation.name})"
         for atom in eqn.invars:
             use(atom, where)
-        avals = typed(eqn.primitive, [a.aval for a in eqn.invars])
+        avals = typed(eqn.operation, [a.aval for a in eqn.invars])
         if len(avals) != len(eqn.outvars):
             raise JaxprTypeError(f"{where}: {len(avals)} outputs typed, {len(eqn.outvars)} bound")
         for aval, var in zip(avals, eqn.outvars):
@@ -48,7 +48,7 @@ def check_jaxpr(program: Jaxpr | ClosedJaxpr) -> None:
                 raise JaxprTypeError(f"{where}: typed {aval}, but bound as {var.aval} in\n{jaxpr}")
             if not isinstance(var, DropVar):
                 bind_var(var, where)
-        for _, inner in sub_jaxprs(eqn.primitive):
+        for _, inner in sub_jaxprs(eqn.operation):
             check_jaxpr(inner)
     for atom in jaxpr.outvars:
         use(atom, "outputs")

@@ -82,7 +82,7 @@ def _in_order(closed: ClosedJaxpr) -> ClosedJaxpr:
             prim, place = with_ticket(eqn)
             operands = [*eqn.invars[:place], ticket, *eqn.invars[place:]]
             ticket = Var(TICKET)
-            eqn = eqn.replace(primitive=prim, invars=operands, outvars=[ticket, *eqn.outvars])
+            eqn = eqn.replace(operation=prim, invars=operands, outvars=[ticket, *eqn.outvars])
         eqns.append(eqn)
     jaxpr = closed.jaxpr
     return ClosedJaxpr(jaxpr.replace(invars=[first, *jaxpr.invars], eqns=eqns,
@@ -94,11 +94,11 @@ def with_ticket(eqn: Eqn) -> tuple[Any, int]:
 
     A primitive says so by its method ``with_ticket``; the ticket is then its first output.
     """
-    rule = getattr(eqn.primitive, "with_ticket", None)
+    rule = getattr(eqn.operation, "with_ticket", None)
     if rule is None:
         raise errors.explained(
             NotImplementedError, "effects.C1",
-            f"Ordered effects are not supported in `{eqn.primitive.name}`.",
+            f"Ordered effects are not supported in `{eqn.operation.name}`.",
             advice="Use ordered=False there, or move the ordered callback outside.",
             where=position(eqn.source))
     return rule()

@@ -64,7 +64,7 @@ def check(outs: Sequence[Any], closed: ClosedJaxpr, args: Sequence[Any], name: s
     where = eqn.position() if eqn is not None else None
     raise errors.explained(
         FloatingPointError, f"finite.{kind}",
-        f"invalid value ({kind}) encountered in {name if eqn is None else eqn.primitive.name}",
+        f"invalid value ({kind}) encountered in {name if eqn is None else eqn.operation.name}",
         where=where, advice=why)
 
 

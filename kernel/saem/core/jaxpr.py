@@ -19,6 +19,7 @@ import numpy as np
 from saem.core import source as source_info
 from saem.core.avals import ShapedArray
 from saem.core.dtypes import ExtendedDType
+from saem.core.handles import Handle, handle_of
 from saem.core.primitive import Primitive
 from saem.core.trace import at_source, bind
 
@@ -58,13 +59,13 @@ Atom = Var | Literal
 
 
 class Eqn:
-    """One equation: ``outvars = primitive invars``."""
+    """One equation: ``outvars = operation invars``; ``primitive`` names it to readers."""
 
-    __slots__ = ("primitive", "invars", "outvars", "source", "stack")
+    __slots__ = ("operation", "invars", "outvars", "source", "stack")
 
-    def __init__(self, primitive: Primitive, invars: Sequence[Atom], outvars: Sequence[Var],
+    def __init__(self, operation: Primitive, invars: Sequence[Atom], outvars: Sequence[Var],
                  source: source_info.Source | None, stack: tuple[str, ...]):
-        self.primitive = primitive
+        self.operation = operation
         self.invars = invars
         self.outvars = outvars
         self.source = source
@@ -72,11 +73,16 @@ class Eqn:
 
     @property
     def params(self) -> dict[str, Any]:
-        return self.primitive.params
+        return self.operation.params
+
+    @property
+    def primitive(self) -> Handle:
+        """The primitive as users know it: ``lax.exp_p``, whatever the parameters."""
+        return handle_of(self.operation)
 
     @property
     def effects(self) -> frozenset:
-        return getattr(self.primitive, "effects", frozenset())
+        return getattr(self.operation, "effects", frozenset())
 
     def position(self):
         """Return where the user wrote this operation, or None."""
@@ -86,7 +92,7 @@ class Eqn:
         return Eqn(*(changes.get(slot, getattr(self, slot)) for slot in Eqn.__slots__))
 
     def __repr__(self) -> str:
-        return f"Eqn({self.primitive.name}, {self.invars} -> {self.outvars})"
+        return f"Eqn({self.operation.name}, {self.invars} -> {self.outvars})"
 
 
 class Jaxpr:
@@ -177,8 +183,8 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     for eqn in jaxpr.eqns:
         values = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
         with at_source(eqn.source, eqn.stack):
-            out = bind(eqn.primitive, *values)
-        if eqn.primitive.multiple_results:
+            out = bind(eqn.operation, *values)
+        if eqn.operation.multiple_results:
             env.update(zip(eqn.outvars, out))
         else:
             env[eqn.outvars[0]] = out
@@ -221,7 +227,7 @@ def evaluate(closed: ClosedJaxpr, *args: Any, on_step: Callable[[Eqn, list], Non
     env.update((v, as_numpy(x, v.aval)) for v, x in zip(closed.jaxpr.invars, args))
     for eqn in closed.jaxpr.eqns:
         values = [as_numpy(a.val, a.aval) if type(a) is Literal else env[a] for a in eqn.invars]
-        prim = eqn.primitive
+        prim = eqn.operation
         if any(isinstance(a.aval.dtype, ExtendedDType) for a in (*eqn.invars, *eqn.outvars)):
             # Keys stand as the arrays that hold them, and move as those do.
             physical = getattr(prim, "physical", None)

@@ -98,7 +98,7 @@ def assigned(line: str) -> str | None:
 def _step(eqn: Any) -> Step:
     """Return what an equation's line assigns to, or else the primitive, and the place."""
     where = eqn.position()
-    return assigned(source.source_line(where)) or eqn.primitive.name, where
+    return assigned(source.source_line(where)) or eqn.operation.name, where
 
 
 def _merged(steps: list[Step]) -> list[Step]:

@@ -56,7 +56,7 @@ class Namer:
 
     def adopt_all(self, eqn: Eqn) -> None:
         """Let the inputs and outputs of a jitted program carry the names of those of ``eqn``."""
-        if eqn.primitive.name != "jit":
+        if eqn.operation.name != "jit":
             return
         for inner in (v.jaxpr for v in eqn.params.values() if isinstance(v, ClosedJaxpr)):
             if len(inner.invars) == len(eqn.invars):
@@ -109,8 +109,8 @@ def eqn_text(eqn: Eqn, namer: Namer, indent: int = 4) -> str:
     inputs = " ".join(namer.atom(a) for a in eqn.invars)
     outputs = " ".join(namer.binder(v) for v in eqn.outvars)
     namer.adopt_all(eqn)
-    params = eqn.primitive.printed_params()
-    head = f"{outputs} = {eqn.primitive.name}" if outputs else eqn.primitive.name
+    params = eqn.operation.printed_params()
+    head = f"{outputs} = {eqn.operation.name}" if outputs else eqn.operation.name
     if not params:
         return f"{head} {inputs}".rstrip() if inputs else f"{head} "
     texts = {name: param_text(value, namer, indent + 2, len(name) + 1)

@@ -52,7 +52,7 @@ def jaxpr_model(
 def nested_of(eqn: Eqn) -> list[tuple[str, Jaxpr]]:
     """The (label, jaxpr) pairs in an equation's parameters: ``jaxpr``, ``branches[0]``."""
     found: list[tuple[str, Jaxpr]] = []
-    for name, value in eqn.primitive.printed_params().items():
+    for name, value in eqn.operation.printed_params().items():
         several = isinstance(value, tuple)
         for index, item in enumerate(value if several else (value,)):
             if isinstance(item, (ClosedJaxpr, Jaxpr)):
@@ -163,8 +163,8 @@ class _Printer:
         line = _Line(indent, owner)
         self._spaced(line, list(eqn.outvars))
         self.namer.adopt_all(eqn)
-        line.add(" = ").add(eqn.primitive.name, "primitive")
-        params = eqn.primitive.printed_params()
+        line.add(" = ").add(eqn.operation.name, "primitive")
+        params = eqn.operation.printed_params()
         if not params:
             line.add(" ").tokens.extend(inputs.tokens)
             return [line]
@@ -185,7 +185,7 @@ class _Printer:
         blocks = []
         number = 0
         owner = f"e{path}"
-        for name, value in eqn.primitive.printed_params().items():
+        for name, value in eqn.operation.printed_params().items():
             first = _Line(indent, owner).add(name, "parameter").add("=")
             if isinstance(value, (ClosedJaxpr, Jaxpr)):
                 inner = value.jaxpr if isinstance(value, ClosedJaxpr) else value
@@ -242,12 +242,12 @@ class _Structure:
         held = {label.partition("[")[0] for label, _ in nested}
         parameters = (
             (name, "{ … }" if name in held else param_text(value, self.words.namer, 0))
-            for name, value in eqn.primitive.printed_params().items()
+            for name, value in eqn.operation.printed_params().items()
         )
         backward = any("transpose" in name for name in eqn.stack)
         return schema.Equation(
             id=f"e{path}",
-            primitive=eqn.primitive.name,
+            primitive=eqn.operation.name,
             parameters=tuple(schema.Parameter(name, value) for name, value in parameters),
             inputs=tuple(map(self.words.atom, eqn.invars)),
             outputs=tuple(map(self.words.atom, eqn.outvars)),

@@ -128,7 +128,7 @@ def has_keys(jaxpr: Jaxpr) -> bool:
     if any(is_key(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars)):
         return True
     return any(any(is_key(v.aval) for v in eqn.outvars)
-               or any(has_keys(getattr(sub, "jaxpr", sub)) for _, sub in sub_jaxprs(eqn.primitive))
+               or any(has_keys(getattr(sub, "jaxpr", sub)) for _, sub in sub_jaxprs(eqn.operation))
                for eqn in jaxpr.eqns)
 
 
@@ -257,18 +257,18 @@ class _Follower:
 
     def equation(self, eqn: Eqn, ins: list[Value]) -> list[Value]:
         """Return the values of an equation, whatever its primitive is."""
-        name = eqn.primitive.name
+        name = eqn.operation.name
         special = {"cond": self.cond, "scan": self.scan, "while": self.while_loop}.get(name)
         if special is not None:
             return special(eqn, ins)
-        if sub_jaxprs(eqn.primitive):
+        if sub_jaxprs(eqn.operation):
             return self.inner(eqn, ins)
         keys = next((v.keys for v in ins if v.keys is not None), None)
         if name in CONSUMES:
             self.use(keys, eqn, 0, name)
         if name in MAKES:
             return [self.unknown(v.aval, MAKES[name], keys, eqn.source) for v in eqn.outvars]
-        number = self.numbered((eqn.primitive, *(v.number for v in ins))) \
+        number = self.numbered((eqn.operation, *(v.number for v in ins))) \
             if not eqn.effects else next(self.fresh_numbers)
         return [Value(self.numbered((number, i)),
                       self.moved(eqn, v.aval, ins, number) if is_key(v.aval) else None)
@@ -280,7 +280,7 @@ class _Follower:
                  if isinstance(a, Literal) else None for v, a in zip(ins, eqn.invars)]
         if all(x is not None for x in given):
             try:
-                out = np.asarray(eqn.primitive.evaluate(*given))
+                out = np.asarray(eqn.operation.evaluate(*given))
             except (TypeError, ValueError, IndexError, KeyError, AttributeError):
                 out = None
             if out is not None and out.shape == aval.shape and out.dtype.kind == "i":
@@ -288,7 +288,7 @@ class _Follower:
         if number not in self.chosen:
             source_keys = [v.keys.reshape(-1) for v in ins if v.keys is not None]
             among = np.concatenate(source_keys) if source_keys else np.zeros(0, int)
-            made = self.new_keys(aval.shape, eqn.primitive.name, among, eqn.source)
+            made = self.new_keys(aval.shape, eqn.operation.name, among, eqn.source)
             self.chosen[number] = made
             if among.size:
                 self.among.update(dict.fromkeys(made.reshape(-1).tolist(), among.tolist()))
@@ -296,14 +296,14 @@ class _Follower:
 
     def inner(self, eqn: Eqn, ins: list[Value]) -> list[Value]:
         """Follow the program of a call; of one that is no plain call, only what goes in."""
-        programs = sub_jaxprs(eqn.primitive)
+        programs = sub_jaxprs(eqn.operation)
         sub = programs[0][1]
         jaxpr = getattr(sub, "jaxpr", sub)
         consts = [self.unknown(v.aval, "a key closed over") for v in jaxpr.constvars]
         same = len(jaxpr.invars) == len(ins) and all(
             v.keys is None or v.keys.shape == inside.aval.shape
             for v, inside in zip(ins, jaxpr.invars))
-        second = bool(getattr(eqn.primitive, "differentiated", False))
+        second = bool(getattr(eqn.operation, "differentiated", False))
         self.again += second
         if same:
             outs = self.run(jaxpr, [*consts, *ins])
@@ -315,7 +315,7 @@ class _Follower:
                 v.keys is None or v.keys.shape == out.aval.shape
                 for v, out in zip(outs, eqn.outvars)):
             return outs
-        return [self.unknown(v.aval, eqn.primitive.name, None, eqn.source) for v in eqn.outvars]
+        return [self.unknown(v.aval, eqn.operation.name, None, eqn.source) for v in eqn.outvars]
 
     def shards(self, eqn: Eqn, jaxpr: Jaxpr, consts: list[Value], ins: list[Value]) -> None:
         """Follow a program that runs on parts of what goes in: what it uses is used as a whole."""
@@ -326,12 +326,12 @@ class _Follower:
         self.run(jaxpr, [*consts, *parts])
         for index, (part, value) in enumerate(zip(parts, ins)):
             if value.keys is not None and (taken := self._used(part.keys)) and taken[0].all():
-                self.use(value.keys, eqn, index, eqn.primitive.name)
+                self.use(value.keys, eqn, index, eqn.operation.name)
 
     def cond(self, eqn: Eqn, ins: list[Value]) -> list[Value]:
         """Follow each branch from the same state; what one of them uses is used."""
         before, after, results = self.used, dict(self.used), []
-        prim: Any = eqn.primitive
+        prim: Any = eqn.operation
         for branch in prim.branches:
             self.used = dict(before)
             consts = [self.unknown(v.aval) for v in branch.jaxpr.constvars]
@@ -350,7 +350,7 @@ class _Follower:
 
     def scan(self, eqn: Eqn, ins: list[Value]) -> list[Value]:
         """Follow the body twice, each time with other rows of the scanned keys."""
-        prim: Any = eqn.primitive
+        prim: Any = eqn.operation
         body, split = prim.jaxpr.jaxpr, prim.num_consts + prim.num_carry
         consts, carry, xs = ins[:prim.num_consts], ins[prim.num_consts:split], ins[split:]
         held = [self.unknown(v.aval) for v in body.constvars]
@@ -368,7 +368,7 @@ class _Follower:
 
     def while_loop(self, eqn: Eqn, ins: list[Value]) -> list[Value]:
         """Follow condition and body twice."""
-        prim: Any = eqn.primitive
+        prim: Any = eqn.operation
         first, last = prim.cond_nconsts, prim.cond_nconsts + prim.body_nconsts
         carry = ins[last:]
         for turn in range(2):

@@ -173,8 +173,8 @@ def _backward(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -> li
         args = [a.val if type(a) is Literal else
                 known[a] if a in known else UndefinedPrimal(a.aval) for a in eqn.invars]
         with at_source(eqn.source, eqn.stack):
-            ct_in = eqn.primitive.transpose(
-                eqn_cts if eqn.primitive.multiple_results else eqn_cts[0], *args)
+            ct_in = eqn.operation.transpose(
+                eqn_cts if eqn.operation.multiple_results else eqn_cts[0], *args)
             for atom, arg, ct in zip(eqn.invars, args, ct_in):
                 if type(arg) is UndefinedPrimal:
                     accumulate(atom, ct)

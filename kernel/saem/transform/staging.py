@@ -271,11 +271,11 @@ def _trimmed(eqn: Eqn, live: set[Var]) -> Eqn:
     ``trimmed(needed)`` of a primitive gives the primitive that does so, and which of its operands
     and results remain.
     """
-    rule = getattr(eqn.primitive, "trimmed", None)
+    rule = getattr(eqn.operation, "trimmed", None)
     needed = [v in live for v in eqn.outvars]
     if rule is None or all(needed):
         return eqn
     prim, ins, outs = rule(needed)
-    return eqn.replace(primitive=prim,
+    return eqn.replace(operation=prim,
                        invars=[a for a, keep in zip(eqn.invars, ins) if keep],
                        outvars=[v for v, keep in zip(eqn.outvars, outs) if keep])

@@ -194,7 +194,7 @@ def mesh_inside(eqns: Sequence[Any]) -> Any:
     """Return the mesh that equations name, also inside others; one with devices if there is."""
     abstract = None
     for eqn in eqns:
-        found = mesh_named_by(eqn.primitive)
+        found = mesh_named_by(eqn.operation)
         if isinstance(found, Mesh):
             return found
         abstract = abstract if found is None else found
@@ -206,8 +206,13 @@ def mesh_named_by(prim: Any) -> Any:
     found = getattr(prim, "mesh", None)
     # Only primitives with several results have programs inside.
     for _, inner in sub_jaxprs(prim) if found is None and prim.multiple_results else ():
-        found = found if found is not None else mesh_inside(inner.eqns)
+        found = found if found is not None else mesh_of_program(inner)
     return found
+
+
+def mesh_of_program(program: ClosedJaxpr) -> Any:
+    """Return the mesh that equations of ``program`` name, looked for once."""
+    return program.derived("mesh", lambda: mesh_inside(program.eqns))
 
 
 class IncompatiblePlaces(errors.ArgumentError):

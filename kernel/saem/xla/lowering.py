@@ -231,7 +231,7 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
     stack: Any = None
     scope = ""
     for eqn in eqns:
-        prim = eqn.primitive
+        prim = eqn.operation
         if eqn.stack is not stack:
             stack = eqn.stack
             scope = "".join([f"{name}/" for name in scopes_of(stack)]) if Scope.used else ""

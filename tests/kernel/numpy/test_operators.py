@@ -89,7 +89,7 @@ def test_a_constant_exponent_is_part_of_the_program():
     power = OPERATORS["__pow__"].tracer
     (eqn,) = make_jaxpr(lambda x: power(x, 2))(F).jaxpr.eqns
     assert eqn.primitive.name == "integer_pow"
-    assert eqn.primitive.y == 2
+    assert eqn.params["y"] == 2
 
 
 # Programs are JAX's, primitive by primitive, when its nested calls are opened.

@@ -1,0 +1,213 @@
+"""By which names do users and readers of jaxprs know primitives?
+
+Inside the engine an operation is a record with its parameters (``core.primitive``).  Users know it
+by one object for all parameters: ``lax.exp_p`` is ``eqn.primitive``, is a key of their registries,
+and ``lax.reduce_sum_p.bind(x, axes=(0,))`` makes the record and binds it.  A ``Handle`` without a
+record class is a primitive the user defines: its rules stand in tables filled by ``def_impl``,
+``def_abstract_eval`` and ``saem.interpreters``.
+
+Read before: ``core.primitive``, ``core.trace``.  Read after: ``saem.extend.core``.
+Invariant: one handle per primitive, so ``is`` decides; no handle stands in an equation or a cache.
+Source: the documentation of JAX, "Writing custom Jaxpr interpreters" and "JAX primitives".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from saem.core import errors
+from saem.core.avals import aval_of
+from saem.core.primitive import Primitive, UndefinedPrimal, registry
+from saem.core.trace import bind
+
+# Parameters that the record keeps under another name, since ``name`` is the primitive's own.
+_FIELDS = {
+    "jit": {"name": "jaxpr_name"},
+    "name": {"name": "label"},
+    "shard_map": {"newly_manual_axes": "manual_axes"},
+}
+
+
+class Handle:
+    """A primitive by name: ``handle.bind(*args, **params)`` applies it."""
+
+    call_primitive = False
+    map_primitive = False
+
+    def __init__(self, name: str, record: type[Primitive] | None = None):
+        self.name = name
+        self.record = record
+        self.multiple_results: bool = False if record is None else record.multiple_results
+        self.impl: Callable = _missing(self, "Evaluation rule")
+        self.abstract: Callable | None = None
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def operation(self, params: dict[str, Any]) -> Primitive:
+        """Return the record of this primitive with ``params``.
+
+        A parameter of JAX's that records do not have may be None: it then asks for nothing.
+        Raises: TypeError naming parameters that are missing or unknown.
+        """
+        if self.record is None:
+            return UserOperation(self, params)
+        fields = _FIELDS.get(self.name, {})
+        given = {fields.get(name, name): value for name, value in params.items()}
+        names = self.record._names
+        return self.record(**{k: v for k, v in given.items() if k in names or v is not None})
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Apply the primitive to ``args`` under the current interpreter."""
+        out = bind(self.operation(params), *args)
+        return list(out) if self.multiple_results else out
+
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return what ``bind`` takes for an equation with ``params``."""
+        return dict(params)
+
+    def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, frozenset]:
+        """Return the aval (or avals) of the result and the effects."""
+        operation = self.operation(params)
+        return operation.typing(*avals), getattr(operation, "effects", frozenset())
+
+    def def_impl(self, impl: Callable) -> Callable:
+        """Let ``impl(*args, **params)`` compute the primitive outside all traces."""
+        self.impl = impl
+        return impl
+
+    def def_abstract_eval(self, rule: Callable) -> Callable:
+        """Let ``rule(*avals, **params)`` say the aval of the result."""
+        self.abstract = rule
+        return rule
+
+
+handles: dict[type, Handle] = {}
+
+
+def handle_of(operation: Primitive) -> Handle:
+    """Return the handle by which users know the primitive of ``operation``."""
+    kind = type(operation)
+    if kind is UserOperation:
+        return operation.handle  # type: ignore[attr-defined]
+    found = handles.get(kind)
+    if found is None:
+        found = handles.setdefault(kind, Handle(operation.name, kind))
+    return found
+
+
+def handle_named(name: str) -> Handle | None:
+    """Return the handle of the primitive registered as ``name``, None if there is none."""
+    record = registry.get(name)
+    if record is None:
+        return None
+    return handles.get(record) or handles.setdefault(record, Handle(name, record))
+
+
+# Where JAX's name of the object is not that of the primitive.
+_CALLED = {"add_jaxvals": "add_any", "linear_solve": "custom_linear_solve", "remat": "checkpoint"}
+
+
+def primitive_called(name: str) -> Handle | None:
+    """Return the primitive that JAX's namespaces call ``name`` (``exp_p``), None if none is."""
+    if not name.endswith("_p"):
+        return None
+    stem = _CALLED.get(name[:-2], name[:-2])
+    return handle_named(stem) or handle_named(stem.replace("_", "-"))
+
+
+# -- primitives that users define ------------------------------------------------------------------
+
+jvps: dict[Handle, Callable] = {}
+transposes: dict[Handle, Callable] = {}
+batchers: dict[Handle, Callable] = {}
+lowerings: dict[tuple[Handle, str | None], Callable] = {}
+
+
+class Zero:
+    """A tangent or cotangent that is zero, as the rules of users meet it."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any):
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval.str_short()})"
+
+
+def _missing(handle: Handle, rule: str) -> Callable:
+    def refuse(*_args: Any, **_params: Any) -> Any:
+        raise errors.explained(
+            NotImplementedError, "primitive.C1", f"{rule} for '{handle.name}' not implemented",
+            advice="Define it: p.def_impl, p.def_abstract_eval, ad.primitive_jvps[p], "
+            "ad.primitive_transposes[p], batching.primitive_batchers[p], "
+            "mlir.register_lowering(p, mlir.lower_fun(fun, multiple_results=False)).")
+
+    return refuse
+
+
+def _or_none(value: Any) -> Any:
+    return None if isinstance(value, Zero) else value
+
+
+class UserOperation(Primitive):
+    """A primitive that a user defined, with its parameters: the six rules ask the user's."""
+
+    handle: Handle
+    given: dict[str, Any]
+
+    @property
+    def name(self):  # type: ignore[override]
+        return self.handle.name
+
+    @property
+    def multiple_results(self):  # type: ignore[override]
+        return self.handle.multiple_results
+
+    @property
+    def params(self):
+        return dict(self.given)
+
+    def typing(self, *avals):
+        rule = self.handle.abstract or _missing(self.handle, "Abstract evaluation")
+        out = rule(*avals, **self.given)
+        return list(out) if self.multiple_results else out
+
+    def evaluate(self, *xs):
+        return self.handle.impl(*xs, **self.given)
+
+    def lower(self, ctx, *xs):
+        platform = ctx.module.platform
+        rule = lowerings.get((self.handle, platform)) or lowerings.get((self.handle, None))
+        if rule is None:
+            raise errors.explained(
+                NotImplementedError, "primitive.C2",
+                f"MLIR translation rule for primitive '{self.name}' not found for platform "
+                f"{platform}", advice="Define it by mlir.register_lowering(p, "
+                "mlir.lower_fun(fun, multiple_results=False)), fun being made of jax functions.")
+        out = list(rule(ctx, *xs, **self.given))
+        return out if self.multiple_results else out[0]
+
+    def jvp(self, primals, tangents):
+        rule = jvps.get(self.handle) or _missing(self.handle, "Differentiation rule")
+        out, moved = rule(primals, [
+            Zero(aval_of(x).to_tangent_aval()) if t is None else t
+            for x, t in zip(primals, tangents)], **self.given)
+        if self.multiple_results:
+            return list(out), [_or_none(t) for t in moved]
+        return out, _or_none(moved)
+
+    def transpose(self, ct, *args):
+        rule = transposes.get(self.handle) or _missing(
+            self.handle, "Transpose rule (for reverse-mode differentiation)")
+        if self.multiple_results:
+            avals = self.typing(*[x.aval if isinstance(x, UndefinedPrimal) else aval_of(x)
+                                  for x in args])
+            ct = [Zero(a) if c is None else c for a, c in zip(avals, ct)]
+        return [_or_none(x) for x in rule(ct, *args, **self.given)]
+
+    def batch(self, size: int, xs: Sequence[Any], dims: Sequence[int | None]):
+        rule = batchers.get(self.handle) or _missing(self.handle, "Batching rule")
+        return rule(tuple(xs), tuple(dims), **self.given)
