@@ -5,6 +5,7 @@ import { Event, JAXPR, click, page, press, put, texts } from "./page";
 import { JaxprView } from "../src/renderer/jaxpr";
 import { layered } from "../src/renderer/layered";
 import { Locale } from "../src/renderer/locale";
+import { folds } from "../src/renderer/model";
 
 function view(): HTMLElement {
   return put(new JaxprView(JAXPR, { locale: new Locale("en"), engine: layered }).element);
@@ -66,4 +67,16 @@ test("backward equations are marked in text and graph", () => {
   const element = view();
   assert.equal(element.querySelectorAll(".saem-line.saem-backward").length, 3);
   assert.equal(element.querySelectorAll("g.saem-node.saem-backward").length, 3);
+});
+
+test("a jaxpr that stands in front folds without the lines between it and its equation", () => {
+  const [outer, ...others] = JAXPR.body.equations;
+  const inner = { ...others.at(-1)!, id: "e0.0.0", nested: [] };
+  const body = { ...JAXPR.body, equations: [{ ...outer!, id: "e0", nested: [
+    { label: "jaxpr", body: { ...JAXPR.body, equations: [inner] } }
+  ] }] };
+  const owners = ["e0", "e0.0.0", "e0", null, "e0", null];
+  const lines = owners.map(equation => ({ indent: 0, tokens: [], equation }));
+  const ranges = folds(lines, body).map(f => [f.equation.id, f.first, f.last]);
+  assert.deepEqual(ranges, [["e0", 0, 2]]);
 });

@@ -43,6 +43,13 @@ def deep(x):
     return add(two(x), 1.0)
 
 
+def in_front(x):
+    one = make_jit(long)
+    two = make_jit(lambda a: neg(one(a)))
+    many = make_jit(lambda a: long(long(two(a))))
+    return add(many(two(x)), one(x))
+
+
 PROGRAMS = {
     "one equation": lambda: traced(neg, F3),
     "no equation": lambda: traced(lambda x: x, F3),
@@ -52,6 +59,7 @@ PROGRAMS = {
     "long": lambda: traced(long, F3),
     "nested": lambda: traced(nested, F3),
     "deep": lambda: traced(deep, F3),
+    "in front": lambda: traced(in_front, F3),
 }
 
 
@@ -134,3 +142,13 @@ def test_a_quoted_label_ends_where_it_should(label):
 def test_dot_of_the_body_is_the_models():
     model = jaxpr_model(traced(neg, F3))
     assert dot(model.body) == model.dot
+
+
+def test_a_program_used_twice_is_opened_where_it_is_used_first():
+    model = jaxpr_model(traced(nested, F3))
+    first, second, _ = model.body.equations
+    assert [n.label for n in first.nested] == ["jaxpr"] and second.nested == ()
+    named = {p.name: p.value for p in second.parameters}
+    assert named["jaxpr"] == "lambda"
+    assert model.lines[0].equation == first.id
+    assert "".join(t.text for t in model.lines[0].tokens).startswith("let lambda = { lambda ; ")

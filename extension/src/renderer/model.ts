@@ -63,19 +63,26 @@ export function within(id: string | null, outer: string): boolean {
   return id !== null && (id === outer || id.startsWith(`${outer}.`));
 }
 
-/** The equations that have nested jaxprs, each with the range of printed lines it fills. */
+/**
+ * The equations that have nested jaxprs, each with the range of printed lines it fills; those of a
+ * jaxpr that stands in front, not the lines between it and the equation.
+ */
 export function folds(
   lines: readonly Line[],
   body: Body
 ): { equation: Equation; first: number; last: number; count: number }[] {
   return equations(body)
     .filter(e => e.nested.length > 0)
-    .map(equation => ({
-      equation,
-      first: lines.findIndex(l => l.equation === equation.id),
-      last: lines.findLastIndex(l => within(l.equation, equation.id)),
-      count: equation.nested.reduce((n, { body: inner }) => n + equations(inner).length, 0)
-    }))
+    .map(equation => {
+      const first = lines.findIndex(l => l.equation === equation.id);
+      const after = lines.findIndex((l, i) => i > first && !within(l.equation, equation.id));
+      return {
+        equation,
+        first,
+        last: after < 0 ? lines.length - 1 : after - 1,
+        count: equation.nested.reduce((n, { body: inner }) => n + equations(inner).length, 0)
+      };
+    })
     .filter(f => f.first >= 0 && f.last > f.first);
 }
 

@@ -47,7 +47,13 @@ class JitCall(Primitive):
         return self.jaxpr.effects
 
     def printed_params(self):
-        return {"name": self.jaxpr_name, "jaxpr": self.jaxpr}
+        shown: dict[str, Any] = {"name": self.jaxpr_name}
+        if any(self.donated_invars):
+            shown["donated_invars"] = self.donated_invars
+        if self.inline:
+            shown["inline"] = True
+        shown["jaxpr"] = self.jaxpr
+        return {**shown, "keep_unused": True} if self.keep_unused else shown
 
     def with_program(self, closed: ClosedJaxpr) -> JitCall:
         """Return the call of another program made from this one."""

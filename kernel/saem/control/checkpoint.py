@@ -56,6 +56,9 @@ class Remat(Primitive):
 
     multiple_results = True
 
+    def printed_params(self):
+        return {**super().printed_params(), "policy": repr(self.policy)}
+
     @property
     def effects(self):
         return self.jaxpr.effects

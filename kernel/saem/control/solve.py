@@ -165,6 +165,9 @@ class Four(NamedTuple):
         return Four(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
 
+Four.__name__ = "_LinearSolveTuple"  # what JAX's printed programs call it
+
+
 @primitive("custom_linear_solve")
 class LinearSolve(Primitive):
     """Solve ``matvec(x) = b``; linear in ``b``, the last operands.

@@ -91,8 +91,7 @@ class Eqn:
     def replace(self, **changes: Any) -> Eqn:
         return Eqn(*(changes.get(slot, getattr(self, slot)) for slot in Eqn.__slots__))
 
-    def __repr__(self) -> str:
-        return f"Eqn({self.operation.name}, {self.invars} -> {self.outvars})"
+    # ``__str__`` and ``__repr__`` are the printer's; ``core.pretty`` puts them here.
 
 
 class Jaxpr:

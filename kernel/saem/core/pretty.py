@@ -3,6 +3,8 @@
 In JAX's notation, which learners meet everywhere: ``{ lambda ; a:f32[3]. let b:f32[3] = sin a in
 (b,) }``, on one line when it fits in 80 columns.  Variables are named a, b, …, z, ba, … in the
 order they appear; the inputs of a nested program take the names of what is passed to them.
+A nested program that stands in several places, or is long, is written once in front, as
+``let name = {…} in``, and then called by that name.
 
 Read before: ``core.jaxpr``.  Read after: ``saem.observe.jaxpr_model``, which reuses ``Namer``.
 Invariant: printing never fails and never runs user code but ``repr`` of parameters.
@@ -10,35 +12,55 @@ Invariant: printing never fails and never runs user code but ``repr`` of paramet
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from saem.core.jaxpr import Atom, ClosedJaxpr, DropVar, Eqn, Jaxpr, Literal, Var
+from saem.core.jaxpr import Atom, ClosedJaxpr, DropVar, Eqn, Jaxpr, Literal, Var, sub_jaxprs
 
 WIDTH = 80
+LONG = 10  # a nested program of more equations is written in front
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 
 
 class Namer:
-    """Gives variables their letters."""
+    """Gives variables their letters, and programs written in front their names."""
 
     def __init__(self) -> None:
         self.names: dict[Var, str] = {}
         self.count = 0
         self.unread: set[Var] = set()
+        self.programs: dict[Jaxpr, str] = {}
+        self._taken: set[str] = set()
 
     def enter(self, jaxpr: Jaxpr) -> None:
-        """Note which variables of ``jaxpr``, the outermost, nobody reads: they print as ``_``."""
+        """Begin with ``jaxpr``, the outermost: what nobody reads of it prints as ``_``.
+
+        The programs inside it that are to stand in front are named, in the order they stand.
+        """
         read = {a for eqn in jaxpr.eqns for a in eqn.invars} | set(jaxpr.outvars)
         self.unread.update(v for eqn in jaxpr.eqns for v in eqn.outvars if v not in read)
+        known: dict[str, int] = {}
+        for program, word in in_front(jaxpr):
+            number = known[word] = known.get(word, -1) + 1
+            self.programs[program] = f"{word}{number or ''}"
+        self._taken.update(self.programs.values())
 
     def name(self, var: Var) -> str:
         if isinstance(var, DropVar) or var in self.unread:
             return "_"
         if var not in self.names:
-            self.names[var] = self._letters(self.count)
-            self.count += 1
+            self.names[var] = self._next()
+            while self.names[var] in self._taken:
+                self.names[var] = self._next()
         return self.names[var]
+
+    def _next(self) -> str:
+        self.count += 1
+        return self._letters(self.count - 1)
 
     @staticmethod
     def _letters(n: int) -> str:
@@ -59,12 +81,18 @@ class Namer:
         if eqn.operation.name != "jit":
             return
         for inner in (v.jaxpr for v in eqn.params.values() if isinstance(v, ClosedJaxpr)):
+            if inner in self.programs:
+                continue
             if len(inner.invars) == len(eqn.invars):
+                given: set[Atom] = set()
                 for inside, outside in zip(inner.invars, eqn.invars):
-                    self.adopt(inside, outside)
+                    if outside not in given:
+                        self.adopt(inside, outside)
+                    given.add(outside)
             if len(inner.outvars) == len(eqn.outvars):
                 for inside, outside in zip(inner.outvars, eqn.outvars):
-                    if isinstance(inside, Var) and inside not in inner.constvars:
+                    if (isinstance(inside, Var) and inside not in self.names
+                            and inside not in inner.constvars):
                         self.adopt(inside, outside)
 
     def atom(self, atom: Atom) -> str:
@@ -74,6 +102,35 @@ class Namer:
 
     def binder(self, var: Var) -> str:
         return f"{self.name(var)}:{var.aval.str_short()}"
+
+
+def open_program(program: ClosedJaxpr | Jaxpr) -> Jaxpr:
+    """Return ``program`` without the values of its constants."""
+    return program.jaxpr if isinstance(program, ClosedJaxpr) else program
+
+
+def in_front(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
+    """Return the programs inside ``jaxpr`` to be written before it, each with a word to name it.
+
+    Those met first come first, level by level.  What stands inside a program that is used twice is
+    met twice itself.
+    """
+    words: dict[Jaxpr, str] = {}
+    met: Counter[Jaxpr] = Counter()
+    level = [jaxpr]
+    while level:
+        inside: list[Jaxpr] = []
+        for eqn in (eqn for program in level for eqn in program.eqns):
+            for _, program in sub_jaxprs(eqn.operation):
+                nested = open_program(program)
+                called = str(eqn.params["name"]) if eqn.operation.name == "jit" else "jaxpr"
+                words.setdefault(nested, called.strip("<>"))
+                met[nested] += 1
+                if met[nested] <= 2:  # a third time tells nothing new
+                    inside.append(nested)
+        level = inside
+    return [(program, word) for program, word in words.items()
+            if met[program] > 1 or len(program.eqns) > LONG]
 
 
 def literal_text(literal: Literal) -> str:
@@ -87,72 +144,107 @@ def literal_text(literal: Literal) -> str:
 
 def param_text(value: Any, namer: Namer, indent: int, before: int = 0) -> str:
     """Return how a parameter prints, starting ``before`` characters after ``indent``."""
-    if isinstance(value, ClosedJaxpr):
-        return jaxpr_text(value.jaxpr, namer, indent, before)
-    if isinstance(value, Jaxpr):
-        return jaxpr_text(value, namer, indent, before)
+    if isinstance(value, (ClosedJaxpr, Jaxpr)):
+        program = open_program(value)
+        return namer.programs.get(program) or _braces(program, namer, indent, before)
     if isinstance(value, tuple) and any(isinstance(v, (ClosedJaxpr, Jaxpr)) for v in value):
-        inner = (" " * (indent + 2)).join(
-            "\n" + " " * (indent + 2) + param_text(v, namer, indent + 2) for v in value)
-        return f"({inner}\n{' ' * indent})"
+        if type(value) is not tuple:  # a record, which prints by itself
+            return str(value)
+        texts = [param_text(v, namer, indent + 2) for v in value]
+        flat = f"({' '.join(texts)})"
+        if "\n" not in flat and indent + before + len(flat) <= WIDTH:
+            return flat
+        return "\n".join(["(", *(" " * (indent + 2) + text for text in texts), " " * indent + ")"])
+    if isinstance(value, frozenset) and not value:
+        return "frozenset({})"
     if isinstance(value, np.dtype):
         return value.name
     if isinstance(value, type):
         return value.__name__
     if callable(value) and hasattr(value, "__name__"):
         return value.__name__
-    return str(value)
+    return _ADDRESS.sub("0xXXXXXXXXXXXX", str(value))
+
+
+def fill(words: Iterable[str], column: int, pad: int) -> str:
+    """Return ``words`` side by side from ``column`` on; full lines go on ``pad`` to the right."""
+    text = ""
+    for number, word in enumerate(words):
+        if number and column >= WIDTH:
+            text, column = f"{text}\n{' ' * pad}", pad
+        elif number:
+            text, column = f"{text} ", column + 1
+        text, column = text + word, column + len(word)
+    return text
+
+
+def _column(text: str, start: int) -> int:
+    """Return where ``text`` ends if its first line begins at ``start``."""
+    *before, last = text.rsplit("\n", 1)
+    return len(last) + (0 if before else start)
 
 
 def eqn_text(eqn: Eqn, namer: Namer, indent: int = 4) -> str:
     """Return one equation, continued lines indented below ``indent``."""
-    inputs = " ".join(namer.atom(a) for a in eqn.invars)
-    outputs = " ".join(namer.binder(v) for v in eqn.outvars)
     namer.adopt_all(eqn)
-    params = eqn.operation.printed_params()
+    for var in eqn.outvars:
+        namer.name(var)
+    texts = [f"{name}={param_text(value, namer, indent + 2, len(name) + 1)}"
+             for name, value in eqn.operation.printed_params().items()]
+    outputs = fill(map(namer.binder, eqn.outvars), indent, indent + 2)
     head = f"{outputs} = {eqn.operation.name}" if outputs else eqn.operation.name
-    if not params:
-        return f"{head} {inputs}".rstrip() if inputs else f"{head} "
-    texts = {name: param_text(value, namer, indent + 2, len(name) + 1)
-             for name, value in params.items()}
-    flat = " ".join(f"{name}={text}" for name, text in texts.items())
-    line = f"{head}[{flat}]"
-    if "\n" not in flat and indent + len(line) <= WIDTH:  # what follows may stand out
-        return f"{line} {inputs}"
-    pad = " " * (indent + 2)
-    lines = [f"{head}["]
-    lines += [f"{pad}{name}={text}" for name, text in texts.items()]
-    return "\n".join([*lines, f"{' ' * indent}] {inputs}"])
+    if texts:
+        flat = f"{head}[{' '.join(texts)}]"
+        if "\n" in "".join(texts) or _column(flat, indent) > WIDTH:  # what follows may stand out
+            pad = " " * (indent + 2)
+            head = "\n".join([f"{head}[", *(pad + text for text in texts), " " * indent + "]"])
+        else:
+            head = flat
+    return f"{head} {fill(map(namer.atom, eqn.invars), _column(head, indent) + 1, indent + 2)}"
 
 
-def jaxpr_text(jaxpr: Jaxpr, namer: Namer | None = None, indent: int = 0, before: int = 0) -> str:
-    """Return ``jaxpr`` in JAX's notation; ``indent`` is where its last line goes.
+def jaxpr_text(jaxpr: Jaxpr) -> str:
+    """Return ``jaxpr`` in JAX's notation, programs that repeat or are long in front of it."""
+    namer = Namer()
+    namer.enter(jaxpr)
+    front = [f"let {name} = {_braces(program, namer, 0, len(name) + 7)} in"
+             for program, name in namer.programs.items()]
+    return "\n".join([*front, _braces(jaxpr, namer)])
+
+
+def _braces(jaxpr: Jaxpr, namer: Namer, indent: int = 0, before: int = 0) -> str:
+    """Return ``{ lambda … }``; ``indent`` is where its last line goes.
 
     Its first line starts ``before`` characters after that.
     """
-    if namer is None:
-        namer = Namer()
-        namer.enter(jaxpr)
-    consts = " ".join(namer.binder(v) for v in jaxpr.constvars)
-    inputs = " ".join(namer.binder(v) for v in jaxpr.invars)
-    head = f"{{ lambda {consts}; {inputs}. let"
+    start = indent + before + len("{ lambda ")
+    consts = fill(map(namer.binder, jaxpr.constvars), start, indent + 4)
+    start = _column(consts, start) + 2
+    head = f"{{ lambda {consts}; {fill(map(namer.binder, jaxpr.invars), start, indent + 4)}. let"
     body = [eqn_text(eqn, namer, indent + 4) for eqn in jaxpr.eqns]
-    outs = ", ".join(namer.atom(a) for a in jaxpr.outvars)
-    tail = f"in ({outs},)" if len(jaxpr.outvars) == 1 else f"in ({outs})"
+    outs = [namer.atom(a) + "," for a in jaxpr.outvars]
+    if len(outs) > 1:
+        outs[-1] = outs[-1][:-1]
+    tail = f"in ({fill(outs, indent + len('  in ('), indent + 4)})"
     one_line = f"{head} {'; '.join(body)} {tail} }}"
     if "\n" not in one_line and indent + before + len(one_line) <= WIDTH:
         return one_line
     pad = " " * (indent + 4)
-    lines = [head, *(pad + line for line in body), f"{' ' * (indent + 2)}{tail} }}"]
-    return "\n".join(lines)
+    body = [pad + line for line in body or [""]]
+    return "\n".join([head, *body, f"{' ' * (indent + 2)}{tail} }}"])
 
 
 def _print(self: Jaxpr | ClosedJaxpr) -> str:
-    return jaxpr_text(self.jaxpr if isinstance(self, ClosedJaxpr) else self)
+    return jaxpr_text(open_program(self))
+
+
+def _print_eqn(self: Eqn) -> str:
+    return eqn_text(self, Namer(), 0)
 
 
 # The printer is wired onto the classes here so that ``core.jaxpr`` stays free of text.
+for _class, _text in ((Jaxpr, _print), (ClosedJaxpr, _print), (Eqn, _print_eqn)):
+    _class.__str__ = _text  # type: ignore[method-assign, assignment]
+    _class.__repr__ = _text  # type: ignore[method-assign, assignment]
 for _class in (Jaxpr, ClosedJaxpr):
-    _class.__str__ = _print  # type: ignore[method-assign, assignment]
-    _class.__repr__ = _print  # type: ignore[method-assign, assignment]
     _class.pretty_print = lambda self, **_ignored: _print(self)  # type: ignore[union-attr]

@@ -14,7 +14,7 @@ from typing import Literal as OneOf
 
 from saem.core.jaxpr import Atom as CoreAtom
 from saem.core.jaxpr import ClosedJaxpr, DropVar, Eqn, Jaxpr, Literal, Var
-from saem.core.pretty import WIDTH, Namer, param_text
+from saem.core.pretty import WIDTH, Namer, open_program, param_text
 from saem.observe import schema
 from saem.observe.environment import environment
 from saem.observe.graph import dot
@@ -32,9 +32,9 @@ def jaxpr_model(
     named: Places = places,
 ) -> schema.JaxprModel:
     """The model of ``program``: text, structure, graph and the source it came from."""
-    jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
+    jaxpr = open_program(program)
     words = _Words()
-    lines = _Printer(words).jaxpr(jaxpr, 0, "", None)
+    lines = _Printer(words).whole(jaxpr)
     body = _Structure(words, named).body(jaxpr, "")
     return schema.JaxprModel(
         kind="jaxpr",
@@ -56,9 +56,19 @@ def nested_of(eqn: Eqn) -> list[tuple[str, Jaxpr]]:
         several = isinstance(value, tuple)
         for index, item in enumerate(value if several else (value,)):
             if isinstance(item, (ClosedJaxpr, Jaxpr)):
-                inner = item.jaxpr if isinstance(item, ClosedJaxpr) else item
-                found.append((f"{name}[{index}]" if several else name, inner))
+                label = f"{name}[{index}]" if several else name
+                found.append((label, open_program(item)))
     return found
+
+
+def _first_places(jaxpr: Jaxpr, path: str, found: dict[Jaxpr, tuple[str, str]]) -> None:
+    """Add to ``found``, for each program inside ``jaxpr``, its first path and its equation's id."""
+    for index, eqn in enumerate(jaxpr.eqns):
+        for number, (_, inner) in enumerate(nested_of(eqn)):
+            if inner not in found:
+                here = f"{path}{index}.{number}."
+                found[inner] = here, f"e{path}{index}"
+                _first_places(inner, here, found)
 
 
 class _Words:
@@ -131,11 +141,27 @@ class _Printer:
             self._atom(line, atom)
         return line.add(",)" if len(jaxpr.outvars) == 1 else ")").add(" }")
 
+    def whole(self, jaxpr: Jaxpr) -> list[_Line]:
+        """The lines of ``jaxpr`` and, in front, of the programs that repeat or are long.
+
+        A line of such a program belongs to the equation that uses it first.
+        """
+        self.namer.enter(jaxpr)
+        places: dict[Jaxpr, tuple[str, str]] = {}
+        _first_places(jaxpr, "", places)
+        lines = []
+        for program, name in self.namer.programs.items():
+            path, owner = places[program]
+            before = _Line(0, owner).add("let", "keyword").add(f" {name} = ")
+            inner = self.jaxpr(program, 0, path, owner, len(before))
+            inner[0].tokens[:0] = before.tokens
+            inner[-1].add(" ").add("in", "keyword")
+            lines += inner
+        return [*lines, *self.jaxpr(jaxpr, 0, "", None)]
+
     def jaxpr(self, jaxpr: Jaxpr, indent: int, path: str, owner: str | None, before: int = 0
               ) -> list[_Line]:
         """The lines of a jaxpr whose last line goes to ``indent``, its first ``before`` after."""
-        if owner is None:
-            self.namer.enter(jaxpr)
         head = self._head(jaxpr, indent, owner)
         body = [
             line
@@ -188,27 +214,47 @@ class _Printer:
         for name, value in eqn.operation.printed_params().items():
             first = _Line(indent, owner).add(name, "parameter").add("=")
             if isinstance(value, (ClosedJaxpr, Jaxpr)):
-                inner = value.jaxpr if isinstance(value, ClosedJaxpr) else value
-                lines = self.jaxpr(inner, indent, f"{path}.{number}.", owner, len(name) + 1)
+                lines = self._program(
+                    value, indent, f"{path}.{number}.", owner, len(name) + 1)
                 number += 1
                 first.tokens.extend(lines[0].tokens)
                 blocks.append([first, *lines[1:]])
-            elif isinstance(value, tuple) and any(
+            elif type(value) is tuple and any(
                 isinstance(item, (ClosedJaxpr, Jaxpr)) for item in value
             ):
-                lines = [first.add("(")]
+                groups = []
                 for item in value:
-                    if not isinstance(item, (ClosedJaxpr, Jaxpr)):
+                    if isinstance(item, (ClosedJaxpr, Jaxpr)):
+                        groups.append(
+                            self._program(item, indent + 2, f"{path}.{number}.", owner))
+                        number += 1
+                    else:
                         text = param_text(item, self.namer, indent + 2)
-                        lines.append(_Line(indent + 2, owner).add(text))
-                        continue
-                    inner = item.jaxpr if isinstance(item, ClosedJaxpr) else item
-                    lines += self.jaxpr(inner, indent + 2, f"{path}.{number}.", owner)
-                    number += 1
-                blocks.append([*lines, _Line(indent, owner).add(")")])
+                        groups.append([_Line(indent + 2, owner).add(text)])
+                blocks.append(self._several(first.add("("), groups, owner))
             else:
                 blocks.append(self._text(first, param_text(value, self.namer, indent), owner))
         return blocks
+
+    def _program(self, program: ClosedJaxpr | Jaxpr, indent: int, path: str, owner: str,
+                 before: int = 0) -> list[_Line]:
+        """The lines of a nested program: its name, if it stands in front."""
+        jaxpr = open_program(program)
+        if jaxpr in self.namer.programs:
+            return [_Line(indent, owner).add(self.namer.programs[jaxpr])]
+        return self.jaxpr(jaxpr, indent, path, owner, before)
+
+    @staticmethod
+    def _several(first: _Line, groups: list[list[_Line]], owner: str) -> list[_Line]:
+        """The lines of a tuple that begins with ``first``: one, if all of it fits there."""
+        room = WIDTH - len(first) - 1
+        if sum(len(g[0]) - g[0].indent + 1 for g in groups) - 1 <= room and all(
+            len(g) == 1 for g in groups
+        ):
+            for index, (line,) in enumerate(groups):
+                first.add(" " if index else "").tokens.extend(line.tokens)
+            return [first.add(")")]
+        return [first, *(line for g in groups for line in g), _Line(first.indent, owner).add(")")]
 
     @staticmethod
     def _text(first: _Line, text: str, owner: str) -> list[_Line]:
@@ -227,6 +273,7 @@ class _Structure:
     def __init__(self, words: _Words, named: Places) -> None:
         self.words = words
         self.named = named
+        self.seen: set[Jaxpr] = set()
 
     def body(self, jaxpr: Jaxpr, path: str) -> schema.Body:
         atom = self.words.atom
@@ -239,7 +286,8 @@ class _Structure:
 
     def equation(self, eqn: Eqn, path: str) -> schema.Equation:
         nested = nested_of(eqn)
-        held = {label.partition("[")[0] for label, _ in nested}
+        in_front = self.words.namer.programs
+        held = {label.partition("[")[0] for label, inner in nested if inner not in in_front}
         parameters = (
             (name, "{ … }" if name in held else param_text(value, self.words.namer, 0))
             for name, value in eqn.operation.printed_params().items()
@@ -256,9 +304,15 @@ class _Structure:
             colour="backward" if backward else "forward",
             nested=tuple(
                 schema.Nested(label, self.body(inner, f"{path}.{index}."))
-                for index, (label, inner) in enumerate(nested)
+                for index, (label, inner) in enumerate(nested) if self._first(inner)
             ),
         )
+
+    def _first(self, inner: Jaxpr) -> bool:
+        """Whether ``inner`` is met first: what is written once is opened once."""
+        new = inner not in self.seen
+        self.seen.add(inner)
+        return new
 
 
 def _sources(body: schema.Body, named: Places) -> tuple[schema.SourceBlock, ...]:
