@@ -11,7 +11,7 @@ never as pickles.
 there, and the keyword arguments.  NumPy arguments stay NumPy: write ``jnp.asarray(x)`` to hand JAX
 an array.  The interpreter is ``$SAEM_JAX_PYTHON``, else ``.venv-jax/bin/python``.
 
-Read before: nothing.  Read after: any test that takes the fixture ``jax_oracle``.
+Read before: nothing.  Read after: ``recorded.py``, any test that takes the fixture ``jax_oracle``.
 Invariant: what comes back is JAX's own answer: its value, dtype and weakness, or its error
 (tests/kernel/test_oracle.py).
 """
@@ -19,6 +19,7 @@ Invariant: what comes back is JAX's own answer: its value, dtype and weakness, o
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import os
 import struct
@@ -31,6 +32,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from recorded import Recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 LENGTH = struct.Struct("<Q")
@@ -176,12 +178,13 @@ class JaxError(Exception):
 
 
 class Oracle:
-    """Real JAX in a second process, started at the first question."""
+    """Real JAX in a second process, started at the first question without a kept reply."""
 
-    def __init__(self, python: str):
+    def __init__(self, python: str, live: bool = False):
         self._python = python
         self._process: subprocess.Popen | None = None
         self._lock = threading.Lock()
+        self._recorded = Recorded(live)
 
     def run(self, source: str, *, x64: bool = False, **arguments: Any) -> Answer:
         """Return the value of ``source``, with 64-bit types if ``x64``.
@@ -206,14 +209,27 @@ class Oracle:
         blobs: list[bytes] = []
         form = encode(arguments, blobs)
         message = {"task": task, "source": source, "x64": x64, "arguments": form}
-        with self._lock:
-            process = self._started()
-            send(process.stdin, message, blobs)
-            reply, blobs = receive(process.stdout)
+        asked = io.BytesIO()
+        send(asked, message, blobs)
+        reply, blobs = receive(io.BytesIO(self.reply_to(asked.getvalue())))
         if "error" in reply:
             raise JaxError(reply["error"], reply["bases"], reply["message"])
         value = reply["value"]
         return Answer(decode(value, blobs), weakness(value), tuple(reply["warnings"]))
+
+    def reply_to(self, question: bytes) -> bytes:
+        """Return JAX's reply to a message, as it was kept or as JAX gives it now."""
+        with self._lock:
+            kept = self._recorded.find(question)
+            if kept is not None:
+                return kept
+            process = self._started()
+            process.stdin.write(question)
+            process.stdin.flush()
+            reply = io.BytesIO()
+            send(reply, *receive(process.stdout))
+            self._recorded.keep(question, reply.getvalue())
+            return reply.getvalue()
 
     def _started(self) -> subprocess.Popen:
         if self._process is None:
