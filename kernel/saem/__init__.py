@@ -89,6 +89,8 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.errors": "",
     "saem.experimental": "",
     "saem.export": "",
+    "saem.extend": "",
+    "saem.interpreters": "",
     "saem.memory": "",
     "saem.monitoring": "",
     "saem.profiler": "",

@@ -106,7 +106,7 @@ def handle_named(name: str) -> Handle | None:
 
 
 # Where JAX's name of the object is not that of the primitive.
-_CALLED = {"add_jaxvals": "add_any", "linear_solve": "custom_linear_solve", "remat": "checkpoint"}
+_CALLED = {"add_jaxvals": "add_any", "linear_solve": "custom_linear_solve", "remat": "remat2"}
 
 
 def primitive_called(name: str) -> Handle | None:

@@ -89,6 +89,10 @@ class Eqn:
         return source_info.position(self.source)
 
     def replace(self, **changes: Any) -> Eqn:
+        """Return this equation with some slots replaced, or its ``primitive`` or ``params``."""
+        if "params" in changes or "primitive" in changes:
+            changes["operation"] = changes.get("primitive", self.primitive).operation(
+                changes.get("params", self.params))
         return Eqn(*(changes.get(slot, getattr(self, slot)) for slot in Eqn.__slots__))
 
     # ``__str__`` and ``__repr__`` are the printer's; ``core.pretty`` puts them here.

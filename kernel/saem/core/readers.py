@@ -1,0 +1,206 @@
+"""What do programs that read, check or change jaxprs use besides the jaxprs themselves?
+
+The smaller names of ``jax.core`` and ``jax.extend.core``: programs inside parameters, avals with an
+axis more or less, the interpreter that is current, values that must be known.
+
+Read before: ``core.jaxpr``, ``core.trace``.
+Invariant: nothing in the engine stands on this file.
+Source: the documentation of jax.core and jax.extend.core; observed behaviour of JAX 0.10.2.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from saem.core import axes, config, dtypes, errors
+from saem.core.avals import ShapedArray, is_array_like
+from saem.core.handles import Handle
+from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Var
+from saem.core.trace import Trace, Tracer, concrete_or_none, current, eval_trace, state
+
+AbstractValue = ShapedArray
+Value = Any
+ParamDict = dict[str, Any]
+Effects = frozenset
+no_effects: frozenset = frozenset()
+array_types: set[type] = {
+    np.ndarray, np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32,
+    np.uint64, np.longlong, np.float16, np.float32, np.float64, np.complex64, np.complex128,
+    *(kind for kind in vars(ml_dtypes).values()
+      if isinstance(kind, type) and issubclass(kind, np.generic)),
+}
+
+
+class DebugInfo(NamedTuple):
+    """Where a traced function came from, and what its arguments and results are called."""
+
+    traced_for: str
+    func_src_info: str
+    arg_names: tuple[str, ...] | None
+    result_paths: Any
+
+
+@contextlib.contextmanager
+def eval_context() -> Iterator[None]:
+    """Compute at once what is inside, also while a function is being traced."""
+    with current(eval_trace):
+        staging = config.staging.swap_local(None)
+        try:
+            yield
+        finally:
+            config.staging.set_local(staging)
+
+
+class set_current_trace:
+    """``with set_current_trace(trace):`` makes ``trace`` the interpreter inside the block."""
+
+    def __init__(self, trace: Trace, check_leaks: bool = False):
+        self.context = current(trace)
+
+    def __enter__(self) -> Trace:
+        return self.context.__enter__()
+
+    def __exit__(self, *exc: Any) -> None:
+        self.context.__exit__(*exc)
+
+
+class take_current_trace:
+    """``with take_current_trace() as trace:`` gives the current interpreter; none is inside."""
+
+    def __enter__(self) -> Trace:
+        trace = state.trace
+        self.context = current(eval_trace)
+        self.context.__enter__()
+        return trace
+
+    def __exit__(self, *exc: Any) -> None:
+        self.context.__exit__(*exc)
+
+
+def find_top_trace(_: Any = None) -> Trace:
+    """Return the interpreter that is current."""
+    return state.trace
+
+
+class OpaqueTraceState:
+    """Which interpreter and settings are current; equal ones trace alike."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: Any):
+        self.key = key
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, OpaqueTraceState) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
+    """Return what can be compared to learn whether tracing goes on in the same place."""
+    return OpaqueTraceState((state.trace, axes.state.env, config.trace_key()))
+
+
+def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
+    """Return whether a function is being traced into a program."""
+    return any("jit" in trace.stack for trace in state.trace.ancestors())
+
+
+def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
+    """Return whether a function is being mapped."""
+    return any("vmap" in trace.stack for trace in state.trace.ancestors())
+
+
+def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
+    """Return the names of the axes in force."""
+    return [axis.name for axis in axes.state.env]
+
+
+def nonempty_axis_env_DO_NOT_USE() -> bool:
+    """Return whether there are named axes in force."""
+    return bool(axes.state.env)
+
+
+def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+    """Yield the programs inside the equations of ``jaxpr``, not those inside these."""
+    for eqn in jaxpr.eqns:
+        yield from jaxprs_in_params(eqn.params)
+
+
+def jaxprs_in_params(params: Mapping[str, Any]) -> Iterator[Jaxpr]:
+    """Yield the programs among the parameters of an equation."""
+    for value in params.values():
+        for item in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(item, Jaxpr):
+                yield item
+            elif isinstance(item, ClosedJaxpr):
+                yield item.jaxpr
+
+
+def new_jaxpr_eqn(invars: Sequence[Atom], outvars: Sequence[Var], primitive: Handle,
+                  params: dict[str, Any], effects: Any = no_effects, source_info: Any = None,
+                  ctx: Any = None) -> Eqn:
+    """Return the equation of ``primitive`` with ``params``; its effects are the primitive's own."""
+    return Eqn(primitive.operation(params), list(invars), list(outvars), source_info, ())
+
+
+def gensym() -> Callable[[ShapedArray], Var]:
+    """Return a function that makes a new variable of an aval."""
+    return Var
+
+
+def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
+    """Return the aval of one example of a stack ``aval`` along ``axis``."""
+    if axis is None:
+        return aval
+    shape = list(aval.shape)
+    assert shape.pop(axis) == size
+    return aval.update(shape=tuple(shape))
+
+
+def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, explicit_mesh_axis: Any = None
+                  ) -> ShapedArray:
+    """Return the aval of a stack of ``size`` examples ``aval`` along ``axis``."""
+    if axis is None:
+        return aval
+    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+
+
+def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
+    """Return the dtype of tangents: ``float0`` for integers and booleans."""
+    return dtypes.to_tangent_dtype(np.dtype(primal_dtype))
+
+
+def valid_jaxtype(x: Any) -> bool:
+    """Return whether ``x`` is an array or can stand for one."""
+    return is_array_like(x)
+
+
+def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
+    """Return ``force(val)``, or ``val`` if ``force`` is None.
+
+    Raises: ConcretizationTypeError if ``val`` is a tracer whose numbers are not known.
+    """
+    if isinstance(val, Tracer):
+        known = concrete_or_none(val)
+        if known is None:
+            raise errors.ConcretizationTypeError(val, context)
+        val = known
+    return val if force is None else force(val)
+
+
+def max_dim(a: Any, b: Any) -> Any:
+    """Return the larger of two sizes of an axis."""
+    return max(a, b)
+
+
+def min_dim(a: Any, b: Any) -> Any:
+    """Return the smaller of two sizes of an axis."""
+    return min(a, b)
+

@@ -1,0 +1,6 @@
+"""Where is what libraries built on the engine use?  (``jax.extend``)"""
+
+from saem.core import lazy as _lazy
+
+# From a module to the names it offers here ("" for the module itself).
+__getattr__, __dir__ = _lazy.namespace(__name__, {"saem.extend.core": ""})

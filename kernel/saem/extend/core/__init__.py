@@ -1,0 +1,48 @@
+"""What do libraries use that read programs or define primitives?  (``jax.extend.core``)
+
+``Primitive("name")`` is a new primitive: give it ``def_impl``, ``def_abstract_eval``, and rules by
+``saem.interpreters``.
+
+Read before: ``core.handles``, ``core.readers``.
+Invariant: nothing is defined here but names of the core room.
+"""
+
+# ruff: noqa: F401 - every import here is a public name
+
+from __future__ import annotations
+
+from saem.core.check import check_jaxpr
+from saem.core.effects import Effect
+from saem.core.errors import InconclusiveDimensionOperation, JaxprTypeError
+from saem.core.handles import Handle as Primitive
+from saem.core.handles import UserOperation as _UserOperation
+from saem.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var, jaxpr_as_fun
+from saem.core.jaxpr import Eqn as JaxprEqn
+from saem.core.readers import (
+    DebugInfo,
+    Effects,
+    array_types,
+    concrete_or_error,
+    find_top_trace,
+    gensym,
+    get_opaque_trace_state,
+    jaxprs_in_params,
+    mapped_aval,
+    new_jaxpr_eqn,
+    no_effects,
+    nonempty_axis_env_DO_NOT_USE,
+    primal_dtype_to_tangent_dtype,
+    set_current_trace,
+    subjaxprs,
+    take_current_trace,
+    unmapped_aval,
+    unsafe_am_i_under_a_jit_DO_NOT_USE,
+    unsafe_am_i_under_a_vmap_DO_NOT_USE,
+    unsafe_get_axis_names_DO_NOT_USE,
+    valid_jaxtype,
+)
+from saem.extend.core import primitives
+from saem.xla.dispatch import eager_rules as _eager_rules
+
+# Outside all traces a primitive of the user's is computed as the user said.
+_eager_rules[_UserOperation] = lambda prim, *args: prim.evaluate(*args)

@@ -1,0 +1,28 @@
+"""Where are the primitives themselves?  (``jax.extend.core.primitives``)
+
+``primitives.exp_p`` and all others, by JAX's names, as ``saem.lax`` has them.
+
+Read before: ``core.handles``.
+Invariant: a primitive has one handle, whichever namespace gives it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Those that ``saem.lax`` does not load are registered by these imports.
+from saem import lax, random  # noqa: F401
+from saem.control import checkpoint, custom_vjp  # noqa: F401
+from saem.core.handles import handle_named, primitive_called
+from saem.core.primitive import registry
+
+
+def __getattr__(name: str) -> Any:
+    handle = primitive_called(name)
+    if handle is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return handle
+
+
+def __dir__() -> list[str]:
+    return sorted(name.replace("-", "_") + "_p" for name in registry if handle_named(name))

@@ -1,0 +1,22 @@
+"""How is a primitive run by XLA alone?  (``jax.interpreters.xla``)
+
+Read before: ``control.stages``.
+Invariant: what it computes is what the primitive computes inside jit.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from saem.control.stages import jit
+from saem.core.handles import Handle
+
+
+def apply_primitive(prim: Handle, *args: Any, **params: Any) -> Any:
+    """Compile ``prim`` with ``params`` and run it, as ``p.def_impl(partial(apply_primitive, p))``
+    asks."""
+    return jit(functools.partial(prim.bind, **params))(*args)
+
+
+__all__ = ["apply_primitive"]

@@ -1,0 +1,239 @@
+"""Do programs that walk jaxprs, and primitives of users, do here what they do in JAX?"""
+
+from __future__ import annotations
+
+import pytest
+from both import same, same_error
+
+import saem as jax
+import saem.numpy as jnp
+from saem import lax
+
+INVERSE = """
+import importlib
+core = importlib.import_module(jax.__name__ + ".extend.core")
+registry = {lax.exp_p: jnp.log, lax.tanh_p: jnp.arctanh, lax.neg_p: lambda y: -y}
+
+def inverse_jaxpr(jaxpr, consts, *args):
+    env = {}
+    def read(var):
+        return var.val if type(var) is core.Literal else env[var]
+    def write(var, val):
+        env[var] = val
+    for var, val in zip(jaxpr.outvars, args):
+        write(var, val)
+    for var, val in zip(jaxpr.constvars, consts):
+        write(var, val)
+    for eqn in jaxpr.eqns[::-1]:
+        invals = [read(v) for v in eqn.outvars]
+        if eqn.primitive not in registry:
+            raise NotImplementedError(f"{eqn.primitive} does not have registered inverse.")
+        outval = registry[eqn.primitive](*invals)
+        for v, val in zip(eqn.invars, [outval]):
+            write(v, val)
+    return [read(v) for v in jaxpr.invars]
+
+def inverse(fun):
+    def wrapped(*args):
+        closed = jax.make_jaxpr(fun)(*args)
+        out = inverse_jaxpr(closed.jaxpr, closed.literals, *args)
+        return out[0]
+    return wrapped
+"""
+
+
+def test_the_inverse_interpreter(jax_oracle):
+    same(jax_oracle, INVERSE + """
+f = lambda x: jnp.exp(jnp.tanh(-x))
+g = inverse(f)
+x = jnp.linspace(0.1, 0.7, 5)
+result = [g(f(x)), jax.jit(jax.vmap(jax.grad(g)))(f(x)), str(jax.make_jaxpr(g)(f(x)))]
+""", rtol=1e-5)
+    same_error(jax_oracle, INVERSE + "result = inverse(lambda x: jnp.sin(x))(1.0)",
+               "sin does not have registered inverse.")
+
+
+def test_an_interpreter_that_binds_every_equation(jax_oracle):
+    """Parameters come back as ``bind`` takes them, of programs inside as well."""
+    same(jax_oracle, """
+    import importlib
+    core = importlib.import_module(jax.__name__ + ".extend.core")
+    def run(closed, *args):
+        env = dict(zip(closed.jaxpr.constvars, closed.consts))
+        env.update(zip(closed.jaxpr.invars, args))
+        get = lambda a: a.val if isinstance(a, core.Literal) else env[a]
+        for eqn in closed.jaxpr.eqns:
+            params = eqn.primitive.get_bind_params(eqn.params)
+            out = eqn.primitive.bind(*map(get, eqn.invars), **params)
+            env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out]))
+        return [get(a) for a in closed.jaxpr.outvars]
+    def f(x, i):
+        y = jax.jit(lambda a: jnp.sort(a, axis=0).sum(0))(x) @ jnp.ones((3, 2))
+        y = lax.cond(i > 0, jnp.sin, jnp.cos, y).reshape(1, 2)
+        y = lax.scan(lambda c, a: (c * a, c[0]), y, jnp.arange(3.))[1]
+        y = jnp.concatenate([y, y]).at[1].add(2.).astype(jnp.float16)
+        return lax.fori_loop(0, i, lambda _, a: a[::-1], y), x[i:, None].T
+    f = lambda x, i, f=f: f(x, i)[0]
+    x = jnp.arange(12., dtype=jnp.float32).reshape(4, 3)
+    result = run(jax.make_jaxpr(f)(x, 1), x, 1)
+    """.replace(", x[i:, None].T", ", 0"))
+
+
+def test_primitives_bind_by_name(jax_oracle):
+    same(jax_oracle, """
+    import importlib
+    core = importlib.import_module(jax.__name__ + ".extend.core")
+    x = jnp.arange(6.).reshape(2, 3)
+    result = [
+        lax.add_p.bind(x, x), lax.exp_p.bind(x, accuracy=None), str(lax.scatter_add_p),
+        lax.reduce_sum_p.bind(x, axes=(0,), out_sharding=None),
+        lax.broadcast_in_dim_p.bind(x, shape=(2, 2, 3), broadcast_dimensions=(1, 2),
+                                    sharding=None),
+        core.primitives.add_p is lax.add_p, core.primitives.remat_p.name,
+        core.primitives.linear_solve_p.name, isinstance(lax.exp_p, core.Primitive),
+        str(jax.make_jaxpr(lambda x: lax.add_p.bind(x, x))(x)),
+    ]
+    """)
+
+
+def test_what_readers_ask(jax_oracle):
+    same(jax_oracle, """
+    import importlib
+    core = importlib.import_module(jax.__name__ + ".extend.core")
+    closed = jax.make_jaxpr(lambda x: lax.cond(x > 0, jnp.sin, jnp.cos, jax.jit(jnp.exp)(x)))(1.0)
+    aval = jax.core.ShapedArray((3, 4), jnp.float32)
+    eqn = closed.jaxpr.eqns[0]
+    state = core.get_opaque_trace_state()
+    seen = []
+    def f(x):
+        seen.append(core.get_opaque_trace_state() == state)
+        with jax.core.eval_context():
+            seen.append(isinstance(jnp.sin(1.0), jax.core.Tracer))
+        seen.append(isinstance(jnp.sin(x), jax.core.Tracer))
+        return core.concrete_or_error(int, 3.5) + x
+    jax.jit(f)(1.0)
+    small = closed.jaxpr.replace(eqns=closed.jaxpr.eqns[:1], outvars=[eqn.outvars[0]])
+    turned = closed.jaxpr.eqns[1].replace(primitive=lax.log_p, params={"accuracy": None})
+    result = [
+        [str(j) for j in core.subjaxprs(closed.jaxpr)], seen, str(small), turned.primitive.name,
+        core.mapped_aval(3, 0, aval).str_short(True),
+        core.unmapped_aval(5, 1, aval).str_short(True),
+        core.jaxpr_as_fun(closed)(2.0), jax.core.eval_jaxpr(closed.jaxpr, closed.consts, 2.0),
+        core.valid_jaxtype(1), core.valid_jaxtype("a"), np.float32 in core.array_types,
+        core.get_opaque_trace_state() == state, jax.core.max_dim(2, 3), core.no_effects == set(),
+    ]
+    """)
+    same_error(jax_oracle, """
+    import importlib
+    core = importlib.import_module(jax.__name__ + ".extend.core")
+    result = jax.jit(lambda x: core.concrete_or_error(int, x, "as I said"))(1.0)
+    """, "as I said")
+
+
+MULTIPLY_ADD = """
+import importlib
+core = importlib.import_module(jax.__name__ + ".extend.core")
+ad, batching, mlir = (importlib.import_module(f"{jax.__name__}.interpreters.{name}")
+                      for name in ("ad", "batching", "mlir"))
+p = core.Primitive("multiply_add")
+fma = lambda x, y, z, **params: p.bind(x, y, z, **params)
+square_add = lambda a, b: fma(a, a, b)
+"""
+RULES = """
+p.def_impl(lambda x, y, z: jnp.asarray(np.add(np.multiply(x, y), z), "float32"))
+p.def_abstract_eval(lambda x, y, z: jax.core.ShapedArray(x.shape, x.dtype))
+mlir.register_lowering(p, mlir.lower_fun(lambda x, y, z: x * y + z, multiple_results=False))
+def value_and_jvp(args, tangents):
+    x, y, z = args
+    dx, dy, dz = tangents
+    zero = lambda t, x: lax.full_like(x, 0) if type(t) is ad.Zero else t
+    return fma(x, y, z), fma(zero(dx, x), y, fma(x, zero(dy, y), zero(dz, z)))
+ad.primitive_jvps[p] = value_and_jvp
+def transpose(ct, x, y, z):
+    if not ad.is_undefined_primal(x):
+        assert ad.is_undefined_primal(y)
+        return None, fma(ct, x, lax.full_like(x, 0)), ct
+    return fma(ct, y, lax.full_like(y, 0)), None, ct
+ad.primitive_transposes[p] = transpose
+def batch(args, dims):
+    size = next(x.shape[d] for x, d in zip(args, dims) if d is not None)
+    return fma(*(batching.bdim_at_front(x, d, size) for x, d in zip(args, dims))), 0
+batching.primitive_batchers[p] = batch
+"""
+
+
+def test_a_primitive_of_the_users(jax_oracle):
+    """The steps of the tutorial: each rule makes one more transformation work."""
+    same(jax_oracle, MULTIPLY_ADD + RULES + """
+x = jnp.array([1., 2.])
+result = [
+    square_add(2., 10.), jax.jit(square_add)(2., 10.),
+    jax.jvp(square_add, (2., 10.), (1., 1.)), jax.grad(square_add)(2., 10.),
+    jax.jit(jax.grad(square_add))(2., 10.), jax.jit(jax.vmap(square_add))(x, x),
+    jax.jit(jax.vmap(jax.grad(square_add)))(x, x),
+    str(jax.make_jaxpr(square_add)(2., 10.)),
+]
+""")
+
+
+@pytest.mark.parametrize(("given", "use", "sentence"), [
+    ("", "square_add(2., 10.)", "Evaluation rule for 'multiply_add' not implemented"),
+    ("", "jax.jit(square_add)(2., 10.)",
+     "Abstract evaluation for 'multiply_add' not implemented"),
+    ("p.def_abstract_eval(lambda x, *_: x)", "jax.jit(square_add)(2., 10.)",
+     "translation rule for primitive 'multiply_add' not found for platform cpu"),
+    ("p.def_impl(lambda x, y, z: x * y + z)", "jax.jvp(square_add, (2., 10.), (1., 1.))",
+     "Differentiation rule for 'multiply_add' not implemented"),
+    (RULES + "del ad.primitive_transposes[p]", "jax.grad(square_add)(2., 10.)",
+     "Transpose rule (for reverse-mode differentiation) for 'multiply_add' not implemented"),
+    (RULES + "del batching.primitive_batchers[p]", "jax.vmap(square_add)(jnp.ones(2), jnp.ones(2))",
+     "Batching rule for 'multiply_add' not implemented"),
+])
+def test_a_rule_that_is_missing_is_named(jax_oracle, given, use, sentence):
+    same_error(jax_oracle, f"{MULTIPLY_ADD}\n{given}\nresult = {use}", sentence)
+
+
+def test_several_results_and_linear_rules(jax_oracle):
+    same(jax_oracle, MULTIPLY_ADD + """
+two = core.Primitive("two")
+two.multiple_results = True
+two.def_impl(lambda x, *, k: [x * k, x + k])
+two.def_abstract_eval(lambda x, *, k: [x, x])
+mlir.register_lowering(two, mlir.lower_fun(lambda x, *, k: [x * k, x + k]))
+def jvp(primals, tangents, *, k):
+    return two.bind(*primals, k=k), [tangents[0] * k, tangents[0]]
+ad.primitive_jvps[two] = jvp
+twice = core.Primitive("twice")
+twice.def_impl(lambda x: x * 2)
+twice.def_abstract_eval(lambda x: x)
+mlir.register_lowering(twice, mlir.lower_fun(lambda x: x * 2, False))
+ad.deflinear2(twice, lambda ct, x: [twice.bind(ct)])
+batching.defvectorized(twice)
+f = lambda x: two.bind(twice.bind(x), k=3.)
+result = [f(2.), jax.jit(f)(2.), jax.grad(lambda x: sum(f(x)))(2.),
+          jax.jvp(f, (2.,), (1.,)), str(jax.make_jaxpr(f)(2.)),
+          jax.jit(jax.vmap(jax.grad(lambda x: twice.bind(x))))(jnp.ones(3))]
+""")
+
+
+def test_a_rule_that_builds_mlir_is_refused():
+    p = jax.extend.core.Primitive("built")
+    with pytest.raises(TypeError, match=r"must be made by mlir\.lower_fun"):
+        jax.interpreters.mlir.register_lowering(p, lambda ctx, x: [x])
+
+
+def test_one_handle_whatever_the_parameters():
+    closed = jax.make_jaxpr(lambda x: x.sum(0) + x.sum(1))(jnp.ones((2, 2)))
+    first, second, _ = closed.jaxpr.eqns
+    assert first.primitive is second.primitive is lax.reduce_sum_p
+    assert first.operation != second.operation
+
+
+def test_dead_code(jax_oracle):
+    same(jax_oracle, """
+    import importlib
+    pe = importlib.import_module(jax.__name__ + ".interpreters.partial_eval")
+    jaxpr = jax.make_jaxpr(lambda x, y: (jnp.sin(x), jnp.cos(y), x * y))(1.0, 2.0).jaxpr
+    small, kept = pe.dce_jaxpr(jaxpr, [True, False, False])
+    result = [str(small), kept]
+    """)
