@@ -268,6 +268,7 @@ def answer(message: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any],
     names = {"jax": jax, "jnp": jnp, "lax": jax.lax, "np": np, "ml_dtypes": ml_dtypes}
     names.update(decode(message["arguments"], blobs))
     out: list[bytes] = []
+    settings = dict(jax.config.values)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         jax.config.update("jax_enable_x64", message["x64"])
@@ -277,6 +278,11 @@ def answer(message: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any],
         except Exception as error:
             bases = [cls.__name__ for cls in type(error).__mro__]
             return {"error": bases[0], "bases": bases, "message": str(error)}, []
+        finally:
+            # What a question sets holds for that question.
+            for name, value_before in settings.items():
+                if jax.config.values[name] != value_before:
+                    jax.config.update(name, value_before)
     return {"value": form, "warnings": [str(item.message) for item in caught]}, out
 
 
