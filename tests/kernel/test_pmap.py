@@ -100,10 +100,10 @@ def test_sizes_and_devices_must_do():
         jax.pmap(lambda x: x)(np.ones((9, 2)))
 
 
-def test_an_argument_on_one_device_is_spread():
-    """JAX 0.10.2 refuses it."""
+def test_an_argument_put_on_one_device_is_refused_as_in_jax():
     x = jax.device_put(X, jax.devices()[0])
-    np.testing.assert_array_equal(jax.pmap(lambda x: x * 2)(x), X * 2)
+    with pytest.raises(ValueError, match="does not match the sharding on the respective arg"):
+        jax.pmap(lambda x: x * 2)(x)
 
 
 def test_axes_count_from_the_end_too():
