@@ -1,0 +1,115 @@
+"""What is the sum of the rows that belong together?  (``jax.ops``)
+
+Each row of the data goes to the row of the result that its segment id names; ids outside are
+dropped, negative ones too.
+
+Read before: ``ops.scatter``.
+Invariant: a segment without rows holds what the reduction starts from.
+Source: the documentation of jax.ops.segment_sum and its kin.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.core.trace import Tracer, is_concrete
+from saem.numpy.creation import asarray
+from saem.numpy.reductions import max as _max
+from saem.ops import reduce
+from saem.ops.linear import broadcast_in_dim, reduce_sum
+from saem.ops.scatter import scatter_add, scatter_max, scatter_min, scatter_mul
+from saem.ops.shape import concatenate, full, iota
+from saem.ops.windows import ScatterDimensionNumbers
+
+
+def _count(name: str, segment_ids: Any, num_segments: Any) -> int:
+    """Return the number of segments, from the ids if it is not given."""
+    if num_segments is None:
+        if isinstance(segment_ids, Tracer) and not is_concrete(segment_ids):
+            raise errors.ConcretizationTypeError(
+                segment_ids, f"{name}() `num_segments` argument.",
+                advice="Say how many segments there are: inside jit the shape of the result "
+                "cannot depend on the ids.")
+        num_segments = int(_max(segment_ids)) + 1 if aval_of(segment_ids).size else 0
+    count = operator.index(num_segments)
+    if count < 0:
+        raise errors.explained(errors.ArgumentError, "segment.C1",
+                               "num_segments must be non-negative.",
+                               advice="Give the number of rows that the result shall have.")
+    return count
+
+
+def _segmented(name: str, scatter: Callable, over: Callable, start: Callable, data: Any,
+               segment_ids: Any, num_segments: Any, indices_are_sorted: bool, unique_indices: bool,
+               bucket_size: int | None, mode: Any) -> Any:
+    data, ids = asarray(data), asarray(segment_ids)
+    count = _count(name, ids, num_segments)
+    aval = aval_of(data)
+    rows = aval.shape[0]
+    row = aval.shape[1:]
+    options = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
+               "mode": mode if mode is not None else "fill"}
+    inner = tuple(range(1, 1 + len(row)))
+    if bucket_size is None:
+        out = full((count, *row), start(aval.dtype), aval.dtype)
+        index = broadcast_in_dim(ids, (rows, 1), (0,))
+        numbers = ScatterDimensionNumbers(inner, (0,), (0,))
+        return scatter(out, index, data, numbers, **options)
+    # Neighbouring rows are added up in buckets of their own, then the buckets: fewer roundings.
+    buckets = -(-rows // bucket_size)
+    out = full((buckets, count, *row), start(aval.dtype), aval.dtype)
+    index = broadcast_in_dim(ids, (rows, 1), (0,))
+    which = broadcast_in_dim(iota(aval_of(ids).dtype, rows), (rows, 1), (0,)) // bucket_size
+    numbers = ScatterDimensionNumbers(inner, (0, 1), (0, 1))
+    return over(scatter(out, concatenate([which, index], 1), data, numbers, **options), (0,))
+
+
+def _lowest(dtype: Any) -> Any:
+    if dtypes.is_bool(dtype):
+        return False
+    return -np.inf if dtypes.is_inexact(dtype) else dtypes.iinfo(dtype).min
+
+
+def _highest(dtype: Any) -> Any:
+    if dtypes.is_bool(dtype):
+        return True
+    return np.inf if dtypes.is_inexact(dtype) else dtypes.iinfo(dtype).max
+
+
+def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
+                indices_are_sorted: bool = False, unique_indices: bool = False,
+                bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
+    """Return the sums of the rows of ``data`` with equal ids; 0 where there are none."""
+    return _segmented("segment_sum", scatter_add, reduce_sum, lambda _: 0, data, segment_ids,
+                      num_segments, indices_are_sorted, unique_indices, bucket_size, mode)
+
+
+def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
+                 indices_are_sorted: bool = False, unique_indices: bool = False,
+                 bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
+    """Return the products of the rows of ``data`` with equal ids; 1 where there are none."""
+    return _segmented("segment_prod", scatter_mul, reduce.reduce_prod, lambda _: 1, data,
+                      segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size,
+                      mode)
+
+
+def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
+                indices_are_sorted: bool = False, unique_indices: bool = False,
+                bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
+    """Return the largest of the rows of ``data`` with equal ids; the lowest number if none."""
+    return _segmented("segment_max", scatter_max, reduce.reduce_max, _lowest, data, segment_ids,
+                      num_segments, indices_are_sorted, unique_indices, bucket_size, mode)
+
+
+def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None,
+                indices_are_sorted: bool = False, unique_indices: bool = False,
+                bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
+    """Return the smallest of the rows of ``data`` with equal ids; the highest number if none."""
+    return _segmented("segment_min", scatter_min, reduce.reduce_min, _highest, data, segment_ids,
+                      num_segments, indices_are_sorted, unique_indices, bucket_size, mode)
