@@ -64,15 +64,20 @@ PyTreeDef = _jax.PyTreeDef
 registry = _jax.pytree.default_registry()
 JaxRuntimeError = _jax.JaxRuntimeError
 
+
+spec_checks: list = []  # ``xla.shardings`` puts its own here
+
+
 def _named_sharding() -> type:
-    """Return jaxlib's NamedSharding, told how to check a spec.
+    """Return jaxlib's NamedSharding, told how to check a spec: by ``spec_checks``.
 
     Its constructor looks, once, for a function in a module of the jax package.  For that moment
-    stand-ins of these names are there; ours checks a spec before it gets so far.
+    stand-ins of these names are there.
     """
     name = "jax._src.named_sharding"
     stand_in = types.ModuleType(name)
-    stand_in.check_pspec = lambda mesh, spec, *_more: spec  # type: ignore[attr-defined]
+    stand_in.check_pspec = lambda mesh, spec, *_more: [  # type: ignore[attr-defined]
+        check(mesh, spec) for check in spec_checks]
     sys.modules.update({name: stand_in, "jax": types.ModuleType("jax")})
     try:
         _jax.NamedSharding(types.SimpleNamespace(size=1, _internal_device_list=None), ())

@@ -14,13 +14,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from saem import _jaxlib
 from saem.core import errors
-from saem.xla.devices import SingleDeviceSharding
+from saem.xla.devices import SingleDeviceSharding, onto
 from saem.xla.meshes import AbstractMesh, AxisType, Mesh, mesh_context
 
 
@@ -122,22 +122,22 @@ def axes_of(entry: Any) -> tuple:
     return entry if isinstance(entry, tuple) else (entry,)
 
 
-class NamedSharding(_jaxlib.NamedSharding):
+@onto(_jaxlib.NamedSharding)
+class NamedSharding:
     """The array is cut as ``spec`` says along the axes of ``mesh``.
 
+    ``NamedSharding(mesh, spec, memory_kind=None)``; two with the same of all three are equal.
     Raises: ValueError if the spec names an axis the mesh does not have, or one twice.
     """
 
-    def __init__(self, mesh: Any, spec: Any, *, memory_kind: str | None = None):
-        if not isinstance(spec, PartitionSpec):
-            if spec is None or not isinstance(spec, tuple):
-                raise TypeError(f"NamedSharding needs a PartitionSpec, got {spec!r}")
-            spec = PartitionSpec(*spec)
-        check_spec(mesh, spec)
-        if memory_kind is None and isinstance(mesh, Mesh) and not mesh.empty:
-            memory_kind = mesh._internal_device_list.default_memory_kind
-        super().__init__(mesh, spec, memory_kind)
-        self._hash = hash((mesh, spec, self._memory_kind))
+    mesh: Any
+    spec: PartitionSpec
+    _memory_kind: str | None
+    _internal_device_list: Any
+
+    if TYPE_CHECKING:
+        # What C++ brings, for who reads types.
+        def __init__(self, mesh: Any, spec: Any, memory_kind: str | None = None): ...
 
     @property
     def memory_kind(self) -> str | None:
@@ -242,15 +242,6 @@ class NamedSharding(_jaxlib.NamedSharding):
     def _to_xla_hlo_sharding(self, ndim: int) -> Any:
         return _hlo_sharding(self, ndim)
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, NamedSharding) and self._hash == other._hash
-            and self.spec == other.spec and self.mesh == other.mesh
-            and self.memory_kind == other.memory_kind)
-
-    def __hash__(self) -> int:
-        return self._hash
-
     def __reduce__(self) -> tuple:
         return _named, (self.mesh, self.spec, self.memory_kind)
 
@@ -266,8 +257,10 @@ def _named(mesh: Any, spec: PartitionSpec, memory_kind: str | None) -> NamedShar
 def check_spec(mesh: Any, spec: PartitionSpec) -> None:
     """Refuse a spec that ``mesh`` cannot follow.
 
-    Raises: ValueError.
+    Raises: TypeError for what is no spec; ValueError.
     """
+    if not isinstance(spec, PartitionSpec):
+        raise TypeError(f"NamedSharding needs a PartitionSpec, got {spec!r}")
     used: set = set()
     for entry in spec:
         for axis in axes_of(entry):
@@ -279,6 +272,9 @@ def check_spec(mesh: Any, spec: PartitionSpec) -> None:
                     "A single NamedSharding spec specification can map every mesh axis to at most "
                     f"one positional dimension, but {spec!r} has duplicate entries for `{axis}`")
             used.add(axis)
+
+
+_jaxlib.spec_checks.append(check_spec)
 
 
 @functools.lru_cache(4096)
