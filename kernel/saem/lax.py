@@ -21,6 +21,7 @@ from saem.control.loops import fori_loop, while_loop
 from saem.control.mapping import associative_scan
 from saem.control.mapping import map_ as map
 from saem.control.placing import with_sharding_constraint
+from saem.control.platforms import platform_dependent
 from saem.control.scan import scan
 from saem.control.solve import custom_linear_solve, custom_root
 from saem.core.avals import aval_of
@@ -175,9 +176,23 @@ from saem.ops.special import (
     polygamma,
     zeta,
 )
+from saem.ops.wide_products import mulhi
 from saem.ops.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 
 broadcast_shapes = np.broadcast_shapes
+
+
+def broadcast_like(arr: Any, like_arr: Any) -> Any:
+    """Return ``arr`` stretched to the shape of ``like_arr``, trailing axes aligned."""
+    have, shape = aval_of(arr).shape, aval_of(like_arr).shape
+    if have == shape:
+        return arr
+    return broadcast_in_dim(arr, shape, tuple(range(len(shape) - len(have), len(shape))))
+
+
+def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+    """Return an array of ``shape``; of zeros, since there are no arrays without values."""
+    return full(shape, 0, dtype, sharding=out_sharding)
 
 
 def dtype(x: Any) -> Any:

@@ -58,13 +58,33 @@ from saem.xla.dispatch import eager_rules
 from saem.xla.lowering import lower_block
 
 INDEX = np.dtype("int32")
+# For each branch the platforms that take it, None for all that are not named.
+Platforms = tuple[tuple[str, ...] | None, ...]
+
+
+def platform_number(platforms: Platforms, platform: str) -> int:
+    """Return the number of the entry that names ``platform``, or of the None among them.
+
+    Raises: NotImplementedError if there is neither.
+    """
+    for number, names in enumerate(platforms):
+        if names is None or platform in names or (platform == "gpu" and "cuda" in names):
+            return number
+    raise errors.explained(
+        NotImplementedError, "platform.C3",
+        f"MLIR translation rule for primitive 'platform_index(platforms={platforms})' not found "
+        f"for platform {platform}", advice="Give platform_dependent a default, or run elsewhere.")
 
 
 @primitive("cond")
 class Cond(Primitive):
-    """Run the program of ``branches`` whose number is the first operand, on the others."""
+    """Run the program of ``branches`` whose number is the first operand, on the others.
+
+    With ``branches_platforms`` the number is that of the platform, known when it is lowered.
+    """
 
     branches: tuple[ClosedJaxpr, ...]
+    branches_platforms: Platforms | None = None
 
     multiple_results = True
 
@@ -72,8 +92,16 @@ class Cond(Primitive):
     def effects(self):
         return frozenset().union(*(b.effects for b in self.branches))
 
+    @property
+    def params(self):
+        return {k: v for k, v in super().params.items() if v is not None}
+
+    def of(self, branches: Sequence[ClosedJaxpr]) -> Cond:
+        """Return the choice among programs made from these."""
+        return Cond(tuple(branches), self.branches_platforms)
+
     def with_ticket(self):
-        return Cond(tuple(in_order(b) for b in self.branches)), 1
+        return self.of([in_order(b) for b in self.branches]), 1
 
     def typing(self, index, *avals):
         for branch in self.branches:
@@ -86,13 +114,16 @@ class Cond(Primitive):
         return jaxpr_module.evaluate(self.branches[number], *xs)
 
     def lower(self, ctx, index, *xs):
+        if self.branches_platforms is not None:
+            number = platform_number(self.branches_platforms, ctx.module.platform)
+            return lower_block(ctx, self.branches[number], xs)
         return write_case(ctx, index, self.branches[0].out_avals, [
             lambda branch=branch: lower_block(ctx, branch, xs) for branch in self.branches])
 
     def trimmed(self, needed):
         made = [trim(branch, needed) for branch in self.branches]
         read = [any(flags) for flags in zip(*(flags for _, flags in made))]
-        prim = Cond(tuple(keep_inputs(program, read) for program, _ in made))
+        prim = self.of([keep_inputs(program, read) for program, _ in made])
         return prim, [True, *read], needed
 
     def jvp(self, primals, tangents):
@@ -102,7 +133,7 @@ class Cond(Primitive):
         avals = [a.to_tangent_aval() for a in self.branches[0].out_avals]
         moves = [any(flags) for flags in zip(*(flags for _, flags in made))]
         branches = tuple(fill_zeros(p, len(avals), flags, moves, avals) for p, flags in made)
-        outs = bind(Cond(branches), index, *xs, *(t for t in tangents if t is not None))
+        outs = bind(self.of(branches), index, *xs, *(t for t in tangents if t is not None))
         n = len(avals)
         rest = iter(outs[n:])
         return outs[:n], [next(rest) if moved else None for moved in moves]
@@ -117,10 +148,10 @@ class Cond(Primitive):
         known, rest, out_unknown, handed = self.branches[0].derived(
             key, lambda: split_branches(self.branches, unknown))
         known_args = pick(xs, unknown, False)
-        outs = below(trace, known, [index, *known_args]) if known else []
+        outs = below(trace, self.of(known.branches), [index, *known_args]) if known else []
         plain = out_unknown.count(False)
         values = [*outs[plain:], *(known_args[i] for i in handed), *pick(xs, unknown)]
-        late = trace.emit(rest, [index, *values]) if rest else []
+        late = trace.emit(self.of(rest.branches), [index, *values]) if rest else []
         return merge(out_unknown, late, outs[:plain])
 
     def transpose(self, cts, index, *xs):
@@ -131,7 +162,7 @@ class Cond(Primitive):
         reached = [any(flags) for flags in zip(*(flags for _, flags in made))]
         branches = tuple(fill_zeros(p, 0, flags, reached, avals) for p, flags in made)
         given = [*pick(xs, linear, False), *(ct for ct in cts if ct is not None)]
-        outs = iter(bind(Cond(branches), index, *given) if any(reached) else ())
+        outs = iter(bind(self.of(branches), index, *given) if any(reached) else ())
         found = iter([next(outs) if r else None for r in reached])
         return [None, *(next(found) if lin else None for lin in linear)]
 
@@ -146,7 +177,7 @@ class Cond(Primitive):
             force = tuple(f or b for f, b in zip(force, batch_jaxpr(branch, size, batched)[1]))
         branches = tuple(batch_jaxpr(b, size, batched, force)[0] for b in self.branches)
         front = [x if d is None else match_dim(x, d, 0, size) for x, d in zip(xs, dims)]
-        outs = bind(Cond(branches), index, *front)
+        outs = bind(self.of(branches), index, *front)
         return outs, [0 if f else None for f in force]
 
     def choose_each(self, size: int, index: Any, xs: Sequence[Any], dims: Sequence[int | None]
@@ -283,7 +314,7 @@ def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any,
         flag = pred if aval.dtype == bool else ne(pred, np.zeros((), aval.dtype)[()])
         index = convert_element_type(flag, INDEX)
     names = ("true_fun", "false_fun")
-    return _choose("cond", index, (false_fun, true_fun), operands, names, (1, 0))
+    return choose("cond", index, (false_fun, true_fun), operands, names, (1, 0))
 
 
 def _check_pred(pred: Any) -> None:
@@ -332,7 +363,7 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any,
         index = clamp(np.asarray(0, INDEX)[()], convert_element_type(index, INDEX),
                       np.asarray(last, INDEX)[()])
     names = tuple(f"branch {i}" for i in range(len(branches)))
-    return _choose("switch", index, branches, operands, names, range(len(branches)))
+    return choose("switch", index, branches, operands, names, range(len(branches)))
 
 
 def _check_index(index: Any) -> None:
@@ -349,8 +380,8 @@ def _check_index(index: Any) -> None:
             advice="Use one int32, such as jnp.argmax gives; a condition goes to lax.cond.")
 
 
-def _choose(name: str, index: Any, branches: Sequence[Callable], operands: tuple,
-            names: Sequence[str], order: Sequence[int]) -> Any:
+def choose(name: str, index: Any, branches: Sequence[Callable], operands: tuple,
+           names: Sequence[str], order: Sequence[int], platforms: Platforms | None = None) -> Any:
     """Trace ``branches`` and bind the choice; ``order`` is that in which errors name them."""
     leaves, in_tree = tree.flatten(operands)
     avals = [aval_of(x) for x in leaves]
@@ -360,7 +391,7 @@ def _choose(name: str, index: Any, branches: Sequence[Callable], operands: tuple
         _check_alike(name, [branches[i] for i in (first, number)],
                      [bodies[i] for i in (first, number)], names[0], names[order.index(number)])
     programs, consts = union_consts(bodies, order)
-    outs = bind(Cond(tuple(programs)), index, *consts, *leaves)
+    outs = bind(Cond(tuple(programs), platforms), index, *consts, *leaves)
     return bodies[0].out_tree.unflatten(outs)
 
 
@@ -396,4 +427,4 @@ def _types(body: Body) -> list[Any]:
     return [(a.shape, a.dtype) for a in body.out_avals]
 
 
-__all__ = ["Cond", "cond", "switch"]
+__all__ = ["Cond", "choose", "cond", "platform_number", "switch"]
