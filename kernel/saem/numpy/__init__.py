@@ -60,6 +60,7 @@ from saem.numpy.creation import (
     fromstring,
     full,
     full_like,
+    load,
     ones,
     ones_like,
     zeros,
@@ -224,7 +225,10 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
         "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts "
         "unique_inverse unique_values",
     "saem.numpy.spaces": "geomspace linspace logspace",
+    "saem.numpy.tricks": "c_ r_",
+    "saem.numpy.ufunc_methods": "frompyfunc ufunc",
     "saem.numpy.vectorizing": "vectorize",
+    "saem.numpy.whole_numbers": "gcd lcm",
 })
 
 bool = bool_
@@ -246,5 +250,6 @@ unsignedinteger = _np.unsignedinteger
 ComplexWarning = _np.exceptions.ComplexWarning
 printoptions, set_printoptions = _np.printoptions, _np.set_printoptions
 get_printoptions = _np.get_printoptions
+array_repr, array_str = _np.array_repr, _np.array_str
 save, savez = _np.save, _np.savez
 iterable = _np.iterable

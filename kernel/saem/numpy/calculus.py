@@ -317,14 +317,9 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
         ddof = 0 if bias else 1
     real = dtypes.real_dtype(x.dtype)
     weights = None
-    for w in (fweights, aweights):
+    for kind, w in (("fweights", fweights), ("aweights", aweights)):
         if w is not None:
-            w = array_argument("cov", w)
-            if w.shape != x.shape[1:]:
-                raise errors.explained(
-                    errors.ArgumentError, "cov.C2", "incompatible numbers of samples and weights",
-                    advice=f"Got {w.shape} for {x.shape[1]} observations.")
-            w = w.astype(real)
+            w = _checked_weights(kind, w, x.shape[1]).astype(real)
             weights = w if weights is None else ops.mul(weights, w)
     center = average_over(x, weights)
     x = ops.sub(x, broadcast_in_dim(center, x.shape, (0,)))
@@ -342,6 +337,23 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
     other = permute(numbers.conj(weighted) if dtypes.is_complex(x.dtype) else weighted, (1, 0))
     out = ops.div(dot(x, other), factor.astype(x.dtype))
     return shape.squeeze(out, [i for i, n in enumerate(out.shape) if n == 1])
+
+
+def _checked_weights(kind: str, w: Any, count: int) -> Any:
+    """Return the weights of ``count`` observations.
+
+    Raises: RuntimeError if they are not so many; TypeError for frequencies that are no integers.
+    """
+    w = array_argument("cov", w)
+    if kind == "fweights" and not dtypes.is_integer(w.dtype):
+        raise errors.explained(errors.DTypeError, "cov.C3", "fweights must be integer.",
+                               advice="They say how often each observation was made.")
+    if w.shape != (count,):
+        said = f"cannot handle multidimensional {kind}" if w.ndim > 1 else \
+            f"incompatible numbers of samples and {kind}"
+        raise errors.explained(RuntimeError, "cov.C2", said,
+                               advice=f"Got {w.shape} for {count} observations.")
+    return w
 
 
 def _variables(name: str, m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:

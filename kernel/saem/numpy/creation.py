@@ -276,6 +276,15 @@ def fromiter(*args: Any, **kwargs: Any) -> Any:
     raise NotImplementedError(_impure("fromiter"))
 
 
+def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return the array that ``save`` wrote to ``file``; of other files what ``np.load`` returns."""
+    out = np.load(file, *args, **kwargs)
+    if not isinstance(out, np.ndarray):
+        return out
+    # NumPy's format has no name for bfloat16: it writes two bytes of nothing in particular.
+    return asarray(out.view(dtypes.bfloat16) if out.dtype == "V2" else out)
+
+
 def _impure(name: str) -> str:
     return (f"jnp.{name}() is not implemented because it may be non-pure and thus unsafe for use "
             f"with JIT and other JAX transformations. Use jnp.asarray(np.{name}(...)), outside of "

@@ -10,6 +10,7 @@ Source: the NumPy reference of poly, polyval and kin.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import concrete_or_none
 from saem.numpy.arithmetic import add, multiply, negative
-from saem.numpy.axes import array_argument
+from saem.numpy.axes import array_argument, canonical_axes
 from saem.numpy.calculus import convolve
 from saem.numpy.joining import concatenate
 from saem.numpy.promote import broadcast_to, promote_dtypes, promote_dtypes_inexact, scalar
@@ -171,6 +172,8 @@ def poly(seq_of_zeros: Any) -> Any:
             errors.ArgumentError, "poly.C1",
             "input must be a 1d sequence of zeros here.",
             advice="For a matrix pass its eigenvalues: jnp.poly(jnp.linalg.eigvals(a)).")
+    if not math.prod(zeros.shape):
+        return broadcast_in_dim(scalar(1, zeros.dtype), ())
     if not zeros.ndim:
         zeros = broadcast_in_dim(zeros, (1,))
     out = broadcast_in_dim(scalar(1, zeros.dtype), (1,))
@@ -182,9 +185,9 @@ def poly(seq_of_zeros: Any) -> Any:
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
-    """Return a vector without its zeros at the front ('f'), the back ('b'), or both.
+    """Return an array without slices of zeros at the front ('f'), the back ('b'), or both.
 
-    Raises: ConcretizationTypeError under jit; ValueError for more than one axis.
+    Raises: ConcretizationTypeError under jit; ValueError for an axis that does not exist.
     """
     filt = array_argument("trim_zeros", filt)
     known = concrete_or_none(filt)
@@ -193,17 +196,17 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
             errors.ConcretizationTypeError, "trim_zeros.C1",
             "The length of the result of jnp.trim_zeros depends on the values, which are traced.",
             advice="Use jnp.where to mask the zeros.")
-    if filt.ndim != 1:
-        raise errors.explained(errors.ArgumentError, "trim_zeros.C2",
-                               "jnp.trim_zeros takes one-dimensional arrays.",
-                               advice=f"Got shape {filt.shape}.")
-    places = np.nonzero(np.asarray(known))[0]
-    if not places.size:
-        return slicing.slice_in_dim(filt, 0, 0)
     trim = trim.lower()
-    start = int(places[0]) if "f" in trim else 0
-    stop = int(places[-1]) + 1 if "b" in trim else filt.shape[0]
-    return slicing.slice_in_dim(filt, start, stop)
+    places = np.nonzero(np.atleast_1d(np.asarray(known)))
+    for i in canonical_axes(axis, filt.ndim):
+        start, stop = 0, filt.shape[i]
+        if not places[i].size:
+            stop = 0
+        else:
+            start = int(places[i].min()) if "f" in trim else start
+            stop = int(places[i].max()) + 1 if "b" in trim else stop
+        filt = slicing.slice_in_dim(filt, start, stop, axis=i)
+    return filt
 
 
 # -- windows ---------------------------------------------------------------------------------------

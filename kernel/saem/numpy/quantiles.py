@@ -21,11 +21,12 @@ from saem.core.avals import aval_of
 from saem.numpy.arithmetic import add, multiply, subtract
 from saem.numpy.axes import array_argument, canonical_axes, keep_axes, refuse_out
 from saem.numpy.indexing import getitem
+from saem.numpy.logic import less
 from saem.numpy.promote import if_else, promote_dtypes_inexact, scalar
 from saem.numpy.reductions import strong
 from saem.numpy.reductions import sum as reduce_total
 from saem.ops import arithmetic as ops
-from saem.ops import compare, numbers, reduce, select, shape
+from saem.ops import compare, cumulative, numbers, reduce, select, shape, slicing
 from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.sort import sort
 
@@ -38,7 +39,8 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
     """Return the value below which share ``q`` of ``a`` lies along ``axis``; 0 <= q <= 1.
 
     The axis of ``q`` comes first.  ``method`` says how to read between two elements.
-    Raises: ValueError for an unknown method, complex numbers, or ``weights``.
+    Raises: ValueError for an unknown method, complex numbers, or ``weights`` that do not fit;
+    NotImplementedError for weights by another method than 'inverted_cdf'.
     """
     refuse_out("quantile", out)
     return _quantile("quantile", a, q, axis, method, keepdims, weights, False)
@@ -117,15 +119,23 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
             f"array of shape {whole}", advice="Check x.size first.")
     lead = rows.shape[:-1]
     unknown = compare.ne(rows, rows)
+    if weights is not None:
+        weights = _weights_like(a, weights, axis, axes)
+        if skip_nan:
+            weights = if_else(unknown, scalar(0, dtype), weights)
     if skip_nan:
         count = ops.sub(scalar(rows.shape[-1], dtype),
                         reduce_total(unknown, axis=-1, dtype=dtype))
     else:
         count = scalar(rows.shape[-1], dtype)
-    ordered = sort(rows, len(lead))
-    out = _read(ordered, q, count, method, lead)
     spoiled = compare.eq(count, scalar(0, dtype)) if skip_nan else reduce.reduce_or(
         unknown, (len(lead),))
+    if weights is None:
+        out = _read(sort(rows, len(lead)), q, count, method, lead)
+    else:
+        out = _read_weighted(rows, weights, q, lead)
+        sound = reduce.reduce_and(compare.ge(weights, scalar(0, dtype)), (len(lead),))
+        spoiled = compare.bitwise_or(spoiled, compare.bitwise_not(sound))
     if len(q_shape):
         spoiled = broadcast_in_dim(spoiled, out.shape, tuple(range(len(q_shape), out.ndim)))
     out = if_else(spoiled, scalar(math.nan, dtype), out)
@@ -136,10 +146,11 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
 
 
 def _check(name: str, a: Any, method: str, weights: Any) -> None:
-    if weights is not None:
+    if weights is not None and method != "inverted_cdf":
         raise errors.explained(
-            NotImplementedError, f"{name}.weights", f"jnp.{name} does not take weights yet.",
-            advice="Repeat the elements, or sort them and use jnp.cumsum of the weights.")
+            NotImplementedError, f"{name}.weights",
+            f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights.",
+            advice="Pass method='inverted_cdf'.")
     if method not in METHODS:
         shown = ", ".join(repr(m) for m in METHODS[:-1])
         raise errors.explained(
@@ -158,6 +169,37 @@ def _flat_axes_last(a: Any, axes: tuple[int, ...]) -> Any:
     moved = permute(a, (*kept, *sorted(axes)))
     return shape.reshape(moved, (*[a.shape[i] for i in kept],
                                  math.prod([a.shape[i] for i in axes])))
+
+
+def _weights_like(a: Any, weights: Any, axis: Any, axes: tuple[int, ...]) -> Any:
+    """Return the weights in the layout of ``_flat_axes_last``.
+
+    Raises: ValueError if they fit neither the array nor its one axis.
+    """
+    weights = strong(array_argument("quantile", weights), a.dtype)
+    if weights.shape != a.shape:
+        if axis is None:
+            said = "Weights shape must match 'a' shape when axis is None."
+        elif weights.shape == tuple([a.shape[i] for i in axes]) and len(axes) == 1:
+            weights, said = broadcast_in_dim(weights, a.shape, axes), ""
+        else:
+            said = "Length of weights not compatible with specified axis."
+        if said:
+            raise errors.explained(errors.ArgumentError, "quantile.C5", said,
+                                   advice=f"Got weights {weights.shape} for {a.shape}.")
+    return _flat_axes_last(weights, axes)
+
+
+def _read_weighted(rows: Any, weights: Any, q: Any, lead: tuple[int, ...]) -> Any:
+    """Return the first elements up to which share ``q`` of the weights lies."""
+    last, q_rank = len(lead), len(q.shape)
+    ordered, weights = sort((rows, weights), dimension=last, num_keys=1)
+    sums = cumulative.cumsum(weights, last)
+    total = slicing.slice_in_dim(sums, rows.shape[-1] - 1, rows.shape[-1], axis=last)
+    q = broadcast_in_dim(q, q.shape + (1,) * (last + 1), tuple(range(q_rank)))
+    below = less(sums, multiply(q, total)).astype(np.dtype("int32"))
+    place = reduce_total(below, axis=-1, dtype=rows.dtype)
+    return _at(ordered, place, scalar(rows.shape[-1] - 1, rows.dtype), lead)
 
 
 def _read(ordered: Any, q: Any, count: Any, method: str, lead: tuple[int, ...]) -> Any:

@@ -82,6 +82,8 @@ def _runs(rows: Any, equal_nan: bool) -> tuple[Any, Any]:
     count = rows.shape[0]
     if rows.ndim == 1:
         order = argsort(rows)
+    elif not math.prod(rows.shape[1:]):  # nothing tells the rows apart
+        order = shape.iota(dtypes.default_dtype(int), count)
     else:
         flat = shape.reshape(rows, (count, math.prod(rows.shape[1:])))
         order = lexsort([slicing.index_in_dim(flat, i, 1, False)
@@ -196,7 +198,15 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 @composite(static_argnames=("assume_unique", "invert", "method"))
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
          method: str = "auto") -> Any:
-    """Return for each element whether it is among ``test_elements``."""
+    """Return for each element whether it is among ``test_elements``.
+
+    Raises: ValueError for an unknown ``method``; all of them give the same here.
+    """
+    if method not in ("compare_all", "binary_search", "sort", "auto"):
+        raise errors.explained(
+            errors.ArgumentError, "isin.method",
+            f"method='{method}' is not implemented; options are 'compare_all', 'binary_search', "
+            "'sort', and 'auto'", advice="Leave it out.")
     element, tests = promote_dtypes(*array_argument("isin", element, test_elements))
     tests = ravel(tests)
     wide = (*element.shape, tests.shape[0])
@@ -254,11 +264,14 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | Non
     ar1, ar2 = promote_dtypes(ravel(ar1), ravel(ar2))
     both = concatenate([ar1, ar2])
     if not both.shape[0]:
-        return both
-    order, marks = _runs(both, equal_nan=True)
+        return both if size is None else _read_marked(both, both, fill_value or 0, size=size)
+    order, marks = _runs(both, equal_nan=False)
     ordered = getitem(both, order)
     apart = compare.bitwise_not(compare.bitwise_and(isin(ordered, ar1), isin(ordered, ar2)))
-    return _selected("setxor1d", ordered, compare.bitwise_and(marks, apart), size, fill_value)
+    marks = compare.bitwise_and(marks, apart)
+    if fill_value is None and size is not None:  # JAX fills with the least one
+        fill_value = shape.reshape(_read_marked(ordered, marks, 0, size=1), ())
+    return _selected("setxor1d", ordered, marks, size, fill_value)
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *,

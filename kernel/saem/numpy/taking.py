@@ -188,9 +188,15 @@ def refuse_inplace(name: str, inplace: bool) -> None:
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
     """Return ``a`` with the raveled places ``ind`` set to ``v``, repeated as needed.
 
-    Raises: ValueError unless ``inplace`` is False.
+    Places beyond the end mean the last one, unless ``mode`` is 'wrap'.
+    Raises: ValueError unless ``inplace`` is False, or for an unknown mode.
     """
     refuse_inplace("put", inplace)
+    if mode not in (None, "clip", "wrap"):
+        raise errors.explained(
+            errors.ArgumentError, "put.mode",
+            f"mode should be one of 'wrap' or 'clip'; got mode='{mode}'",
+            advice="Use x.at[i].set(v, mode=...) for others.")
     return _put(a, ind, v, mode=mode)
 
 
@@ -204,16 +210,15 @@ def _put(a: Any, ind: Any, v: Any, mode: str | None) -> Any:
     values = slicing.slice_in_dim(shape.concatenate([values] * reps, 0), 0, places.shape[0])
     if mode == "wrap":
         places = remainder(places, scalar(flat.shape[0], places.dtype))
-    wraps = mode is None
-    out = scatter_update(flat, places, values, "set", mode="clip" if mode == "clip" else "drop",
-                         wrap_negative_indices=wraps)
+    out = scatter_update(flat, places, values, "set", mode="drop" if mode == "drop" else "clip",
+                         wrap_negative_indices=mode is None)
     return shape.reshape(out, a.shape)
 
 
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
     """Return ``arr`` with ``vals``, in order and repeated, where ``mask`` is true.
 
-    Raises: ValueError unless ``inplace`` is False.
+    Raises: ValueError unless ``inplace`` is False, if ``vals`` is empty, or for different sizes.
     """
     refuse_inplace("place", inplace)
     return _place(arr, mask, vals)
@@ -222,7 +227,14 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
 @composite
 def _place(arr: Any, mask: Any, vals: Any) -> Any:
     arr, mask, vals = array_argument("place", arr, mask, vals)
-    if not math.prod(vals.shape) or not math.prod(arr.shape):
+    sizes = [math.prod(x.shape) for x in (arr, mask, vals)]
+    if sizes[0] != sizes[1] or not sizes[2]:
+        raise errors.explained(
+            errors.ArgumentError, "place.C1",
+            "Cannot place values from an empty array" if sizes[0] == sizes[1] else
+            "place: arr and mask must be the same size",
+            advice=f"Got shapes {arr.shape}, {mask.shape} and {vals.shape}.")
+    if not sizes[0]:
         return arr
     (places,) = nonzero(ravel(as_truth(mask)), size=math.prod(mask.shape),
                         fill_value=math.prod(arr.shape))

@@ -9,9 +9,12 @@ Invariant: a function here and the one it is made of give the same result.
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any
 
 from saem.control.jit import composite
+from saem.core import lazy
 from saem.numpy import arithmetic, choosing, complexes, floating, logic, maths
 from saem.numpy.arithmetic import integer_power, is_constant_integer
 from saem.numpy.choosing import choose, piecewise
@@ -267,3 +270,27 @@ fmin = composite(choosing.fmin)
 clip = composite(choosing.clip)
 select = composite(choosing.select)
 choose_where = composite(choosing.choose_where)
+
+# -- methods ---------------------------------------------------------------------------------------
+
+_methods = lazy.later("saem.numpy.ufunc_methods")
+
+
+def _method(name: str, function: Any, *args: Any, **kwargs: Any) -> Any:
+    return getattr(_methods, name)(function, *args, **kwargs)
+
+
+def _give_methods(function: Any, nin: int, identity: Any) -> None:
+    """Let ``function.reduce(x)`` and its like be what NumPy says of them."""
+    function.nin = function.nargs = nin
+    function.nout, function.identity, function.special = 1, identity, True
+    for name in ("reduce", "accumulate", "at", "outer", "reduceat"):
+        setattr(function, name, functools.partial(_method, name, function))
+
+
+_give_methods(negative, 1, None)
+for _function, _identity in (
+        (add, 0), (subtract, None), (multiply, 1), (maximum, None), (minimum, None),
+        (bitwise_and, -1), (bitwise_or, 0), (bitwise_xor, 0), (logical_and, True),
+        (logical_or, False), (logical_xor, False), (logaddexp, -math.inf), (logaddexp2, -math.inf)):
+    _give_methods(_function, 2, _identity)

@@ -17,7 +17,7 @@ from typing import Any
 
 from saem.core import errors, tree
 from saem.core.avals import aval_of
-from saem.numpy.axes import array_argument
+from saem.numpy.creation import asarray
 from saem.numpy.promote import broadcast_shapes
 from saem.ops import shape
 from saem.transform.mapping import vmap
@@ -56,12 +56,12 @@ def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset()
     for key in excluded:
         if not isinstance(key, (int, str)):
             raise TypeError(f"jax.numpy.vectorize excluded must be ints or strs, got {key!r}")
-    cores = None if signature is None else parse_signature(signature)
 
     @functools.wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
+        cores = None if signature is None else parse_signature(signature)
         mapped_names = sorted(k for k in kwargs if k not in excluded)
-        numbers = [i for i in range(len(args)) if i not in excluded]
+        numbers = [i for i, x in enumerate(args) if i not in excluded and x is not None]
         dynamic = [args[i] for i in numbers] + [kwargs[k] for k in mapped_names]
 
         def call(*values: Any) -> Any:
@@ -71,8 +71,11 @@ def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset()
             named.update(zip(mapped_names, values[len(numbers):]))
             return pyfunc(*filled, **named)
 
-        arrays = [array_argument("vectorize", x) for x in dynamic]
-        ins = [()] * len(arrays) if cores is None else cores[0]
+        arrays = [asarray(x) for x in dynamic]
+        ins = [()] * len(arrays)
+        if cores is not None:  # an argument that is None keeps its place in the signature
+            missing = [i for i, x in enumerate(args) if x is None and i not in excluded]
+            ins = [core for i, core in enumerate(cores[0]) if i not in missing]
         if len(ins) != len(arrays):
             raise errors.explained(
                 errors.ArgumentTypeError, "vectorize.C2",
@@ -137,7 +140,12 @@ def _checked(call: Callable, outs: CoreDims, sizes: dict[str, int],
 
     def checked(*values: Any) -> Any:
         result = call(*values)
-        parts = list(result) if isinstance(result, (tuple, list)) and len(outs) > 1 else [result]
+        if len(outs) > 1 and not isinstance(result, tuple):
+            raise errors.explained(
+                errors.ArgumentTypeError, "vectorize.C7",
+                f"output must be a tuple when multiple outputs are expected, got: {result}",
+                advice=f"The signature is {signature}.")
+        parts = list(result) if len(outs) > 1 else [result]
         if len(parts) != len(outs) or len(tree.leaves(result)) != len(outs):
             raise errors.explained(
                 errors.ArgumentTypeError, "vectorize.C5",

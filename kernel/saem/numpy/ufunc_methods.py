@@ -1,0 +1,299 @@
+"""What can be done with a binary function besides calling it?
+
+``jnp.add.reduce`` folds an axis, ``accumulate`` keeps every step, ``at`` updates places,
+``outer`` pairs all with all, ``reduceat`` folds slices.  Where NumPy's function has a reduction of
+its own (add: sum) that runs; else a scan calls the function.  ``frompyfunc`` gives the same methods
+to any function of numbers.
+
+Read before: ``numpy.reductions``, ``control.scan``.
+Invariant: folds go from left to right, so functions need not be associative
+(tests/kernel/numpy/test_ufuncs.py).
+Source: the NumPy reference of numpy.ufunc.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from saem.control.scan import scan
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.numpy import accumulating, reductions
+from saem.numpy.axes import array_argument
+from saem.numpy.indexing import getitem, scatter_update
+from saem.numpy.promote import broadcast_to, check_arraylike, convert_value, if_else
+from saem.numpy.vectorizing import vectorize
+from saem.ops import compare, shape
+from saem.ops.linear import moveaxis
+from saem.ops.reduce import reduce_and, reduce_or, reduce_xor
+from saem.ops.shape import canonical_axis
+
+REDUCTIONS: dict[str, Callable] = {
+    "add": reductions.sum, "multiply": reductions.prod, "maximum": reductions.max,
+    "minimum": reductions.min, "logical_and": reductions.all, "logical_or": reductions.any}
+BITWISE = {"bitwise_and": reduce_and, "bitwise_or": reduce_or, "bitwise_xor": reduce_xor}
+ACCUMULATIONS = {"add": accumulating.cumsum, "multiply": accumulating.cumprod}
+
+
+def refuse(function: Any, method: str, out: Any) -> None:
+    """Refuse a method of what is no binary function of one result, and ``out``.
+
+    Raises: ValueError; NotImplementedError.
+    """
+    if function.nin != 2 or function.nout != 1:
+        raise errors.explained(
+            errors.ArgumentError, f"ufunc.{method}", f"{method} only supported for binary ufuncs",
+            advice="It needs a function of two arguments and one result.")
+    if out is not None:
+        raise errors.explained(
+            NotImplementedError, "ufunc.out", f"out argument of {function.__name__}.{method}()",
+            advice="Arrays are immutable: use the result.")
+
+
+def _empty(name: str) -> NoReturn:
+    raise errors.explained(
+        errors.ArgumentError, "ufunc.empty",
+        f"zero-size array to reduction operation {name} which has no identity",
+        advice="Give an initial value: initial=...")
+
+
+# -- reduce ----------------------------------------------------------------------------------------
+
+
+def reduce(function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: None = None,
+           keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
+    """Return the fold of ``axis`` by ``function``, from ``initial`` or the first element.
+
+    Raises: ValueError if there is nothing to fold and no identity, or for a mask without one.
+    """
+    refuse(function, "reduce", out)
+    name = function.__name__
+    check_arraylike(f"{name}.reduce", a)
+    if initial is not None and aval_of(initial).shape:
+        raise errors.explained(errors.ArgumentError, "ufunc.initial",
+                               f"initial must be a scalar, got shape {aval_of(initial).shape}",
+                               advice="One value is what the fold of every line starts from.")
+    if where is not None and function.identity is None and initial is None:
+        raise errors.explained(
+            errors.ArgumentError, "ufunc.where",
+            f"reduction operation {name!r} does not have an identity, so to use a where mask one "
+            "has to specify 'initial'.", advice="Give what the fold starts from.")
+    if axis is not None:
+        for one in axis if isinstance(axis, tuple) else (axis,):
+            canonical_axis(one, aval_of(a).ndim)
+    special = REDUCTIONS.get(name)
+    if special is not None and getattr(function, "special", False):
+        extra = {} if special in (reductions.all, reductions.any) else {"initial": initial}
+        if dtype is not None:
+            a = convert_value(array_argument(name, a), reductions.requested_dtype(name, dtype),
+                              False)
+        return special(a, axis, keepdims=keepdims, where=where, **extra)
+    return _folded(function, array_argument(name, a), axis, dtype, keepdims, initial, where)
+
+
+def _folded(function: Any, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
+            ) -> Any:
+    if isinstance(axis, tuple):
+        raise NotImplementedError("tuple of axes")
+    name, rank = function.__name__, a.ndim
+    if where is not None:
+        where = broadcast_to(array_argument(name, where), a.shape)
+    wanted = a.dtype if dtype is None else reductions.requested_dtype(name, dtype)
+    a = convert_value(a, wanted, False)
+    if axis is None:
+        a, where = (x if x is None else shape.reshape(x, (math.prod(a.shape),)) for x in (a, where))
+    else:
+        axis = canonical_axis(axis, rank)
+        a, where = (x if x is None else moveaxis(x, axis, 0) for x in (a, where))
+    if name in BITWISE and getattr(function, "special", False) and where is initial is None:
+        out = BITWISE[name](a, (0,))
+    else:
+        out = _scanned(function, a, wanted, initial, where)
+    if not keepdims:
+        return out
+    kept = (1,) * rank if axis is None else (*out.shape[:axis], 1, *out.shape[axis:])
+    return shape.reshape(out, kept)
+
+
+def _scanned(function: Any, rows: Any, dtype: Any, initial: Any, where: Any) -> Any:
+    """Return the fold of ``rows`` by a loop."""
+    if initial is None:
+        initial = function.identity
+    if initial is None:
+        if not rows.shape[0]:
+            _empty(function.__name__)
+        start, rows = getitem(rows, 0), getitem(rows, slice(1, None))
+    else:
+        start = broadcast_to(convert_value(initial, dtype, False), rows.shape[1:])
+
+    def step(total: Any, row: Any) -> Any:
+        row, mask = row
+        new = convert_value(function(total, row), dtype, False)
+        return (new if mask is None else if_else(mask, new, total)), None
+
+    return scan(step, start, (rows, where))[0]
+
+
+# -- accumulate ------------------------------------------------------------------------------------
+
+
+def accumulate(function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: None = None) -> Any:
+    """Return every step of the fold of ``axis`` by ``function``.
+
+    Raises: ValueError for an axis that does not exist, or None where a loop folds.
+    """
+    refuse(function, "accumulate", out)
+    name = function.__name__
+    check_arraylike(f"{name}.accumulate", a)
+    if name in ACCUMULATIONS and getattr(function, "special", False):
+        a = array_argument(name, a)
+        return ACCUMULATIONS[name](a if a.ndim else shape.reshape(a, (1,)), axis, dtype)
+    if axis is None or isinstance(axis, tuple):
+        raise errors.explained(errors.ArgumentError, "ufunc.axes",
+                               "accumulate does not allow multiple axes",
+                               advice="Ravel the array first.")
+    a = array_argument(name, a)
+    axis = canonical_axis(axis, a.ndim)
+    wanted = a.dtype if dtype is None else reductions.requested_dtype(name, dtype)
+    if dtype is None and dtypes.is_bool(function_dtype(function, a)):
+        wanted = np.dtype(bool)
+    rows = moveaxis(a if name.startswith("logical") else convert_value(a, wanted, False), axis, 0)
+    if not rows.shape[0]:
+        return a
+    first = convert_value(getitem(rows, 0), wanted, False)
+
+    def step(total: Any, row: Any) -> Any:
+        new = convert_value(function(total, row), wanted, False)
+        return new, new
+
+    _, steps = scan(step, first, getitem(rows, slice(1, None)))
+    return moveaxis(shape.concatenate([shape.expand_dims(first, (0,)), steps], 0), 0, axis)
+
+
+def function_dtype(function: Any, a: Any) -> Any:
+    """Return the dtype of ``function`` of two elements of ``a``."""
+    element = np.zeros((), a.dtype)
+    return aval_of(function(element, element)).dtype
+
+
+# -- at, outer, reduceat ---------------------------------------------------------------------------
+
+
+def at(function: Any, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
+    """Return ``a`` updated at ``indices``, one after another, by ``function`` of itself and ``b``.
+
+    Raises: NotImplementedError unless ``inplace`` is False; TypeError if ``b`` does not fit.
+    """
+    if inplace:
+        raise errors.explained(
+            NotImplementedError, "ufunc.inplace",
+            "Because JAX arrays are immutable, jnp.ufunc.at() cannot operate inplace like "
+            "np.ufunc.at().", advice="x = jnp.add.at(x, indices, values, inplace=False)")
+    name = function.__name__
+    a = array_argument(f"{name}.at", a)
+    if (b is None) != (function.nin == 1):
+        raise TypeError(f"{name}.at() takes {function.nin} operands of {name}")
+    size = math.prod(a.shape)
+    places = shape.reshape(shape.iota(np.dtype("int32"), size), a.shape)
+    places = getitem(places, indices)
+    flat, count = shape.reshape(a, (size,)), math.prod(places.shape)
+    if b is not None:
+        b = shape.reshape(broadcast_to(array_argument(f"{name}.at", b), places.shape), (count,))
+
+    def step(flat: Any, pair: Any) -> Any:
+        place, value = pair
+        new = function(getitem(flat, place), *(() if value is None else (value,)))
+        return scatter_update(flat, place, convert_value(new, a.dtype, False), "set"), None
+
+    flat, _ = scan(step, flat, (shape.reshape(places, (count,)), b))
+    return shape.reshape(flat, a.shape)
+
+
+def outer(function: Any, A: Any, B: Any, /) -> Any:
+    """Return ``function`` of every element of A with every element of B.
+
+    Shapes: [*A *B].
+    """
+    if function.nin != 2:
+        refuse(function, "outer", None)
+    check_arraylike(f"{function.__name__}.outer", A, B)
+    rest = (1,) * aval_of(B).ndim
+    return function(shape.reshape(array_argument("outer", A), (*aval_of(A).shape, *rest)), B)
+
+
+def reduceat(function: Any, a: Any, indices: Any, axis: int = 0, dtype: Any = None,
+             out: None = None) -> Any:
+    """Return the folds of ``a[i:j]`` for neighbours i, j of ``indices``; a[i] unless i < j.
+
+    Raises: ValueError if the indices are no vector.
+    """
+    refuse(function, "reduceat", out)
+    name = function.__name__
+    check_arraylike(f"{name}.reduceat", a, indices)
+    a, indices = array_argument(name, a), array_argument(name, indices)
+    if indices.ndim != 1:
+        raise errors.explained(
+            errors.ArgumentError, "reduceat.C1",
+            f"reduceat: indices must be one-dimensional, got indices.shape={indices.shape}",
+            advice="They say where slices begin.")
+    axis = canonical_axis(axis, a.ndim)
+    rows = moveaxis(a, axis, 0)
+    end = shape.full((1,), rows.shape[0], indices.dtype)
+    stops = shape.concatenate([getitem(indices, slice(1, None)), end], 0)
+    inside = (len(rows.shape) - 1) * (1,)
+
+    def step(total: Any, pair: Any) -> Any:
+        place, row = pair
+        reached = compare.bitwise_and(compare.lt(indices, place), compare.lt(place, stops))
+        new = convert_value(function(total, row), a.dtype, False)
+        return if_else(shape.reshape(reached, (*reached.shape, *inside)), new, total), None
+
+    places = shape.iota(indices.dtype, rows.shape[0])
+    folds, _ = scan(step, getitem(rows, indices), (places, rows))
+    return moveaxis(folds, 0, axis)
+
+
+# -- functions of one's own ------------------------------------------------------------------------
+
+
+class _LooksLike(type):
+    """``jnp.add`` is compiled code with these methods, and an instance all the same."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return hasattr(x, "reduceat") and hasattr(x, "nin")
+
+
+class ufunc(metaclass=_LooksLike):
+    """A function of numbers, applied to the elements of arrays that broadcast."""
+
+    def __init__(self, func: Callable, /, nin: int, nout: int, *, name: str | None = None,
+                 nargs: int | None = None, identity: Any = None):
+        self.__name__ = name or func.__name__
+        self.__doc__ = func.__doc__
+        self.nin, self.nout, self.nargs = nin, nout, nargs or nin
+        self.identity = identity
+        self._function = vectorize(func)
+
+    def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
+        for word, given in (("out", out), ("where", where)):
+            if given is not None:
+                raise NotImplementedError(f"{word} argument of {self}")
+        return self._function(*args)
+
+    def __repr__(self) -> str:
+        return f"<jnp.ufunc {self.__name__!r}>"
+
+    reduce = reduce
+    accumulate = accumulate
+    at = at
+    outer = outer
+    reduceat = reduceat
+
+
+def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+    """Return ``func``, of ``nin`` numbers with ``nout`` results, as a function of arrays."""
+    return ufunc(func, nin, nout, identity=identity)
