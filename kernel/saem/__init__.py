@@ -72,6 +72,7 @@ _NOT_HERE: dict[str, str] = {
 # What is loaded when first named: from a module to its names here ("" for the module itself).
 _find, __dir__ = _lazy.namespace(__name__, {
     "saem.ad_checkpoint": "",
+    "saem.api_util": "",
     "saem.custom_batching": "",
     "saem.custom_derivatives": "",
     "saem.control.callbacks": "pure_callback",
@@ -112,6 +113,7 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.control.placing": "reshard",
     "saem.control.pmap": "pmap",
     "saem.control.shard_map": "shard_map smap",
+    "saem.control.two_passes": "fwd_and_bwd",
     "saem.xla.devices": "host_count host_id host_ids process_indices",
     "saem.xla.guards": "transfer_guard",
     "saem.xla.meshes": "make_mesh set_mesh",

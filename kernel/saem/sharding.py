@@ -7,6 +7,12 @@ Invariant: nothing is defined here but names of the xla and control rooms.
 from __future__ import annotations
 
 from saem._jaxlib import Sharding
+from saem.control.axis_modes import (
+    AbstractDevice,
+    ManualAxisType,
+    auto_axes,
+    explicit_axes,
+)
 from saem.control.placing import reshard
 from saem.xla.devices import SingleDeviceSharding
 from saem.xla.devices import single_device as make_single_device_sharding
@@ -22,7 +28,8 @@ from saem.xla.meshes import (
 from saem.xla.shardings import NamedSharding, PartitionSpec
 
 __all__ = [
-    "AbstractMesh", "AxisType", "Mesh", "NamedSharding", "PartitionSpec", "Sharding",
-    "SingleDeviceSharding", "get_abstract_mesh", "get_mesh", "make_single_device_sharding",
+    "AbstractDevice", "AbstractMesh", "AxisType", "ManualAxisType", "Mesh", "NamedSharding",
+    "PartitionSpec", "Sharding", "SingleDeviceSharding", "auto_axes", "explicit_axes",
+    "get_abstract_mesh", "get_mesh", "make_single_device_sharding",
     "reshard", "set_mesh", "use_abstract_mesh",
 ]

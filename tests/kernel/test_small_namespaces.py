@@ -75,3 +75,56 @@ def test_dlpack(jax_oracle):
     """, "must have __dlpack__ and __dlpack_device__ methods")
     x = jnp.arange(4.0)
     np.testing.assert_array_equal(np.from_dlpack(jax.dlpack.from_dlpack(x)), [0, 1, 2, 3])
+
+
+def test_two_passes(jax_oracle):
+    same(jax_oracle, """
+    x, w = jnp.arange(4.).reshape(2, 2), jnp.ones((2, 2))
+    result = []
+    for jitted in (True, False):
+        fwd, bwd = jax.fwd_and_bwd(lambda x, w: jnp.sin(x @ w), (0, 1), jitted=jitted)
+        y, kept = fwd(x, w)
+        result += [y, bwd(kept, y)]
+    fwd, bwd = jax.fwd_and_bwd(lambda x, w: (x @ w, 3), 0, has_aux=True)
+    y, kept, aux = fwd(x, w)
+    result += [y, bwd(kept, y), int(aux)]
+    """)
+
+
+def test_api_util(jax_oracle):
+    same(jax_oracle, """
+    import importlib
+    util = importlib.import_module(jax.__name__ + ".api_util")
+    result = [util.flatten_axes("in_axes", jax.tree.structure((1, (2, 3))), (0, None)),
+              util.rebase_donate_argnums((3, 4), (0, 1)), util.safe_map(max, [1, 5], [2, 3]),
+              util.shaped_abstractify(3).weak_type]
+    """)
+    same_error(jax_oracle, """
+    import importlib
+    result = importlib.import_module(jax.__name__ + ".api_util").safe_map(max, [1], [2, 3])
+    """, "safe_map() argument 2 is longer than argument 1")
+
+
+MARKS = """
+P = jax.sharding.PartitionSpec
+mesh = jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.{kind},))
+with jax.set_mesh(mesh):
+    x = jax.device_put(jnp.arange(4.), P("x"))
+"""
+
+
+def test_marks_of_axes(jax_oracle):
+    same(jax_oracle, MARKS.format(kind="Explicit") + """
+    f = jax.sharding.auto_axes(lambda x: jnp.sin(x) * 2, axes="x", out_sharding=P("x"))
+    g = jax.sharding.auto_axes(lambda x: x * 2)
+    result = [f(x), f(x).sharding.spec == P("x"), g(x, out_sharding=P("x")), jax.jit(f)(x)]
+""")
+    same(jax_oracle, MARKS.format(kind="Auto") + """
+    h = jax.sharding.explicit_axes(lambda x: x * 2, axes="x", in_sharding=P("x"))
+    result = [h(x),
+              repr(jax.sharding.ManualAxisType(varying={"i"})),
+              jax.sharding.AbstractDevice("h", 2, "cpu").num_cores]
+""")
+    same_error(jax_oracle, MARKS.format(kind="Explicit") +
+               "    result = jax.sharding.auto_axes(lambda x: x)(x)",
+               "Missing required keyword argument: 'out_sharding'")
