@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from saem.core.avals import aval_of
+from saem.numpy.axes import canonical_axes
 from saem.numpy.promote import check_arraylike
 
 s_ = index_exp = np.s_
@@ -29,10 +30,13 @@ def ndim(a: Any) -> int:
 
 
 def size(a: Any, axis: int | tuple[int, ...] | None = None) -> int:
-    """Return the number of elements of ``a``, or along ``axis``."""
+    """Return the number of elements of ``a``, or along ``axis``.
+
+    Raises: ValueError for an axis that does not exist.
+    """
     check_arraylike("size", a)
     sizes = aval_of(a).shape
     if axis is None:
         return aval_of(a).size
-    chosen = (axis,) if isinstance(axis, int) else axis
+    chosen = canonical_axes(axis, len(sizes))
     return int(np.prod([sizes[i] for i in chosen], dtype=int))

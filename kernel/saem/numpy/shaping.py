@@ -508,7 +508,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *,
             if total_repeat_length is None or out.shape[axis] == total_repeat_length:
                 return out
         else:
-            return _repeat_known(a, counts, axis)
+            return _repeat_known(a, counts.ravel(), axis)
     return _repeat_each(a, as_array(repeats), axis, operator.index(total_repeat_length))
 
 

@@ -214,8 +214,14 @@ STATISTICS = [
     "jnp.cov(jnp.arange(6.).reshape(2, 3), fweights=[1, 2, 3])",
     "jnp.cov(jnp.arange(6.).reshape(2, 3), ddof=1.5)",
 ]
-GROUPS = {"sets": SETS, "placed": PLACED, "polynomials": POLYNOMIALS, "vectorized": VECTORIZED,
-          "quantiles": QUANTILES, "statistics": STATISTICS}
+SHAPES = [
+    "jnp.size(jnp.ones((2, 3)), 1)", "jnp.size(jnp.ones((2, 3)), (0, -1))",
+    "jnp.size(jnp.ones(3), 5)",
+    "jnp.repeat(jnp.arange(4), jnp.array([[1, 2], [0, 3]]))",
+    "jnp.repeat(jnp.arange(4), jnp.array([[1, 2]]))",
+]
+GROUPS = {"shapes": SHAPES, "sets": SETS, "placed": PLACED, "polynomials": POLYNOMIALS,
+          "vectorized": VECTORIZED, "quantiles": QUANTILES, "statistics": STATISTICS}
 
 
 @pytest.mark.parametrize("name", GROUPS)
