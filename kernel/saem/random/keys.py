@@ -268,14 +268,20 @@ def taker(statics: int = 0, gives_keys: bool = False) -> Callable[[Callable], Ca
 
         @functools.wraps(fun)
         def run(key: Any, *args: Any) -> Any:
-            if state.trace is eval_trace and not isinstance(key, Tracer):
-                typed = type(key) is PRNGKeyArray
-                words = key._base if typed else key
-                impl = key.dtype.impl if typed else raw_generator()
+            if state.trace is eval_trace:
+                if typed := type(key) is PRNGKeyArray:
+                    words, impl = key._base, key.dtype.impl
+                elif isinstance(key, Tracer):
+                    return traced(key, *args)
+                else:
+                    words, impl = key, raw_generator()
                 if type(words) is not ArrayImpl or words.aval.shape != impl.key_shape:
                     _single(name, key)
                 out = (compiled.get(impl.name) or compile_for(impl))(words, *args)
                 return PRNGKeyArray(out, key.dtype) if gives_keys and typed else out
+            return traced(key, *args)
+
+        def traced(key: Any, *args: Any) -> Any:
             _single(name, key)
             out = fun(_held(key), *args)
             return random_unwrap(out) if gives_keys and not is_typed(key) else out
@@ -346,6 +352,11 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     Raises: TypeError for other values; ValueError for negative sizes.
     """
     if type(shape) is tuple:
+        for n in shape:
+            if type(n) is not int or n < 0:
+                break
+        else:  # as most are: no new tuple
+            return shape
         found = tuple([operator.index(n) for n in shape])
     elif isinstance(shape, Sequence) or (isinstance(shape, np.ndarray) and shape.ndim):
         found = tuple([operator.index(n) for n in shape])
