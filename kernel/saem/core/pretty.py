@@ -163,7 +163,7 @@ def param_text(value: Any, namer: Namer, indent: int, before: int = 0) -> str:
         return value.__name__
     if callable(value) and hasattr(value, "__name__"):
         return value.__name__
-    return _ADDRESS.sub("0xXXXXXXXXXXXX", str(value))
+    return _ADDRESS.sub("0x" + "X" * 12, str(value))
 
 
 def fill(words: Iterable[str], column: int, pad: int) -> str:
