@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import random
 
 import ml_dtypes
@@ -84,7 +83,8 @@ def test_kept_replies_are_what_jax_says(jax_oracle):
     if replies.get(recorded.PROCESSOR) != recorded.processor():
         pytest.skip("no replies are kept that were made on this kind of processor")
     assert set(replies) == set(questions)
-    chosen = random.Random(os.urandom(8)).sample(sorted(set(replies) - {recorded.PROCESSOR}), 40)
+    names = sorted(set(replies) - {recorded.PROCESSOR})
+    chosen = random.Random(len(names)).sample(names, 40)  # others after each packing
     for name in chosen:
         assert recorded.key(questions[name]) == name
         now, blobs = oracle.receive(io.BytesIO(jax_oracle.reply_to(questions[name])))
