@@ -136,9 +136,6 @@ def _compile(lowered: Lowering, devices: Sequence[Any], options: dict[str, Any])
     client = (mine or devices)[0].client
     text, how, functions = (lowered.located_text(), compile_options(devices, options),
                             lowered.module.callbacks)
-    if len(devices) == 1 and lowered.module.meshes and not functions:
-        # A mesh of one device: only the compiler's own reading of the text takes that away.
-        return client.compile_and_load(text, list(devices), how)
     return client.compile_and_load(parse(text), _jaxlib.DeviceList(tuple(devices)), how, functions)
 
 
