@@ -136,7 +136,10 @@ def _compile(lowered: Lowering, devices: Sequence[Any], options: dict[str, Any])
     client = (mine or devices)[0].client
     text, how, functions = (lowered.located_text(), compile_options(devices, options),
                             lowered.module.callbacks)
-    return client.compile_and_load(parse(text), _jaxlib.DeviceList(tuple(devices)), how, functions)
+    if functions:
+        return client.compile_and_load(parse(text), _jaxlib.DeviceList(tuple(devices)), how,
+                                       functions)
+    return client.compile_and_load(text, list(devices), how)
 
 
 def _log(lowered: Lowering, seconds: float, lowering_seconds: float, found: bool) -> None:

@@ -1,34 +1,23 @@
 """How does the text of a program become a module in memory?
 
-The compiler takes text too, but prepares a context with all its dialects for each; one kept here
-saves two milliseconds of every compilation.  And only a parsed module takes Python functions along.
+Most programs go to the compiler as text.  One that calls Python must be handed over parsed, because
+only then does the compiler take the Python functions along.
 
 Read before: ``xla.text``.  Read after: ``xla.compile``.
-Invariant: a context, which never forgets a type or constant it has seen, is left after some uses.
+Invariant: MLIR's bindings are loaded only when the first such program is compiled.
 """
 
 from __future__ import annotations
 
-import threading
+import functools
 from typing import Any
 
 from saem import _jaxlib
 
-USES = 200
-_lock = threading.Lock()
-_kept: list[Any] = [None, 0]
 
-
+@functools.cache
 def context() -> Any:
-    """Return an MLIR context that knows every dialect our programs are written in."""
-    with _lock:
-        if _kept[0] is None or _kept[1] >= USES:
-            _kept[:] = [_new_context(), 0]
-        _kept[1] += 1
-        return _kept[0]
-
-
-def _new_context() -> Any:
+    """Return the MLIR context that knows every dialect our programs are written in."""
     registry = _jaxlib.ir.DialectRegistry()
     _jaxlib.mlir_extension.register_dialects(registry)
     made = _jaxlib.ir.Context()
