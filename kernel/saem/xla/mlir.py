@@ -9,15 +9,16 @@ Invariant: MLIR's bindings are loaded only when the first such program is compil
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from saem import _jaxlib
 
 
-@functools.cache
 def context() -> Any:
-    """Return the MLIR context that knows every dialect our programs are written in."""
+    """Return a new MLIR context that knows every dialect our programs are written in.
+
+    New, since threads that compile in one context at once end the process.
+    """
     registry = _jaxlib.ir.DialectRegistry()
     _jaxlib.mlir_extension.register_dialects(registry)
     made = _jaxlib.ir.Context()
