@@ -10,22 +10,49 @@ Invariant: the constants of the inner program are concrete; tracers it closed ov
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from saem.core import jaxpr as jaxpr_module
 from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Literal
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind, state
-from saem.ops.linear import moveaxis
-from saem.transform.jvp import jvp_jaxpr
+from saem.transform.jvp import jvp_jaxpr, split_tangents
 from saem.transform.linearize import PartialTrace, partial_eval_jaxpr, transpose_jaxpr
-from saem.transform.vmap import batch_jaxpr
+from saem.transform.vmap import batch_jaxpr, fronted
 from saem.xla import lowering
 
 
+class ProgramCall(Primitive):
+    """What calls of one program share; the parameter called ``holds`` is that program."""
+
+    __slots__ = ()
+    multiple_results = True
+    holds: ClassVar[str] = "jaxpr"
+
+    @property
+    def program(self) -> ClosedJaxpr:
+        return getattr(self, self.holds)
+
+    @property
+    def effects(self):
+        return self.program.effects
+
+    def with_ticket(self) -> tuple[Primitive, int]:
+        return JitCall(in_order(self.program), self.name), 0
+
+    def typing(self, *avals):
+        return self.program.out_avals
+
+    def evaluate(self, *xs):
+        return jaxpr_module.evaluate(self.program, *xs)
+
+    def lower(self, ctx, *xs):
+        return lowering.lower_block(ctx, self.program, xs)
+
+
 @primitive("jit")
-class JitCall(Primitive):
+class JitCall(ProgramCall):
     """Call the program ``jaxpr``."""
 
     jaxpr: ClosedJaxpr
@@ -34,17 +61,11 @@ class JitCall(Primitive):
     keep_unused: bool = False
     inline: bool = False
 
-    multiple_results = True
-
     @property
     def params(self):
         return {"jaxpr": self.jaxpr, "name": self.jaxpr_name, "inline": self.inline,
                 "donated_invars": self.donated_invars or (False,) * len(self.jaxpr.in_avals),
                 "keep_unused": self.keep_unused}
-
-    @property
-    def effects(self):
-        return self.jaxpr.effects
 
     def printed_params(self):
         shown: dict[str, Any] = {"name": self.jaxpr_name}
@@ -62,12 +83,6 @@ class JitCall(Primitive):
     def with_ticket(self):
         return self.with_program(in_order(self.jaxpr)), 0
 
-    def typing(self, *avals):
-        return self.jaxpr.out_avals
-
-    def evaluate(self, *xs):
-        return jaxpr_module.evaluate(self.jaxpr, *xs)
-
     def lower(self, ctx, *xs):
         return lowering.call(ctx, self.jaxpr, xs, self.jaxpr_name)
 
@@ -75,9 +90,7 @@ class JitCall(Primitive):
         nonzero = tuple(t is not None for t in tangents)
         program, out_nonzero = jvp_jaxpr(self.jaxpr, nonzero)
         outs = bind(self.with_program(program), *primals, *(t for t in tangents if t is not None))
-        n = len(out_nonzero)
-        rest = iter(outs[n:])
-        return outs[:n], [next(rest) if nz else None for nz in out_nonzero]
+        return split_tangents(outs, out_nonzero)
 
     def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
         """Run the part that needs no unknown input in the parent; record the rest."""
@@ -117,9 +130,8 @@ class JitCall(Primitive):
         return [next(found) if lin else None for lin in linear]
 
     def batch(self, size, xs, dims):
-        from_front = [x if d in (None, 0) else moveaxis(x, d, 0) for x, d in zip(xs, dims)]
         program, out_batched = batch_jaxpr(self.jaxpr, size, tuple(d is not None for d in dims))
-        outs = bind(self.with_program(program), *from_front)
+        outs = bind(self.with_program(program), *fronted(xs, dims))
         return outs, [0 if b else None for b in out_batched]
 
 

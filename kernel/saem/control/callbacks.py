@@ -31,6 +31,7 @@ from saem.core.trace import bind
 from saem.ops.linear import broadcast_in_dim, moveaxis
 from saem.ops.slicing import index_in_dim
 from saem.transform.staging import trace_flat
+from saem.transform.vmap import fronted
 from saem.xla import dispatch
 from saem.xla.shardings import NamedSharding, PartitionSpec
 
@@ -59,7 +60,7 @@ def batch_sequentially(prim: Callback, size: int, xs: Sequence[Any], dims: Seque
     """Call ``prim`` on each example in turn, in a loop, and stack the outputs."""
     same = [i for i, d in enumerate(dims) if d is None]
     order = same + [i for i, d in enumerate(dims) if d is not None]
-    stacks = [x if d is None else moveaxis(x, d, 0) for x, d in zip(xs, dims)]
+    stacks = fronted(xs, dims)
     avals = [a if d is None else a.update(shape=a.shape[1:])
              for a, d in zip(map(aval_of, stacks), dims)]
 

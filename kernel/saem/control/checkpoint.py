@@ -17,25 +17,24 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from saem.control.call import JitCall
+from saem.control.call import JitCall, ProgramCall
 from saem.control.custom_call import closed_over, name_of
 from saem.control.policies import Policy, is_saved
 from saem.core import config, dtypes, errors, tree
-from saem.core import jaxpr as jaxpr_module
 from saem.core.arguments import as_tuple
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, eval_jaxpr
-from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.trace import Tracer, at_source, bind, current
 from saem.ops.barrier import write_barrier
 from saem.ops.convert import reduce_precision
-from saem.ops.linear import Linear, moveaxis
+from saem.ops.linear import Linear
 from saem.transform.derivatives import check_callable
-from saem.transform.jvp import jvp_jaxpr
+from saem.transform.jvp import jvp_jaxpr, split_tangents
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
 from saem.transform.staging import again, dead_code_free, trace_flat
-from saem.transform.vmap import batch_jaxpr
+from saem.transform.vmap import batch_jaxpr, fronted
 from saem.xla import dispatch, lowering
 
 # Whether XLA is kept from merging the second computation with the first: for all inputs, or each.
@@ -43,7 +42,7 @@ PreventCse = bool | tuple[bool, ...]
 
 
 @primitive("remat2")
-class Remat(Primitive):
+class Remat(ProgramCall):
     """Call ``jaxpr``, whose intermediate values are not kept for a backward pass.
 
     ``differentiated`` marks the second computation, which is the one behind a barrier.
@@ -54,14 +53,8 @@ class Remat(Primitive):
     differentiated: bool = False
     policy: Policy | None = None
 
-    multiple_results = True
-
     def printed_params(self):
         return {**super().printed_params(), "policy": repr(self.policy)}
-
-    @property
-    def effects(self):
-        return self.jaxpr.effects
 
     def with_ticket(self):
         prevent = self.prevent_cse
@@ -78,12 +71,6 @@ class Remat(Primitive):
         return given if isinstance(given, bool) else (*(given[i] for i in numbers),
                                                       *[True] * more)
 
-    def typing(self, *avals):
-        return self.jaxpr.out_avals
-
-    def evaluate(self, *xs):
-        return jaxpr_module.evaluate(self.jaxpr, *xs)
-
     def lower(self, ctx, *xs):
         prevent = self.prevent_cse
         guarded = [self.differentiated and (prevent if isinstance(prevent, bool) else prevent[i])
@@ -97,9 +84,7 @@ class Remat(Primitive):
         program, out_nonzero = jvp_jaxpr(self.jaxpr, nonzero)
         prim = self.with_program(program, self.flags(range(len(primals)), sum(nonzero)))
         outs = bind(prim, *primals, *(t for t in tangents if t is not None))
-        n = len(out_nonzero)
-        rest = iter(outs[n:])
-        return outs[:n], [next(rest) if nz else None for nz in out_nonzero]
+        return split_tangents(outs, out_nonzero)
 
     def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
         """Compute what is known now; record the rest, which computes the known part again."""
@@ -133,9 +118,8 @@ class Remat(Primitive):
         return [next(found) if lin else None for lin in linear]
 
     def batch(self, size, xs, dims):
-        fronted = [x if d in (None, 0) else moveaxis(x, d, 0) for x, d in zip(xs, dims)]
         program, out_batched = batch_jaxpr(self.jaxpr, size, tuple(d is not None for d in dims))
-        outs = bind(self.with_program(program, self.prevent_cse), *fronted)
+        outs = bind(self.with_program(program, self.prevent_cse), *fronted(xs, dims))
         return outs, [0 if b else None for b in out_batched]
 
 

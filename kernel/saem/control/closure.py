@@ -15,22 +15,21 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from saem.control.call import ProgramCall
 from saem.control.custom_call import Batch, SymbolicZero, closed_over, name_of, pair
 from saem.control.custom_vjp import BatchedBackward, custom_vjp
 from saem.core import dtypes, errors, tree
-from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
-from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.trace import Tracer, bind, current, state
-from saem.ops.linear import moveaxis, zeros_of
+from saem.ops.linear import zeros_of
 from saem.transform.derivatives import as_array, check_callable
 from saem.transform.jvp import instantiate
 from saem.transform.linearize import PartialTrace, backward_pass
 from saem.transform.programs import trace_function
 from saem.transform.staging import trace_flat
-from saem.transform.vmap import batch_jaxpr
-from saem.xla import lowering
+from saem.transform.vmap import batch_jaxpr, fronted
 
 
 def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[Any]]:
@@ -175,7 +174,7 @@ def check_linear_types(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) 
 
 
 @primitive("linear_call")
-class LinearCall(Primitive):
+class LinearCall(ProgramCall):
     """Call a program, linear in all but its first ``num_res`` inputs, whose transpose is given.
 
     ``backward(residuals, cts)`` is the flat transpose, of cotangents all present.
@@ -185,23 +184,10 @@ class LinearCall(Primitive):
     backward: Callable[[Sequence[Any], Sequence[Any]], list[Any]]
     num_res: int
 
-    multiple_results = True
-
-    @property
-    def effects(self):
-        return self.callee.effects
+    holds = "callee"
 
     def printed_params(self):
         return {"callee": self.callee, "num_res": self.num_res}
-
-    def typing(self, *avals):
-        return self.callee.out_avals
-
-    def evaluate(self, *xs):
-        return jaxpr_module.evaluate(self.callee, *xs)
-
-    def lower(self, ctx, *xs):
-        return lowering.lower_block(ctx, self.callee, xs)
 
     def jvp(self, primals, tangents):
         n = self.num_res
@@ -233,14 +219,13 @@ class LinearCall(Primitive):
 
     def batch(self, size, xs, dims):
         n = self.num_res
-        fronted = [x if d in (None, 0) else moveaxis(x, d, 0) for x, d in zip(xs, dims)]
         flags = tuple(d is not None for d in dims)
         count = len(self.callee.out_avals)
         program, _ = batch_jaxpr(self.callee, size, flags, (True,) * count)
         stacked = [0 if f else None for f in flags]
         backward = BatchedBackward(self.backward, Batch(size, []), stacked[:n], [0] * count,
                                    stacked[n:])
-        return bind(LinearCall(program, backward, n), *fronted), [0] * count
+        return bind(LinearCall(program, backward, n), *fronted(xs, dims)), [0] * count
 
 
 def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, linear_args: Any

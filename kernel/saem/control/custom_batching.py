@@ -15,20 +15,18 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.control.call import JitCall
+from saem.control.call import ProgramCall
 from saem.control.custom_call import FlatFunction, Signature, name_of, stage
 from saem.control.mapping import map_
 from saem.core import errors, tree
-from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import aval_of
-from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
-from saem.core.primitive import Primitive, absent, primitive
+from saem.core.primitive import absent, primitive
 from saem.core.trace import bind
-from saem.ops.linear import broadcast_new_dim, moveaxis
-from saem.transform.jvp import instantiate, jvp_flat, jvp_jaxpr
-from saem.transform.vmap import vmap_flat
-from saem.xla import dispatch, lowering
+from saem.ops.linear import broadcast_new_dim
+from saem.transform.jvp import instantiate, jvp_flat, jvp_jaxpr, split_tangents
+from saem.transform.vmap import fronted, vmap_flat
+from saem.xla import dispatch
 
 # A rule on flat lists: axis size, which inputs are stacks, inputs; outputs and which are stacks.
 FlatRule = Callable[[int, Sequence[bool], Sequence[Any]], tuple[list[Any], list[bool]]]
@@ -161,8 +159,7 @@ class RuleJVP:
             return outs
 
         outs, dims = vmap_flat(one, size, [t for t, _ in given], [d for _, d in given])
-        fronted = [x if d is None else moveaxis(x, d, 0) for x, d in zip(outs, dims)]
-        return fronted, [f or d is not None for f, d in zip(found, dims)]
+        return fronted(outs, dims), [f or d is not None for f, d in zip(found, dims)]
 
 
 def stacked(x: Any, is_stack: bool, wanted: bool, size: int) -> Any:
@@ -171,14 +168,14 @@ def stacked(x: Any, is_stack: bool, wanted: bool, size: int) -> Any:
 
 
 @primitive("custom_vmap_call")
-class CustomVmapCall(Primitive):
+class CustomVmapCall(ProgramCall):
     """Call a program whose batching is a rule; its first ``num_consts`` inputs have none."""
 
     call: ClosedJaxpr
     rule: FlatRule
     num_consts: int = 0
 
-    multiple_results = True
+    holds = "call"
     transpose = absent("a custom_vmap function has no reverse mode; put custom_vjp around it",
                        NotImplementedError)
 
@@ -189,22 +186,6 @@ class CustomVmapCall(Primitive):
         consts = tree.structure([0] * self.num_consts)
         return {"call": self.call, "in_tree": tree.treedef_tuple([consts, rule.in_tree]),
                 "out_tree": rule.out_tree, "rule": rule.rule}
-
-    @property
-    def effects(self):
-        return self.call.effects
-
-    def with_ticket(self):
-        return JitCall(in_order(self.call), self.name), 0
-
-    def typing(self, *avals):
-        return self.call.out_avals
-
-    def evaluate(self, *xs):
-        return jaxpr_module.evaluate(self.call, *xs)
-
-    def lower(self, ctx, *xs):
-        return lowering.lower_block(ctx, self.call, xs)
 
     def jvp(self, primals, tangents):
         n = self.num_consts
@@ -217,8 +198,7 @@ class CustomVmapCall(Primitive):
         rule = RuleJVP(self.rule, nonzero[n:], out_nonzero)
         outs = bind(CustomVmapCall(program, rule, n), *primals,
                     *(t for t in tangents if t is not None))
-        rest = iter(outs[len(out_nonzero):])
-        return outs[:len(out_nonzero)], [next(rest) if nz else None for nz in out_nonzero]
+        return split_tangents(outs, out_nonzero)
 
     def batch(self, size, xs, dims):
         n = self.num_consts
@@ -226,8 +206,8 @@ class CustomVmapCall(Primitive):
             raise NotImplementedError(
                 "custom_vmap: a closed-over value is batched, and the rule does not see it. Pass "
                 "it to the function as an argument.")
-        fronted = [x if d in (None, 0) else moveaxis(x, d, 0) for x, d in zip(xs[n:], dims[n:])]
-        outs, flags = self.rule(size, [d is not None for d in dims[n:]], fronted)
+        flags = [d is not None for d in dims[n:]]
+        outs, flags = self.rule(size, flags, fronted(xs[n:], dims[n:]))
         return outs, [0 if f else None for f in flags]
 
 

@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+from saem.control.call import ProgramCall
 from saem.core import axes, dtypes, errors, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import Primitive
-from saem.core.trace import Trace, Tracer, current, eval_trace, state
+from saem.core.trace import Trace, Tracer, bind, current, eval_trace, state
 from saem.transform.derivatives import as_array
 from saem.transform.jvp import JVPTrace
 from saem.transform.linearize import PartialTrace
 from saem.transform.staging import trace_flat
-from saem.transform.vmap import BatchTrace, match_dim, vmap_flat
+from saem.transform.vmap import BatchTrace, batch_jaxpr, fronted, match_dim, vmap_flat
 
 
 def name_of(fun: Any) -> str:
@@ -229,6 +230,31 @@ class Call(Primitive):
     rule: Any
 
     multiple_results = True
+
+
+class RuledCall(ProgramCall):
+    """An equation that calls a program which brings a rule; its first ``num_consts`` inputs, what
+    the function closed over, are none of the rule's."""
+
+    __slots__ = ()
+    holds = "call_jaxpr"
+    rule_parameter: ClassVar[str]
+    batched_rule: ClassVar[Callable[[Any, Any], Any]]
+
+    def of_explicit(self: Any, tangents: Sequence[Any]) -> Sequence[Any]:
+        """Return the tangents of the inputs that the rule speaks of; the others must have none."""
+        if any(t is not None for t in tangents[:self.num_consts]):
+            raise closure_differentiated(self.name.removesuffix("_call"))
+        return tangents[self.num_consts:]
+
+    def batch(self: Any, size, xs, dims):
+        flags = tuple(d is not None for d in dims)
+        program, out_batched = batch_jaxpr(self.program, size, flags)
+        batch = Batch(size, [0 if b else None for b in flags[self.num_consts:]])
+        batch.out_batched = list(out_batched)
+        rule = self.batched_rule(getattr(self, self.rule_parameter), batch)
+        call = type(self)(**{**self.params, self.holds: program, self.rule_parameter: rule})
+        return bind(call, *fronted(xs, dims)), [0 if b else None for b in out_batched]
 
 
 _STEPPED = (JVPTrace, BatchTrace, PartialTrace)

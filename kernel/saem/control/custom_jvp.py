@@ -15,16 +15,15 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.control.call import JitCall
 from saem.control.custom_call import (
     Arguments,
     Batch,
     Call,
     FlatFunction,
+    RuledCall,
     Signature,
     SymbolicZero,
     apply,
-    closure_differentiated,
     is_float0,
     name_of,
     pair,
@@ -32,18 +31,14 @@ from saem.control.custom_call import (
     tangent_type,
 )
 from saem.core import errors, tree
-from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import aval_of
-from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr
-from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.trace import Tracer, bind
 from saem.ops.gradient import stop_gradient
-from saem.ops.linear import add_cotangents, moveaxis, zeros_of
+from saem.ops.linear import add_cotangents, zeros_of
 from saem.transform.derivatives import as_array
 from saem.transform.linearize import backward_pass
-from saem.transform.vmap import batch_jaxpr
-from saem.xla import lowering
 
 # A rule on flat lists: primals and tangents (None is zero) to outputs and their tangents.
 FlatRule = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
@@ -227,7 +222,7 @@ class BatchedRule:
 
 
 @primitive("custom_jvp_call")
-class CustomJVPCall(Primitive):
+class CustomJVPCall(RuledCall):
     """Call a program whose derivative is a rule; the first ``num_consts`` inputs have none."""
 
     call_jaxpr: ClosedJaxpr
@@ -235,7 +230,8 @@ class CustomJVPCall(Primitive):
     num_consts: int = 0
     symbolic_zeros: bool = False
 
-    multiple_results = True
+    rule_parameter = "jvp_jaxpr_fun"
+    batched_rule = BatchedRule
 
     def printed_params(self):
         shown = {"name": self.call_jaxpr.jaxpr.debug_name, "call_jaxpr": self.call_jaxpr,
@@ -244,27 +240,8 @@ class CustomJVPCall(Primitive):
             shown["num_consts"] = self.num_consts
         return {**shown, "symbolic_zeros": self.symbolic_zeros}
 
-    @property
-    def effects(self):
-        return self.call_jaxpr.effects
-
-    def with_ticket(self):
-        return JitCall(in_order(self.call_jaxpr), self.name), 0
-
-    def typing(self, *avals):
-        return self.call_jaxpr.out_avals
-
-    def evaluate(self, *xs):
-        return jaxpr_module.evaluate(self.call_jaxpr, *xs)
-
-    def lower(self, ctx, *xs):
-        return lowering.lower_block(ctx, self.call_jaxpr, xs)
-
     def jvp(self, primals, tangents):
-        n = self.num_consts
-        if any(t is not None for t in tangents[:n]):
-            raise closure_differentiated("custom_jvp")
-        return self.jvp_jaxpr_fun(primals[n:], tangents[n:])
+        return self.jvp_jaxpr_fun(primals[self.num_consts:], self.of_explicit(tangents))
 
     def transpose(self, cts, *args):
         """A function that is linear as it stands is transposed through; its rule has no say."""
@@ -276,14 +253,3 @@ class CustomJVPCall(Primitive):
         values = [*self.call_jaxpr.consts, *(a for a, lin in zip(args, linear) if not lin)]
         found = iter(backward_pass(opened, values, cts))
         return [next(found) if lin else None for lin in linear]
-
-    def batch(self, size, xs, dims):
-        n = self.num_consts
-        fronted = [x if d in (None, 0) else moveaxis(x, d, 0) for x, d in zip(xs, dims)]
-        flags = tuple(d is not None for d in dims)
-        program, out_batched = batch_jaxpr(self.call_jaxpr, size, flags)
-        batch = Batch(size, [0 if b else None for b in flags[n:]])
-        batch.out_batched = list(out_batched)
-        prim = CustomJVPCall(program, BatchedRule(self.jvp_jaxpr_fun, batch), n,
-                             self.symbolic_zeros)
-        return bind(prim, *fronted), [0 if b else None for b in out_batched]

@@ -15,16 +15,15 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.control.call import JitCall
 from saem.control.custom_call import (
     Arguments,
     Batch,
     Call,
     FlatFunction,
+    RuledCall,
     Signature,
     SymbolicZero,
     apply,
-    closure_differentiated,
     is_float0,
     merge,
     name_of,
@@ -32,18 +31,16 @@ from saem.control.custom_call import (
     stage,
 )
 from saem.core import errors, tree
-from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import ShapedArray, aval_of, is_array_like
-from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, absent, primitive
 from saem.core.trace import Tracer, bind
 from saem.ops.arithmetic import div
 from saem.ops.convert import convert_element_type
-from saem.ops.linear import moveaxis, number_like, reduce_sum, zeros_of
+from saem.ops.linear import number_like, reduce_sum, zeros_of
 from saem.transform.derivatives import as_array, is_differentiable
-from saem.transform.vmap import batch_jaxpr, match_dim
-from saem.xla import dispatch, lowering
+from saem.transform.vmap import match_dim
+from saem.xla import dispatch
 
 # A backward rule on flat lists: residuals and cotangents of the outputs (None is zero) to one
 # cotangent per input, None where it is zero.
@@ -357,14 +354,15 @@ class BatchedBackward:
 
 
 @primitive("custom_vjp_call")
-class CustomVJPCall(Primitive):
+class CustomVJPCall(RuledCall):
     """Call a program whose backward pass is a rule; the first ``num_consts`` inputs have none."""
 
     call_jaxpr: ClosedJaxpr
     fwd_jaxpr_thunk: Forward
     num_consts: int = 0
 
-    multiple_results = True
+    rule_parameter = "fwd_jaxpr_thunk"
+    batched_rule = BatchedForward
     transpose = absent("it is made of rules for its derivative, not a linear function",
                        NotImplementedError)
 
@@ -384,37 +382,9 @@ class CustomVJPCall(Primitive):
             shown["num_consts"] = self.num_consts
         return {**shown, "symbolic_zeros": rule.symbolic_zeros}
 
-    @property
-    def effects(self):
-        return self.call_jaxpr.effects
-
-    def with_ticket(self):
-        return JitCall(in_order(self.call_jaxpr), self.name), 0
-
-    def typing(self, *avals):
-        return self.call_jaxpr.out_avals
-
-    def evaluate(self, *xs):
-        return jaxpr_module.evaluate(self.call_jaxpr, *xs)
-
-    def lower(self, ctx, *xs):
-        return lowering.lower_block(ctx, self.call_jaxpr, xs)
-
     def jvp(self, primals, tangents):
-        n = self.num_consts
-        if any(t is not None for t in tangents[:n]):
-            raise closure_differentiated("custom_vjp")
-        return forward(self.fwd_jaxpr_thunk, primals[n:], tangents[n:])
-
-    def batch(self, size, xs, dims):
-        n = self.num_consts
-        fronted = [x if d in (None, 0) else moveaxis(x, d, 0) for x, d in zip(xs, dims)]
-        flags = tuple(d is not None for d in dims)
-        program, out_batched = batch_jaxpr(self.call_jaxpr, size, flags)
-        batch = Batch(size, [0 if b else None for b in flags[n:]])
-        batch.out_batched = list(out_batched)
-        prim = CustomVJPCall(program, BatchedForward(self.fwd_jaxpr_thunk, batch), n)
-        return bind(prim, *fronted), [0 if b else None for b in out_batched]
+        return forward(self.fwd_jaxpr_thunk, primals[self.num_consts:],
+                       self.of_explicit(tangents))
 
 
 def forward_mode() -> Exception:

@@ -31,12 +31,12 @@ from saem.core.trace import bind, state
 from saem.core.varying import varying, vma_of
 from saem.ops import arithmetic
 from saem.ops.collectives import PSum
-from saem.ops.linear import broadcast_in_dim, moveaxis, number_like
+from saem.ops.linear import broadcast_in_dim, number_like
 from saem.ops.shape import squeeze
-from saem.transform.jvp import jvp_jaxpr
+from saem.transform.jvp import jvp_jaxpr, split_tangents
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
 from saem.transform.staging import trace_flat
-from saem.transform.vmap import batch_jaxpr, match_dim, vmap_flat
+from saem.transform.vmap import batch_jaxpr, fronted, match_dim, vmap_flat
 from saem.xla.collective_text import DeviceAxes
 from saem.xla.lowering import lower_block
 from saem.xla.shardings import PartitionSpec, axes_of
@@ -146,9 +146,7 @@ class ShardMap(Primitive):
             program, [*self.in_specs, *(s for s, nz in zip(self.in_specs, nonzero) if nz)],
             [*self.out_specs, *(s for s, nz in zip(self.out_specs, out_nonzero) if nz)])
         outs = bind(call, *primals, *(t for t in tangents if t is not None))
-        n = len(out_nonzero)
-        rest = iter(outs[n:])
-        return outs[:n], [next(rest) if nz else None for nz in out_nonzero]
+        return split_tangents(outs, out_nonzero)
 
     def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
         """Run on the known operands in the parent; what the rest needs comes out as residuals.
@@ -258,7 +256,6 @@ class ShardMap(Primitive):
         axis = axes.batching()
         spread = () if axis is None or axis.spmd is None else axes.as_names(axis.spmd)
         batched = tuple(d is not None for d in dims)
-        xs = [x if d is None else moveaxis(x, d, 0) for x, d in zip(xs, dims)]
         with self.inside():
             if spread:
                 program, out_batched = batch_spread(self, size, batched, spread, axis)
@@ -267,7 +264,8 @@ class ShardMap(Primitive):
         entry = spread if spread else None
         outs = bind(self.around(
             program, [P(entry, *s) if b else s for s, b in zip(self.in_specs, batched)],
-            [P(entry, *s) if b else s for s, b in zip(self.out_specs, out_batched)]), *xs)
+            [P(entry, *s) if b else s for s, b in zip(self.out_specs, out_batched)]),
+            *fronted(xs, dims))
         return outs, [0 if b else None for b in out_batched]
 
 

@@ -162,6 +162,14 @@ def instantiate(tangent: Any, primal: Any) -> Any:
     return zeros_of(aval_of(primal).to_tangent_aval()) if tangent is None else tangent
 
 
+def split_tangents(outs: Sequence[Any], out_nonzero: Sequence[bool]
+                   ) -> tuple[list[Any], list[Any]]:
+    """Return what a program of ``jvp_jaxpr`` gave as outputs and tangents, None where zero."""
+    n = len(out_nonzero)
+    rest = iter(outs[n:])
+    return list(outs[:n]), [next(rest) if nz else None for nz in out_nonzero]
+
+
 def jvp_jaxpr(closed: ClosedJaxpr, nonzero: tuple[bool, ...]) -> tuple[ClosedJaxpr, list[bool]]:
     """Return the program of primals and nonzero tangents to outputs and nonzero out-tangents.
 

@@ -134,6 +134,11 @@ def vmap_flat(fun: Callable[..., Sequence[Any]], size: int, xs: Sequence[Any],
     return [x for x, _ in pairs], [d for _, d in pairs]
 
 
+def fronted(xs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+    """Return ``xs`` with the batch axis of each stack among them in front."""
+    return [x if not d else moveaxis(x, d, 0) for x, d in zip(xs, dims)]
+
+
 def match_dim(x: Any, dim: int | None, target: int, size: int) -> Any:
     """Return the stack ``x`` with its batch axis at ``target``, broadcast if it was not batched."""
     ndim = len(aval_of(x).shape)
