@@ -122,7 +122,7 @@ class Exported:
     @functools.cached_property
     def _module(self) -> str:
         return str(_jaxlib.deserialize_portable_artifact(
-            self.mlir_module_serialized, mlir.context()))
+            self.mlir_module_serialized, mlir.new_context()))
 
     def mlir_module(self) -> str:
         """Return the program as StableHLO text."""

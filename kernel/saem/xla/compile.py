@@ -136,10 +136,10 @@ def _compile(lowered: Lowering, devices: Sequence[Any], options: dict[str, Any])
     client = (mine or devices)[0].client
     text, how, functions = (lowered.located_text(), compile_options(devices, options),
                             lowered.module.callbacks)
-    if functions:
-        return client.compile_and_load(parse(text), _jaxlib.DeviceList(tuple(devices)), how,
-                                       functions)
-    return client.compile_and_load(text, list(devices), how)
+    if len(devices) == 1 and lowered.module.meshes:
+        # XLA runs its passes for meshes on one device only over what it has parsed itself.
+        return client.compile_and_load(text, list(devices), how)
+    return client.compile_and_load(parse(text), _jaxlib.DeviceList(tuple(devices)), how, functions)
 
 
 def _log(lowered: Lowering, seconds: float, lowering_seconds: float, found: bool) -> None:
