@@ -29,7 +29,7 @@ from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.trace import Tracer, at_source, bind, current
 from saem.ops.barrier import write_barrier
 from saem.ops.convert import reduce_precision
-from saem.ops.linear import Linear
+from saem.ops.linear import Identity
 from saem.transform.derivatives import check_callable
 from saem.transform.jvp import jvp_jaxpr, split_tangents
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
@@ -425,7 +425,7 @@ def traced_body(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], fixed
 
 
 @primitive("name")
-class Name(Linear):
+class Name(Identity):
     """The identity on a value that policies call ``label``; its tangent has no name."""
 
     label: str
@@ -434,23 +434,11 @@ class Name(Linear):
     def params(self):
         return {"name": self.label}
 
-    def typing(self, x):
-        return x
-
-    def evaluate(self, x):
-        return x
-
-    def lower(self, ctx, x):
-        return x
-
     def jvp(self, primals, tangents):
         return bind(self, *primals), tangents[0]
 
     def transpose(self, ct, x):
         return [ct]
-
-    def batch(self, size, xs, dims):
-        return bind(self, *xs), dims[0]
 
 
 def checkpoint_name(x: Any, name: str) -> Any:

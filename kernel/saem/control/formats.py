@@ -17,7 +17,7 @@ from saem.core.avals import aval_of
 from saem.core.primitive import primitive
 from saem.core.record import Record
 from saem.core.trace import bind
-from saem.ops.linear import Linear
+from saem.ops.linear import Identity
 from saem.xla.text import physical_aval
 
 
@@ -48,16 +48,10 @@ class Format(Record):
 
 
 @primitive("layout_constraint")
-class LayoutConstraint(Linear):
+class LayoutConstraint(Identity):
     """The identity, on a value that lies in memory as ``layout`` says."""
 
     layout: Layout
-
-    def typing(self, x):
-        return x
-
-    def evaluate(self, x):
-        return x
 
     def lower(self, ctx, x):
         ndim = len(ctx.avals[x].shape)
@@ -68,9 +62,6 @@ class LayoutConstraint(Linear):
         return ctx.emit(
             f'stablehlo.custom_call @LayoutConstraint({x}) {{backend_config = "", '
             f"operand_layouts = [{axes}], result_layouts = [{axes}]}}", x)
-
-    def transpose(self, ct, x):
-        return [bind(self, ct)]
 
     def batch(self, size, xs, dims):
         (x,), (d,) = xs, dims

@@ -20,7 +20,7 @@ from saem.core.avals import aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import primitive
 from saem.core.trace import bind
-from saem.ops.linear import Linear
+from saem.ops.linear import Identity
 from saem.xla import dispatch
 from saem.xla.meshes import get_mesh
 from saem.xla.shardings import NamedSharding, PartitionSpec, resolve
@@ -29,7 +29,7 @@ from saem.xla.text import physical_aval, tensor_type
 
 
 @primitive("sharding_constraint")
-class ShardingConstraint(Linear):
+class ShardingConstraint(Identity):
     """The identity, on a value that lies as ``sharding`` says."""
 
     sharding: Any
@@ -44,12 +44,6 @@ class ShardingConstraint(Linear):
                     i for i, e in enumerate(getattr(self.sharding, "spec", ()))
                     if e is PartitionSpec.UNCONSTRAINED)}
 
-    def typing(self, x):
-        return x
-
-    def evaluate(self, x):
-        return x
-
     def lower(self, ctx, x):
         if self.mesh is None:
             return x
@@ -61,9 +55,6 @@ class ShardingConstraint(Linear):
         ctx.line(f"{name} = sdy.sharding_constraint {x} "
                  f"{ctx.module.sharding(self.sharding, ndim)} : {tensor_type(aval)}")
         return name
-
-    def transpose(self, ct, x):
-        return [bind(self, ct)]
 
     def batch(self, size, xs, dims):
         sharding = self.sharding

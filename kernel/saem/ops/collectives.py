@@ -27,7 +27,14 @@ from saem.core.varying import vma_of
 from saem.ops import arithmetic
 from saem.ops.compare import Eq
 from saem.ops.convert import convert
-from saem.ops.linear import Linear, broadcast_in_dim, dim_after_reduce, number_like, zeros_of
+from saem.ops.linear import (
+    Identity,
+    Linear,
+    broadcast_in_dim,
+    dim_after_reduce,
+    number_like,
+    zeros_of,
+)
 from saem.ops.select import select_n
 from saem.ops.shape import iota
 from saem.xla.collective_text import (
@@ -262,7 +269,7 @@ class PMin(Extremum):
 
 
 @primitive("pvary")
-class PVary(Linear):
+class PVary(Identity):
     """The same value on every device, from now on allowed to differ along ``axes``."""
 
     axes: tuple
@@ -274,21 +281,8 @@ class PVary(Linear):
     def varies(self, vma):
         return vma | set(self.axes)
 
-    def typing(self, x):
-        return x
-
-    def evaluate(self, x):
-        return x
-
-    def lower(self, ctx, x):
-        return x
-
     def transpose(self, ct, x):
         return [bind(PSumInvariant(self.axes), ct)]
-
-    def batch(self, size, xs, dims):
-        (x,), (d,) = xs, dims
-        return bind(self, x), d
 
 
 @primitive("psum_invariant")

@@ -33,6 +33,28 @@ class Linear(Primitive):
         return bind(self, x), None if t is None else bind(self, t)
 
 
+class Identity(Linear):
+    """The value itself: what such an operation says is about its place or its name."""
+
+    __slots__ = ()
+    joint_jvp = False
+
+    def typing(self, x):
+        return x
+
+    def evaluate(self, x):
+        return x
+
+    def lower(self, ctx, x):
+        return x
+
+    def transpose(self, ct, x):
+        return [bind(self, ct)]
+
+    def batch(self, size, xs, dims):
+        return bind(self, xs[0]), dims[0]
+
+
 @primitive("broadcast_in_dim")
 class BroadcastInDim(Linear):
     """Place operand axis i at output axis ``broadcast_dimensions[i]`` and repeat along the others.
