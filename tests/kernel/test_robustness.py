@@ -89,12 +89,20 @@ def test_threads_share_one_compile():
     np.testing.assert_allclose(results, np.cos(0.5) * 5 + 7, rtol=1e-6)
 
 
+@pytest.fixture
+def keyboard():
+    """Let Ctrl-C interrupt, also where a shell started the tests in the background, deaf to it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("transform", [
     jax.jit, jax.grad, jax.vmap, jax.checkpoint, lambda f: jax.jit(jax.vmap(jax.grad(f))),
     lambda f: lambda x: lax.scan(lambda c, y: (f(c), y), x.sum(), x),
     lambda f: lambda x: lax.cond(x.sum() > 0, f, f, x),
     lambda f: lambda x: lax.while_loop(lambda v: v.sum() < 3, f, x)], ids=range(8))
-def test_an_interrupt_inside_a_trace_leaves_nothing_behind(transform):
+def test_an_interrupt_inside_a_trace_leaves_nothing_behind(transform, keyboard):
     def interrupted(x):
         jnp.sin(x)
         signal.raise_signal(signal.SIGINT)
