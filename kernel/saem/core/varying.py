@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from saem.core import sharded
 from saem.core.avals import ShapedArray
 from saem.core.jaxpr import sub_jaxprs
 from saem.core.primitive import Primitive
-
-NOWHERE: frozenset = frozenset()
+from saem.core.sharded import NOWHERE, ShardedArray, vma_text
 
 
 class VaryingArray(ShapedArray):
@@ -44,9 +44,7 @@ class VaryingArray(ShapedArray):
         return varying(super().to_tangent_aval(), self.vma)
 
     def str_short(self, short_dtypes: bool = True) -> str:
-        names = sorted(map(str, self.vma))
-        shown = names[0] if len(names) == 1 else f"({','.join(names)})"
-        return f"{super().str_short(short_dtypes)}{{V:{shown}}}"
+        return super().str_short(short_dtypes) + vma_text(self.vma)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -59,7 +57,7 @@ class VaryingArray(ShapedArray):
 
 def vma_of(aval: Any) -> frozenset:
     """Return the mesh axes along which a value of ``aval`` varies."""
-    return aval.vma if type(aval) is VaryingArray else NOWHERE
+    return aval.vma if type(aval) in (VaryingArray, ShardedArray) else NOWHERE
 
 
 def varying(aval: ShapedArray, vma: Iterable) -> ShapedArray:
@@ -67,9 +65,14 @@ def varying(aval: ShapedArray, vma: Iterable) -> ShapedArray:
     vma = frozenset(vma)
     if vma == vma_of(aval):
         return aval
+    if type(aval) is ShardedArray:
+        return ShardedArray(aval.shape, aval.dtype, aval.weak_type, aval.sharding, vma)
     if not vma:
         return ShapedArray(aval.shape, aval.dtype, aval.weak_type)
     return VaryingArray(aval.shape, aval.dtype, aval.weak_type, vma)
+
+
+sharded.state.varying = varying
 
 
 # Parameters whose programs take all operands of their primitive, or the last ones.
@@ -104,7 +107,7 @@ def wanted(prim: Primitive, avals: Sequence[Any]) -> list[frozenset]:
 
 def typed(prim: Primitive, avals: Sequence[Any]) -> list[ShapedArray]:
     """Return the avals of the outputs of ``prim``, with the axes along which they vary."""
-    out = prim.typing(*avals)
+    out = sharded.typed(prim, avals) if sharded.state.used else prim.typing(*avals)
     outs = list(out) if prim.multiple_results else [out]
     rule = getattr(prim, "varies", None)
     if rule is not None:

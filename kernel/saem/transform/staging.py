@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.core import axes, config, errors, source
+from saem.core import axes, config, errors, sharded, source
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
+from saem.core.memory_spaces import Use, placed, result_spaces
 from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, current, state
 from saem.core.varying import typed, varying, vma_of, wanted
@@ -64,6 +65,8 @@ class Recorder(Trace):
         self.consts: list[Any] = []
         if axes.state.checked:
             self.record = self.record_varying  # type: ignore[method-assign]
+        elif sharded.state.used:
+            self.record = self.record_sharded  # type: ignore[method-assign]
 
     def atom(self, x: Any) -> Atom:
         """Return the variable or literal that stands for ``x`` in this program."""
@@ -102,6 +105,23 @@ class Recorder(Trace):
         )
         return outvars
 
+    def record_placed(self, prim: Primitive, invars: list[Atom]) -> list[Var]:
+        """Do as ``record``, where values may lie in different memories."""
+        spaces = result_spaces(prim, [a.aval for a in invars])
+        outvars = record(self, prim, invars)
+        for number, var in enumerate(outvars):
+            var.aval = placed(var.aval, spaces[number % len(spaces)]) if spaces else var.aval
+        return outvars
+
+    def record_sharded(self, prim: Primitive, invars: list[Atom]) -> list[Var]:
+        """Do as ``record`` where meshes with Explicit axes are about: avals say how values lie."""
+        typed = sharded.typed(prim, [a.aval for a in invars])
+        outvars = [Var(aval) for aval in typed] if prim.multiple_results else [Var(typed)]
+        self.eqns.append(
+            Eqn(prim, invars, outvars, state.source or source.capture(3), state.stack)
+        )
+        return outvars
+
     def record_varying(self, prim: Primitive, invars: list[Atom]) -> list[Var]:
         """Do as ``record`` inside shard_map, where operands first come to vary along one set."""
         source_here = state.source or source.capture(3)
@@ -130,6 +150,11 @@ class Recorder(Trace):
         self.live = False
         jaxpr = Jaxpr(list(self.constvars.values()), self.invars, outs, self.eqns, name)
         return ClosedJaxpr(jaxpr, self.consts)
+
+
+record = Recorder.record
+# Only programs whose values lie in several memories pay for asking.
+Use.when_used.append(lambda: setattr(Recorder, "record", Recorder.record_placed))
 
 
 class StagingTracer(Tracer):

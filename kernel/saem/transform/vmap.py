@@ -17,6 +17,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import Axis
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import Primitive
+from saem.core.sharded import without_axis
 from saem.core.trace import Trace, Tracer, current, state
 from saem.ops.linear import broadcast_new_dim, moveaxis
 from saem.transform.leaking import check_leaks
@@ -36,7 +37,7 @@ class BatchTracer(Tracer):
         aval = aval_of(val)
         shape = aval.shape[:dim] + aval.shape[dim + 1:]
         self.aval = (ShapedArray(shape, aval.dtype, aval.weak_type) if type(aval) is ShapedArray
-                     else aval.update(shape=shape))
+                     else without_axis(aval, dim))
 
     def __repr__(self) -> str:
         own, stack = (a.str_short(short_dtypes=False) for a in (self.aval, aval_of(self.val)))

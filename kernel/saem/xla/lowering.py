@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes
+from saem.core import dtypes, memory_spaces
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import in_order, is_ordered
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var
@@ -313,7 +313,7 @@ def lower_block(writer: Writer, closed: ClosedJaxpr, names: Sequence[str]) -> li
 def one_equation(prim: Any, avals: Sequence[ShapedArray]) -> ClosedJaxpr:
     """Return the program that applies ``prim`` once to arguments of ``avals``."""
     invars = [Var(a) for a in avals]
-    typed = prim.typing(*avals)
+    typed = memory_spaces.typed(prim, avals)
     outvars = [Var(a) for a in typed] if prim.multiple_results else [Var(typed)]
     return ClosedJaxpr(Jaxpr([], invars, outvars, [Eqn(prim, invars, outvars, None, ())],
                              prim.name))
