@@ -272,12 +272,8 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
             errors.ArgumentError, "pure_callback.C3",
             f"vmap_method must be on of the allowed methods {list(VMAP_METHODS)}, but got: "
             f"{vmap_method}", advice="'sequential' is the safe choice: one call per example.")
-    leaves, in_tree = tree.flatten((args, kwargs))
-    check_arrays("pure_callback", leaves)
-    wanted, out_tree = tree.flatten(result_shape_dtypes)
-    prim = PureCallback(FlatCallback(callback, in_tree), result_avals("pure_callback", wanted),
-                        sharding, vmap_method)
-    return out_tree.unflatten(bind(prim, *leaves))
+    return promised("pure_callback", callback, result_shape_dtypes, args, kwargs,
+                    lambda call, avals: PureCallback(call, avals, sharding, vmap_method))
 
 
 def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
@@ -288,11 +284,17 @@ def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: A
 
     Raises: TypeError for arguments that are no arrays.
     """
+    return promised("io_callback", callback, result_shape_dtypes, args, kwargs,
+                    lambda call, avals: IoCallback(call, avals, sharding, ordered))
+
+
+def promised(who: str, callback: Callable[..., Any], result_shape_dtypes: Any, args: Any,
+             kwargs: Any, make: Callable[..., Callback]) -> Any:
+    """Bind the call of ``callback`` that ``make`` makes; its results are of the promised types."""
     leaves, in_tree = tree.flatten((args, kwargs))
-    check_arrays("io_callback", leaves)
+    check_arrays(who, leaves)
     wanted, out_tree = tree.flatten(result_shape_dtypes)
-    prim = IoCallback(FlatCallback(callback, in_tree), result_avals("io_callback", wanted),
-                      sharding, ordered)
+    prim = make(FlatCallback(callback, in_tree), result_avals(who, wanted))
     return out_tree.unflatten(bind(prim, *leaves))
 
 

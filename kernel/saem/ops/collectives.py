@@ -197,9 +197,6 @@ class AllReduce(Primitive):
 class PSum(AllReduce):
     """Sum over ``axes``."""
 
-    axes: tuple
-    axis_index_groups: Groups = None
-
     numpy = "sum"
     stablehlo = "add"
     repeated = staticmethod(times)
@@ -243,9 +240,6 @@ class Extremum(AllReduce):
 class PMax(Extremum):
     """The greatest over ``axes``."""
 
-    axes: tuple
-    axis_index_groups: Groups = None
-
     numpy = "max"
     stablehlo = "maximum"
 
@@ -255,9 +249,6 @@ class PMax(Extremum):
 @primitive("pmin")
 class PMin(Extremum):
     """The least over ``axes``."""
-
-    axes: tuple
-    axis_index_groups: Groups = None
 
     numpy = "min"
     stablehlo = "minimum"

@@ -410,6 +410,14 @@ def bind_typed(prim: Any, x: Any) -> Any:
     return bind(prim, x)
 
 
+def taking_part(caller: str, axis_name: Any, groups: Any) -> tuple[tuple, Groups, int]:
+    """Return the names of the axes, the groups, and how many exchange values with each other."""
+    names = check_names(axis_name, caller)
+    whole = size_of(names)
+    groups = canonical_groups(groups, whole)
+    return names, groups, group_size(groups, whole, caller)
+
+
 def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0,
                tiled: bool = False, to: str = "varying") -> Any:
     """Return the values along ``axis_name`` as a new ``axis``, or joined along it if ``tiled``.
@@ -417,9 +425,7 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
     With ``to="invarying"`` the result is known to be the same on all devices.
     Source: the documentation of jax.lax.all_gather.
     """
-    names = check_names(axis_name, "all_gather")
-    groups = canonical_groups(axis_index_groups, size_of(names))
-    size = group_size(groups, size_of(names), "all_gather")
+    names, groups, size = taking_part("all_gather", axis_name, axis_index_groups)
     if to not in ("varying", "invarying"):
         raise errors.explained(
             errors.ArgumentError, "all_gather.to",
@@ -443,9 +449,7 @@ def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
     Raises: ValueError if that axis cannot be cut so.
     Source: the documentation of jax.lax.psum_scatter.
     """
-    names = check_names(axis_name, "psum_scatter")
-    groups = canonical_groups(axis_index_groups, size_of(names))
-    size = group_size(groups, size_of(names), "psum_scatter")
+    names, groups, size = taking_part("psum_scatter", axis_name, axis_index_groups)
 
     def one(leaf: Any) -> Any:
         leaf = vary_over(leaf, names, "psum_scatter")
@@ -463,9 +467,7 @@ def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *,
     Raises: ValueError if the sizes do not fit.
     Source: the documentation of jax.lax.all_to_all.
     """
-    names = check_names(axis_name, "all_to_all")
-    groups = canonical_groups(axis_index_groups, size_of(names))
-    size = group_size(groups, size_of(names), "all_to_all")
+    names, groups, size = taking_part("all_to_all", axis_name, axis_index_groups)
 
     def one(leaf: Any) -> Any:
         leaf = vary_over(leaf, names, "all_to_all")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from saem import _wiring  # noqa: F401 - lets operations run
+import saem as jax
 from saem import numpy as jnp
 
 ASK_ALL = """
@@ -40,6 +40,13 @@ def check(oracle: Any, cases: list[str], rtol: float = 4e-6, x64: bool = False,
         if said:
             wrong.append(f"{case}: {said}")
     assert not wrong, "\n".join(wrong)
+
+
+def check_gradient(oracle: Any, body: str, x: Any, rtol: float) -> None:
+    """Assert that the expression ``body`` of ``x`` has the same gradient here as on JAX."""
+    ours = jax.grad(lambda x: eval(body, {"jnp": jnp, "x": x}))(x)
+    wanted = oracle.run(f"jax.grad(lambda x: {body})(x)", x=x).value
+    np.testing.assert_allclose(np.asarray(ours), wanted, rtol=rtol)
 
 
 def difference(case: str, wanted: Any, weak: Any, rtol: float, arguments: Any) -> str:

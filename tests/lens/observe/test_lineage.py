@@ -11,20 +11,11 @@ import pytest
 
 import saem as jax
 from saem.observe import typed_json
-from saem.observe.places import Places
 from saem.observe.recorder import Recorder
 from saem.observe.report import Keys, keys
 from saem.observe.schema import KeysModel
 
 R = jax.random
-
-
-@pytest.fixture
-def recorder():
-    made = Recorder(named=Places())
-    made.start()
-    yield made
-    made.stop()
 
 
 def run(source: str, times: int = 1) -> None:

@@ -120,15 +120,6 @@ TABLE = {
 }
 
 
-@pytest.fixture
-def recorder():
-    jax.clear_caches()
-    made = Recorder(named=Places())
-    made.start()
-    yield made
-    made.stop()
-
-
 def run(recorder: Recorder, row: Row) -> Any:
     """Run both calls; returns the records of the second."""
     names: dict[str, Any] = {"jax": jax, "np": np}

@@ -14,8 +14,6 @@ import pytest
 import saem as jax
 from saem.core import events
 from saem.core.events import bus
-from saem.observe.places import Places
-from saem.observe.recorder import Recorder
 
 jnp = jax.numpy
 P, Mesh, NamedSharding = (jax.sharding.PartitionSpec, jax.sharding.Mesh,
@@ -104,15 +102,6 @@ def test_costs_of_a_compile_are_xlas_own(heard):
     analysis = f.lower(x, x.T).compile().cost_analysis()
     assert told.flops == analysis["flops"] >= 2 * 32 * 64 * 32
     assert (told.argument_bytes, told.output_bytes) == (2 * 32 * 64 * 4, 32 * 32 * 4)
-
-
-@pytest.fixture
-def recorder():
-    jax.clear_caches()
-    made = Recorder(named=Places())
-    made.start()
-    yield made
-    made.stop()
 
 
 def last(recorder):
