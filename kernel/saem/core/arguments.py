@@ -80,6 +80,19 @@ class Parameters:
             return []
         return [p.name for p in self.signature.parameters.values() if p.kind in _POSITIONAL]
 
+    @functools.cached_property
+    def rest(self) -> str:
+        """The name of the parameter that takes all other positional arguments."""
+        if is_plain(self.fun):
+            code = self.fun.__code__
+            if code.co_flags & inspect.CO_VARARGS:
+                return code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+        elif self.signature is not None:
+            for p in self.signature.parameters.values():
+                if p.kind is p.VAR_POSITIONAL:
+                    return p.name
+        return "args"
+
     def knows(self, numbers: Sequence[int], words: Sequence[str]) -> bool:
         """Return whether a plain function has parameters of these numbers and names."""
         if not is_plain(self.fun):
@@ -131,11 +144,7 @@ class Parameters:
         """Return what the caller calls positional argument ``number``."""
         if number < len(self.names):
             return self.names[number]
-        if self.signature is not None:
-            for p in self.signature.parameters.values():
-                if p.kind is p.VAR_POSITIONAL:
-                    return f"{p.name}[{number - len(self.names)}]"
-        return f"args[{number}]"
+        return f"{self.rest}[{number - len(self.names)}]"
 
     def leaf_names(self, args: dict[int, Any], kwargs: dict[str, Any]) -> list[tuple[str, str]]:
         """Return (name, 'position' or 'keyword') for every leaf of the dynamic arguments."""
