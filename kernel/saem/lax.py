@@ -22,6 +22,7 @@ from saem.control.mapping import associative_scan
 from saem.control.mapping import map_ as map
 from saem.control.placing import with_sharding_constraint
 from saem.control.platforms import platform_dependent
+from saem.control.reductions import reduce, reduce_window
 from saem.control.scan import scan
 from saem.control.solve import custom_linear_solve, custom_root
 from saem.core.avals import aval_of
@@ -116,6 +117,7 @@ from saem.ops.numbers import (
     round,
     sign,
 )
+from saem.ops.pooling import padtype_to_pads, reduce_window_shape_tuple
 from saem.ops.reduce import (
     argmax,
     argmin,

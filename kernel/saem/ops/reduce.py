@@ -298,7 +298,7 @@ class ArgMin(ArgExtremum):
     index_dtype: Any
 
 
-def _checked_axes(name: str, x: Any, axes: Sequence[int]) -> tuple[int, ...]:
+def checked_axes(name: str, x: Any, axes: Sequence[int]) -> tuple[int, ...]:
     """Return ``axes`` as integers within the rank of ``x``.
 
     Raises: ValueError if one is not.
@@ -316,32 +316,32 @@ def _checked_axes(name: str, x: Any, axes: Sequence[int]) -> tuple[int, ...]:
 
 def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
     """Return the largest along ``axes``.  Source: StableHLO, reduce with maximum."""
-    return bind(ReduceMax(_checked_axes("reduce_max", operand, axes)), operand)
+    return bind(ReduceMax(checked_axes("reduce_max", operand, axes)), operand)
 
 
 def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
     """Return the smallest along ``axes``.  Source: StableHLO, reduce with minimum."""
-    return bind(ReduceMin(_checked_axes("reduce_min", operand, axes)), operand)
+    return bind(ReduceMin(checked_axes("reduce_min", operand, axes)), operand)
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
     """Return the product along ``axes``.  Source: StableHLO, reduce with multiply."""
-    return bind(ReduceProd(_checked_axes("reduce_prod", operand, axes)), operand)
+    return bind(ReduceProd(checked_axes("reduce_prod", operand, axes)), operand)
 
 
 def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
     """Return whether all along ``axes`` are true (bitwise and, for integers)."""
-    return bind(ReduceAnd(_checked_axes("reduce_and", operand, axes)), operand)
+    return bind(ReduceAnd(checked_axes("reduce_and", operand, axes)), operand)
 
 
 def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
     """Return whether any along ``axes`` is true (bitwise or, for integers)."""
-    return bind(ReduceOr(_checked_axes("reduce_or", operand, axes)), operand)
+    return bind(ReduceOr(checked_axes("reduce_or", operand, axes)), operand)
 
 
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
     """Return the exclusive or along ``axes`` (bitwise, for integers)."""
-    return bind(ReduceXor(_checked_axes("reduce_xor", operand, axes)), operand)
+    return bind(ReduceXor(checked_axes("reduce_xor", operand, axes)), operand)
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
