@@ -11,6 +11,7 @@ Invariant: what such a function closes over becomes operands of its equation, sc
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -98,6 +99,32 @@ class Signature:
                 f"{self.kind}: nondiff_argnums={self.nondiff}, but {name_of(self.fun)} was called "
                 f"with {len(args)} positional arguments.")
         return Arguments([x for i, x in enumerate(args) if i not in static], static, len(args))
+
+
+class RuledFunction:
+    """A Python function with rules of its own, as a user holds it.
+
+    Arguments in ``nondiff_argnums`` or ``nondiff_argnames`` may be any Python value.
+    """
+
+    # Methods that give rules to the function inside, so that decorators stack.
+    inner_rules: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] | int = (),
+                 nondiff_argnames: Sequence[str] | str = ()):
+        functools.update_wrapper(self, fun)  # type: ignore[arg-type]
+        self.fun = fun
+        self.signature = Signature(type(self).__name__, fun, nondiff_argnums, nondiff_argnames)
+        self.nondiff_argnums = self.signature.nondiff
+        self.symbolic_zeros = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.inner_rules:
+            return getattr(self.fun, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self if instance is None else functools.partial(self, instance)  # type: ignore
 
 
 class Arguments:

@@ -21,7 +21,7 @@ from saem.control.custom_call import (
     Call,
     FlatFunction,
     RuledCall,
-    Signature,
+    RuledFunction,
     SymbolicZero,
     apply,
     is_float0,
@@ -44,26 +44,15 @@ from saem.transform.linearize import backward_pass
 FlatRule = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
 
 
-class custom_jvp:
+class custom_jvp(RuledFunction):
     """A function whose derivative is the rule given to ``defjvp`` or ``defjvps``.
 
     Arguments in ``nondiff_argnums`` or ``nondiff_argnames`` may be any Python value; the rule gets
     them first: ``rule(*nondiff, primals, tangents)``.
     """
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] | int = (),
-                 nondiff_argnames: Sequence[str] | str = ()):
-        functools.update_wrapper(self, fun)
-        self.fun = fun
-        self.signature = Signature("custom_jvp", fun, nondiff_argnums, nondiff_argnames)
-        self.nondiff_argnums = self.signature.nondiff
-        self.jvp: Callable | None = None
-        self.symbolic_zeros = False
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("def_vmap", "defvjp"):  # of the function inside, so that decorators stack
-            return getattr(self.fun, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    inner_rules = ("def_vmap", "defjvp")
+    jvp: Callable | None = None
 
     def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
         """Make ``jvp(primals, tangents) -> (out, out_tangent)`` the rule; returns it.
@@ -105,9 +94,6 @@ class custom_jvp:
         rule = JVPRule(self.jvp, fun, arguments, self.symbolic_zeros)
         outs = apply(PythonCall(fun, fun, rule), arguments.leaves)
         return fun.out_tree.unflatten(outs)
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        return self if instance is None else functools.partial(self, instance)
 
 
 class JVPRule:

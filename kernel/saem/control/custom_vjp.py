@@ -11,7 +11,6 @@ Source: the documentation of jax.custom_vjp.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from saem.control.custom_call import (
     Call,
     FlatFunction,
     RuledCall,
-    Signature,
+    RuledFunction,
     SymbolicZero,
     apply,
     is_float0,
@@ -50,28 +49,17 @@ Backward = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 Forward = Callable[[Sequence[Any], Sequence[bool]], tuple[list[Any], list[Any], Backward]]
 
 
-class custom_vjp:
+class custom_vjp(RuledFunction):
     """A function whose backward pass is the pair of rules given to ``defvjp``.
 
     Arguments in ``nondiff_argnums`` or ``nondiff_argnames`` may be any Python value but a tracer;
     ``fwd`` gets them in place, ``bwd`` before its own: ``bwd(*nondiff, residuals, ct)``.
     """
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] | int = (),
-                 nondiff_argnames: Sequence[str] | str = ()):
-        functools.update_wrapper(self, fun)
-        self.fun = fun
-        self.signature = Signature("custom_vjp", fun, nondiff_argnums, nondiff_argnames)
-        self.nondiff_argnums = self.signature.nondiff
-        self.fwd: Callable | None = None
-        self.bwd: Callable | None = None
-        self.symbolic_zeros = False
-        self.optimize_remat = False
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("def_vmap", "defjvp", "defjvps"):  # of the function inside: decorators stack
-            return getattr(self.fun, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    inner_rules = ("def_vmap", "defjvp", "defjvps")
+    fwd: Callable | None = None
+    bwd: Callable | None = None
+    optimize_remat = False
 
     def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False,
                optimize_remat: bool = False) -> None:
@@ -100,9 +88,6 @@ class custom_vjp:
         rule = VJPRule(self.fwd, self.bwd, fun, arguments, self.symbolic_zeros)
         outs = apply(PythonCall(fun, fun, rule), arguments.leaves)
         return fun.out_tree.unflatten(outs)
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        return self if instance is None else functools.partial(self, instance)
 
 
 def nondiff_tracer(leaf: Tracer) -> Exception:
