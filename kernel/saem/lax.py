@@ -178,6 +178,7 @@ from saem.ops.special import (
     polygamma,
     zeta,
 )
+from saem.ops.stacking import stack, unstack
 from saem.ops.wide_products import mulhi
 from saem.ops.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 

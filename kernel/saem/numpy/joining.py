@@ -25,7 +25,7 @@ from saem.numpy.axes import array_argument, as_array, refuse_out
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.promote import check_arraylike, convert_value, promote_dtypes
 from saem.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, broadcast_to, ravel
-from saem.ops import shape, slicing
+from saem.ops import shape, slicing, stacking
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.linear import moveaxis as move
@@ -108,7 +108,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
 @composite(static_argnames=("axis", "dtype"))
 def _stack(parts: list[Any], axis: int, dtype: Any) -> Any:
     parts = _promoted("stack", parts, dtype)
-    return shape.concatenate([shape.expand_dims(x, (axis,)) for x in parts], axis)
+    return stacking.stack(parts, axis)
 
 
 def vstack(tup: Any, dtype: Any = None) -> Any:
@@ -279,7 +279,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
 
 @composite(static_argnames=("axis",))
 def _unstack(x: Any, axis: int) -> list[Any]:
-    return [slicing.index_in_dim(x, i, axis, False) for i in range(x.shape[axis])]
+    return list(stacking.unstack(x, axis))
 
 
 # -- putting in and taking out ---------------------------------------------------------------------

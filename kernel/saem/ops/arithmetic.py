@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes, errors
-from saem.core.primitive import UndefinedPrimal, primitive
+from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind
 from saem.ops.families import Nary, Unary, is_number
 from saem.ops.linear import number_like, unbroadcast
@@ -30,10 +30,20 @@ class Neg(Unary):
         return [neg(ct)]
 
 
+def _same_of_tangents(prim: Primitive, primals: Any, tangents: Any) -> tuple[Any, Any] | None:
+    """Return what a linear ``prim`` of two operands makes of both tangents, None if one is zero."""
+    if tangents[0] is None or tangents[1] is None:
+        return None
+    return bind(prim, *primals), bind(prim, *tangents)
+
+
 @primitive("add")
 class Add(Nary):
     hlo, numpy, accepts = "add", staticmethod(np.add), staticmethod(is_number)
     partials = (lambda t, out, x, y: t, lambda t, out, x, y: t)
+
+    def jvp(self, primals, tangents):
+        return _same_of_tangents(self, primals, tangents) or super().jvp(primals, tangents)
 
     def transpose(self, ct, x, y):
         return [unbroadcast(ct, a.aval) if isinstance(a, UndefinedPrimal) else None
@@ -44,6 +54,9 @@ class Add(Nary):
 class Sub(Nary):
     hlo, numpy, accepts = "subtract", staticmethod(np.subtract), staticmethod(is_number)
     partials = (lambda t, out, x, y: t, lambda t, out, x, y: neg(t))
+
+    def jvp(self, primals, tangents):
+        return _same_of_tangents(self, primals, tangents) or super().jvp(primals, tangents)
 
     def transpose(self, ct, x, y):
         return [unbroadcast(ct, x.aval) if isinstance(x, UndefinedPrimal) else None,
