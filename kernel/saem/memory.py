@@ -1,7 +1,7 @@
-"""Which kinds of memory may a value lie in?  (``jax.memory``)  See ``saem.xla.devices``."""
+"""Which kinds of memory may a value lie in?  (``jax.memory``)  See ``saem.core.memory_spaces``."""
 
 from __future__ import annotations
 
-from saem.xla.devices import MemorySpace as Space
+from saem.core.memory_spaces import MemorySpace as Space
 
 __all__ = ["Space"]

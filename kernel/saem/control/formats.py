@@ -1,9 +1,8 @@
-"""How does an array lie in the memory of its devices?
+"""How does a program ask for the order of axes in memory?
 
-A ``Layout`` says in which order the axes lie in memory, a ``Format`` is a layout with a sharding.
 ``with_layout_constraint`` is an equation that asks the compiler for a layout.
 
-Read before: ``xla.shardings``.  Read after: ``control.stages``.
+Read before: ``xla.storage``.  Read after: ``control.stages``.
 Invariant: a layout changes where numbers lie, never which they are (tests/kernel/test_stages.py).
 Source: the documentation of jax.experimental.layout.
 """
@@ -15,36 +14,10 @@ from typing import Any
 from saem.core import tree
 from saem.core.avals import aval_of
 from saem.core.primitive import primitive
-from saem.core.record import Record
 from saem.core.trace import bind
 from saem.ops.linear import Identity
+from saem.xla.storage import Layout
 from saem.xla.text import physical_aval
-
-
-class Layout(Record):
-    """The order of axes in memory, the slowest first, and how the fastest are tiled."""
-
-    major_to_minor: tuple[int, ...]
-    tiling: tuple[tuple[int, ...], ...] | None = None
-    sub_byte_element_size_in_bits: int = 0
-
-    @classmethod
-    def from_xla(cls, layout: Any) -> Layout:
-        """Return the layout that a compiled program tells of."""
-        layout = layout._xla_layout()
-        return cls(tuple(layout.minor_to_major())[::-1], tuple(layout.tiling()),
-                   layout.element_size_in_bits())
-
-
-class Format(Record):
-    """A layout with the sharding of the devices it holds on."""
-
-    layout: Layout | None = None
-    sharding: Any = None
-
-    @property
-    def device_local_layout(self) -> Layout | None:
-        return self.layout
 
 
 @primitive("layout_constraint")

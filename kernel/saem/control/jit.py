@@ -20,19 +20,20 @@ from typing import Any
 
 from saem.control import signature
 from saem.control.call import JitCall
-from saem.control.placing import ShardingConstraint, demands_of, is_place, prefix
+from saem.control.placing import ShardingConstraint, demands_of, is_place, place_of, prefix
 from saem.core import axes, config, errors, source, tree
 from saem.core.arguments import Parameters, check_static_hashable
 from saem.core.avals import ShapedArray, aval_functions, aval_of
 from saem.core.events import CacheHit, CacheMiss, FunctionRef, bus
 from saem.core.jaxpr import ClosedJaxpr
+from saem.core.memory_spaces import Use
 from saem.core.trace import Tracer, bind, eval_trace, state
 from saem.transform.staging import key_watch, move_tracer_consts, trace_flat
 from saem.xla import dispatch
 from saem.xla.dispatch import Demands, Program
 from saem.xla.donation import warn_wasted
-from saem.xla.shardings import resolve
 from saem.xla.spread import check_fits
+from saem.xla.storage import terms_of
 
 
 class Entry:
@@ -223,11 +224,11 @@ class Jitted:
             given = self.in_shardings
             given = tuple(given) if isinstance(given, list) else given
             args = bound.args if not is_place(given) else (bound.args, bound.kwargs)
-            ins = [resolve(s, "in_shardings") for s in prefix("in_shardings", given, args)]
+            ins = [place_of(s, "in_shardings") for s in prefix("in_shardings", given, args)]
             ins += [None] * (len(bound.leaves) - len(ins))
         if self.out_shardings is not None:
             result = out_tree.unflatten([0] * out_tree.num_leaves)
-            outs = [resolve(s, "out_shardings")
+            outs = [place_of(s, "out_shardings")
                     for s in prefix("out_shardings", self.out_shardings, result)]
         return ins, outs
 
@@ -252,14 +253,18 @@ class Jitted:
             where, committed = self.device, True
         else:
             where, committed = self.placement(entry, bound)
-        program = entry.programs.get((where, committed))
+        terms = terms_of(entry.closed.in_avals[len(entry.moved):], entry.closed.out_avals,
+                         bound.leaves, entry.demands) if Use.in_use else None
+        key = (where, committed) if terms is None else (where, committed, terms)
+        program = entry.programs.get(key)
         if program is None:
             if new and self.is_watched():
                 self.publish_miss(bound)
             check_shardings(entry)
-            program = entry.programs[where, committed] = dispatch.build(
+            program = entry.programs[key] = dispatch.build(
                 entry.closed, where, committed, name=self.name, function=self.reference,
-                keep_unused=self.keep_unused, donated=entry.donated, options=self.options)
+                keep_unused=self.keep_unused, donated=entry.donated, options=self.options,
+                terms=terms)
             warn_wasted(program.lowered.wasted)
         return program
 

@@ -18,6 +18,7 @@ from saem import _jaxlib
 from saem.core import axes, tree
 from saem.core.avals import aval_of
 from saem.core.jaxpr import ClosedJaxpr
+from saem.core.memory_spaces import MemorySpace, Use
 from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.ops.linear import Identity
@@ -25,6 +26,7 @@ from saem.xla import dispatch
 from saem.xla.meshes import get_mesh
 from saem.xla.shardings import NamedSharding, PartitionSpec, resolve
 from saem.xla.spread import check_rank
+from saem.xla.storage import Format, Layout, is_usual
 from saem.xla.text import physical_aval, tensor_type
 
 
@@ -45,16 +47,7 @@ class ShardingConstraint(Identity):
                     if e is PartitionSpec.UNCONSTRAINED)}
 
     def lower(self, ctx, x):
-        if self.mesh is None:
-            return x
-        aval = ctx.avals[x]
-        ndim = len(physical_aval(aval).shape)
-        name = f"%{ctx.count}"
-        ctx.count += 1
-        ctx.avals[name] = aval
-        ctx.line(f"{name} = sdy.sharding_constraint {x} "
-                 f"{ctx.module.sharding(self.sharding, ndim)} : {tensor_type(aval)}")
-        return name
+        return x if self.mesh is None else constrained(ctx, x, self.sharding)
 
     def batch(self, size, xs, dims):
         sharding = self.sharding
@@ -68,6 +61,18 @@ class ShardingConstraint(Identity):
             sharding = NamedSharding(sharding.mesh, PartitionSpec(*entries),
                                      memory_kind=sharding.memory_kind)
         return bind(ShardingConstraint(sharding), xs[0]), dims[0]
+
+
+def constrained(ctx: Any, x: str, sharding: Any) -> str:
+    """Write that ``x`` is cut as ``sharding`` says; returns its new name."""
+    aval = ctx.avals[x]
+    ndim = len(physical_aval(aval).shape)
+    name = f"%{ctx.count}"
+    ctx.count += 1
+    ctx.avals[name] = aval
+    ctx.line(f"{name} = sdy.sharding_constraint {x} "
+             f"{ctx.module.sharding(sharding, ndim)} : {tensor_type(aval)}")
+    return name
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -95,7 +100,15 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
 def is_place(x: Any) -> bool:
     """Return whether ``x`` is a leaf among shardings."""
-    return x is None or isinstance(x, (PartitionSpec, _jaxlib.Sharding, _jaxlib.Device))
+    return x is None or x is Layout.AUTO or isinstance(x, (
+        PartitionSpec, _jaxlib.Sharding, _jaxlib.Device, Format, MemorySpace))
+
+
+def place_of(given: Any, what: str) -> Any:
+    """Return what a caller gave as a place: a format as it is, else a sharding."""
+    if given is Layout.AUTO:
+        return Format(given)
+    return given if isinstance(given, Format) else resolve(given, what)
 
 
 def prefix(what: str, given: Any, value: Any) -> list[Any]:
@@ -113,11 +126,26 @@ def prefix(what: str, given: Any, value: Any) -> list[Any]:
 
 def demands_of(closed: ClosedJaxpr, ins: Sequence[Any] = (), outs: Sequence[Any] = ()
                ) -> dispatch.Demands:
-    """Return what a program asks of its place: its own shardings, and the mesh of its equations."""
+    """Return what a program asks of its place: its own shardings, and the mesh of its equations.
+
+    Among the shardings of arguments and results may be formats, whose layouts are taken apart.
+    """
     mesh = closed.derived("mesh", lambda: dispatch.mesh_inside(closed.eqns))
     if mesh is None and not any(s is not None for s in (*ins, *outs)):
         return dispatch.NO_DEMANDS
-    return dispatch.Demands(tuple(ins), tuple(outs), mesh)
+    (ins, in_layouts), (outs, out_layouts) = map(taken_apart, (ins, outs))
+    return dispatch.Demands(tuple(ins), tuple(outs), mesh, tuple(in_layouts), tuple(out_layouts))
+
+
+def taken_apart(places: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Return the shardings and the layouts of what may be formats; no layouts if none is."""
+    for place in places:
+        if isinstance(place, _jaxlib.Sharding) and not is_usual(place):
+            Use.begin()
+    if not any(isinstance(place, Format) for place in places):
+        return places, ()
+    return ([p.sharding if isinstance(p, Format) else p for p in places],
+            [p.layout if isinstance(p, Format) else None for p in places])
 
 
 dispatch.eager_rules[ShardingConstraint] = lambda prim, x: dispatch.present(

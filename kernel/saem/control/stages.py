@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem import _jaxlib
-from saem.control.formats import Format, Layout
+from saem.xla.storage import Format, Layout, Terms, terms_of
+from saem.control.placing import taken_apart
 from saem.control.jit import (
     Bound,
     Entry,
@@ -26,6 +27,7 @@ from saem.control.jit import (
 from saem.core import errors, tree
 from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.jaxpr import ClosedJaxpr
+from saem.core.memory_spaces import Use
 from saem.core.record import Record
 from saem.core.trace import Tracer
 from saem.xla import devices, dispatch
@@ -99,15 +101,29 @@ class Call(Types, Record):
         """Return where the program runs, by its arguments or the shardings of their structs."""
         if self.info.device is not None:
             return self.info.device, True
+        return dispatch.placement(self.bound.leaves, self.demands())
+
+
+    def demands(self) -> dispatch.Demands:
+        """Return what the call asks for, by jit's shardings or those of its structs."""
         leaves = self.bound.leaves
         demands = self.entry.demands
         said = [getattr(x, "sharding", None) if isinstance(x, ShapeDtypeStruct) else None
                 for x in leaves]
-        if any(s is not None for s in said):
-            ins = demands.ins or (None,) * len(leaves)
-            demands = demands._replace(ins=tuple(a if a is not None else b
-                                                 for a, b in zip(ins, said)))
-        return dispatch.placement(leaves, demands)
+        if not any(s is not None for s in said):
+            return demands
+        named, layouts = taken_apart(said)
+        ins = demands.ins or (None,) * len(leaves)
+        return demands._replace(
+            ins=tuple(a if a is not None else b for a, b in zip(ins, named)),
+            in_layouts=demands.in_layouts or tuple(layouts))
+
+    def terms(self) -> Terms | None:
+        """Return how arguments and results are to lie, None if as usual."""
+        if not Use.in_use:
+            return None
+        closed = self.entry.closed
+        return terms_of(closed.in_avals, closed.out_avals, self.bound.leaves, self.demands())
 
 
 class Stage:
@@ -163,7 +179,8 @@ class Traced(Stage):
         here = spread.devices[0] if spread else where
         platforms = platforms or (devices.lowering_platform(here),)
         made = [lower(entry.closed, name=info.name, keep_unused=info.keep_unused,
-                      donated=entry.donated, spread=spread, platform=platform, embed=embed)
+                      donated=entry.donated, spread=spread, platform=platform, embed=embed,
+                      terms=self._call.terms())
                 for platform in platforms]
         for platform, other in zip(platforms, made):
             if other.text != made[0].text:

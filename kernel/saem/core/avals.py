@@ -27,6 +27,8 @@ class ShapedArray:
     _mlir_type: str
     # The mesh axes along which it varies inside shard_map; see core.varying.
     vma: frozenset = frozenset()
+    # In which memory of its device it lies; core.memory_spaces says what there is.
+    memory_space: Any
 
     def __init__(self, shape, dtype, weak_type: bool = False):
         self.shape = shape if type(shape) is tuple else tuple(shape)

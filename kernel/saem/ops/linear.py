@@ -17,6 +17,7 @@ import numpy as np
 
 from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.memory_spaces import HOST, HostArray
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry, remembered
 from saem.core.trace import bind
 from saem.core.varying import VaryingArray
@@ -325,7 +326,8 @@ def full(aval: ShapedArray, value: Any) -> Any:
     scalar = np.asarray(value, aval.dtype)[()]
     if aval.weak_type and aval_of(scalar.item()).dtype == aval.dtype:
         scalar = scalar.item()  # a Python number is what makes the result weak
-    return bind(BroadcastInDim(aval.shape), scalar) if aval.shape else scalar
+    filled = bind(BroadcastInDim(aval.shape), scalar) if aval.shape else scalar
+    return registry["device_put"]((HOST,)).put(filled) if type(aval) is HostArray else filled
 
 
 def number_like(x: Any, value: float) -> Any:

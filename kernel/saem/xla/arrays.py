@@ -19,9 +19,11 @@ from saem.core import dtypes, source
 from saem.core.avals import aval_of
 from saem.core.conversions import immutable
 from saem.core.events import Transfer, bus
+from saem.core.memory_spaces import HOST, space_of
 from saem.xla.devices import placement_name
 from saem.xla.dispatch import deleted_argument, device_of, hold, place_names, present, put
 from saem.xla.spread import assemble, host_value, place_like, shards
+from saem.xla.storage import format_of, is_usual
 
 ArrayImpl = _jaxlib.ArrayImpl
 
@@ -164,7 +166,7 @@ def device_put(x: Any, device: Any) -> Any:
     if device is None or isinstance(device, _jaxlib.Device):
         return put(x, device, device is not None)
     single = getattr(device, "_device", None)
-    if single is not None and device.memory_kind in (None, single.default_memory().kind):
+    if single is not None and is_usual(device) and space_of(aval_of(x)) is not HOST:
         return put(x, single, True)
     if bus.active:
         publish_spread(x, device)
@@ -199,6 +201,7 @@ _PROPERTIES = {
     "weak_type": lambda x: x.aval.weak_type,
     "sharding": lambda x: x._sharding,
     "committed": lambda x: x._committed,
+    "format": format_of,
     "device": lambda x: device_of(x) if device_of(x) is not None else x._sharding,
     "is_fully_addressable": lambda x: x._sharding.is_fully_addressable,
     "is_fully_replicated": lambda x: x._sharding.is_fully_replicated,

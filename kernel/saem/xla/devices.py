@@ -9,7 +9,6 @@ Invariant: a device object is the same object for the life of the process.
 
 from __future__ import annotations
 
-import enum
 import functools
 import logging
 import threading
@@ -215,21 +214,6 @@ def default_device() -> Any:
 @functools.cache
 def _first_device() -> Any:
     return backend().local_devices()[0]
-
-
-class MemorySpace(enum.Enum):
-    """A kind of memory, as a place to put values: that of the device, or of its host."""
-
-    Device = enum.auto()
-    Host = enum.auto()
-    Any = enum.auto()
-
-    def __repr__(self) -> str:
-        return f"MemorySpace.{self.name}"
-
-    def kind(self, device: _jaxlib.Device) -> str | None:
-        """Return what ``device`` calls this memory."""
-        return {"Device": device.default_memory().kind, "Host": "pinned_host"}.get(self.name)
 
 
 def onto(target: type) -> Callable[[T], T]:

@@ -18,10 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saem import _jaxlib
-from saem.core import config, dtypes, effects, errors, finite, source
+from saem.core import config, dtypes, effects, errors, finite, sharded, source
 from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.events import EagerOp, FunctionRef, Transfer, bus
-from saem.core.jaxpr import ClosedJaxpr, sub_jaxprs
+from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Var, sub_jaxprs
+from saem.core.memory_spaces import HOST, Use, space_of
+from saem.core.sharded import entries_of, located, plain
 from saem.core.trace import Tracer
 from saem.xla import compile
 from saem.xla.compile import find_or_compile
@@ -35,6 +37,16 @@ from saem.xla.lowering import Lowering, avals_of, lower, one_equation
 from saem.xla.meshes import Mesh, mesh_context
 from saem.xla.shardings import NamedSharding, PartitionSpec, named_from_xla
 from saem.xla.spread import move, place_like
+from saem.xla.storage import (
+    Layout,
+    Terms,
+    in_memory,
+    is_usual,
+    layouts_of,
+    terms_of,
+    unusual_layout,
+    usual_layout,
+)
 from saem.xla.text import physical_aval
 
 ArrayImpl = _jaxlib.ArrayImpl
@@ -81,6 +93,12 @@ def put(x: Any, device: Any = None, committed: bool = False) -> Any:
                                       False, _COPY)
 
 
+def on(device: Any, like: Any) -> Any:
+    """Return the sharding on ``device``, in the kind of memory in which ``like`` lies."""
+    return single_device(device) if space_of(like.aval) is not HOST else in_memory(
+        single_device(device), "pinned_host")
+
+
 def _move(x: Any, aval: ShapedArray, device: Any, committed: bool) -> Any:
     here = device_of(x)
     if device is None or (here is device and x._committed == committed):
@@ -92,8 +110,8 @@ def _move(x: Any, aval: ShapedArray, device: Any, committed: bool) -> Any:
                              source=place_names(x._sharding), target=placement_name(device),
                              caller=source.here()))
     if here is None:
-        return move(x, single_device(device), committed)
-    return _jaxlib.batched_device_put(aval, single_device(device), [x], [device], committed)
+        return move(x, on(device, x), committed)
+    return _jaxlib.batched_device_put(plain(aval), on(device, x), [x], [device], committed)
 
 
 class Spread(NamedTuple):
@@ -110,6 +128,16 @@ class Spread(NamedTuple):
     def devices(self) -> tuple:
         return self.mesh._flat
 
+    def as_typed(self, closed: ClosedJaxpr) -> Spread:
+        """Return this place with results where their types say, if all axes are Explicit."""
+        mesh = self.mesh
+        if not sharded.state.used or not mesh.are_all_axes_explicit or not mesh.axis_names:
+            return self
+        given = self.outs or (None,) * len(closed.out_avals)
+        return self._replace(outs=tuple(
+            NamedSharding(mesh, PartitionSpec(*entries_of(aval))) if s is None else s
+            for s, aval in zip(given, closed.out_avals)))
+
     def with_ticket(self) -> Spread:
         """Return this place for a program that also takes and gives a ticket."""
         return self._replace(ins=self.ins and (None, *self.ins),
@@ -117,11 +145,14 @@ class Spread(NamedTuple):
 
 
 class Demands(NamedTuple):
-    """What a program asks of its place: shardings by argument and result, a mesh it works on."""
+    """What a program asks of its place: shardings by argument and result, a mesh it works on,
+    and layouts."""
 
     ins: tuple = ()
     outs: tuple = ()
     mesh: Any = None
+    in_layouts: tuple = ()
+    out_layouts: tuple = ()
 
 
 NO_DEMANDS = Demands()
@@ -273,6 +304,7 @@ class Program:
         self.lowered = lowered
         self.committed = committed
         self.kept = lowered.kept
+        terms = lowered.terms
         physical = [physical_aval(a) for a in lowered.out_avals]
         if isinstance(where, Spread):
             where = where.with_ticket() if lowered.ordered else where
@@ -291,11 +323,14 @@ class Program:
                 where.outs or (None,) * len(physical)), physical)]
         else:
             self.device = where
-            sharding = single_device(where)
-            self.ins = [sharding] * sum(self.kept)
-            self.outs = [sharding] * len(physical)
+            self.ins = [single_device(where)] * sum(self.kept)
+            self.outs = [single_device(where)] * len(physical)
             self.consts = [hold(put(c, where, committed)) for c in lowered.consts]
-        self.handlers = [_jaxlib.array_result_handler(a, s, committed)
+        if terms is not None:
+            self.device = None  # each argument is looked at
+            self.ins = [in_memory(s, kind) for s, kind in zip(self.ins, terms.in_kinds)]
+            self.outs = [in_memory(s, kind) for s, kind in zip(self.outs, terms.out_kinds)]
+        self.handlers = [_jaxlib.array_result_handler(located(a, s), s, committed)
                          for a, s in zip(physical, self.outs)]
         self.outs = self.outs[lowered.ordered:]  # the ticket is no result to its caller
         self.plain = not any(isinstance(a.dtype, dtypes.ExtendedDType) or a.dtype == dtypes.float0
@@ -345,7 +380,8 @@ class Program:
         device = self.device
         if device is None:
             given = [x for x, kept in zip(args, self.kept) if kept]
-            return [put_spread(x, s) for x, s in zip(given, self.ins)]
+            arrays = [put_spread(x, s) for x, s in zip(given, self.ins)]
+            return self.laid(arrays) if Use.in_use else arrays
         arrays = []
         for x, kept in zip(args, self.kept):
             if kept:
@@ -354,20 +390,33 @@ class Program:
                 elif x.is_deleted():
                     raise deleted_argument(x)
                 arrays.append(x)
-        return arrays
+        return self.laid(arrays) if Use.in_use else arrays
+
+    def laid(self, arrays: Sequence[Any]) -> list[Any]:
+        """Return arguments with their axes in the order that the program was compiled for."""
+        terms = self.lowered.terms
+        layouts = terms.in_layouts if terms else (None,) * len(arrays)
+        if Layout.AUTO in layouts:
+            said = self.executable.get_parameter_layouts()[len(self.consts):]
+            layouts = [Layout.from_xla(s) if w is Layout.AUTO else w
+                       for w, s in zip(layouts, said)]
+        return [relaid(x, layout or usual_layout(len(x._pjrt_layout._xla_layout().minor_to_major())))
+                for x, layout in zip(arrays, layouts)]
 
     def fast_path(self, out_tree: Any) -> FastPath | None:
         """Return what lets C++ answer the next call, None if Python must."""
         if not self.plain or bus.hits or config.staging.value or self.lowered.module.callbacks \
                 or finite.wanted():
             return None
+        if self.lowered.terms and any(map(any, self.lowered.terms[3:])):
+            return None  # C++ would not look how an argument lies
         if self.device is None and any(self.lowered.donated):
             return None  # on several CPUs a deleted argument would end the process, not the call
         # C++ counts the constants, which it puts first, among the arguments.
         kept = [*(True for _ in self.consts), *self.kept]
         ins = [*(c._sharding for c in self.consts), *self.ins]
-        outs = self.lowered.out_avals
-        return FastPath(self.executable, out_tree, ins, self.outs, list(outs),
+        outs = [located(a, s) for a, s in zip(self.lowered.out_avals, self.outs)]
+        return FastPath(self.executable, out_tree, ins, self.outs, outs,
                         [self.committed] * len(outs), kept, [None] * len(ins), self.consts)
 
 
@@ -380,7 +429,29 @@ def put_spread(x: Any, sharding: Any) -> Any:
         if x._sharding == sharding:
             return x
     device = getattr(sharding, "_device", None)
-    return hold(put(x, device)) if device is not None else hold(place_like(x, sharding))
+    if device is not None and is_usual(sharding):
+        return hold(put(x, device))
+    return hold(place_like(x, sharding))
+
+
+def relaid(x: Any, layout: Layout) -> Any:
+    """Return an array with its axes in the order that ``layout`` says: itself if they are."""
+    if Layout.from_xla(x._pjrt_layout).same_order(layout):
+        return x
+    aval, sharding = x.aval, x._sharding
+    program = _relaying.get((aval, sharding, layout))
+    if program is None:
+        var = Var(aval)
+        closed = ClosedJaxpr(Jaxpr([], [var], [var], []))
+        demands = Demands((sharding,), (sharding,), None, (unusual_layout(x),), (layout,))
+        where, _ = placement([x], demands)
+        program = _relaying[aval, sharding, layout] = build(
+            closed, where, True, name="relaid",
+            terms=terms_of([aval], [aval], [], demands))
+    return program.run([x])[0]
+
+
+_relaying: dict[Any, Program] = {}
 
 
 def said_shardings(said: Sequence[Any] | None, mesh: Any, avals: Sequence[ShapedArray],
@@ -430,13 +501,15 @@ def deleted_argument(x: Any) -> Exception:
 
 def build(closed: ClosedJaxpr, where: Any, committed: bool, *, name: str,
           function: FunctionRef | None = None, keep_unused: bool = False,
-          donated: Sequence[bool] = (), options: dict[str, Any] | None = None) -> Program:
+          donated: Sequence[bool] = (), options: dict[str, Any] | None = None,
+          terms: Terms | None = None) -> Program:
     """Lower and compile (or find) ``closed`` for a device or a ``Spread``."""
     begin = time.perf_counter()
+    where = where.as_typed(closed) if isinstance(where, Spread) else where
     spread = where if isinstance(where, Spread) else None
     devices = (where,) if spread is None else spread.devices
     lowered = lower(closed, name=name, keep_unused=keep_unused, donated=donated, spread=spread,
-                    platform=lowering_platform(devices[0]))
+                    platform=lowering_platform(devices[0]), terms=terms)
     seconds = time.perf_counter() - begin
     executable = find_or_compile(lowered, devices, function, options, seconds)
     return Program(executable, lowered, where, committed)
@@ -474,11 +547,13 @@ def primitive_callable(prim: Any) -> Any:
                 raise errors.leaked_tracer(x)
         avals = avals_of(args)
         where, committed = placement(args, demands)
-        key = (avals, where, committed, config.trace_key())
+        layouts = layouts_of(args) if Use.in_use else None
+        key = (avals, where, committed, config.trace_key(), layouts)
         program = programs.get(key)
         if program is None:
             closed = one_equation(prim, avals)
-            program = programs[key] = build(closed, where, committed, name=prim.name)
+            terms = terms_of(avals, closed.out_avals, args, demands) if Use.in_use else None
+            program = programs[key] = build(closed, where, committed, name=prim.name, terms=terms)
             if prim.multiple_results:
                 out_tree = _jaxlib.registry.flatten([0] * len(closed.jaxpr.outvars))[1]
         outs = program.run(args)

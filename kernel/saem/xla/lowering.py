@@ -21,9 +21,11 @@ from saem.core import dtypes, memory_spaces
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import in_order, is_ordered
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var
+from saem.core.sharded import ShardedArray
 from saem.core.source import Source, position
 from saem.core.trace import Scope, Tracer, scopes_of
-from saem.xla import donation
+from saem.xla import donation, storage
+from saem.xla.shardings import annotation
 from saem.xla.text import Module, Writer, dense, physical_aval, symbol, tensor_type
 
 
@@ -34,7 +36,7 @@ class Lowering:
     ``kept`` says which arguments it takes; before them come ``consts``.  ``donated`` marks kept
     arguments whose buffers it may reuse; ``wasted`` are types of those it has no use for.
     If ``ordered``, the first argument and result are the ticket of its ordered effects.  ``closed``
-    is the program it says.
+    is the program it says; ``terms`` (``xla.storage``) say how kept arguments and results lie.
     """
 
     text: str
@@ -48,6 +50,7 @@ class Lowering:
     ordered: bool = False
     closed: ClosedJaxpr | None = None
     wasted: tuple[str, ...] = ()
+    terms: Any = None
 
     def located_text(self) -> str:
         """Return the text XLA compiles: named after the function, with places in user code."""
@@ -74,7 +77,7 @@ def needed_equations(jaxpr: Jaxpr) -> tuple[list[Eqn], set[Var]]:
 
 def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
           donated: Sequence[bool] = (), spread: Any = None, ordered: bool = False,
-          platform: str = "cpu", embed: bool = False) -> Lowering:
+          platform: str = "cpu", embed: bool = False, terms: Any = None) -> Lowering:
     """Write ``closed`` as a module whose ``main`` takes its constants, then its kept inputs.
 
     ``spread``, if it runs on several devices, says which and how arguments and results lie there.
@@ -82,7 +85,7 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
 
     Raises: TypeError if a constant is a tracer (it must have been moved to the inputs).
     """
-    jaxpr = closed.jaxpr
+    jaxpr, given = closed.jaxpr, terms
     eqns, live = needed_equations(jaxpr)
     kept = [keep_unused or v in live for v in jaxpr.invars]
     donated = donated or (False,) * len(kept)
@@ -103,7 +106,8 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
         else:
             scalars.append((var, value))
     passed = donation.plan([v.aval for v in inputs], gives, closed.out_avals, spread is not None)
-    notes = argument_notes(module, inputs, kept, passed, spread)
+    terms = terms and terms.kept(kept)
+    notes = argument_notes(module, inputs, kept, passed, spread, terms)
     arguments = []
     for number, (var, note) in enumerate(zip(inputs, notes)):
         env[var] = f"%arg{number}"
@@ -114,28 +118,32 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
     results = write_equations(writer, eqns, jaxpr.outvars, env)
     if module.callbacks and not ordered and is_ordered(closed.effects):
         # Written in vain, but so only programs with ordered effects pay for asking.
-        return lower_in_order(closed, name, keep_unused, donated, spread, platform)
+        return lower_in_order(closed, name, keep_unused, donated, spread, platform, given)
+    if terms and any(terms.told):
+        results = [writer.in_memory(r, kind) if told else r for r, kind, told in zip(
+            results, terms.out_kinds, terms.told)]
     if embed:
         embed_constants(writer)
     consts = writer.hoisted.values()
     arguments = [f"{k}: {tensor_type(aval)}" for k, _, aval in consts] + arguments
     wanted = () if spread is None else spread.outs
     write_function(writer, "public", "main", arguments, results, result_notes(
-        module, wanted, closed.out_avals))
+        module, wanted, closed.out_avals, terms))
     return Lowering(
         text=module.text(False), module=module,
         in_avals=tuple(v.aval for v in inputs), out_avals=tuple(closed.out_avals),
         kept=tuple(kept), consts=tuple(value for _, value, _ in consts), name=name,
-        donated=tuple(map(bool, passed)), ordered=ordered, closed=closed,
+        donated=tuple(map(bool, passed)), ordered=ordered, closed=closed, terms=terms,
         wasted=donation.wasted([v.aval for v in inputs], gives, passed))
 
 
 def lower_in_order(closed: ClosedJaxpr, name: str, keep_unused: bool, donated: Sequence[bool],
-                   spread: Any, platform: str) -> Lowering:
+                   spread: Any, platform: str, terms: Any) -> Lowering:
     """Write ``closed`` with a ticket as first argument and result, for the order of its effects."""
     spread = spread if spread is None else spread.with_ticket()
     lowered = lower(in_order(closed), name=name, keep_unused=keep_unused,
-                    donated=(False, *donated), spread=spread, ordered=True, platform=platform)
+                    donated=(False, *donated), spread=spread, ordered=True, platform=platform,
+                    terms=terms and terms.with_ticket())
     return dataclasses.replace(lowered, closed=closed)
 
 
@@ -158,8 +166,8 @@ def held_in_argument(aval: ShapedArray) -> bool:
 
 
 def argument_notes(module: Module, inputs: Sequence[Var], kept: Sequence[bool],
-                   passed: Sequence[str], spread: Any) -> list[str]:
-    """Return what the text says of each kept argument: its sharding, that its buffer is given."""
+                   passed: Sequence[str], spread: Any, terms: Any) -> list[str]:
+    """Return what the text says of each kept argument: sharding, how it lies, if it is given."""
     shardings: Sequence[Any] = [None] * len(inputs)
     if spread is not None:
         module.devices = spread.devices
@@ -167,16 +175,24 @@ def argument_notes(module: Module, inputs: Sequence[Var], kept: Sequence[bool],
         if spread.ins:
             shardings = [s for s, k in zip(spread.ins, kept) if k]
     notes = []
-    for var, gift, sharding in zip(inputs, passed, shardings):
+    lie = [storage.notes(kind, layout) for kind, layout in zip(
+        terms.in_kinds, terms.in_layouts)] if terms else [[]] * len(inputs)
+    for var, gift, sharding, how in zip(inputs, passed, shardings, lie):
         said = [sharding_note(module, sharding, var.aval)] if sharding is not None else []
+        said += how
         said += [gift] if gift else []
         notes.append(f" {{{', '.join(filter(None, said))}}}" if any(said) else "")
     return notes
 
 
-def result_notes(module: Module, wanted: Sequence[Any], avals: Sequence[ShapedArray]) -> list[str]:
-    """Return what the text says of each result: its sharding, if one is demanded."""
+def result_notes(module: Module, wanted: Sequence[Any], avals: Sequence[ShapedArray],
+                 terms: Any) -> list[str]:
+    """Return what the text says of each result: its sharding and how it lies, if demanded."""
     said = [sharding_note(module, s, a) if s is not None else "" for s, a in zip(wanted, avals)]
+    if terms:
+        said = [", ".join(filter(None, (note, *storage.notes(kind, layout))))
+                for note, kind, layout in zip(said or [""] * len(avals), terms.out_kinds,
+                                              terms.out_layouts)]
     return [f" {{{note}}}" if note else "" for note in said]
 
 
@@ -239,6 +255,9 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
         operands = [name_of(a) if type(a) is Literal else env[a] for a in eqn.invars]
         outs = lower_primitive(writer, prim, operands, [a.aval for a in eqn.invars],
                                [v.aval for v in eqn.outvars])
+        if sharded.state.used:
+            outs = [constrained(writer, name, v.aval.sharding) if type(v.aval) is ShardedArray
+                    else name for name, v in zip(outs, eqn.outvars)]
         env.update(zip(eqn.outvars, outs))
     writer.loc = ""
     return [name_of(a) if type(a) is Literal else env[a] for a in outvars]
@@ -259,6 +278,24 @@ def lower_primitive(writer: Writer, prim: Any, operands: Sequence[str],
     out = prim.lower(writer, *operands)
     writer.in_avals, writer.out_avals = saved
     return out if prim.multiple_results else (out,)
+
+
+def constrained(writer: Writer, x: str, sharding: Any) -> str:
+    """Tell the partitioner that ``x`` is cut as the NamedSharding ``sharding`` says.
+
+    Along axes of the mesh that are its own to decide, it may cut further.
+    """
+    mesh = sharding.mesh
+    if not mesh.explicit_axes:
+        return x
+    aval = writer.avals[x]
+    name = f"%{writer.count}"
+    writer.count += 1
+    writer.avals[name] = aval
+    text = annotation(sharding, len(physical_aval(aval).shape), bool(mesh.auto_axes))
+    writer.line(f"{name} = sdy.sharding_constraint {x} <{writer.module.mesh(mesh)}, {text}> : "
+                f"{tensor_type(aval)}")
+    return name
 
 
 def call(writer: Writer, closed: ClosedJaxpr, operands: Sequence[str], name: str) -> list[str]:

@@ -19,8 +19,10 @@ import numpy as np
 from saem import _jaxlib
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.memory_spaces import HOST, placed, space_of
 from saem.core.record import Record
 from saem.xla.devices import single_device
+from saem.xla.storage import in_memory, space_of_sharding
 
 ArrayImpl = _jaxlib.ArrayImpl
 # The parts handed over are copies nobody else writes to; jaxlib cannot copy equal parts itself.
@@ -50,6 +52,7 @@ def check_rank(sharding: Any, aval: ShapedArray, what: str) -> None:
 
 def put_host(value: np.ndarray, aval: ShapedArray, sharding: Any, committed: bool) -> Any:
     """Return ``value`` cut and placed on the devices of this process."""
+    aval = placed(aval, space_of_sharding(sharding))
     places = sharding.addressable_devices_indices_map(aval.shape)
     copies: dict[tuple, np.ndarray] = {}
     for index in places.values():
@@ -62,7 +65,7 @@ def put_host(value: np.ndarray, aval: ShapedArray, sharding: Any, committed: boo
 
 def move(x: Any, sharding: Any, committed: bool) -> Any:
     """Return the array ``x`` with ``sharding``, device to device where the parts allow it."""
-    aval = x.aval
+    aval = placed(x.aval, space_of_sharding(sharding))
     if x._sharding == sharding and x._committed == committed:
         return x
     here = x._sharding
@@ -151,7 +154,8 @@ def shards(x: Any, everywhere: bool = False) -> list[Shard]:
 def whole_on(device: Any, part: Any, aval: ShapedArray, index: Sequence[slice]) -> Any:
     """Return a buffer of a spread array as an array of its own."""
     shape = tuple(len(range(*s.indices(n))) for s, n in zip(index, aval.shape))
-    return ArrayImpl(aval.update(shape=shape), single_device(device), [part], True,
+    kind = "pinned_host" if space_of(aval) is HOST else None
+    return ArrayImpl(aval.update(shape=shape), in_memory(single_device(device), kind), [part], True,
                      _skip_checks=True)
 
 

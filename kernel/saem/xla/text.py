@@ -145,6 +145,10 @@ class Module:
     def mesh(self, mesh: Any) -> str:
         """Return the symbol of ``mesh``, declared once: ``@mesh``."""
         name = self.meshes.get(mesh)
+        if name is None and mesh.abstract_mesh is mesh:
+            # Without devices it is the one of this shape that has them, whatever its axes' types.
+            name = next((n for m, n in self.meshes.items() if m.shape_tuple == mesh.shape_tuple),
+                        None)
         if name is None:
             count = len(self.meshes)
             name = self.meshes[mesh] = f"@mesh_{count - 1}" if count else "@mesh"
@@ -298,6 +302,13 @@ class Writer:
             dtypes.scalar_kind(a.dtype), "UNSIGNED")
         return self.emit(f"stablehlo.compare {direction}, {x}, {y}, {kind}", x, y,
                          out=ShapedArray(shape, np.dtype(bool)))
+
+    def in_memory(self, x: str, kind: str) -> str:
+        """Write that ``x`` is to lie in the memory called ``kind``."""
+        return self.emit(
+            f'stablehlo.custom_call @annotate_device_placement({x}) {{backend_config = "", '
+            "has_side_effect = true, mhlo.frontend_attributes = "
+            f'{{_xla_buffer_placement = "{kind}"}}}}', x, out=self.avals[x])
 
     def choose(self, which: str, x: str, y: str) -> str:
         """Write ``x`` where ``which`` is true, else ``y``; of one shape, or ``which`` rank 0."""

@@ -1,4 +1,4 @@
-"""Cases of ``control/placing.py``: a constraint over one device, which changes nothing at all."""
+"""Cases of ``control/placing.py`` and ``transfers.py``: on one device, which changes nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 import saem as jax
 from cases import case, each
 from saem.control.placing import ShardingConstraint
+from saem.control.transfers import COPY, REUSE, DevicePut
 from saem.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 ONE = Mesh(np.array(jax.devices()[:1]), ("d",))
@@ -15,4 +16,7 @@ CASES = [
     *each(ShardingConstraint(NamedSharding(ONE, PartitionSpec("d"))), "f32", "bf16", "i32", "bool"),
     case(ShardingConstraint(NamedSharding(ONE, PartitionSpec(None, "d"))), "f32[2,3]"),
     case(ShardingConstraint(SingleDeviceSharding(jax.devices()[0])), "f32[3]"),
+    case(DevicePut((jax.devices()[0],)), "f32[3]"),
+    case(DevicePut((NamedSharding(ONE, PartitionSpec("d")), None), (None, None), (REUSE, COPY)),
+         "f32[3]", "i32[2,3]"),
 ]
