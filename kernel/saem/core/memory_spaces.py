@@ -15,7 +15,7 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.core import errors
+from saem.core import errors, sharded
 from saem.core.avals import ShapedArray
 from saem.core.jaxpr import sub_jaxprs
 from saem.core.primitive import Primitive
@@ -105,7 +105,7 @@ def space_of(aval: Any) -> MemorySpace:
 def typed(prim: Primitive, avals: Sequence[Any]) -> Any:
     """Return what ``prim.typing`` says of ``avals``, with the memory in which the results lie."""
     spaces = result_spaces(prim, avals) if Use.in_use else None
-    typed = prim.typing(*avals)
+    typed = sharded.typed(prim, avals) if sharded.state.used else prim.typing(*avals)
     if spaces is None:
         return typed
     if prim.multiple_results:

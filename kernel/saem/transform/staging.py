@@ -65,8 +65,6 @@ class Recorder(Trace):
         self.consts: list[Any] = []
         if axes.state.checked:
             self.record = self.record_varying  # type: ignore[method-assign]
-        elif sharded.state.used:
-            self.record = self.record_sharded  # type: ignore[method-assign]
 
     def atom(self, x: Any) -> Atom:
         """Return the variable or literal that stands for ``x`` in this program."""
@@ -108,7 +106,8 @@ class Recorder(Trace):
     def record_placed(self, prim: Primitive, invars: list[Atom]) -> list[Var]:
         """Do as ``record``, where values may lie in different memories."""
         spaces = result_spaces(prim, [a.aval for a in invars])
-        outvars = record(self, prim, invars)
+        plain = Recorder.record_sharded if sharded.state.used else record
+        outvars = plain(self, prim, invars)
         for number, var in enumerate(outvars):
             var.aval = placed(var.aval, spaces[number % len(spaces)]) if spaces else var.aval
         return outvars
@@ -155,6 +154,15 @@ class Recorder(Trace):
 record = Recorder.record
 # Only programs whose values lie in several memories pay for asking.
 Use.when_used.append(lambda: setattr(Recorder, "record", Recorder.record_placed))
+
+
+def _record_sharded() -> None:
+    """Let every trace, also those that are open, look how operands lie."""
+    if not Use.in_use:  # else ``record_placed`` does so
+        Recorder.record = Recorder.record_sharded  # type: ignore[method-assign]
+
+
+sharded.state.waiting.append(_record_sharded)
 
 
 class StagingTracer(Tracer):

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes, memory_spaces
+from saem.core import dtypes, memory_spaces, sharded
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import in_order, is_ordered
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var
