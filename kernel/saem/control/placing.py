@@ -15,16 +15,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from saem import _jaxlib
-from saem.core import axes, tree
+from saem.core import axes, errors, sharded, tree
 from saem.core.avals import aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.memory_spaces import MemorySpace, Use
 from saem.core.primitive import primitive
+from saem.core.sharded import entries_of
 from saem.core.trace import bind
 from saem.ops.linear import Identity
+from saem.ops.reshard import reshard_to, target, with_rank
 from saem.xla import dispatch
 from saem.xla.meshes import get_mesh
-from saem.xla.shardings import NamedSharding, PartitionSpec, resolve
+from saem.xla.shardings import NamedSharding, PartitionSpec, axes_of, resolve
 from saem.xla.spread import check_rank
 from saem.xla.storage import Format, Layout, is_usual
 from saem.xla.text import physical_aval, tensor_type
@@ -88,14 +90,58 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     for leaf, sharding in zip(leaves, wanted):
         if sharding is not None:
             check_rank(sharding, aval_of(leaf), "with_sharding_constraint arguments")
+    if sharded.state.used:
+        wanted = [asserted(leaf, s) for leaf, s in zip(leaves, wanted)]
     return structure.unflatten([
         leaf if s is None else bind(ShardingConstraint(s), leaf)
         for leaf, s in zip(leaves, wanted)])
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """Return pytree ``xs`` placed as ``out_shardings`` say."""
-    return with_sharding_constraint(xs, out_shardings)
+    """Return pytree ``xs`` cut as ``out_shardings`` (one, or a pytree prefix of them) say.
+
+    Raises: ValueError if a sharding does not fit its value, or has no mesh.
+    """
+    leaves, structure = tree.flatten(xs)
+    found = []
+    for leaf, given in zip(leaves, prefix("reshard out_shardings", out_shardings, xs)):
+        sharding = target(given, len(aval_of(leaf).shape))
+        if sharding is None:  # no axis is Explicit: the partitioner is told
+            found.append(with_sharding_constraint(leaf, given))
+        else:
+            found.append(reshard_to(leaf, sharding))
+    return structure.unflatten(found)
+
+
+def asserted(x: Any, sharding: Any) -> Any:
+    """Return what remains to be told the partitioner of ``x``, which is to lie as ``sharding`` says.
+
+    Along Explicit axes the type says it already: there it is only checked.
+    Raises: AssertionError if the type says otherwise; ValueError if some axes are not Explicit.
+    """
+    explicit = getattr(getattr(sharding, "mesh", None), "explicit_axes", ())
+    if not explicit:
+        return sharding
+    mesh = sharding.mesh
+    if not mesh.are_all_axes_explicit:
+        named = {name for entry in sharding.spec for name in axes_of(entry)}
+        if named & set(explicit):
+            raise errors.explained(
+                errors.ArgumentError, "with_sharding_constraint.C1",
+                "The spec of NamedSharding passed to with_sharding_constraint can only refer to "
+                f"Auto axes of the mesh. Got spec={sharding.spec} and mesh={mesh}. You probably "
+                "meant to use `reshard` API?", advice="jax.reshard(x, P(...)) cuts along others.")
+        return sharding
+    have = PartitionSpec(*entries_of(aval_of(x)))
+    wanted = with_rank(sharding, len(have)).spec
+    if have != wanted:
+        raise errors.explained(
+            AssertionError, "with_sharding_constraint.C2",
+            "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
+            f"`Explicit`. The array sharding: {have} did not match the sharding provided: "
+            f"{wanted}. Please use `jax.sharding.reshard` to shard your input to the sharding you "
+            "want.", advice="jax.reshard(x, P(...)) cuts it so.")
+    return None
 
 
 def is_place(x: Any) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from saem.core import errors
 from saem.core.avals import ShapedArray
@@ -35,9 +35,19 @@ class _State:
 
     used = False
     varying: Callable[[ShapedArray, frozenset], ShapedArray]
+    # What is to be done when the first such mesh is made.
+    waiting: ClassVar[list[Callable[[], None]]] = []
 
 
 state = _State()
+
+
+def begin() -> None:
+    """From now on types say how values lie: a mesh with an Explicit axis was made."""
+    if not state.used:
+        state.used = True
+        for act in state.waiting:
+            act()
 
 
 class ShardedArray(ShapedArray):
@@ -142,11 +152,19 @@ def plain(aval: ShapedArray) -> ShapedArray:
 
 def without_axis(aval: ShapedArray, axis: int) -> ShapedArray:
     """Return the aval of one example of a stack along ``axis``."""
+    axis %= len(aval.shape)
     shape = aval.shape[:axis] + aval.shape[axis + 1:]
     if type(aval) is not ShardedArray:
         return aval.update(shape=shape)
     entries = aval.entries[:axis] + aval.entries[axis + 1:]
     return cut_as(ShapedArray(shape, aval.dtype, aval.weak_type), aval.sharding, entries, aval.vma)
+
+
+def cut_like(aval: ShapedArray, like: ShapedArray) -> ShapedArray:
+    """Return ``aval``, which may have more axes, cut as a value of ``like`` is."""
+    if type(like) is not ShardedArray:
+        return aval
+    return cut_as(aval, like.sharding, like.entries, like.vma)
 
 
 def with_axis(aval: ShapedArray, size: int, like: Any, entry: Any) -> ShapedArray:
@@ -159,12 +177,6 @@ def with_axis(aval: ShapedArray, size: int, like: Any, entry: Any) -> ShapedArra
         return stack
     vma = getattr(aval, "vma", NOWHERE)
     return cut_as(plain(stack), like, (entry, *entries_of(aval)), vma)
-
-
-def abstract(sharding: Any) -> Any:
-    """Return ``sharding`` over the mesh without its devices."""
-    mesh = sharding.mesh.abstract_mesh
-    return sharding if mesh is sharding.mesh else type(sharding)(mesh, sharding.spec)
 
 
 def cut(aval: ShapedArray, sharding: Any, vma: frozenset = NOWHERE) -> ShapedArray:
@@ -284,7 +296,7 @@ def typed(prim: Primitive, avals: Sequence[ShapedArray]) -> Any:
             "jax.sharding.auto_axes.")
     out = prim.typing(*[plain(a) for a in avals])
     outs = list(out) if prim.multiple_results else [out]
-    case = Case(prim, avals, outs, given if given is not None else wanted)
+    case = Case(prim, avals, outs, wanted if hasattr(wanted, "mesh") else given)
     entries = rule(case)
     found = [checked(case, aval, e)
              for aval, e in zip(outs, entries if prim.multiple_results else [entries])]

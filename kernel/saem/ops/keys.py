@@ -20,6 +20,7 @@ from saem import _jaxlib
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_functions, aval_of, is_array_like
 from saem.core.record import Record
+from saem.core.sharded import without_axis
 from saem.core.trace import eval_trace, state
 from saem.ops.compare import bitwise_not, eq
 from saem.ops.linear import broadcast_in_dim, permute
@@ -93,7 +94,8 @@ class PRNGKeyArray(_jaxlib.Array):
     def aval(self) -> ShapedArray:
         aval = self._aval
         if aval is None:
-            aval = self._aval = ShapedArray(self._base.aval.shape[:-1], self.dtype)
+            held = without_axis(self._base.aval, -1)
+            aval = self._aval = held.update(dtype=self.dtype, weak_type=False)
         return aval
 
     shape = property(lambda self: self._base.aval.shape[:-1])

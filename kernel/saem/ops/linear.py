@@ -19,8 +19,9 @@ from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.memory_spaces import HOST, HostArray
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry, remembered
+from saem.core.sharded import ShardedArray
 from saem.core.trace import bind
-from saem.core.varying import VaryingArray
+from saem.core.varying import vma_of
 
 
 class Linear(Primitive):
@@ -326,7 +327,8 @@ def full(aval: ShapedArray, value: Any) -> Any:
     scalar = np.asarray(value, aval.dtype)[()]
     if aval.weak_type and aval_of(scalar.item()).dtype == aval.dtype:
         scalar = scalar.item()  # a Python number is what makes the result weak
-    filled = bind(BroadcastInDim(aval.shape), scalar) if aval.shape else scalar
+    cut = aval.sharding if type(aval) is ShardedArray else None
+    filled = bind(BroadcastInDim(aval.shape, (), cut), scalar) if aval.shape else scalar
     return registry["device_put"]((HOST,)).put(filled) if type(aval) is HostArray else filled
 
 
@@ -340,7 +342,7 @@ def number_like(x: Any, value: float) -> Any:
 def zeros_of(aval: ShapedArray) -> Any:
     """Return zeros of ``aval``; of dtype float0 for the tangents of integers."""
     zeros = full(aval, 0)
-    if type(aval) is VaryingArray:  # inside shard_map: they differ as what they stand for does
+    if vma_of(aval):  # inside shard_map: they differ as what they stand for does
         return bind(registry["pvary"](tuple(sorted(aval.vma, key=str))), zeros)
     return zeros
 

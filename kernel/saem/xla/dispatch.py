@@ -198,7 +198,7 @@ def _demanded(chosen: list[Any], args: Sequence[Any], demands: Demands) -> tuple
     known = [s for s in (*ins, *demands.outs) if s is not None]
     mesh = demands.mesh
     for sharding in known:
-        if mesh is None and isinstance(sharding, NamedSharding):
+        if not isinstance(mesh, Mesh) and isinstance(sharding, NamedSharding):
             mesh = sharding.mesh
     if mesh is None:
         single = next((s for s in known if hasattr(s, "_device")), None)
@@ -235,6 +235,8 @@ def mesh_inside(eqns: Sequence[Any]) -> Any:
 def mesh_named_by(prim: Any) -> Any:
     """Return the mesh that a primitive, or a program inside it, names; None if there is none."""
     found = getattr(prim, "mesh", None)
+    if found is None and sharded.state.used:
+        found = getattr(sharded.asked_for(prim), "mesh", None)
     # Only primitives with several results have programs inside.
     for _, inner in sub_jaxprs(prim) if found is None and prim.multiple_results else ():
         found = found if found is not None else mesh_of_program(inner)
@@ -447,7 +449,7 @@ def relaid(x: Any, layout: Layout) -> Any:
         where, _ = placement([x], demands)
         program = _relaying[aval, sharding, layout] = build(
             closed, where, True, name="relaid",
-            terms=terms_of([aval], [aval], [], demands))
+            terms=terms_of(closed, (), demands))
     return program.run([x])[0]
 
 
@@ -552,7 +554,7 @@ def primitive_callable(prim: Any) -> Any:
         program = programs.get(key)
         if program is None:
             closed = one_equation(prim, avals)
-            terms = terms_of(avals, closed.out_avals, args, demands) if Use.in_use else None
+            terms = terms_of(closed, args, demands) if Use.in_use else None
             program = programs[key] = build(closed, where, committed, name=prim.name, terms=terms)
             if prim.multiple_results:
                 out_tree = _jaxlib.registry.flatten([0] * len(closed.jaxpr.outvars))[1]

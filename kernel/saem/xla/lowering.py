@@ -298,12 +298,12 @@ def constrained(writer: Writer, x: str, sharding: Any) -> str:
     return name
 
 
-def call(writer: Writer, closed: ClosedJaxpr, operands: Sequence[str], name: str) -> list[str]:
-    """Call a nested program as a private function, written once however often it is called.
+def private_function(module: Module, closed: ClosedJaxpr, name: str) -> tuple[str, list]:
+    """Return the symbol of the private function that is ``closed``, and its further arguments.
 
-    Its array constants are further arguments, which the caller takes from its own.
+    It is written once however often it is asked for; what it takes besides the inputs of the
+    program are array constants: (name, value, aval).
     """
-    module = writer.module
     known = module.memo.get(id(closed))
     if known is None:
         inner = Writer(module)
@@ -320,7 +320,15 @@ def call(writer: Writer, closed: ClosedJaxpr, operands: Sequence[str], name: str
         arguments += [f"{k}: {tensor_type(aval)}" for k, _, aval in consts]
         write_function(inner, "private", symbol, arguments, results)
         known = module.memo[id(closed)] = symbol, consts
-    symbol, consts = known
+    return known
+
+
+def call(writer: Writer, closed: ClosedJaxpr, operands: Sequence[str], name: str) -> list[str]:
+    """Call a nested program as a private function, written once however often it is called.
+
+    Its array constants are further arguments, which the caller takes from its own.
+    """
+    symbol, consts = private_function(writer.module, closed, name)
     operands = [*operands, *(writer.hoist(value, aval) for _, value, aval in consts)]
     # Inside a region of another dialect the operation's own dialect must be said.
     verb = "call" if writer.pad == "    " else "func.call"

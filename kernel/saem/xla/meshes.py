@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.core import config
+from saem.core import config, sharded
 from saem.xla import devices as device_module
 
 
@@ -41,6 +41,8 @@ def _axis_types(given: Any, count: int, default: AxisType) -> tuple[AxisType, ..
     if given is None:
         return (default,) * count
     types = (given,) * count if isinstance(given, AxisType) else tuple(given)
+    if AxisType.Explicit in types:
+        sharded.begin()
     if len(types) != count or not all(isinstance(t, AxisType) for t in types):
         raise ValueError(f"axis_types must be one AxisType for each of {count} axes, got {given!r}")
     return types

@@ -401,12 +401,16 @@ def resolve(given: Any, what: str) -> Any:
     raise TypeError(f"{what} must be shardings, PartitionSpecs or None, got {given!r}")
 
 
-def annotation(sharding: NamedSharding, ndim: int) -> str:
-    """Return ``[{"x"}, {}]``, what Shardy writes for a value of rank ``ndim``."""
+def annotation(sharding: NamedSharding, ndim: int, is_open: bool = False) -> str:
+    """Return ``[{"x"}, {}]``, what Shardy writes for a value of rank ``ndim``.
+
+    If it ``is_open``, ``[{"x", ?}, {?}]``: the partitioner may cut axes further.
+    """
     entries = list(sharding.spec) + [None] * (ndim - len(sharding.spec))
     return "[" + ", ".join(
         "{?}" if e is PartitionSpec.UNCONSTRAINED
-        else "{" + ", ".join(f'"{a}"' for a in axes_of(e)) + "}" for e in entries) + "]"
+        else "{" + ", ".join([*(f'"{a}"' for a in axes_of(e)), *("?" * is_open)]) + "}"
+        for e in entries) + "]"
 
 
 def mesh_text(mesh: Mesh | AbstractMesh, devices: Sequence[Any] = ()) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes
+from saem.core import dtypes, sharded
 from saem.core.avals import ShapedArray
 from saem.xla.shardings import annotation, mesh_text
 
@@ -69,7 +69,8 @@ def physical_aval(aval: ShapedArray) -> ShapedArray:
         return ShapedArray(aval.shape, np.dtype(bool))
     if isinstance(aval.dtype, dtypes.ExtendedDType):
         trailing, dtype = aval.dtype.physical
-        return ShapedArray((*aval.shape, *trailing), dtype)
+        held = ShapedArray((*aval.shape, *trailing), dtype)
+        return held if type(aval) is ShapedArray else sharded.cut_like(held, aval)
     return aval
 
 

@@ -1,0 +1,164 @@
+"""How is a value cut anew, as the program says?
+
+``reshard`` is the one operation that moves data between devices because the types ask for it.  In a
+stretch of program where the partitioner decides (``auto_axes``) it is the way in and out.
+
+Read before: ``core.sharded``, ``xla.shardings``.  Read after: ``control.placing``.
+Invariant: it is the identity on numbers; its transpose cuts a cotangent as the operand was.
+Source: the documentation of jax.sharding.reshard; the Shardy dialect, sdy.sharding_constraint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from saem.core import axes, errors, sharded
+from saem.core.avals import aval_of
+from saem.core.primitive import primitive
+from saem.core.sharded import ShardedArray, entries_of, names_of
+from saem.core.trace import bind
+from saem.ops.linear import Linear
+from saem.ops.sharding_rules import rule
+from saem.xla import dispatch, lowering
+from saem.xla.meshes import AxisType, Mesh, get_abstract_mesh, mesh_context
+from saem.xla.shardings import NamedSharding, PartitionSpec
+
+
+@primitive("reshard")
+class Reshard(Linear):
+    """The identity, on a value cut as ``sharding`` says; ``back`` says how its operand is cut."""
+
+    sharding: Any
+    back: Any
+
+    joint_jvp = False
+
+    def printed_params(self):
+        return {}
+
+    @property
+    def mesh(self) -> Any:
+        return self.sharding.mesh
+
+    def typing(self, x):
+        return x
+
+    def evaluate(self, x):
+        return x
+
+    def lower(self, ctx, x):
+        return lowering.constrained(ctx, x, self.sharding)
+
+    def transpose(self, ct, x):
+        return [bind(Reshard(self.back, self.sharding), ct)]
+
+    def batch(self, size, xs, dims):
+        (x,), (dim,) = xs, dims
+        axis = axes.batching()
+        entry = None if axis is None or axis.cut is None else axis.cut.spec[0]
+        made = Reshard(with_entry(self.sharding, dim, entry), with_entry(self.back, dim, entry))
+        return bind(made, x), dim
+
+
+@rule("reshard")
+def _reshard_rule(case: sharded.Case) -> Any:
+    given = tuple(case.prim.sharding.spec)
+    return (*given, *(None,) * (len(case.outs[0].shape) - len(given)))
+
+
+def with_entry(sharding: Any, place: int, entry: Any) -> Any:
+    """Return ``sharding`` of values that have one more axis, cut along ``entry``."""
+    entries = list(sharding.spec)
+    entries += [None] * (place - len(entries))
+    entries.insert(place, entry)
+    return NamedSharding(sharding.mesh, PartitionSpec(*entries))
+
+
+def target(given: Any, ndim: int) -> Any:
+    """Return what a caller gave as ``out_sharding`` as a NamedSharding of rank ``ndim``.
+
+    None where the mesh has no Explicit axis, so that types say nothing.
+    Raises: ValueError for a PartitionSpec without a mesh, or one that is too long.
+    """
+    if given is None:
+        return None
+    if isinstance(given, tuple):
+        given = PartitionSpec(*given)
+    if isinstance(given, PartitionSpec):
+        mesh = get_abstract_mesh()
+        if mesh.empty:
+            raise errors.explained(
+                errors.ArgumentError, "sharding.C3",
+                "Using PartitionSpec when you are not under a mesh context is not allowed. Please "
+                "pass a NamedSharding instance or enter into a mesh context via `jax.set_mesh`. "
+                f"Got {given!r}", advice="For example with jax.set_mesh(mesh): ...")
+        given = NamedSharding(mesh, given)
+    if not isinstance(given, NamedSharding) or not given.mesh.explicit_axes:
+        return None
+    if len(given.spec) > ndim:
+        raise errors.explained(
+            errors.ArgumentError, "sharding.C4",
+            f"Sharding {given} has more entries than the value has axes: {ndim}.",
+            advice="Give at most one entry for each axis.")
+    return given
+
+
+def reshard_to(x: Any, sharding: Any) -> Any:
+    """Return ``x`` cut as the NamedSharding ``sharding`` says."""
+    aval = aval_of(x)
+    full = with_rank(sharding, len(aval.shape))
+    entries = entries_of(aval)
+    mesh = aval.sharding.mesh if type(aval) is ShardedArray else here(full.mesh)
+    return bind(Reshard(full, NamedSharding(mesh, PartitionSpec(*entries))), x)
+
+
+def here(mesh: Any) -> Any:
+    """Return the mesh in force, without devices; that of ``mesh`` if there is none."""
+    found = get_abstract_mesh()
+    return mesh.abstract_mesh if found.empty else found
+
+
+def with_rank(sharding: Any, ndim: int) -> Any:
+    """Return ``sharding`` with one entry for each of ``ndim`` axes."""
+    if len(sharding.spec) == ndim:
+        return sharding
+    rest = (None,) * (ndim - len(sharding.spec))
+    return NamedSharding(sharding.mesh, PartitionSpec(*sharding.spec, *rest))
+
+
+def placed(x: Any, sharding: Any) -> Any:
+    """Return the array ``x`` moved as ``sharding`` says, outside any program.
+
+    Along axes left to the partitioner it stays cut as it is.
+    """
+    held = dispatch.hold(x)
+    have = getattr(held, "_sharding", None)
+    mesh = sharding.mesh
+    if not isinstance(mesh, Mesh):
+        concrete = next((m for m in (getattr(have, "mesh", None), mesh_context.value)
+                         if isinstance(m, Mesh) and m.shape_tuple == mesh.shape_tuple), None)
+        if concrete is None:
+            raise errors.explained(
+                errors.ArgumentError, "sharding.C5",
+                f"reshard to {sharding} needs devices, but no mesh with devices is in force.",
+                advice="Put the program under jax.set_mesh(mesh), or give a NamedSharding of a "
+                "mesh with devices.")
+        mesh = concrete if concrete.axis_types == mesh.axis_types else Mesh(
+            concrete.devices, concrete.axis_names, mesh.axis_types)
+    kept = have.spec if isinstance(have, NamedSharding) else ()
+    free = {n for n, kind in zip(mesh.axis_names, mesh.axis_types) if kind is AxisType.Auto}
+    spec = PartitionSpec(*merged(tuple(sharding.spec), tuple(kept), free))
+    return dispatch.present(dispatch.put_spread(x, NamedSharding(mesh, spec)), x)
+
+
+def merged(wanted: Sequence[Any], kept: Sequence[Any], free: set) -> list[Any]:
+    """Return ``wanted`` entries, and of ``kept`` ones the mesh axes that are ``free``."""
+    used = {n for entry in wanted for n in names_of(entry)}
+    length = max(len(wanted), len(kept))
+    pad = lambda entries: (*entries, *(None,) * (length - len(entries)))
+    return [(*names_of(w), *(n for n in names_of(k) if n in free and n not in used)) or None
+            for w, k in zip(pad(wanted), pad(kept))]
+
+
+dispatch.eager_rules[Reshard] = lambda prim, x: placed(x, prim.sharding)

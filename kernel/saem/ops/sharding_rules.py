@@ -1,0 +1,505 @@
+"""How is the result of an operation cut, given how its operands are?
+
+One rule for each primitive or family, from the mesh axes along which each axis of each operand is
+cut (*entries*) to those of the result.  A rule never moves data in secret: where the result could
+only be had by communication whose outcome is open, it refuses and names the way to say what is
+wanted.
+
+Read before: ``core.sharded``.  Read after: ``ops.reshard``.
+Invariant: what a rule answers is what JAX's types say (tests/kernel/test_explicit.py).
+Source: the documentation of jax.sharding, "explicit sharding"; observed behaviour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from saem.core.sharded import Case, names_of, rules
+from saem.ops.families import Elementwise
+
+Entries = tuple
+
+
+def rule(*keys: Any) -> Callable[[Callable[[Case], Any]], Callable[[Case], Any]]:
+    """Make a function the rule of the primitives named, or of a class of them."""
+
+    def decorate(function: Callable[[Case], Any]) -> Callable[[Case], Any]:
+        for key in keys:
+            rules[key] = function
+        return function
+
+    return decorate
+
+
+def wanted_or(case: Case, entries: Sequence[Any], name: str = "sharding") -> Entries:
+    """Return the entries a parameter asks for, ``entries`` if it asks for none."""
+    sharding = getattr(case.prim, name)
+    if sharding is None:
+        return tuple(entries)
+    given = tuple(sharding.spec)
+    return (*given, *(None,) * (len(case.outs[0].shape) - len(given)))
+
+
+# -- element by element ----------------------------------------------------------------------------
+
+
+@rule(Elementwise, "convert_element_type", "reduce_precision", "integer_pow", "threefry2x32",
+      "random_fold_in", "mulhi", "clamp", "random_clone", "add_any", "rng_uniform")
+def elementwise(case: Case) -> Any:
+    """Each axis as the operands that cut it agree."""
+    rank = len(case.outs[0].shape)
+    found: list[Any] = [None] * rank
+    for aval, spec in zip(case.avals, case.specs):
+        for axis, entry in enumerate(spec if len(aval.shape) == rank else ()):
+            if entry is None:
+                continue
+            if found[axis] is not None and found[axis] != entry:
+                shown = ", ".join(str(s) for s in case.specs if len(s) == rank)
+                raise case.refuse(
+                    1, f"{case.prim.name} got incompatible shardings for broadcasting: {shown}.",
+                    "Reshard one of them to the cut of the other: jax.reshard(x, P(...)).")
+            found[axis] = entry
+    return [tuple(found)] * len(case.outs) if case.prim.multiple_results else tuple(found)
+
+
+@rule("copy", "stop_gradient", "rev", "optimization_barrier", "name", "custom_lin", "device_put",
+      "inspect_sharding", "layout_constraint")
+def unchanged(case: Case) -> Any:
+    """Each result as its operand."""
+    return list(case.specs) if case.prim.multiple_results else case.specs[0]
+
+
+@rule("select_n")
+def select_n(case: Case) -> Any:
+    which, *cases = case.specs
+    if any(spec != cases[0] for spec in cases):
+        shown = [case.shown(n + 1) for n in range(len(cases))]
+        raise case.refuse(1, f"select cases must have the same shardings, got {shown}.",
+                          "Reshard one of them to the cut of the other.")
+    if case.avals[0].shape and which != cases[0]:
+        raise case.refuse(
+            3, "select `which` must be scalar or have the same sharding as cases, got `which` "
+            f"sharding {case.shown(0)} but case sharding {case.shown(1)}.",
+            "Reshard the condition to the cut of the cases.")
+    return cases[0]
+
+
+# -- axes come, go and move ------------------------------------------------------------------------
+
+
+@rule("broadcast_in_dim")
+def broadcast_in_dim(case: Case) -> Any:
+    (aval,), (spec,) = case.avals, case.specs
+    entries: list[Any] = [None] * len(case.outs[0].shape)
+    for target, entry, size in zip(case.prim.broadcast_dimensions, spec, aval.shape):
+        if size == case.outs[0].shape[target]:
+            entries[target] = entry
+    return wanted_or(case, entries)
+
+
+@rule("iota")
+def iota(case: Case) -> Any:
+    return wanted_or(case, ())
+
+
+@rule("transpose")
+def transpose(case: Case) -> Any:
+    return tuple(case.specs[0][p] for p in case.prim.permutation)
+
+
+@rule("squeeze")
+def squeeze(case: Case) -> Any:
+    drop = {d % len(case.specs[0]) for d in case.prim.dimensions}
+    return tuple(e for axis, e in enumerate(case.specs[0]) if axis not in drop)
+
+
+@rule("reshape")
+def reshape(case: Case) -> Any:
+    """Axes are joined, or one axis split, where the cut of the result follows from that."""
+    (aval,), (spec,) = case.avals, case.specs
+    if case.prim.sharding is not None:
+        return wanted_or(case, ())
+    old = [(n, e) for n, e in zip(aval.shape, spec) if n != 1]
+    sizes = [n for n in case.outs[0].shape if n != 1]
+    found = regrouped(old, sizes, case.mesh.shape)
+    if found is None:
+        raise case.refuse(
+            1, "This reshape is not supported. Please specify the sharding of the output via the "
+            "`out_sharding` argument of jax.lax.reshape. Got operand type: "
+            f"{aval.str_short(short_dtypes=False)}, new sizes: {case.outs[0].shape}",
+            "For example jnp.reshape(x, shape, out_sharding=P(...)).")
+    rest = iter(found)
+    return tuple(None if n == 1 else next(rest) for n in case.outs[0].shape)
+
+
+def regrouped(old: Sequence[tuple[int, Any]], sizes: Sequence[int], mesh: dict) -> list[Any] | None:
+    """Return the entries of axes of ``sizes`` made of the axes ``old``, None if they do not follow.
+
+    Axes stand for themselves, but for one group that is joined to one axis, or one that is split.
+    """
+    if all(entry is None for _, entry in old):
+        return [None] * len(sizes)
+    entries: list[Any] = []
+    changed = 0
+    i = j = 0
+    while i < len(old) and j < len(sizes):
+        a, b = i + 1, j + 1
+        left, right = old[i][0], sizes[j]
+        while left != right:
+            if left < right:
+                left, a = left * old[a][0], a + 1
+            else:
+                right, b = right * sizes[b], b + 1
+        changed += (a - i, b - j) != (1, 1)
+        if a - i > 1 and b - j > 1:
+            return None
+        part = joined([e for _, e in old[i:a]]) if a - i > 1 else \
+            divided(old[i][1], sizes[j:b], mesh)
+        if part is None:
+            return None
+        entries += part
+        i, j = a, b
+    return entries if changed <= 1 else None
+
+
+def joined(entries: Sequence[Any]) -> list[Any] | None:
+    """Return the entry of axes joined to one: those that are cut must stand in front."""
+    names = [names_of(e) for e in entries]
+    count = sum(map(bool, names))
+    if any(names[count:]):
+        return None
+    together = tuple(n for part in names for n in part)
+    return [together if len(together) > 1 else together[0] if together else None]
+
+
+def divided(entry: Any, sizes: Sequence[int], mesh: dict) -> list[Any] | None:
+    """Return the entries of the axes ``sizes`` into which an axis cut along ``entry`` is split.
+
+    Its mesh axes go to the first of them; to a later one only when those before are used up.
+    """
+    if len(sizes) == 1:
+        return [entry]
+    parts: list[list[Any]] = [[] for _ in sizes]
+    place, left = 0, sizes[0]
+    for name in names_of(entry):
+        while left == 1 and place + 1 < len(sizes):
+            place, left = place + 1, sizes[place + 1]
+        if left % mesh[name]:
+            return None
+        left //= mesh[name]
+        parts[place].append(name)
+    return [None if not p else p[0] if len(p) == 1 else tuple(p) for p in parts]
+
+
+@rule("concatenate")
+def concatenate(case: Case) -> Any:
+    if any(spec != case.specs[0] for spec in case.specs):
+        shown = ", ".join(str(case.shown(n)) for n in range(len(case.specs)))
+        raise case.refuse(1, f"All operands should have the same sharding. Got shardings {shown}",
+                          "Reshard them to one cut first.")
+    return case.specs[0]
+
+
+@rule("tile")
+def tile(case: Case) -> Any:
+    (aval,), (spec,) = case.avals, case.specs
+    reps = case.prim.reps
+    for axis, entry in enumerate(spec):
+        if entry is not None and reps[axis] != 1:
+            raise case.refuse(
+                1, f"Operand cannot be sharded on dimension {axis} when the tiling is "
+                f"non-trivial. Got input type: {aval.str_short(short_dtypes=False)} with reps: "
+                f"{tuple(reps)}", "Reshard the operand first.")
+    return spec
+
+
+@rule("bitcast_convert_type")
+def bitcast(case: Case) -> Any:
+    spec, rank = case.specs[0], len(case.outs[0].shape)
+    return (*spec, *(None,) * (rank - len(spec)))[:rank]
+
+
+# -- parts of axes ---------------------------------------------------------------------------------
+
+
+def part_of(case: Case, name: str, shape: Sequence[int], spec: Entries) -> Entries:
+    """Return ``spec`` for a result of ``shape``: an axis that changes must still be divisible."""
+    for size, before, entry in zip(shape, case.avals[0].shape, spec):
+        if entry is not None and size != before and size % case.parts(entry):
+            names = ",".join(map(str, names_of(entry)))
+            raise case.refuse(
+                1, f"{name} on sharded dims where out dim ({size}) is not divisible by mesh axes "
+                f"({case.parts(entry)}) with spec ({names}) is not implemented. Got input "
+                f"type={case.avals[0].str_short()} and output shape={tuple(shape)}",
+                "Reshard the operand so that this axis is not cut.")
+    return spec
+
+
+@rule("slice")
+def slice_(case: Case) -> Any:
+    return part_of(case, "slicing", case.outs[0].shape, case.specs[0])
+
+
+@rule("dynamic_slice")
+def dynamic_slice(case: Case) -> Any:
+    return part_of(case, "dynamic_slice", case.outs[0].shape, case.specs[0])
+
+
+@rule("pad")
+def pad(case: Case) -> Any:
+    return part_of(case, "padding", case.outs[0].shape, case.specs[0])
+
+
+@rule("split")
+def split(case: Case) -> Any:
+    return [part_of(case, "split", out.shape, case.specs[0]) for out in case.outs]
+
+
+@rule("dynamic_update_slice")
+def dynamic_update_slice(case: Case) -> Any:
+    operand, update = case.specs[:2]
+    if operand != update:
+        shown = [a.str_short(short_dtypes=False) for a in case.avals[:2]]
+        raise case.refuse(
+            1, "dynamic_update_slice operand sharding must be equal to update sharding, got "
+            f"operand sharding {shown[0]} and update sharding {shown[1]}.",
+            "Reshard the update to the cut of the operand.")
+    return operand
+
+
+# -- axes are folded -------------------------------------------------------------------------------
+
+
+@rule("reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or",
+      "reduce_xor", "argmax", "argmin")
+def reduction(case: Case) -> Any:
+    """What remains is cut as before; the sum over a cut axis is the same everywhere."""
+    spec = case.specs[0]
+    folded = {a % len(spec) for a in case.prim.axes}
+    entries = tuple(e for axis, e in enumerate(spec) if axis not in folded)
+    return wanted_or(case, entries, "out_sharding") if case.prim.name == "reduce_sum" else entries
+
+
+@rule("reduce")
+def generic_reduction(case: Case) -> Any:
+    folded = set(case.prim.dimensions)
+    entries = tuple(e for axis, e in enumerate(case.specs[0]) if axis not in folded)
+    return [entries] * len(case.outs)
+
+
+@rule("reduce_window_sum", "reduce_window_max", "reduce_window_min", "reduce_window")
+def window(case: Case) -> Any:
+    entries = part_of(case, case.prim.name, case.outs[0].shape, case.specs[0])
+    return [entries] * len(case.outs) if case.prim.multiple_results else entries
+
+
+@rule("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
+def cumulative(case: Case) -> Any:
+    spec, axis = case.specs[0], case.prim.axis
+    if spec[axis] is not None:
+        raise case.refuse(
+            1, "Input should be unsharded over the axis being reduced. Got input type="
+            f"{case.avals[0].str_short(short_dtypes=False)} and axis={axis}",
+            "Reshard the operand so that this axis is not cut.")
+    return spec
+
+
+@rule("sort")
+def sort(case: Case) -> Any:
+    for number, spec in enumerate(case.specs):
+        if spec != case.specs[0]:
+            shown = " ".join(str(case.shown(n)) for n in range(len(case.specs)))
+            raise case.refuse(1, f"Arguments to sort must have equal shardings, got: {shown}",
+                              "Reshard them to one cut first.")
+        if spec[case.prim.dimension] is not None:
+            raise case.refuse(
+                2, "Arguments to sort must be unsharded over the sorting dimension. Got arg "
+                f"sharding={case.shown(number)} and sorting dimension={case.prim.dimension}",
+                "Reshard the operand so that this axis is not cut.")
+    return case.specs
+
+
+@rule("top_k")
+def top_k(case: Case) -> Any:
+    spec, axis = case.specs[0], case.prim.axis
+    if spec[axis] is not None:
+        raise case.refuse(
+            1, f"top_k operand must be unsharded over axis {axis}, got sharding={case.shown(0)}",
+            "Reshard the operand so that this axis is not cut.")
+    return [spec, spec]
+
+
+# -- products --------------------------------------------------------------------------------------
+
+
+@rule("dot_general")
+def dot_general(case: Case) -> Any:
+    (x, y), prim = case.specs, case.prim
+    (xc, yc), (xb, yb) = prim.dimension_numbers
+    batch, left, right = prim.axes(len(x), len(y))
+    if prim.out_sharding is not None:
+        return wanted_or(case, (), "out_sharding")
+    shared = []
+    for a, b in zip(xb, yb):
+        if None not in (x[a], y[b]) and x[a] != y[b]:
+            raise case.refuse(
+                1, "dot_general requires lhs batch dimensions and rhs batch dimensions to have the "
+                f"consistent sharding, got {tuple(x[i] for i in xb)} and "
+                f"{tuple(y[i] for i in yb)}.", "Reshard one of them.")
+        shared.append(x[a] if x[a] is not None else y[b])
+    one, other = tuple(x[i] for i in xc), tuple(y[i] for i in yc)
+    for a, b in zip(one, other):
+        if None not in (a, b) and a != b:
+            raise case.refuse(
+                3, "dot_general requires contracting dimensions to have consistent sharding, got "
+                f"{one} and {other}.", "Reshard one of them.")
+        if a is not None and a == b:
+            raise case.refuse(
+                4, "Contracting dimensions are sharded and it is ambiguous how the output should "
+                "be sharded. Please specify the output sharding via the `out_sharding` parameter. "
+                f"Got lhs_contracting_spec={one} and rhs_contracting_spec={other}",
+                "For example jnp.matmul(x, y, out_sharding=P(...)).")
+    return (*shared, *(x[i] for i in left), *(y[i] for i in right))
+
+
+@rule("conv_general_dilated")
+def convolution(case: Case) -> Any:
+    """Examples of the left operand may be cut, and features of the right one."""
+    lhs, rhs = case.specs
+    numbers = case.prim.dimension_numbers
+    if getattr(case.prim, "out_sharding", None) is not None:
+        return wanted_or(case, (), "out_sharding")
+    if any(lhs[a] is not None for a in numbers.lhs_spec[1:]) or any(
+            rhs[a] is not None for a in numbers.rhs_spec[1:]):
+        raise case.refuse(
+            1, "conv_general_dilated on sharded dims where the output does not follow from the "
+            f"operands: {', '.join(a.str_short() for a in case.avals)}.",
+            "Cut only the batch axis of the left operand, or say out_sharding=.")
+    entries: list[Any] = [None] * len(case.outs[0].shape)
+    entries[numbers.out_spec[0]] = lhs[numbers.lhs_spec[0]]
+    entries[numbers.out_spec[1]] = rhs[numbers.rhs_spec[0]]
+    return tuple(entries)
+
+
+@rule("fft")
+def fft(case: Case) -> Any:
+    count = len(case.prim.fft_lengths)
+    return on_batch(case, count, count)[0]
+
+
+def on_batch(case: Case, inner: int, result_inner: int | None = None) -> list[Entries]:
+    """Return entries where the last ``inner`` axes of the first operand are worked on whole."""
+    spec = case.specs[0]
+    keep = len(spec) - inner
+    if any(e is not None for e in spec[keep:]):
+        raise case.refuse(
+            1, f"Input 0 to {case.prim.name} must be unsharded on non-batch dimensions, but got "
+            f"{case.shown(0).spec}.", "Reshard the operand so that these axes are not cut.")
+    return [(*spec[:keep], *(None,) * (len(out.shape) - keep)) for out in case.outs]
+
+
+@rule("cholesky", "lu", "qr", "eigh", "eig", "svd", "schur", "hessenberg", "tridiagonal",
+      "geqrf", "householder_product", "triangular_solve", "tridiagonal_solve",
+      "lu_pivots_to_permutation")
+def decomposition(case: Case) -> Any:
+    """Stacks of matrices may be cut, a matrix not."""
+    found = on_batch(case, 1 if case.prim.name == "lu_pivots_to_permutation" else 2)
+    return found if case.prim.multiple_results else found[0]
+
+
+# -- reading and writing by index ------------------------------------------------------------------
+
+
+@rule("gather")
+def gather(case: Case) -> Any:
+    """Axes read whole, and axes that operand and indices share, keep their cut."""
+    (x, indices), prim = case.specs, case.prim
+    numbers, sizes = prim.dimension_numbers, prim.slice_sizes
+    shared = dict(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims))
+    dropped = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
+    for axis, entry in enumerate(x):
+        if entry is not None and axis not in shared and (
+                sizes[axis] != case.avals[0].shape[axis] or axis in dropped):
+            raise open_gather(case)
+    lead = list(indices[:-1])
+    for axis, place in shared.items():
+        if x[axis] is not None and lead[place] is None:
+            lead[place] = x[axis]
+        elif x[axis] is not None and lead[place] != x[axis]:
+            raise open_gather(case)
+    windows = iter([e for axis, e in enumerate(x) if axis not in dropped])
+    leading = iter(lead)
+    return tuple(next(windows) if axis in numbers.offset_dims else next(leading)
+                 for axis in range(len(case.outs[0].shape)))
+
+
+def open_gather(case: Case) -> Exception:
+    x, indices = case.avals
+    return case.refuse(
+        1, "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather "
+        "indexing as out sharding could not be resolved unambiguously (or would require "
+        f"collectives on inputs). Got operand={x!r}, indices={indices!r}",
+        "Say how the result is cut: x.at[i].get(out_sharding=P(...)).")
+
+
+@rule("scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-min", "scatter-max")
+def scatter(case: Case) -> Any:
+    """The operand keeps its cut if along cut axes whole windows are written."""
+    x, indices, updates = case.specs
+    numbers = case.prim.dimension_numbers
+    shape, update_shape = case.avals[0].shape, case.avals[2].shape
+    shared = dict(zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims))
+    dropped = {*numbers.inserted_window_dims, *shared}
+    window = iter(numbers.update_window_dims)
+    fits = True
+    seen = set()
+    for axis, entry in enumerate(x):
+        place = None if axis in dropped else next(window)
+        if place is not None:
+            seen.add(place)
+            fits &= updates[place] in (None, entry)
+            fits &= entry is None or update_shape[place] == shape[axis]
+        elif entry is not None and (axis not in shared or indices[shared[axis]] not in (
+                None, entry)):
+            fits = False
+    cut_elsewhere = any(e is not None for place, e in enumerate(updates) if place not in seen)
+    if not fits or (cut_elsewhere and not shared):
+        raise case.refuse(
+            1, "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for "
+            "the scatter update as out sharding could not be resolved unambiguously (or would "
+            f"require collectives on inputs). Got operand={case.avals[0]!r}, "
+            f"indices={case.avals[1]!r}, updates={case.avals[2]!r}",
+            "Say how the result is cut: x.at[i].set(y, out_sharding=P(...)).")
+    return x
+
+
+# -- keys ------------------------------------------------------------------------------------------
+
+
+@rule("random_bits", "random_split", "random_wrap", "random_unwrap", "random_seed")
+def keys(case: Case) -> Any:
+    """A stack of keys is cut along its own axes; what each key gives is whole."""
+    spec, rank = case.specs[0], len(case.outs[0].shape)
+    return (*spec, *(None,) * (rank - len(spec)))[:rank]
+
+
+@rule("rng_bit_generator")
+def rng_bit_generator(case: Case) -> Any:
+    wanted = case.prim.out_sharding if hasattr(case.prim, "out_sharding") else None
+    return [case.specs[0], () if wanted is None else tuple(wanted.spec)]
+
+
+# -- inside shard_map ------------------------------------------------------------------------------
+
+
+@rule("psum", "pmax", "pmin", "psum_invariant", "pvary", "ppermute", "pbroadcast")
+def collective(case: Case) -> Any:
+    """Values on devices along a manual axis are put together; Explicit axes stay as they are."""
+    return list(case.specs) if case.prim.multiple_results else case.specs[0]
+
+
+@rule("all_gather", "all_gather_invariant", "reduce_scatter", "all_to_all")
+def regathering(case: Case) -> Any:
+    spec, rank = case.specs[0], len(case.outs[0].shape)
+    return spec if len(spec) == rank else (None,) * rank
