@@ -5,6 +5,7 @@ from saem.core import lazy as _lazy
 # From a module to the names it offers here ("" for the module itself).
 __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.control.callbacks": "io_callback",
+    "saem.experimental.checkify": "",
     "saem.experimental.shard_map": "",
     "saem.experimental.compilation_cache": "",
     "saem.experimental.layout": "",
