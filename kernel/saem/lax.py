@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from saem.control.composite import composite
 from saem.control.conditional import cond, switch
 from saem.control.loops import fori_loop, while_loop
 from saem.control.mapping import associative_scan
 from saem.control.mapping import map_ as map
 from saem.control.placing import with_sharding_constraint
 from saem.control.platforms import platform_dependent
-from saem.control.reductions import reduce, reduce_window
+from saem.control.reductions import reduce, reduce_window, scatter_apply
 from saem.control.scan import scan
 from saem.control.solve import custom_linear_solve, custom_root
 from saem.core.avals import aval_of
@@ -154,6 +155,7 @@ from saem.ops.shape import (
     squeeze,
     tile,
 )
+from saem.ops.sinks import dce_sink, stage
 from saem.ops.slicing import (
     dynamic_index_in_dim,
     dynamic_slice,
@@ -196,6 +198,27 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
     """Return an array of ``shape``; of zeros, since there are no arrays without values."""
     return full(shape, 0, dtype, sharding=out_sharding)
+
+
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
+    """Return the slices of ``src`` at the places that the vectors ``idxs`` name along ``axes``.
+
+    Negative places count from the end, and those outside wrap around.
+    """
+    shape = aval_of(src).shape
+    columns = [broadcast_in_dim(x, (*aval_of(x).shape, 1), (0,)) for x in idxs]
+    places = concatenate(columns, 1)
+    sizes = np.asarray([shape[a] for a in axes], aval_of(places).dtype)[None]
+    places = rem(add(rem(places, sizes), sizes), sizes)
+    windows = [1 if i in axes else n for i, n in enumerate(shape)]
+    kept = tuple(range(1, 1 + len(shape) - len(axes)))
+    numbers = GatherDimensionNumbers(kept, tuple(sorted(axes)), tuple(axes))
+    return gather(src, places, numbers, tuple(windows), mode="promise_in_bounds")
+
+
+def shape_as_value(shape: Sequence[int]) -> Any:
+    """Return ``shape`` as an array of its sizes."""
+    return stage(np.asarray(shape, np.int32))
 
 
 def dtype(x: Any) -> Any:

@@ -28,6 +28,7 @@ from saem.core.trace import Tracer, bind
 from saem.ops import reduce as folds
 from saem.ops.arithmetic import add, mul
 from saem.ops.compare import bitwise_and, bitwise_or, bitwise_xor
+from saem.ops.convert import convert_element_type
 from saem.ops.linear import dim_after_reduce, permute, reduce_sum, reduced_shape
 from saem.ops.numbers import max as larger
 from saem.ops.numbers import min as smaller
@@ -43,12 +44,14 @@ from saem.ops.pooling import (
     stacked,
     window_places,
 )
-from saem.ops.shape import broadcast, reshape, squeeze
+from saem.ops.scatter import Scatter
+from saem.ops.shape import broadcast, full, reshape, squeeze
 from saem.ops.slicing import pad, slice_in_dim
+from saem.ops.windows import GatherScatterMode, ScatterDimensionNumbers
 from saem.transform.jvp import instantiate, jvp_flat
 from saem.transform.staging import trace_flat
 from saem.transform.vmap import batch_jaxpr, vmap_flat
-from saem.xla.lowering import write_equations
+from saem.xla.lowering import lower_apart
 
 SCALARS = (bool, int, float, complex, np.generic, np.ndarray)
 
@@ -65,18 +68,8 @@ def fold_numpy(program: ClosedJaxpr, held: Sequence[np.ndarray], new: Sequence[n
 
 
 def region_of(ctx: Any, program: ClosedJaxpr) -> str:
-    """Write ``program`` as a region that sees nothing of the function around it."""
-
-    def build(*names: str) -> list[str]:
-        env = dict(zip(program.jaxpr.invars, names))
-        for var, value in zip(program.jaxpr.constvars, program.consts):
-            env[var] = ctx.constant(np.asarray(value), var.aval)
-        pad, ctx.pad = ctx.pad, ctx.pad + " "  # a call inside names its dialect
-        results = write_equations(ctx, program.jaxpr.eqns, program.jaxpr.outvars, env)
-        ctx.pad = pad
-        return results
-
-    return ctx.block(program.in_avals, build)
+    """Write ``program`` as the region of a fold."""
+    return ctx.block(program.in_avals, lambda *names: lower_apart(ctx, program, names))
 
 
 def check_starts(name: str, dtype_sentence: str, operands: Sequence[ShapedArray],
@@ -454,3 +447,38 @@ def reduce_window(operand: Any, init_value: Any, computation: Callable,
     check_starts("reduce_window", "", [], [aval_of(s) for s in starts])
     program = program_of("reduce_window", computation, structure, starts)
     return structure.unflatten(bind(ReduceWindow(program, *how), *xs, *starts))
+
+
+# -- elements changed by a function ----------------------------------------------------------------
+
+
+def element_program(func: Callable[[Any], Any], dtype: Any) -> ClosedJaxpr:
+    """Return ``func``, of one scalar of ``dtype`` to one, as what a scatter applies in place.
+
+    Raises: NotImplementedError if it closes over a tracer.
+    """
+    scalar = ShapedArray((), dtype)
+    program = trace_flat(lambda x, _: [convert_element_type(func(x), dtype)], [scalar, scalar],
+                         name="apply")
+    if any(isinstance(c, Tracer) for c in program.consts):
+        raise errors.explained(
+            NotImplementedError, "scatter_apply.closure",
+            "Reduction computations can't close over Tracers.",
+            advice="Write x.at[i].set(f(x[i])), if no place is named twice.")
+    return program
+
+
+def scatter_apply(operand: Any, scatter_indices: Any, func: Callable[[Any], Any],
+                  dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
+                  indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+                  ) -> Any:
+    """Return ``operand`` with ``func`` applied to the elements at ``scatter_indices``.
+
+    A place that is named several times is changed as often.
+    Raises: NotImplementedError when differentiated, or if ``func`` closes over a tracer.
+    """
+    dtype = aval_of(operand).dtype
+    numbers = ScatterDimensionNumbers(*(tuple(map(int, d)) for d in dimension_numbers))
+    prim = Scatter(numbers, bool(indices_are_sorted), bool(unique_indices),
+                   GatherScatterMode.from_any(mode), element_program(func, dtype))
+    return bind(prim, operand, scatter_indices, full(tuple(update_shape), 0, dtype))

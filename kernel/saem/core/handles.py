@@ -23,6 +23,7 @@ from saem.core.trace import bind
 
 # Parameters that the record keeps under another name, since ``name`` is the primitive's own.
 _FIELDS = {
+    "composite": {"name": "label"},
     "jit": {"name": "jaxpr_name"},
     "name": {"name": "label"},
     "shard_map": {"newly_manual_axes": "manual_axes"},

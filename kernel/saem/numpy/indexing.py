@@ -21,6 +21,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.control.jit import composite
+from saem.control.reductions import element_program
 from saem.core import config, dtypes, errors, promotion
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.trace import Tracer, bind, eval_trace, state
@@ -47,7 +48,6 @@ from saem.ops.scatter import Scatter, ScatterMax, ScatterMin, ScatterMul, Scatte
 from saem.ops.shape import expand_dims, full_like, reshape, rev, squeeze
 from saem.ops.slicing import DynamicSlice, Slice
 from saem.ops.windows import GatherScatterMode
-from saem.transform.staging import trace_flat
 
 ArrayImpl = _jaxlib.ArrayImpl
 FILL = GatherScatterMode.FILL_OR_DROP
@@ -71,12 +71,16 @@ DEFAULT = Options()
 
 def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None,
             indices_are_sorted: bool = False, unique_indices: bool = False,
-            wrap_negative_indices: bool = True) -> Any:
+            wrap_negative_indices: bool = True, out_sharding: Any = None) -> Any:
     """Return ``x[idx]``; where ``idx`` lies outside, the nearest element, or as ``mode`` says.
 
     Raises: IndexError or TypeError for what is no index of ``x``; ArgumentError for an unknown
     mode.  Source: documentation of jax.numpy.ndarray.at.
     """
+    if out_sharding is not None:
+        given = {"mode": mode, "fill_value": fill_value, "indices_are_sorted": indices_are_sorted,
+                 "unique_indices": unique_indices, "wrap_negative_indices": wrap_negative_indices}
+        return indexed_freely(lambda x, idx: getitem(x, idx, **given), out_sharding, idx, x)
     eager = state.trace is eval_trace
     if type(idx) is int and type(x) is ArrayImpl and eager and mode is None:
         shape = x.aval.shape
@@ -90,6 +94,23 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None,
         return x if all_full(tokens) and type(x) is ArrayImpl else _reader(tokens, options)(
             x, *values)
     return read(x, tokens, values, options, not config.staging.value)
+
+
+def indexed_freely(fun: Callable, out_sharding: Any, idx: Any, *args: Any) -> Any:
+    """Return ``fun(*args, idx)`` where the partitioner decides, cut as ``out_sharding`` says.
+
+    Of the index only arrays belong to the program.
+    """
+    parts = list(idx) if isinstance(idx, tuple) else [idx]
+    arrays = [p for p in parts if hasattr(p, "shape") and type(p) is not np.ndarray]
+
+    def inside(values: tuple, arrays: list) -> Any:
+        given = iter(arrays)
+        new = [next(given) if hasattr(p, "shape") and type(p) is not np.ndarray else p
+               for p in parts]
+        return fun(*values, tuple(new) if isinstance(idx, tuple) else new[0])
+
+    return freely(inside, out_sharding, args, arrays)
 
 
 def make_options(x: Any, mode: Any, fill_value: Any, is_sorted: bool, unique: bool) -> Options:
@@ -179,7 +200,9 @@ def read_part(x: Any, tokens: tuple, values: Sequence[Any], dynamic: bool) -> An
         elif kind in (INT, PART):
             value = next(given)
             known = kind == INT and type(value) is int
-            starts.append(min(max(value, 0), n - 1) if known else value)
+            if known and not 0 <= value < n:  # a start that may be wrong, and is seen to be
+                value = as_index(value, dtype)
+            starts.append(value)
         else:
             starts.append(as_index(next(given), dtype, token[1], n))
         extents.append((length - 1) * abs(step) + 1 if length else 0)
@@ -218,7 +241,7 @@ _DERIVED = {"divide": arithmetic.divide, "power": arithmetic.power}
 
 def scatter_update(x: Any, idx: Any, y: Any, kind: str, *, mode: Any = None,
                    indices_are_sorted: bool = False, unique_indices: bool = False,
-                   wrap_negative_indices: bool = True) -> Any:
+                   wrap_negative_indices: bool = True, out_sharding: Any = None) -> Any:
     """Return ``x`` with ``y`` written at ``idx``: ``x.at[idx].set(y)``, or another ``kind``.
 
     ``kind``: set, add, subtract, mul, multiply, divide, power, min, max.  Of indices that lie
@@ -226,6 +249,11 @@ def scatter_update(x: Any, idx: Any, y: Any, kind: str, *, mode: Any = None,
     Raises: IndexError or TypeError for what is no index of ``x``; ValueError if ``y`` does not
     broadcast to ``x[idx]``.  Source: documentation of jax.numpy.ndarray.at.
     """
+    if out_sharding is not None:
+        given = {"mode": mode, "indices_are_sorted": indices_are_sorted,
+                 "unique_indices": unique_indices, "wrap_negative_indices": wrap_negative_indices}
+        return indexed_freely(lambda x, y, idx: scatter_update(x, idx, y, kind, **given),
+                              out_sharding, idx, x, y)
     if kind in _DERIVED:
         factors = scatter_update(full_like(x, 1), idx, y, "mul", mode=mode,
                                  indices_are_sorted=indices_are_sorted,
@@ -357,9 +385,7 @@ def scatter_apply(x: Any, idx: Any, fun: Callable, *, mode: Any = None,
     plan = gather_plan(tokens, values, aval.shape)
     if 0 in plan.shape:
         return x
-    scalar = ShapedArray((), aval.dtype)
-    program = trace_flat(lambda a, _: [convert_value(fun(a), aval.dtype, False)], [scalar, scalar],
-                         name="apply")
+    program = element_program(fun, aval.dtype)
     updates = broadcast_updates(np.zeros((), aval.dtype)[()], plan)
     operand = expand_dims(x, plan.expanded) if plan.expanded else x
     prim = Scatter(plan.numbers.as_scatter(), options.sorted or plan.regular,

@@ -35,7 +35,7 @@ from saem.ops.linear import add_cotangents, ones_of, zeros_of
 from saem.ops.select import select_n
 from saem.ops.shape import broadcasted_iota, reshape
 from saem.ops.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
-from saem.xla.lowering import lower_block
+from saem.xla.lowering import lower_apart
 
 
 @primitive("scatter")
@@ -57,7 +57,7 @@ class Scatter(ScatterFamily):
     def combiner(self, ctx, a, b, scalar):
         if self.update_jaxpr is None:
             return b
-        return lower_block(ctx, self.update_jaxpr, [a, b])[0]
+        return lower_apart(ctx, self.update_jaxpr, [a, b])[0]
 
     def jvp(self, primals, tangents):
         x, indices, updates = primals

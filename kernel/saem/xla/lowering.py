@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from saem.core import dtypes, memory_spaces, sharded
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import in_order, is_ordered
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var
+from saem.core.refs import is_ref
 from saem.core.sharded import ShardedArray
 from saem.core.source import Source, position
 from saem.core.trace import Scope, Tracer, scopes_of
@@ -50,6 +51,8 @@ class Lowering:
     ordered: bool = False
     closed: ClosedJaxpr | None = None
     wasted: tuple[str, ...] = ()
+    # What to do with references among its arguments, None if there are none.
+    exchange: Any = None
     terms: Any = None
 
     def located_text(self) -> str:
@@ -62,6 +65,15 @@ class Lowering:
 
     def symbol(self) -> str:
         return "jit_" + symbol(self.name)
+
+
+class Stateful(Exception):
+    """Raised by what works on references: the program must become a pure one first."""
+
+
+# Makes it so; ``transform.discharge`` puts it here when references are first used.
+make_pure: Callable[[ClosedJaxpr], ClosedJaxpr]
+exchange_of: Callable[[ClosedJaxpr], Any]
 
 
 def needed_equations(jaxpr: Jaxpr) -> tuple[list[Eqn], set[Var]]:
@@ -86,6 +98,14 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
     Raises: TypeError if a constant is a tracer (it must have been moved to the inputs).
     """
     jaxpr, given = closed.jaxpr, terms
+    if any(is_ref(v.aval) for v in jaxpr.invars):
+        exchange = exchange_of(closed)
+        gives = exchange.donated(donated or (False,) * len(jaxpr.invars))
+        lowered = lower(
+            exchange.pure, name=name, keep_unused=keep_unused, donated=gives,
+            spread=spread and spread.with_results(len(exchange.written)), ordered=ordered,
+            platform=platform, embed=embed, terms=terms)
+        return dataclasses.replace(lowered, exchange=exchange)
     eqns, live = needed_equations(jaxpr)
     kept = [keep_unused or v in live for v in jaxpr.invars]
     donated = donated or (False,) * len(kept)
@@ -115,7 +135,11 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
         arguments.append(f"%arg{number}: {tensor_type(var.aval)}{note}")
     for var, value in scalars:
         env[var] = writer.constant(np.asarray(value), var.aval)
-    results = write_equations(writer, eqns, jaxpr.outvars, env)
+    try:
+        results = write_equations(writer, eqns, jaxpr.outvars, env)
+    except Stateful:  # only programs with references pay for asking
+        return lower(make_pure(closed), name=name, keep_unused=keep_unused, donated=donated,
+                     spread=spread, ordered=ordered, platform=platform, embed=embed, terms=given)
     if module.callbacks and not ordered and is_ordered(closed.effects):
         # Written in vain, but so only programs with ordered effects pay for asking.
         return lower_in_order(closed, name, keep_unused, donated, spread, platform, given)
@@ -352,6 +376,23 @@ def lower_block(writer: Writer, closed: ClosedJaxpr, names: Sequence[str]) -> li
     writer.loc = ""
     results = inline(writer, closed, dict(zip(closed.jaxpr.invars, names)))
     writer.loc = loc
+    return results
+
+
+def lower_apart(writer: Writer, closed: ClosedJaxpr, names: Sequence[str]) -> list[str]:
+    """Write ``closed`` inside a region that sees nothing of the function around it.
+
+    So its array constants are written there, too.
+    """
+    loc, pad = writer.loc, writer.pad
+    writer.loc, writer.pad = "", pad + " "  # inside a region a call names its dialect
+    eqns, live = needed_equations(closed.jaxpr)
+    env = dict(zip(closed.jaxpr.invars, names))
+    for var, value in zip(closed.jaxpr.constvars, closed.consts):
+        if var in live:
+            env[var] = writer.constant(np.asarray(value), var.aval)
+    results = write_equations(writer, eqns, closed.jaxpr.outvars, env)
+    writer.loc, writer.pad = loc, pad
     return results
 
 
