@@ -19,23 +19,27 @@ from typing import Any
 
 from saem.control.call import JitCall, ProgramCall
 from saem.control.custom_call import closed_over, name_of
-from saem.control.policies import Policy, is_saved
+from saem.control.policies import Offloadable, Policy, is_saved
+from saem.control.transfers import COPY, DevicePut
 from saem.core import config, dtypes, errors, tree
-from saem.core.arguments import as_tuple
+from saem.core.arguments import as_tuple, check_callable, check_outputs
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, eval_jaxpr
+from saem.core.memory_spaces import MemorySpace, placed
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.trace import Tracer, at_source, bind, current
 from saem.ops.barrier import write_barrier
 from saem.ops.convert import reduce_precision
 from saem.ops.linear import Identity
-from saem.transform.derivatives import check_callable
 from saem.transform.jvp import jvp_jaxpr, split_tangents
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
 from saem.transform.staging import again, dead_code_free, trace_flat
 from saem.transform.vmap import batch_jaxpr, fronted
 from saem.xla import dispatch, lowering
+
+TO_HOST = DevicePut((MemorySpace.Host,), (None,), (COPY,))
+TO_DEVICE = DevicePut((MemorySpace.Device,), (None,), (COPY,))
 
 # Whether XLA is kept from merging the second computation with the first: for all inputs, or each.
 PreventCse = bool | tuple[bool, ...]
@@ -154,6 +158,8 @@ class Split:
         self.waiting = {v for v, u in zip(jaxpr.invars, unknown) if u}
         # Known outputs of equations some of whose inputs are unknown, by a program of their own.
         self.mixed: dict[Eqn, tuple[ClosedJaxpr, list[Var], list[Var]]] = {}
+        # Saved values that wait in the memory of the host, and the variables they have there.
+        self.away: dict[Var, Var] = {}
         saved: dict[Var, None] = {}
         later: list[Eqn] = []
         for eqn in jaxpr.eqns:
@@ -161,8 +167,10 @@ class Split:
                 residuals, again = self.taken_apart(eqn, policy)
                 saved.update(dict.fromkeys(residuals))
                 later += again
-            elif is_saved(policy, eqn):
-                saved.update(dict.fromkeys(eqn.outvars))
+            elif answer := is_saved(policy, eqn):
+                saved.update(dict.fromkeys(
+                    self.offloaded(eqn, later) if isinstance(answer, Offloadable)
+                    else eqn.outvars))
             else:
                 later.append(eqn)
         self.out_unknown = [v in self.waiting for v in jaxpr.outvars]
@@ -181,6 +189,14 @@ class Split:
             lambda *xs: self.run_known(dict(zip(inputs, xs)), kept), [v.aval for v in inputs],
             name="checkpoint", debug_name=jaxpr.debug_name)
         self.known = ClosedJaxpr(dead_code_free(known.jaxpr), known.consts)
+
+    def offloaded(self, eqn: Eqn, later: list[Eqn]) -> list[Var]:
+        """Return variables in the host's memory for the outputs of ``eqn``, brought back later."""
+        away = [Var(placed(v.aval, MemorySpace.Host)) for v in eqn.outvars]
+        self.away.update(zip(eqn.outvars, away))
+        later += [Eqn(TO_DEVICE, [a], [v], eqn.source, eqn.stack)
+                  for v, a in zip(eqn.outvars, away)]
+        return away
 
     def taken_apart(self, eqn: Eqn, policy: Policy | None) -> tuple[list[Var], list[Eqn]]:
         """Split an equation with unknown inputs, noting which of its outputs are unknown.
@@ -233,6 +249,7 @@ class Split:
                 else:
                     continue
                 env.update((v, rounded(x) if v in shared else x) for v, x in zip(outvars, outs))
+                env.update((self.away[v], TO_HOST.put(env[v])) for v in outvars if v in self.away)
         outs = [a.val if isinstance(a, Literal) else env[a]
                 for a, u in zip(jaxpr.outvars, self.out_unknown) if not u]
         return [*outs, *(env[v] for v in kept)]
@@ -414,6 +431,7 @@ def traced_body(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], fixed
         rest = iter(given)
         args = [fixed[i] if i in fixed else next(rest) for i in range(count)]
         outs, out_tree = tree.flatten(fun(*args, **keywords, **words))
+        check_outputs("checkpoint", fun, outs, out_tree)
         out_trees.append(out_tree)
         return outs
 

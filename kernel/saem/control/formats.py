@@ -13,6 +13,7 @@ from typing import Any
 
 from saem.core import tree
 from saem.core.avals import aval_of
+from saem.core.memory_spaces import Use
 from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.ops.linear import Identity
@@ -50,6 +51,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
 
     Raises: ValueError if a layout is none, or has another number of axes than its value.
     """
+    Use.begin()
     leaves, structure = tree.flatten(x)
     alone = isinstance(layouts, Layout)
     wanted = [layouts] * len(leaves) if alone else tree.leaves(

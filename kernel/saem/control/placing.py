@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from saem import _jaxlib
+from saem.control.formats import LayoutConstraint
 from saem.core import axes, errors, sharded, tree
 from saem.core.avals import aval_of
 from saem.core.jaxpr import ClosedJaxpr
@@ -85,8 +86,13 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     Raises: ValueError if a sharding does not fit its value.
     """
     leaves, structure = tree.flatten(x)
-    wanted = [resolve(s, "with_sharding_constraint")
+    places = [place_of(s, "with_sharding_constraint")
               for s in prefix("with_sharding_constraint", shardings, x)]
+    wanted, layouts = taken_apart(places)
+    if any(isinstance(layout, Layout) for layout in layouts):
+        x = structure.unflatten([v if w is None else bind(LayoutConstraint(w), v)
+                                 for v, w in zip(leaves, layouts)])
+        leaves = tree.leaves(x)
     for leaf, sharding in zip(leaves, wanted):
         if sharding is not None:
             check_rank(sharding, aval_of(leaf), "with_sharding_constraint arguments")

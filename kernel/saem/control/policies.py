@@ -30,22 +30,27 @@ class Saveable(Record):
 
 
 class Offloadable(Record):
-    """A policy's answer: it may be saved in the memory ``dst`` (here it stays where it is)."""
+    """A policy's answer: it may be saved, in the memory of the host.
+
+    JAX names memories ``src`` and ``dst``, and takes the host's whatever ``dst`` says.
+    """
 
     src: str
     dst: str
 
 
-def is_saved(policy: Policy | None, eqn: Eqn) -> bool:
-    """Return whether ``policy`` lets the outputs of ``eqn`` be saved.
+def is_saved(policy: Policy | None, eqn: Eqn) -> bool | Offloadable:
+    """Return whether ``policy`` lets the outputs of ``eqn`` be saved, or that elsewhere.
 
     Raises: TypeError if it answers anything but a truth value or a class of this module.
     """
     if policy is None:
         return False
     answer = policy(eqn.primitive, *(a.aval for a in eqn.invars), **eqn.params)
-    if isinstance(answer, (bool, Saveable, Recompute, Offloadable)):
-        return bool(answer) if isinstance(answer, bool) else not isinstance(answer, Recompute)
+    if isinstance(answer, (bool, Offloadable)):
+        return answer
+    if isinstance(answer, (Saveable, Recompute)):
+        return isinstance(answer, Saveable)
     if answer in (Saveable, Recompute):
         return answer is Saveable
     raise errors.explained(

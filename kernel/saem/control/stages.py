@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem import _jaxlib
-from saem.xla.storage import Format, Layout, Terms, terms_of
+from saem.xla.storage import Format, Layout, Terms, terms_of, unusual_layout
 from saem.control.placing import taken_apart
 from saem.control.jit import (
     Bound,
@@ -122,8 +122,7 @@ class Call(Types, Record):
         """Return how arguments and results are to lie, None if as usual."""
         if not Use.in_use:
             return None
-        closed = self.entry.closed
-        return terms_of(closed.in_avals, closed.out_avals, self.bound.leaves, self.demands())
+        return terms_of(self.entry.closed, self.bound.leaves, self.demands())
 
 
 class Stage:
@@ -294,8 +293,32 @@ class Compiled(Stage):
                 "Perhaps you are calling the compiled executable with a different enable_x64 mode "
                 "than when it was AOT compiled? The mismatches are:\n" + "\n".join(wrong),
                 advice="Call the jitted function itself, which compiles again, or convert them.")
+        if Use.in_use:
+            self.check_layouts(leaves)
         outs = call.out_tree.unflatten(self._program.run(leaves))
         return outs, self._program.fast_path(call.out_tree), False
+
+    def check_layouts(self, leaves: Sequence[Any]) -> None:
+        """Refuse committed arguments whose axes lie in another order than they were compiled for.
+
+        Raises: ValueError.
+        """
+        wanted = tree.leaves(self.input_formats, is_leaf=lambda v: v is None)
+        wrong = []
+        for x, want, aval, path in zip(leaves, wanted, self._call.flat_in, self._call.paths()):
+            if want is None or type(x) is not _jaxlib.ArrayImpl or not x.committed:
+                continue
+            have = x.format.layout
+            if not have.same_order(want.layout) and unusual_layout(x):
+                wrong.append(f"Argument {path} with shape {aval.str_short(False)}:\n"
+                             f"  Passed layout: {have}\n  Required layout: {want.layout}")
+        if wrong:
+            raise errors.explained(
+                errors.ArgumentError, "compiled.layouts",
+                "Computation was compiled for input layouts that disagree with the layouts of "
+                f"arguments passed to it. Here are the {len(wrong)} mismatches:\n"
+                + "\n".join(wrong),
+                advice="Put them as it wants them: jax.device_put(x, compiled.input_formats[0]...).")
 
     def as_text(self) -> str:
         """Return the HLO after XLA's optimisations."""

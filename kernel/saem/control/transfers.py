@@ -25,7 +25,8 @@ from saem.xla import arrays, devices, dispatch
 from saem.xla.dispatch import relaid
 from saem.xla.guards import explicit
 from saem.xla.shardings import NamedSharding, resolve
-from saem.xla.storage import Format, format_of, is_concrete, space_of_sharding
+from saem.xla.spread import check_rank
+from saem.xla.storage import Format, check_layouts, format_of, is_concrete, space_of_sharding
 
 
 class _Word(str):
@@ -139,6 +140,9 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
     if any(isinstance(leaf, Tracer) for leaf in leaves):
         how = tuple(DONATE if d else COPY if may_alias is False else REUSE for d in given)
         srcs = tuple(prefix("device_put src", src, x))
+        for leaf, d in zip(leaves, places):
+            if isinstance(d, NamedSharding):
+                check_rank(d, aval_of(leaf), "device_put args")
         return structure.unflatten(bind(DevicePut(tuple(places), srcs, how), *leaves))
     with explicit("explicit_device_put"):
         placed = structure.unflatten([put_one(leaf, d) for leaf, d in zip(leaves, places)])
@@ -165,9 +169,10 @@ def put_format(x: Any, wanted: Format) -> Any:
     """
     if not is_concrete(wanted):
         raise ValueError("sharding and layout in `Layout` instance should be concrete. Got layout: "
-                         f"{wanted} for input {aval_of(x).str_short()}")
+                         f"{wanted} for input {aval_of(x).str_short(False)}")
     if wanted.layout is None:
         return arrays.device_put(x, wanted.sharding)
+    check_layouts("outputs", [wanted.layout], [aval_of(x)])
     x = arrays.device_put(x, wanted.sharding)
     return x if format_of(x).layout.same_order(wanted.layout) else relaid(x, wanted.layout)
 

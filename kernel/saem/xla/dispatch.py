@@ -138,6 +138,10 @@ class Spread(NamedTuple):
             NamedSharding(mesh, PartitionSpec(*entries_of(aval))) if s is None else s
             for s, aval in zip(given, closed.out_avals)))
 
+    def with_results(self, count: int) -> Spread:
+        """Return this place for a program that has so many further results."""
+        return self._replace(outs=self.outs and (*self.outs, *(None,) * count))
+
     def with_ticket(self) -> Spread:
         """Return this place for a program that also takes and gives a ticket."""
         return self._replace(ins=self.ins and (None, *self.ins),
@@ -304,12 +308,15 @@ class Program:
     def __init__(self, executable: Any, lowered: Lowering, where: Any, committed: bool):
         self.executable = executable
         self.lowered = lowered
-        self.committed = committed
         self.kept = lowered.kept
         terms = lowered.terms
+        # Who names a memory has chosen a place.
+        self.committed = committed = committed or bool(terms and any(terms.out_kinds))
         physical = [physical_aval(a) for a in lowered.out_avals]
         if isinstance(where, Spread):
             where = where.with_ticket() if lowered.ordered else where
+            if lowered.exchange is not None:
+                where = where.with_results(len(lowered.exchange.written))
             self.device = None
             demanded = where.ins or (None,) * len(self.kept)
             demanded = [s for s, kept in zip(demanded, self.kept) if kept]
@@ -346,17 +353,21 @@ class Program:
         if config.no_execution.value:
             raise RuntimeError(f"JAX tried to execute function jit({self.lowered.name}), but the "
                                "no_execution config option is set")
-        if self.lowered.module.callbacks:
+        lowered = self.lowered
+        exchange = lowered.exchange
+        if exchange is not None:
+            references, args = args, exchange.take(args)
+        if lowered.module.callbacks:
             outs = self.run_with_effects(args)
         else:
             results = self.executable.execute_sharded([*self.consts, *self.place(args)])
             outs = results.consume_with_handlers(self.handlers)
-        lowered = self.lowered
         if finite.wanted():
             finite.check(outs, lowered.closed, args, lowered.name)
-        if self.plain:
+        if self.plain and exchange is None:
             return outs
-        return [_present(x, aval) for x, aval in zip(outs, lowered.out_avals[lowered.ordered:])]
+        outs = [_present(x, aval) for x, aval in zip(outs, lowered.out_avals[lowered.ordered:])]
+        return outs if exchange is None else exchange.put_back(references, outs)
 
     def run_with_effects(self, args: Sequence[Any]) -> list[Any]:
         """Run a program that calls Python: keep its ticket, and remember that it runs.
@@ -410,6 +421,8 @@ class Program:
         if not self.plain or bus.hits or config.staging.value or self.lowered.module.callbacks \
                 or finite.wanted():
             return None
+        if self.lowered.exchange is not None:
+            return None  # C++ knows no references
         if self.lowered.terms and any(map(any, self.lowered.terms[3:])):
             return None  # C++ would not look how an argument lies
         if self.device is None and any(self.lowered.donated):

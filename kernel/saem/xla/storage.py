@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 from saem import _jaxlib
 from saem.core import errors
 from saem.core.avals import ShapedArray
+from saem.core.jaxpr import ClosedJaxpr
 from saem.core.memory_spaces import HOST, MemorySpace, Use, space_of
 from saem.core.record import Record
 
@@ -133,12 +134,13 @@ class Terms(NamedTuple):
         return self._replace(in_kinds=ins[0], in_layouts=ins[1])
 
 
-def terms_of(in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], args: Sequence[Any],
-             demands: Any) -> Terms | None:
+def terms_of(closed: ClosedJaxpr, args: Sequence[Any], demands: Any) -> Terms | None:
     """Return the terms of a call of a program, None if it asks for nothing unusual.
 
-    Raises: ValueError if an argument lies in another memory than was demanded.
+    Raises: ValueError if an argument lies in another memory than was demanded, or a layout does not
+    fit.
     """
+    in_avals, out_avals = closed.in_avals, closed.out_avals
     ins = demands.ins or (None,) * len(in_avals)
     outs = demands.outs or (None,) * len(out_avals)
     in_layouts = list(demands.in_layouts or (None,) * len(in_avals))
@@ -147,11 +149,33 @@ def terms_of(in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], 
             check_memory(x, ins[number])
             if in_layouts[number] is None and x._committed:
                 in_layouts[number] = unusual_layout(x)
+    out_layouts = demands.out_layouts or (None,) * len(out_avals)
+    check_layouts("arguments", in_layouts, in_avals)
+    check_layouts("outputs", out_layouts, out_avals)
+    # A result that the program lays out by itself stays as it is.
+    laid = {v for eqn in closed.eqns if eqn.operation.name == "layout_constraint"
+            for v in eqn.outvars}
+    out_layouts = [Layout.AUTO if v in laid and w is None else w
+                   for v, w in zip(closed.jaxpr.outvars, out_layouts)]
     terms = Terms(tuple(kind_of(s, a) for s, a in zip(ins, in_avals)),
                   tuple(kind_of(s, a) for s, a in zip(outs, out_avals)),
                   tuple(kind_of(s) is not None for s in outs),
-                  tuple(in_layouts), tuple(demands.out_layouts or (None,) * len(out_avals)))
+                  tuple(in_layouts), tuple(out_layouts))
     return terms if any(map(any, terms)) else None
+
+
+def check_layouts(what: str, layouts: Sequence[Any], avals: Sequence[ShapedArray]) -> None:
+    """Refuse a layout with another number of axes than its value.
+
+    Raises: ValueError.
+    """
+    for layout, aval in zip(layouts, avals):
+        if isinstance(layout, Layout):
+            try:
+                layout.check_compatible_aval(aval.shape)
+            except ValueError as error:
+                raise ValueError(f"One of jit {what} is incompatible with its layout annotation "
+                                 f"{layout}: {error}") from None
 
 
 def kind_of(sharding: Any, aval: Any = None) -> str | None:
