@@ -254,7 +254,8 @@ class ShardMap(Primitive):
 
     def batch(self, size, xs, dims):
         axis = axes.batching()
-        spread = () if axis is None or axis.spmd is None else axes.as_names(axis.spmd)
+        along = axes.batch_entry() if axis is None or axis.spmd is None else axis.spmd
+        spread = () if along is None else axes.as_names(along)
         batched = tuple(d is not None for d in dims)
         with self.inside():
             if spread:

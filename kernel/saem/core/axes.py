@@ -78,6 +78,12 @@ def batching() -> Axis | None:
     return found[0] if found is not None and found[1] is trace_state.trace else None
 
 
+def batch_entry() -> Any:
+    """Return along which Explicit mesh axes the axis mapped over is cut, None if it is not."""
+    axis = batching()
+    return None if axis is None or axis.cut is None else axis.cut.spec[0]
+
+
 def find(name: Hashable) -> Axis | None:
     """Return the axis called ``name``, None if there is none."""
     for axis in reversed(state.env):

@@ -167,6 +167,16 @@ def cut_like(aval: ShapedArray, like: ShapedArray) -> ShapedArray:
     return cut_as(aval, like.sharding, like.entries, like.vma)
 
 
+def with_entry(sharding: Any, place: int, entry: Any) -> Any:
+    """Return ``sharding`` of values that have one more axis at ``place``, cut along ``entry``."""
+    if sharding is None:
+        return None
+    entries = list(sharding.spec)
+    entries += [None] * (place - len(entries))
+    entries.insert(place, entry)
+    return type(sharding)(sharding.mesh, type(sharding.spec)(*entries))
+
+
 def with_axis(aval: ShapedArray, size: int, like: Any, entry: Any) -> ShapedArray:
     """Return the aval of a stack of ``size`` examples of ``aval``, cut along ``entry`` of a mesh.
 
@@ -213,6 +223,22 @@ def located(aval: ShapedArray, sharding: Any) -> ShapedArray:
     if not state.used or (type(aval) is ShapedArray and not hasattr(sharding, "mesh")):
         return aval
     return cut(aval, sharding)
+
+
+def like_type(aval: ShapedArray, *others: ShapedArray) -> Any:
+    """Return how a value of ``aval`` is cut, on the mesh that it or one of ``others`` names.
+
+    None if no aval names one: then nothing is cut.
+    """
+    for found in (aval, *others):
+        if type(found) is ShardedArray:
+            return entries_on(found.sharding, entries_of(aval))
+    return None
+
+
+def entries_on(like: Any, entries: Sequence[Any]) -> Any:
+    """Return the sharding with ``entries`` on the mesh of the sharding ``like``."""
+    return type(like)(like.mesh, type(like.spec)(*entries))
 
 
 # -- the rules -------------------------------------------------------------------------------------
@@ -268,7 +294,9 @@ def find_rule(prim: Primitive) -> Callable[[Case], Any] | None:
 def asked_for(prim: Primitive) -> Any:
     """Return the sharding that a parameter of ``prim`` asks of its result, or None."""
     found = getattr(prim, "out_sharding", None)
-    return getattr(prim, "sharding", None) if found is None else found
+    found = getattr(prim, "sharding", None) if found is None else found
+    mesh = getattr(found, "mesh", None)
+    return found if mesh is not None and mesh.explicit_axes else None
 
 
 def typed(prim: Primitive, avals: Sequence[ShapedArray]) -> Any:
@@ -282,7 +310,7 @@ def typed(prim: Primitive, avals: Sequence[ShapedArray]) -> Any:
             given = aval.sharding
             break
     wanted = asked_for(prim)
-    if given is None and not hasattr(wanted, "mesh"):
+    if given is None and wanted is None:
         return prim.typing(*avals)
     rule = find_rule(prim)
     if rule is None:
@@ -296,7 +324,7 @@ def typed(prim: Primitive, avals: Sequence[ShapedArray]) -> Any:
             "jax.sharding.auto_axes.")
     out = prim.typing(*[plain(a) for a in avals])
     outs = list(out) if prim.multiple_results else [out]
-    case = Case(prim, avals, outs, wanted if hasattr(wanted, "mesh") else given)
+    case = Case(prim, avals, outs, given if wanted is None else wanted)
     entries = rule(case)
     found = [checked(case, aval, e)
              for aval, e in zip(outs, entries if prim.multiple_results else [entries])]

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from saem.control.jit import composite
-from saem.core import errors
+from saem.core import errors, sharded
 from saem.core.avals import aval_of
 from saem.core.lazy import later
 from saem.numpy.promote import check_arraylike, join_types, promote_dtypes
@@ -26,6 +26,7 @@ from saem.ops.contract import dot_general
 from saem.ops.convert import convert
 from saem.ops.linear import broadcast_in_dim, permute, reduce_sum, zeros_of
 from saem.ops.numbers import conj
+from saem.ops.reshard import reshard_to, target, with_rank
 from saem.ops.select import select_n
 from saem.ops.shape import broadcasted_iota, expand_dims, reshape, squeeze
 
@@ -39,11 +40,12 @@ def _shape(x: Any) -> tuple[int, ...]:
 
 
 def _contract(x: Any, y: Any, contract: tuple, batch: tuple = ((), ()), *, precision: Any = None,
-              preferred: Any = None) -> Any:
+              preferred: Any = None, out_sharding: Any = None) -> Any:
     """Return dot_general of ``x`` and ``y`` in the dtype (and weakness) in which they meet."""
     dtype, weak = join_types((x, y))
     x, y = promote_dtypes(x, y)
-    out = dot_general(x, y, (contract, batch), precision, preferred or dtype)
+    out = dot_general(x, y, (contract, batch), precision, preferred or dtype,
+                      out_sharding=out_sharding)
     return out if preferred is not None or not weak else convert(out, dtype, True)
 
 
@@ -62,6 +64,15 @@ def _mismatch(name: str, x: Any, y: Any) -> Exception:
         advice="Transpose one operand (x.T), or check which axis should be summed over.")
 
 
+def _rearranged(sharding: Any, labels: Sequence, order: Sequence) -> Any:
+    """Return a sharding of axes ``labels`` as one of the same axes in ``order``."""
+    cut = target(sharding, len(labels))
+    if cut is None:
+        return None
+    entries = dict(zip(labels, with_rank(cut, len(labels)).spec))
+    return sharded.entries_on(cut, [entries[label] for label in order])
+
+
 @composite(static_argnames=_STATIC)
 def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
         out_sharding: Any = None) -> Any:
@@ -73,7 +84,8 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
     axes = ((m - 1,), (max(n - 2, 0),))
     if _shape(a)[axes[0][0]] != _shape(b)[axes[1][0]]:
         raise _mismatch("dot", a, b)
-    return _contract(a, b, axes, precision=precision, preferred=preferred_element_type)
+    return _contract(a, b, axes, precision=precision, preferred=preferred_element_type,
+                     out_sharding=out_sharding)
 
 
 @composite(static_argnames=_STATIC)
@@ -98,7 +110,8 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     lead_b = _shape(b)[:-1] if column else _shape(b)[:-2]
     lead_a, lead_b = (() if row else lead_a), (() if column else lead_b)
     rank = max(len(lead_a), len(lead_b))
-    options = {"precision": precision, "preferred": preferred_element_type}
+    options = {"precision": precision, "preferred": preferred_element_type,
+               "out_sharding": out_sharding}
     return _matmul(a, b, row, column, lead_a, lead_b, rank, options)
 
 
@@ -124,7 +137,6 @@ def _matmul(a: Any, b: Any, row: bool, column: bool, lead_a: tuple, lead_b: tupl
     b = squeeze(b, drop_b) if drop_b else b
     batch = (tuple(places_a.index(i) for i in both), tuple(places_b.index(i) for i in both))
     inner_a = len(places_a) + (0 if row else 1)
-    out = _contract(a, b, ((inner_a,), (len(places_b),)), batch, **options)
     # dot_general gives: batch axes, free axes of a, free axes of b.
     order: list[Any] = [*both, *(i for i in places_a if i not in both)]
     order += [] if row else ["row"]
@@ -133,8 +145,11 @@ def _matmul(a: Any, b: Any, row: bool, column: bool, lead_a: tuple, lead_b: tupl
     wanted: list[Any] = [i for i in range(rank) if i in order]
     wanted += [] if row else ["row"]
     wanted += [] if column else ["column"]
-    out = permute(out, tuple(order.index(i) for i in wanted))
     missing = [i for i in range(rank) if i not in wanted]
+    whole = [*range(rank), *(name for name in wanted if isinstance(name, str))]
+    options["out_sharding"] = _rearranged(options["out_sharding"], whole, order)
+    out = _contract(a, b, ((inner_a,), (len(places_b),)), batch, **options)
+    out = permute(out, tuple(order.index(i) for i in wanted))
     return expand_dims(out, missing) if missing else out
 
 
@@ -190,12 +205,15 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
         pair = (tuple(i % m for i in as_list[0]), tuple(i % n for i in as_list[1]))
     if [_shape(a)[i] for i in pair[0]] != [_shape(b)[i] for i in pair[1]]:
         raise _mismatch("tensordot", a, b)
-    return _tensordot(a, b, axes=pair, precision=precision, preferred=preferred_element_type)
+    return _tensordot(a, b, axes=pair, precision=precision, preferred=preferred_element_type,
+                      out_sharding=out_sharding)
 
 
-@composite(static_argnames=("axes", "precision", "preferred"))
-def _tensordot(a: Any, b: Any, *, axes: Any, precision: Any, preferred: Any) -> Any:
-    return _contract(a, b, axes, precision=precision, preferred=preferred)
+@composite(static_argnames=("axes", "precision", "preferred", "out_sharding"))
+def _tensordot(a: Any, b: Any, *, axes: Any, precision: Any, preferred: Any, out_sharding: Any
+               ) -> Any:
+    return _contract(a, b, axes, precision=precision, preferred=preferred,
+                     out_sharding=out_sharding)
 
 
 def _along(name: str, a: Any, b: Any, axis: int, precision: Any, preferred: Any) -> Any:
@@ -276,7 +294,7 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
         text, *shapes, shapes=True, optimize=order or [tuple(range(len(values)))])
     contractions = tuple((tuple(step[0]), step[2]) for step in steps.contraction_list)
     return _einsum(list(values), contractions=contractions, precision=precision,
-                   preferred=preferred_element_type)
+                   preferred=preferred_element_type, out_sharding=out_sharding)
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
@@ -285,18 +303,23 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
     return ["einsum_path", *path], info
 
 
-@composite(static_argnames=("contractions", "precision", "preferred"))
-def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any) -> Any:
+@composite(static_argnames=("contractions", "precision", "preferred", "out_sharding"))
+def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, out_sharding: Any
+            ) -> Any:
     dtype, weak = join_types(values)
     values = list(promote_dtypes(*values))
     options = {"precision": precision, "preferred": preferred or dtype}
-    for places, step in contractions:
+    for count, (places, step) in enumerate(contractions, 1):
+        if count == len(contractions):
+            options["out_sharding"] = out_sharding
         terms, result = step.split("->")
         names = terms.split(",")
         chosen = [values.pop(i) for i in sorted(places, reverse=True)]
         pairs = list(zip(chosen, names))
         if len(pairs) == 1:
-            values.append(_single(*pairs[0], result))
+            out = _single(*pairs[0], result)
+            cut = target(options.get("out_sharding"), len(result))
+            values.append(out if cut is None else reshard_to(out, cut))
             continue
         x, name = pairs[0]
         for number, (y, other) in enumerate(pairs[1:], 2):
@@ -352,13 +375,16 @@ def _pair(x: Any, a: str, y: Any, b: str, result: str, options: dict[str, Any]) 
                 f"{_shape(y)[b.index(c)]}.", advice="Axes with one label must have one size.")
     free_a = [c for c in a if c not in b]
     free_b = [c for c in b if c not in a]
+    asked = options.get("out_sharding")
     # The operand whose free axes come first in the result goes first, which saves a transpose.
     if free_a and free_b and result.index(free_b[0]) < result.index(free_a[0]):
-        out = _contract(y, x, (pick[1], pick[0]), (shared[1], shared[0]), **options)
+        x, y, pick, shared = y, x, pick[::-1], shared[::-1]
         order = [*batch, *free_b, *free_a]
     else:
-        out = _contract(x, y, pick, shared, **options)
         order = [*batch, *free_a, *free_b]
+    if asked is not None:
+        options = {**options, "out_sharding": _rearranged(asked, list(result), order)}
+    out = _contract(x, y, pick, shared, **options)
     return permute(out, tuple(order.index(c) for c in result))
 
 

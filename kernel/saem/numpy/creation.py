@@ -18,7 +18,7 @@ import numpy as np
 from saem import _jaxlib
 from saem.control.jit import composite
 from saem.control.transfers import device_put
-from saem.core import config, dtypes, errors, promotion, tree
+from saem.core import config, dtypes, errors, promotion, sharded, tree
 from saem.core.avals import ShapeDtypeStruct, aval_functions, aval_of
 from saem.core.trace import Tracer
 from saem.numpy.promote import (
@@ -33,6 +33,7 @@ from saem.numpy.promote import (
 from saem.ops import arithmetic as ops
 from saem.ops import shape as shaping
 from saem.ops.convert import copy as copy_array
+from saem.ops.reshard import reshard_to, target
 from saem.xla.dispatch import put
 
 # Up to so many elements, an array of known numbers is cheaper to send than to compute.
@@ -48,7 +49,10 @@ def on_host(size: int) -> bool:
 def placed(x: Any, device: Any, sharding: Any = None) -> Any:
     """Return ``x`` committed to ``device`` or ``sharding``, if one is given."""
     where = device if device is not None else sharding
-    return x if where is None else device_put(x, where)
+    if where is None:
+        return x
+    cut = target(where, len(aval_of(x).shape)) if sharded.state.used else None
+    return device_put(x, where) if cut is None else reshard_to(x, cut)
 
 
 def check_dtype(name: str, dtype: Any) -> Any:
@@ -339,7 +343,21 @@ def _constant(name: str, shape: Any, value: int, dtype: Any, device: Any, shardi
     dtype = dtypes.canonicalize(FLOAT) if dtype is None else check_dtype(name, dtype)
     if dtypes.is_extended(dtype):
         return placed(dtype.filled(shape, value), device, sharding)
-    return placed(filled(shape, np.asarray(value, dtype)[()]), device, sharding)
+    return cut_full(shape, np.asarray(value, dtype)[()], device, sharding)
+
+
+def cut_full(shape: tuple[int, ...], value: Any, device: Any, sharding: Any, like: Any = None
+             ) -> Any:
+    """Return an array full of ``value`` where it is to lie; if nothing is said, as ``like`` does.
+
+    ``like`` is the NamedSharding of an aval, or None.
+    """
+    if sharded.state.used:
+        where = device if device is not None else sharding
+        cut = like if where is None else target(where, len(shape))
+        if cut is not None:
+            return shaping.full(shape, value, sharding=cut)
+    return placed(filled(shape, value), device, sharding)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
@@ -349,6 +367,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
     shape, value = canonical_shape(shape), as_value(fill_value)
     if dtype is not None:
         value = convert_value(value, check_dtype("full", dtype), False)
+    if type(value) in PYTHON_NUMBERS or type(value) is np.generic:
+        return cut_full(shape, value, device, out_sharding)
     return placed(_spread(shape, value), device, out_sharding)
 
 
@@ -404,6 +424,8 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
         value = number.item() if weak and not dtypes.is_bool(wanted) else number
     else:
         value = convert_value(value, wanted, weak)
+    if type(aval) is sharded.ShardedArray and shape == aval.shape and not aval_of(value).shape:
+        return cut_full(shape, value, device, sharding, aval.sharding)
     return placed(_spread(shape, value), device, sharding)
 
 
@@ -460,6 +482,10 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
             "complexfloating.", advice="Count in integers: jnp.arange(int(n)).")
     offset = None if first is None else scalar(first, dtype)
     scale = None if by is None else scalar(by, dtype)
+    where = device if device is not None else out_sharding
+    cut = target(where, 1) if sharded.state.used else None
+    if cut is not None and offset is None and scale is None:
+        return shaping.broadcasted_iota(dtype, (length,), 0, out_sharding=cut)
     return placed(_count(length, dtype, offset, scale), device, out_sharding)
 
 

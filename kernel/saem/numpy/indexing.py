@@ -44,6 +44,7 @@ from saem.numpy.index_plan import (
 from saem.numpy.promote import convert_value
 from saem.ops.gather import Gather, ScatterAdd
 from saem.ops.linear import broadcast_in_dim, zeros_of
+from saem.ops.reshard import freely
 from saem.ops.scatter import Scatter, ScatterMax, ScatterMin, ScatterMul, ScatterSub
 from saem.ops.shape import expand_dims, full_like, reshape, rev, squeeze
 from saem.ops.slicing import DynamicSlice, Slice

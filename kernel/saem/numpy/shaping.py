@@ -33,6 +33,7 @@ from saem.ops import cumulative, slicing
 from saem.ops import shape as shape_ops
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import Transpose, broadcast_in_dim, permute
+from saem.ops.reshard import freely, target
 from saem.ops.shape import canonical_axis
 
 INT32 = np.dtype("int32")
@@ -102,13 +103,14 @@ def _reshaper(given: tuple[int, ...]) -> Any:
 def reshape_method(x: Any, *args: Any, order: str = "C", copy: bool | None = None,
                    out_sharding: Any = None) -> Any:
     """Return the elements of ``x`` in the shape ``args``: ``x.reshape(2, -1)``."""
-    if order == "C" and type(x) is ArrayImpl and state.trace is eval_trace:
+    if order == "C" and type(x) is ArrayImpl and state.trace is eval_trace and not out_sharding:
         try:
             return _reshaper(args[0] if type(args[0]) is tuple else args)(x)
         except TypeError as error:
             if isinstance(error, errors.Explained):
                 raise
-    return reshape(x, args[0] if len(args) == 1 else args, order, copy=copy)
+    return reshape(x, args[0] if len(args) == 1 else args, order, copy=copy,
+                   out_sharding=out_sharding)
 
 
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
@@ -120,6 +122,11 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
     """
     check_arraylike("reshape", a)
     given = as_shape(shape)
+    if out_sharding is not None:
+        a = as_array(a)
+        if order == "C":
+            return shape_ops.reshape(a, resolved(given, a.shape), out_sharding=out_sharding)
+        return freely(lambda a: reshape(a, shape, order), out_sharding, a)
     if order == "C" and type(a) is ArrayImpl and state.trace is eval_trace:
         return _reshaper(given)(a)
     a = as_array(a)
@@ -153,7 +160,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
                                "Ravel not implemented for order='K'.",
                                advice="Use 'C' or 'F'.")
     check_arraylike("ravel", a)
-    return reshape(a, (-1,), order)
+    return reshape(a, (-1,), order, out_sharding=out_sharding)
 
 
 def resize(a: Any, new_shape: Any) -> Any:
@@ -305,6 +312,9 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
             f"Incompatible types for broadcasting: input type={aval_of(array).str_short(False)} "
             f"and requested type={array.dtype.name}{list(sizes)}".replace(", ", ","),
             advice=f"Only axes of size 1 are repeated; {name}{list(have)} has others.")
+    if out_sharding is not None and (cut := target(out_sharding, len(sizes))) is not None:
+        lead = len(sizes) - len(have)
+        return broadcast_in_dim(array, sizes, range(lead, len(sizes)), cut)
     return _broadcast(array, sizes=sizes)
 
 
@@ -489,6 +499,9 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *,
     Raises: ConcretizationTypeError if it is not; ValueError if ``repeats`` does not fit.
     """
     check_arraylike("repeat", a, repeats)
+    if out_sharding is not None:
+        return freely(lambda a, repeats: repeat(
+            a, repeats, axis, total_repeat_length=total_repeat_length), out_sharding, a, repeats)
     a = as_array(a)
     if axis is None:
         a, axis = ravel(a), 0

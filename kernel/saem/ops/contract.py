@@ -20,11 +20,14 @@ import numpy as np
 
 from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.axes import batch_entry
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive, remembered
 from saem.core.promotion import promote_types
+from saem.core.sharded import entries_on, like_type, with_entry
 from saem.core.trace import bind
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import add_cotangents, permute, shift_axes
+from saem.ops.reshard import target
 
 Axes = tuple[int, ...]
 DimensionNumbers = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
@@ -223,10 +226,11 @@ class DotGeneral(Primitive):
         first = len(xb) + len(left)
         numbers = ((tuple(range(first, first + len(right))), right),
                    (tuple(range(len(xb))), yb))
-        product = bind(self.with_numbers(numbers), ct, y)
-        # Its last axes are the contracting axes of rhs, in the order they have in rhs.
+        # The last axes of the product are the contracting axes of rhs, in the order they have there.
         contracted = tuple(xc[i] for i in sorted(range(len(yc)), key=yc.__getitem__))
-        return _settle(product, (*xb, *left, *contracted), x.aval)
+        places = (*xb, *left, *contracted)
+        return _settle(bind(self.with_numbers(numbers, settled(x.aval, places, ct, y)), ct, y),
+                       places, x.aval)
 
     def pull_right(self, ct: Any, x: Any, y: UndefinedPrimal) -> Any:
         """Return the cotangent of rhs: ct times lhs, summed over the free axes of lhs."""
@@ -234,12 +238,17 @@ class DotGeneral(Primitive):
         _, left, right = self.axes(len(aval_of(x).shape), y.ndim)
         numbers = ((tuple(range(len(xb), len(xb) + len(left))), left),
                    (tuple(range(len(xb))), xb))
-        product = bind(self.with_numbers(numbers), ct, x)
         contracted = tuple(yc[i] for i in sorted(range(len(xc)), key=xc.__getitem__))
-        return _settle(product, (*yb, *right, *contracted), y.aval)
+        places = (*yb, *right, *contracted)
+        return _settle(bind(self.with_numbers(numbers, settled(y.aval, places, ct, x)), ct, x),
+                       places, y.aval)
 
-    def with_numbers(self, numbers: DimensionNumbers) -> DotGeneral:
-        return DotGeneral(numbers, self.precision, self.preferred_element_type)
+    def with_numbers(self, numbers: DimensionNumbers, out_sharding: Any = None) -> DotGeneral:
+        return DotGeneral(numbers, self.precision, self.preferred_element_type, out_sharding)
+
+    def stacked(self, numbers: DimensionNumbers, place: int) -> DotGeneral:
+        """Return the product whose result has a batch axis at ``place``."""
+        return self.with_numbers(numbers, with_entry(self.out_sharding, place, batch_entry()))
 
     def batch(self, size, xs, dims):
         (x, y), (dx, dy) = xs, dims
@@ -247,17 +256,25 @@ class DotGeneral(Primitive):
         if dx is not None and dy is not None:
             numbers = ((shift_axes(xc, dx), shift_axes(yc, dy)),
                        ((dx, *shift_axes(xb, dx)), (dy, *shift_axes(yb, dy))))
-            return bind(self.with_numbers(numbers), x, y), 0
+            return bind(self.stacked(numbers, 0), x, y), 0
         # A stack of one operand has one more free axis, which stays where it stands among them.
         if dx is not None:
             numbers = ((shift_axes(xc, dx), yc), (shift_axes(xb, dx), yb))
-            made = self.with_numbers(numbers)
-            _, left, _ = made.axes(len(aval_of(x).shape), len(aval_of(y).shape))
-            return bind(made, x, y), len(xb) + left.index(dx)
+            _, left, _ = self.with_numbers(numbers).axes(
+                len(aval_of(x).shape), len(aval_of(y).shape))
+            place = len(xb) + left.index(dx)
+            return bind(self.stacked(numbers, place), x, y), place
         numbers = ((xc, shift_axes(yc, dy)), (xb, shift_axes(yb, dy)))
-        made = self.with_numbers(numbers)
-        _, left, right = made.axes(len(aval_of(x).shape), len(aval_of(y).shape))
-        return bind(made, x, y), len(xb) + len(left) + right.index(dy)
+        _, left, right = self.with_numbers(numbers).axes(
+            len(aval_of(x).shape), len(aval_of(y).shape))
+        place = len(xb) + len(left) + right.index(dy)
+        return bind(self.stacked(numbers, place), x, y), place
+
+
+def settled(aval: ShapedArray, places: Axes, ct: Any, other: Any) -> Any:
+    """Return how a product is cut whose axis i belongs at ``places[i]`` of a value of ``aval``."""
+    cut = like_type(aval, aval_of(ct), aval_of(other))
+    return None if cut is None else entries_on(cut, [cut.spec[p] for p in places])
 
 
 def _settle(product: Any, places: Axes, aval: ShapedArray) -> Any:
@@ -328,8 +345,11 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = Non
                     for pair in dimension_numbers)
     preferred = None if preferred_element_type is None else dtypes.canonicalize(
         preferred_element_type, explicit=True, where="dot_general")
-    return bind(DotGeneral(numbers, canonicalize_precision(precision), preferred, out_sharding),
-                lhs, rhs)
+    prim = DotGeneral(numbers, canonicalize_precision(precision), preferred)
+    if out_sharding is not None:
+        batch, left, right = prim.axes(aval_of(lhs).ndim, aval_of(rhs).ndim)
+        prim = prim.with_numbers(numbers, target(out_sharding, len((*batch, *left, *right))))
+    return bind(prim, lhs, rhs)
 
 
 def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None,

@@ -17,9 +17,16 @@ import numpy as np
 
 from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.axes import batch_entry
 from saem.core.memory_spaces import HOST, HostArray
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry, remembered
-from saem.core.sharded import ShardedArray
+from saem.core.sharded import (
+    ShardedArray,
+    entries_of,
+    entries_on,
+    like_type,
+    with_entry,
+)
 from saem.core.trace import bind
 from saem.core.varying import vma_of
 
@@ -108,7 +115,8 @@ class BroadcastInDim(Linear):
         (x,), (d,) = xs, dims
         x = moveaxis(x, d, 0)
         placed = (0, *(b + 1 for b in self.broadcast_dimensions))
-        return broadcast_in_dim(x, (size, *self.shape), placed), 0
+        cut = with_entry(self.sharding, 0, batch_entry()) if self.sharding else None
+        return broadcast_in_dim(x, (size, *self.shape), placed, cut), 0
 
     def physical(self, in_avals, out_avals):
         held = held_dims(in_avals[0])
@@ -156,7 +164,7 @@ class ReduceSum(Linear):
 
     def transpose(self, ct, x):
         kept = tuple(i for i in range(len(x.shape)) if i not in self.axes)
-        return [broadcast_in_dim(ct, x.shape, kept)]
+        return [broadcast_in_dim(ct, x.shape, kept, like_type(x.aval))]
 
     def batch(self, size, xs, dims):
         (x,), (d,) = xs, dims
@@ -264,19 +272,29 @@ def dim_after_reduce(axes: Sequence[int], dim: int) -> int:
     return dim - sum(a < dim for a in axes)
 
 
-def broadcast_in_dim(x: Any, shape: Sequence[int], dims: Sequence[int] = ()) -> Any:
-    """Place the axes of ``x`` at ``dims`` of ``shape``; ``x`` itself if that changes nothing."""
+def broadcast_in_dim(x: Any, shape: Sequence[int], dims: Sequence[int] = (), cut: Any = None
+                     ) -> Any:
+    """Place the axes of ``x`` at ``dims`` of ``shape``; ``x`` itself if that changes nothing.
+
+    ``cut`` is a NamedSharding over Explicit mesh axes, or None.
+    """
     shape = tuple(shape)
     if aval_of(x).shape == shape and len(dims) == len(shape):
         return x
-    return bind(BroadcastInDim(shape, tuple(dims)), x)
+    return bind(BroadcastInDim(shape, tuple(dims), cut), x)
 
 
-def broadcast_new_dim(x: Any, size: int, dim: int) -> Any:
-    """Return ``x`` repeated ``size`` times along a new axis ``dim``."""
-    shape = aval_of(x).shape
+def broadcast_new_dim(x: Any, size: int, dim: int, cut: Any = None) -> Any:
+    """Return ``x`` repeated ``size`` times along a new axis ``dim``.
+
+    ``cut``, a sharding of that axis alone, says along which Explicit mesh axes it is cut.
+    """
+    aval = aval_of(x)
+    shape = aval.shape
     dims = tuple(i for i in range(len(shape) + 1) if i != dim)
-    return bind(BroadcastInDim((*shape[:dim], size, *shape[dim:]), dims), x)
+    if cut is not None:
+        cut = with_entry(entries_on(cut, entries_of(aval)), dim, cut.spec[0])
+    return bind(BroadcastInDim((*shape[:dim], size, *shape[dim:]), dims, cut), x)
 
 
 def stretch(x: Any, shape: tuple[int, ...]) -> Any:

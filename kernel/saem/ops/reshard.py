@@ -10,18 +10,19 @@ Source: the documentation of jax.sharding.reshard; the Shardy dialect, sdy.shard
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.core import axes, errors, sharded
-from saem.core.avals import aval_of
+from saem.core import axes, errors, sharded, tree
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import primitive
-from saem.core.sharded import ShardedArray, entries_of, names_of
+from saem.core.sharded import ShardedArray, entries_of, like_type, names_of, with_entry
 from saem.core.trace import bind
 from saem.ops.linear import Linear
 from saem.ops.sharding_rules import rule
 from saem.xla import dispatch, lowering
-from saem.xla.meshes import AxisType, Mesh, get_abstract_mesh, mesh_context
+from saem.xla.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, mesh_context
 from saem.xla.shardings import NamedSharding, PartitionSpec
 
 
@@ -55,8 +56,7 @@ class Reshard(Linear):
 
     def batch(self, size, xs, dims):
         (x,), (dim,) = xs, dims
-        axis = axes.batching()
-        entry = None if axis is None or axis.cut is None else axis.cut.spec[0]
+        entry = axes.batch_entry()
         made = Reshard(with_entry(self.sharding, dim, entry), with_entry(self.back, dim, entry))
         return bind(made, x), dim
 
@@ -67,21 +67,13 @@ def _reshard_rule(case: sharded.Case) -> Any:
     return (*given, *(None,) * (len(case.outs[0].shape) - len(given)))
 
 
-def with_entry(sharding: Any, place: int, entry: Any) -> Any:
-    """Return ``sharding`` of values that have one more axis, cut along ``entry``."""
-    entries = list(sharding.spec)
-    entries += [None] * (place - len(entries))
-    entries.insert(place, entry)
-    return NamedSharding(sharding.mesh, PartitionSpec(*entries))
-
-
 def target(given: Any, ndim: int) -> Any:
     """Return what a caller gave as ``out_sharding`` as a NamedSharding of rank ``ndim``.
 
     None where the mesh has no Explicit axis, so that types say nothing.
     Raises: ValueError for a PartitionSpec without a mesh, or one that is too long.
     """
-    if given is None:
+    if given is None or not sharded.state.used:
         return None
     if isinstance(given, tuple):
         given = PartitionSpec(*given)
@@ -162,3 +154,92 @@ def merged(wanted: Sequence[Any], kept: Sequence[Any], free: set) -> list[Any]:
 
 
 dispatch.eager_rules[Reshard] = lambda prim, x: placed(x, prim.sharding)
+
+
+# -- where the partitioner decides -----------------------------------------------------------------
+
+
+@functools.lru_cache(256)
+def retyped(mesh: Any, names: frozenset, kind: AxisType) -> Any:
+    """Return ``mesh`` with axes ``names`` of another type."""
+    types = tuple(kind if n in names else t for n, t in zip(mesh.axis_names, mesh.axis_types))
+    if isinstance(mesh, Mesh):
+        return Mesh(mesh.devices, mesh.axis_names, types)
+    return AbstractMesh(mesh.axis_sizes, mesh.axis_names, types)
+
+
+class under:
+    """``with under(mesh):`` puts a mesh in force, one with devices if the mesh before had some."""
+
+    def __init__(self, mesh: Any):
+        self.mesh = mesh
+
+    def __enter__(self) -> None:
+        self.before = mesh_context.swap_local(self.mesh)
+
+    def __exit__(self, *exc: Any) -> None:
+        mesh_context.set_local(self.before)
+
+
+def mesh_of(values: Sequence[Any], *given: Any) -> Any:
+    """Return the mesh in force, else that of a value cut along an Explicit axis, or of ``given``.
+
+    Raises: ValueError if there is none.
+    """
+    if mesh_context.value is not None:
+        return mesh_context.value
+    for value in values:
+        aval = aval_of(value)
+        if type(aval) is ShardedArray:
+            have = getattr(dispatch.hold(value), "_sharding", None)
+            return aval.sharding.mesh if have is None else have.mesh
+    for sharding in given:
+        if isinstance(sharding, NamedSharding):
+            return sharding.mesh
+    raise errors.explained(
+        errors.ArgumentError, "sharding.C6",
+        "Context mesh cannot be empty: there is no mesh whose axes could change their type.",
+        advice="Put the program under jax.set_mesh(mesh).")
+
+
+def crossing(x: Any, before: Any, after: Any, spec: Any = None) -> Any:
+    """Return ``x``, of a program under mesh ``before``, in one under ``after``.
+
+    It is cut along the axes that ``spec`` names, or stays cut as it is where types say so in both.
+    """
+    aval = aval_of(x)
+    rank = len(aval.shape)
+    entries = entries_of(aval)
+    explicit = after.explicit_axes
+    kept = spec if spec is not None else PartitionSpec(*(
+        tuple(n for n in names_of(e) if n in explicit) for e in entries))
+    there = with_rank(NamedSharding(after.abstract_mesh, kept), rank)
+    back = NamedSharding(before.abstract_mesh, PartitionSpec(*entries))
+    return bind(Reshard(there, back), x)
+
+
+def freely(fun: Callable, out_sharding: Any, *args: Any) -> Any:
+    """Return ``fun(*args)`` where the partitioner decides; the result is cut as it is asked to be.
+
+    Source: what JAX's ``.at[…].get(out_sharding=…)`` and its samplers do.
+    """
+    leaves, structure = tree.flatten(args)
+    given = target(out_sharding, 1 << 30)
+    if given is None:
+        return fun(*args)
+    before = mesh_of(leaves, given)
+    after = retyped(before, frozenset(before.axis_names), AxisType.Auto)
+    with under(after):
+        out = fun(*structure.unflatten([crossing(x, before, after) for x in leaves]))
+    if len(given.spec) > len(aval_of(out).shape):
+        target(out_sharding, len(aval_of(out).shape))
+    with under(before):
+        return crossing(out, after, before, given.spec)
+
+
+def cut_alike(ct: Any, aval: ShapedArray) -> Any:
+    """Return a cotangent cut as the value of ``aval`` that it is of."""
+    have = aval_of(ct)
+    if entries_of(have) == entries_of(aval) or len(have.shape) != len(aval.shape):
+        return ct
+    return bind(Reshard(like_type(aval, have), like_type(have, aval)), ct)

@@ -18,7 +18,9 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.axes import batch_entry
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
+from saem.core.sharded import ShardedArray, like_type, with_entry
 from saem.core.trace import bind
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import (
@@ -33,6 +35,7 @@ from saem.ops.linear import (
     shift_axes,
     zeros_of,
 )
+from saem.ops.reshard import target
 from saem.xla.text import physical_aval
 
 
@@ -105,11 +108,14 @@ class Reshape(Linear):
         return ctx.emit(f"stablehlo.reshape {x}", x)
 
     def transpose(self, ct, x):
-        return [reshape(ct, x.shape)]
+        cut = like_type(x.aval, aval_of(ct))
+        return [reshape(ct, x.shape) if cut is None else bind(Reshape(x.shape, None, cut), ct)]
 
     def batch(self, size, xs, dims):
         (x,), (d,) = xs, dims
-        return reshape(moveaxis(x, d, 0), (size, *self.new_sizes)), 0
+        cut = with_entry(self.sharding, 0, batch_entry()) if self.sharding else None
+        sizes = (size, *self.new_sizes)
+        return reshape(moveaxis(x, d, 0), sizes, out_sharding=cut), 0
 
 
 @primitive("squeeze")
@@ -399,7 +405,7 @@ def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | 
     new_sizes = tuple([operator.index(n) for n in new_sizes])
     if aval_of(operand).shape == new_sizes:
         return operand
-    return bind(Reshape(new_sizes, None, out_sharding), operand)
+    return bind(Reshape(new_sizes, None, target(out_sharding, len(new_sizes))), operand)
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
@@ -436,7 +442,8 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     if not sizes:
         return operand
     shape = (*(operator.index(n) for n in sizes), *aval_of(operand).shape)
-    return broadcast_in_dim(operand, shape, tuple(range(len(sizes), len(shape))))
+    return broadcast_in_dim(operand, shape, tuple(range(len(sizes), len(shape))),
+                            target(out_sharding, len(shape)))
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Any:
@@ -492,7 +499,8 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *,
                      out_sharding: Any = None) -> Any:
     """Return an array of ``shape`` that counts along axis ``dimension``."""
     shape = tuple(operator.index(n) for n in shape)
-    return bind(Iota(dtypes.canonicalize(dtype), shape, operator.index(dimension), out_sharding))
+    return bind(Iota(dtypes.canonicalize(dtype), shape, operator.index(dimension),
+                     target(out_sharding, len(shape))))
 
 
 def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
@@ -514,7 +522,7 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: 
             advice="A size of 0 gives an empty array.")
     if dtype is not None:
         fill_value = scalar_as(fill_value, dtypes.canonicalize(dtype))
-    return bind(BroadcastInDim(shape), fill_value)
+    return bind(BroadcastInDim(shape, (), target(sharding, len(shape))), fill_value)
 
 
 def scalar_as(value: Any, dtype: Any) -> Any:
@@ -531,9 +539,11 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] |
               sharding: Any = None) -> Any:
     """Return an array like ``x`` in all that is not given, filled with ``fill_value``."""
     aval = aval_of(x)
+    if shape is None and sharding is None and type(aval) is ShardedArray:
+        sharding = aval.sharding
     shape = aval.shape if shape is None else shape
     if dtype is None and aval.weak_type and aval_of(fill_value).weak_type:
         filled = scalar_as(fill_value, aval.dtype)
         if isinstance(filled, np.generic):
-            return full(shape, filled.item())
-    return full(shape, fill_value, aval.dtype if dtype is None else dtype)
+            return full(shape, filled.item(), sharding=sharding)
+    return full(shape, fill_value, aval.dtype if dtype is None else dtype, sharding=sharding)

@@ -64,7 +64,7 @@ def elementwise(case: Case) -> Any:
 
 
 @rule("copy", "stop_gradient", "rev", "optimization_barrier", "name", "custom_lin", "device_put",
-      "inspect_sharding", "layout_constraint")
+      "inspect_sharding", "layout_constraint", "sharding_constraint")
 def unchanged(case: Case) -> Any:
     """Each result as its operand."""
     return list(case.specs) if case.prim.multiple_results else case.specs[0]
@@ -199,6 +199,23 @@ def concatenate(case: Case) -> Any:
         raise case.refuse(1, f"All operands should have the same sharding. Got shardings {shown}",
                           "Reshard them to one cut first.")
     return case.specs[0]
+
+
+@rule("stack")
+def stack(case: Case) -> Any:
+    entries = list(concatenate(case))
+    entries.insert(case.prim.axis, None)
+    return tuple(entries)
+
+
+@rule("unstack")
+def unstack(case: Case) -> Any:
+    spec, axis = case.specs[0], case.prim.axis
+    if spec[axis] is not None:
+        raise case.refuse(1, f"unstack needs an axis that is not cut, got axis {axis} of "
+                          f"{case.avals[0].str_short(short_dtypes=False)}.",
+                          "Reshard the operand so that this axis is not cut.")
+    return [(*spec[:axis], *spec[axis + 1:])] * len(case.outs)
 
 
 @rule("tile")

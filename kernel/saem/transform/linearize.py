@@ -14,13 +14,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from saem.core import lazy
+from saem.core import sharded
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal
+from saem.core.refs import LinearRef, is_ref
 from saem.core.trace import Tracer, at_source, bind, current, state
 from saem.ops.linear import add_any_p, zeros_of
+from saem.ops.reshard import cut_alike
 from saem.transform.jvp import jvp_flat
 from saem.transform.staging import Recorder, dead_code_free, trace_flat
+
+discharge: Any = lazy.later("saem.transform.discharge")
 
 
 class PartialTracer(Tracer):
@@ -48,6 +54,8 @@ class PartialTrace(Recorder):
             if type(x) is PartialTracer and x._trace is self:
                 break
         else:  # all is known
+            if prim.touches_refs and getattr(prim, "waits", False):
+                return self.emit(prim, args)
             saved = state.trace
             state.trace = parent = self.parent
             try:
@@ -158,6 +166,8 @@ def _backward(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -> li
 
     def accumulate(atom, ct) -> None:
         if ct is not None and type(atom) is not Literal:
+            if sharded.state.used:
+                ct = cut_alike(ct, atom.aval)
             before = cts.get(atom)
             cts[atom] = ct if before is None else bind(add_any_p, before, ct)
 
@@ -169,16 +179,28 @@ def _backward(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -> li
             if ct is not None:
                 break
         else:
-            continue
-        args = [a.val if type(a) is Literal else
-                known[a] if a in known else UndefinedPrimal(a.aval) for a in eqn.invars]
+            if not eqn.effects or not any(is_ref(a.aval) and a in cts for a in eqn.invars):
+                continue
+        args = [a.val if type(a) is Literal else known[a] if a in known else
+                LinearRef(a.aval, cts.get(a)) if is_ref(a.aval) else
+                UndefinedPrimal(a.aval) for a in eqn.invars]
         with at_source(eqn.source, eqn.stack):
-            ct_in = eqn.operation.transpose(
-                eqn_cts if eqn.operation.multiple_results else eqn_cts[0], *args)
+            ct_in = _pull(eqn, eqn_cts, args)
             for atom, arg, ct in zip(eqn.invars, args, ct_in):
                 if type(arg) is UndefinedPrimal:
                     accumulate(atom, ct)
+                elif type(arg) is LinearRef and arg.ct is not None:
+                    cts[atom] = arg.ct  # type: ignore[index]
     return [cts.get(v) for v in jaxpr.invars]
+
+
+def _pull(eqn: Eqn, cts: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+    """Return the cotangents of the operands of ``eqn``; those of references gather in place."""
+    prim = eqn.operation
+    for arg in args if prim.multiple_results and not prim.touches_refs else ():
+        if type(arg) is LinearRef:
+            return discharge.pull_through_refs(prim, cts, args, backward_pass)
+    return prim.transpose(cts if prim.multiple_results else cts[0], *args)
 
 
 def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: tuple[bool, ...]

@@ -13,11 +13,11 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from saem.core import errors, tree
-from saem.core.arguments import Parameters
+from saem.core import errors, sharded, tree
+from saem.core.arguments import Parameters, check_callable
 from saem.core.avals import aval_of
 from saem.core.axes import Axis
-from saem.transform.derivatives import as_array, check_callable
+from saem.transform.derivatives import as_array
 from saem.transform.vmap import match_dim, vmap_flat
 
 
@@ -41,7 +41,7 @@ def axes_per_leaf(name: str, axes: Any, full: Any) -> list[int | None]:
     for axis in found:
         if axis is not None and not isinstance(axis, int):
             raise TypeError(
-                f"vmap {name} must be an int, None, or a (nested) container of those, got {axes!r}")
+                f"vmap {name} must be an int, None, or (nested) container of those, got {axes!r}")
     return found
 
 
@@ -87,17 +87,44 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
         values = [x if d is None else as_array(x) for x, d in zip(xs, dims)]
         named = axis_name is not None or spmd_axis_name is not None
         axis = Axis(axis_name, size, spmd_axis_name) if named else None
+        if sharded.state.used:
+            axis = along_mesh(axis, size, values, dims)
         outs, out_dims = vmap_flat(flat, size, values, dims, axis)
         out_tree = out_trees[0]
         targets = [out_axes] * len(outs) if type(out_axes) is int else axes_per_leaf(
             "out_axes", out_axes, out_tree.unflatten(outs))
-        return out_tree.unflatten([place(x, d, target, size)
+        return out_tree.unflatten([place(x, d, target, size, axis)
                                    for x, d, target in zip(outs, out_dims, targets)])
 
     return vmap_f
 
 
-def place(x: Any, dim: int | None, target: int | None, size: int) -> Any:
+def along_mesh(axis: Axis | None, size: int, xs: Sequence[Any], dims: Sequence[int | None]
+               ) -> Axis | None:
+    """Return the mapped axis as one that Explicit mesh axes cut, if they cut the arguments there.
+
+    Raises: ValueError if they do not cut all arguments alike.
+    """
+    found: list[Any] = []
+    for x, dim in zip(xs, dims):
+        if dim is not None:
+            aval = aval_of(x)
+            found.append((sharded.entries_of(aval)[dim], getattr(aval, "sharding", None)))
+    for entry, _ in found:
+        if entry != found[0][0]:
+            raise errors.explained(
+                errors.ArgumentError, "vmap.S1",
+                "Mapped away dimension of inputs passed to vmap should be sharded the same. Got "
+                f"inconsistent axis specs: {found[0][0]} vs {entry}",
+                advice="Reshard the arguments so that the mapped axes are cut alike.")
+    if not found or found[0][0] is None:
+        return axis
+    entry, like = found[0]
+    cut = sharded.entries_on(like, [entry])
+    return (Axis(None, size) if axis is None else axis)._replace(cut=cut)
+
+
+def place(x: Any, dim: int | None, target: int | None, size: int, axis: Axis | None = None) -> Any:
     """Return a result with its batch axis where ``out_axes`` wants it.
 
     Raises: ValueError if ``out_axes`` is None but the result differs between examples.
@@ -115,7 +142,7 @@ def place(x: Any, dim: int | None, target: int | None, size: int) -> Any:
         raise ValueError(
             f"axis {target} is out of bounds for array of dimension {rank}: out_axes must name an "
             "axis of the stacked result.")
-    return match_dim(as_array(x), dim, target, size)
+    return match_dim(as_array(x), dim, target, size, axis)
 
 
 def canonical_axis(x: Any, dim: int | None) -> int | None:
@@ -127,8 +154,7 @@ def canonical_axis(x: Any, dim: int | None) -> int | None:
     except TypeError:
         raise errors.explained(
             errors.ArgumentTypeError, "vmap.C1",
-            f"Output from batched function or argument {x!r} with type {type(x)} is not a valid "
-            "JAX type: vmap maps over arrays.",
+            f"Argument {x!r} of type {type(x)} is not a valid JAX type: vmap maps over arrays.",
             advice="Pass it with in_axes=None, or close over it.") from None
     if not -len(shape) <= dim < len(shape):
         raise ValueError(

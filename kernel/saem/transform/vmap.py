@@ -17,7 +17,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import Axis
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import Primitive
-from saem.core.sharded import without_axis
+from saem.core.sharded import with_axis, without_axis
 from saem.core.trace import Trace, Tracer, current, state
 from saem.ops.linear import broadcast_new_dim, moveaxis
 from saem.transform.leaking import check_leaks
@@ -69,7 +69,7 @@ class BatchTrace(Trace):
         saved = state.trace
         state.trace = parent = self.parent
         try:
-            if not batched:
+            if not batched and not prim.touches_refs:
                 return parent.process(prim, args)
             out, out_dim = prim.batch(self.size, xs, dims)
         finally:
@@ -140,11 +140,16 @@ def fronted(xs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
     return [x if not d else moveaxis(x, d, 0) for x, d in zip(xs, dims)]
 
 
-def match_dim(x: Any, dim: int | None, target: int, size: int) -> Any:
-    """Return the stack ``x`` with its batch axis at ``target``, broadcast if it was not batched."""
+def match_dim(x: Any, dim: int | None, target: int, size: int, axis: Axis | None = None) -> Any:
+    """Return the stack ``x`` with its batch axis at ``target``, broadcast if it was not batched.
+
+    Where Explicit mesh axes cut ``axis``, or that of the batch rule running, they cut that too.
+    """
     ndim = len(aval_of(x).shape)
     if dim is None:
-        return broadcast_new_dim(x, size, target if target >= 0 else target + ndim + 1)
+        axis = axis or axes.batching()
+        return broadcast_new_dim(x, size, target if target >= 0 else target + ndim + 1,
+                                 None if axis is None else axis.cut)
     return moveaxis(x, dim, target)
 
 
@@ -166,10 +171,12 @@ def batch_jaxpr(closed: ClosedJaxpr, size: int, batched: tuple[bool, ...],
                 [0 if b else None for b in batched], axis)
             force = force_out or (False,) * len(outs)
             out_batched[:] = [d is not None or f for d, f in zip(dims, force)]
-            return [match_dim(x, d, 0, size) if b else x
+            return [match_dim(x, d, 0, size, axis) if b else x
                     for x, d, b in zip(outs, dims, out_batched)]
 
-        avals = [aval.update(shape=(size, *aval.shape)) if b else aval
+        cut = None if axis is None else axis.cut
+        entry = None if cut is None else cut.spec[0]
+        avals = [with_axis(aval, size, cut, entry) if b else aval
                  for aval, b in zip(closed.in_avals, batched)]
         program = trace_flat(mapped, avals, name="vmap", debug_name=closed.jaxpr.debug_name)
         return program, out_batched

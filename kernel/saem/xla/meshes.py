@@ -122,7 +122,7 @@ class AbstractMesh(_Axes):
         return hash((self.axis_sizes, self.axis_names, self.axis_types))
 
     def __repr__(self) -> str:
-        return f"AbstractMesh({self._described()})"
+        return f"AbstractMesh({self._described() or '(), axis_types=()'})"
 
 
 class Mesh(contextlib.ContextDecorator, _Axes):
