@@ -17,10 +17,12 @@ from typing import Any
 
 from saem.control.jit import traces
 from saem.control.surgery import open_consts, pick, rearranged, split_list
-from saem.core import axes, config, dtypes, errors, promotion, source, tree
-from saem.core.avals import ShapedArray, aval_functions, aval_of
+from saem.core import axes, config, dtypes, errors, promotion, tree
+from saem.core.arguments import check_outputs, described
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.events import bus
 from saem.core.jaxpr import ClosedJaxpr, Var
+from saem.core.memory_spaces import Use
 from saem.core.primitive import Primitive
 from saem.core.trace import Tracer, bind
 from saem.core.varying import vma_of
@@ -29,6 +31,7 @@ from saem.ops.convert import convert_element_type
 from saem.transform.staging import key_watch, trace_flat
 from saem.xla import dispatch
 from saem.xla.lowering import avals_of, one_equation
+from saem.xla.storage import terms_of
 
 
 class Body:
@@ -79,9 +82,7 @@ def _trace(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], name: str)
     def flat(*leaves: Any) -> list[Any]:
         outs, out_tree = tree.flatten(fun(*in_tree.unflatten(leaves)))
         out_trees.append(out_tree)
-        for number, x in enumerate(outs):
-            if type(x) not in aval_functions:
-                _check_output(fun, name, x, number, out_tree)
+        check_outputs(name, fun, outs, out_tree)
         return outs
 
     closed = trace_flat(flat, avals, name=name, arg_names=_argument_names(fun, in_tree),
@@ -96,25 +97,6 @@ def _argument_names(fun: Callable, in_tree: Any) -> list[str]:
     if code is None or in_tree.num_nodes != in_tree.num_leaves + 1 or hasattr(fun, "__self__"):
         return []
     return list(code.co_varnames[:min(code.co_argcount, in_tree.num_leaves)])
-
-
-def describe(fun: Callable) -> str:
-    """Return ``name at file:line`` of a function."""
-    reference = source.function_ref(fun)
-    return f"{reference.name} at {errors.file_name(reference.file)}:{reference.line}"
-
-
-def _check_output(fun: Callable, name: str, x: Any, number: int, out_tree: Any) -> None:
-    try:
-        aval_of(x)
-    except TypeError:
-        where = tree.keystr(paths_of(out_tree)[number])
-        at = f" at output component {where}" if where else ""
-        raise errors.explained(
-            errors.ArgumentTypeError, f"{name}.output",
-            f"function {describe(fun)} traced for {name} returned a value of type {type(x)}{at}, "
-            "which is not a valid JAX type.",
-            advice="Return arrays, numbers, or pytrees of them.") from None
 
 
 def paths_of(treedef: Any) -> list[Any]:
@@ -249,7 +231,7 @@ def check_carry(name: str, spoken: Spoken, start: Any, back: Any) -> None:
         errors.ArgumentTypeError, f"{name}.C2",
         f"{name} body function carry input and carry output must have the same pytree structure, "
         f"but they differ: {what}",
-        advice=f"{describe(fun)} was given\n    {show_types(start)}\nand returned\n"
+        advice=f"{described(fun)} was given\n    {show_types(start)}\nand returned\n"
         f"    {show_types(back)}\nReturn the carry in the containers it came in.")
 
 
@@ -353,9 +335,11 @@ def run_at_once(owner: ClosedJaxpr, key: tuple, prim: Primitive, args: Sequence[
     mesh = owner.derived(("mesh", key), lambda: dispatch.mesh_named_by(prim))
     demands = dispatch.NO_DEMANDS if mesh is None else dispatch.Demands(mesh=mesh)
     where, committed = dispatch.placement(args, demands)
+    terms = terms_of(one_equation(prim, avals), args, demands) if Use.in_use else None
     program = owner.derived(
-        ("run", key, avals, where, committed, config.trace_key()),
-        lambda: dispatch.build(one_equation(prim, avals), where, committed, name=prim.name))
+        ("run", key, avals, where, committed, config.trace_key(), terms),
+        lambda: dispatch.build(one_equation(prim, avals), where, committed, name=prim.name,
+                               terms=terms))
     if bus.active or config.debug_key_reuse.value:
         closed = owner.derived(("keys", key, avals), lambda: one_equation(prim, avals))
         return key_watch.called(closed, args, prim.name, lambda: program.run(args))

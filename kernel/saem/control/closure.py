@@ -19,12 +19,13 @@ from saem.control.call import ProgramCall
 from saem.control.custom_call import Batch, SymbolicZero, closed_over, name_of, pair
 from saem.control.custom_vjp import BatchedBackward, custom_vjp
 from saem.core import dtypes, errors, tree
+from saem.core.arguments import check_callable
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.trace import Tracer, bind, current, state
 from saem.ops.linear import zeros_of
-from saem.transform.derivatives import as_array, check_callable
+from saem.transform.derivatives import as_array
 from saem.transform.jvp import instantiate
 from saem.transform.linearize import PartialTrace, backward_pass
 from saem.transform.programs import trace_function

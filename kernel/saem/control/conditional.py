@@ -20,7 +20,6 @@ from saem.control.carry import (
     Body,
     check_callable,
     check_operands,
-    describe,
     differing,
     paths_of,
     run_at_once,
@@ -41,10 +40,12 @@ from saem.control.surgery import (
 )
 from saem.core import axes, config, dtypes, errors, tree
 from saem.core import jaxpr as jaxpr_module
+from saem.core.arguments import described
 from saem.core.avals import ShapedArray, aval_of, is_array_like
 from saem.core.effects import DebugEffect, in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Var, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.refs import shifted
 from saem.core.trace import Tracer, bind, is_concrete
 from saem.ops.compare import eq, ne
 from saem.ops.convert import convert_element_type
@@ -90,7 +91,7 @@ class Cond(Primitive):
 
     @property
     def effects(self):
-        return frozenset().union(*(b.effects for b in self.branches))
+        return shifted(frozenset().union(*(b.effects for b in self.branches)), 1)
 
     @property
     def params(self):
@@ -187,7 +188,8 @@ class Cond(Primitive):
         An operand counts, for derivatives, only where its branch is chosen: what another branch
         makes of it (an infinite slope, say) must not reach it.
         """
-        if not all(isinstance(effect, DebugEffect) for effect in self.effects):
+        guards = [e for e in self.effects if hasattr(e, "only_where")]
+        if not all(isinstance(e, DebugEffect) or e in guards for e in self.effects):
             raise errors.explained(
                 NotImplementedError, "cond.effects",
                 "IO effect not supported in vmap-of-cond, got "
@@ -204,6 +206,9 @@ class Cond(Primitive):
                     x = select_n(broadcast_in_dim(here, shape, (0,)), stop_gradient(x), x)
                 operands.append(x)
                 places.append(d)
+            if guards and branch.effects:
+                branch = guards[0].only_where(branch)
+                operands, places = [here, *operands], [0, *places]
             outs, out_dims = vmap_flat(
                 lambda *args, branch=branch: eval_jaxpr(branch.jaxpr, branch.consts, *args),
                 size, operands, places, axes.batching())
@@ -399,7 +404,7 @@ def _check_alike(name: str, funs: Sequence[Callable], bodies: Sequence[Body], fi
                  second: str) -> None:
     """Refuse two branches whose results differ in containers, shapes or dtypes."""
     a, b = bodies
-    who = f"  {first} is {describe(funs[0])}\n  {second} is {describe(funs[1])}\n" \
+    who = f"  {first} is {described(funs[0])}\n  {second} is {described(funs[1])}\n" \
         if a.out_tree != b.out_tree or _types(a) != _types(b) else ""
     if a.out_tree != b.out_tree:
         raise errors.explained(

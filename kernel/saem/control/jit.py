@@ -22,13 +22,20 @@ from saem.control import signature
 from saem.control.call import JitCall
 from saem.control.placing import ShardingConstraint, demands_of, is_place, place_of, prefix
 from saem.core import axes, config, errors, source, tree
-from saem.core.arguments import Parameters, check_static_hashable
-from saem.core.avals import ShapedArray, aval_functions, aval_of
+from saem.core.arguments import (
+    Parameters,
+    abstract_arguments,
+    check_callable,
+    check_outputs,
+    check_static_hashable,
+)
+from saem.core.avals import ShapedArray
 from saem.core.events import CacheHit, CacheMiss, FunctionRef, bus
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.memory_spaces import Use
+from saem.core.refs import check_references, is_ref
 from saem.core.trace import Tracer, bind, eval_trace, state
-from saem.transform.staging import key_watch, move_tracer_consts, trace_flat
+from saem.transform.staging import key_watch, move_refs, move_tracer_consts, trace_flat
 from saem.xla import dispatch
 from saem.xla.dispatch import Demands, Program
 from saem.xla.donation import warn_wasted
@@ -39,16 +46,19 @@ from saem.xla.storage import terms_of
 class Entry:
     """A traced program with its output structure and its executables by place."""
 
-    __slots__ = ("closed", "out_tree", "programs", "moved", "call", "donated", "seen", "demands")
+    __slots__ = ("closed", "out_tree", "programs", "moved", "call", "donated", "seen", "demands",
+                 "refs")
 
     def __init__(self, closed: ClosedJaxpr, out_tree: Any, moved: list[Any], call: JitCall,
-                 donated: tuple[bool, ...], demands: Demands):
+                 donated: tuple[bool, ...], demands: Demands, refs: list[Any] | None):
         self.closed = closed
         self.out_tree = out_tree
         self.moved = moved
         self.call = call
         self.donated = donated
         self.demands = demands
+        # References it closes over, its last inputs; None if it works on none at all.
+        self.refs = refs
         # What it took from its surroundings, if someone watched.
         self.seen: signature.Seen | None = None
         self.programs: dict[Any, Program] = {}
@@ -148,24 +158,7 @@ class Jitted:
 
         Raises: TypeError naming the argument that is no array.
         """
-        try:
-            return tuple([aval_of(x) for x in bound.leaves])
-        except TypeError:
-            raise self.not_an_array(bound) from None
-
-    def not_an_array(self, bound: Bound) -> Exception:
-        for x, (path, _) in zip(bound.leaves, self.leaf_names(bound)):
-            try:
-                aval_of(x)
-            except TypeError:
-                return errors.explained(
-                    errors.ArgumentTypeError, "jit.argument",
-                    f"Error interpreting argument to {self.fun} as an abstract array. The "
-                    f"problematic value is of type {type(x)} and was passed to the function at "
-                    f"path {path}.",
-                    advice="This typically means that a jit-wrapped function was called with a "
-                    "non-array argument. Mark it static with static_argnums or static_argnames.")
-        return TypeError("an argument could not be interpreted as an array")
+        return abstract_arguments(self.fun, bound.leaves, lambda: self.leaf_names(bound))
 
     def leaf_names(self, bound: Bound) -> list[tuple[str, str]]:
         return self.parameters.leaf_names(bound.positions(), bound.kwargs)
@@ -193,9 +186,7 @@ class Jitted:
             args, kwargs = bound.rebuild(leaves)
             outs, out_tree = tree.flatten(self.fun(*args, **kwargs))
             out_trees.append(out_tree)
-            for x in outs:
-                if type(x) not in aval_functions:
-                    check_output(x, self.name, out_tree, outs)
+            check_outputs("jit", self.fun, outs, out_tree)
             return outs
 
         names = [] if self.library else [path for path, _ in self.leaf_names(bound)]
@@ -206,12 +197,14 @@ class Jitted:
             logging.getLogger("saem").warning("Finished tracing %s for jit in %.9f sec", self.name,
                                               time.perf_counter() - begin)
         closed, moved = move_tracer_consts(closed)
-        donated = (False,) * len(moved) + self.donated(bound)
+        closed, refs = move_refs(closed)
+        donated = (False,) * len(moved) + self.donated(bound) + (False,) * len(refs)
         call = JitCall(closed, self.name, donated if any(donated) else (), self.keep_unused,
                        self.inline)
         ins, outs = self.shardings(bound, out_trees[0])
-        demands = demands_of(closed, ins, outs)
-        return Entry(closed, out_trees[0], moved, call, donated, demands)
+        demands = demands_of(closed, ins and [*ins, *[None] * len(refs)], outs)
+        return Entry(closed, out_trees[0], moved, call, donated, demands,
+                     refs if any(map(is_ref, closed.in_avals)) else None)
 
     def shardings(self, bound: Bound, out_tree: Any) -> tuple[list[Any], list[Any]]:
         """Return the shardings ``jit`` was given, for each argument and each result; or nothing.
@@ -253,8 +246,7 @@ class Jitted:
             where, committed = self.device, True
         else:
             where, committed = self.placement(entry, bound)
-        terms = terms_of(entry.closed.in_avals[len(entry.moved):], entry.closed.out_avals,
-                         bound.leaves, entry.demands) if Use.in_use else None
+        terms = terms_of(entry.closed, bound.leaves, entry.demands) if Use.in_use else None
         key = (where, committed) if terms is None else (where, committed, terms)
         program = entry.programs.get(key)
         if program is None:
@@ -307,6 +299,8 @@ class Jitted:
                     raise errors.leaked_tracer(x)
         misses = self.misses
         entry = self.entry(bound, self.avals(bound))
+        if entry.refs is not None:
+            self.add_references(bound, entry)
         if traced:
             leaves = constrain(bound.leaves, entry.demands.ins)
             outs = constrain(bind(entry.call, *entry.moved, *leaves), entry.demands.outs)
@@ -322,6 +316,15 @@ class Jitted:
         else:
             outs = program.run(bound.leaves)
         return entry.out_tree.unflatten(outs), program.fast_path(entry.out_tree), False
+
+    def add_references(self, bound: Bound, entry: Entry) -> None:
+        """Add to the leaves of a call the references that the function closes over.
+
+        Raises: ValueError if one reference comes twice.
+        """
+        check_references(self.name, "jit", bound.leaves, lambda: [
+            path for path, _ in self.leaf_names(bound)], [*entry.moved, *(entry.refs or ())])
+        bound.leaves = [*bound.leaves, *(entry.refs or ())]
 
     def run_watched(self, entry: Entry, program: Program, bound: Bound) -> list[Any]:
         """Run a program, telling what becomes of the keys and buffers that it is given."""
@@ -377,31 +380,12 @@ def check_shardings(entry: Entry) -> None:
                 check_fits(sharding, aval, name)
 
 
-def check_output(x: Any, name: str, out_tree: Any, outs: Sequence[Any]) -> None:
-    """Refuse what a traced function may not return.
-
-    Raises: TypeError naming the output.
-    """
-    try:
-        aval_of(x)
-    except TypeError:
-        paths = tree.flatten_with_path(out_tree.unflatten(range(len(outs))))[0]
-        number = next(i for i, y in enumerate(outs) if y is x)
-        where = tree.keystr(paths[number][0])
-        raise errors.explained(
-            errors.ArgumentTypeError, "jit.output",
-            f"function {name} traced for jit returned a value of type {type(x)} at output "
-            f"component {where or 'result'}, which is not a valid JAX type.",
-            advice="Return arrays, numbers, or pytrees of them.") from None
-
-
 def make_jit(fun: Callable, *, static_argnums: Any = None, static_argnames: Any = None,
              donate_argnums: Any = None, donate_argnames: Any = None, keep_unused: bool = False,
              inline: bool = False, device: Any = None, options: dict[str, Any] | None = None,
              library: bool = False, in_shardings: Any = None, out_shardings: Any = None) -> Any:
     """Return the C++ callable in front of a new ``Jitted`` (its attribute ``info``)."""
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
+    check_callable(fun)
     parameters = Parameters(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     info = Jitted(fun, parameters, keep_unused=keep_unused, inline=inline, device=device,
                   options=options, library=library, in_shardings=in_shardings,

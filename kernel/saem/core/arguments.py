@@ -15,7 +15,11 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from saem.core import errors, tree
+import numpy as np
+
+from saem.core import dtypes, errors, source, tree
+from saem.core.avals import ShapedArray, aval_functions, aval_of
+from saem.core.refs import is_ref, returned_reference
 
 
 def as_tuple(value: Any, kind: type) -> tuple:
@@ -131,14 +135,13 @@ class Parameters:
             for word in words:
                 if word not in self.signature.parameters:
                     raise ValueError(
-                        f"jitted function has invalid argnames {{{word!r}}} in {what}_argnames. "
+                        f"Jitted function has invalid argnames {{{word!r}}} in {what}_argnames. "
                         f"Function does not take these args. It takes {list(self.names)}.")
         if not any(p.kind is p.VAR_POSITIONAL for p in parameters):
-            for number in numbers:
-                if not -len(self.names) <= number < len(self.names):
-                    raise ValueError(
-                        f"jitted function has {what}_argnums={number}, but only accepts "
-                        f"{len(self.names)} positional arguments.")
+            if not all(-len(self.names) <= n < len(self.names) for n in numbers):
+                raise ValueError(
+                    f"Jitted function has {what}_argnums={tuple(numbers)}, but only accepts "
+                    f"{len(self.names)} positional arguments.")
 
     def positional_name(self, number: int) -> str:
         """Return what the caller calls positional argument ``number``."""
@@ -157,6 +160,80 @@ class Parameters:
             found += [(name + tree.keystr(path), "keyword")
                       for path, _ in tree.flatten_with_path(value)[0]]
         return found
+
+
+def described(fun: Callable) -> str:
+    """Return ``name at file:line`` of a function."""
+    reference = source.function_ref(fun)
+    return f"{reference.name} at {errors.file_name(reference.file)}:{reference.line}"
+
+
+def check_callable(fun: Any) -> None:
+    """Refuse what is no function: what cannot be called, or only makes a generator.
+
+    Raises: TypeError.
+    """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(f"Expected a function, got a generator function: {fun}. Collect what it "
+                        "yields in a list, and return that.")
+
+
+def check_outputs(kind: str, fun: Callable, outs: Sequence[Any], out_tree: Any) -> None:
+    """Refuse results of a function traced for ``kind`` that are no arrays.
+
+    Raises: TypeError naming the output.
+    """
+    for number, x in enumerate(outs):
+        if type(x) in aval_functions and not is_ref(getattr(x, "aval", None)):
+            continue
+        path, _ = tree.flatten_with_path(out_tree.unflatten(range(len(outs))))[0][number]
+        try:
+            if is_ref(aval_of(x)):
+                raise returned_reference(described(fun), kind, aval_of(x), tree.keystr(path))
+        except TypeError:
+            at = f" at output component {tree.keystr(path)}" if path else ""
+            raise errors.explained(
+                errors.ArgumentTypeError, f"{kind}.output",
+                f"function {described(fun)} traced for {kind} returned a value of type "
+                f"{type(x)}{at}, which is not a valid JAX type.",
+                advice="Return arrays, numbers, or pytrees of them.") from None
+
+
+def abstract(x: Any) -> ShapedArray:
+    """Return the type of an argument that need not be there: shape and dtype suffice.
+
+    Raises: TypeError if it has none.
+    """
+    try:
+        return aval_of(x)
+    except TypeError:
+        if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, np.ndarray):
+            return ShapedArray(tuple(x.shape), dtypes.canonicalize(x.dtype))
+        raise
+
+
+def abstract_arguments(fun: Callable, leaves: Sequence[Any],
+                       names: Callable[[], Iterable[tuple[str, str]]],
+                       type_of: Callable[[Any], ShapedArray] = aval_of) -> tuple[ShapedArray, ...]:
+    """Return the types of the arguments of ``fun``, which messages call by ``names``.
+
+    Raises: TypeError naming the argument that is no array.
+    """
+    avals: list[ShapedArray] = []
+    try:
+        for x in leaves:
+            avals.append(type_of(x))
+    except TypeError:
+        path, _ = list(names())[len(avals)]
+        raise errors.explained(
+            errors.ArgumentTypeError, "jit.argument",
+            f"Error interpreting argument to {fun} as an abstract array. The problematic value is "
+            f"of type {type(x)} and was passed to the function at path {path}.",
+            advice="This typically means that a jit-wrapped function was called with a non-array "
+            "argument. Mark it static with static_argnums or static_argnames.") from None
+    return tuple(avals)
 
 
 def check_static_hashable(parameters: Parameters, statics: Iterable[tuple[Any, Any]]) -> None:

@@ -81,7 +81,7 @@ class ShapedArray:
         return f"{name}[{','.join(map(str, self.shape))}]"
 
     def __str__(self) -> str:
-        return self.str_short()
+        return self.str_short(short_dtypes=False)
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
@@ -227,7 +227,7 @@ def _find_aval_function(x: Any) -> Callable[[Any], ShapedArray]:
         if hasattr(type(x), "__jax_array__"):
             return lambda x: aval_of(x.__jax_array__())
         raise TypeError(
-            f"Value {x!r} with type {type(x)} is not a valid JAX type: needed an array, a NumPy "
+            f"Argument {x!r} of type {type(x)} is not a valid JAX type: needed an array, a NumPy "
             "array or scalar, or a Python number. Convert it with jnp.asarray, or mark it static."
         )
     aval_functions[type(x)] = aval_functions[cls]

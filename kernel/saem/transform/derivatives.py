@@ -11,12 +11,14 @@ Source: the documentation of jax.grad, jax.vjp, jax.jvp and jax.linearize.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from saem.core import dtypes, errors, tree
+from saem.core.arguments import check_callable
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.trace import Tracer
@@ -24,13 +26,6 @@ from saem.ops.linear import ones_of, zeros_of
 from saem.transform.jvp import instantiate, jvp_flat
 from saem.transform.linearize import Linearized, linearize_flat
 from saem.xla.dispatch import put
-
-
-def check_callable(fun: Any) -> None:
-    """Refuse what cannot be called."""
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
-
 
 _NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
 
@@ -91,8 +86,9 @@ def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
         raise TypeError(
             "primal and tangent arguments to jax.jvp must be tuples or lists; found "
             f"{type(primals).__name__} and {type(tangents).__name__}.")
-    flat, xs, in_tree = _flat_positional(fun, primals, has_aux)
-    dxs, tangent_tree = tree.flatten(tuple(tangents))
+    flat, xs, _ = _flat_positional(fun, primals, has_aux)
+    in_tree = tree.structure(primals)
+    dxs, tangent_tree = tree.flatten(tangents)
     if in_tree != tangent_tree:
         raise TypeError(
             "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
@@ -175,7 +171,13 @@ class Pullback:
         self.in_tree = in_tree
         self.out_tree = out_tree
 
-    def __call__(self, cotangents: Any) -> Any:
+    def __call__(self, *given: Any) -> Any:
+        if len(given) != 1:
+            raise TypeError(
+                f"The function returned by `jax.vjp` was called with {len(given)} arguments, but "
+                "takes one: the cotangent of what the function returned, in one tuple if that is "
+                "a tuple.")
+        (cotangents,) = given
         cts, got = tree.flatten(cotangents)
         if got != self.out_tree:
             raise ValueError(
@@ -248,11 +250,13 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
         raise NotImplementedError(
             "reduce_axes of grad has been withdrawn; sum over the axis yourself with lax.psum.")
     single = isinstance(argnums, (int, np.integer))
-    numbers = (argnums,) if single else tuple(argnums)  # type: ignore[arg-type]
+    numbers = tuple(map(operator.index, (argnums,) if single else argnums))
+    if not numbers:
+        raise ValueError("grad needs an argument to differentiate in, but argnums is empty.")
 
     @functools.wraps(fun)
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
-        places = _check_argnums(numbers, len(args))
+        places = places_of(numbers, len(args))
         chosen = tuple(args[i] for i in places)
         xs, in_tree = tree.flatten(chosen)
         for x in xs:
@@ -292,7 +296,11 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
     return grad_f
 
 
-def _check_argnums(numbers: tuple[int, ...], count: int) -> list[int]:
+def places_of(numbers: tuple[int, ...], count: int) -> list[int]:
+    """Return ``argnums`` counted from the front of ``count`` arguments.
+
+    Raises: TypeError or ValueError for one that the call does not have.
+    """
     if any(n >= count for n in numbers):
         named = numbers[0] if len(numbers) == 1 else numbers
         raise TypeError(
@@ -301,8 +309,9 @@ def _check_argnums(numbers: tuple[int, ...], count: int) -> list[int]:
             f"{count} positional arguments.")
     if any(n < -count for n in numbers):
         raise ValueError(
-            "Positional argument indices must have value greater than or equal to -len(args) and "
-            f"less than len(args), but got argnums={min(numbers)} for len(args) == {count}.")
+            "Positional argument indices, as in argnums, must have value greater than or equal to "
+            f"-len(args) and less than len(args), but got {min(numbers)} for len(args) == {count}."
+        )
     return [n % count for n in numbers]
 
 

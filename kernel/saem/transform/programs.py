@@ -13,10 +13,18 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from saem.core import source, tree
-from saem.core.avals import ShapeDtypeStruct, aval_of
+from saem.core.arguments import (
+    Parameters,
+    abstract,
+    abstract_arguments,
+    check_callable,
+    check_outputs,
+)
+from saem.core.avals import ShapeDtypeStruct
 from saem.core.axes import Axis, bound
 from saem.core.events import bus
 from saem.core.jaxpr import ClosedJaxpr
+from saem.core.refs import check_references, is_ref
 from saem.transform.staging import trace_flat
 
 
@@ -24,7 +32,10 @@ def trace_function(fun: Callable, args: tuple, kwargs: dict[str, Any],
                    static_argnums: Iterable[int] = (), name: str = "make_jaxpr"
                    ) -> tuple[ClosedJaxpr, Any]:
     """Return the jaxpr of ``fun`` at ``args`` and ``kwargs``, and the structure of its result."""
-    static = {n % len(args) for n in static_argnums} if args else set()
+    numbers = tuple(static_argnums)
+    if numbers:
+        Parameters(fun, numbers, None, None, None)  # refuses numbers that the function lacks
+    static = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
     dynamic = [x for i, x in enumerate(args) if i not in static]
     leaves, in_tree = tree.flatten((dynamic, kwargs))
     out_trees: list[Any] = []
@@ -34,11 +45,20 @@ def trace_function(fun: Callable, args: tuple, kwargs: dict[str, Any],
         rest = iter(given)
         full = [x if i in static else next(rest) for i, x in enumerate(args)]
         outs, out_tree = tree.flatten(fun(*full, **keywords))
+        check_outputs(name, fun, outs, out_tree)
         out_trees.append(out_tree)
         return outs
 
+    def names() -> list[tuple[str, str]]:
+        positions = {i: x for i, x in enumerate(args) if i not in static}
+        return Parameters(fun, None, None, None, None).leaf_names(positions, kwargs)
+
     reference = source.function_ref(fun) if bus.active else None
-    closed = trace_flat(flat, [aval_of(x) for x in leaves], name=name, function=reference,
+    avals = abstract_arguments(fun, leaves, names, abstract)
+    if any(map(is_ref, avals)):
+        check_references(getattr(fun, "__name__", "function"), name, leaves,
+                         lambda: [path for path, _ in names()])
+    closed = trace_flat(flat, avals, name=name, function=reference,
                         debug_name=getattr(fun, "__name__", ""))
     return closed, out_trees[0]
 
@@ -50,8 +70,7 @@ def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (), axis_env
     ``axis_env`` names axes, as pairs of name and size, of which collectives may speak.
     With ``return_shape`` it returns (jaxpr, result types as ShapeDtypeStructs).
     """
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
+    check_callable(fun)
     if abstracted_axes:
         raise ValueError("make_jaxpr: abstracted_axes is not accepted; use concrete shapes.")
     named = [Axis(name, size) for name, size in axis_env or ()]
@@ -65,6 +84,8 @@ def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (), axis_env
             return closed, out_tree.unflatten([_struct(a) for a in closed.out_avals])
         return closed
 
+    name = f"make_jaxpr({getattr(fun, '__name__', fun)})"
+    make_jaxpr_f.__name__ = make_jaxpr_f.__qualname__ = name
     return make_jaxpr_f
 
 
@@ -74,7 +95,6 @@ def _struct(aval: Any) -> ShapeDtypeStruct:
 
 def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     """Return the result of ``fun`` with a ShapeDtypeStruct for each array, computing nothing."""
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
+    check_callable(fun)
     closed, out_tree = trace_function(fun, args, kwargs, name="eval_shape")
     return out_tree.unflatten([_struct(a) for a in closed.out_avals])
