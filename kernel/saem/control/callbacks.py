@@ -73,6 +73,17 @@ def batch_sequentially(prim: Callback, size: int, xs: Sequence[Any], dims: Seque
     return outs, [0] * len(outs)
 
 
+def stacked(method: str, size: int, x: Any, dim: int | None) -> Any:
+    """Return an operand with its batch axis in front, as the vmap method wants it."""
+    if dim is not None:
+        return moveaxis(x, dim, 0)
+    if method == "legacy_vectorized":
+        return x
+    shape = aval_of(x).shape
+    return broadcast_in_dim(x, (size if method == "broadcast_all" else 1, *shape),
+                            tuple(range(1, len(shape) + 1)))
+
+
 @primitive("pure_callback")
 class PureCallback(Callback):
     """Values computed by a Python function that depends on its arguments alone."""
@@ -110,20 +121,10 @@ class PureCallback(Callback):
         if method.startswith("sequential"):
             return batch_sequentially(
                 self, size, xs, dims, size if method == "sequential_unrolled" else 1)
-        stacks = [self.stacked(method, size, x, d) for x, d in zip(xs, dims)]
+        stacks = [stacked(method, size, x, d) for x, d in zip(xs, dims)]
         avals = tuple(a.update(shape=(size, *a.shape)) for a in self.result_avals)
         outs = bind(PureCallback(self.callback, avals, self.sharding, method), *stacks)
         return outs, [0] * len(outs)
-
-    def stacked(self, method: str, size: int, x: Any, dim: int | None) -> Any:
-        """Return an operand with its batch axis in front, as ``method`` wants it."""
-        if dim is not None:
-            return moveaxis(x, dim, 0)
-        if method == "legacy_vectorized":
-            return x
-        shape = aval_of(x).shape
-        return broadcast_in_dim(x, (size if method == "broadcast_all" else 1, *shape),
-                                tuple(range(1, len(shape) + 1)))
 
 
 @primitive("io_callback")

@@ -74,7 +74,7 @@ def physical_aval(aval: ShapedArray) -> ShapedArray:
     return aval
 
 
-def _number(value: Any, dtype: Any) -> str:
+def number_text(value: Any, dtype: Any) -> str:
     """Return one number as an MLIR literal that reads back exactly."""
     kind = dtypes.scalar_kind(dtype)
     if kind in ("bool", "float0"):
@@ -83,7 +83,8 @@ def _number(value: Any, dtype: Any) -> str:
         return str(int(value))
     if kind == "complex":
         part = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
-        return f"({_number(part.type(value.real), part)}, {_number(part.type(value.imag), part)})"
+        pair = [number_text(part.type(v), part) for v in (value.real, value.imag)]
+        return f"({', '.join(pair)})"
     wide = float(value)
     text = repr(wide) if dtype == np.float64 else np.format_float_scientific(
         value, unique=True, trim="0") if dtype.kind == "f" else repr(wide)
@@ -97,7 +98,7 @@ def dense(value: np.ndarray, dtype: Any) -> str:
     """Return ``dense<…>`` for an array: one number if all are equal, else the bytes in hex."""
     flat = np.asarray(value, dtype).reshape(-1)
     if flat.size and (flat.size == 1 or flat.tobytes() == flat[:1].tobytes() * flat.size):
-        return f"dense<{_number(flat[0], flat.dtype)}>"
+        return f"dense<{number_text(flat[0], flat.dtype)}>"
     if not flat.size:
         return "dense<>"
     if dtypes.scalar_kind(dtype) == "bool":  # how bits are packed differs between versions
