@@ -20,23 +20,10 @@ import numpy as np
 from saem.core import dtypes, errors, tree
 from saem.core.arguments import check_callable
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.jaxpr import ClosedJaxpr
-from saem.core.trace import Tracer
 from saem.ops.linear import ones_of, zeros_of
 from saem.transform.jvp import instantiate, jvp_flat
+from saem.transform.linear_maps import VJP, as_array, linear_function, tangent_type
 from saem.transform.linearize import Linearized, linearize_flat
-from saem.xla.dispatch import put
-
-_NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
-
-
-def as_array(x: Any) -> Any:
-    """Return ``x`` as an array if it is a NumPy or Python number."""
-    if isinstance(x, Tracer) or not isinstance(x, _NUMBERS):
-        return x
-    if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
-        return x
-    return put(x)
 
 
 def is_differentiable(aval: ShapedArray) -> bool:
@@ -103,14 +90,8 @@ def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     return (*result, flat.aux_value()) if has_aux else result
 
 
-def _tangent_type(tangent: Any) -> ShapedArray:
-    if _is_float0(tangent):
-        return ShapedArray(np.shape(tangent), dtypes.float0)
-    return aval_of(tangent).strip_weak_type()
-
-
 def _check_tangent(aval: ShapedArray, tangent: Any) -> None:
-    wanted, got = aval.to_tangent_aval(), _tangent_type(tangent)
+    wanted, got = aval.to_tangent_aval(), tangent_type(tangent)
     if got.dtype != wanted.dtype:
         raise TypeError(
             "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
@@ -123,33 +104,13 @@ def _check_tangent(aval: ShapedArray, tangent: Any) -> None:
             f"and tangent shape {got.shape}.")
 
 
-def _check_linear_input(aval: ShapedArray, tangent: Any) -> None:
-    wanted, got = aval.to_tangent_aval(), _tangent_type(tangent)
-    if got != wanted.strip_weak_type():
-        raise ValueError(
-            "linearized function called on tangent values inconsistent with the original primal "
-            f"values: got tangent {got.str_short(short_dtypes=False)} for primal "
-            f"{aval.str_short(short_dtypes=False)}, but expected "
-            f"{wanted.str_short(short_dtypes=False)}.")
-
-
 def linearize(fun: Callable, *primals: Any, has_aux: bool = False):
     """Return ``(fun(*primals), linear_map)``; the map takes tangents like primals."""
     check_callable(fun)
     flat, xs, in_tree = _flat_positional(fun, primals, has_aux)
     outs, linear = _linearize(flat, xs)
     out_tree = flat.out_tree
-
-    def push(*tangents: Any) -> Any:
-        dxs, got = tree.flatten(tangents)
-        if got != in_tree:
-            raise TypeError(
-                f"expected {in_tree}, got {got}: the tangents of a linear map must be structured "
-                "like its primals.")
-        for aval, dx in zip(linear.in_avals, dxs):
-            _check_linear_input(aval, dx)
-        return out_tree.unflatten([as_array(t) for t in linear.forward(dxs)])
-
+    push = linear_function(linear, in_tree, out_tree)
     out = out_tree.unflatten([as_array(x) for x in outs])
     return (out, push, flat.aux_value()) if has_aux else (out, push)
 
@@ -158,68 +119,6 @@ def _linearize(flat: _Flat, xs: Sequence[Any]) -> tuple[list[Any], Linearized]:
     avals = [aval_of(x) for x in xs]
     return linearize_flat(flat, [as_array(x) for x in xs], [is_differentiable(a) for a in avals],
                           flat.aux)
-
-
-class Pullback:
-    """The function ``vjp`` returns: cotangents of the outputs to cotangents of the inputs.
-
-    It is a pytree whose leaves are the residuals, so it may be returned from jitted functions.
-    """
-
-    def __init__(self, linear: Linearized, in_tree: Any, out_tree: Any):
-        self.linear = linear
-        self.in_tree = in_tree
-        self.out_tree = out_tree
-
-    def __call__(self, *given: Any) -> Any:
-        if len(given) != 1:
-            raise TypeError(
-                f"The function returned by `jax.vjp` was called with {len(given)} arguments, but "
-                "takes one: the cotangent of what the function returned, in one tuple if that is "
-                "a tuple.")
-        (cotangents,) = given
-        cts, got = tree.flatten(cotangents)
-        if got != self.out_tree:
-            raise ValueError(
-                "unexpected tree structure of argument to vjp function: got "
-                f"{got}, but expected to match {self.out_tree}")
-        for aval, ct in zip(self.linear.out_avals, cts):
-            self._check(aval, ct)
-        pulled = self.linear.backward([None if _is_float0(ct) else ct for ct in cts])
-        return self.in_tree.unflatten(
-            [as_array(zeros_of(aval.to_tangent_aval()) if ct is None else ct)
-             for aval, ct in zip(self.linear.in_avals, pulled)])
-
-    @staticmethod
-    def _check(aval: ShapedArray, ct: Any) -> None:
-        wanted = aval.to_tangent_aval()
-        got = ShapedArray(np.shape(ct), dtypes.float0) if _is_float0(ct) else aval_of(ct)
-        if got.dtype != wanted.dtype or got.shape != wanted.shape or not got.vma <= wanted.vma:
-            raise ValueError(
-                "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
-                f"{got.str_short(short_dtypes=False)}, but expected "
-                f"{wanted.str_short(short_dtypes=False)} because the corresponding output of the "
-                f"differentiated function had JAX type {aval.str_short(short_dtypes=False)}")
-
-    def _flatten(self):
-        linear = self.linear
-        return tuple(linear.closed.consts), (
-            linear.closed.jaxpr, tuple(linear.nonzero_in), tuple(linear.nonzero_out),
-            tuple(linear.in_avals), tuple(linear.out_avals), self.in_tree, self.out_tree)
-
-    @staticmethod
-    def _unflatten(static, residuals):
-        jaxpr, nonzero_in, nonzero_out, in_avals, out_avals, in_tree, out_tree = static
-        closed = ClosedJaxpr(jaxpr, list(residuals))
-        return Pullback(Linearized(closed, nonzero_in, nonzero_out, in_avals, out_avals),
-                        in_tree, out_tree)
-
-
-tree.register_pytree_node(Pullback, Pullback._flatten, Pullback._unflatten)
-
-
-def _is_float0(x: Any) -> bool:
-    return getattr(x, "dtype", None) == dtypes.float0
 
 
 def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequence = ()):
@@ -232,9 +131,10 @@ def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
         raise NotImplementedError(
             "reduce_axes of vjp has been withdrawn; sum over the axis yourself with lax.psum.")
     flat, xs, in_tree = _flat_positional(fun, primals, has_aux)
+    xs = [as_array(x) for x in xs]
     outs, linear = _linearize(flat, xs)
     out = flat.out_tree.unflatten([as_array(x) for x in outs])
-    pullback = Pullback(linear, in_tree, flat.out_tree)
+    pullback = VJP.of(linear, in_tree, flat.out_tree, xs)
     return (out, pullback, flat.aux_value()) if has_aux else (out, pullback)
 
 

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from saem.core import lazy
 from saem.core import sharded
 from saem.core.avals import ShapedArray, aval_of
@@ -43,6 +45,9 @@ class PartialTracer(Tracer):
 
 class PartialTrace(Recorder):
     """Computes operations on known values in the parent and records the others."""
+
+    # What was computed stays an array, a residual: to write it out would be to wait for it.
+    written_out = (np.ndarray,)
 
     def new_unknown(self, aval: ShapedArray) -> PartialTracer:
         var = Var(aval)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
 from saem.core.memory_spaces import Use, placed, result_spaces
 from saem.core.primitive import Primitive
+from saem.core.refs import is_ref
 from saem.core.trace import Trace, Tracer, current, state
 from saem.core.varying import typed, varying, vma_of, wanted
 from saem.ops.collectives import PVary
@@ -54,6 +55,9 @@ again = Again()
 class Recorder(Trace):
     """An interpreter that writes equations: what staging and linearization share."""
 
+    # Arrays of these classes are written as literals if they are scalars.
+    written_out: ClassVar[tuple[type, ...]] = (np.ndarray, _jaxlib.ArrayImpl)
+
     def __init__(self, parent: Trace, name: str, arg_names: Sequence[str] = ()):
         self.parent = parent
         self.stack = (*parent.stack, name)
@@ -72,7 +76,7 @@ class Recorder(Trace):
         if kind in _SCALARS or isinstance(x, np.generic):
             aval = aval_of(x)
             return Literal(x if aval.weak_type else np.asarray(x, aval.dtype)[()], aval)
-        if kind in (np.ndarray, _jaxlib.ArrayImpl) and not x.shape:
+        if kind in self.written_out and not x.shape:
             aval = aval_of(x)
             value = np.asarray(x, aval.dtype)[()]
             return Literal(value.item() if aval.weak_type else value, aval)
@@ -269,16 +273,33 @@ def has_tracers(values: Sequence[Any]) -> bool:
 
 
 def move_tracer_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
-    """Turn constants that are tracers into leading inputs; returns the program and those values."""
+    """Turn constants that are tracers into leading inputs; returns the program and those values.
+
+    References move with them.
+    """
     moved = [isinstance(c, Tracer) for c in closed.consts]
     if not any(moved):
         return closed, []
+    moved = [m or is_ref(v.aval) for m, v in zip(moved, closed.jaxpr.constvars)]
     jaxpr = closed.jaxpr
     inputs = [v for v, m in zip(jaxpr.constvars, moved) if m]
     stay = [v for v, m in zip(jaxpr.constvars, moved) if not m]
     values = [c for c, m in zip(closed.consts, moved) if m]
     kept = [c for c, m in zip(closed.consts, moved) if not m]
     return ClosedJaxpr(jaxpr.replace(constvars=stay, invars=inputs + jaxpr.invars), kept), values
+
+
+def move_refs(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
+    """Turn constants that are references into last inputs; returns the program and those values."""
+    jaxpr = closed.jaxpr
+    moved = [is_ref(v.aval) for v in jaxpr.constvars]
+    if not any(moved):
+        return closed, []
+    inputs = [v for v, m in zip(jaxpr.constvars, moved) if m]
+    stay = [v for v, m in zip(jaxpr.constvars, moved) if not m]
+    values = [c for c, m in zip(closed.consts, moved) if m]
+    kept = [c for c, m in zip(closed.consts, moved) if not m]
+    return ClosedJaxpr(jaxpr.replace(constvars=stay, invars=jaxpr.invars + inputs), kept), values
 
 
 def dead_code_free(jaxpr: Jaxpr, needed: Sequence[bool] | None = None) -> Jaxpr:

@@ -1,0 +1,179 @@
+"""What do ``linearize`` and ``vjp`` hand over?
+
+Functions that are containers: their leaves are the residuals, so they may be returned from a jitted
+function, be given to one, and be looked at.  Of a pullback ``args_res`` holds the arguments that
+the backward pass reads, ``opaque_residuals`` all else that it keeps.
+
+Read before: ``transform.linearize``.  Read after: ``transform.derivatives``.
+Invariant: a residual stands in one place, so replacing it there changes what is computed with.
+Source: the documentation of jax.vjp and jax.linearize.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, tree
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.jaxpr import ClosedJaxpr, Jaxpr
+from saem.core.sharded import alike
+from saem.core.record import Record
+from saem.core.trace import Tracer
+from saem.ops.linear import zeros_of
+from saem.transform.linearize import Linearized
+from saem.xla.dispatch import put
+
+_NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
+
+
+def as_array(x: Any) -> Any:
+    """Return ``x`` as an array if it is a NumPy or Python number."""
+    if isinstance(x, Tracer) or not isinstance(x, _NUMBERS):
+        return x
+    if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
+        return x
+    return put(x)
+
+
+def is_float0(x: Any) -> bool:
+    return getattr(x, "dtype", None) == dtypes.float0
+
+
+def tangent_type(tangent: Any) -> ShapedArray:
+    """Return the type of a tangent or cotangent as it is compared: weakness does not count."""
+    if is_float0(tangent):
+        return ShapedArray(np.shape(tangent), dtypes.float0)
+    return aval_of(tangent).strip_weak_type()
+
+
+class Recipe:
+    """A linear program without its constants, and the structures around it."""
+
+    __slots__ = ("jaxpr", "nonzero_in", "nonzero_out", "in_avals", "out_avals", "in_tree",
+                 "out_tree")
+
+    def __init__(self, linear: Linearized, in_tree: Any, out_tree: Any):
+        self.jaxpr = linear.closed.jaxpr
+        self.nonzero_in = linear.nonzero_in
+        self.nonzero_out = linear.nonzero_out
+        self.in_avals = linear.in_avals
+        self.out_avals = linear.out_avals
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+
+    def with_residuals(self, consts: Sequence[Any]) -> Linearized:
+        """Return the linear map whose residuals are ``consts``."""
+        return Linearized(ClosedJaxpr(self.jaxpr, list(consts)), self.nonzero_in,
+                          self.nonzero_out, self.in_avals, self.out_avals)
+
+    def __call__(self, residuals: Sequence[Any], *tangents: Any) -> Any:
+        """Push ``tangents`` forward."""
+        dxs, got = tree.flatten(tangents)
+        if got != self.in_tree:
+            raise TypeError(
+                f"expected {self.in_tree}, got {got}: the tangents of a linear map must be "
+                "structured like its primals.")
+        for aval, dx in zip(self.in_avals, dxs):
+            _check_linear_input(aval, dx)
+        outs = self.with_residuals(residuals).forward(dxs)
+        return self.out_tree.unflatten([as_array(t) for t in outs])
+
+
+def linear_function(linear: Linearized, in_tree: Any, out_tree: Any) -> tree.Partial:
+    """Return the function that pushes tangents forward; its leaves are the residuals."""
+    return tree.Partial(Recipe(linear, in_tree, out_tree), linear.closed.consts)
+
+
+def _check_linear_input(aval: ShapedArray, tangent: Any) -> None:
+    wanted, got = aval.to_tangent_aval(), tangent_type(tangent)
+    if got != wanted.strip_weak_type():
+        raise ValueError(
+            "linearized function called on tangent values inconsistent with the original primal "
+            f"values: got tangent {got.str_short(short_dtypes=False)} for primal "
+            f"{aval.str_short(short_dtypes=False)}, but expected "
+            f"{wanted.str_short(short_dtypes=False)}.")
+
+
+class NotNeeded(Record):
+    """Stands in ``args_res`` for an argument that the backward pass does not read."""
+
+
+class VJP:
+    """The function ``vjp`` returns: cotangents of the outputs to cotangents of the inputs."""
+
+    def __init__(self, recipe: Recipe, args_res: list[Any], opaque_residuals: list[Any],
+                 plan: tuple[int | None, ...]):
+        self.fun = recipe
+        self.args_res = args_res
+        self.opaque_residuals = opaque_residuals
+        # For each constant of the program the argument that it is, None if it is none.
+        self._plan = plan
+
+    @staticmethod
+    def of(linear: Linearized, in_tree: Any, out_tree: Any, args: Sequence[Any]) -> VJP:
+        """Return the pullback of a linear map at ``args``, its flat primals."""
+        numbers = {id(x): i for i, x in enumerate(args)}
+        plan = tuple([numbers.get(id(c)) for c in linear.closed.consts])
+        args_res = [x if i in plan else NotNeeded() for i, x in enumerate(args)]
+        opaque = [c for c, i in zip(linear.closed.consts, plan) if i is None]
+        return VJP(Recipe(linear, in_tree, out_tree), args_res, opaque, plan)
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The linear program that runs backwards."""
+        return self.fun.jaxpr
+
+    @property
+    def in_tree(self) -> Any:
+        return self.fun.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        return self.fun.out_tree
+
+    def __call__(self, *given: Any) -> Any:
+        if len(given) != 1:
+            raise TypeError(
+                f"The function returned by `jax.vjp` was called with {len(given)} arguments, but "
+                "takes one: the cotangent of what the function returned, in one tuple if that is "
+                "a tuple.")
+        cts, got = tree.flatten(given[0])
+        if got != self.out_tree:
+            raise ValueError(
+                "unexpected tree structure of argument to vjp function: got "
+                f"{got}, but expected to match {self.out_tree}")
+        for aval, ct in zip(self.fun.out_avals, cts):
+            _check_cotangent(aval, ct)
+        rest = iter(self.opaque_residuals)
+        consts = [next(rest) if i is None else self.args_res[i] for i in self._plan]
+        pulled = self.fun.with_residuals(consts).backward(
+            [None if is_float0(ct) else ct for ct in cts])
+        return self.in_tree.unflatten(
+            [as_array(zeros_of(aval.to_tangent_aval()) if ct is None else ct)
+             for aval, ct in zip(self.fun.in_avals, pulled)])
+
+    def __repr__(self) -> str:
+        return (f"VJP(in_tree={self.in_tree}, out_tree={self.out_tree}, args_res={self.args_res}, "
+                f"opaque_residuals={self.opaque_residuals}, jaxpr={self.jaxpr})")
+
+
+def _check_cotangent(aval: ShapedArray, ct: Any) -> None:
+    wanted, got = aval.to_tangent_aval(), tangent_type(ct)
+    if wanted.dtype == dtypes.float0:  # of an integer or boolean result: whatever it is, it is zero
+        return
+    if got.dtype != wanted.dtype or got.shape != wanted.shape or not (
+            got.vma <= wanted.vma and alike(got, wanted)):
+        raise ValueError(
+            "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+            f"{got.str_short(short_dtypes=False)}, but expected "
+            f"{wanted.str_short(short_dtypes=False)} because the corresponding output of the "
+            f"differentiated function had JAX type {aval.str_short(short_dtypes=False)}")
+
+
+tree.register_pytree_node(
+    VJP, lambda v: ((v.args_res, v.opaque_residuals), (v.fun, v._plan)),
+    lambda static, residuals: VJP(static[0], *residuals, static[1]))
+tree.register_pytree_node(NotNeeded, lambda _: ((), None), lambda *_: NotNeeded())
