@@ -14,6 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 from saem import _jaxlib
+from saem.core import lazy
+from saem.core.refs import is_ref
 from saem.core.trace import Tracer, eval_trace
 from saem.numpy.methods import METHODS, PROPERTIES
 from saem.numpy.operators import OPERATORS
@@ -21,6 +23,7 @@ from saem.xla import arrays as _arrays  # noqa: F401 - puts the conversions on t
 from saem.xla.dispatch import apply_primitive
 
 eval_trace.apply = apply_primitive
+refs = lazy.later("saem.control.refs")
 
 
 def _method(fun: Callable) -> Callable:
@@ -42,3 +45,25 @@ for _class in (_jaxlib.ArrayImpl, Tracer):
         setattr(_class, _name, _fun if _class is not Tracer else _method(_fun))
     for _name, _fun in PROPERTIES.items():
         setattr(_class, _name, property(_fun))
+
+
+def _of_ref(name: str, otherwise: Callable) -> Callable:
+    """Return the method ``name`` of tracers: of a reference's handle where the tracer is one."""
+
+    def method(self: Any, *args: Any) -> Any:
+        if is_ref(self.aval):
+            return getattr(refs, name)(self, *args)
+        return otherwise(self, *args)
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def _no_setitem(self: Any, *args: Any) -> None:
+    _jaxlib.ArrayImpl.__setitem__(self, *args)  # which refuses
+
+
+Tracer.__getitem__ = _of_ref("get", METHODS["__getitem__"])  # type: ignore[attr-defined]
+Tracer.__setitem__ = _of_ref(  # type: ignore[attr-defined]
+    "set", getattr(Tracer, "__setitem__", _no_setitem))
+Tracer.at = property(_of_ref("ViewMaker", PROPERTIES["at"]))  # type: ignore[attr-defined]

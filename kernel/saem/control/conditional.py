@@ -46,6 +46,7 @@ from saem.core.effects import DebugEffect, in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Var, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.refs import shifted
+from saem.core.sharded import alike, entries_of
 from saem.core.trace import Tracer, bind, is_concrete
 from saem.ops.compare import eq, ne
 from saem.ops.convert import convert_element_type
@@ -416,7 +417,7 @@ def _check_alike(name: str, funs: Sequence[Callable], bodies: Sequence[Body], fi
         return
     lines = []
     for path, x, y in zip(paths_of(a.out_tree), a.out_avals, b.out_avals):
-        if (x.shape, x.dtype) != (y.shape, y.dtype):
+        if (x.shape, x.dtype) != (y.shape, y.dtype) or not alike(x, y):
             at = f" at path {tree.keystr(path)}" if path else ""
             lines.append(
                 f"  The output of {first}{at} has type {x.str_short(short_dtypes=False)} but the "
@@ -429,7 +430,7 @@ def _check_alike(name: str, funs: Sequence[Callable], bodies: Sequence[Body], fi
 
 
 def _types(body: Body) -> list[Any]:
-    return [(a.shape, a.dtype) for a in body.out_avals]
+    return [(a.shape, a.dtype, entries_of(a)) for a in body.out_avals]
 
 
 __all__ = ["Cond", "choose", "cond", "platform_number", "switch"]

@@ -52,6 +52,7 @@ from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import aval_of
 from saem.core.effects import TICKET, in_order, is_ordered
 from saem.core.jaxpr import ClosedJaxpr, Var
+from saem.core.refs import shifted
 from saem.core.primitive import Primitive, primitive
 from saem.core.trace import bind, concrete_or_none
 from saem.ops.arithmetic import add
@@ -81,7 +82,7 @@ class While(Primitive):
 
     @property
     def effects(self):
-        return self.cond_jaxpr.effects | self.body_jaxpr.effects
+        return self.cond_jaxpr.effects | shifted(self.body_jaxpr.effects, self.cond_nconsts)
 
     def with_ticket(self):
         if is_ordered(self.cond_jaxpr.effects):

@@ -53,6 +53,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.sharded import cut_of, entries_of
 from saem.core.trace import bind, current
 from saem.ops.linear import zeros_of
 from saem.ops.shape import concatenate, expand_dims
@@ -115,7 +116,7 @@ class Scan(Primitive):
         ys = [np.zeros(a.shape, a.dtype) for a in held]
         for step in range(self.length):
             row = self.length - 1 - step if self.reverse else step
-            outs = jaxpr_module.evaluate(self.jaxpr, *consts, *carry, *(x[row] for x in xs))
+            outs = jaxpr_module.evaluate(self.jaxpr, *consts, *carry, *(x[row, ...] for x in xs))
             carry, given = split_list(outs, self.num_carry)
             for y, value in zip(ys, given):
                 y[row] = value
@@ -420,6 +421,11 @@ def bind_scan(name: str, f: Callable, owner: Callable, init: Any, xs: Any, lengt
     length = _length(name, xs, length)
     start, carry_tree = tree.flatten(init)
     in_tree = tree.treedef_tuple([carry_tree, rows_tree])
+    for aval in map(aval_of, rows):
+        if entries_of(aval)[:1] != (None,):
+            raise errors.explained(
+                errors.ArgumentError, "scan.S1", "0th dimension of all xs should be replicated. "
+                f"Got {cut_of(aval).spec}", advice="Reshard xs: jax.reshard(xs, P(None, ...)).")
     row_avals = [a.update(shape=a.shape[1:]) for a in map(aval_of, rows)]
     body, start = trace_carry(
         lambda avals: trace_body(f, in_tree, [*avals, *row_avals], name, owner), start,

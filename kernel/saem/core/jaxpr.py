@@ -113,7 +113,8 @@ class Jaxpr:
 
     @property
     def effects(self) -> frozenset:
-        return frozenset().union(*(eqn.effects for eqn in self.eqns)) if self.eqns else frozenset()
+        found = frozenset().union(*(eqn.effects for eqn in self.eqns)) if self.eqns else frozenset()
+        return on_inputs(self) if any(hasattr(e, "inside") for e in found) else found
 
     @property
     def in_avals(self) -> list[ShapedArray]:
@@ -128,6 +129,22 @@ class Jaxpr:
         return Jaxpr(*(changes.get(name, getattr(self, name)) for name in names))
 
     # ``__str__`` and ``__repr__`` are the printer's; ``core.pretty`` puts them here.
+
+
+def on_inputs(jaxpr: Jaxpr) -> frozenset:
+    """Return the effects of ``jaxpr``; those on references name its inputs by their number.
+
+    What happens to a reference that it makes itself is no effect of the program.
+    """
+    numbers = {var: number for number, var in enumerate((*jaxpr.constvars, *jaxpr.invars))}
+    found = set()
+    for eqn in jaxpr.eqns:
+        for effect in eqn.effects:
+            if not hasattr(effect, "input"):
+                found.add(effect)
+            elif eqn.invars[effect.input] in numbers:
+                found.add(type(effect)(numbers[eqn.invars[effect.input]]))
+    return frozenset(e for e in found if not getattr(e, "inside", False))
 
 
 class ClosedJaxpr:

@@ -189,6 +189,10 @@ def eqn_text(eqn: Eqn, namer: Namer, indent: int = 4) -> str:
     namer.adopt_all(eqn)
     for var in eqn.outvars:
         namer.name(var)
+    special = getattr(eqn.operation, "print_equation", None)
+    said = special and special(eqn, namer)
+    if said:
+        return said
     texts = [f"{name}={param_text(value, namer, indent + 2, len(name) + 1)}"
              for name, value in eqn.operation.printed_params().items()]
     outputs = fill(map(namer.binder, eqn.outvars), indent, indent + 2)

@@ -14,12 +14,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.core import config
+from saem.core import config, sharded
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, current, eval_trace, state
 from saem.ops.linear import zeros_of
+from saem.ops.reshard import cut_alike
 from saem.transform.leaking import check_leaks
 from saem.transform.staging import trace_flat
 from saem.xla import lowering
@@ -117,7 +118,7 @@ class JVPTrace(Trace):
         saved = state.trace
         state.trace = parent = self.parent
         try:
-            if not differentiated:
+            if not differentiated and not prim.touches_refs:
                 return parent.process(prim, args)
             if prim.joint_jvp and parent is eval_trace:
                 out, out_tangent = jvp_now(prim, primals, tangents)
@@ -129,6 +130,15 @@ class JVPTrace(Trace):
             return [self.wrap(o, t) for o, t in zip(out, out_tangent)]
         return out if out_tangent is None else JVPTracer(self, out, out_tangent)
 
+    def process_sharded(self, prim: Primitive, args: tuple) -> Any:
+        """Do as ``process``, and let tangents be cut as their primals are."""
+        out = process(self, prim, args)
+        for x in out if prim.multiple_results else (out,):
+            if type(x) is JVPTracer and x._trace is self:
+                with current(self.parent):
+                    x.tangent = cut_alike(x.tangent, x.aval)
+        return out
+
     def wrap(self, primal: Any, tangent: Any) -> Any:
         return primal if tangent is None else JVPTracer(self, primal, tangent)
 
@@ -137,6 +147,10 @@ class JVPTrace(Trace):
         if type(x) is JVPTracer and x._trace is self:
             return x.primal, x.tangent
         return x, None
+
+
+process = JVPTrace.process
+sharded.state.waiting.append(lambda: setattr(JVPTrace, "process", JVPTrace.process_sharded))
 
 
 def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any],

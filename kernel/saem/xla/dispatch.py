@@ -327,9 +327,11 @@ class Program:
                                  [*(None for _ in lowered.consts), *demanded])
             self.consts = [hold(put_spread(c, s)) for c, s in zip(lowered.consts, ins)]
             self.ins = ins[count:]
-            self.outs = [like_an_input(s, self.ins, len(a.shape)) for s, a in zip(said_shardings(
-                executable.get_output_shardings(), where.mesh, physical,
-                where.outs or (None,) * len(physical)), physical)]
+            self.outs = said_shardings(executable.get_output_shardings(), where.mesh, physical,
+                                       where.outs or (None,) * len(physical))
+            if not where.mesh.explicit_axes:  # else the types say it
+                self.outs = [like_an_input(s, self.ins, len(a.shape))
+                             for s, a in zip(self.outs, physical)]
         else:
             self.device = where
             self.ins = [single_device(where)] * sum(self.kept)

@@ -1,0 +1,268 @@
+"""What does the engine know of a mutable array?
+
+Its type, ``Ref{f32[3]}``, beside the type of what it holds; what an operation does to it (reads,
+writes, adds: its *effects*, each naming an operand); and which part of it an operation means.
+
+Read before: ``core.avals``.  Read after: ``ops.refs``.
+Invariant: the type of a reference has no weak type of its own to ask for, so an operation on
+numbers that is given a reference instead says so (tests/kernel/test_refs.py).
+Source: the documentation of jax.ref.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from saem.core import errors
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.effects import Effect
+from saem.core.primitive import UndefinedPrimal
+from saem.core.record import Record
+
+# The kind of a reference that stands outside derivatives and recomputation.
+PLAIN_LOG = "no_grad_no_remat"
+
+
+class RefError(errors.Explained):
+    """A mutable array is used where the transformation around it cannot follow."""
+
+
+class AbstractRef(ShapedArray):
+    """The abstract value of a mutable array that holds an array of type ``inner_aval``."""
+
+    __slots__ = ("inner_aval", "memory_space", "kind")  # type: ignore[misc]
+
+    def __init__(self, inner_aval: ShapedArray, memory_space: Any = None, kind: str | None = None):
+        self.inner_aval = inner_aval
+        self.shape = inner_aval.shape
+        self.dtype = inner_aval.dtype
+        self.memory_space = memory_space
+        self.kind = kind
+
+    @property
+    def weak_type(self) -> bool:  # type: ignore[override]
+        """There is none.  Raises: ShapeError, as whoever asks takes the reference for an array."""
+        raise not_unpacked(self)
+
+    def __eq__(self, other):
+        return type(other) is AbstractRef and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def __reduce__(self):
+        return AbstractRef, (self.inner_aval, self.memory_space, self.kind)
+
+    def _key(self) -> tuple:
+        return AbstractRef, self.inner_aval, self.memory_space, self.kind
+
+    def update(self, **changes) -> AbstractRef:
+        """Return the type of a reference to an array of another shape, say."""
+        inner = changes.pop("inner_aval", self.inner_aval)
+        inner = inner.update(**changes) if changes else inner
+        return AbstractRef(inner, self.memory_space, self.kind)
+
+    def strip_weak_type(self) -> AbstractRef:
+        return AbstractRef(self.inner_aval.strip_weak_type(), self.memory_space, self.kind)
+
+    def to_tangent_aval(self) -> AbstractRef:
+        return AbstractRef(self.inner_aval.to_tangent_aval(), self.memory_space, self.kind)
+
+    def str_short(self, short_dtypes: bool = True) -> str:
+        """Return ``Ref{f32[2,3]}``."""
+        return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
+
+    def __str__(self) -> str:
+        return self.str_short(short_dtypes=False)
+
+    __repr__ = __str__
+
+
+def not_unpacked(aval: AbstractRef) -> Exception:
+    """Return the error of an operation on numbers that is given a reference."""
+    return errors.explained(
+        errors.ShapeError, "ref.C1",
+        f"Attempting to pass a Ref {aval.str_short(short_dtypes=False)} to a primitive -- did you "
+        "forget to unpack ([...]) the ref? An operation needs an array; this is a reference, which "
+        "requires ndarray or scalar arguments to be read first.",
+        advice="Read the array it holds with ref[...], or a part of it with ref[i].")
+
+
+def is_ref(aval: Any) -> bool:
+    """Return whether ``aval`` is the type of a mutable array."""
+    return type(aval) is AbstractRef
+
+
+def check_references(name: str, transform: str, leaves: Sequence[Any],
+                     paths: Callable[[], Sequence[str]], closed_over: Sequence[Any] = ()) -> None:
+    """Refuse a reference that comes twice among the arguments of a function, or that the function
+    closes over as well.
+
+    Raises: ArgumentError naming the arguments.
+    """
+    first: dict[int, int] = {}
+    inside = {id(x) for x in closed_over}
+    for number, x in enumerate(leaves):
+        aval = aval_of(x)
+        if not is_ref(aval):
+            continue
+        if id(x) in inside:
+            raise errors.explained(
+                errors.ArgumentError, "ref.C16",
+                f"when tracing {name} for {transform}, a mutable array reference of type {aval} was "
+                f"both closed over and passed as the argument {paths()[number]}",
+                advice="Pass it, or close over it; not both.")
+        if first.setdefault(id(x), number) != number:
+            a, b = (paths()[i] for i in (first[id(x)], number))
+            raise errors.explained(
+                errors.ArgumentError, "ref.C17",
+                "only one reference to a mutable array may be passed as an argument to a function, "
+                f"but when tracing {name} for {transform} the mutable array reference of type "
+                f"{aval} appeared at both {a} and {b}.",
+                advice="Pass it once, and use it for both.")
+
+
+def returned_reference(name: str, transform: str, aval: Any, path: str) -> Exception:
+    """Return the error of a function among whose results is a reference."""
+    return errors.explained(
+        errors.ArgumentError, "ref.C18",
+        f"function {name} traced for {transform} returned a mutable array reference of "
+        f"type {aval}{f' at output tree path result{path}' if path else ''}, but "
+        "mutable array references cannot be returned.",
+        advice="Return what it holds: ref[...].")
+
+
+# -- what operations do ----------------------------------------------------------------------------
+
+
+class RefEffect(Effect):
+    """Something happens to the reference that is operand number ``input``."""
+
+    __slots__ = ("input",)
+    inside = False
+
+    def __init__(self, input: int):
+        super().__init__(f"{type(self).__name__}({input})")
+        self.input = input
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is type(self) and other.input == self.input
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.input))
+
+
+class ReadEffect(RefEffect):
+    """It is read."""
+
+    __slots__ = ()
+
+
+class WriteEffect(RefEffect):
+    """It is written."""
+
+    __slots__ = ()
+
+
+class AccumEffect(RefEffect):
+    """Something is added to it."""
+
+    __slots__ = ()
+
+
+class OwnRefEffect(Effect):
+    """A reference begins or ends: nothing to leave out, but no effect of the program around."""
+
+    __slots__ = ()
+    inside = True
+
+
+OWN_REF = OwnRefEffect("InternalMutableArray")
+
+
+def shifted(effects: frozenset, by: int) -> frozenset:
+    """Return ``effects`` of a program as those of its call, whose operands stand ``by`` later."""
+    if not effects:
+        return frozenset()
+    return frozenset([type(e)(e.input + by) if isinstance(e, RefEffect) else e for e in effects])
+
+
+# -- which part of it ------------------------------------------------------------------------------
+
+
+class Span(NamedTuple):
+    """The elements ``start, start + stride, …`` of an axis, ``size`` of them."""
+
+    start: int
+    size: int
+    stride: int = 1
+
+
+class Indexer(Record):
+    """One ``[…]``: for each axis of an array of ``shape`` a Span, or None for an index operand."""
+
+    entries: tuple[Span | None, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """How many index operands it takes."""
+        return self.entries.count(None)
+
+    @property
+    def spans(self) -> list[Span]:
+        return [entry for entry in self.entries if entry is not None]
+
+    @property
+    def places(self) -> list[int]:
+        """The axes at which index operands stand."""
+        return [axis for axis, entry in enumerate(self.entries) if entry is None]
+
+    def before(self, index_shape: tuple[int, ...]) -> int:
+        """Return after how many of the spans' axes those of index arrays stand in the result."""
+        places = self.places
+        if not index_shape or not places:
+            return 0
+        together = places[-1] - places[0] == len(places) - 1
+        return places[0] if together else 0
+
+    def result_shape(self, index_shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of the part, by NumPy's rules, for index operands of ``index_shape``."""
+        sizes = tuple(span.size for span in self.spans)
+        at = self.before(index_shape)
+        return (*sizes[:at], *(index_shape if self.count else ()), *sizes[at:])
+
+    def text(self, indices: Iterator[str]) -> str:
+        """Return ``[0,1:]``, the index operands being printed as ``indices``."""
+        words = []
+        for entry, dim in zip(self.entries, self.shape):
+            if entry is None:
+                words.append(next(indices))
+                continue
+            start = str(entry.start) if entry.start else ""
+            end = entry.start + entry.size
+            words.append(f"{start}:{'' if end == dim else end}")
+        return f"[{','.join(words)}]"
+
+
+def split_indices(transforms: Sequence[Indexer], operands: Sequence[Any]) -> list[list[Any]]:
+    """Return the index operands of each of ``transforms``."""
+    pieces, start = [], 0
+    for indexer in transforms:
+        pieces.append(list(operands[start: start + indexer.count]))
+        start += indexer.count
+    return pieces
+
+
+# -- backwards -------------------------------------------------------------------------------------
+
+
+class LinearRef(UndefinedPrimal):
+    """A reference in a transpose rule; ``ct`` is the one that collects its cotangent, or None."""
+
+    __slots__ = ("ct",)
+
+    def __init__(self, aval: ShapedArray, ct: Any):
+        super().__init__(aval)
+        self.ct = ct
