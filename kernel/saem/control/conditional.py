@@ -45,7 +45,7 @@ from saem.core.avals import ShapedArray, aval_of, is_array_like
 from saem.core.effects import DebugEffect, in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Var, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
-from saem.core.refs import shifted
+from saem.core.refs import is_ref, shifted
 from saem.core.sharded import alike, entries_of
 from saem.core.trace import Tracer, bind, is_concrete
 from saem.ops.compare import eq, ne
@@ -54,7 +54,12 @@ from saem.ops.gradient import stop_gradient
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.select import clamp, select_n
 from saem.transform.jvp import jvp_jaxpr
-from saem.transform.linearize import PartialTrace, partial_eval_jaxpr, transpose_jaxpr
+from saem.transform.linearize import (
+    PartialTrace,
+    discharge,
+    partial_eval_jaxpr,
+    transpose_jaxpr,
+)
 from saem.transform.vmap import batch_jaxpr, match_dim, vmap_flat
 from saem.xla.dispatch import eager_rules
 from saem.xla.lowering import lower_block
@@ -171,6 +176,8 @@ class Cond(Primitive):
     def batch(self, size, xs, dims):
         index, *xs = xs
         index_dim, *dims = dims
+        if index_dim is not None and any(is_ref(aval_of(x)) for x in xs):
+            return discharge.batch_through_refs(self, size, [index, *xs], [index_dim, *dims])
         if index_dim is not None:
             return self.choose_each(size, match_dim(index, index_dim, 0, size), xs, dims)
         batched = tuple(d is not None for d in dims)

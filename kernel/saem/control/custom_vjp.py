@@ -33,6 +33,7 @@ from saem.core import errors, tree
 from saem.core.avals import ShapedArray, aval_of, is_array_like
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, absent, primitive
+from saem.core.sharded import alike
 from saem.core.trace import Tracer, bind
 from saem.ops.arithmetic import div
 from saem.ops.convert import convert_element_type
@@ -56,7 +57,7 @@ class custom_vjp(RuledFunction):
     ``fwd`` gets them in place, ``bwd`` before its own: ``bwd(*nondiff, residuals, ct)``.
     """
 
-    inner_rules = ("def_vmap", "defjvp", "defjvps")
+    _inner_rules = ("def_vmap", "defjvp", "defjvps")
     fwd: Callable | None = None
     bwd: Callable | None = None
     optimize_remat = False
@@ -195,7 +196,8 @@ class UserBackward:
             return None
         got, needed = aval_of(ct), aval.to_tangent_aval()
         differ = "shapes" if got.shape != needed.shape else (
-            "" if got.vma <= needed.vma else "manual axis types")
+            "manual axis types" if not got.vma <= needed.vma else
+            "" if alike(got, needed) else "shardings")
         if differ:
             arguments = self.rule.arguments
             path, _ = tree.flatten_with_path(

@@ -11,8 +11,10 @@ nothing else decides; the events say which of these changed.
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import logging
+import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -137,6 +139,17 @@ class Jitted:
         except TypeError:  # not weakly referable or not hashable: programs live with this object
             shared = {}
         self.entries: dict[Any, Entry] = shared.setdefault(option_key, {})
+
+    def given(self) -> dict[str, Any]:
+        """Return what ``jit`` was given beside the function."""
+        numbers = self.parameters
+        return {"static_argnums": numbers.static_argnums or None,
+                "static_argnames": numbers.static_argnames or None,
+                "donate_argnums": numbers.donate_argnums or None,
+                "donate_argnames": numbers.donate_argnames or None,
+                "keep_unused": self.keep_unused, "inline": self.inline, "device": self.device,
+                "compiler_options": self.options or None, "in_shardings": self.in_shardings,
+                "out_shardings": self.out_shardings}
 
     @property
     def reference(self) -> FunctionRef | None:
@@ -361,10 +374,11 @@ explainer: Any = _Explainer()
 
 
 def constrain(values: Sequence[Any], shardings: Sequence[Any]) -> Sequence[Any]:
-    """Return ``values`` placed by equations, where a sharding is given."""
+    """Return ``values`` placed by equations, where a sharding is given and no type says it."""
     if not shardings:
         return values
-    return [x if s is None else bind(ShardingConstraint(s), x) for x, s in zip(values, shardings)]
+    return [x if s is None or getattr(getattr(s, "mesh", None), "explicit_axes", ()) else
+            bind(ShardingConstraint(s), x) for x, s in zip(values, shardings)]
 
 
 def check_shardings(entry: Entry) -> None:
@@ -395,9 +409,30 @@ def make_jit(fun: Callable, *, static_argnums: Any = None, static_argnames: Any 
     fast = dispatch.make_fast(info.name, plain, info, parameters.static_argnums,
                               parameters.static_argnames)
     functools.update_wrapper(fast, fun)
+    copyreg.dispatch_table.setdefault(type(fast), _reduced)
     fast.info = info
     _all_jits.add(fast)
     return fast
+
+
+def _reduced(fast: Any) -> Any:
+    """Return how ``copy`` and ``pickle`` make a jitted function again: by name, or from its parts.
+
+    Raises: PicklingError from pickle where the function inside has no name to find it by.
+    """
+    home = sys.modules.get(getattr(fast, "__module__", ""))
+    if getattr(home, getattr(fast, "__name__", ""), None) is fast:
+        return fast.__name__
+    return copies.remade, (fast.info.fun, fast.info.given())
+
+
+class _Copies:
+    """Makes a jitted function of a function and what ``jit`` was given (``control.stages``)."""
+
+    remade: Callable[..., Any]
+
+
+copies = _Copies()
 
 
 def composite(fun: Callable | None = None, *, static_argnums: Any = None,

@@ -53,13 +53,19 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.refs import is_ref
 from saem.core.sharded import cut_of, entries_of
 from saem.core.trace import bind, current
 from saem.ops.linear import zeros_of
 from saem.ops.shape import concatenate, expand_dims
 from saem.ops.slicing import index_in_dim
 from saem.transform.jvp import instantiate, jvp_jaxpr
-from saem.transform.linearize import PartialTrace, partial_eval_jaxpr, transpose_jaxpr
+from saem.transform.linearize import (
+    PartialTrace,
+    discharge,
+    partial_eval_jaxpr,
+    transpose_jaxpr,
+)
 from saem.transform.staging import dead_code_free
 from saem.transform.vmap import batch_jaxpr, match_dim
 from saem.xla.dispatch import eager_rules
@@ -340,6 +346,10 @@ class Scan(Primitive):
         return body, reached[count + k:]
 
     def batch(self, size, xs, dims):
+        rows = self.num_consts + self.num_carry
+        if any(is_ref(aval_of(x)) and (d or number >= rows) and d is not None
+               for number, (x, d) in enumerate(zip(xs, dims))):
+            return discharge.batch_through_refs(self, size, xs, dims)
         consts_in, carry_in, rows_in = self.parts([d is not None for d in dims])
         ys = [False] * (len(self.jaxpr.out_avals) - self.num_carry)
         while True:

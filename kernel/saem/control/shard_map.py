@@ -21,12 +21,14 @@ from saem.control.sharded_call import ShardMap, local_aval, manual_axes_of, spec
 from saem.core import axes, errors, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import bound
+from saem.core.sharded import ShardedArray
 from saem.core.trace import bind
 from saem.core.varying import vma_of
 from saem.ops.collectives import PVary
+from saem.ops.reshard import retyped, under
 from saem.transform.derivatives import as_array
 from saem.transform.staging import trace_flat
-from saem.xla.meshes import get_mesh
+from saem.xla.meshes import AxisType, get_mesh
 from saem.xla.shardings import NamedSharding, PartitionSpec, axes_of
 
 P = PartitionSpec
@@ -106,7 +108,7 @@ class Site:
     def in_specs(self, given: Any, args: tuple, leaves: Sequence[Any]) -> list[Any]:
         """Return one spec for each leaf of ``args``, checked against it."""
         if given is Infer:
-            specs = [inferred(x) for x in leaves]
+            specs = [inferred(x, self.manual) for x in leaves]
         else:
             given = tuple(given) if isinstance(given, list) else given
             specs = self.broadcast("in_specs", given, args)
@@ -120,8 +122,25 @@ class Site:
         self.check_specs("in_specs", specs)
         for spec, x, path in zip(specs, leaves, paths):
             aval = aval_of(x)
+            self.check_cut(spec, aval)
             self.check_rank("in_specs", spec, aval, f"the passed args{path}", "input")
             self.check_division(spec, aval, path)
+
+    def check_cut(self, spec: Any, aval: ShapedArray) -> None:
+        """Refuse a spec other than that by which Explicit axes cut an argument already."""
+        if type(aval) is not ShardedArray:
+            return
+        own = [tuple(n for n in axes_of(e) if n in self.manual) for e in aval.entries]
+        said = [*map(axes_of, spec), *[()] * (len(own) - len(spec))]
+        if own != said:
+            raise errors.explained(
+                errors.ArgumentError, "shard_map.explicit",
+                f"in_specs passed to shard_map: {P(*said)} does not match the specs of the input: "
+                f"{P(*aval.entries)} for arg: {aval.str_short(short_dtypes=False)}. `in_specs` is "
+                "an optional argument so you can omit specifying it and shard_map will infer the "
+                "in_specs from the arguments. If you want to reshard your inputs, you can use "
+                "`jax.reshard` on the arguments and then pass those args to shard_map.",
+                advice="Leave in_specs out, or reshard the argument first.")
 
     def broadcast(self, what: str, given: Any, value: Any) -> list[Any]:
         """Return one spec for each leaf of ``value`` from the prefix pytree ``given``."""
@@ -228,8 +247,10 @@ class Site:
         for x, spec in zip(leaves, specs):
             aval = aval_of(x)
             vma = vma_of(aval) | (spec_axes(spec) if self.check else frozenset())
-            avals.append(local_aval(aval, spec, self.sizes, vma))
-        with bound(*manual_axes_of(self.mesh, self.manual, self.check)):
+            avals.append(local_aval(aval, spec, self.mesh, self.manual, vma))
+        done = frozenset(a.name for a in axes.state.env if a.mesh is not None) | self.manual
+        inside = retyped(self.mesh.abstract_mesh, done, AxisType.Manual)
+        with bound(*manual_axes_of(self.mesh, self.manual, self.check)), under(inside):
             closed = trace_flat(flat, avals, name="shard_map", debug_name=self.name)
         program, consts = consts_as_inputs(closed)
         call = ShardMap(program, self.mesh, (*(P() for _ in consts), *specs), tuple(found[1]),
@@ -254,11 +275,14 @@ def is_spec(x: Any) -> bool:
     return x is None or isinstance(x, PartitionSpec)
 
 
-def inferred(x: Any) -> Any:
-    """Return the spec of a concrete argument's own sharding.
+def inferred(x: Any, manual: frozenset) -> Any:
+    """Return the spec by which types cut an argument, or that of a concrete one's own sharding.
 
     Raises: ValueError if it has none.
     """
+    aval = aval_of(x)
+    if type(aval) is ShardedArray:
+        return P(*(tuple(n for n in axes_of(e) if n in manual) for e in aval.entries))
     sharding = getattr(x, "_sharding", None)
     if isinstance(sharding, NamedSharding):
         return sharding.spec

@@ -25,13 +25,16 @@ from saem.core import axes
 from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import ShapedArray
 from saem.core.axes import Axis, names_in_jaxpr
+from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Literal, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.sharded import ShardedArray, cut, cut_as, entries_of, plain
 from saem.core.trace import bind, state
 from saem.core.varying import varying, vma_of
 from saem.ops import arithmetic
 from saem.ops.collectives import PSum
 from saem.ops.linear import broadcast_in_dim, number_like
+from saem.ops.reshard import retyped
 from saem.ops.shape import squeeze
 from saem.transform.jvp import jvp_jaxpr, split_tangents
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
@@ -39,7 +42,8 @@ from saem.transform.staging import trace_flat
 from saem.transform.vmap import batch_jaxpr, fronted, match_dim, vmap_flat
 from saem.xla.collective_text import DeviceAxes
 from saem.xla.lowering import lower_block
-from saem.xla.shardings import PartitionSpec, axes_of
+from saem.xla.meshes import AxisType
+from saem.xla.shardings import NamedSharding, PartitionSpec, axes_of
 from saem.xla.text import physical_aval, tensor_type
 
 P = PartitionSpec
@@ -50,19 +54,30 @@ def spec_axes(spec: Any) -> frozenset:
     return frozenset(name for entry in spec for name in axes_of(entry))
 
 
-def local_aval(aval: ShapedArray, spec: Any, sizes: dict, vma: frozenset) -> ShapedArray:
-    """Return the aval of one device's part of a value of ``aval``."""
-    parts = [math.prod(sizes[n] for n in axes_of(entry)) for entry in spec]
+def local_aval(aval: ShapedArray, spec: Any, mesh: Any, manual: frozenset, vma: frozenset
+               ) -> ShapedArray:
+    """Return the aval of one device's part of a value of ``aval``, cut along ``manual`` axes."""
+    parts = [math.prod(mesh.shape[n] for n in axes_of(entry)) for entry in spec]
     parts += [1] * (len(aval.shape) - len(parts))
     shape = tuple(n // k for n, k in zip(aval.shape, parts))
-    return varying(ShapedArray(shape, aval.dtype, aval.weak_type), vma)
+    part = varying(ShapedArray(shape, aval.dtype, aval.weak_type), vma)
+    if type(aval) is not ShardedArray:
+        return part
+    entries = [tuple(n for n in axes_of(e) if n not in manual) for e in aval.entries]
+    inside = NamedSharding(retyped(mesh.abstract_mesh, manual, AxisType.Manual), P(*entries))
+    return cut_as(plain(part), inside, tuple(inside.spec), vma)
 
 
-def global_aval(aval: ShapedArray, spec: Any, sizes: dict) -> ShapedArray:
+def global_aval(aval: ShapedArray, spec: Any, mesh: Any) -> ShapedArray:
     """Return the aval of the whole value whose parts have ``aval``."""
-    parts = [math.prod(sizes[n] for n in axes_of(entry)) for entry in spec]
+    parts = [math.prod(mesh.shape[n] for n in axes_of(entry)) for entry in spec]
     parts += [1] * (len(aval.shape) - len(parts))
-    return ShapedArray(tuple(n * k for n, k in zip(aval.shape, parts)), aval.dtype, aval.weak_type)
+    whole = ShapedArray(tuple(n * k for n, k in zip(aval.shape, parts)), aval.dtype, aval.weak_type)
+    if not mesh.explicit_axes:
+        return whole
+    named = [*map(axes_of, spec), *[()] * (len(aval.shape) - len(spec))]
+    return cut(whole, NamedSharding(mesh.abstract_mesh, P(*(
+        (*outer, *axes_of(inner)) for outer, inner in zip(named, entries_of(aval))))))
 
 
 @primitive("shard_map")
@@ -117,13 +132,17 @@ class ShardMap(Primitive):
     def size(self, names: Any) -> int:
         return math.prod(self.mesh.shape[n] for n in names)
 
+    def with_ticket(self):
+        """Every device takes the one ticket and hands on its own, which count alike."""
+        return self.around(in_order(self.jaxpr), (P(), *self.in_specs), (P(), *self.out_specs)), 0
+
     # -- the rules --
 
     def varies(self, *vmas):
         return frozenset().union(*vmas) - self.manual_axes
 
     def typing(self, *avals):
-        return [global_aval(a, s, self.mesh.shape)
+        return [global_aval(a, s, self.mesh)
                 for a, s in zip(self.jaxpr.out_avals, self.out_specs)]
 
     def evaluate(self, *xs):

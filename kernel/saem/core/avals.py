@@ -188,7 +188,13 @@ def _fits(x: int, dtype: np.dtype) -> bool:
     return int(limits.min) <= x <= int(limits.max)
 
 
+_NO_NUMBERS = "USOMm"  # texts, bytes, objects, times
+
+
 def _numpy_aval(x: np.ndarray | np.generic) -> ShapedArray:
+    if x.dtype.kind in _NO_NUMBERS:
+        raise TypeError(f"Argument {x!r} of type {type(x)} is not a valid JAX type: its dtype is "
+                        f"{x.dtype}, and arrays hold numbers and truth values only.")
     return ShapedArray(x.shape, dtypes.canonicalize(x.dtype))
 
 

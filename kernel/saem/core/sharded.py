@@ -143,6 +143,16 @@ def entries_of(aval: ShapedArray) -> tuple:
     return aval.entries if type(aval) is ShardedArray else (None,) * len(aval.shape)
 
 
+def cut_of(aval: ShapedArray) -> Any:
+    """Return the sharding that ``aval`` names, None if it is not cut."""
+    return aval.sharding if type(aval) is ShardedArray else None
+
+
+def alike(a: ShapedArray, b: ShapedArray) -> bool:
+    """Return whether values of both avals are cut alike."""
+    return not state.used or entries_of(a) == entries_of(b)
+
+
 def plain(aval: ShapedArray) -> ShapedArray:
     """Return ``aval`` as that of a value that is not cut."""
     if type(aval) is not ShardedArray:
@@ -295,6 +305,8 @@ def asked_for(prim: Primitive) -> Any:
     """Return the sharding that a parameter of ``prim`` asks of its result, or None."""
     found = getattr(prim, "out_sharding", None)
     found = getattr(prim, "sharding", None) if found is None else found
+    if found is None and prim.name == "device_put":
+        found = next((d for d in prim.params["devices"] if hasattr(d, "mesh")), None)
     mesh = getattr(found, "mesh", None)
     return found if mesh is not None and mesh.explicit_axes else None
 

@@ -324,9 +324,9 @@ def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, 
         x, name = pairs[0]
         for number, (y, other) in enumerate(pairs[1:], 2):
             later = set(result).union(*(n for _, n in pairs[number:]))
-            target = result if number == len(pairs) else "".join(
+            left = result if number == len(pairs) else "".join(
                 dict.fromkeys(c for c in name + other if c in later))
-            x, name = _pair(x, name, y, other, target, options), target
+            x, name = _pair(x, name, y, other, left, options), left
         values.append(x)
     (out,) = values
     return convert(out, dtype, True) if weak and preferred is None else (

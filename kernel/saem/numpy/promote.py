@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import config, dtypes, errors, promotion
+from saem.core import config, dtypes, errors, promotion, sharded
 from saem.core.avals import aval_functions, aval_of, is_array_like
 from saem.core.trace import bind
 from saem.ops.convert import cast, convert
@@ -187,18 +187,25 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(out)
 
 
-def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
-    """Return ``x`` broadcast to ``shape``, trailing axes aligned; ``x`` itself if it has it."""
+def broadcast_to(x: Any, shape: tuple[int, ...], cut: Any = None) -> Any:
+    """Return ``x`` broadcast to ``shape``, trailing axes aligned; ``x`` itself if it has it.
+
+    ``cut`` is the sharding that its type is to name, or None.
+    """
     have = aval_of(x).shape
     if have == shape:
         return x
-    return bind(BroadcastInDim(shape, tuple(range(len(shape) - len(have), len(shape)))), x)
+    return bind(BroadcastInDim(shape, tuple(range(len(shape) - len(have), len(shape))), cut), x)
 
 
 def broadcast_together(*args: Any) -> list[Any]:
     """Return ``args`` all broadcast to the shape in which they meet."""
     shape = broadcast_shapes(*[aval_of(x).shape for x in args])
-    return [broadcast_to(x, shape) for x in args]
+    cut = None
+    if sharded.state.used:  # a value that is stretched is cut as one that is not
+        cut = next((a.sharding for a in map(aval_of, args) if a.shape == shape
+                    and type(a) is sharded.ShardedArray), None)
+    return [broadcast_to(x, shape, cut) for x in args]
 
 
 def if_else(condition: Any, yes: Any, no: Any) -> Any:

@@ -63,11 +63,20 @@ def elementwise(case: Case) -> Any:
     return [tuple(found)] * len(case.outs) if case.prim.multiple_results else tuple(found)
 
 
-@rule("copy", "stop_gradient", "rev", "optimization_barrier", "name", "custom_lin", "device_put",
+@rule("copy", "stop_gradient", "rev", "optimization_barrier", "name", "custom_lin",
       "inspect_sharding", "layout_constraint", "sharding_constraint")
 def unchanged(case: Case) -> Any:
     """Each result as its operand."""
     return list(case.specs) if case.prim.multiple_results else case.specs[0]
+
+
+@rule("device_put")
+def device_put(case: Case) -> Any:
+    """Each result where it is put; along Auto axes types say nothing."""
+    places = case.prim.params["devices"]
+    return [tuple(place.spec) + (None,) * (len(out.shape) - len(place.spec))
+            if hasattr(place, "spec") else spec
+            for place, out, spec in zip(places, case.outs, case.specs)]
 
 
 @rule("select_n")
