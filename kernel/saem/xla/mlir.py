@@ -44,8 +44,12 @@ def new_context() -> Any:
 
 
 def context_for(text: str) -> Any:
-    """Return the context to parse ``text`` into: this thread's, or a new one for a long text."""
-    if len(text) > LONG:
+    """Return the context to parse ``text`` into: this thread's, or a new one for a long text.
+
+    A thread that is not Python's own, as that of a callback, keeps none: what it kept would be
+    taken down with its thread, by then too late.
+    """
+    if len(text) > LONG or isinstance(threading.current_thread(), threading._DummyThread):
         return new_context()
     if _kept.parsed + len(text) > FULL:
         _kept.context = new_context()
