@@ -273,6 +273,7 @@ def test_a_guard_is_of_one_thread_and_update_of_all():
 def test_transfers_between_devices_are_guarded():
     out, err, code = run_python(
         "a, b = jax.devices()\nx = jax.device_put(jnp.ones(3), a)\n"
+        "import warnings; warnings.simplefilter('ignore')\n"
         "f = jax.jit(lambda x: x * 2, device=b)\nf(x)\n"
         "with jax.transfer_guard_device_to_device('disallow'):\n"
         "    y = jax.device_put(x, b)\n    print(y.devices())\n"

@@ -30,7 +30,7 @@ def test_a_rule_that_cannot_exist_says_why():
             "batch": absent("it has a side effect on one example")}
     try:
         made = primitive("refusing")(type("Refusing", (Primitive,), body))
-        with pytest.raises(TypeError, match=r"refusing has no \w+ rule: it is not linear"):
+        with pytest.raises(NotImplementedError, match="'refusing' not implemented: it is not"):
             made().transpose(1.0)
         with pytest.raises(TypeError, match="refusing has no batch rule: it has a side effect"):
             made().batch(1, (), ())

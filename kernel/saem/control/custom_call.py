@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 
 from saem.control.call import ProgramCall
 from saem.core import axes, dtypes, errors, tree
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.arguments import check_outputs
+from saem.core.avals import ShapedArray, aval_functions, aval_of, is_array_like
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, bind, current, eval_trace, state
@@ -98,7 +99,15 @@ class Signature:
             raise ValueError(
                 f"{self.kind}: nondiff_argnums={self.nondiff}, but {name_of(self.fun)} was called "
                 f"with {len(args)} positional arguments.")
-        return Arguments([x for i, x in enumerate(args) if i not in static], static, len(args))
+        found = Arguments([x for i, x in enumerate(args) if i not in static], static, len(args))
+        for x in found.leaves:
+            if type(x) not in aval_functions and not is_array_like(x):
+                raise errors.explained(
+                    errors.ArgumentTypeError, f"{self.kind}.C9",
+                    f"Argument {x!r} of type {type(x)} is not a valid JAX type, but was passed to "
+                    f"the {self.kind} function {name_of(self.fun)}.",
+                    advice="Name such an argument in nondiff_argnums.")
+        return found
 
 
 class RuledFunction:
@@ -108,7 +117,7 @@ class RuledFunction:
     """
 
     # Methods that give rules to the function inside, so that decorators stack.
-    inner_rules: ClassVar[tuple[str, ...]] = ()
+    _inner_rules: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] | int = (),
                  nondiff_argnames: Sequence[str] | str = ()):
@@ -119,7 +128,7 @@ class RuledFunction:
         self.symbolic_zeros = False
 
     def __getattr__(self, name: str) -> Any:
-        if name in self.inner_rules:
+        if name in self._inner_rules:
             return getattr(self.fun, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -166,6 +175,7 @@ class FlatFunction:
         # Python numbers become arrays, so that a function may ask for their dtype and shape.
         args = self.arguments.all([as_array(x) for x in leaves])
         outs, self.out_tree = tree.flatten(self.fun(*args))
+        check_outputs("custom_rule", self.fun, outs, self.out_tree)
         return outs
 
     def check_outputs(self, who: str, outs: Sequence[Any], out_tree: Any) -> None:

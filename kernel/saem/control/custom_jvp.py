@@ -51,7 +51,7 @@ class custom_jvp(RuledFunction):
     them first: ``rule(*nondiff, primals, tangents)``.
     """
 
-    inner_rules = ("def_vmap", "defjvp")
+    _inner_rules = ("def_vmap", "defjvp")
     jvp: Callable | None = None
 
     def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
@@ -70,6 +70,10 @@ class custom_jvp(RuledFunction):
                             "rule gets those arguments first.")
 
         def jvp(primals, tangents):
+            if len(jvps) != len(primals):
+                raise ValueError(
+                    f"defjvps was given {len(jvps)} rules, but {name_of(self.fun)} has "
+                    f"{len(primals)} arguments. Give one for each; None where it is zero.")
             out = self(*primals)
             parts = [rule(t, out, *primals) for rule, t in zip(jvps, tangents) if rule is not None]
             leaves, out_tree = tree.flatten(out)

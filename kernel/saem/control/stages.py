@@ -11,19 +11,20 @@ Source: the documentation of jax.stages.
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem import _jaxlib
-from saem.xla.storage import Format, Layout, Terms, terms_of, unusual_layout
-from saem.control.placing import taken_apart
 from saem.control.jit import (
     Bound,
     Entry,
     Jitted,
     check_shardings,
+    copies,
     make_jit,
 )
+from saem.control.placing import taken_apart
 from saem.core import errors, tree
 from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.jaxpr import ClosedJaxpr
@@ -35,6 +36,7 @@ from saem.xla.compile import find_or_compile
 from saem.xla.donation import warn_wasted
 from saem.xla.lowering import Lowering, lower
 from saem.xla.mlir import parse
+from saem.xla.storage import Format, Layout, Terms, terms_of, unusual_layout
 
 
 class ArgInfo(Record):
@@ -417,6 +419,10 @@ def jit(fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardin
             donate_argnums=donate_argnums, donate_argnames=donate_argnames,
             keep_unused=keep_unused, device=device, backend=backend, inline=inline,
             compiler_options=compiler_options)
+    if backend is not None or device is not None:
+        warnings.warn(
+            "backend and device argument on jit is deprecated. Place the arguments instead: "
+            "jax.device_put(x, device).", DeprecationWarning, stacklevel=2)
     if backend is not None and device is None:
         device = devices.backend(backend).local_devices()[0]
     fast = make_jit(fun, static_argnums=static_argnums, static_argnames=static_argnames,
@@ -430,6 +436,16 @@ def jit(fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardin
     fast.eval_shape = lambda *args, **kwargs: trace_call(info, args, kwargs).out_info
     fast.clear_cache = functools.partial(clear_one, fast)
     return fast
+
+
+def remade(fun: Callable, given: dict[str, Any]) -> Any:
+    """Return ``jit(fun, **given)``: a copy of a jitted function."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return jit(fun, **given)
+
+
+copies.remade = remade
 
 
 class _Jitted(type):

@@ -162,6 +162,21 @@ class Parameters:
         return found
 
 
+def positions(numbers: Iterable[int], count: int) -> list[int]:
+    """Return argument ``numbers`` counted from the front of ``count`` arguments.
+
+    Raises: ValueError for one that the call does not have.
+    """
+    found = list(numbers)
+    for n in found:
+        if not -count <= n < count:
+            raise ValueError(
+                "Positional argument indices, e.g. for `static_argnums` or `argnums`, must have "
+                f"value greater than or equal to -len(args) and less than len(args), but got value "
+                f"{n} for len(args) == {count}.")
+    return [n % count for n in found]
+
+
 def described(fun: Callable) -> str:
     """Return ``name at file:line`` of a function."""
     reference = source.function_ref(fun)
@@ -233,6 +248,12 @@ def abstract_arguments(fun: Callable, leaves: Sequence[Any],
             f"of type {type(x)} and was passed to the function at path {path}.",
             advice="This typically means that a jit-wrapped function was called with a non-array "
             "argument. Mark it static with static_argnums or static_argnames.") from None
+    except OverflowError:
+        path, _ = list(names())[len(avals)]
+        raise OverflowError(
+            "An overflow was encountered while parsing an argument to a jitted computation, whose "
+            f"argument path is {path}: {x} needs 64 bits. Turn on jax_enable_x64, or pass it as a "
+            "float.") from None
     return tuple(avals)
 
 

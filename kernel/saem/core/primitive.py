@@ -35,6 +35,8 @@ registry: dict[str, type[Primitive]] = {}
 class Absent:
     """A rule that cannot exist, with the reason: calling it raises that reason."""
 
+    wording = "{} has no {} rule"
+
     def __init__(self, reason: str, error: type[Exception] = TypeError):
         self.reason = reason
         self.error = error
@@ -50,8 +52,7 @@ class Absent:
 
         def refuse(*args, **kwargs):
             raise self.error(
-                f"{instance.name} has no {self.rule} rule: {self.reason}"
-            )
+                f"{self.wording.format(instance.name, self.rule)}: {self.reason}")
 
         return refuse
 
@@ -68,8 +69,11 @@ NOT_LINEAR: Any = "replaced below, one object per class so that each knows its n
 
 
 class _NotLinear(Absent):
+    wording = "Transpose rule (for reverse-mode differentiation) for '{}' not implemented"
+
     def __init__(self) -> None:
-        super().__init__("it is not linear in any argument, so it is never transposed")
+        super().__init__("it is not linear in any argument, so it is never transposed",
+                         NotImplementedError)
 
 
 NOT_LINEAR = _NotLinear()

@@ -70,6 +70,9 @@ class Mul(Nary):
 
     def transpose(self, ct, x, y):
         if isinstance(x, UndefinedPrimal):
+            if isinstance(y, UndefinedPrimal):
+                raise NotImplementedError("mul of two linear values is not linear: the function "
+                                          "that is transposed squares its argument, say.")
             return [unbroadcast(mul(ct, y), x.aval), None]
         return [None, unbroadcast(mul(x, ct), y.aval)]
 

@@ -324,12 +324,17 @@ class Part(Unary):
         return bind(self, t)
 
 
+def zero_beside(ct: Any) -> Any:
+    """Return the zero part beside ``ct``, never weak: so is the cotangent, as in JAX."""
+    return np.zeros((), aval_of(ct).dtype)[()]
+
+
 @primitive("real")
 class Real(Part):
     hlo, numpy = "real", staticmethod(np.real)
 
     def transpose(self, ct, x):
-        return [complex(ct, number_like(ct, 0.0))]
+        return [complex(ct, zero_beside(ct))]
 
 
 @primitive("imag")
@@ -337,7 +342,7 @@ class Imag(Part):
     hlo, numpy = "imag", staticmethod(np.imag)
 
     def transpose(self, ct, x):
-        return [complex(number_like(ct, 0.0), neg(ct))]
+        return [complex(zero_beside(ct), neg(ct))]
 
 
 def _has_complex(dtype: Any) -> bool:

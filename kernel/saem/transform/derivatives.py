@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes, errors, tree
-from saem.core.arguments import check_callable
+from saem.core.arguments import check_callable, positions
 from saem.core.avals import ShapedArray, aval_of
 from saem.ops.linear import ones_of, zeros_of
 from saem.transform.jvp import instantiate, jvp_flat
-from saem.transform.linear_maps import VJP, as_array, linear_function, tangent_type
+from saem.transform.linear_maps import as_array, linear_function, pullback, tangent_type
 from saem.transform.linearize import Linearized, linearize_flat
 
 
@@ -134,8 +134,8 @@ def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
     xs = [as_array(x) for x in xs]
     outs, linear = _linearize(flat, xs)
     out = flat.out_tree.unflatten([as_array(x) for x in outs])
-    pullback = VJP.of(linear, in_tree, flat.out_tree, xs)
-    return (out, pullback, flat.aux_value()) if has_aux else (out, pullback)
+    pull = pullback(linear, in_tree, flat.out_tree, xs)
+    return (out, pull, flat.aux_value()) if has_aux else (out, pull)
 
 
 def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
@@ -207,12 +207,7 @@ def places_of(numbers: tuple[int, ...], count: int) -> list[int]:
             f"differentiating with respect to argnums={named} requires at least "
             f"{max(numbers) + 1} positional arguments to be passed by the caller, but got only "
             f"{count} positional arguments.")
-    if any(n < -count for n in numbers):
-        raise ValueError(
-            "Positional argument indices, as in argnums, must have value greater than or equal to "
-            f"-len(args) and less than len(args), but got {min(numbers)} for len(args) == {count}."
-        )
-    return [n % count for n in numbers]
+    return positions(numbers, count)
 
 
 def _check_input(x: Any, holomorphic: bool, allow_int: bool) -> None:

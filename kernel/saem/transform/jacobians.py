@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes, errors, tree
-from saem.core.arguments import check_callable
+from saem.core.arguments import check_callable, positions
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.trace import bind
 from saem.ops.convert import ConvertElementType
 from saem.ops.linear import moveaxis, permute
 from saem.ops.shape import reshape
 from saem.ops.slicing import slice_in_dim
-from saem.transform.derivatives import as_array, jvp, places_of, vjp
+from saem.transform.derivatives import as_array, jvp, vjp
 from saem.transform.mapping import vmap
 
 
@@ -79,7 +79,7 @@ def _chosen(fun: Callable, argnums: int | Sequence[int], args: tuple, kwargs: di
             ) -> tuple[Callable, tuple]:
     single = isinstance(argnums, (int, np.integer))
     wanted: Any = (argnums,) if single else argnums
-    numbers = places_of(tuple(wanted), len(args))
+    numbers = positions(wanted, len(args))
 
     def partial(*values: Any) -> Any:
         full = list(args)

@@ -19,8 +19,8 @@ import numpy as np
 from saem.core import dtypes, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr
-from saem.core.sharded import alike
 from saem.core.record import Record
+from saem.core.sharded import alike
 from saem.core.trace import Tracer
 from saem.ops.linear import zeros_of
 from saem.transform.linearize import Linearized
@@ -112,15 +112,6 @@ class VJP:
         # For each constant of the program the argument that it is, None if it is none.
         self._plan = plan
 
-    @staticmethod
-    def of(linear: Linearized, in_tree: Any, out_tree: Any, args: Sequence[Any]) -> VJP:
-        """Return the pullback of a linear map at ``args``, its flat primals."""
-        numbers = {id(x): i for i, x in enumerate(args)}
-        plan = tuple([numbers.get(id(c)) for c in linear.closed.consts])
-        args_res = [x if i in plan else NotNeeded() for i, x in enumerate(args)]
-        opaque = [c for c, i in zip(linear.closed.consts, plan) if i is None]
-        return VJP(Recipe(linear, in_tree, out_tree), args_res, opaque, plan)
-
     @property
     def jaxpr(self) -> Jaxpr:
         """The linear program that runs backwards."""
@@ -158,6 +149,15 @@ class VJP:
     def __repr__(self) -> str:
         return (f"VJP(in_tree={self.in_tree}, out_tree={self.out_tree}, args_res={self.args_res}, "
                 f"opaque_residuals={self.opaque_residuals}, jaxpr={self.jaxpr})")
+
+
+def pullback(linear: Linearized, in_tree: Any, out_tree: Any, args: Sequence[Any]) -> VJP:
+    """Return the function that pulls cotangents back through ``linear`` at flat ``args``."""
+    numbers = {id(x): i for i, x in enumerate(args)}
+    plan = tuple([numbers.get(id(c)) for c in linear.closed.consts])
+    args_res = [x if i in plan else NotNeeded() for i, x in enumerate(args)]
+    opaque = [c for c, i in zip(linear.closed.consts, plan) if i is None]
+    return VJP(Recipe(linear, in_tree, out_tree), args_res, opaque, plan)
 
 
 def _check_cotangent(aval: ShapedArray, ct: Any) -> None:

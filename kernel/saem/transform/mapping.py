@@ -13,10 +13,12 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from saem.core import errors, sharded, tree
+from saem.core import dtypes, errors, sharded, tree
 from saem.core.arguments import Parameters, check_callable
 from saem.core.avals import aval_of
 from saem.core.axes import Axis
+from saem.ops.convert import convert
+from saem.ops.linear import reduce_sum
 from saem.transform.derivatives import as_array
 from saem.transform.vmap import match_dim, vmap_flat
 
@@ -47,11 +49,12 @@ def axes_per_leaf(name: str, axes: Any, full: Any) -> list[int | None]:
 
 def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any = 0,
          axis_name: Hashable | None = None, axis_size: int | None = None,
-         spmd_axis_name: Any = None) -> Callable:
+         spmd_axis_name: Any = None, sum_match: bool = False) -> Callable:
     """Return ``fun`` mapped over axis ``in_axes`` of its arguments; results stack at ``out_axes``.
 
     Inside, collectives speak of the axis as ``axis_name``; ``spmd_axis_name`` names the mesh axes
-    along which it lies where devices share the work.
+    along which it lies where devices share the work.  With ``sum_match``, results whose axis in
+    ``out_axes`` is None although they differ between examples are summed over these.
     Raises: ValueError when called, if sizes differ, nothing is mapped, or an axis does not exist.
     """
     check_callable(fun)
@@ -93,7 +96,7 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
         out_tree = out_trees[0]
         targets = [out_axes] * len(outs) if type(out_axes) is int else axes_per_leaf(
             "out_axes", out_axes, out_tree.unflatten(outs))
-        return out_tree.unflatten([place(x, d, target, size, axis)
+        return out_tree.unflatten([place(x, d, target, size, axis, sum_match)
                                    for x, d, target in zip(outs, out_dims, targets)])
 
     return vmap_f
@@ -124,19 +127,23 @@ def along_mesh(axis: Axis | None, size: int, xs: Sequence[Any], dims: Sequence[i
     return (Axis(None, size) if axis is None else axis)._replace(cut=cut)
 
 
-def place(x: Any, dim: int | None, target: int | None, size: int, axis: Axis | None = None) -> Any:
-    """Return a result with its batch axis where ``out_axes`` wants it.
+def place(x: Any, dim: int | None, target: int | None, size: int, axis: Axis | None = None,
+          summed: bool = False) -> Any:
+    """Return a result with its batch axis where ``out_axes`` wants it, or ``summed`` if nowhere.
 
     Raises: ValueError if ``out_axes`` is None but the result differs between examples.
     """
     if dim is not None and dim == target:
         return x
     if target is None:
+        if dim is not None and summed:
+            whole = dtypes.is_bool(aval_of(x).dtype)
+            return reduce_sum(convert(x, dtypes.default_dtype(int)) if whole else x, (dim,))
         if dim is not None:
             raise ValueError(
                 f"at vmap out_axes, got axis spec None but output was batched on axis {dim}: this "
                 "result differs between examples. Give it an axis in out_axes.")
-        return as_array(x)
+        return x
     rank = len(aval_of(x).shape) + (dim is None)
     if not -rank <= target < rank:
         raise ValueError(
