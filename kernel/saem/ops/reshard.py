@@ -14,8 +14,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.core import axes, errors, sharded, tree
-from saem.core.avals import ShapedArray, aval_of
+from saem.core import axes, dtypes, errors, sharded, tree
+from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_functions, aval_of
 from saem.core.primitive import primitive
 from saem.core.sharded import ShardedArray, entries_of, like_type, names_of, with_entry
 from saem.core.trace import bind
@@ -94,6 +94,20 @@ def target(given: Any, ndim: int) -> Any:
             f"Sharding {given} has more entries than the value has axes: {ndim}.",
             advice="Give at most one entry for each axis.")
     return given
+
+
+def _struct_aval(struct: ShapeDtypeStruct) -> ShapedArray:
+    """Return the aval of a struct, cut as its sharding says."""
+    aval = struct._aval.update(dtype=dtypes.canonicalize(struct.dtype))
+    given = struct.sharding
+    if isinstance(given, PartitionSpec) and get_abstract_mesh().empty:
+        return aval
+    cut = target(given, len(aval.shape))
+    return aval if cut is None else sharded.cut(aval, cut)
+
+
+sharded.state.waiting.append(
+    lambda: aval_functions.__setitem__(ShapeDtypeStruct, _struct_aval))
 
 
 def reshard_to(x: Any, sharding: Any) -> Any:

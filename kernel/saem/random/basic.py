@@ -19,7 +19,16 @@ from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.config import enable_x64
 from saem.ops.random_bits import random_bits, random_split
-from saem.random.keys import as_dtype, as_shape, float_dtype, joined_shape, number, taker, used
+from saem.random.keys import (
+    as_dtype,
+    as_shape,
+    float_dtype,
+    joined_shape,
+    number,
+    placed,
+    taker,
+    used,
+)
 
 
 def two_keys(key: Any) -> tuple[Any, Any]:
@@ -41,6 +50,8 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
 
     Raises: ValueError for a dtype that is not unsigned.
     """
+    if out_sharding is not None:
+        return placed(bits, out_sharding, key, shape, dtype)
     if dtype is None:
         dtype = np.dtype("uint64" if enable_x64.value else "uint32")
     else:
@@ -87,6 +98,8 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
 
     Raises: ValueError for a dtype that is not float.
     """
+    if out_sharding is not None:
+        return placed(uniform, out_sharding, key, shape, dtype, minval, maxval)
     dtype, shape = float_dtype("uniform", dtype), as_shape(shape)
     used(key)
     if type(minval) is float and type(maxval) is float and minval == 0.0 and maxval == 1.0:
@@ -148,6 +161,8 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
 
     Raises: TypeError for a dtype or bounds that are not integers.
     """
+    if out_sharding is not None:
+        return placed(randint, out_sharding, key, shape, minval, maxval, dtype)
     dtype = dtypes.default_dtype(int) if dtype is None else dtypes.canonicalize(
         dtype, explicit=True, where="randint")
     if not dtypes.is_integer(dtype):
@@ -193,6 +208,8 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *,
 
     Raises: ValueError for an unknown mode; TypeError if ``p`` is not float.
     """
+    if out_sharding is not None:
+        return placed(bernoulli, out_sharding, key, p, shape, mode)
     check_mode("bernoulli", mode)
     dtype = aval_of(p).dtype
     if not dtypes.is_float(dtype):
@@ -228,6 +245,8 @@ _rademacher = taker(2)(signs)
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Return 1 or -1, each with probability one half."""
+    if out_sharding is not None:
+        return placed(rademacher, out_sharding, key, shape, dtype)
     dtype = as_dtype("rademacher", dtype, int, lambda d: dtypes.is_integer(d)
                      or dtypes.is_inexact(d), "a number")
     used(key)

@@ -18,7 +18,16 @@ from saem import lax
 from saem.core import dtypes
 from saem.core.avals import aval_of
 from saem.random.basic import check_mode, signs, standard, two_keys, unit_interval
-from saem.random.keys import as_dtype, as_shape, float_dtype, joined_shape, number, taker, used
+from saem.random.keys import (
+    as_dtype,
+    as_shape,
+    float_dtype,
+    joined_shape,
+    number,
+    placed,
+    taker,
+    used,
+)
 
 
 def least_normal(dtype: Any) -> Any:
@@ -64,6 +73,8 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 
     Raises: ValueError for a dtype that is neither float nor complex.
     """
+    if out_sharding is not None:
+        return placed(normal, out_sharding, key, shape, dtype)
     dtype = as_dtype("normal", dtype, float, dtypes.is_inexact, "a float or complex")
     used(key)
     return _normal(key, as_shape(shape), dtype)
@@ -87,6 +98,8 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
 
     Raises: ValueError for a dtype that is not float, or bounds that do not broadcast to shape.
     """
+    if out_sharding is not None:
+        return placed(truncated_normal, out_sharding, key, lower, upper, shape, dtype)
     dtype = float_dtype("truncated_normal", dtype)
     shape = joined_shape("truncated_normal", shape, lower, upper)
     used(key)
@@ -96,6 +109,8 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
 def lognormal(key: Any, sigma: Any = np.float32(1.0), shape: Any = None, dtype: Any = None, *,
               out_sharding: Any = None) -> Any:
     """Return exponentials of normal numbers of deviation ``sigma``."""
+    if out_sharding is not None:
+        return placed(lognormal, out_sharding, key, sigma, shape, dtype)
     dtype = float_dtype("lognormal", dtype)
     shape = joined_shape("lognormal", shape, sigma)
     used(key)
@@ -118,6 +133,8 @@ _maxwell = taker(2)(standard_maxwell)
 
 def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Return lengths of vectors of three normal numbers."""
+    if out_sharding is not None:
+        return placed(maxwell, out_sharding, key, shape, dtype)
     dtype = float_dtype("maxwell", dtype)
     used(key)
     return _maxwell(key, as_shape(shape), dtype)
@@ -153,6 +170,8 @@ _exponential = taker(2)(standard_exponential)
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Return exponential numbers of mean 1."""
+    if out_sharding is not None:
+        return placed(exponential, out_sharding, key, shape, dtype)
     dtype = float_dtype("exponential", dtype)
     used(key)
     return _exponential(key, as_shape(shape), dtype)
@@ -166,6 +185,8 @@ def _laplace(key, shape, dtype):
 
 def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Return Laplace numbers: exponential ones of either sign."""
+    if out_sharding is not None:
+        return placed(laplace, out_sharding, key, shape, dtype)
     dtype = float_dtype("laplace", dtype)
     used(key)
     return _laplace(key, as_shape(shape), dtype)
@@ -179,6 +200,8 @@ def _logistic(key, shape, dtype):
 
 def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Return logistic numbers: logarithms of odds."""
+    if out_sharding is not None:
+        return placed(logistic, out_sharding, key, shape, dtype)
     dtype = float_dtype("logistic", dtype)
     used(key)
     return _logistic(key, as_shape(shape), dtype)
@@ -194,6 +217,8 @@ def _cauchy(key, shape, dtype):
 
 def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Return Cauchy numbers: tangents of an even angle."""
+    if out_sharding is not None:
+        return placed(cauchy, out_sharding, key, shape, dtype)
     dtype = float_dtype("cauchy", dtype)
     used(key)
     return _cauchy(key, as_shape(shape), dtype)
@@ -221,6 +246,8 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
 
     Raises: ValueError for an unknown mode or a dtype that is not float.
     """
+    if out_sharding is not None:
+        return placed(gumbel, out_sharding, key, shape, dtype, mode)
     mode = "low" if mode is None else mode
     check_mode("gumbel", mode)
     dtype = float_dtype("gumbel", dtype)
@@ -236,6 +263,8 @@ def _pareto(key, shape, dtype, b):
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
            ) -> Any:
     """Return Pareto numbers of shape parameter ``b``."""
+    if out_sharding is not None:
+        return placed(pareto, out_sharding, key, b, shape, dtype)
     dtype, shape = float_dtype("pareto", dtype), joined_shape("pareto", shape, b)
     used(key)
     return _pareto(key, shape, dtype, b)
@@ -269,6 +298,8 @@ def _rayleigh(key, shape, dtype, scale):
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *,
              out_sharding: Any = None) -> Any:
     """Return Rayleigh numbers of ``scale``: lengths of vectors of two normal numbers."""
+    if out_sharding is not None:
+        return placed(rayleigh, out_sharding, key, scale, shape, dtype)
     dtype, shape = float_dtype("rayleigh", dtype), joined_shape("rayleigh", shape, scale)
     used(key)
     return _rayleigh(key, shape, dtype, scale)
@@ -289,6 +320,8 @@ def _triangular(key, shape, dtype, left, mode, right):
 def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
                out_sharding: Any = None) -> Any:
     """Return numbers between ``left`` and ``right``, most of them near ``mode``."""
+    if out_sharding is not None:
+        return placed(triangular, out_sharding, key, left, mode, right, shape, dtype)
     dtype = float_dtype("triangular", dtype)
     shape = joined_shape("triangular", shape, left, mode, right)
     used(key)
@@ -318,6 +351,8 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_shard
     Source: Michael, Schucany, Haas 1976, "Generating random variates using transformations with
     multiple roots".
     """
+    if out_sharding is not None:
+        return placed(wald, out_sharding, key, mean, shape, dtype)
     dtype, shape = float_dtype("wald", dtype), joined_shape("wald", shape, mean)
     used(key)
     return _wald(key, shape, dtype, mean)

@@ -34,6 +34,7 @@ from saem.random.keys import (
     joined_shape,
     key_impl,
     number,
+    placed,
     taker,
     used,
 )
@@ -120,6 +121,8 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sha
 
     Raises: NotImplementedError for keys of another generator than threefry2x32.
     """
+    if out_sharding is not None:
+        return placed(poisson, out_sharding, key, lam, shape, dtype)
     dtype = as_dtype("poisson", dtype, int, dtypes.is_integer, "an integer")
     name = key_impl(key) if hasattr(key, "dtype") and dtypes.is_extended(key.dtype) else \
         generator().name

@@ -21,7 +21,15 @@ from saem.ops.random_bits import random_bits
 from saem.ops.shape import canonical_axis
 from saem.random.basic import check_mode, even_integers, standard, two_keys
 from saem.random.continuous import standard_gumbel, to_rank_of
-from saem.random.keys import as_dtype, as_shape, joined_shape, number, taker, used
+from saem.random.keys import (
+    as_dtype,
+    as_shape,
+    joined_shape,
+    number,
+    placed,
+    taker,
+    used,
+)
 
 I32 = np.dtype("int32")
 
@@ -75,6 +83,8 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
 
     Raises: TypeError if ``x`` is a scalar that is no integer.
     """
+    if out_sharding is not None:
+        return placed(permutation, out_sharding, key, x, axis, independent)
     aval = aval_of(x)
     canonical_axis(axis, max(aval.ndim, 1))
     used(key)
@@ -201,6 +211,8 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replac
 
     Raises: ValueError if ``shape`` does not, or for too many draws without replacement.
     """
+    if out_sharding is not None:
+        return placed(categorical, out_sharding, key, logits, axis, shape, replace, mode)
     aval = aval_of(logits)
     if not dtypes.is_float(aval.dtype):
         logits = lax.convert_element_type(logits, dtypes.default_dtype(float))
@@ -237,6 +249,8 @@ def _geometric(key, shape, dtype, p):
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
               ) -> Any:
     """Return how many trials of probability ``p`` it takes to the first success."""
+    if out_sharding is not None:
+        return placed(geometric, out_sharding, key, p, shape, dtype)
     dtype = as_dtype("geometric", dtype, int, dtypes.is_integer, "an integer")
     if not dtypes.is_float(aval_of(p).dtype):
         p = lax.convert_element_type(p, dtypes.default_dtype(float))

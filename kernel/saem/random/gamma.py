@@ -32,7 +32,15 @@ from saem.ops.linear import moveaxis
 from saem.ops.random_bits import random_split
 from saem.random.basic import signs, standard, two_keys
 from saem.random.continuous import least_normal, standard_exponential, standard_normal, to_rank_of
-from saem.random.keys import as_shape, float_dtype, joined_shape, number, taker, used
+from saem.random.keys import (
+    as_shape,
+    float_dtype,
+    joined_shape,
+    number,
+    placed,
+    taker,
+    used,
+)
 from saem.transform.mapping import vmap
 from saem.transform.staging import trace_flat
 
@@ -166,6 +174,8 @@ _gamma = taker(3)(gammas)
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
           ) -> Any:
     """Return gamma variates of shape parameter ``a`` and scale 1."""
+    if out_sharding is not None:
+        return placed(gamma, out_sharding, key, a, shape, dtype)
     dtype, shape = float_dtype("gamma", dtype), joined_shape("gamma", shape, a)
     used(key)
     return _gamma(key, shape, dtype, False, a)
@@ -174,6 +184,8 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_shardin
 def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
              ) -> Any:
     """Return logarithms of gamma variates, exact where the variates would vanish."""
+    if out_sharding is not None:
+        return placed(loggamma, out_sharding, key, a, shape, dtype)
     dtype, shape = float_dtype("gamma", dtype), joined_shape("gamma", shape, a)
     used(key)
     return _gamma(key, shape, dtype, True, a)
@@ -194,6 +206,8 @@ def _beta(key, shape, dtype, a, b):
 def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *,
          out_sharding: Any = None) -> Any:
     """Return beta variates of parameters ``a`` and ``b``."""
+    if out_sharding is not None:
+        return placed(beta, out_sharding, key, a, b, shape, dtype)
     dtype, shape = float_dtype("beta", dtype), joined_shape("beta", shape, a, b)
     used(key)
     return _beta(key, shape, dtype, a, b)
@@ -219,6 +233,8 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *,
     Shapes: alpha ["*batch n"], result [*shape n], where batch broadcasts to shape.
     Raises: ValueError if ``alpha`` is a scalar or does not fit ``shape``.
     """
+    if out_sharding is not None:
+        return placed(dirichlet, out_sharding, key, alpha, shape, dtype)
     dtype, sizes = float_dtype("dirichlet", dtype), aval_of(alpha).shape
     if not sizes:
         raise errors.explained(
@@ -242,6 +258,8 @@ _chisquare = taker(2)(chisquares)
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
               ) -> Any:
     """Return chi-square variates of ``df`` degrees of freedom."""
+    if out_sharding is not None:
+        return placed(chisquare, out_sharding, key, df, shape, dtype)
     dtype, shape = float_dtype("chisquare", dtype), joined_shape("chisquare", shape, df)
     used(key)
     return _chisquare(key, shape, dtype, df)
@@ -258,6 +276,8 @@ def _t(key, shape, dtype, df):
 
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Return variates of Student's t distribution with ``df`` degrees of freedom."""
+    if out_sharding is not None:
+        return placed(t, out_sharding, key, df, shape, dtype)
     dtype, shape = float_dtype("t", dtype), joined_shape("t", shape, df)
     used(key)
     return _t(key, shape, dtype, df)
@@ -275,6 +295,8 @@ def _f(key, shape, dtype, dfnum, dfden):
 def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
       out_sharding: Any = None) -> Any:
     """Return variates of the F distribution with ``dfnum`` and ``dfden`` degrees of freedom."""
+    if out_sharding is not None:
+        return placed(f, out_sharding, key, dfnum, dfden, shape, dtype)
     dtype, shape = float_dtype("f", dtype), joined_shape("f", shape, dfnum, dfden)
     used(key)
     return _f(key, shape, dtype, dfnum, dfden)
@@ -299,6 +321,8 @@ def _generalized_normal(key, shape, dtype, p):
 def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *,
                        out_sharding: Any = None) -> Any:
     """Return numbers of density proportional to exp(-|x|^p)."""
+    if out_sharding is not None:
+        return placed(generalized_normal, out_sharding, key, p, shape, dtype)
     dtype, shape = float_dtype("generalized_normal", dtype), as_shape(shape)
     joined_shape("generalized_normal", shape, p)
     used(key)
@@ -322,6 +346,8 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *,
 
     Shapes: [*shape d].
     """
+    if out_sharding is not None:
+        return placed(ball, out_sharding, key, d, p, shape, dtype)
     dtype, shape = float_dtype("ball", dtype), as_shape(shape)
     joined_shape("ball", shape, p)
     used(key)

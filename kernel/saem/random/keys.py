@@ -40,6 +40,7 @@ from saem.ops.random_bits import (
     random_unwrap,
     random_wrap,
 )
+from saem.ops.reshard import freely
 from saem.random import reuse
 from saem.xla.dispatch import put
 
@@ -289,6 +290,20 @@ def taker(statics: int = 0, gives_keys: bool = False) -> Callable[[Callable], Ca
         return run
 
     return decorate
+
+
+def placed(sampler: Callable, out_sharding: Any, key: Any, *rest: Any, **options: Any) -> Any:
+    """Return what ``sampler`` gives for ``key`` and the ``rest``, cut as ``out_sharding`` says.
+
+    The partitioner decides how it is computed; the numbers do not depend on that.
+    """
+    arrays = [x for x in rest if hasattr(x, "aval")]
+
+    def draw(key: Any, arrays: list[Any]) -> Any:
+        left = iter(arrays)
+        return sampler(key, *[next(left) if hasattr(x, "aval") else x for x in rest], **options)
+
+    return freely(draw, out_sharding, key, arrays)
 
 
 def used(key: Any) -> None:

@@ -25,6 +25,7 @@ from saem.core.axes import Axis, bound
 from saem.core.events import bus
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.refs import check_references, is_ref
+from saem.core.sharded import cut_of
 from saem.transform.staging import trace_flat
 
 
@@ -90,7 +91,8 @@ def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (), axis_env
 
 
 def _struct(aval: Any) -> ShapeDtypeStruct:
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type,
+                            sharding=cut_of(aval))
 
 
 def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
