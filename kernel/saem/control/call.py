@@ -13,12 +13,19 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from saem.core import jaxpr as jaxpr_module
+from saem.core.avals import aval_of
 from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Literal
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.refs import is_ref
 from saem.core.trace import bind, state
 from saem.transform.jvp import jvp_jaxpr, split_tangents
-from saem.transform.linearize import PartialTrace, partial_eval_jaxpr, transpose_jaxpr
+from saem.transform.linearize import (
+    PartialTrace,
+    discharge,
+    partial_eval_jaxpr,
+    transpose_jaxpr,
+)
 from saem.transform.vmap import batch_jaxpr, fronted
 from saem.xla import lowering
 
@@ -130,6 +137,8 @@ class JitCall(ProgramCall):
         return [next(found) if lin else None for lin in linear]
 
     def batch(self, size, xs, dims):
+        if any(d and is_ref(aval_of(x)) for x, d in zip(xs, dims)):
+            return discharge.batch_through_refs(self, size, xs, dims)
         program, out_batched = batch_jaxpr(self.jaxpr, size, tuple(d is not None for d in dims))
         outs = bind(self.with_program(program), *fronted(xs, dims))
         return outs, [0 if b else None for b in out_batched]

@@ -278,7 +278,8 @@ def split_branches(branches: Sequence[ClosedJaxpr], unknown: Sequence[bool]
             rest, [*leading, *rest.jaxpr.invars[count:]], rest.jaxpr.outvars))
     known_cond = Cond(tuple(known_branches))
     useful = plain or places or known_cond.effects
-    return (known_cond if useful else None, Cond(tuple(late_branches)) if any(forced) else None,
+    late = Cond(tuple(late_branches))
+    return (known_cond if useful else None, late if any(forced) or late.effects else None,
             forced, handed)
 
 

@@ -273,7 +273,8 @@ class Scan(Primitive):
         split = self.split([not trace.is_known(x) for x in args])
         with current(trace.parent):
             outs, late_args = split.run(args)
-        late = trace.emit(split.late, late_args) if any(split.out_unknown) else []
+        needed = any(split.out_unknown) or split.late.effects
+        late = trace.emit(split.late, late_args) if needed else []
         return merge(split.out_unknown, late, outs)
 
     def transpose(self, cts, *args):

@@ -19,6 +19,7 @@ import numpy as np
 from saem.core import dtypes
 from saem.core.avals import ShapedArray
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
+from saem.core.refs import AccumEffect, WriteEffect
 from saem.core.trace import current
 from saem.core.varying import varying
 from saem.ops.collectives import PVary
@@ -158,8 +159,12 @@ def reaches(jaxpr: Jaxpr, flags: Sequence[bool]) -> list[bool]:
     """Return which outputs may depend on the inputs that ``flags`` marks."""
     marked = {v for v, flag in zip(jaxpr.invars, flags) if flag}
     for eqn in jaxpr.eqns:
-        if not marked.isdisjoint(a for a in eqn.invars if isinstance(a, Var)):
+        if getattr(eqn.operation, "waits", False):
             marked.update(eqn.outvars)
+        elif not marked.isdisjoint(a for a in eqn.invars if isinstance(a, Var)):
+            marked.update(eqn.outvars)
+            marked.update(eqn.invars[effect.input]  # a reference hands on what is written to it
+                          for effect in eqn.effects if isinstance(effect, (WriteEffect, AccumEffect)))
     return [isinstance(a, Var) and a in marked for a in jaxpr.outvars]
 
 

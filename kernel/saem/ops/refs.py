@@ -39,7 +39,14 @@ from saem.core.refs import (
 )
 from saem.core.trace import bind
 from saem.ops.convert import convert
-from saem.ops.linear import broadcast_in_dim, broadcast_new_dim, moveaxis, permute, zeros_of
+from saem.ops.linear import (
+    BroadcastInDim,
+    broadcast_in_dim,
+    broadcast_new_dim,
+    moveaxis,
+    permute,
+    zeros_of,
+)
 from saem.ops.ref_parts import read, write
 from saem.ops.shape import broadcasted_iota
 from saem.xla.lowering import Stateful
@@ -81,6 +88,7 @@ class NewRef(OnRef):
     memory_space: Any = None
     kind: str | None = None
     tangents: bool = False
+    zeros: bool = False
 
     effects = frozenset({OWN_REF})
 
@@ -89,6 +97,15 @@ class NewRef(OnRef):
         return {"memory_space": self.memory_space, "kind": self.kind}
 
     waits = property(lambda self: self.tangents)
+
+    def wait(self, trace: Any, args: Sequence[Any]) -> Any:
+        """Record this in the linear program of ``trace``, zeros by an equation of its own."""
+        (x,) = args
+        aval = aval_of(x)
+        if self.zeros and aval.shape:
+            zero = np.zeros((), aval.dtype)[()]
+            x = trace.emit(BroadcastInDim(aval.shape), [zero])
+        return trace.emit(self, [x])
 
     def typing(self, x):
         return AbstractRef(x, self.memory_space, self.kind)
@@ -102,12 +119,13 @@ class NewRef(OnRef):
         ref = bind(NewRef(self.memory_space, self.kind), x)
         if self.kind is not None or not dtypes.is_inexact(aval.dtype):
             return ref, None
-        if dx is None:
-            dx = zeros_of(aval.to_tangent_aval())
-        return ref, bind(NewRef(self.memory_space, self.kind, True), dx)
+        zeros = dx is None
+        dx = zeros_of(aval.to_tangent_aval()) if zeros else dx
+        return ref, bind(NewRef(self.memory_space, self.kind, True, zeros), dx)
 
     def transpose(self, ct, x):
-        return [None if ct is None else bind(Freeze(), ct)]
+        ct = None if ct is None else bind(Freeze(), ct)
+        return [None if self.zeros else ct]
 
     def batch(self, size, xs, dims):
         (x,), (dim,) = xs, dims
@@ -134,7 +152,7 @@ class EmptyRef(OnRef):
         return np.zeros(self.ty.shape, self.ty.dtype)
 
     def jvp(self, primals, tangents):
-        return bind(self), bind(NewRef(None, None, True), zeros_of(self.ty.to_tangent_aval()))
+        return bind(self), bind(NewRef(None, None, True, True), zeros_of(self.ty.to_tangent_aval()))
 
     transpose = NOT_LINEAR
 

@@ -17,16 +17,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.core import errors
+from saem.core import axes, errors
 from saem.core.avals import aval_of
-from saem.core.jaxpr import ClosedJaxpr, Eqn, Literal, Var, sub_jaxprs
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Literal, Var, eval_jaxpr, sub_jaxprs
 from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.refs import LinearRef, is_ref
 from saem.core.source import position
 from saem.core.trace import at_source, bind
 from saem.ops.linear import zeros_of
 from saem.ops.refs import AddUpdate, Get, NewRef, OnRef, Swap, as_held
+from saem.transform.linearize import backward_pass, partial_eval_jaxpr
 from saem.transform.staging import trace_flat
+from saem.transform.vmap import vmap_flat
 from saem.xla import lowering
 
 # What a rule returns: the results, and from the number of an operand to what its reference holds.
@@ -183,11 +185,16 @@ def through_refs(prim: Primitive, args: Sequence[Any]) -> list[Any]:
     return outs
 
 
+def batch_through_refs(prim: Primitive, size: int, xs: Sequence[Any], dims: Sequence[int | None]
+                       ) -> tuple[list[Any], list[int | None]]:
+    """Do what the batch rule of ``prim`` does, by its pure form."""
+    return vmap_flat(lambda *args: through_refs(prim, args), size, xs, dims, axes.batching())
+
+
 # -- backwards -------------------------------------------------------------------------------------
 
 
-def pull_through_refs(prim: Primitive, cts: Sequence[Any], args: Sequence[Any],
-                      backward_pass: Callable[..., list[Any]]) -> list[Any]:
+def pull_through_refs(prim: Primitive, cts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
     """Transpose ``prim``, which takes linear references, by its pure form.
 
     The cotangents that gather in those references go in as those of the arrays that come out, and
@@ -205,13 +212,15 @@ def pull_through_refs(prim: Primitive, cts: Sequence[Any], args: Sequence[Any],
     avals = [x.aval.inner_aval if w else x.aval if lin else aval_of(x)
              for x, w, lin in zip(args, which, linear)]
     closed = trace_flat(pure, avals, name="discharge")
-    jaxpr = closed.jaxpr
-    known = [v for v, lin in zip(jaxpr.invars, linear) if not lin]
-    opened = jaxpr.replace(constvars=[*jaxpr.constvars, *known],
-                           invars=[v for v, lin in zip(jaxpr.invars, linear) if lin])
+    # What does not depend on linear operands, such as indices, runs first.
+    early, late, unknown, count = partial_eval_jaxpr(closed, tuple(linear))
+    values = eval_jaxpr(early.jaxpr, early.consts,
+                        *(x for x, lin in zip(args, linear) if not lin))
+    residuals, inputs = late.jaxpr.invars[:count], late.jaxpr.invars[count:]
+    opened = late.jaxpr.replace(constvars=residuals, invars=inputs)
     after = [None if args[i].ct is None else bind(Get(()), args[i].ct) for i in numbers]
-    pulled = iter(backward_pass(
-        opened, [*closed.consts, *(x for x, lin in zip(args, linear) if not lin)], [*cts, *after]))
+    wanted = [ct for ct, u in zip([*cts, *after], unknown) if u]
+    pulled = iter(backward_pass(opened, values[len(values) - count:], wanted))
     found: list[Any] = []
     for number, (x, lin, ref) in enumerate(zip(args, linear, which)):
         ct = next(pulled) if lin else None

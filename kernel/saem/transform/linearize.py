@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import lazy
-from saem.core import sharded
+from saem.core import lazy, sharded
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal
@@ -60,7 +59,7 @@ class PartialTrace(Recorder):
                 break
         else:  # all is known
             if prim.touches_refs and getattr(prim, "waits", False):
-                return self.emit(prim, args)
+                return prim.wait(self, args)  # type: ignore[attr-defined]
             saved = state.trace
             state.trace = parent = self.parent
             try:
@@ -204,7 +203,7 @@ def _pull(eqn: Eqn, cts: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
     prim = eqn.operation
     for arg in args if prim.multiple_results and not prim.touches_refs else ():
         if type(arg) is LinearRef:
-            return discharge.pull_through_refs(prim, cts, args, backward_pass)
+            return discharge.pull_through_refs(prim, cts, args)
     return prim.transpose(cts if prim.multiple_results else cts[0], *args)
 
 
