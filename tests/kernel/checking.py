@@ -51,6 +51,6 @@ cv.defvjp(cv_fwd, cv_bwd)
 """
 
 
-def same_said(oracle, expression: str) -> None:
-    """Assert that ``expression`` has one value on Saem and on JAX."""
-    same(oracle, f"{BEGIN}\nresult = {expression}\n")
+def same_said(oracle, expression: str, begin: str = "") -> None:
+    """Assert that ``expression``, after ``begin``, has one value on Saem and on JAX."""
+    same(oracle, f"{BEGIN}{begin}\nresult = {expression}\n")

@@ -25,7 +25,6 @@ import numpy as np
 
 from saem.control.checks import (
     CODE,
-    Check,
     CheckEffect,
     DivisionByZeroError,
     Error,

@@ -13,12 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from saem.control.call import JitCall
-from saem.control.checkify import Categories, Checked, checked, results, retraced, rules
-from saem.control.checks import Check, Error, Kind, Slot, init_error
+from saem.control.checkify import Categories, Checked, checked, retraced, rules
 from saem.control.checkpoint import Remat
+from saem.control.checks import Check, Error, Kind, init_error
 from saem.control.conditional import Cond
 from saem.control.custom_batching import CustomVmapCall
 from saem.control.custom_call import closure_differentiated
@@ -27,7 +25,7 @@ from saem.control.custom_vjp import CustomVJPCall
 from saem.control.loops import While
 from saem.control.scan import Scan
 from saem.control.sharded_call import ShardMap
-from saem.control.surgery import split_list
+from saem.control.surgery import rearranged, split_list
 from saem.core import errors, tree
 from saem.core.avals import aval_of
 from saem.core.jaxpr import ClosedJaxpr
@@ -103,13 +101,8 @@ def cond_rule(prim: Cond, values: Sequence[Any], wanted: Categories) -> Outcome:
                     for branch, part, run in zip(prim.branches, parts, runs)]
         return programs, err_tree, len(leaves)
 
-    made = first.derived(("checked cond", wanted, prim.branches[1:]), make)
-    return Checked(*_first(made)).split(bind(prim.of(made[0]), *values))
-
-
-def _first(made: tuple[list[ClosedJaxpr], Any, int]) -> tuple[ClosedJaxpr, Any, int]:
-    programs, err_tree, count = made
-    return programs[0], err_tree, count
+    programs, err_tree, count = first.derived(("checked cond", wanted, prim.branches[1:]), make)
+    return Checked(programs[0], err_tree, count).split(bind(prim.of(programs), *values))
 
 
 def with_leaves(outcome: Outcome) -> list[Any]:
@@ -146,7 +139,7 @@ def scan_rule(prim: Scan, values: Sequence[Any], wanted: Categories) -> Outcome:
 def moved_back(closed: ClosedJaxpr, count: int, place: int) -> ClosedJaxpr:
     """Return ``closed`` with its first ``count`` inputs behind the next ``place`` ones."""
     first, before, rest = split_list(closed.jaxpr.invars, count, place)
-    return ClosedJaxpr(closed.jaxpr.replace(invars=[*before, *first, *rest]), closed.consts)
+    return rearranged(closed, [*before, *first, *rest], closed.jaxpr.outvars)
 
 
 def while_rule(prim: While, values: Sequence[Any], wanted: Categories) -> Outcome:
@@ -179,13 +172,12 @@ def while_rule(prim: While, values: Sequence[Any], wanted: Categories) -> Outcom
 
     def make() -> tuple[ClosedJaxpr, ClosedJaxpr]:
         avals = [aval_of(x).strip_weak_type() for x in leaves]
-        asked = prim.cond_jaxpr.in_avals[:given]
-        around = moved_back(retraced(prim.body_jaxpr, lambda *args: body(
-            *args[:given + len(leaves)], *args[given + len(leaves):]), [*asked, *avals]), 0, 0)
-        inputs = split_list(around.jaxpr.invars, given, len(leaves), prim.body_nconsts)
-        around = ClosedJaxpr(around.jaxpr.replace(
-            invars=[*inputs[0], *inputs[2], *inputs[1], *inputs[3]]), around.consts)
         flag = retraced(prim.cond_jaxpr, lambda *args: ask(*args[len(leaves):])[1], avals)
+        asked = prim.cond_jaxpr.in_avals[:given]
+        around = retraced(prim.body_jaxpr, body, [*asked, *avals])
+        asking, errs, rest = split_list(around.jaxpr.invars, given, len(leaves))
+        around = rearranged(around, [*asking, *rest[:prim.body_nconsts], *errs,
+                                     *rest[prim.body_nconsts:]], around.jaxpr.outvars)
         return moved_back(flag, len(leaves), prim.cond_nconsts), around
 
     flag, around = prim.body_jaxpr.derived(

@@ -103,7 +103,7 @@ class JaxRuntimeError(ValueError):
 
 
 class Kind(NamedTuple):
-    """Which failures share a flag: one class, with payloads of one type, over ``mapped`` devices."""
+    """Which failures share a flag: one class, payloads of one type, over ``mapped`` devices."""
 
     error: type[JaxException]
     payload: tuple[ShapedArray, ...] = ()
