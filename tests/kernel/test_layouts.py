@@ -1,0 +1,134 @@
+"""Are programs compiled for the layouts that are asked for, and arrays laid out as they say?
+
+Formats, jaxprs, values and refusals are JAX's own, from the second process; what ``jit`` is told of
+layouts stands in the text of its programs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from both import same, same_error
+
+import saem as jax
+import saem.numpy as jnp
+from saem.experimental.layout import Format, Layout
+
+SETUP = """
+layout = __import__(jax.__name__ + ".experimental.layout", fromlist=["x"])
+Format, Layout = layout.Format, layout.Layout
+constrained = layout.with_layout_constraint
+sharding = jax.sharding
+device = jax.devices()[0]
+s = sharding.SingleDeviceSharding(device)
+mesh = sharding.Mesh(np.array(jax.devices()[:1]), ("x",))
+n = sharding.NamedSharding(mesh, sharding.PartitionSpec("x"))
+L, A = Layout((1, 0)), Layout.AUTO
+x = jnp.arange(6.).reshape(2, 3)
+y = jax.device_put(x, Format(L, s))
+sds = jax.ShapeDtypeStruct((2, 3), np.float32)
+def said(v):
+    return [np.asarray(v), v.format.layout.major_to_minor, v.committed]
+def orders(formats):
+    return [f.layout.major_to_minor for f in jax.tree.leaves(formats)]
+def modes(lowered):
+    import re
+    return re.findall('layout_mode = "([^"]*)"', lowered.as_text())
+"""
+ARRAYS = ["x", "y", "jax.device_put(np.asarray(x), Format(L, s))", "jax.device_put(x, Format(L, n))",
+          "jax.device_put(y, Format(Layout((0, 1)), s))", "jax.device_put(x, Format())",
+          "y * 2", "y + x", "y.T", "y[0]", "jnp.sum(y)", "jnp.copy(y)", "jnp.array(y)",
+          "jax.jit(lambda a: a * 2)(y)", "jax.jit(lambda a: a * 2, in_shardings=Format(L, s))(x)",
+          "jax.jit(lambda a: a * 2, in_shardings=Format(L, s))(y)",
+          "jax.jit(lambda a: a * 2, in_shardings=Format(L, s))(np.asarray(x))",
+          "jax.jit(lambda a: a * 2, out_shardings=Format(L, s))(x)",
+          "jax.jit(lambda a: a * 2, out_shardings=y.format)(x)",
+          "jax.jit(lambda a: constrained(a * 2, L))(x)", "constrained(x, L)",
+          "jax.jit(lambda a: constrained(a * 2, L) + 1)(x)",
+          "jax.jit(lambda a: a * 2, donate_argnums=0, out_shardings=Format(L, s))(jnp.ones((2, 3)))",
+          "jnp.float32(1)"]
+LOWERED = ["jax.jit(lambda a: a * 2, in_shardings=Format(L, s)).lower(x)",
+           "jax.jit(lambda a: a * 2, out_shardings=Format(L, s)).lower(x)",
+           "jax.jit(lambda a: a.T @ a, in_shardings=Format(A), out_shardings=Format(A)).lower(x)",
+           "jax.jit(lambda a: a * 2).lower(y)", "jax.jit(lambda a: a * 2).lower(x)",
+           "jax.jit(lambda a: constrained(a * 2, L)).lower(x)",
+           "jax.jit(lambda a: (constrained(a * 2, L) + 1, a)).lower(x)",
+           "jax.jit(lambda a: a * 2).lower(jax.ShapeDtypeStruct((2, 3), np.float32, "
+           "sharding=Format(L, s)))"]
+REFUSED = {
+    "jax.device_put(x, Format(A, s))": "sharding and layout in `Layout` instance should be concrete. "
+        "Got layout: Format(layout=AUTO",
+    "Format(L)": "Sharding has to be concrete when layout is of type",
+    "Format('a')": "Invalid value received for the layout argument. Expected values are `None`, "
+        "`Layout.AUTO` or an instance of `Layout`. Got a of type",
+    "Format(L, 'a')": "Invalid value received for the sharding argument.",
+    "jax.device_put(jnp.arange(3.), Format(L, s))": "is incompatible with its layout annotation "
+        "Layout(major_to_minor=(1, 0), tiling=None, sub_byte_element_size_in_bits=0): Length of "
+        "major_to_minor and the rank of the value should match. Got major_to_minor=(1, 0) and "
+        "shape=(3,)",
+    "jax.jit(lambda a: a * 2).lower(sds).compile()(y)": "Computation was compiled for input layouts "
+        "that disagree with the layouts of arguments passed to it. Here are the 1 mismatches:",
+}
+
+
+def test_formats_print_and_compare_as_in_jax(jax_oracle):
+    same(jax_oracle, SETUP + """
+result = [repr(v) for v in (A, L, Layout((0, 1), ((8, 128),)), Format(L, s), Format(A), Format(),
+                            x.format, y.format)]
+result += [L == Layout((1, 0)), hash(L) == hash(Layout((1, 0))), Format(L, s) == Format(L, s),
+           x.format == y.format, Format(A, s).layout is A]""")
+
+
+def test_arrays_lie_as_they_were_asked_to(jax_oracle):
+    same(jax_oracle, SETUP + f"result = [said(v) for v in ({', '.join(ARRAYS)})]")
+
+
+def test_programs_are_told_of_layouts(jax_oracle):
+    same(jax_oracle, SETUP + f"result = [modes(v) for v in ({', '.join(LOWERED)})]")
+
+
+def test_the_compiler_chooses_layouts_where_it_may(jax_oracle):
+    same(jax_oracle, SETUP + """
+c = jax.jit(lambda a: a.T * 2, in_shardings=Format(A), out_shardings=Format(A)).lower(sds).compile()
+d = jax.jit(lambda a: a.T * 2, in_shardings=Format(L, s)).lower(sds).compile()
+result = [orders(c.input_formats), orders(c.output_formats), orders(d.input_formats),
+          orders(d.output_formats), said(c(jax.device_put(x, c.input_formats[0][0]))), said(d(x)),
+          said(d(y)), jax.jit(lambda a: a.T @ a, in_shardings=Format(A))(x)]""")
+
+
+def test_jaxprs_show_formats(jax_oracle):
+    same(jax_oracle, SETUP + """
+result = [str(jax.make_jaxpr(f)(x)) for f in (
+    lambda a: jax.device_put(a, Format(L, s)), lambda a: constrained(a * 2, L),
+    jax.grad(lambda a: constrained(a * 2, L).sum()))]""")
+
+
+@pytest.mark.parametrize("source", REFUSED)
+def test_refusals_are_jaxs(jax_oracle, source):
+    same_error(jax_oracle, SETUP + f"result = {source}", REFUSED[source])
+
+
+def test_a_kept_program_looks_how_its_arguments_lie():
+    device = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    x = jnp.arange(6.0).reshape(2, 3)
+    turned = jax.device_put(x, Format(Layout((1, 0)), device))
+    for f in (jax.jit(lambda a: a * 2), lambda a: a * 2):
+        for value in (x, x, turned, x, turned, turned):
+            np.testing.assert_array_equal(f(value), 2 * np.arange(6.0).reshape(2, 3))
+    # Results whose layout XLA chose, and nobody committed to, are copied where that is unusual.
+    free = jax.jit(lambda a: a.T, out_shardings=Format(Layout.AUTO))(np.ones((2, 3), np.float32))
+    np.testing.assert_array_equal(free + np.ones((3, 2), np.float32), np.full((3, 2), 2.0))
+
+
+def test_layouts_hold_on_several_devices():
+    mesh = jax.make_mesh((4,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+    spread = jax.NamedSharding(mesh, jax.P("x"))
+    x = np.arange(32, dtype=np.float32).reshape(8, 4)
+    wanted = Format(Layout((1, 0)), spread)
+    out = jax.jit(lambda a: a + 1, out_shardings=wanted)(jax.device_put(x, spread))
+    assert out.sharding == spread and out.format.layout.major_to_minor == (1, 0)
+    np.testing.assert_array_equal(out, x + 1)
+    np.testing.assert_array_equal(jax.jit(lambda a: a * 2)(out), 2 * (x + 1))
+    placed = jax.device_put(x, wanted)
+    assert placed.format.layout.major_to_minor == (1, 0)
+    np.testing.assert_array_equal(placed, x)
