@@ -1,7 +1,7 @@
 """Who decides how arrays are cut: the partitioner, or the types of a stretch of program?
 
-``auto_axes`` and ``explicit_axes`` mark such a stretch: inside, the axes of the mesh in force are of
-another type, and values cross over by ``reshard``.
+``auto_axes`` and ``explicit_axes`` mark such a stretch: inside, the axes of the mesh in force are
+of another type, and values cross over by ``reshard``.
 
 Read before: ``control.placing``, ``ops.reshard``.
 Invariant: a mark changes where values lie, never their numbers.

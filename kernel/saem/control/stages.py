@@ -24,7 +24,7 @@ from saem.control.jit import (
     copies,
     make_jit,
 )
-from saem.control.placing import taken_apart
+from saem.control.placing import place_of, taken_apart
 from saem.core import errors, tree
 from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.jaxpr import ClosedJaxpr
@@ -114,7 +114,7 @@ class Call(Types, Record):
                 for x in leaves]
         if not any(s is not None for s in said):
             return demands
-        named, layouts = taken_apart(said)
+        named, layouts = taken_apart([place_of(s, "ShapeDtypeStruct") for s in said])
         ins = demands.ins or (None,) * len(leaves)
         return demands._replace(
             ins=tuple(a if a is not None else b for a, b in zip(ins, named)),

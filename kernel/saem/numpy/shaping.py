@@ -256,8 +256,8 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
             f"Inconsistent number of elements: {len(sources)} vs {len(targets)}",
             advice="Give one destination for each source.")
     order = [i for i in range(a.ndim) if i not in sources]
-    for target, axis in sorted(zip(targets, sources)):
-        order.insert(target, axis)
+    for place, axis in sorted(zip(targets, sources)):
+        order.insert(place, axis)
     return _permute(a, order=tuple(order))
 
 

@@ -226,7 +226,7 @@ class DotGeneral(Primitive):
         first = len(xb) + len(left)
         numbers = ((tuple(range(first, first + len(right))), right),
                    (tuple(range(len(xb))), yb))
-        # The last axes of the product are the contracting axes of rhs, in the order they have there.
+        # Last axes of the product are the contracting axes of rhs, in the order they have there.
         contracted = tuple(xc[i] for i in sorted(range(len(yc)), key=yc.__getitem__))
         places = (*xb, *left, *contracted)
         return _settle(bind(self.with_numbers(numbers, settled(x.aval, places, ct, y)), ct, y),

@@ -20,6 +20,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.sharded import cut_like
 from saem.core.trace import bind
 from saem.ops.linear import broadcast_in_dim, broadcast_new_dim, held_dims, moveaxis, zeros_of
 from saem.ops.shape import concatenate
@@ -119,7 +120,7 @@ class Gather(Primitive):
                          t, indices)
 
     def transpose(self, ct, x, indices):
-        zeros = zeros_of(ShapedArray(x.shape, aval_of(ct).dtype))
+        zeros = zeros_of(cut_like(ShapedArray(x.shape, aval_of(ct).dtype), x.aval))
         add = ScatterAdd(self.dimension_numbers.as_scatter(), self.indices_are_sorted,
                          self.unique_indices, self.mode)
         return [bind(add, zeros, indices, ct), None]

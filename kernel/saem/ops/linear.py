@@ -17,7 +17,7 @@ import numpy as np
 
 from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.axes import batch_entry
+from saem.core.axes import batch_entry, batching
 from saem.core.memory_spaces import HOST, HostArray
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry, remembered
 from saem.core.sharded import (
@@ -25,6 +25,7 @@ from saem.core.sharded import (
     entries_of,
     entries_on,
     like_type,
+    state,
     with_entry,
 )
 from saem.core.trace import bind
@@ -287,9 +288,12 @@ def broadcast_in_dim(x: Any, shape: Sequence[int], dims: Sequence[int] = (), cut
 def broadcast_new_dim(x: Any, size: int, dim: int, cut: Any = None) -> Any:
     """Return ``x`` repeated ``size`` times along a new axis ``dim``.
 
-    ``cut``, a sharding of that axis alone, says along which Explicit mesh axes it is cut.
+    ``cut``, a sharding of that axis alone, says along which Explicit mesh axes it is cut; an axis
+    that a batch rule adds is cut as the axis mapped over.
     """
     aval = aval_of(x)
+    if cut is None and state.used and (axis := batching()) is not None and axis.size == size:
+        cut = axis.cut
     shape = aval.shape
     dims = tuple(i for i in range(len(shape) + 1) if i != dim)
     if cut is not None:

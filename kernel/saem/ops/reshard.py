@@ -11,6 +11,7 @@ Source: the documentation of jax.sharding.reshard; the Shardy dialect, sdy.shard
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_functions, aval_
 from saem.core.primitive import primitive
 from saem.core.sharded import ShardedArray, entries_of, like_type, names_of, with_entry
 from saem.core.trace import bind
+from saem.ops import linear
 from saem.ops.linear import Linear
 from saem.ops.sharding_rules import rule
 from saem.xla import dispatch, lowering
@@ -257,3 +259,25 @@ def cut_alike(ct: Any, aval: ShapedArray) -> Any:
     if entries_of(have) == entries_of(aval) or len(have.shape) != len(aval.shape):
         return ct
     return bind(Reshard(like_type(aval, have), like_type(have, aval)), ct)
+
+
+# -- functions, with the names and signatures of jax.lax -------------------------------------------
+
+
+def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *,
+                     out_sharding: Any = None) -> Any:
+    """Return ``operand`` with axis i at axis ``broadcast_dimensions[i]`` of ``shape``, repeated.
+
+    Raises: TypeError if an axis does not fit.
+    """
+    return linear.broadcast_in_dim(operand, tuple(operator.index(n) for n in shape),
+                                   tuple(operator.index(d) for d in broadcast_dimensions),
+                                   target(out_sharding, len(shape)))
+
+
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """Return the sum of ``operand`` over ``axes``."""
+    axes = tuple(operator.index(a) for a in axes)
+    cut = target(out_sharding, len(aval_of(operand).shape) - len(axes))
+    return linear.reduce_sum(operand, axes) if cut is None else bind(
+        linear.ReduceSum(axes, cut), operand)

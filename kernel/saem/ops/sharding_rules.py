@@ -363,7 +363,7 @@ def top_k(case: Case) -> Any:
 def dot_general(case: Case) -> Any:
     (x, y), prim = case.specs, case.prim
     (xc, yc), (xb, yb) = prim.dimension_numbers
-    batch, left, right = prim.axes(len(x), len(y))
+    _, left, right = prim.axes(len(x), len(y))
     if prim.out_sharding is not None:
         return wanted_or(case, (), "out_sharding")
     shared = []

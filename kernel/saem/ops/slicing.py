@@ -19,6 +19,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.sharded import cut_like
 from saem.core.trace import bind
 from saem.ops.arithmetic import add, sub
 from saem.ops.compare import lt
@@ -205,7 +206,7 @@ class Pad(Primitive):
             return bind(Pad(config), x, value), dx
         aval = aval_of(x)
         padded = bind(Pad(config), x, np.zeros((), aval.dtype)[()])
-        inside = bind(Pad(config), ones_of(ShapedArray(aval.shape, bool)), np.False_)
+        inside = bind(Pad(config), ones_of(cut_like(ShapedArray(aval.shape, bool), aval)), np.False_)
         outside = broadcast_in_dim(value, aval_of(padded).shape, (dx,))
         return select_n(inside, outside, padded), dx
 
@@ -274,7 +275,7 @@ class DynamicSlice(Primitive):
         return bind(self, *primals), None if t is None else bind(self, t, *primals[1:])
 
     def transpose(self, ct, x, *starts):
-        zeros = zeros_of(ShapedArray(x.shape, aval_of(ct).dtype))
+        zeros = zeros_of(cut_like(ShapedArray(x.shape, aval_of(ct).dtype), x.aval))
         return [bind(DynamicUpdateSlice(), zeros, ct, *starts), *(None for _ in starts)]
 
     def batch(self, size, xs, dims):
@@ -338,7 +339,8 @@ class DynamicUpdateSlice(Primitive):
     def transpose(self, ct, x, update, *starts):
         ct_x = ct_update = None
         if isinstance(x, UndefinedPrimal):
-            zeros = zeros_of(ShapedArray(aval_of_linear(update).shape, aval_of(ct).dtype))
+            aval = aval_of_linear(update)
+            zeros = zeros_of(cut_like(ShapedArray(aval.shape, aval_of(ct).dtype), aval))
             ct_x = bind(self, ct, zeros, *starts)
         if isinstance(update, UndefinedPrimal):
             ct_update = bind(DynamicSlice(update.shape), ct, *starts)
