@@ -31,6 +31,7 @@ from saem.core.events import Callback as CallbackEvent
 from saem.core.events import bus
 from saem.core.primitive import Primitive
 from saem.core.trace import at_source, current, eval_trace
+from saem.core.varying import vma_of
 from saem.xla import devices, dispatch
 from saem.xla.text import physical_aval
 
@@ -98,7 +99,7 @@ class HostCall:
         threaded = self.prim.threaded
         arrays = [on_host(b, a) for b, a in zip(buffers[threaded:], self.in_avals[threaded:])]
         outs = run(self.prim, arrays)
-        return (np.asarray(buffers[0]), *outs) if threaded else tuple(outs)
+        return (np.array(buffers[0]), *outs) if threaded else tuple(outs)
 
 
 _host_calls: weakref.WeakValueDictionary[Any, HostCall] = weakref.WeakValueDictionary()
@@ -241,7 +242,8 @@ class Callback(Primitive):
         platform = "cpu" if ctx.module.platform == "cpu" else "gpu"
         index = ctx.module.callback(host_call(self, tuple(ctx.in_avals)))
         kept = "true" if self.effects else "false"
-        whole, note = on_several(ctx.module, len(outs))
+        varies = any(vma_of(a) for a in ctx.in_avals)
+        whole, note = on_several(ctx.module, len(outs), varies)
         parts = "_partitioned" if getattr(self, "partitioned", False) and whole else ""
         layouts = [", ".join(layout(a) for a in avals) for avals in (ctx.in_avals, outs)]
         return ctx.emit_many(
@@ -252,16 +254,19 @@ class Callback(Primitive):
             *xs, outs=outs)
 
 
-def on_several(module: Any, results: int) -> tuple[bool, str]:
+def on_several(module: Any, results: int, varies: bool) -> tuple[bool, str]:
     """Return whether a program on several devices is written here as a whole, and the attribute
     by which a callback then runs once, on the first device with all of its operands."""
-    if len(module.devices) < 2 or getattr(module, "device_axes", None) is not None:
+    inside = getattr(module, "device_axes", None)
+    if len(module.devices) < 2:
         return False, ""
+    if inside is not None and (results or varies or not inside.silent):
+        return False, ""  # each device calls for itself
     mesh = "  sdy.mesh @first_device = <[], device_ids=[0]>"
     if mesh not in module.header:
         module.header.append(mesh)
     places = ", ".join(["<@first_device, []>"] * max(results, 1))
-    return True, f" {{sdy.sharding = #sdy.sharding_per_value<[{places}]>}}"
+    return inside is None, f" {{sdy.sharding = #sdy.sharding_per_value<[{places}]>}}"
 
 
 def layout(aval: ShapedArray) -> str:

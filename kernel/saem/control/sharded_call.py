@@ -449,7 +449,13 @@ def lower_manual(call: ShardMap, ctx: Any, xs: Sequence[str]) -> list[str]:
         return f"<{symbol}, [{', '.join(dims)}]>"
 
     out_avals = call.typing()
-    module.device_axes = DeviceAxes(dict(call.mesh.shape), manual, symbol.lstrip("@"))
+    module.device_axes = DeviceAxes(dict(call.mesh.shape), manual, symbol.lstrip("@"),
+                                    not out_avals)
+    if call.mesh.size == 1:  # the one device has all: nothing is cut
+        try:
+            return lower_block(ctx, call.jaxpr, xs)
+        finally:
+            module.device_axes = outer
     # A region of Shardy sees nothing from outside: constants inside become further operands.
     hoisted, ctx.hoisted = ctx.hoisted, {}
     try:

@@ -459,8 +459,12 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 def _extremum(prim: Any, x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
     axes = check_names(axis_name, prim.name)
     groups = canonical_groups(axis_index_groups, size_of(names_of(axes)))
-    return over_leaves(
-        lambda leaf: bind(prim(positive(axes, leaf), groups), vary_over(leaf, axes, prim.name)), x)
+
+    def one(leaf: Any) -> Any:
+        missing = [a for a in checked_names(axes) if a not in vma_of(aval_of(leaf))]
+        return bind(prim(positive(axes, leaf), groups), vary_over(leaf, missing, prim.name))
+
+    return over_leaves(one, x)
 
 
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:

@@ -136,7 +136,7 @@ def _compile(lowered: Lowering, devices: Sequence[Any], options: dict[str, Any])
     client = (mine or devices)[0].client
     text, how, functions = (lowered.located_text(), compile_options(devices, options),
                             lowered.module.callbacks)
-    if len(devices) == 1 and lowered.module.meshes:
+    if len(devices) == 1 and lowered.module.meshes and not functions:
         # XLA runs its passes for meshes on one device only over what it has parsed itself.
         return client.compile_and_load(text, list(devices), how)
     return client.compile_and_load(parse(text), _jaxlib.DeviceList(tuple(devices)), how, functions)
