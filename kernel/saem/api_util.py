@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from saem.core import tree
+from saem.core import source, tree
+from saem.core.arguments import Parameters
 from saem.core.avals import aval_of
+from saem.core.readers import DebugInfo
+from saem.extend.linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
 
 
 def flatten_axes(name: str, treedef: Any, axis_tree: Any) -> list[Any]:
@@ -48,4 +51,101 @@ def shaped_abstractify(x: Any) -> Any:
     return aval_of(x)
 
 
-__all__ = ["flatten_axes", "rebase_donate_argnums", "safe_map", "shaped_abstractify"]
+@transformation_with_aux2
+def flatten_fun(call: Callable, store: Store, in_tree: Any, *leaves: Any) -> list[Any]:
+    """Take the leaves of ``(args, kwargs)``, return those of the result, whose structure is kept.
+
+    As a function of a ``WrappedFun`` and ``in_tree``: the flat function, and its result's structure.
+    """
+    args, kwargs = in_tree.unflatten(leaves)
+    results, out_tree = tree.flatten(call(*args, **kwargs))
+    store.store(out_tree)
+    return results
+
+
+@transformation_with_aux2
+def flatten_fun_nokwargs(call: Callable, store: Store, in_tree: Any, *leaves: Any) -> list[Any]:
+    """Do as ``flatten_fun`` where ``in_tree`` is the structure of the arguments by position."""
+    results, out_tree = tree.flatten(call(*in_tree.unflatten(leaves)))
+    store.store(out_tree)
+    return results
+
+
+class _Fixed:
+    """An argument that stays as it is, compared as static arguments of jit are."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, _Fixed) and type(other.value) is type(self.value) \
+            and bool(other.value == self.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+@transformation2
+def _with_fixed(call: Callable, numbers: tuple[int, ...], fixed: tuple[_Fixed, ...],
+                *dynamic: Any, **kwargs: Any) -> Any:
+    rest, given = iter(fixed), dict(zip(numbers, dynamic))
+    count = len(numbers) + len(fixed)
+    return call(*[given[n] if n in given else next(rest).value for n in range(count)], **kwargs)
+
+
+def argnums_partial(f: WrappedFun, dyn_argnums: int | Sequence[int], args: Sequence[Any],
+                    require_static_args_hashable: bool = True) -> tuple[WrappedFun, list[Any]]:
+    """Return ``f`` as a function of the arguments ``dyn_argnums`` alone, and these arguments.
+
+    Raises: ValueError for another argument without a hash, if one is required.
+    """
+    numbers = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
+    numbers = tuple(n + len(args) if n < 0 else n for n in numbers)
+    fixed = tuple(_Fixed(x) for n, x in enumerate(args) if n not in numbers)
+    if require_static_args_hashable:
+        for box in fixed:
+            try:
+                hash(box)
+            except TypeError:
+                raise ValueError(
+                    "Non-hashable static arguments are used: a static argument of type "
+                    f"{type(box.value).__name__} cannot be hashed ({box.value!r}). Pass a tuple "
+                    "instead of a list, for example.") from None
+    return (_with_fixed(f, tuple(sorted(numbers)), fixed),
+            [args[n] for n in sorted(numbers)])
+
+
+def donation_vector(donate_argnums: Iterable[int], donate_argnames: Iterable[str], in_tree: Any,
+                    kws: bool = True) -> tuple[bool, ...]:
+    """Return whether each leaf of ``(args, kwargs)`` (of ``args`` without ``kws``) is given away."""
+    value = in_tree.unflatten([0] * in_tree.num_leaves)
+    args, kwargs = value if kws else (value, {})
+    numbers, names = set(donate_argnums), set(donate_argnames)
+    found: list[bool] = []
+    for number, arg in enumerate(args):
+        found += [number in numbers] * len(tree.leaves(arg))
+    for name, arg in sorted(kwargs.items()):
+        found += [name in names] * len(tree.leaves(arg))
+    return tuple(found)
+
+
+def debug_info(traced_for: str, fun: Callable, args: Sequence[Any], kwargs: dict[str, Any], *,
+               static_argnums: Sequence[int] = (), static_argnames: Sequence[str] = (),
+               result_paths_thunk: Any = None, sourceinfo: str | None = None,
+               signature: Any = None) -> DebugInfo:
+    """Return what is known of a function that is to be traced for ``args`` and ``kwargs``."""
+    if sourceinfo is None:
+        reference = source.function_ref(fun)
+        sourceinfo = f"{reference.name} at {reference.file}:{reference.line}"
+    dynamic = {n: x for n, x in enumerate(args) if n not in set(static_argnums)}
+    named = {k: x for k, x in kwargs.items() if k not in set(static_argnames)}
+    names = Parameters(fun, None, None, None, None).leaf_names(dynamic, named)
+    return DebugInfo(traced_for, sourceinfo, tuple(name for name, _ in names), result_paths_thunk)
+
+
+__all__ = [
+    "argnums_partial", "debug_info", "donation_vector", "flatten_axes", "flatten_fun",
+    "flatten_fun_nokwargs", "rebase_donate_argnums", "safe_map", "shaped_abstractify",
+]

@@ -216,10 +216,33 @@ result = [f(2.), jax.jit(f)(2.), jax.grad(lambda x: sum(f(x)))(2.),
 """)
 
 
-def test_a_rule_that_builds_mlir_is_refused():
+@pytest.mark.parametrize("rule, why", [
+    (lambda ctx, x: [x.type], "AttributeError"), (lambda ctx, x: [ctx.module_context], "no ctx"),
+    (lambda ctx, x: [3], "not 1 values"), (lambda ctx, x: [x, x], "not 1 values")])
+def test_a_rule_that_builds_mlir_is_refused(rule, why):
     p = jax.extend.core.Primitive("built")
-    with pytest.raises(TypeError, match=r"must be made by mlir\.lower_fun"):
-        jax.interpreters.mlir.register_lowering(p, lambda ctx, x: [x])
+    p.def_abstract_eval(lambda x: x)
+    jax.interpreters.mlir.register_lowering(p, rule)
+    with pytest.raises(TypeError, match=rf"'built' cannot be followed: .*{why}"):
+        jax.jit(p.bind)(1.0)
+
+
+def test_rules_may_be_functions_around_lower_fun(jax_oracle):
+    same(jax_oracle, """
+    import importlib
+    core = importlib.import_module(jax.__name__ + ".extend.core")
+    mlir = importlib.import_module(jax.__name__ + ".interpreters.mlir")
+    p = core.Primitive("scaled")
+    p.def_abstract_eval(lambda x, *, k: x)
+    def rule(ctx, x, *, k):
+        [aval] = ctx.avals_in
+        return mlir.lower_fun(lambda x: x * k + aval.size, multiple_results=False)(ctx, x)
+    mlir.register_lowering(p, rule)
+    same = core.Primitive("same")
+    same.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(same, lambda ctx, x: [x])
+    result = [jax.jit(lambda x: p.bind(x, k=3.0))(jnp.ones(4)), jax.jit(same.bind)(jnp.ones(2))]
+    """)
 
 
 def test_one_handle_whatever_the_parameters():

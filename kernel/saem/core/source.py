@@ -23,6 +23,7 @@ from saem.core.events import FunctionRef, Position
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Rooms that act for the user: a gate's or a lens's own frames are still not the user's code.
 _internal: dict[str, bool] = {}
+_excluded: list[str] = []
 
 # Code objects of two files compare equal if their text does, so the file stands beside them.
 Source = tuple[CodeType, int, str]
@@ -30,9 +31,15 @@ Source = tuple[CodeType, int, str]
 
 def is_internal(filename: str) -> bool:
     """Return whether ``filename`` is the engine's own, or Python's."""
-    internal = filename.startswith((_PACKAGE, "<frozen", "<__array_function__"))
+    internal = filename.startswith((_PACKAGE, "<frozen", "<__array_function__", *_excluded))
     _internal[filename] = internal
     return internal
+
+
+def exclude(path: str) -> None:
+    """Count files whose name begins with ``path`` as internal: a library's that wraps this one."""
+    _excluded.append(path)
+    _internal.clear()
 
 
 def capture(depth: int = 2) -> Source | None:

@@ -3,4 +3,8 @@
 from saem.core import lazy as _lazy
 
 # From a module to the names it offers here ("" for the module itself).
-__getattr__, __dir__ = _lazy.namespace(__name__, {"saem.extend.core": ""})
+__getattr__, __dir__ = _lazy.namespace(__name__, {
+    "saem.extend.core": "",
+    "saem.extend.linear_util": "",
+    "saem.extend.source_info_util": "",
+})

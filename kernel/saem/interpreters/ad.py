@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from saem.core.avals import aval_of
 from saem.core.handles import Handle, Zero, handle_of
 from saem.core.handles import jvps as primitive_jvps
 from saem.core.handles import transposes as primitive_transposes
@@ -64,6 +65,46 @@ def defjvp(primitive: Handle, *jvprules: Callable | None) -> None:
     primitive_jvps[primitive] = jvp
 
 
+def defjvp2(primitive: Handle, *jvprules: Callable | None) -> None:
+    """Do as ``defjvp``, with rules ``(tangent, result, *primals, **params)``."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+        out = primitive.bind(*primals, **params)
+        total: Any = Zero(aval_of(out).to_tangent_aval())
+        for rule, t in zip(jvprules, tangents):
+            if rule is not None and not isinstance(t, Zero):
+                total = add_tangents(total, rule(t, out, *primals, **params))
+        return out, total
+
+    primitive_jvps[primitive] = jvp
+
+
+def defbilinear(primitive: Handle, lhs_rule: Callable, rhs_rule: Callable) -> None:
+    """Say that ``primitive`` is linear in each of two arguments, with the transposes for each.
+
+    ``lhs_rule(ct, x, y, **params)`` has the linear ``x`` as UndefinedPrimal; ``rhs_rule`` has ``y``.
+    """
+    defjvp(primitive, lambda t, x, y, **params: primitive.bind(t, y, **params),
+           lambda t, x, y, **params: primitive.bind(x, t, **params))
+
+    def transpose(ct: Any, x: Any, y: Any, **params: Any) -> tuple[Any, Any]:
+        if is_undefined_primal(x):
+            return (ct if isinstance(ct, Zero) else lhs_rule(ct, x, y, **params)), None
+        return None, (ct if isinstance(ct, Zero) else rhs_rule(ct, x, y, **params))
+
+    primitive_transposes[primitive] = transpose
+
+
+def get_primitive_transpose(primitive: Handle) -> Callable:
+    """Return the transpose rule of ``primitive``.  Raises: NotImplementedError if it has none."""
+    try:
+        return primitive_transposes[primitive]
+    except KeyError:
+        raise NotImplementedError(
+            f"Transpose rule (for reverse-mode differentiation) for '{primitive}' not implemented. "
+            "Define it: ad.primitive_transposes[p] = rule.") from None
+
+
 def deflinear2(primitive: Handle, transpose_rule: Callable) -> None:
     """Say that ``primitive`` is linear in all arguments, with its transpose."""
 
@@ -82,7 +123,7 @@ def deflinear(primitive: Handle, transpose_rule: Callable) -> None:
 
 __all__ = [
     "JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p",
-    "add_tangents", "defjvp",
-    "deflinear", "deflinear2", "instantiate_zeros", "is_undefined_primal", "primitive_jvps",
+    "add_tangents", "defbilinear", "defjvp", "defjvp2",
+    "deflinear", "deflinear2", "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal", "primitive_jvps",
     "primitive_transposes", "zeros_like_aval",
 ]

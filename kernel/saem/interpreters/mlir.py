@@ -1,10 +1,11 @@
 """How is a primitive of the user's compiled?  (``jax.interpreters.mlir``)
 
 By a function of other operations: ``register_lowering(p, lower_fun(fun, multiple_results=False))``.
-The engine writes StableHLO as text, so a rule that builds MLIR objects has nothing to build.
+The engine writes StableHLO as text, so values are names in it, and a rule that builds MLIR objects
+of them has nothing to build with.
 
 Read before: ``core.handles``, ``xla.lowering``.
-Invariant: a rule that is registered can be followed.
+Invariant: a rule that cannot be followed is named, with what to write instead.
 """
 
 from __future__ import annotations
@@ -18,6 +19,22 @@ from saem.transform.staging import trace_flat
 from saem.xla.lowering import inline
 
 
+class LoweringRuleContext:
+    """What a rule is told: the types of its arguments and results, and where it writes."""
+
+    __slots__ = ("writer", "primitive", "avals_in", "avals_out")
+
+    def __init__(self, writer: Any, primitive: Handle, avals_in: list[Any], avals_out: list[Any]):
+        self.writer = writer
+        self.primitive = primitive
+        self.avals_in = avals_in
+        self.avals_out = avals_out
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"lowering rules have no ctx.{name} here, only avals_in, avals_out "
+                             "and primitive")
+
+
 class LoweringRule:
     """How a primitive is written down: by the program of ``fun``."""
 
@@ -26,13 +43,45 @@ class LoweringRule:
         self.multiple_results = multiple_results
 
     def __call__(self, ctx: Any, *operands: str, **params: Any) -> list[str]:
+        writer = ctx.writer if isinstance(ctx, LoweringRuleContext) else ctx
+
         def flat(*xs: Any) -> list[Any]:
             out = self.fun(*xs, **params)
             return tree.leaves(out) if self.multiple_results else [out]
 
-        closed = trace_flat(flat, [ctx.avals[x] for x in operands], name="lower_fun",
+        closed = trace_flat(flat, [writer.avals[x] for x in operands], name="lower_fun",
                             debug_name=getattr(self.fun, "__name__", "fun"))
-        return inline(ctx, closed, dict(zip(closed.jaxpr.invars, operands)))
+        return inline(writer, closed, dict(zip(closed.jaxpr.invars, operands)))
+
+
+class WrittenRule:
+    """A rule that is a function of a context and the names of values, as of ``lower_fun`` inside.
+    """
+
+    def __init__(self, prim: Handle, rule: Callable):
+        self.prim = prim
+        self.rule = rule
+
+    def __call__(self, writer: Any, *operands: str, **params: Any) -> list[str]:
+        avals_in = [writer.avals[x] for x in operands]
+        typed = self.prim.operation(params).typing(*avals_in)
+        avals_out = list(typed) if self.prim.multiple_results else [typed]
+        ctx = LoweringRuleContext(writer, self.prim, avals_in, avals_out)
+        try:
+            outs = list(self.rule(ctx, *operands, **params))
+        except (AttributeError, TypeError) as error:
+            raise self.refusal(f"it raised {type(error).__name__}: {error}") from error
+        if len(outs) != len(avals_out) or not all(
+                isinstance(x, str) and x in writer.avals for x in outs):
+            raise self.refusal(f"it returned {outs!r}, which are not {len(avals_out)} values")
+        return outs
+
+    def refusal(self, why: str) -> Exception:
+        return errors.explained(
+            errors.ArgumentTypeError, "primitive.C3",
+            f"the lowering rule of '{self.prim.name}' cannot be followed: {why}.",
+            advice="Programs are written as text here, so a rule cannot build MLIR operations. Say "
+            "it in jax functions: mlir.lower_fun(fun, multiple_results=False).")
 
 
 def lower_fun(fun: Callable, multiple_results: bool = True) -> LoweringRule:
@@ -40,20 +89,19 @@ def lower_fun(fun: Callable, multiple_results: bool = True) -> LoweringRule:
     return LoweringRule(fun, multiple_results)
 
 
-def register_lowering(prim: Handle, rule: Any, platform: str | None = None, inline: bool = True,
-                      cacheable: bool = True) -> None:
-    """Let ``rule``, made by ``lower_fun``, compile ``prim`` (for ``platform``, None for all).
+def register_lowering(prim: Handle, rule: Callable, platform: str | None = None,
+                      inline: bool = True, cacheable: bool = True) -> None:
+    """Let ``rule``, such as ``lower_fun`` makes, compile ``prim`` (for ``platform``, None for all).
 
-    Raises: TypeError for another rule.
+    Raises: TypeError if it cannot be called; when a program is compiled, if it builds MLIR objects.
     """
-    if not isinstance(rule, LoweringRule):
+    if not callable(rule):
         raise errors.explained(
-            errors.ArgumentTypeError, "primitive.C3",
-            f"register_lowering: the rule of '{prim.name}' must be made by mlir.lower_fun, got "
-            f"{rule!r}.",
-            advice="Programs are written as text here, so a rule cannot build MLIR operations. Say "
-            "it in jax functions: mlir.lower_fun(fun, multiple_results=False).")
-    lowerings[prim, platform] = rule
+            errors.ArgumentTypeError, "primitive.C4",
+            f"register_lowering: the rule of '{prim.name}' must be a function, got {rule!r}.",
+            advice="Say it in jax functions: mlir.lower_fun(fun, multiple_results=False).")
+    lowerings[prim, platform] = (
+        rule if isinstance(rule, LoweringRule) else WrittenRule(prim, rule))
 
 
-__all__ = ["LoweringRule", "lower_fun", "register_lowering"]
+__all__ = ["LoweringRule", "LoweringRuleContext", "lower_fun", "register_lowering"]
