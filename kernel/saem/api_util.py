@@ -55,7 +55,7 @@ def shaped_abstractify(x: Any) -> Any:
 def flatten_fun(call: Callable, store: Store, in_tree: Any, *leaves: Any) -> list[Any]:
     """Take the leaves of ``(args, kwargs)``, return those of the result, whose structure is kept.
 
-    As a function of a ``WrappedFun`` and ``in_tree``: the flat function, and its result's structure.
+    Given a ``WrappedFun`` and ``in_tree``, it returns the flat function and its result's structure.
     """
     args, kwargs = in_tree.unflatten(leaves)
     results, out_tree = tree.flatten(call(*args, **kwargs))
@@ -119,7 +119,7 @@ def argnums_partial(f: WrappedFun, dyn_argnums: int | Sequence[int], args: Seque
 
 def donation_vector(donate_argnums: Iterable[int], donate_argnames: Iterable[str], in_tree: Any,
                     kws: bool = True) -> tuple[bool, ...]:
-    """Return whether each leaf of ``(args, kwargs)`` (of ``args`` without ``kws``) is given away."""
+    """Say of each leaf of ``(args, kwargs)`` (of ``args`` without ``kws``) if it is given away."""
     value = in_tree.unflatten([0] * in_tree.num_leaves)
     args, kwargs = value if kws else (value, {})
     numbers, names = set(donate_argnums), set(donate_argnames)

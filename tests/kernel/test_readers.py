@@ -216,7 +216,7 @@ result = [f(2.), jax.jit(f)(2.), jax.grad(lambda x: sum(f(x)))(2.),
 """)
 
 
-@pytest.mark.parametrize("rule, why", [
+@pytest.mark.parametrize(("rule", "why"), [
     (lambda ctx, x: [x.type], "AttributeError"), (lambda ctx, x: [ctx.module_context], "no ctx"),
     (lambda ctx, x: [3], "not 1 values"), (lambda ctx, x: [x, x], "not 1 values")])
 def test_a_rule_that_builds_mlir_is_refused(rule, why):

@@ -82,7 +82,7 @@ def defjvp2(primitive: Handle, *jvprules: Callable | None) -> None:
 def defbilinear(primitive: Handle, lhs_rule: Callable, rhs_rule: Callable) -> None:
     """Say that ``primitive`` is linear in each of two arguments, with the transposes for each.
 
-    ``lhs_rule(ct, x, y, **params)`` has the linear ``x`` as UndefinedPrimal; ``rhs_rule`` has ``y``.
+    ``lhs_rule(ct, x, y, **params)`` gets the linear ``x`` as UndefinedPrimal; ``rhs_rule`` the ``y``.
     """
     defjvp(primitive, lambda t, x, y, **params: primitive.bind(t, y, **params),
            lambda t, x, y, **params: primitive.bind(x, t, **params))
@@ -123,7 +123,7 @@ def deflinear(primitive: Handle, transpose_rule: Callable) -> None:
 
 __all__ = [
     "JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p",
-    "add_tangents", "defbilinear", "defjvp", "defjvp2",
-    "deflinear", "deflinear2", "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal", "primitive_jvps",
+    "add_tangents", "defbilinear", "defjvp", "defjvp2", "deflinear", "deflinear2",
+    "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal", "primitive_jvps",
     "primitive_transposes", "zeros_like_aval",
 ]

@@ -10,7 +10,6 @@ Invariant: nothing here changes the program it is given.
 from __future__ import annotations
 
 from collections.abc import Sequence
-
 from typing import Any, NamedTuple
 
 from saem.core.avals import ShapedArray, aval_of
@@ -61,7 +60,7 @@ def trace_to_jaxpr_nounits(fun: WrappedFun, pvals: Sequence[PartialVal],
     marks count as unknown.
     """
     trace = PartialTrace(state.trace, "partial_eval")
-    args = [p.const if p.is_known() else trace.new_unknown(p.aval) for p in pvals]
+    args = [p.const if p.aval is None else trace.new_unknown(p.aval) for p in pvals]
     with current(trace):
         outs = list(fun.call_wrapped(*args))
     forced = [instantiate] * len(outs) if isinstance(instantiate, bool) else list(instantiate)
