@@ -82,7 +82,7 @@ def defjvp2(primitive: Handle, *jvprules: Callable | None) -> None:
 def defbilinear(primitive: Handle, lhs_rule: Callable, rhs_rule: Callable) -> None:
     """Say that ``primitive`` is linear in each of two arguments, with the transposes for each.
 
-    ``lhs_rule(ct, x, y, **params)`` gets the linear ``x`` as UndefinedPrimal; ``rhs_rule`` the ``y``.
+    ``lhs_rule(ct, x, y, **params)`` gets the linear ``x`` as UndefinedPrimal; ``rhs_rule`` ``y``.
     """
     defjvp(primitive, lambda t, x, y, **params: primitive.bind(t, y, **params),
            lambda t, x, y, **params: primitive.bind(x, t, **params))
