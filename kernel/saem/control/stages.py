@@ -175,6 +175,7 @@ class Traced(Stage):
         """
         info, entry = self._call.info, self._call.entry
         where, committed = self._call.place()
+        where = where.as_typed(entry.closed) if isinstance(where, dispatch.Spread) else where
         spread = where if isinstance(where, dispatch.Spread) else None
         check_shardings(entry)
         here = spread.devices[0] if spread else where

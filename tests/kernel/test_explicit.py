@@ -1,0 +1,189 @@
+"""Do types say how values lie along Explicit mesh axes, as JAX's types do?
+
+Types of results, printed programs, values, shardings of results and refusals of first-order
+operations, each compared with JAX.  Eight CPU devices on both sides.
+
+Invariant: every expected answer comes from JAX (``explicit.py``), but where a test says otherwise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from explicit import agree
+
+import saem as jax
+import saem.numpy as jnp
+from saem.core.sharded import ShardedArray, ShardingTypeError
+from saem.sharding import AxisType, NamedSharding
+from saem.sharding import PartitionSpec as P
+
+GROUPS = {
+    "types print": [
+        "t(x, xr, xc, v, rep, jnp.ones(3))", "repr(jax.typeof(x))", "str(x.aval.sharding)",
+        "J(lambda x: jnp.sin(x) * 2 + x, x)", "[jax.typeof(x).shape, x.aval.ndim]",
+    ],
+    "elementwise operands agree or are whole": [
+        "V(x + xr, x + rep, x + np.float32(1), xr + xc, x * xr[:, :1], x + v[:, None])",
+        "t(1 - x, -x, x > 0, ~(x > 0), x ** 2, x % 2, jnp.maximum(x, 0), lax.is_finite(x))",
+        "t(lax.clamp(0., x, 1.), lax.rsqrt(x), jnp.logical_and(x > 1, x < 3), jnp.round(x))",
+        "t(x.astype(np.int32), lax.bitcast_convert_type(x, np.int16), lax.reduce_precision(x, 8, 7))",
+        "t(jnp.array(x), jnp.copy(x), lax.stop_gradient(x), lax.optimization_barrier(x))",
+        "Z((8, 8), 'x', 'y') + Z((8, 8), 'y', 'x')", "Z((8, 8), 'x') + Z((8, 8), None, 'x')",
+        "Z((8, 8), 'x') + Z((8, 8), ('x', 'y'))", "Z((8, 1), 'x') * Z((1, 8), None, 'x')",
+        "t(Z((8, 8), 'x') + Z((1, 8), None, 'y'))", "xr + xr.T", "jnp.outer(v, v)",
+    ],
+    "choices": [
+        "t(lax.select(v > 0, v, v), lax.select(Z(()) > 0, v, v), jnp.where(x > 2, x, 0))",
+        "lax.select(Z((8,)) > 0, v, v)", "jnp.where(xr > 2, x, x)", "jnp.where(rep > 2, x, xr)",
+    ],
+    "axes come and go": [
+        "t(x.T, x[None], jnp.expand_dims(x, (0, 2)), jnp.swapaxes(x, 0, 1), jnp.moveaxis(x, 0, 1))",
+        "t(lax.squeeze(Z((1, 8), None, 'x'), (0,)), lax.transpose(Z((2, 8, 4), None, 'x'), (2, 0, 1)))",
+        "V(lax.broadcast_in_dim(v, (8, 4), (0,)), jnp.broadcast_to(v, (2, 8)))",
+        "V(lax.broadcast_in_dim(v, (8, 4), (0,), out_sharding=P('x', 'y')))",
+        "V(lax.rev(v, (0,)), jnp.flip(x, 1))", "J(lambda x: jnp.broadcast_to(x, (3, 8, 4)), x)",
+        "t(jnp.concatenate([x, x]), jnp.concatenate([xc, xc]), jnp.stack([v, v], 1))",
+        "V(lax.concatenate([Z((8, 4), 'x'), Z((4, 4), 'x')], 0))",
+        "jnp.concatenate([xc, rep])", "jnp.concatenate([xc, xr])", "jnp.tile(v, 2)",
+        "t(lax.split(xr, (2, 2), 1), lax.split(xr, (4, 4), 0))", "lax.split(xr, (2, 6), 0)",
+    ],
+    "reshape joins axes": [f"t(jnp.reshape(Z({a}), {b}))" for a, b in [
+        ("(8, 4), 'x', 'y'", 32), ("(8, 4), 'x'", 32), ("(8, 4), None, 'y'", 32),
+        ("(8, 2, 4), 'x', None, 'y'", 64), ("(8, 4, 2), 'x', 'y', None", 64),
+        ("(8, 4, 2), 'x', None, 'y'", (32, 2)), ("(8, 4, 2), None, 'x', 'y'", (8, 8)),
+        ("(8, 4, 2), None, None, 'y'", (8, 8)), ("(8, 1, 4), 'x', None, 'y'", (8, 4)),
+        ("(8, 4, 6), 'x', 'y'", (8, 24)), ("(1, 8), None, 'x'", 8)]],
+    "reshape splits an axis": [f"t(jnp.reshape(Z({a}), {b}))" for a, b in [
+        ("(8, 4), 'x', 'y'", (4, 2, 4)), ("(8, 4), 'x', 'y'", (8, 2, 2)),
+        ("(8, 4), 'x', 'y'", (2, 4, 4)), ("(64,), ('x', 'y')", (8, 8)),
+        ("(64,), ('x', 'y')", (4, 16)), ("(64,), ('x', 'y')", (4, 2, 8)),
+        ("(64, 4), 'x'", (4, 4, 4, 4)), ("(64, 4), 'x'", (2, 4, 8, 4)), ("(8, 4), 'x'", (4, 8)),
+        ("(8, 4), 'x'", (1, 8, 4)), ("(8, 6), 'x'", (16, 3)), ("(8, 4, 6), 'x'", (32, 2, 3)),
+        ("(8, 4, 6), None, 'x'", (2, 4, 4, 6)), ("(8, 4, 6), None, 'x'", (2, 4, 24)),
+        ("(8, 8), 'x', 'y'", (4, 2, 4, 2))]],
+    "reshape as asked": [
+        "V(jnp.reshape(x, (32,), out_sharding=P('y')), jnp.ravel(x, out_sharding=P('x')))",
+        "J(lambda x: lax.reshape(x, (2, 4, 4), out_sharding=P(None, 'x', 'y')), x)",
+    ],
+    "parts": [
+        "t(lax.slice(x, (0, 0), (4, 4)), lax.slice(xr, (0, 1), (8, 3)), lax.dynamic_slice(x, (0, 0), (4, 4)))",
+        "t(xc[:4], xc[0], xc[::2], xc[:, None], x[...], xr[:, 0], xr[:, :2])",
+        "lax.dynamic_slice(xr, (0, 0), (3, 4))", "t(jnp.pad(xc, ((1, 1), (0, 0))))",
+        "jnp.pad(x, ((1, 1), (0, 0)))", "t(lax.dynamic_update_slice(x, A((4, 4), 'x', 'y'), (0, 0)))",
+        "lax.dynamic_update_slice(x, jnp.ones((8, 4)), (0, 0))",
+        "t(lax.dynamic_index_in_dim(xc, 0, 0), lax.dynamic_slice_in_dim(xc, 0, 2, 0))",
+    ],
+    "folds": [
+        "V(jnp.sum(x, 0), jnp.sum(x), jnp.max(x, 1), jnp.prod(v), jnp.argmax(x, 0), jnp.mean(x, 0))",
+        "t(jnp.any(x > 0), lax.reduce(xr, 0., lax.add, (0,)), jnp.var(x, 0), jnp.std(x))",
+        "t(x.sum(keepdims=True), x.sum(0, keepdims=True), lax.reduce_and(xr > 0, (1,)))",
+        "t(lax.reduce_sum(x, (0,), out_sharding=P('y')))", "J(lambda x: jnp.max(x, 1), x)",
+        "V(jnp.cumsum(xc, 0), jnp.cumprod(xr, 1), jnp.sort(xc, 0), jnp.argsort(xr, 1))",
+        "jnp.cumsum(x, 0)", "jnp.sort(x, 0)", "lax.sort((xr, rep), dimension=1)",
+        "t(lax.top_k(xr, 2), lax.sort((xr, xr), dimension=1)[1])", "t(jnp.einsum('ij->j', x))",
+    ],
+    "products": [
+        "V(xr @ rep.T, jnp.einsum('bij,bjk->bik', A((8, 4, 2), 'x'), A((8, 2, 3), 'x')))",
+        "x @ x.T", "xr @ xr.T", "xc @ xc.T", "jnp.vdot(v, v)", "jnp.einsum('ij,j->i', x, A((4,), 'y'))",
+        "V(jnp.matmul(xc, xc.T, out_sharding=P(None, None)), jnp.dot(x, x.T, out_sharding=P('x')))",
+        "V(jnp.einsum('ij,kj->ik', xr, rep, out_sharding=P('y', None)), jnp.tensordot(xr, rep.T, 1))",
+        "V(jnp.einsum('ij,j->i', x, A((4,), 'y'), out_sharding=P('x')))",
+        "J(lambda a, b: jnp.matmul(a, b, out_sharding=P('x', None)), xc, xc.T)",
+        "lax.dot_general(Z((8, 4, 2), 'x'), Z((8, 2, 5), 'y'), (((2,), (1,)), ((0,), (0,))))",
+        "lax.dot_general(xc, Z((4, 8), 'x'), (((1,), (0,)), ((), ())))",
+    ],
+    "indexing": [
+        "V(xc[jnp.array([0, 1])], jnp.take(xc, 1, axis=0), xr[:, jnp.array([3, 1])])",
+        "x[jnp.array([0, 1])]", "V(xc.at[0].set(Z((4,), 'y')), xr.at[:, 0].set(Z((8,), 'x')))",
+        "V(x.at[jnp.array([0, 5])].get(out_sharding=P(None, 'y')))",
+        "V(x.at[jnp.array([0, 5])].add(1., out_sharding=P('x', 'y')))", "x.at[0].set(1.)",
+        "J(lambda x: x.at[jnp.array([0, 1])].get(out_sharding=P(None, 'y')), x)",
+        "V(xc.at[jnp.array([0, 1])].add(jnp.ones((2, 4), out_sharding=P(None, 'y'))))",
+    ],
+    "values from nothing": [
+        "V(Z((8, 4), 'x'), jnp.ones(8, device=NS(mesh, P('x'))), jnp.full((8,), 2, out_sharding=P('y')))",
+        "V(jnp.arange(8, out_sharding=P('x')), jnp.array(np.ones(8), out_sharding=P('x')))",
+        "t(jnp.zeros_like(x), jnp.ones_like(x), jnp.full_like(x, 2), jnp.zeros_like(x, dtype=int))",
+        "J(lambda: jnp.zeros((8, 4), out_sharding=P('x')))", "J(lambda x: jnp.zeros_like(x), x)",
+        "J(lambda: lax.broadcasted_iota(np.int32, (8, 4), 0, out_sharding=P('x')))",
+        "jnp.zeros((6,), out_sharding=P('x'))",
+        "V(jax.random.normal(jax.random.key(0), (8, 4), out_sharding=P('x', 'y')))",
+        "V(jax.random.randint(jax.random.key(1), (8,), 0, 5, out_sharding=P('x')))",
+        "t(jax.random.bits(jax.random.key(0), (8,), out_sharding=P('x')), "
+        "jax.random.permutation(jax.random.key(0), 8, out_sharding=P('x')))",
+    ],
+    "reshard": [
+        "V(jax.sharding.reshard(x, P('y', 'x')), jax.reshard(rep, P('x')), jax.reshard(x, P(None)))",
+        "J(lambda x: jax.reshard(x, P('y', 'x')), x)", "jax.reshard(x, P('z'))",
+        "t(jax.reshard({'a': x, 'b': v}, P('y')))", "V(jax.device_put(x, P('y')))",
+        "V(lax.with_sharding_constraint(x, P('x', 'y')))", "lax.with_sharding_constraint(x, P('x'))",
+        "J(lambda x: lax.with_sharding_constraint(x, P('x', 'y')), x)",
+        "J(lambda x: jax.device_put(x, P('y')), x)[:60]",
+    ],
+}
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda name: name.replace(" ", "-"))
+def test_types_values_and_refusals_are_those_of_jax(jax_oracle, group):
+    agree(jax_oracle, GROUPS[group])
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    return jax.make_mesh((4, 2), ("x", "y"))
+
+
+@pytest.fixture
+def x(mesh):
+    return jax.device_put(np.arange(32.0).reshape(8, 4), NamedSharding(mesh, P("x", "y")))
+
+
+def test_without_explicit_axes_no_aval_names_one(mesh):
+    auto = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+    placed = jax.device_put(np.ones((8, 4)), NamedSharding(auto, P("x", "y")))
+    for value in (placed, placed + 1, jnp.ones(3), jax.jit(jnp.sin)(placed)):
+        assert not isinstance(jax.typeof(value), ShardedArray)
+
+
+def test_every_result_lies_as_its_type_says(mesh, x):
+    functions = [jnp.sin, lambda a: a.T, lambda a: a.sum(0), lambda a: a.reshape(32),
+                 lambda a: a * 2 + a, lambda a: jax.reshard(a, NamedSharding(mesh, P("y")))]
+    for function in functions:
+        for out in (function(x), jax.jit(function)(x), jax.jit(function)(x)):  # the last from C++
+            want = getattr(jax.typeof(out), "sharding", None)
+            spec = P(*(None,) * out.ndim) if want is None else want.spec
+            assert out.sharding == NamedSharding(mesh, spec), (out.sharding, want)
+
+
+def test_the_program_says_where_each_result_lies(x):
+    text = jax.jit(lambda a: jnp.sin(a) * 2).lower(x).as_text()
+    assert text.count('sdy.sharding_constraint') == 2
+    assert text.count('[{"x"}, {"y"}]') == 4, text  # the argument, two constraints, the result
+
+
+def test_a_primitive_without_a_rule_says_so(x):
+    handle = jax.extend.core.Primitive("test_explicit_unruled")
+    handle.def_abstract_eval(lambda a: a)
+    with pytest.raises(NotImplementedError, match="has no sharding rule"):
+        jax.make_jaxpr(handle.bind)(x)
+
+
+def test_refusals_say_what_to_write(x):
+    with pytest.raises(ShardingTypeError, match="out_sharding=P"):
+        x @ x.T
+    with pytest.raises(ShardingTypeError, match=r"\.at\[i\]\.get\(out_sharding"):
+        x[jnp.array([0, 1])]
+
+
+def test_parts_of_an_array_have_plain_types(x):
+    assert str(jax.typeof(x.addressable_shards[0].data)) == "float32[2,2]"
+    assert str(jax.typeof(jax.device_put(x, jax.devices()[0]))) == "float32[8,4]"
+
+
+def test_gathered_values_are_numpys(x):
+    index = jnp.array([5, 0, 5])
+    sharding = NamedSharding(x.sharding.mesh, P(None, "y"))
+    out = x.at[index].get(out_sharding=sharding)
+    np.testing.assert_array_equal(out, np.asarray(x)[[5, 0, 5]])
+    assert out.sharding.spec == sharding.spec
