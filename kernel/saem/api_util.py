@@ -13,7 +13,7 @@ from typing import Any
 from saem.core import source, tree
 from saem.core.arguments import Parameters
 from saem.core.avals import aval_of
-from saem.core.readers import DebugInfo
+from saem.core.provenance import DebugInfo
 from saem.extend.linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
 
 

@@ -21,7 +21,7 @@ from saem.core import axes, config, dtypes, errors, promotion, tree
 from saem.core.arguments import check_outputs, described
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.events import bus
-from saem.core.jaxpr import ClosedJaxpr, Var
+from saem.core.jaxpr import ClosedJaxpr, Origin, Var
 from saem.core.memory_spaces import Use
 from saem.core.primitive import Primitive
 from saem.core.sharded import alike
@@ -88,6 +88,7 @@ def _trace(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], name: str)
 
     closed = trace_flat(flat, avals, name=name, arg_names=_argument_names(fun, in_tree),
                         debug_name=getattr(fun, "__name__", ""))
+    closed.jaxpr.origin = Origin(name, fun, out_trees[0], in_tree=in_tree)
     closed, consts = open_consts(closed)
     return Body(closed, consts, out_trees[0])
 

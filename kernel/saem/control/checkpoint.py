@@ -25,9 +25,10 @@ from saem.core import config, dtypes, errors, tree
 from saem.core.arguments import as_tuple, check_callable, check_outputs
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import in_order
-from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, eval_jaxpr
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Origin, Var, eval_jaxpr
 from saem.core.memory_spaces import MemorySpace, placed
 from saem.core.primitive import UndefinedPrimal, primitive
+from saem.core.refs import is_ref
 from saem.core.trace import Tracer, at_source, bind, current
 from saem.ops.barrier import write_barrier
 from saem.ops.convert import reduce_precision
@@ -106,7 +107,7 @@ class Remat(ProgramCall):
             prevent = (*[True] * split.saved_count, *(prevent[i] for i in split.read))
         again = Remat(split.again, prevent, True, policy)
         recorded = iter(trace.emit(again, [*outs[n:], *(args[i] for i in split.read)])
-                        if any(split.out_unknown) else ())
+                        if any(split.out_unknown) or again.effects else ())
         at_once = iter(outs[:n])
         return [next(recorded) if u else next(at_once) for u in split.out_unknown]
 
@@ -139,6 +140,12 @@ def _at_once(prim: Remat, *args: Any) -> list[Any]:
 dispatch.eager_rules[Remat] = _at_once
 
 
+def is_log(eqn: Eqn) -> bool:
+    """Return whether ``eqn`` is about a reference that is not to be written when computing again."""
+    return eqn.operation.touches_refs and any(
+        is_ref(a.aval) and a.aval.kind is not None for a in eqn.invars)  # type: ignore[attr-defined]
+
+
 # -- splitting -------------------------------------------------------------------------------------
 
 
@@ -167,6 +174,11 @@ class Split:
                 residuals, again = self.taken_apart(eqn, policy)
                 saved.update(dict.fromkeys(residuals))
                 later += again
+            elif getattr(eqn.operation, "waits", False):  # begins what is for later
+                self.waiting.update(eqn.outvars)
+                later.append(eqn)
+            elif is_log(eqn):
+                saved.update(dict.fromkeys(eqn.outvars))
             elif answer := is_saved(policy, eqn):
                 saved.update(dict.fromkeys(
                     self.offloaded(eqn, later) if isinstance(answer, Offloadable)
@@ -241,7 +253,7 @@ class Split:
                 if eqn in self.mixed:
                     program, inputs, outvars = self.mixed[eqn]
                     outs = eval_jaxpr(program.jaxpr, program.consts, *(env[v] for v in inputs))
-                elif self.waiting.isdisjoint(eqn.invars):
+                elif self.waiting.isdisjoint((*eqn.invars, *eqn.outvars)):
                     outvars = list(eqn.outvars)
                     outs = bind(eqn.operation, *(
                         a.val if isinstance(a, Literal) else env[a] for a in eqn.invars))
@@ -436,6 +448,7 @@ def traced_body(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], fixed
         return outs
 
     closed = trace_flat(flat, avals, name="checkpoint", debug_name=name_of(fun))
+    closed.jaxpr.origin = Origin("checkpoint / remat", fun, out_trees[0])
     return (*closed_over(closed), out_trees[0])
 
 

@@ -20,7 +20,7 @@ from saem.control.call import ProgramCall
 from saem.core import axes, dtypes, errors, tree
 from saem.core.arguments import check_outputs
 from saem.core.avals import ShapedArray, aval_functions, aval_of, is_array_like
-from saem.core.jaxpr import ClosedJaxpr
+from saem.core.jaxpr import ClosedJaxpr, Origin
 from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, bind, current, eval_trace, state
 from saem.transform.derivatives import as_array
@@ -380,6 +380,7 @@ def stage(flat: FlatFunction, args: Sequence[Any], name: str, run: Callable[...,
     """Trace ``run`` for ``args``: its program, and what it closes over as leading operands."""
     closed = trace_flat(run, [aval_of(x) for x in args], name=name, debug_name=name_of(flat.fun))
     if run is flat:
+        closed.jaxpr.origin = Origin(name.removesuffix("_call"), flat.fun, flat.out_tree)
         flat.out_avals = closed.out_avals
     return closed_over(closed)
 

@@ -33,7 +33,7 @@ from saem.core.arguments import (
 )
 from saem.core.avals import ShapedArray
 from saem.core.events import CacheHit, CacheMiss, FunctionRef, bus
-from saem.core.jaxpr import ClosedJaxpr
+from saem.core.jaxpr import ClosedJaxpr, Origin
 from saem.core.memory_spaces import Use
 from saem.core.refs import check_references, is_ref
 from saem.core.trace import Tracer, bind, eval_trace, state
@@ -209,6 +209,7 @@ class Jitted:
         if config.log_compiles.value:
             logging.getLogger("saem").warning("Finished tracing %s for jit in %.9f sec", self.name,
                                               time.perf_counter() - begin)
+        closed.jaxpr.origin = Origin("jit", self.fun, out_trees[0], arg_names=names or None)
         closed, moved = move_tracer_consts(closed)
         closed, refs = move_refs(closed)
         donated = (False,) * len(moved) + self.donated(bound) + (False,) * len(refs)

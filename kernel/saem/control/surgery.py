@@ -163,8 +163,9 @@ def reaches(jaxpr: Jaxpr, flags: Sequence[bool]) -> list[bool]:
             marked.update(eqn.outvars)
         elif not marked.isdisjoint(a for a in eqn.invars if isinstance(a, Var)):
             marked.update(eqn.outvars)
-            marked.update(eqn.invars[effect.input]  # a reference hands on what is written to it
-                          for effect in eqn.effects if isinstance(effect, (WriteEffect, AccumEffect)))
+            # A reference hands on what is written to it.
+            marked.update(eqn.invars[effect.input] for effect in eqn.effects
+                          if isinstance(effect, (WriteEffect, AccumEffect)))
     return [isinstance(a, Var) and a in marked for a in jaxpr.outvars]
 
 
@@ -186,7 +187,7 @@ def hoisted(jaxpr: Jaxpr, fixed: Sequence[Var]) -> tuple[Jaxpr, Jaxpr]:
     made = {v for eqn in outside for v in eqn.outvars}
     read = [a for eqn in inside for a in eqn.invars] + jaxpr.outvars
     values = list(dict.fromkeys(a for a in read if isinstance(a, Var) and a in made))
-    return (Jaxpr([], list(fixed), values, outside, jaxpr.debug_name),
+    return (Jaxpr([], list(fixed), values, outside, debug_name=jaxpr.debug_name),
             jaxpr.replace(invars=[*values, *jaxpr.invars], eqns=inside))
 
 

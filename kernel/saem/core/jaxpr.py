@@ -16,12 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from saem.core import lazy
 from saem.core import source as source_info
 from saem.core.avals import ShapedArray
 from saem.core.dtypes import ExtendedDType
 from saem.core.handles import Handle, handle_of
 from saem.core.primitive import Primitive
 from saem.core.trace import at_source, bind
+
+provenance: Any = lazy.later("saem.core.provenance")
 
 
 class Var:
@@ -88,8 +91,24 @@ class Eqn:
         """Return where the user wrote this operation, or None."""
         return source_info.position(self.source)
 
+    @property
+    def source_info(self) -> Any:
+        """Where it was written: ``traceback`` and ``name_stack``."""
+        return provenance.SourceInfo(self.source, self.stack)
+
+    @property
+    def ctx(self) -> Any:
+        """The settings it was written under; ``with eqn.ctx.manager:`` puts them in force."""
+        return provenance.JaxprEqnContext.now()
+
     def replace(self, **changes: Any) -> Eqn:
-        """Return this equation with some slots replaced, or its ``primitive`` or ``params``."""
+        """Return this equation with some slots replaced, or its ``primitive`` or ``params``.
+
+        What it is written with (``effects``, ``ctx``) belongs to the primitive and to the settings.
+        """
+        info = changes.get("source_info")
+        if info is not None:
+            changes.update(source=info.source, stack=info.stack)
         if "params" in changes or "primitive" in changes:
             changes["operation"] = changes.get("primitive", self.primitive).operation(
                 changes.get("params", self.params))
@@ -98,18 +117,52 @@ class Eqn:
     # ``__str__`` and ``__repr__`` are the printer's; ``core.pretty`` puts them here.
 
 
+class Origin:
+    """What a trace leaves behind for ``debug_info``: no function, only its code and structures.
+
+    ``arg_names`` or ``in_tree``, the structure of positional arguments, says what these are called.
+    """
+
+    __slots__ = ("traced_for", "name", "code", "arg_names", "in_tree", "out_tree")
+
+    def __init__(self, traced_for: str, fun: Any, out_tree: Any, *, in_tree: Any = None,
+                 arg_names: Sequence[str] | None = None):
+        inner = getattr(fun, "func", fun)  # of a partial
+        self.traced_for = traced_for
+        self.name = getattr(inner, "__name__", None) or type(inner).__name__
+        inner = getattr(inner, "__wrapped__", inner)
+        called = inner if hasattr(inner, "__code__") else vars(type(inner)).get("__call__")
+        self.code = getattr(called, "__code__", None)
+        self.arg_names = arg_names
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+
+
+_PARTS = frozenset(("constvars", "invars", "outvars", "eqns", "debug_name", "debug_info", "origin"))
+_GIVEN = frozenset(("effects", "is_high"))  # accepted, since others write them; they follow
+
+
 class Jaxpr:
     """An open program: its constants are variables whose values stand elsewhere."""
 
-    __slots__ = ("constvars", "invars", "outvars", "eqns", "debug_name", "__weakref__")
+    __slots__ = ("constvars", "invars", "outvars", "eqns", "debug_name", "origin", "__weakref__")
+    is_high = False
 
     def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Atom],
-                 eqns: Sequence[Eqn], debug_name: str = ""):
+                 eqns: Sequence[Eqn], effects: Any = None, debug_info: Any = None,
+                 is_high: bool = False, *, debug_name: str = "", origin: Origin | None = None):
+        """Make a program; its ``effects`` are those of its equations, whatever is given."""
         self.constvars = list(constvars)
         self.invars = list(invars)
         self.outvars = list(outvars)
         self.eqns = list(eqns)
-        self.debug_name = debug_name
+        self.debug_name = debug_name if debug_info is None else debug_info.func_name
+        self.origin = origin if debug_info is None else debug_info
+
+    @property
+    def debug_info(self) -> Any:
+        """Which function was traced for what, and what its arguments and results are called."""
+        return provenance.info_of(self)
 
     @property
     def effects(self) -> frozenset:
@@ -125,8 +178,18 @@ class Jaxpr:
         return [v.aval for v in self.outvars]
 
     def replace(self, **changes: Any) -> Jaxpr:
-        names = ("constvars", "invars", "outvars", "eqns", "debug_name")
-        return Jaxpr(*(changes.get(name, getattr(self, name)) for name in names))
+        """Return this program with some parts replaced.
+
+        Raises: ValueError for what is no part.
+        """
+        unknown = changes.keys() - _PARTS - _GIVEN
+        if unknown:
+            raise ValueError(f"Jaxpr.replace: Unknown keyword arguments: {sorted(unknown)}")
+        return Jaxpr(
+            changes.get("constvars", self.constvars), changes.get("invars", self.invars),
+            changes.get("outvars", self.outvars), changes.get("eqns", self.eqns),
+            debug_info=changes.get("debug_info"), origin=changes.get("origin", self.origin),
+            debug_name=changes.get("debug_name", self.debug_name))
 
     # ``__str__`` and ``__repr__`` are the printer's; ``core.pretty`` puts them here.
 
@@ -166,6 +229,26 @@ class ClosedJaxpr:
     @property
     def out_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.jaxpr.outvars]
+
+    @property
+    def constvars(self) -> list[Var]:
+        return self.jaxpr.constvars
+
+    @property
+    def invars(self) -> list[Var]:
+        return self.jaxpr.invars
+
+    @property
+    def outvars(self) -> list[Atom]:
+        return self.jaxpr.outvars
+
+    @property
+    def debug_info(self) -> Any:
+        return self.jaxpr.debug_info
+
+    @property
+    def is_high(self) -> bool:
+        return self.jaxpr.is_high
 
     @property
     def literals(self) -> list[Any]:

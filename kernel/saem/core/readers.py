@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -34,15 +34,6 @@ array_types: set[type] = {
     *(kind for kind in vars(ml_dtypes).values()
       if isinstance(kind, type) and issubclass(kind, np.generic)),
 }
-
-
-class DebugInfo(NamedTuple):
-    """Where a traced function came from, and what its arguments and results are called."""
-
-    traced_for: str
-    func_src_info: str
-    arg_names: tuple[str, ...] | None
-    result_paths: Any
 
 
 @contextlib.contextmanager
@@ -147,7 +138,8 @@ def new_jaxpr_eqn(invars: Sequence[Atom], outvars: Sequence[Var], primitive: Han
                   params: dict[str, Any], effects: Any = no_effects, source_info: Any = None,
                   ctx: Any = None) -> Eqn:
     """Return the equation of ``primitive`` with ``params``; its effects are the primitive's own."""
-    return Eqn(primitive.operation(params), list(invars), list(outvars), source_info, ())
+    where, stack = (None, ()) if source_info is None else (source_info.source, source_info.stack)
+    return Eqn(primitive.operation(params), list(invars), list(outvars), where, stack)
 
 
 def gensym() -> Callable[[ShapedArray], Var]:

@@ -23,7 +23,7 @@ from saem.core.arguments import (
 from saem.core.avals import ShapeDtypeStruct
 from saem.core.axes import Axis, bound
 from saem.core.events import bus
-from saem.core.jaxpr import ClosedJaxpr
+from saem.core.jaxpr import ClosedJaxpr, Origin
 from saem.core.refs import check_references, is_ref
 from saem.core.sharded import cut_of
 from saem.transform.staging import trace_flat
@@ -61,6 +61,7 @@ def trace_function(fun: Callable, args: tuple, kwargs: dict[str, Any],
                          lambda: [path for path, _ in names()])
     closed = trace_flat(flat, avals, name=name, function=reference,
                         debug_name=getattr(fun, "__name__", ""))
+    closed.jaxpr.origin = Origin("jit", fun, out_trees[0], arg_names=[n for n, _ in names()])
     return closed, out_trees[0]
 
 

@@ -151,7 +151,8 @@ class Recorder(Trace):
     def close(self, outs: Sequence[Atom], name: str = "") -> ClosedJaxpr:
         """End recording: return the program with ``outs`` as outputs."""
         self.live = False
-        jaxpr = Jaxpr(list(self.constvars.values()), self.invars, outs, self.eqns, name)
+        jaxpr = Jaxpr(list(self.constvars.values()), self.invars, outs, self.eqns,
+                      debug_name=name)
         return ClosedJaxpr(jaxpr, self.consts)
 
 
@@ -181,7 +182,7 @@ class StagingTracer(Tracer):
         self.var = var
 
     def __repr__(self) -> str:
-        return f"JitTracer({self.aval.str_short(short_dtypes=False)})"
+        return f"JitTracer({self.aval})"
 
     __str__ = __repr__
 

@@ -18,8 +18,8 @@ from saem.core.handles import Handle as Primitive
 from saem.core.handles import UserOperation as _UserOperation
 from saem.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var, jaxpr_as_fun
 from saem.core.jaxpr import Eqn as JaxprEqn
+from saem.core.provenance import DebugInfo
 from saem.core.readers import (
-    DebugInfo,
     Effects,
     array_types,
     concrete_or_error,

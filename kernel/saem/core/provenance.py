@@ -1,0 +1,242 @@
+"""Where does a program come from, in the words of those who read programs?
+
+A jaxpr tells which function was traced and what its arguments and results are called, an equation
+at which line and in which named scopes it was written.  The engine keeps little of that (a code
+object, structures, a stack of names); what is said here is worked out when somebody asks.
+
+Read before: ``core.source``.  Read after: ``core.jaxpr``, ``core.pretty``.
+Invariant: asking changes nothing, and nothing here keeps a traced function alive.
+Source: observed behaviour of JAX 0.10.2 (``jaxpr.debug_info``, ``eqn.source_info``, ``eqn.ctx``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from types import CodeType
+from typing import Any, NamedTuple
+
+from saem.core import config, errors, source, tree
+from saem.core.record import Record
+from saem.core.trace import Scope as ScopeName
+
+
+class DebugInfo(NamedTuple):
+    """Where a traced function came from, and what its arguments and results are called."""
+
+    traced_for: str
+    func_src_info: str
+    arg_names: tuple[str | None, ...] | None
+    result_paths: Any
+
+    @property
+    def func_name(self) -> str:
+        return self.func_src_info.split(" at ")[0]
+
+    @property
+    def func_filename(self) -> str | None:
+        place = self.func_src_info.partition(" at ")[2]
+        return place.rpartition(":")[0] or None
+
+    @property
+    def func_lineno(self) -> int | None:
+        line = self.func_src_info.rpartition(":")[2]
+        return int(line) if line.isdigit() else None
+
+    def safe_arg_names(self, count: int) -> tuple[str | None, ...]:
+        """Return the names of ``count`` arguments, empty ones if they are not known."""
+        return names_for(self.arg_names, count)
+
+    def safe_result_paths(self, count: int) -> tuple[str | None, ...]:
+        """Return the paths of ``count`` results, empty ones if they are not known."""
+        return names_for(self.result_paths, count)
+
+    def filter_arg_names(self, keep: Iterable[bool]) -> tuple[str | None, ...]:
+        """Return the names of the arguments that are kept."""
+        return tuple(n for n, k in zip(self.arg_names or (), keep) if k)
+
+    def filter_result_paths(self, keep: Iterable[bool]) -> tuple[str | None, ...]:
+        """Return the paths of the results that are kept."""
+        return tuple(n for n, k in zip(self.result_paths or (), keep) if k)
+
+    def with_unknown_names(self) -> DebugInfo:
+        return self._replace(arg_names=None, result_paths=None)
+
+    def resolve_result_paths(self) -> DebugInfo:
+        return self
+
+
+def names_for(names: Sequence[Any] | None, count: int) -> tuple:
+    """Return ``names`` if they are as many as ``count``; what came before them has none."""
+    if names is None or len(names) > count:
+        return ("",) * count
+    return (None,) * (count - len(names)) + tuple(names)
+
+
+def info_of(jaxpr: Any) -> DebugInfo:
+    """Return what is known of the origin of ``jaxpr``, in full."""
+    origin = jaxpr.origin
+    if isinstance(origin, DebugInfo):
+        return origin
+    if origin is None:
+        count, results = len(jaxpr.invars), len(jaxpr.outvars)
+        return DebugInfo("unknown", jaxpr.debug_name or "<unknown>", ("",) * count,
+                         ("",) * results)
+    code = origin.code
+    place = "" if code is None else (
+        f" at {errors.file_name(code.co_filename)}:{code.co_firstlineno}")
+    names = origin.arg_names
+    if names is None and origin.in_tree is not None:
+        names = names_from_tree(code, origin.in_tree)
+    return DebugInfo(
+        origin.traced_for, f"{origin.name}{place}", names_for(names, len(jaxpr.invars)),
+        names_for([f"result{path}" for path in paths_of(origin.out_tree)], len(jaxpr.outvars)))
+
+
+def names_from_tree(code: CodeType | None, in_tree: Any) -> list[str]:
+    """Return the names of the leaves of a tuple of positional arguments."""
+    known = () if code is None else code.co_varnames[:code.co_argcount]
+    known = known[1:] if known[:1] == ("self",) else known
+    found = []
+    for path, _ in tree.flatten_with_path(in_tree.unflatten(range(in_tree.num_leaves)))[0]:
+        number = path[0].idx
+        name = known[number] if number < len(known) else f"args[{number}]"
+        found.append(name + tree.keystr(path[1:]))
+    return found
+
+
+def paths_of(treedef: Any) -> list[str]:
+    """Return how each leaf of ``treedef`` is written behind the name of the whole."""
+    leaves = tree.flatten_with_path(treedef.unflatten(range(treedef.num_leaves)))[0]
+    return [tree.keystr(path) for path, _ in leaves]
+
+
+# -- of an equation --------------------------------------------------------------------------------
+
+
+class Scope(Record):
+    """A name on a stack that the user gave: ``with jax.named_scope(name)``."""
+
+    name: str
+
+
+class Transform(Record):
+    """A name on a stack that a transformation left: ``jvp``, ``vmap``, ``transpose``."""
+
+    name: str
+
+
+_SHOWN = ("jvp", "vmap", "transpose")
+
+
+class NameStack(Record):
+    """The scopes and transformations an equation was written under, the outermost first."""
+
+    stack: tuple[Any, ...] = ()
+
+    def extend(self, name: str) -> NameStack:
+        """Return the stack inside the scope ``name``."""
+        return NameStack((*self.stack, Scope(name)))
+
+    def transform(self, name: str) -> NameStack:
+        """Return the stack under the transformation ``name``."""
+        return NameStack((*self.stack, Transform(name)))
+
+    def __str__(self) -> str:
+        scopes = [x.name for x in self.stack if isinstance(x, Scope)]
+        transforms = [x.name for x in self.stack if isinstance(x, Transform)]
+        for number, name in enumerate(transforms):
+            scopes = [f"{name}({s})" for s in scopes] if scopes or number else [f"{name}()"]
+        return "/".join(scopes)
+
+
+def name_stack(stack: Sequence[str]) -> NameStack:
+    """Return the names on an equation's stack, inside the innermost jitted function."""
+    found: list[Any] = []
+    for name in reversed(stack):
+        if type(name) is ScopeName:
+            found.append(Scope(str(name)))
+        elif name in _SHOWN:
+            found.append(Transform(name))
+        elif name == "jit":
+            break
+    return NameStack(tuple(found[::-1]))
+
+
+class Frame(Record):
+    """A place in a file, as a traceback tells it."""
+
+    file_name: str
+    function_name: str
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
+
+    @property
+    def line_num(self) -> int:
+        return self.start_line
+
+
+class Traceback(Record):
+    """The place of an equation in user code: one frame, or none."""
+
+    frames: tuple[Frame, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join(f"{f.file_name}:{f.line_num} ({f.function_name})" for f in self.frames)
+
+
+class SourceInfo:
+    """Where an equation was written, and under which names."""
+
+    __slots__ = ("source", "stack", "name_stack")
+
+    def __init__(self, where: source.Source | None, stack: tuple[str, ...],
+                 names: NameStack | None = None):
+        self.source = where
+        self.stack = stack
+        self.name_stack = name_stack(stack) if names is None else names
+
+    @property
+    def traceback(self) -> Traceback:
+        where = source.position(self.source)
+        return Traceback() if where is None else Traceback((Frame(
+            where.file, where.function, where.line, where.column, where.end_line,
+            where.end_column),))
+
+    def replace(self, *, traceback: Any = None, name_stack: NameStack | None = None) -> SourceInfo:
+        """Return this with other names; the stack of transformations stays."""
+        if name_stack is None:
+            return SourceInfo(self.source, self.stack, self.name_stack)
+        added = name_stack.stack[len(self.name_stack.stack):]
+        scopes = tuple(ScopeName(x.name) for x in added if isinstance(x, Scope))
+        return SourceInfo(self.source, (*self.stack, *scopes), name_stack)
+
+    def __repr__(self) -> str:
+        return f"SourceInfo({summary(self.source)!r}, {str(self.name_stack)!r})"
+
+
+def summary(where: source.Source | None) -> str:
+    """Return ``file:line:column (function)``, nothing if it is not known."""
+    place = source.position(where)
+    if place is None:
+        return ""
+    return f"{errors.file_name(place.file)}:{place.line}:{place.column} ({place.function})"
+
+
+class JaxprEqnContext(Record):
+    """The settings an equation was written under; ``manager`` puts them in force again."""
+
+    compute_type: str | None = None
+    threefry_partitionable: bool = True
+    xla_metadata: Any = None
+
+    @property
+    def manager(self) -> contextlib.AbstractContextManager:
+        return contextlib.nullcontext()
+
+    @staticmethod
+    def now() -> JaxprEqnContext:
+        """Return the settings in force."""
+        return JaxprEqnContext(threefry_partitionable=bool(config.threefry_partitionable.value))
