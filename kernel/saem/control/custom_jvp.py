@@ -30,15 +30,18 @@ from saem.control.custom_call import (
     stage,
     tangent_type,
 )
-from saem.core import errors, tree
+from saem.core import errors, lazy, tree
 from saem.core.avals import aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import UndefinedPrimal, primitive
+from saem.core.refs import is_ref
 from saem.core.trace import Tracer, bind
 from saem.ops.gradient import stop_gradient
 from saem.ops.linear import add_cotangents, zeros_of
 from saem.transform.derivatives import as_array
 from saem.transform.linearize import backward_pass
+
+refs = lazy.later("saem.ops.refs")
 
 # A rule on flat lists: primals and tangents (None is zero) to outputs and their tangents.
 FlatRule = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
@@ -136,6 +139,8 @@ class JVPRule:
 
     def zero(self, x: Any) -> Any:
         aval = aval_of(x).to_tangent_aval()
+        if is_ref(aval):
+            return refs.zeros_behind(aval)
         return SymbolicZero(aval) if self.symbolic_zeros else as_array(zeros_of(aval))
 
     @staticmethod

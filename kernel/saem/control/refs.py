@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -296,7 +295,8 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
             advice="Make one reference for each array: jax.tree.map(jax.new_ref, tree).") from None
     if is_ref(aval):
         raise errors.explained(
-            errors.ArgumentError, "ref.C5", f"A reference holds an array, not the reference {aval}.",
+            errors.ArgumentError, "ref.C5",
+            f"A reference holds an array, not the reference {aval}.",
             advice="Read it first: new_ref(ref[...]).")
     if memory_space is not None and state.trace is eval_trace:
         raise NotImplementedError("array ref with memory space only works inside of a `jit`.")
@@ -385,7 +385,7 @@ def compiled(prim: OnPart, keep: bool, donate: bool) -> Any:
     ``keep``) and the new array (if there is one)."""
 
     def pure(x: Any, *operands: Any) -> tuple[Any, Any]:
-        outs, new = prim.discharge(x, *operands)
+        outs, new = prim.discharge(x, *operands)  # type: ignore[attr-defined]
         return (outs[0] if keep and outs else None), new
 
     pure.__name__ = prim.name

@@ -110,8 +110,8 @@ def check_references(name: str, transform: str, leaves: Sequence[Any],
         if id(x) in inside:
             raise errors.explained(
                 errors.ArgumentError, "ref.C16",
-                f"when tracing {name} for {transform}, a mutable array reference of type {aval} was "
-                f"both closed over and passed as the argument {paths()[number]}",
+                f"when tracing {name} for {transform}, a mutable array reference of type {aval} "
+                f"was both closed over and passed as the argument {paths()[number]}",
                 advice="Pass it, or close over it; not both.")
         if first.setdefault(id(x), number) != number:
             a, b = (paths()[i] for i in (first[id(x)], number))

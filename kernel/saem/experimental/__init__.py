@@ -6,11 +6,17 @@ from saem.core import lazy as _lazy
 __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.control.callbacks": "io_callback",
     "saem.experimental.checkify": "",
+    "saem.experimental.jet": "",
     "saem.experimental.shard_map": "",
     "saem.experimental.compilation_cache": "",
     "saem.experimental.layout": "",
+    "saem.experimental.compute_on": "",
+    "saem.experimental.control_deps": "",
+    "saem.experimental.scheduling_groups": "",
+    "saem.experimental.xla_metadata": "",
     "saem.experimental.serialize_executable": "",
     "saem.experimental.key_reuse": "",
     "saem.experimental.mesh_utils": "",
     "saem.experimental.multihost_utils": "",
+    "saem.experimental.random": "",
 })

@@ -4,8 +4,8 @@
 gives what was there, ``addupdate`` adds to it, ``freeze`` ends it and gives what it holds.  The
 first operand of each but the first is the reference; the others are a value and index operands.
 
-Under jvp a reference has a second one beside it that holds tangents; backwards, cotangents gather in
-a third.  Under vmap it holds a stack.  On its way to XLA each becomes a pure operation
+Under jvp a reference has a second one beside it that holds tangents; backwards, cotangents gather
+in a third.  Under vmap it holds a stack.  On its way to XLA each becomes a pure operation
 (``discharge``), which ``transform.discharge`` threads through the program.
 
 Read before: ``core.refs``, ``ops.ref_parts``.  Read after: ``transform.discharge``.
@@ -214,6 +214,11 @@ class FreeRef(OnRef):
 
     def discharge(self, x):
         return [], None
+
+
+def zeros_behind(aval: AbstractRef) -> Any:
+    """Return a new reference of type ``aval`` that holds zeros."""
+    return bind(NewRef(), zeros_of(aval.inner_aval))
 
 
 # -- parts -----------------------------------------------------------------------------------------

@@ -106,8 +106,9 @@ class Exchange:
         return list(outs[:self.results])
 
 
-lowering.make_pure = pure_program
-lowering.exchange_of = lambda closed: closed.derived("exchange", lambda: Exchange(closed))
+lowering.Pure.program = staticmethod(pure_program)
+lowering.Pure.exchange = staticmethod(
+    lambda closed: closed.derived("exchange", lambda: Exchange(closed)))
 
 
 class Discharge:
@@ -137,7 +138,7 @@ class Discharge:
         which = tuple([a in self.held if type(a) is not Literal else False for a in eqn.invars])
         if isinstance(prim, OnRef) and (any(which) or (self.deep and not any(
                 is_ref(a.aval) for a in eqn.invars))):
-            outs, new = prim.discharge(*args)
+            outs, new = prim.discharge(*args)  # type: ignore[attr-defined]
             if is_ref(getattr(eqn.outvars[0], "aval", None) if eqn.outvars else None):
                 self.held[eqn.outvars[0]] = new
                 return ()
@@ -181,7 +182,8 @@ def through_refs(prim: Primitive, args: Sequence[Any]) -> list[Any]:
     values = [bind(Get(()), x) if w else x for x, w in zip(args, which)]
     outs, news = rule_of(prim)(prim, values, which, False, [id(x) for x in args])
     for number, new in news.items():
-        bind(Swap(()), args[number], as_held(new, aval_of(args[number]).inner_aval))
+        aval: Any = aval_of(args[number])
+        bind(Swap(()), args[number], as_held(new, aval.inner_aval))
     return outs
 
 

@@ -11,21 +11,23 @@ Source: the documentation of jax.vjp and jax.linearize.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes, tree
+from saem.core import dtypes, lazy, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr
 from saem.core.record import Record
+from saem.core.refs import is_ref
 from saem.core.sharded import alike
-from saem.core.trace import Tracer
+from saem.core.trace import Tracer, bind
 from saem.ops.linear import zeros_of
 from saem.transform.linearize import Linearized
 from saem.xla.dispatch import put
 
+refs_module: Any = lazy.later("saem.ops.refs")
 _NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
 
 
@@ -101,6 +103,10 @@ class NotNeeded(Record):
     """Stands in ``args_res`` for an argument that the backward pass does not read."""
 
 
+class GradRef(Record):
+    """Stands among gradients for one that was added to what a reference holds."""
+
+
 class VJP:
     """The function ``vjp`` returns: cotangents of the outputs to cotangents of the inputs."""
 
@@ -124,6 +130,30 @@ class VJP:
     @property
     def out_tree(self) -> Any:
         return self.fun.out_tree
+
+    def with_refs(self, *refs: Any) -> Callable[[Any], Any]:
+        """Return this function with references for gradients, structured like the arguments.
+
+        To what a reference holds the gradient is added, and ``GradRef()`` stands in its place among
+        the results; what is no reference asks for the gradient itself.
+        Raises: ValueError for another structure.
+        """
+        wanted, got = tree.flatten(refs)
+        if got != self.in_tree:
+            raise ValueError(f"with_refs takes one reference for each leaf of {self.in_tree}, "
+                             f"got {got}.")
+
+        def pull(cotangents: Any) -> Any:
+            found = []
+            for ct, x in zip(tree.leaves(self(cotangents)), wanted):
+                if isinstance(x, bool) or not is_ref(aval_of(x)):
+                    found.append(ct)
+                else:
+                    bind(refs_module.AddUpdate(()), x, ct)
+                    found.append(GradRef())
+            return self.in_tree.unflatten(found)
+
+        return pull
 
     def __call__(self, *given: Any) -> Any:
         if len(given) != 1:

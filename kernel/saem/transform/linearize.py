@@ -18,7 +18,7 @@ import numpy as np
 
 from saem.core import lazy, sharded
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, eval_jaxpr
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, eval_jaxpr, sub_jaxprs
 from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.refs import LinearRef, is_ref
 from saem.core.trace import Tracer, at_source, bind, current, state
@@ -202,7 +202,7 @@ def _pull(eqn: Eqn, cts: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
     """Return the cotangents of the operands of ``eqn``; those of references gather in place."""
     prim = eqn.operation
     for arg in args if prim.multiple_results and not prim.touches_refs else ():
-        if type(arg) is LinearRef:
+        if type(arg) is LinearRef and sub_jaxprs(prim):
             return discharge.pull_through_refs(prim, cts, args)
     return prim.transpose(cts if prim.multiple_results else cts[0], *args)
 

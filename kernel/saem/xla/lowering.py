@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,10 +24,19 @@ from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var
 from saem.core.refs import is_ref
 from saem.core.sharded import ShardedArray
 from saem.core.source import Source, position
-from saem.core.trace import Scope, Tracer, scopes_of
+from saem.core.trace import Mark, Scope, Tracer, attributes_of, scopes_of
 from saem.xla import donation, storage
 from saem.xla.shardings import annotation
-from saem.xla.text import Module, Writer, dense, physical_aval, symbol, tensor_type
+from saem.xla.text import (
+    Module,
+    Writer,
+    dense,
+    physical_aval,
+    quoted,
+    symbol,
+    tensor_type,
+    with_attributes,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,9 +80,12 @@ class Stateful(Exception):
     """Raised by what works on references: the program must become a pure one first."""
 
 
-# Makes it so; ``transform.discharge`` puts it here when references are first used.
-make_pure: Callable[[ClosedJaxpr], ClosedJaxpr]
-exchange_of: Callable[[ClosedJaxpr], Any]
+class Pure:
+    """How it becomes one; ``transform.discharge`` says so when references are first used."""
+
+    program: ClassVar[Callable[[ClosedJaxpr], ClosedJaxpr]]
+    # What to do before and after a program that takes references runs in its pure form.
+    exchange: ClassVar[Callable[[ClosedJaxpr], Any]]
 
 
 def needed_equations(jaxpr: Jaxpr) -> tuple[list[Eqn], set[Var]]:
@@ -99,7 +111,7 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
     """
     jaxpr, given = closed.jaxpr, terms
     if any(is_ref(v.aval) for v in jaxpr.invars):
-        exchange = exchange_of(closed)
+        exchange = Pure.exchange(closed)
         gives = exchange.donated(donated or (False,) * len(jaxpr.invars))
         lowered = lower(
             exchange.pure, name=name, keep_unused=keep_unused, donated=gives,
@@ -138,7 +150,7 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
     try:
         results = write_equations(writer, eqns, jaxpr.outvars, env)
     except Stateful:  # only programs with references pay for asking
-        return lower(make_pure(closed), name=name, keep_unused=keep_unused, donated=donated,
+        return lower(Pure.program(closed), name=name, keep_unused=keep_unused, donated=donated,
                      spread=spread, ordered=ordered, platform=platform, embed=embed, terms=given)
     if module.callbacks and not ordered and is_ordered(closed.effects):
         # Written in vain, but so only programs with ordered effects pay for asking.
@@ -250,12 +262,6 @@ def location(source: Source | None, name: str) -> str:
     return f'loc("{name}"("{file}":{where.line}:{where.column + 1}))'
 
 
-def quoted(text: str) -> str:
-    """Return ``text`` as it stands between the quotes of an MLIR string."""
-    text = text.encode("utf-8", "backslashreplace").decode()  # bytes that are no UTF-8
-    return "".join(f"\\{ord(c):02X}" if c < " " or c in '"\\\x7f' else c for c in text)
-
-
 def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env: dict[Var, str]
                     ) -> list[str]:
     """Lower ``eqns`` with ``env`` naming the variables; returns the names of ``outvars``."""
@@ -270,15 +276,20 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
 
     stack: Any = None
     scope = ""
+    attributes: dict[str, str] = {}
     for eqn in eqns:
         prim = eqn.operation
         if eqn.stack is not stack:
             stack = eqn.stack
             scope = "".join([f"{name}/" for name in scopes_of(stack)]) if Scope.used else ""
+            attributes = attributes_of(stack) if Mark.used else attributes
+        begin = len(writer.lines)
         writer.loc = location(eqn.source, scope + prim.name if scope else prim.name)
         operands = [name_of(a) if type(a) is Literal else env[a] for a in eqn.invars]
         outs = lower_primitive(writer, prim, operands, [a.aval for a in eqn.invars],
                                [v.aval for v in eqn.outvars])
+        if attributes:
+            writer.lines[begin:] = [with_attributes(x, attributes) for x in writer.lines[begin:]]
         if sharded.state.used:
             outs = [constrained(writer, name, v.aval.sharding) if type(v.aval) is ShardedArray
                     else name for name, v in zip(outs, eqn.outvars)]
