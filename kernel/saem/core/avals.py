@@ -30,7 +30,16 @@ class ShapedArray:
     # In which memory of its device it lies; core.memory_spaces says what there is.
     memory_space: Any
 
-    def __init__(self, shape, dtype, weak_type: bool = False):
+    def __init__(self, shape, dtype, weak_type: bool = False, *, sharding: Any = None,
+                 vma: frozenset = frozenset(), memory_space: Any = None):
+        """Make the aval of an array that is not cut: ``sharding`` may say so, in libraries' words.
+
+        Raises: TypeError if ``sharding`` or ``vma`` name mesh axes.
+        """
+        if vma or (sharding is not None and any(sharding.spec)):
+            raise TypeError(f"ShapedArray: the aval of an array cut as {sharding} or varying along "
+                            f"{set(vma)} comes from jax.typeof(x) or jax.ShapeDtypeStruct("
+                            "shape, dtype, sharding=...), not from here.")
         self.shape = shape if type(shape) is tuple else tuple(shape)
         known = isinstance(dtype, (np.dtype, dtypes.ExtendedDType))
         self.dtype = dtype if known else np.dtype(dtype)

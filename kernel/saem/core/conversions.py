@@ -121,7 +121,37 @@ def immutable(array: Any) -> TypeError:
         "jit no copy is made when the old one is not used again.")
 
 
+# What arrays know of their place, and traced values do not: methods and properties.
+_OF_PLACES = ("devices", "addressable_data", "on_device_size_in_bytes", "unsafe_buffer_pointer")
+_PLACES = ("addressable_shards", "committed", "global_shards", "is_fully_addressable",
+           "is_fully_replicated")
+
+
+def _getattr(self: Tracer, name: str) -> Any:
+    """Say why a traced value lacks what an array has; known values have it."""
+    if name in _OF_PLACES or name in _PLACES:
+        value = concrete_or_none(self)
+        if value is not None:
+            return getattr(value, name)
+        if name in _PLACES:
+            raise refuse_concretization(self, name)
+        return lambda *_args: _refused(self, name)
+    if name == "sharding":
+        raise AttributeError(
+            "The 'sharding' attribute is not available on traced array with shape "
+            f"{errors.tracer_type(self)}. To query sharding information on tracers, use "
+            "jax.typeof(x).")
+    raise AttributeError(f"{type(self).__name__} has no attribute {name}")
+
+
+def _refused(tracer: Tracer, name: str) -> Any:
+    raise refuse_concretization(tracer, name)
+
+
 for _name, _method in {
+    "__getattr__": _getattr,
+    "itemsize": property(lambda self: self.aval.dtype.itemsize),
+    "nbytes": property(lambda self: self.aval.dtype.itemsize * self.aval.size),
     "__bool__": _bool,
     "__int__": _from_concrete(int, "int"),
     "__float__": _always_refused("float"),

@@ -90,6 +90,8 @@ class JVPTracer(Tracer):
         return self.primal
 
     def __repr__(self) -> str:
+        if self._trace.stack[-2:-1] != ("linearize",):
+            return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
         kind = aval_of(self.tangent).str_short()
         return f"GradTracer(primal={self.primal}, typeof(tangent)={kind})"
 

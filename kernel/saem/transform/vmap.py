@@ -40,8 +40,7 @@ class BatchTracer(Tracer):
                      else without_axis(aval, dim))
 
     def __repr__(self) -> str:
-        own, stack = (a.str_short(short_dtypes=False) for a in (self.aval, aval_of(self.val)))
-        return f"VmapTracer(aval={own}, batched={stack})"
+        return f"VmapTracer(aval={self.aval}, batched={aval_of(self.val)})"
 
     __str__ = __repr__
 
