@@ -35,6 +35,12 @@ S = lambda *xs: [repr(x.sharding.spec) for x in jax.tree.leaves(xs)]
 V = lambda *xs: [[str(jax.typeof(x)), repr(x.sharding.spec), np.asarray(x)]
                  for x in jax.tree.leaves(xs)]
 
+def over(kinds, f):
+    """Return what ``f`` gives for a mesh with axes of other types, in force."""
+    other = jax.make_mesh((4, 2), ("x", "y"), axis_types=kinds)
+    with jax.set_mesh(other):
+        return f(other)
+
 def plain(value):
     """Leave out what a text says of devices, which only one side says."""
     if isinstance(value, str):
