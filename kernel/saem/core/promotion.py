@@ -133,7 +133,7 @@ def _node(mode: str, dtype: DType, weak: bool) -> Node:
 def _join(types: tuple[Typed, ...], mode: str) -> Typed:
     """Return the wide (not yet canonical) dtype and weakness in which ``types`` meet."""
     kinds = [dtypes.scalar_kind(dtype) for dtype, _ in types]
-    if set(types) == {(dtypes.float0, False)}:
+    if kinds[0] in ("extended", "float0") and len(set(types)) == 1:
         return types[0]
     weak = all(w and kind != "bool" for (_, w), kind in zip(types, kinds, strict=True))
     if mode == "standard" and all(w for _, w in types):
