@@ -24,9 +24,16 @@ from saem.core.effects import Effect
 from saem.core.primitive import Primitive, absent, primitive
 from saem.core.trace import bind
 from saem.xla import dispatch
-from saem.xla.lowering import quoted
+
 from saem.xla.storage import Layout
-from saem.xla.text import dense, element_type, number_text, physical_aval, tensor_type
+from saem.xla.text import (
+    dense,
+    element_type,
+    number_text,
+    physical_aval,
+    quoted,
+    tensor_type,
+)
 
 SIDE_EFFECT = Effect("FfiEffect")
 

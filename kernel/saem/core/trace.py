@@ -96,6 +96,12 @@ class Scope(str):
     used: ClassVar[bool] = False  # whether there ever was one: else nobody need look
 
 
+class Boundary(str):
+    """A name on a stack that begins a program: what stands before it belongs to its caller."""
+
+    __slots__ = ()
+
+
 def scopes_of(stack: tuple[str, ...]) -> tuple[str, ...]:
     """Return the named scopes on ``stack``, inside the innermost jitted function."""
     names: list[str] = []
@@ -105,6 +111,39 @@ def scopes_of(stack: tuple[str, ...]) -> tuple[str, ...]:
         if type(name) is Scope:
             names.append(name)
     return tuple(names[::-1])
+
+
+class Mark(Scope):
+    """Attributes that operations get in a program's text, on a stack as a scope is.
+
+    It prints as a transformation of no name would; ``replaces`` drops those of outer marks that it
+    does not say again.
+    """
+
+    used: ClassVar[bool] = False
+
+    def __new__(cls, attributes: dict[str, str | None], replaces: frozenset = frozenset()) -> Mark:
+        mark = super().__new__(cls, "")
+        mark.attributes = attributes
+        mark.replaces = replaces
+        return mark
+
+    attributes: dict[str, str | None]
+    replaces: frozenset
+
+
+def marks_of(stack: tuple[str, ...]) -> tuple[Mark, ...]:
+    """Return the marks on ``stack``, the outermost first."""
+    return tuple([name for name in stack if type(name) is Mark])
+
+
+def attributes_of(stack: tuple[str, ...]) -> dict[str, str]:
+    """Return the attributes that operations under ``stack`` get."""
+    found: dict[str, str | None] = {}
+    for mark in marks_of(stack):
+        found = {k: v for k, v in found.items() if k not in mark.replaces}
+        found.update(mark.attributes)
+    return {name: value for name, value in sorted(found.items()) if value is not None}
 
 
 class at_source:
@@ -124,6 +163,10 @@ class at_source:
             names, have = scopes_of(self.stack), scopes_of(state.stack)
             known = len(have) if names[:len(have)] == have else 0
             state.stack = (*state.stack, *names[known:])
+        if Mark.used:
+            marks = marks_of(self.stack)
+            if marks and marks_of(state.stack)[-len(marks):] != marks:
+                state.stack = (*state.stack, *marks)
 
     def __exit__(self, *exc: Any) -> None:
         state.source, state.stack = self.saved

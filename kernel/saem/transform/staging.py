@@ -25,7 +25,7 @@ from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
 from saem.core.memory_spaces import Use, placed, result_spaces
 from saem.core.primitive import Primitive
 from saem.core.refs import is_ref
-from saem.core.trace import Trace, Tracer, current, state
+from saem.core.trace import Boundary, Mark, Trace, Tracer, current, eval_trace, marks_of, state
 from saem.core.varying import typed, varying, vma_of, wanted
 from saem.ops.collectives import PVary
 from saem.transform.leaking import check_leaks
@@ -61,6 +61,8 @@ class Recorder(Trace):
     def __init__(self, parent: Trace, name: str, arg_names: Sequence[str] = ()):
         self.parent = parent
         self.stack = (*parent.stack, name)
+        if Mark.used and parent is eval_trace:  # nobody else has heard of marks around it
+            self.stack = (*marks_of(state.stack), name)
         self.live = True
         self.eqns: list[Eqn] = []
         self.invars: list[Var] = []
@@ -221,7 +223,7 @@ class staging:
         self.arg_names = arg_names
 
     def __enter__(self) -> StagingTrace:
-        self.trace = StagingTrace(state.trace, self.name, self.arg_names)
+        self.trace = StagingTrace(state.trace, Boundary(self.name), self.arg_names)
         self.context = current(self.trace)
         self.context.__enter__()
         self.flag = config.staging.swap_local(True)

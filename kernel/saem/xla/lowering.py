@@ -289,7 +289,8 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
         outs = lower_primitive(writer, prim, operands, [a.aval for a in eqn.invars],
                                [v.aval for v in eqn.outvars])
         if attributes:
-            writer.lines[begin:] = [with_attributes(x, attributes) for x in writer.lines[begin:]]
+            writer.lines[begin:] = [
+                with_attributes(x, attributes, writer.pad) for x in writer.lines[begin:]]
         if sharded.state.used:
             outs = [constrained(writer, name, v.aval.sharding) if type(v.aval) is ShardedArray
                     else name for name, v in zip(outs, eqn.outvars)]

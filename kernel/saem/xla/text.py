@@ -112,6 +112,33 @@ def symbol(name: str) -> str:
     return f"_{kept}" if not kept or kept[0].isdigit() else kept
 
 
+def with_attributes(line: str, attributes: dict[str, str], pad: str) -> str:
+    """Return a line with frontend attributes, which XLA hands on as they are.
+
+    It is left alone if no operation whose lines begin after ``pad`` ends there, and if that is a
+    constant.
+    """
+    if not attributes or not line.startswith(pad) or line[len(pad)] in " ^" \
+            or line.endswith("{") or "stablehlo.constant" in line or " sdy." in line:
+        return line
+    pairs = ", ".join(f'{name} = "{quoted(value)}"' for name, value in attributes.items())
+    begin = "mhlo.frontend_attributes = {"
+    head, colon, types = line.rpartition(" : ")
+    if begin in head.rsplit("\n", 1)[-1]:
+        return f"{head.replace(begin, f'{begin}{pairs}, ')}{colon}{types}"
+    said = f"{begin}{pairs}}}"
+    if head.endswith("}"):  # there are attributes
+        said = said if head.endswith("{}") else f", {said}"
+        return f"{head[:-1]}{said}}}{colon}{types}"
+    return f"{head} {{{said}}}{colon}{types}"
+
+
+def quoted(text: str) -> str:
+    """Return ``text`` as it stands between the quotes of an MLIR string."""
+    text = text.encode("utf-8", "backslashreplace").decode()  # bytes that are no UTF-8
+    return "".join(f"\\{ord(c):02X}" if c < " " or c in '"\\\x7f' else c for c in text)
+
+
 # Inside a region, which is one string, a line's location stands between these two characters.
 _PLACE = re.compile("\1[^\2]*\2")
 

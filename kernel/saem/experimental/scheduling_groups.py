@@ -1,0 +1,10 @@
+"""Which operations are scheduled together?  (``jax.experimental.scheduling_groups``)
+
+See ``saem.control.marks``.
+"""
+
+from __future__ import annotations
+
+from saem.control.marks import scheduling_group, xla_metadata_call
+
+__all__ = ["scheduling_group", "xla_metadata_call"]
