@@ -56,6 +56,8 @@ class Handle:
             return UserOperation(self, params)
         fields = _FIELDS.get(self.name, {})
         given = {fields.get(name, name): value for name, value in params.items()}
+        for name in self.record.derived_params:  # these follow from the operands
+            given.pop(name, None)
         names = self.record._names
         return self.record(**{k: v for k, v in given.items() if k in names or v is not None})
 

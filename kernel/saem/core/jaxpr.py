@@ -76,7 +76,12 @@ class Eqn:
 
     @property
     def params(self) -> dict[str, Any]:
-        return self.operation.params
+        return {**self.operation.params, **self.derived_params()}
+
+    def derived_params(self) -> dict[str, Any]:
+        """Return the parameters that follow from the operands, as the combination of a scatter."""
+        prim: Any = self.operation
+        return prim.params_for([a.aval for a in self.invars]) if prim.derived_params else {}
 
     @property
     def primitive(self) -> Handle:

@@ -19,17 +19,43 @@ from typing import Any
 
 import numpy as np
 
+from saem.core import lazy
 from saem.core.jaxpr import Atom, ClosedJaxpr, DropVar, Eqn, Jaxpr, Literal, Var, sub_jaxprs
+from saem.core.record import Record
 
+provenance: Any = lazy.later("saem.core.provenance")
 WIDTH = 80
 LONG = 10  # a nested program of more equations is written in front
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 
 
+class Style(Record):
+    """What ``pretty_print`` is asked to show, or not to show."""
+
+    source_info: bool = False
+    print_shapes: bool = True
+    name_stack: bool = False
+    custom_pp_eqn_rules: bool = True
+    print_effects: bool = False
+
+
+PLAIN = Style()
+# A note stands in the text as one of these characters, which have no width, until all is written.
+_FIRST_NOTE = 0xF0000
+_NOTES = re.compile("[\U000f0000-\U000ffffd]")
+
+
+def width(text: str) -> int:
+    """Return how many columns ``text`` takes."""
+    return len(text) if text.isascii() else len(_NOTES.sub("", text))
+
+
 class Namer:
     """Gives variables their letters, and programs written in front their names."""
 
-    def __init__(self) -> None:
+    def __init__(self, style: Style = PLAIN) -> None:
+        self.style = style
+        self.notes: list[str] = []
         self.names: dict[Var, str] = {}
         self.count = 0
         self.unread: set[Var] = set()
@@ -78,7 +104,7 @@ class Namer:
 
     def adopt_all(self, eqn: Eqn) -> None:
         """Let the inputs and outputs of a jitted program carry the names of those of ``eqn``."""
-        if eqn.operation.name != "jit":
+        if eqn.operation.name != "jit" or not self.style.custom_pp_eqn_rules:
             return
         for inner in (v.jaxpr for v in eqn.params.values() if isinstance(v, ClosedJaxpr)):
             if inner in self.programs:
@@ -101,12 +127,43 @@ class Namer:
         return self.name(atom)
 
     def binder(self, var: Var) -> str:
-        return f"{self.name(var)}:{var.aval.str_short()}"
+        shapes = self.style.print_shapes
+        return f"{self.name(var)}:{var.aval.str_short()}" if shapes else self.name(var)
+
+    def note(self, eqn: Eqn) -> str:
+        """Keep the notes that ``eqn`` is to have; returns what stands for them in the text."""
+        style, before = self.style, len(self.notes)
+        if style.source_info:
+            self.notes.append(provenance.summary(eqn.source))
+        if style.name_stack:
+            self.notes.append(f"[{provenance.name_stack(eqn.stack)}]")
+        return "".join(chr(_FIRST_NOTE + n) for n in range(before, len(self.notes)))
+
+    def with_notes(self, text: str) -> str:
+        """Return the finished ``text`` with its notes to the right, all in one column."""
+        if not self.notes:
+            return text
+        lines = text.split("\n")
+        column = max(map(width, lines)) + 1
+        finished = []
+        for line in lines:
+            bare = _NOTES.sub("", line)
+            for mark in _NOTES.findall(line) or [""]:
+                note = f"# {self.notes[ord(mark) - _FIRST_NOTE]}" if mark else ""
+                finished.append(f"{bare:{column}}{note}" if mark else bare)
+                bare = ""
+        return "\n".join(finished)
 
 
 def open_program(program: ClosedJaxpr | Jaxpr) -> Jaxpr:
     """Return ``program`` without the values of its constants."""
     return program.jaxpr if isinstance(program, ClosedJaxpr) else program
+
+
+def programs_of(eqn: Eqn) -> list[ClosedJaxpr | Jaxpr]:
+    """Return the programs that stand in the parameters of ``eqn``."""
+    derived = [v for v in eqn.derived_params().values() if isinstance(v, Jaxpr)]
+    return [program for _, program in sub_jaxprs(eqn.operation)] + derived
 
 
 def in_front(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
@@ -121,7 +178,7 @@ def in_front(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
     while level:
         inside: list[Jaxpr] = []
         for eqn in (eqn for program in level for eqn in program.eqns):
-            for _, program in sub_jaxprs(eqn.operation):
+            for program in programs_of(eqn):
                 nested = open_program(program)
                 called = str(eqn.params["name"]) if eqn.operation.name == "jit" else "jaxpr"
                 words.setdefault(nested, called.strip("<>"))
@@ -152,7 +209,7 @@ def param_text(value: Any, namer: Namer, indent: int, before: int = 0) -> str:
             return str(value)
         texts = [param_text(v, namer, indent + 2) for v in value]
         flat = f"({' '.join(texts)})"
-        if "\n" not in flat and indent + before + len(flat) <= WIDTH:
+        if "\n" not in flat and indent + before + width(flat) <= WIDTH:
             return flat
         return "\n".join(["(", *(" " * (indent + 2) + text for text in texts), " " * indent + ")"])
     if isinstance(value, frozenset) and not value:
@@ -181,7 +238,7 @@ def fill(words: Iterable[str], column: int, pad: int) -> str:
 def _column(text: str, start: int) -> int:
     """Return where ``text`` ends if its first line begins at ``start``."""
     *before, last = text.rsplit("\n", 1)
-    return len(last) + (0 if before else start)
+    return width(last) + (0 if before else start)
 
 
 def eqn_text(eqn: Eqn, namer: Namer, indent: int = 4) -> str:
@@ -189,13 +246,18 @@ def eqn_text(eqn: Eqn, namer: Namer, indent: int = 4) -> str:
     namer.adopt_all(eqn)
     for var in eqn.outvars:
         namer.name(var)
+    mark = namer.note(eqn) if namer.style is not PLAIN else ""
+    own_words = namer.style.custom_pp_eqn_rules
     special = getattr(eqn.operation, "print_equation", None)
-    said = special and special(eqn, namer)
+    said = own_words and special and special(eqn, namer)
     if said:
-        return said
+        return mark + said
+    shown = eqn.operation.printed_params() if own_words else eqn.params
+    if eqn.operation.derived_params or not own_words:
+        shown = dict(sorted({**shown, **eqn.derived_params()}.items()))
     texts = [f"{name}={param_text(value, namer, indent + 2, len(name) + 1)}"
-             for name, value in eqn.operation.printed_params().items()]
-    outputs = fill(map(namer.binder, eqn.outvars), indent, indent + 2)
+             for name, value in shown.items()]
+    outputs = mark + fill(map(namer.binder, eqn.outvars), indent, indent + 2)
     head = f"{outputs} = {eqn.operation.name}" if outputs else eqn.operation.name
     if texts:
         flat = f"{head}[{' '.join(texts)}]"
@@ -207,13 +269,13 @@ def eqn_text(eqn: Eqn, namer: Namer, indent: int = 4) -> str:
     return f"{head} {fill(map(namer.atom, eqn.invars), _column(head, indent) + 1, indent + 2)}"
 
 
-def jaxpr_text(jaxpr: Jaxpr) -> str:
+def jaxpr_text(jaxpr: Jaxpr, style: Style = PLAIN) -> str:
     """Return ``jaxpr`` in JAX's notation, programs that repeat or are long in front of it."""
-    namer = Namer()
+    namer = Namer(style)
     namer.enter(jaxpr)
     front = [f"let {name} = {_braces(program, namer, 0, len(name) + 7)} in"
              for program, name in namer.programs.items()]
-    return "\n".join([*front, _braces(jaxpr, namer)])
+    return namer.with_notes("\n".join([*front, _braces(jaxpr, namer)]))
 
 
 def _braces(jaxpr: Jaxpr, namer: Namer, indent: int = 0, before: int = 0) -> str:
@@ -230,8 +292,10 @@ def _braces(jaxpr: Jaxpr, namer: Namer, indent: int = 0, before: int = 0) -> str
     if len(outs) > 1:
         outs[-1] = outs[-1][:-1]
     tail = f"in ({fill(outs, indent + len('  in ('), indent + 4)})"
+    if namer.style.print_effects:
+        tail += f" : {{ {', '.join(sorted(map(str, jaxpr.effects)))} }}"
     one_line = f"{head} {'; '.join(body)} {tail} }}"
-    if "\n" not in one_line and indent + before + len(one_line) <= WIDTH:
+    if "\n" not in one_line and indent + before + width(one_line) <= WIDTH:
         return one_line
     pad = " " * (indent + 4)
     body = [pad + line for line in body or [""]]
@@ -250,5 +314,14 @@ def _print_eqn(self: Eqn) -> str:
 for _class, _text in ((Jaxpr, _print), (ClosedJaxpr, _print), (Eqn, _print_eqn)):
     _class.__str__ = _text  # type: ignore[method-assign, assignment]
     _class.__repr__ = _text  # type: ignore[method-assign, assignment]
+def pretty_print(self: Jaxpr | ClosedJaxpr, *, source_info: bool = False,
+                 print_shapes: bool = True, name_stack: bool = False,
+                 custom_pp_eqn_rules: bool = True, print_effects: bool = False,
+                 **_colours: Any) -> str:
+    """Return the program as text, with what is asked for beside each equation."""
+    return jaxpr_text(open_program(self), Style(
+        source_info, print_shapes, name_stack, custom_pp_eqn_rules, print_effects))
+
+
 for _class in (Jaxpr, ClosedJaxpr):
-    _class.pretty_print = lambda self, **_ignored: _print(self)  # type: ignore[union-attr]
+    _class.pretty_print = pretty_print  # type: ignore[union-attr]

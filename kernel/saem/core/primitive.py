@@ -119,6 +119,8 @@ class Primitive(Record):
     # Whether the jvp rule asks for no numbers and calls nobody's function, so that outside jit the
     # operation and its tangent may run as one compiled call (``transform.jvp.WithTangent``).
     joint_jvp: ClassVar[bool] = False
+    # Parameters that equations show but records do not hold: ``params_for(avals)`` makes them.
+    derived_params: ClassVar[tuple[str, ...]] = ()
     # Whether every interpreter must see it, also where none of its operands is the interpreter's
     # own: an operation on references, which are made once for all that happens to them.
     touches_refs: ClassVar[bool] = False

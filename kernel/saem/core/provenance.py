@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from saem.core import config, errors, source, tree
 from saem.core.record import Record
+from saem.core.trace import Boundary
 from saem.core.trace import Scope as ScopeName
 
 
@@ -127,6 +128,7 @@ class Transform(Record):
 
 
 _SHOWN = ("jvp", "vmap", "transpose")
+_DERIVED = (*_SHOWN, "partial_eval", "checkpoint")
 
 
 class NameStack(Record):
@@ -151,15 +153,22 @@ class NameStack(Record):
 
 
 def name_stack(stack: Sequence[str]) -> NameStack:
-    """Return the names on an equation's stack, inside the innermost jitted function."""
+    """Return the names on an equation's stack inside its program.
+
+    A program that was derived from another (the batched one of a jitted function, say) stands under
+    a transformation because its caller does, which tells it already.
+    """
     found: list[Any] = []
     for name in reversed(stack):
         if type(name) is ScopeName:
             found.append(Scope(str(name)))
-        elif name in _SHOWN:
-            found.append(Transform(name))
-        elif name == "jit":
+        elif type(name) is Boundary:
+            if name in _DERIVED:
+                found = [x for x in found if isinstance(x, Scope)]
             break
+        elif name in _SHOWN:
+            # What is transposed is the linear part of a jvp, which left it long ago.
+            found += [Transform(name)] + [Transform("jvp")] * (name == "transpose")
     return NameStack(tuple(found[::-1]))
 
 

@@ -11,6 +11,7 @@ Source: StableHLO specification, gather and scatter.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -19,7 +20,8 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.jaxpr import Eqn, Jaxpr, Var
+from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry
 from saem.core.sharded import cut_like
 from saem.core.trace import bind
 from saem.ops.linear import broadcast_in_dim, broadcast_new_dim, held_dims, moveaxis, zeros_of
@@ -174,6 +176,14 @@ def dense_ints(values: Sequence[int]) -> str:
     return f"array<i64: {', '.join(map(str, values))}>" if values else "array<i64>"
 
 
+@functools.lru_cache(256)
+def combination(scatter: str, dtype: Any) -> Jaxpr:
+    """Return the program of two numbers by which ``scatter-add``, say, combines them."""
+    one = registry[scatter.removeprefix("scatter-")]()
+    a, b, c = (Var(ShapedArray((), dtype)) for _ in range(3))
+    return Jaxpr([], [a, b], [c], [Eqn(one, [a, b], [c], None, ())])
+
+
 class ScatterFamily(Primitive):
     """Combine the window of ``updates`` at each place into the operand.
 
@@ -189,6 +199,11 @@ class ScatterFamily(Primitive):
     hlo: ClassVar[str | None] = None
     combine: ClassVar[Callable | None] = None
     accepts: ClassVar[Callable[[Any], bool] | None] = None
+    derived_params: ClassVar[tuple[str, ...]] = ("update_consts", "update_jaxpr")
+
+    def params_for(self, avals: Sequence[ShapedArray]) -> dict[str, Any]:
+        """Return what readers of jaxprs expect besides ``params``: the combination as a program."""
+        return {"update_consts": (), "update_jaxpr": combination(self.name, avals[0].dtype)}
 
     @property
     def numbers(self) -> GatherDimensionNumbers:

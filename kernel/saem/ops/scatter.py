@@ -45,6 +45,11 @@ class Scatter(ScatterFamily):
     update_jaxpr: ClosedJaxpr | None = None
     update_consts: tuple = ()
 
+    derived_params = ()
+
+    def params_for(self, avals):
+        return {}
+
     def write(self, out, where, updates):
         if not where:
             out, where = out.reshape(1), (np.zeros(updates.shape, int),)
