@@ -57,6 +57,7 @@ from saem.core.refs import is_ref, shifted
 from saem.core.trace import bind, concrete_or_none
 from saem.ops.arithmetic import add
 from saem.ops.compare import lt
+from saem.ops.convert import convert_element_type
 from saem.ops.linear import number_like
 from saem.transform.jvp import instantiate, jvp_jaxpr
 from saem.transform.linearize import PartialTrace, discharge
@@ -386,13 +387,19 @@ def _before(state: Any) -> Any:
 
 
 def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
-    """Return the bounds of a fori loop; a Python number as the upper one takes the lower's dtype.
+    """Return the bounds of a fori loop; a weak one takes the dtype of the other.
 
     Raises: TypeError if their dtypes differ.
     """
     a, b = aval_of(lower), aval_of(upper)
     if type(upper) is int and dtypes.is_integer(a.dtype):
         return lower, upper if isinstance(lower, int) else np.asarray(upper, a.dtype)[()]
+    if a.dtype != b.dtype and all(dtypes.is_integer(v.dtype) and not dtypes.is_unsigned(v.dtype)
+                                  for v in (a, b)):
+        if a.weak_type:
+            return convert_element_type(lower, b.dtype), upper
+        if b.weak_type:
+            return lower, convert_element_type(upper, a.dtype)
     if a.dtype != b.dtype:
         raise errors.explained(
             errors.ArgumentTypeError, "fori_loop.C1",

@@ -157,6 +157,10 @@ class PRNGKeyArray(_jaxlib.Array):
         if state.trace is not eval_trace:
             return self.traced_item(index)
         parts = index if isinstance(index, tuple) else (index,)
+        count = sum(part is not None and part is not Ellipsis for part in parts)
+        if count > self.ndim:  # else the axis of words would be indexed
+            raise IndexError(f"Too many indices: array is {self.ndim}-dimensional, but {count} "
+                             "were indexed")
         if not any(part is Ellipsis for part in parts):
             parts = (*parts, Ellipsis)
         made = PRNGKeyArray(self._base[(*parts, slice(None))], self.dtype)

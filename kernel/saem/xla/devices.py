@@ -139,14 +139,20 @@ def devices(platform: str | None = None) -> list[Any]:
 
 def local_devices(process_index: int | None = None, backend: Any = None,
                   host_id: int | None = None) -> list[Any]:
-    """Return the devices attached to this process, or to the one of another number."""
+    """Return the devices attached to this process, or to the one of another number.
+
+    Raises: ValueError if there is no such process.
+    """
     if host_id is not None:
         _renamed("The argument to jax.local_devices", "`host_id`", "`process_index`")
         process_index = host_id
     client = _client(backend)
     if process_index is None:
         return client.local_devices()
-    return [d for d in client.devices() if d.process_index == process_index]
+    found = [d for d in client.devices() if d.process_index == process_index]
+    if not found:
+        raise ValueError(f"Unknown process_index {process_index}")
+    return found
 
 
 def _client(platform: Any) -> Any:

@@ -95,7 +95,8 @@ class PartitionSpec:
     def __repr__(self) -> str:
         parts = [repr(p) for p in self._partitions]
         parts += [f"{n}={set(v)!r}" for n in ("unreduced", "reduced") if (v := getattr(self, n))]
-        return f"P({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+        alone = len(parts) == 1 and self._partitions
+        return f"P({', '.join(parts)}{',' if alone else ''})"
 
     def __reduce__(self) -> tuple:
         return _spec, (self._partitions, self.unreduced, self.reduced)
@@ -385,7 +386,8 @@ def _products(sizes: Sequence[int], free: tuple[int, ...], product: int):
 def resolve(given: Any, what: str) -> Any:
     """Return what a caller gave as a sharding: a PartitionSpec stands on the mesh in force.
 
-    Raises: ValueError if there is no mesh; TypeError for what is no sharding.
+    Raises: RuntimeError if there is no mesh, TypeError for what is no sharding; of device_put,
+    ValueError for both.
     """
     if given is None or isinstance(given, _jaxlib.Sharding):
         return given
@@ -394,11 +396,13 @@ def resolve(given: Any, what: str) -> Any:
     if isinstance(given, (PartitionSpec, tuple)):
         mesh = mesh_context.value
         if mesh is None:
-            raise ValueError(
+            refusal = ValueError if what == "device_put" else RuntimeError
+            raise refusal(
                 f"{what}: a PartitionSpec needs a mesh, but none is in force. Write "
                 f"NamedSharding(mesh, {given!r}), or put the program under jax.set_mesh(mesh).")
         return NamedSharding(mesh, given)
-    raise TypeError(f"{what} must be shardings, PartitionSpecs or None, got {given!r}")
+    refusal = ValueError if what == "device_put" else TypeError
+    raise refusal(f"{what} must be shardings, PartitionSpecs or None, got {given!r}")
 
 
 def annotation(sharding: NamedSharding, ndim: int, is_open: bool = False) -> str:
