@@ -18,5 +18,6 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.experimental.key_reuse": "",
     "saem.experimental.mesh_utils": "",
     "saem.experimental.multihost_utils": "",
+    "saem.experimental.ode": "",
     "saem.experimental.random": "",
 })
