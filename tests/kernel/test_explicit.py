@@ -27,7 +27,8 @@ GROUPS = {
         "V(x + xr, x + rep, x + np.float32(1), xr + xc, x * xr[:, :1], x + v[:, None])",
         "t(1 - x, -x, x > 0, ~(x > 0), x ** 2, x % 2, jnp.maximum(x, 0), lax.is_finite(x))",
         "t(lax.clamp(0., x, 1.), lax.rsqrt(x), jnp.logical_and(x > 1, x < 3), jnp.round(x))",
-        "t(x.astype(np.int32), lax.bitcast_convert_type(x, np.int16), lax.reduce_precision(x, 8, 7))",
+        "t(x.astype(np.int32), lax.bitcast_convert_type(x, np.int16), lax.reduce_precision(x, 8, "
+        "7))",
         "t(jnp.array(x), jnp.copy(x), lax.stop_gradient(x), lax.optimization_barrier(x))",
         "Z((8, 8), 'x', 'y') + Z((8, 8), 'y', 'x')", "Z((8, 8), 'x') + Z((8, 8), None, 'x')",
         "Z((8, 8), 'x') + Z((8, 8), ('x', 'y'))", "Z((8, 1), 'x') * Z((1, 8), None, 'x')",
@@ -39,7 +40,8 @@ GROUPS = {
     ],
     "axes come and go": [
         "t(x.T, x[None], jnp.expand_dims(x, (0, 2)), jnp.swapaxes(x, 0, 1), jnp.moveaxis(x, 0, 1))",
-        "t(lax.squeeze(Z((1, 8), None, 'x'), (0,)), lax.transpose(Z((2, 8, 4), None, 'x'), (2, 0, 1)))",
+        "t(lax.squeeze(Z((1, 8), None, 'x'), (0,)), lax.transpose(Z((2, 8, 4), None, 'x'), (2, "
+        "0, 1)))",
         "V(lax.broadcast_in_dim(v, (8, 4), (0,)), jnp.broadcast_to(v, (2, 8)))",
         "V(lax.broadcast_in_dim(v, (8, 4), (0,), out_sharding=P('x', 'y')))",
         "V(lax.rev(v, (0,)), jnp.flip(x, 1))", "J(lambda x: jnp.broadcast_to(x, (3, 8, 4)), x)",
@@ -67,15 +69,18 @@ GROUPS = {
         "J(lambda x: lax.reshape(x, (2, 4, 4), out_sharding=P(None, 'x', 'y')), x)",
     ],
     "parts": [
-        "t(lax.slice(x, (0, 0), (4, 4)), lax.slice(xr, (0, 1), (8, 3)), lax.dynamic_slice(x, (0, 0), (4, 4)))",
+        "t(lax.slice(x, (0, 0), (4, 4)), lax.slice(xr, (0, 1), (8, 3)), lax.dynamic_slice(x, (0, "
+        "0), (4, 4)))",
         "t(xc[:4], xc[0], xc[::2], xc[:, None], x[...], xr[:, 0], xr[:, :2])",
         "lax.dynamic_slice(xr, (0, 0), (3, 4))", "t(jnp.pad(xc, ((1, 1), (0, 0))))",
-        "jnp.pad(x, ((1, 1), (0, 0)))", "t(lax.dynamic_update_slice(x, A((4, 4), 'x', 'y'), (0, 0)))",
+        "jnp.pad(x, ((1, 1), (0, 0)))", "t(lax.dynamic_update_slice(x, A((4, 4), 'x', 'y'), (0, "
+        "0)))",
         "lax.dynamic_update_slice(x, jnp.ones((8, 4)), (0, 0))",
         "t(lax.dynamic_index_in_dim(xc, 0, 0), lax.dynamic_slice_in_dim(xc, 0, 2, 0))",
     ],
     "folds": [
-        "V(jnp.sum(x, 0), jnp.sum(x), jnp.max(x, 1), jnp.prod(v), jnp.argmax(x, 0), jnp.mean(x, 0))",
+        "V(jnp.sum(x, 0), jnp.sum(x), jnp.max(x, 1), jnp.prod(v), jnp.argmax(x, 0), jnp.mean(x, "
+        "0))",
         "t(jnp.any(x > 0), lax.reduce(xr, 0., lax.add, (0,)), jnp.var(x, 0), jnp.std(x))",
         "t(x.sum(keepdims=True), x.sum(0, keepdims=True), lax.reduce_and(xr > 0, (1,)))",
         "t(lax.reduce_sum(x, (0,), out_sharding=P('y')))", "J(lambda x: jnp.max(x, 1), x)",
@@ -85,9 +90,11 @@ GROUPS = {
     ],
     "products": [
         "V(xr @ rep.T, jnp.einsum('bij,bjk->bik', A((8, 4, 2), 'x'), A((8, 2, 3), 'x')))",
-        "x @ x.T", "xr @ xr.T", "xc @ xc.T", "jnp.vdot(v, v)", "jnp.einsum('ij,j->i', x, A((4,), 'y'))",
+        "x @ x.T", "xr @ xr.T", "xc @ xc.T", "jnp.vdot(v, v)", "jnp.einsum('ij,j->i', x, A((4,), "
+        "'y'))",
         "V(jnp.matmul(xc, xc.T, out_sharding=P(None, None)), jnp.dot(x, x.T, out_sharding=P('x')))",
-        "V(jnp.einsum('ij,kj->ik', xr, rep, out_sharding=P('y', None)), jnp.tensordot(xr, rep.T, 1))",
+        "V(jnp.einsum('ij,kj->ik', xr, rep, out_sharding=P('y', None)), jnp.tensordot(xr, rep.T, "
+        "1))",
         "V(jnp.einsum('ij,j->i', x, A((4,), 'y'), out_sharding=P('x')))",
         "J(lambda a, b: jnp.matmul(a, b, out_sharding=P('x', None)), xc, xc.T)",
         "lax.dot_general(Z((8, 4, 2), 'x'), Z((8, 2, 5), 'y'), (((2,), (1,)), ((0,), (0,))))",
@@ -102,7 +109,8 @@ GROUPS = {
         "V(xc.at[jnp.array([0, 1])].add(jnp.ones((2, 4), out_sharding=P(None, 'y'))))",
     ],
     "values from nothing": [
-        "V(Z((8, 4), 'x'), jnp.ones(8, device=NS(mesh, P('x'))), jnp.full((8,), 2, out_sharding=P('y')))",
+        "V(Z((8, 4), 'x'), jnp.ones(8, device=NS(mesh, P('x'))), jnp.full((8,), 2, "
+        "out_sharding=P('y')))",
         "V(jnp.arange(8, out_sharding=P('x')), jnp.array(np.ones(8), out_sharding=P('x')))",
         "t(jnp.zeros_like(x), jnp.ones_like(x), jnp.full_like(x, 2), jnp.zeros_like(x, dtype=int))",
         "J(lambda: jnp.zeros((8, 4), out_sharding=P('x')))", "J(lambda x: jnp.zeros_like(x), x)",
@@ -114,10 +122,12 @@ GROUPS = {
         "jax.random.permutation(jax.random.key(0), 8, out_sharding=P('x')))",
     ],
     "reshard": [
-        "V(jax.sharding.reshard(x, P('y', 'x')), jax.reshard(rep, P('x')), jax.reshard(x, P(None)))",
+        "V(jax.sharding.reshard(x, P('y', 'x')), jax.reshard(rep, P('x')), jax.reshard(x, "
+        "P(None)))",
         "J(lambda x: jax.reshard(x, P('y', 'x')), x)", "jax.reshard(x, P('z'))",
         "t(jax.reshard({'a': x, 'b': v}, P('y')))", "V(jax.device_put(x, P('y')))",
-        "V(lax.with_sharding_constraint(x, P('x', 'y')))", "lax.with_sharding_constraint(x, P('x'))",
+        "V(lax.with_sharding_constraint(x, P('x', 'y')))", "lax.with_sharding_constraint(x, "
+        "P('x'))",
         "J(lambda x: lax.with_sharding_constraint(x, P('x', 'y')), x)",
         "J(lambda x: jax.device_put(x, P('y')), x)[:60]",
     ],

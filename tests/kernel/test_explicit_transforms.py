@@ -1,7 +1,7 @@
 """Do transformations, control flow and shard_map keep how types say values are cut, as in JAX?
 
-Types, values, shardings and refusals of grad, jit, vmap, scan, while, cond, custom rules, checkpoint,
-shard_map, auto_axes and mixed meshes, each compared with JAX on eight CPU devices.
+Types, values, shardings and refusals of grad, jit, vmap, scan, while, cond, custom rules,
+checkpoint, shard_map, auto_axes and mixed meshes, each compared with JAX on eight CPU devices.
 
 Invariant: every expected answer comes from JAX (``explicit.py``), but where a test says otherwise.
 """
@@ -22,24 +22,29 @@ GROUPS = {
     "derivatives": [
         "V(jax.grad(lambda x: (jnp.sin(x) * 2).sum())(x))",
         "V(jax.grad(lambda a, b: (a * b).sum(), (0, 1))(x, xr))",
-        "V(jax.grad(lambda a: (x + a[:, None]).sum())(v), jax.grad(lambda a: (x * a).sum())(A((4,), 'y')))",
+        "V(jax.grad(lambda a: (x + a[:, None]).sum())(v), jax.grad(lambda a: (x * "
+        "a).sum())(A((4,), 'y')))",
         "V(jax.grad(lambda w: ((xr @ w) ** 2).sum())(A((4, 8), None, 'y')))",
         "V(jax.jit(jax.grad(lambda w: ((xr @ w) ** 2).sum()))(A((4, 8))))",
         "V(jax.grad(lambda a: jnp.dot(a, a.T, out_sharding=P('x')).sum())(x))",
         "t(jax.grad(lambda a, b: jnp.einsum('bij,bjk->bik', a, b).sum(), (0, 1))"
         "(A((8, 4, 2), 'x'), A((8, 2, 3), 'x')))",
         "t(jax.grad(lambda a: a.reshape(4, 2, 4).sum())(x), jax.grad(lambda a: jnp.max(a))(x))",
-        "t(jax.grad(lambda a: jnp.concatenate([a, a]).sum())(x), jax.grad(lambda a: a[:, 0].sum())(xr))",
+        "t(jax.grad(lambda a: jnp.concatenate([a, a]).sum())(x), jax.grad(lambda a: a[:, "
+        "0].sum())(xr))",
         "t(jax.grad(lambda a: jnp.cumsum(a, 1).sum())(xr), jax.grad(lambda a: a.T.sum())(x))",
         "V(jax.grad(lambda a: jnp.where(a > 3, a, 0.).sum())(x))",
-        "V(jax.grad(lambda a: (a.at[jnp.array([0, 2])].get(out_sharding=P(None, 'y')) ** 2).sum())(x))",
+        "V(jax.grad(lambda a: (a.at[jnp.array([0, 2])].get(out_sharding=P(None, 'y')) ** "
+        "2).sum())(x))",
         "V(jax.grad(lambda a: (jax.reshard(a, P('y')) ** 2).sum())(v))",
         "V(jax.jvp(jnp.tanh, (x,), (x,)))", "V(jax.vjp(jnp.tanh, x)[1](x))",
         "jax.vjp(jnp.tanh, x)[1](rep)", "jax.linearize(jnp.tanh, x)[1](rep)",
-        "V(jax.jacfwd(jnp.sin)(v), jax.jacrev(jnp.sin)(v))", "V(jax.hessian(lambda x: jnp.sin(x).sum())(v))",
+        "V(jax.jacfwd(jnp.sin)(v), jax.jacrev(jnp.sin)(v))", "V(jax.hessian(lambda x: "
+        "jnp.sin(x).sum())(v))",
     ],
     "jit": [
-        "V(jax.jit(lambda x: x * 2)(x), jax.jit(lambda x: x * 2)(rep), jax.jit(lambda x: x * 2)(np.ones(8)))",
+        "V(jax.jit(lambda x: x * 2)(x), jax.jit(lambda x: x * 2)(rep), jax.jit(lambda x: x * "
+        "2)(np.ones(8)))",
         "J(jax.jit(lambda x: x * 2), x)", "V(jax.jit(lambda: jnp.ones((8, 4)))())",
         "V(jax.jit(lambda x, y: x + y)(x, jnp.ones((8, 4))))",
         "S(jax.jit(lambda x: x * 2, out_shardings=P('y', 'x'))(x))",
@@ -54,10 +59,13 @@ GROUPS = {
     ],
     "vmap": [
         "T(lambda x: jax.vmap(lambda r: r.sum())(x), x)",
-        "V(jax.vmap(lambda r: r * 2 + jnp.arange(4.))(x), jax.vmap(jax.grad(lambda r: jnp.sin(r).sum()))(x))",
-        "[str(a) for a in jax.make_jaxpr(jax.vmap(lambda r: r + 1, in_axes=1, out_axes=1))(x).out_avals]",
+        "V(jax.vmap(lambda r: r * 2 + jnp.arange(4.))(x), jax.vmap(jax.grad(lambda r: "
+        "jnp.sin(r).sum()))(x))",
+        "[str(a) for a in jax.make_jaxpr(jax.vmap(lambda r: r + 1, in_axes=1, "
+        "out_axes=1))(x).out_avals]",
         "V(jax.vmap(lambda r: r @ jnp.ones((4, 3)))(xr))",
-        "jax.vmap(lambda r, s: r + s)(x, rep)", "jax.vmap(lambda r, s: r + s, (0, 1))(xr, A((4, 8), None, 'y'))",
+        "jax.vmap(lambda r, s: r + s)(x, rep)", "jax.vmap(lambda r, s: r + s, (0, 1))(xr, A((4, "
+        "8), None, 'y'))",
         "t(jax.vmap(lambda a, b: a @ b)(A((8, 2, 3), 'x'), A((8, 3, 2), 'x')))",
         "t(jax.vmap(lambda r: jnp.where(r > 0, r, 0.))(x), jax.vmap(jax.jit(lambda r: r * 2))(x))",
         "t(jax.vmap(jnp.sort)(xr), jax.vmap(lambda r: jax.reshard(r, P('y')))(xr))",
@@ -69,10 +77,13 @@ GROUPS = {
     ],
     "control flow": [
         "V(lax.scan(lambda c, a: (c + a, a * 2), jnp.zeros(4, out_sharding=P('y')), xc))",
-        "V(jax.grad(lambda x: lax.scan(lambda c, a: (c * a, a), jnp.ones(4, out_sharding=P('y')), x)"
+        "V(jax.grad(lambda x: lax.scan(lambda c, a: (c * a, a), jnp.ones(4, "
+        "out_sharding=P('y')), x)"
         "[0].sum())(xc[:3]))",
-        "J(lambda x: lax.scan(lambda c, a: (c + a, a * 2), jnp.zeros(4, out_sharding=P('y')), x), xc)",
-        "lax.scan(lambda c, a: (c + a, a), jnp.zeros(4), xc)", "lax.scan(lambda c, a: (c, a), 0., x)",
+        "J(lambda x: lax.scan(lambda c, a: (c + a, a * 2), jnp.zeros(4, out_sharding=P('y')), "
+        "x), xc)",
+        "lax.scan(lambda c, a: (c + a, a), jnp.zeros(4), xc)", "lax.scan(lambda c, a: (c, a), "
+        "0., x)",
         "V(lax.while_loop(lambda c: c.sum() < 3000, lambda c: c * 2, x))",
         "J(lambda x: lax.while_loop(lambda c: c.sum() < 3, lambda c: c * 2, x), x)",
         "lax.while_loop(lambda c: c.sum() < 3, lambda c: c * 2 + x, rep)",
@@ -89,13 +100,15 @@ GROUPS = {
         "V(jax.grad(lambda x: f(x).sum())(x))])(jax.custom_jvp(lambda x: jnp.sin(x)))[1]",
         "(lambda f: [f.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (g * x,)), "
         "V(jax.grad(lambda x: f(x).sum())(x))])(jax.custom_vjp(lambda x: jnp.sin(x)))[1]",
-        "(lambda f: [f.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (jax.reshard(g, P(None, None)),)), "
+        "(lambda f: [f.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (jax.reshard(g, P(None, "
+        "None)),)), "
         "V(jax.grad(lambda x: f(x).sum())(x))])(jax.custom_vjp(lambda x: jnp.sin(x)))[1]",
     ],
     "shard_map": [
         "V(jax.shard_map(lambda x: x * 2, in_specs=P('x', 'y'), out_specs=P('x', 'y'))(x))",
         "V(jax.shard_map(lambda x: lax.psum(x, 'x'), out_specs=P(None, 'y'))(x))",
-        "V(jax.jit(jax.shard_map(lambda x: x * 2, in_specs=P('x'), out_specs=P('x'), axis_names={'x'}))(x))",
+        "V(jax.jit(jax.shard_map(lambda x: x * 2, in_specs=P('x'), out_specs=P('x'), "
+        "axis_names={'x'}))(x))",
         "V(jax.jit(jax.shard_map(lambda x: lax.psum(x, 'x'), in_specs=P('x'), out_specs=P(), "
         "axis_names={'x'}))(x))",
         "V(jax.grad(lambda x: jax.shard_map(jnp.sin, in_specs=P('x'), out_specs=P('x'), "
@@ -115,20 +128,24 @@ GROUPS = {
         "(x, out_sharding=P('x', 'y')).sum())(x))",
         "J(jax.sharding.explicit_axes(lambda x: x * 2, in_sharding=P('x', 'y')), rep)",
         "jax.sharding.auto_axes(lambda x: x)(x)", "str(jax.sharding.get_abstract_mesh())",
-        "S(jax.jit(lambda x: jax.sharding.auto_axes(lambda x: x @ x.T)(x, out_sharding=P('x')))(x))",
+        "S(jax.jit(lambda x: jax.sharding.auto_axes(lambda x: x @ x.T)(x, "
+        "out_sharding=P('x')))(x))",
     ],
     "meshes of several types": [
         "over((AT.Explicit, AT.Auto), lambda m: (lambda a: [V(a, a * 2), t(a.sum(0), a.T)])("
         "jax.device_put(np.ones((8, 4)), NS(m, P('x', 'y')))))",
         "over((AT.Explicit, AT.Auto), lambda m: T(lambda a: lax.with_sharding_constraint("
         "a * 2, P(None, 'y')), jax.device_put(np.ones((8, 4)), NS(m, P('x')))))",
-        "over((AT.Explicit, AT.Auto), lambda m: lax.with_sharding_constraint(jnp.ones((8, 4)), P('x')))",
+        "over((AT.Explicit, AT.Auto), lambda m: lax.with_sharding_constraint(jnp.ones((8, 4)), "
+        "P('x')))",
         "over((AT.Explicit, AT.Auto), lambda m: S(jax.jit(lambda a: lax.with_sharding_constraint("
         "a * 2, P(None, 'y')))(jax.device_put(np.ones((8, 4)), NS(m, P('x'))))))",
-        "over((AT.Auto, AT.Auto), lambda m: t(jax.device_put(np.ones((8, 4)), NS(m, P('x', 'y')))))",
+        "over((AT.Auto, AT.Auto), lambda m: t(jax.device_put(np.ones((8, 4)), NS(m, P('x', "
+        "'y')))))",
         "over((AT.Auto, AT.Auto), lambda m: J(jax.sharding.explicit_axes(lambda b: b * 2, "
         "in_sharding=P('x')), jax.device_put(np.ones((8, 4)), NS(m, P('x', 'y')))))",
-        "over((AT.Auto, AT.Explicit), lambda m: V(jnp.ones((8, 4), out_sharding=P(None, 'y')) + 1))",
+        "over((AT.Auto, AT.Explicit), lambda m: V(jnp.ones((8, 4), out_sharding=P(None, 'y')) + "
+        "1))",
     ],
 }
 

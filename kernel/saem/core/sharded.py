@@ -262,6 +262,7 @@ class Case:
     """What a rule sees: a primitive, how its operands are cut, the plain avals of its results."""
 
     __slots__ = ("prim", "avals", "specs", "outs", "sharding")
+    prim: Any
 
     def __init__(self, prim: Primitive, avals: Sequence[ShapedArray], outs: list[ShapedArray],
                  sharding: Any):

@@ -22,6 +22,7 @@ from saem.core.avals import aval_functions, aval_of, is_array_like
 from saem.core.trace import bind
 from saem.ops.convert import cast, convert
 from saem.ops.linear import BroadcastInDim
+from saem.ops.reshard import cut_alike
 from saem.ops.select import select_n
 
 BOOL = np.dtype(bool)
@@ -214,6 +215,11 @@ def if_else(condition: Any, yes: Any, no: Any) -> Any:
         condition, yes, no = broadcast_together(condition, yes, no)
     else:
         yes, no = broadcast_together(yes, no)
+    if sharded.state.used:  # a mask counts places, and what is counted lies nowhere
+        given = [aval_of(x) for x in (yes, no, condition)]
+        found = next((a for a in given if type(a) is sharded.ShardedArray), None)
+        if found is not None:
+            condition, yes, no = (cut_alike(x, found) for x in (condition, yes, no))
     return select_n(condition, no, yes)
 
 

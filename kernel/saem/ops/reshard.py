@@ -264,8 +264,8 @@ def cut_alike(ct: Any, aval: ShapedArray) -> Any:
 # -- functions, with the names and signatures of jax.lax -------------------------------------------
 
 
-def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *,
-                     out_sharding: Any = None) -> Any:
+def broadcast_in_dim(operand: Any, shape: Sequence[int],
+                     broadcast_dimensions: Sequence[int] = (), *, out_sharding: Any = None) -> Any:
     """Return ``operand`` with axis i at axis ``broadcast_dimensions[i]`` of ``shape``, repeated.
 
     Raises: TypeError if an axis does not fit.

@@ -521,8 +521,12 @@ def rng_bit_generator(case: Case) -> Any:
 
 @rule("psum", "pmax", "pmin", "psum_invariant", "pvary", "ppermute", "pbroadcast")
 def collective(case: Case) -> Any:
-    """Values on devices along a manual axis are put together; Explicit axes stay as they are."""
-    return list(case.specs) if case.prim.multiple_results else case.specs[0]
+    """Values on devices along a manual axis are put together; Explicit axes stay as they are.
+
+    Axes given by number (what ``vmap`` makes of names) are folded.
+    """
+    folded = getattr(case.prim, "positional", ())
+    return tuple(e for axis, e in enumerate(case.specs[0]) if axis not in folded)
 
 
 @rule("all_gather", "all_gather_invariant", "reduce_scatter", "all_to_all")
