@@ -11,6 +11,7 @@ import oracle
 import pytest
 
 from saem import dtypes as public
+from saem import numpy as jnp
 from saem.core import dtypes
 from saem.core.config import enable_x64, explicit_x64_dtypes, numpy_dtype_promotion
 from saem.core.promotion import join, lattice_join, promote_types, result_type, typed
@@ -283,3 +284,11 @@ def test_oracle_errors_are_classes_here(jax_oracle):
         jax_oracle.run("jax.dtypes.result_type('int4', 'int8')")
     assert caught.value.bases[:2] == ["TypePromotionError", "ValueError"]
     assert issubclass(public.TypePromotionError, ValueError)
+
+
+def test_descriptions_of_dtypes_are_classes():
+    assert isinstance(jnp.float32.dtype, jnp.dtype)
+    assert isinstance(jnp.finfo(jnp.bfloat16), jnp.finfo)
+    assert isinstance(jnp.iinfo(jnp.int4), jnp.iinfo)
+    assert jnp.finfo(jnp.ones(2)).bits == 32
+    assert jnp.iinfo(jnp.int8).max == 127

@@ -95,9 +95,9 @@ complex128 = scalar_type("complex128")
 # -- questions about dtypes ------------------------------------------------------------------------
 
 
-def dtype(dtype: Any, align: bool = False, copy: bool = False) -> np.dtype:
-    """Return ``dtype`` as a NumPy dtype, as wide as it says."""
-    return np.dtype(dtype, align=align, copy=copy)
+dtype = np.dtype
+finfo = dtypes.finfo
+iinfo = dtypes.iinfo
 
 
 def _with_dtype(x: Any) -> Any:
@@ -105,16 +105,6 @@ def _with_dtype(x: Any) -> Any:
     if isinstance(x, (type, str, np.dtype)) or x is None:
         return x
     return np.dtype(type(x)) if type(x) in dtypes.PYTHON_SCALARS else getattr(x, "dtype", x)
-
-
-def finfo(dtype: Any) -> Any:
-    """Return the limits of a floating dtype.  Raises: ValueError for other dtypes."""
-    return dtypes.finfo(_with_dtype(dtype))
-
-
-def iinfo(int_type: Any) -> Any:
-    """Return the limits of an integer dtype.  Raises: ValueError for other dtypes."""
-    return dtypes.iinfo(_with_dtype(int_type))
 
 
 def result_type(*args: Any) -> Any:
