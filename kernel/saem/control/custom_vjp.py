@@ -35,9 +35,8 @@ from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, absent, primitive
 from saem.core.sharded import alike
 from saem.core.trace import Tracer, bind
-from saem.ops.arithmetic import div
 from saem.ops.convert import convert_element_type
-from saem.ops.linear import number_like, reduce_sum, zeros_of
+from saem.ops.linear import reduce_sum, zeros_of
 from saem.transform.derivatives import as_array, is_differentiable
 from saem.transform.vmap import match_dim
 from saem.xla import dispatch
@@ -299,7 +298,9 @@ class BatchedForward:
 class BatchedBackward:
     """A backward rule on stacks of residuals and cotangents along given axes.
 
-    An input that was the same for all examples gets the sum of their cotangents.
+    An input that was the same for all examples gets the sum of their cotangents, unless the rule
+    made one for all.  The cotangent of an output that all have alike is given to each, undivided:
+    both as in JAX, which looks at what is a stack and not at how often something was used.
     """
 
     def __init__(self, backward: Backward, batch: Batch, residual_dims: Sequence[int | None],
@@ -324,20 +325,15 @@ class BatchedBackward:
             return [ct for ct in found if ct is not None]
 
         dims = [*self.residual_dims, *(d for d, has in zip(self.out_dims, has_ct) if has)]
-        shares = [self.share(c, d) for c, d in zip(cts, self.out_dims) if c is not None]
-        outs, out_dims = self.batch.run(one, [*residuals, *shares], dims)
+        given = [ct for ct in cts if ct is not None]
+        outs, out_dims = self.batch.run(one, [*residuals, *given], dims)
         found = merge(reached, iter(zip(outs, out_dims)))
         return [None if ct is None else self.settle(*ct, d) for ct, d in zip(found, self.in_dims)]
 
-    def share(self, ct: Any, dim: int | None) -> Any:
-        """Return what each example gets of the one cotangent of an output that all have alike."""
-        return ct if dim is not None else div(ct, number_like(ct, self.batch.size))
-
     def settle(self, ct: Any, dim: int | None, wanted: int | None) -> Any:
-        size = self.batch.size
         if wanted is not None:
-            return match_dim(ct, dim, wanted, size)
-        return reduce_sum(match_dim(ct, dim, 0, size), (0,))
+            return match_dim(ct, dim, wanted, self.batch.size)
+        return ct if dim is None else reduce_sum(ct, (dim,))
 
 
 @primitive("custom_vjp_call")
