@@ -67,6 +67,7 @@ class JitCall(ProgramCall):
     donated_invars: tuple[bool, ...] = ()
     keep_unused: bool = False
     inline: bool = False
+    ctx_mesh: Any = None  # that set_mesh had put in force, for who prints the program
 
     @property
     def params(self):
@@ -76,6 +77,8 @@ class JitCall(ProgramCall):
 
     def printed_params(self):
         shown: dict[str, Any] = {"name": self.jaxpr_name}
+        if self.ctx_mesh is not None:
+            shown["ctx_mesh"] = self.ctx_mesh
         if any(self.donated_invars):
             shown["donated_invars"] = self.donated_invars
         if self.inline:
@@ -85,7 +88,7 @@ class JitCall(ProgramCall):
 
     def with_program(self, closed: ClosedJaxpr) -> JitCall:
         """Return the call of another program made from this one."""
-        return JitCall(closed, self.jaxpr_name)
+        return JitCall(closed, self.jaxpr_name, ctx_mesh=self.ctx_mesh)
 
     def with_ticket(self):
         return self.with_program(in_order(self.jaxpr)), 0

@@ -41,6 +41,7 @@ from saem.transform.staging import key_watch, move_refs, move_tracer_consts, tra
 from saem.xla import dispatch
 from saem.xla.dispatch import Demands, Program
 from saem.xla.donation import warn_wasted
+from saem.xla.meshes import mesh_set
 from saem.xla.spread import check_fits
 from saem.xla.storage import terms_of
 
@@ -214,7 +215,7 @@ class Jitted:
         closed, refs = move_refs(closed)
         donated = (False,) * len(moved) + self.donated(bound) + (False,) * len(refs)
         call = JitCall(closed, self.name, donated if any(donated) else (), self.keep_unused,
-                       self.inline)
+                       self.inline, mesh_set.value)
         ins, outs = self.shardings(bound, out_trees[0])
         demands = demands_of(closed, ins and [*ins, *[None] * len(refs)], outs)
         return Entry(closed, out_trees[0], moved, call, donated, demands,

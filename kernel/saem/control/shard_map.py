@@ -306,7 +306,7 @@ def mesh_here() -> Any:
             errors.ArgumentError, "shard_map.mesh",
             "The context mesh cannot be empty. Either use `jax.set_mesh(mesh)` or pass the `mesh` "
             "argument to `jax.shard_map`.", advice="For example mesh=jax.make_mesh((8,), ('x',)).")
-    return mesh
+    return mesh.abstract_mesh
 
 
 def smap(f: Any = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: Any) -> Any:

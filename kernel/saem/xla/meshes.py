@@ -235,6 +235,8 @@ def _mesh_on(places: Sequence[tuple[str, int]], sizes: tuple, names: tuple, type
 # The mesh in force, part of every trace's key.
 mesh_context = _jaxlib.Config(
     "mesh_context", None, include_in_jit_key=True, include_in_trace_context=True)
+# Of these, the one that set_mesh put in force, whatever types its axes have now.
+mesh_set = _jaxlib.Config("mesh_set", None, include_in_jit_key=True, include_in_trace_context=True)
 _NO_MESH = Mesh(np.empty((), object), ())
 
 
@@ -248,16 +250,19 @@ class set_mesh:
         if mesh is not None and not isinstance(mesh, Mesh):
             raise ValueError(f"set_mesh needs a jax.sharding.Mesh, got {mesh!r}")
         self.mesh = mesh
-        self.before = mesh_context.get_global()
+        self.before = [setting.get_global() for setting in (mesh_context, mesh_set)]
         mesh_context.set_global(mesh)
+        mesh_set.set_global(mesh)
 
     def __enter__(self) -> Mesh | None:
-        mesh_context.set_global(self.before)
-        self.before = mesh_context.swap_local(self.mesh)
+        mesh_context.set_global(self.before[0])
+        mesh_set.set_global(self.before[1])
+        self.before = [setting.swap_local(self.mesh) for setting in (mesh_context, mesh_set)]
         return self.mesh
 
     def __exit__(self, *exc: Any) -> None:
-        mesh_context.set_local(self.before)
+        mesh_context.set_local(self.before[0])
+        mesh_set.set_local(self.before[1])
 
 
 class use_abstract_mesh:
