@@ -170,7 +170,7 @@ def test_devices_say_what_jax_says(jax_oracle, begin, expression):
 
 
 REFUSED = [
-    ("said(jax.vmap(lambda x: lax.while_loop(lambda x: x < 5, lambda x: chk(x + 1), x)), X)",
+    ("said(jax.vmap(lambda x: lax.while_loop(lambda x: x < 5, lambda x: jnp.log(x), x)), X)",
      "Checkify does not support batched while-loops (checkify-of-vmap-of-while)."),
     ("jax.grad(lambda x: c.checkify(cj)(x)[1])(F(-1))", "rule -1.0 (`check` failed)"),
     ("jax.grad(lambda x: c.checkify(cv)(x)[1])(F(-1))", "fwd -1.0 (`check` failed)"),
@@ -212,6 +212,30 @@ def test_each_example_of_a_loop_fails_for_itself():
     assert errs.get() == ("at mapped index 0: bad -4.0 (`check` failed)\n"
                           "at mapped index 1: bad -1.0 (`check` failed)")
     np.testing.assert_array_equal(out, [5, 5, 5])
+
+
+def test_a_loop_on_a_stack_checks_the_examples_that_are_not_done():
+    loop = "jax.vmap(lambda x: lax.while_loop(lambda x: {}, lambda x: chk(x + 1, 'b {{}}'), x))"
+    users = "errors=c.user_checks"
+    text, _, (out,) = said(f"said({loop.format('x < 5')}, jnp.array([-5., -2., 3.]), {users})")
+    assert text == "b -1.0 (`check` failed)"  # both fail in the first step; the last one is said
+    np.testing.assert_array_equal(out, [5, 5, 5])
+    for start, wanted in (("[1., -9.]", "b -8.0 (`check` failed)"), ("[9., 9.]", ""), ("[]", "")):
+        assert said(f"said({loop.format('x < 5')}, jnp.array({start}), {users})")[0] == wanted
+    # An example that is done and would fail does not; its condition is asked, and may.
+    down = "jax.vmap(lambda x: lax.while_loop(lambda x: x > 2, lambda x: chk(x - 2), x))"
+    assert said(f"said({down}, jnp.array([3., 9.]), {users})")[0] == ""
+    assert said(f"said({down}, jnp.array([3., 9., 2.1]) - .5, {users})")[0] == ""
+    assert said(f"said(jax.vmap({down}), jnp.array([[3., 9.], [-4., 5.]]), {users})")[0] == ""
+    assert said(f"said({down.replace('x - 2', 'x - 4')}, jnp.array([3., 2., -4.]), {users})")[
+        0] == "bad -1.0 (`check` failed)"
+    assert said(f"said({loop.format('chk(x, str()) < 5')}, jnp.array([3., -1.]), {users})")[
+        0].endswith("(`check` failed)")
+    held = "lambda k, x: jax.vmap(lambda x: lax.while_loop(lambda c: c[1] < k, lambda c: (chk(" \
+        "c[0] - k), c[1] + 1), (x, 0))[0])(x)"
+    assert said(f"said({held}, I(2), jnp.array([9., 5.]), {users})")[0] == ""
+    text = said(f"said({held}, I(3), jnp.array([9., 5.]), {users})")[0]
+    assert text == "bad -1.0 (`check` failed)"
 
 
 def test_a_custom_rule_beside_keeps_the_error_of_its_function():

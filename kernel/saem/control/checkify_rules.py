@@ -16,7 +16,7 @@ from typing import Any
 from saem.control.call import JitCall
 from saem.control.checkify import Categories, Checked, checked, retraced, rules
 from saem.control.checkpoint import Remat
-from saem.control.checks import Check, Error, Kind, init_error
+from saem.control.checks import Check, Error, Kind, choose, init_error
 from saem.control.conditional import Cond
 from saem.control.custom_batching import CustomVmapCall
 from saem.control.custom_call import closure_differentiated
@@ -33,6 +33,7 @@ from saem.core.trace import bind
 from saem.core.varying import vma_of
 from saem.ops.collectives import PVary
 from saem.ops.linear import broadcast_in_dim
+from saem.ops.reduce import reduce_or
 from saem.transform.vmap import match_dim, vmap_flat
 from saem.xla.shardings import PartitionSpec
 
@@ -145,7 +146,10 @@ def moved_back(closed: ClosedJaxpr, count: int, place: int) -> ClosedJaxpr:
 def while_rule(prim: While, values: Sequence[Any], wanted: Categories) -> Outcome:
     """Carry the error; what the condition says of a step is joined at the end of the one before.
 
-    Raises: ValueError for a loop on a stack, whose body also runs for rows that are done.
+    A loop on a stack goes on while any example does, those that are done standing still; what the
+    user checks counts for the others only (``control.loops.guarded``).
+
+    Raises: ValueError if something else is checked there, which cannot tell the examples apart.
     """
     parts = [checked(prim.cond_jaxpr, wanted), checked(prim.body_jaxpr, wanted)]
     (ask, step), start = aligned(parts)
@@ -153,32 +157,41 @@ def while_rule(prim: While, values: Sequence[Any], wanted: Categories) -> Outcom
     if not leaves:
         return init_error, bind(While(parts[0].program, parts[1].program, prim.cond_nconsts,
                                       prim.body_nconsts), *values)
-    if prim.cond_jaxpr.out_avals[0].shape:
+    many = len(prim.cond_jaxpr.out_avals[0].shape)
+    if many and not all(site.asked for site in start.sites):
         raise errors.explained(
             errors.ArgumentError, "checkify.C2",
             "Checkify does not support batched while-loops (checkify-of-vmap-of-while).",
             advice="Hint: if possible, move the vmap to the outer level to get "
-            "vmap-of-checkify-of-while.")
-    asks = bool(parts[0].count)
+            "vmap-of-checkify-of-while. What check() says is found here, too: user_checks.")
+    asks = many or parts[0].count
     given = prim.cond_nconsts if asks else 0  # the body asks, too
 
     def body(*args: Any) -> list[Any]:
         asked, before, rest = split_list(args, given, len(leaves))
         error, outs = step(*rest)
+        if many:
+            carry = rest[prim.body_nconsts:]
+            (here,) = ask(*asked, *carry)[1]
+            outs = [choose(here, new, old) for new, old in zip(outs, carry)]
         error = err_tree.unflatten(before).joined(error)
         if asks:
             error = error.joined(ask(*asked, *outs)[0])
         return with_leaves((error, outs))
 
+    def goes_on(*args: Any) -> list[Any]:
+        (here,) = ask(*args[len(leaves):])[1]
+        return [reduce_or(here, tuple(range(many))) if many else here]
+
     def make() -> tuple[ClosedJaxpr, ClosedJaxpr]:
         avals = [aval_of(x).strip_weak_type() for x in leaves]
-        flag = retraced(prim.cond_jaxpr, lambda *args: ask(*args[len(leaves):])[1], avals)
         asked = prim.cond_jaxpr.in_avals[:given]
         around = retraced(prim.body_jaxpr, body, [*asked, *avals])
         asking, errs, rest = split_list(around.jaxpr.invars, given, len(leaves))
         around = rearranged(around, [*asking, *rest[:prim.body_nconsts], *errs,
                                      *rest[prim.body_nconsts:]], around.jaxpr.outvars)
-        return moved_back(flag, len(leaves), prim.cond_nconsts), around
+        return moved_back(retraced(prim.cond_jaxpr, goes_on, avals), len(leaves),
+                          prim.cond_nconsts), around
 
     flag, around = prim.body_jaxpr.derived(
         ("checked while", wanted, prim.cond_jaxpr, prim.cond_nconsts, prim.body_nconsts), make)

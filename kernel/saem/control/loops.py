@@ -51,7 +51,7 @@ from saem.core import config, dtypes, errors, tree
 from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import aval_of
 from saem.core.effects import TICKET, in_order, is_ordered
-from saem.core.jaxpr import ClosedJaxpr, Var
+from saem.core.jaxpr import ClosedJaxpr, Var, eval_jaxpr
 from saem.core.primitive import Primitive, primitive
 from saem.core.refs import is_ref, shifted
 from saem.core.trace import bind, concrete_or_none
@@ -222,6 +222,13 @@ class While(Primitive):
     def batch(self, size, xs, dims):
         if any(is_ref(aval_of(x)) for x in xs):
             return discharge.batch_through_refs(self, size, xs, dims)
+        guard = next((e for e in self.body_jaxpr.effects if hasattr(e, "only_where")), None)
+        if guard is not None and not self.cond_jaxpr.out_avals[0].shape:
+            loop, order = guarded(self, guard)
+            return loop.batch_plainly(size, [xs[i] for i in order], [dims[i] for i in order])
+        return self.batch_plainly(size, xs, dims)
+
+    def batch_plainly(self, size, xs, dims):
         cond_in, body_in, carry_in = self.parts([d is not None for d in dims])
         while True:
             flag, (many,) = batch_jaxpr(self.cond_jaxpr, size, (*cond_in, *carry_in))
@@ -237,6 +244,28 @@ class While(Primitive):
         stacks = [match_dim(x, d, 0, size) if w else x for x, d, w in zip(xs, dims, wanted)]
         outs = bind(While(flag, body, self.cond_nconsts, self.body_nconsts), *stacks)
         return outs, [0 if b else None for b in carry_in]
+
+
+def guarded(loop: While, guard: Any) -> tuple[While, list[int]]:
+    """Return ``loop`` so that what its body checks counts only where its condition holds.
+
+    On a stack the body also runs for examples that are done.  The list beside it says which
+    operand of ``loop`` each of its operands is: the body asks, too.
+    """
+    body = guard.only_where(loop.body_jaxpr)
+    cond = loop.cond_jaxpr
+
+    def step(*operands: Any) -> list[Any]:
+        cond_consts, body_consts, carry = loop.parts(operands)
+        (here,) = eval_jaxpr(cond.jaxpr, cond.consts, *cond_consts, *carry)
+        return eval_jaxpr(body.jaxpr, body.consts, here, *body_consts, *carry)
+
+    asked = list(range(loop.cond_nconsts))
+    program = trace_flat(step, [*cond.in_avals[:len(asked)], *loop.body_jaxpr.in_avals],
+                         name="while", debug_name=loop.body_jaxpr.jaxpr.debug_name)
+    count = len(asked) + len(loop.body_jaxpr.in_avals)
+    return (While(cond, program, loop.cond_nconsts, loop.cond_nconsts + loop.body_nconsts),
+            [*asked, *range(count)])
 
 
 def asking_in_body(loop: While) -> ClosedJaxpr:
