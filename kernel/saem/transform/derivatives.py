@@ -20,6 +20,7 @@ import numpy as np
 from saem.core import dtypes, errors, tree
 from saem.core.arguments import check_callable, positions
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.refs import is_ref
 from saem.ops.linear import ones_of, zeros_of
 from saem.transform.jvp import instantiate, jvp_flat
 from saem.transform.linear_maps import as_array, linear_function, pullback, tangent_type
@@ -212,11 +213,19 @@ def places_of(numbers: tuple[int, ...], count: int) -> list[int]:
 
 def _check_input(x: Any, holomorphic: bool, allow_int: bool) -> None:
     try:
-        dtype = aval_of(x).dtype
+        aval = aval_of(x)
     except TypeError:
         raise TypeError(
             f"Argument '{x}' of type {type(x)} is not a valid JAX type: grad differentiates in "
             "arrays and numbers. Use argnums to choose other arguments.") from None
+    if is_ref(aval):
+        raise errors.explained(
+            errors.ArgumentError, "grad.C8",
+            f"Expected cotangent type {aval.to_tangent_aval()} but got "
+            f"{aval.inner_aval.str_short(False)}: "  # type: ignore[attr-defined]
+            "grad differentiates in arrays, not in references.",
+            advice="Pass what it holds, ref[...]; or use argnums to choose other arguments.")
+    dtype = aval.dtype
     kind = dtypes.scalar_kind(dtype)
     if holomorphic and kind != "complex":
         raise errors.explained(
