@@ -119,6 +119,27 @@ NESTED = [
     "said(jax.jit(lambda x: c.checkify(chk)(x)[0].throw()), X)",
     "c.checkify(c.checkify(ln, errors=c.nan_checks))(F(-1))[1][0].get()",
 ]
+REFERENCES = """
+def r(x):
+    ref = jax.new_ref(x)
+    ref[...] = jnp.log(ref[...])
+    c.check(ref[0] > 0, 'ref {}', ref[0])
+    return ref[...]
+def loop(x):
+    ref = jax.new_ref(x)
+    def body(i, _):
+        ref[i] = ref[i] * 2
+        c.check(ref[i] < 5, 'body {} {}', i, ref[i])
+    lax.fori_loop(0, 4, body, None)
+    return ref[...]
+def branch(x):
+    ref = jax.new_ref(x)
+    def yes():
+        ref[0] = 5.
+        c.check(ref[0] < 1, 'cond {}', ref[0])
+    lax.cond(x[1] > 0, yes, lambda: None)
+    return ref[...]
+"""
 DEVICES = """
 P = jax.sharding.PartitionSpec
 mesh = jax.sharding.Mesh(np.array(jax.devices()[:4]).reshape({shape}), {names})
@@ -162,6 +183,13 @@ def test_maps_say_what_jax_says(jax_oracle, expression):
 @pytest.mark.parametrize("expression", NESTED)
 def test_checked_functions_inside_say_what_jax_says(jax_oracle, expression):
     same_said(jax_oracle, expression)
+
+
+@pytest.mark.parametrize("expression", [
+    "said(r, X)", "said(jax.jit(r), X + 2, jit=True)", "said(loop, X)", "said(loop, X, jit=True)",
+    "said(branch, X)", "said(branch, -X, jit=True)"])
+def test_references_say_what_jax_says(jax_oracle, expression):
+    same_said(jax_oracle, expression, REFERENCES)
 
 
 @pytest.mark.parametrize(("begin", "expression"), ON_DEVICES)

@@ -43,6 +43,7 @@ from saem.core import dtypes, errors, tree
 from saem.core.avals import ShapedArray, aval_functions, aval_of
 from saem.core.jaxpr import ClosedJaxpr, Literal, Var
 from saem.core.primitive import Primitive
+from saem.core.refs import is_ref
 from saem.core.trace import at_source, bind, state
 from saem.ops.arithmetic import Div
 from saem.ops.compare import bitwise_and, bitwise_or, eq, gt, lt, ne
@@ -257,14 +258,18 @@ def somewhere(flags: Any) -> Any:
 
 def nan_among(prim: Primitive, outs: Sequence[Any]) -> Error:
     """Return the error of a NaN in the results of ``prim``."""
-    flags = [somewhere(ne(x, x)) for x in outs
-             if isinstance(aval_of(x).dtype, np.dtype) and dtypes.is_inexact(aval_of(x).dtype)]
+    flags = [somewhere(ne(x, x)) for x in outs if can_be_nan(aval_of(x))]
     if not flags:
         return init_error
     pred = flags[0]
     for flag in flags[1:]:
         pred = bitwise_or(pred, flag)
     return failure(NaNError, pred, prim.name)
+
+
+def can_be_nan(aval: Any) -> bool:
+    """Return whether values of ``aval`` are arrays of floats (neither keys nor references)."""
+    return isinstance(aval.dtype, np.dtype) and dtypes.is_inexact(aval.dtype) and not is_ref(aval)
 
 
 Window = tuple[Any, Sequence[int], Sequence[int]]

@@ -229,6 +229,7 @@ class While(Primitive):
         return self.batch_plainly(size, xs, dims)
 
     def batch_plainly(self, size, xs, dims):
+        """Return the loop on stacks, all of whose rows run until each is done."""
         cond_in, body_in, carry_in = self.parts([d is not None for d in dims])
         while True:
             flag, (many,) = batch_jaxpr(self.cond_jaxpr, size, (*cond_in, *carry_in))
