@@ -391,3 +391,25 @@ def test_programs_are_well_formed():
         check_jaxpr(jax.make_jaxpr(function)(1., 2.))
     for function in stacks:
         check_jaxpr(jax.make_jaxpr(function)(x, 2.))
+
+
+def test_python_numbers_among_residuals_reach_bwd_as_they_are(jax_oracle):
+    same(jax_oracle, """
+    kinds = []
+    @jax.custom_vjp
+    def f(x): return jnp.sin(x)
+    def fwd(x): return jnp.sin(x), {"flip": True, "n": 3, "scale": 2.5, "x": x}
+    def bwd(kept, ct):
+        kinds.append([isinstance(kept[k], t) for k, t in
+                      (("flip", bool), ("n", int), ("scale", float))])
+        for _ in range(kept["n"]):
+            ct = ct * kept["scale"]
+        return (-ct if kept["flip"] is True else ct,)
+    f.defvjp(fwd, bwd)
+    x = jnp.arange(2.0)
+    total = lambda x: f(x).sum()
+    result = [[jax.grad(f)(1.0), jax.grad(jax.jit(f))(1.0), jax.jit(jax.grad(f))(1.0),
+               jax.vmap(jax.grad(f))(x), jax.grad(lambda x: jax.vmap(f)(x).sum())(x),
+               jax.grad(lambda x: lax.scan(lambda c, _: (f(c), None), x, None, 3)[0])(1.0),
+               jax.grad(jax.checkpoint(f))(1.0)], kinds]
+    """)

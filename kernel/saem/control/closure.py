@@ -277,8 +277,8 @@ def check_transpose_types(got: Sequence[ShapedArray], wanted: Sequence[ShapedArr
                 advice="Sum over stretched axes, convert dtypes.")
 
 
-def zero_from_primal(value: Any, symbolic_zeros: bool = False) -> Any:
-    """Return the zero tangent of ``value``, symbolic if asked for."""
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """Return the zero tangent of ``val``, symbolic if asked for."""
     if symbolic_zeros:
-        return SymbolicZero.from_primal_value(value)
-    return as_array(zeros_of(aval_of(value).to_tangent_aval()))
+        return SymbolicZero.from_primal_value(val)
+    return as_array(zeros_of(aval_of(val).to_tangent_aval()))

@@ -31,10 +31,12 @@ from saem.control.custom_call import (
 )
 from saem.core import errors, tree
 from saem.core.avals import ShapedArray, aval_of, is_array_like
+from saem.core.dtypes import PYTHON_SCALARS
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, absent, primitive
 from saem.core.sharded import alike
 from saem.core.trace import Tracer, bind
+from saem.core.tree import map_
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import reduce_sum, zeros_of
 from saem.transform.derivatives import as_array, is_differentiable
@@ -111,10 +113,10 @@ class CustomVJPPrimal:
         return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
 
 
-def custom_vjp_primal_tree_values(primals: Any) -> Any:
-    """Return the pytree ``primals`` with each ``CustomVJPPrimal`` replaced by its value."""
-    return tree.map_(lambda leaf: leaf.value if isinstance(leaf, CustomVJPPrimal) else leaf,
-                     primals, is_leaf=lambda leaf: isinstance(leaf, CustomVJPPrimal))
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
+    """Return the pytree ``tree`` with each ``CustomVJPPrimal`` replaced by its value."""
+    return map_(lambda leaf: leaf.value if isinstance(leaf, CustomVJPPrimal) else leaf,
+                tree, is_leaf=lambda leaf: isinstance(leaf, CustomVJPPrimal))
 
 
 class VJPRule:
@@ -142,9 +144,11 @@ class VJPRule:
         self.fun.check_outputs(who, outs, out_tree)
         residuals, residual_tree = tree.flatten(residual)
         check_residuals(who, residuals)
+        # A Python number goes to bwd as it is, which may branch on it.
+        numbers = {i: x for i, x in enumerate(residuals) if type(x) in PYTHON_SCALARS}
         backward = UserBackward(self, in_avals, [aval_of(x) for x in outs], out_tree,
-                                residual_tree)
-        return outs, residuals, backward
+                                residual_tree, numbers)
+        return outs, [x for i, x in enumerate(residuals) if i not in numbers], backward
 
 
 def check_residuals(who: str, residuals: Sequence[Any]) -> None:
@@ -162,12 +166,14 @@ class UserBackward:
     """A user's backward rule as a ``Backward`` rule."""
 
     def __init__(self, rule: VJPRule, in_avals: Sequence[ShapedArray],
-                 out_avals: Sequence[ShapedArray], out_tree: Any, residual_tree: Any):
+                 out_avals: Sequence[ShapedArray], out_tree: Any, residual_tree: Any,
+                 numbers: dict[int, Any]):
         self.rule = rule
         self.in_avals = in_avals
         self.out_avals = out_avals
         self.out_tree = out_tree
         self.residual_tree = residual_tree
+        self.numbers = numbers
 
     @property
     def __name__(self) -> str:
@@ -175,7 +181,9 @@ class UserBackward:
 
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         rule = self.rule
-        kept = [as_array(x) for x in residuals]
+        given = (as_array(x) for x in residuals)
+        kept = [self.numbers[i] if i in self.numbers else next(given)
+                for i in range(self.residual_tree.num_leaves)]
         leaves = [self.zero(aval) if ct is None else as_array(ct)
                   for aval, ct in zip(self.out_avals, cts)]
         out = rule.bwd(*rule.arguments.nondiff(), self.residual_tree.unflatten(kept),

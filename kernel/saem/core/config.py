@@ -250,9 +250,14 @@ class Setting(_jaxlib.Config):
         # Called after each change: for settings that something else must be told of.
         self.follower: Callable[[], None] | None = None
 
-    def __call__(self, *value: Any) -> _Scope:
-        """Return a context manager under which this thread sees ``value`` (a bool: True)."""
+    def __call__(self, *value: Any, **named: Any) -> _Scope:
+        """Return a context manager under which this thread sees ``value`` (a bool: True).
+
+        The value may be named: ``new_val``, for ``disable_jit`` also ``disable``.
+        """
         declared = self.declared
+        if named.keys() <= {"new_val", "disable" if self.name == "jax_disable_jit" else "new_val"}:
+            value += tuple(named.values())
         if declared.process:
             raise TypeError(
                 f"{declared.name} holds for the whole process, so it has no `with` form. "

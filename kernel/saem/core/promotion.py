@@ -273,14 +273,14 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     return (dtype, weak) if return_weak_type_flag else dtype
 
 
-def scalar_type_of(value: Any) -> type:
-    """Return ``bool``, ``int``, ``float`` or ``complex``: what one element of ``value`` is.
+def scalar_type_of(x: Any) -> type:
+    """Return ``bool``, ``int``, ``float`` or ``complex``: what one element of ``x`` is.
 
     Raises: TypeError for what has no such type.
     """
-    dtype, _ = typed(value)
+    dtype, _ = typed(x)
     kinds = {"bool": bool, "int": int, "uint": int, "float": float, "complex": complex}
     kind = dtypes.scalar_kind(dtype)
     if kind not in kinds:
-        raise TypeError(f"Invalid scalar value {value!r}: its dtype is {dtypes.short_name(dtype)}")
+        raise TypeError(f"Invalid scalar value {x!r}: its dtype is {dtypes.short_name(dtype)}")
     return kinds[kind]

@@ -178,14 +178,15 @@ def _combine_halves(operation: Callable[[Any, Any], Any], items: list[Any]) -> A
     return operation(_combine_halves(operation, left), _combine_halves(operation, right))
 
 
-def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, tree: Any) -> Any:
-    """Return ``tree``, an ``outer`` of ``inner``s, as an ``inner`` of ``outer``s.
+def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
+              pytree_to_transpose: Any) -> Any:
+    """Return an ``outer`` of ``inner``s as an ``inner`` of ``outer``s.
 
-    ``inner_treedef`` None: that of the first.  Raises: TypeError when ``tree`` is no such nest.
+    ``inner_treedef`` None: that of the first.  Raises: TypeError when it is no such nest.
     """
-    flat, treedef = flatten(tree)
+    flat, treedef = flatten(pytree_to_transpose)
     if inner_treedef is None:
-        inner_treedef = structure(outer_treedef.flatten_up_to(tree)[0])
+        inner_treedef = structure(outer_treedef.flatten_up_to(pytree_to_transpose)[0])
     expected = outer_treedef.compose(inner_treedef)
     if treedef != expected:
         raise explained(

@@ -132,9 +132,9 @@ def default_backend() -> str:
     return backend().platform
 
 
-def devices(platform: str | None = None) -> list[Any]:
-    """Return all devices of ``platform`` (the default one if None)."""
-    return backend(platform).devices()
+def devices(backend: Any = None) -> list[Any]:
+    """Return all devices of the platform ``backend`` (the default one if None)."""
+    return _client(backend).devices()
 
 
 def local_devices(process_index: int | None = None, backend: Any = None,
