@@ -12,6 +12,7 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.experimental.layout": "",
     "saem.experimental.compute_on": "",
     "saem.experimental.control_deps": "",
+    "saem.experimental.custom_partitioning": "",
     "saem.experimental.scheduling_groups": "",
     "saem.experimental.xla_metadata": "",
     "saem.experimental.serialize_executable": "",
