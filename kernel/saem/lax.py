@@ -118,6 +118,7 @@ from saem.ops.numbers import (
     sign,
 )
 from saem.ops.pooling import padtype_to_pads, reduce_window_shape_tuple
+from saem.ops.ragged import ragged_all_to_all
 from saem.ops.reduce import (
     argmax,
     argmin,
@@ -181,6 +182,7 @@ from saem.ops.special import (
     zeta,
 )
 from saem.ops.stacking import stack, unstack
+from saem.ops.tokens import after_all, create_token, precv, psend
 from saem.ops.wide_products import mulhi
 from saem.ops.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 

@@ -202,3 +202,73 @@ def test_callbacks_inside_shard_map(count):
     greatest = jax.shard_map(lambda x: lax.pmax(x, ("i", "j")), mesh=both, in_specs=P("i"),
                              out_specs=P())(x)
     np.testing.assert_array_equal(greatest, np.arange(8.0).reshape(count, -1).max(0))
+
+
+def test_ragged_parts_are_exchanged(jax_oracle):
+    same(jax_oracle, """
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("i",))
+P = jax.sharding.PartitionSpec
+def inside(*xs): return lax.ragged_all_to_all(*(x[0] for x in xs), axis_name="i")[None]
+sharded = jax.shard_map(inside, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+sent, kept, places = jnp.ones((2, 3)), jnp.ones((2, 4)), [jnp.ones((2, 2), int)] * 4
+result = [str(jax.make_jaxpr(sharded)(sent, kept, *places)),
+          str(jax.make_jaxpr(lambda *xs: jax.jvp(
+              lambda a, b: sharded(a, b, *xs[2:]), xs[:2], xs[:2]))(sent, kept, *places))]""")
+    # The example of its documentation.
+    sent, kept = np.array([[1, 2, 2], [3, 4, 0]], np.float32), np.full((2, 4), 9, np.float32)
+    places = [np.array(v) for v in ([[0, 1], [0, 1]], [[1, 2], [1, 1]], [[0, 0], [1, 2]],
+                                    [[1, 1], [2, 1]])]
+
+    def exchange(sent, kept):
+        return jax.vmap(lambda *xs: lax.ragged_all_to_all(*xs, axis_name="i"), axis_name="i")(
+            sent, kept, *places)
+
+    wanted = [[1, 3, 9, 9], [2, 2, 4, 9]]
+    np.testing.assert_array_equal(exchange(sent, kept), wanted)
+    mesh = Mesh(np.array(jax.devices()[:2]), ("i",))
+    sharded = jax.make_jaxpr(jax.shard_map(
+        lambda *xs: lax.ragged_all_to_all(*(x[0] for x in xs), axis_name="i")[None],
+        mesh=mesh, in_specs=P("i"), out_specs=P("i")))(sent, kept, *places)
+    np.testing.assert_array_equal(jax.evaluate(sharded, sent, kept, *places)[0], wanted)
+    rng = np.random.default_rng(0)
+    ts = [rng.normal(size=v.shape).astype(np.float32) for v in (sent, kept)]
+    ct = rng.normal(size=(2, 4)).astype(np.float32)
+    _, forward = jax.jvp(exchange, (sent, kept), tuple(ts))
+    back = jax.vjp(exchange, sent, kept)[1](ct)
+    np.testing.assert_allclose((ct * forward).sum(), sum(
+        (np.asarray(b) * t).sum() for b, t in zip(back, ts)), rtol=1e-5)
+    for source, words in (
+            ("lax.ragged_all_to_all(*[jnp.ones(2)] * 6, axis_name='i')", "within a mapped context"),
+            ("lax.psend(jnp.ones(2), 'i', [(0, 1)])", "unbound axis name")):
+        same_error(jax_oracle, source, words)
+
+
+def test_tokens(jax_oracle):
+    same(jax_oracle, """
+def shown(fun, *args): return str(jax.make_jaxpr(fun)(*args))
+mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("i",))
+P, arrows = jax.sharding.PartitionSpec, [(0, 1), (1, 0)]
+def exchange(x):
+    token = lax.psend(x, "i", arrows)
+    return lax.precv(token, jax.ShapeDtypeStruct((2,), "float32"), "i", arrows)
+token, x = lax.create_token(), jnp.arange(4.0)
+result = [
+    shown(lambda x: lax.create_token(x), 1.0), shown(lambda: lax.after_all()),
+    shown(lambda t: (lax.after_all(t, t), 1.0), token), shown(lambda t: t, token),
+    shown(lambda x: lax.optimization_barrier((x, lax.create_token()))[0], x),
+    shown(jax.shard_map(exchange, mesh=mesh, in_specs=P("i"), out_specs=P("i")), x),
+    *(type(t).__name__ for t in (token, lax.after_all(token), jax.jit(lax.after_all)(token),
+                                 jax.block_until_ready(token)))]""")
+    same_error(jax_oracle, "lax.after_all(1.0)", "must be tokens")
+    x = jnp.arange(4.0)
+    ordered = jax.jit(lambda t, x: lax.scan(lambda t, x: (lax.after_all(t), x * 2), t, x)[1])
+    np.testing.assert_array_equal(ordered(lax.create_token(), x), x * 2)
+    tied = jax.jit(lambda t, x: lax.optimization_barrier((x, t))[0])(lax.create_token(), x)
+    np.testing.assert_array_equal(tied, x)
+    np.testing.assert_array_equal(jax.evaluate(jax.make_jaxpr(
+        lambda x: lax.optimization_barrier((x, lax.after_all(lax.create_token())))[0])(x), x)[0], x)
+    mesh = Mesh(np.array(jax.devices()[:2]), ("i",))
+    with pytest.raises(NotImplementedError, match="psend"):
+        jax.shard_map(lambda x: lax.precv(lax.psend(x, "i", [(0, 1), (1, 0)]), x, "i",
+                                          [(0, 1), (1, 0)]), mesh=mesh, in_specs=P("i"),
+                      out_specs=P("i"))(x)

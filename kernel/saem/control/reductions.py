@@ -41,12 +41,12 @@ from saem.ops.pooling import (
     Window,
     laid_out,
     padtype_to_pads,
-    stacked,
     window_places,
 )
 from saem.ops.scatter import Scatter
 from saem.ops.shape import broadcast, full, reshape, squeeze
 from saem.ops.slicing import pad, slice_in_dim
+from saem.ops.stacking import stacked
 from saem.ops.windows import GatherScatterMode, ScatterDimensionNumbers
 from saem.transform.jvp import instantiate, jvp_flat
 from saem.transform.staging import trace_flat

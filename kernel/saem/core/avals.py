@@ -106,18 +106,6 @@ class ShapedArray:
         return None
 
 
-class AbstractToken:
-    """The abstract value of a token, which orders side effects."""
-
-    shape: tuple[int, ...] = ()
-    weak_type = False
-
-    def str_short(self, short_dtypes: bool = True) -> str:
-        return "Tok"
-
-    __str__ = str_short
-
-
 class ShapeDtypeStruct:
     """A shape and dtype without data: what ``eval_shape`` returns and ``lower`` accepts.
 

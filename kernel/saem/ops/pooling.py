@@ -26,10 +26,11 @@ from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitiv
 from saem.core.trace import bind
 from saem.ops.compare import Ge, Le
 from saem.ops.families import is_number
-from saem.ops.linear import broadcast_new_dim, moveaxis, zeros_of
+from saem.ops.linear import zeros_of
 from saem.ops.reduce import better_and_equal, highest, lowest
 from saem.ops.slicing import pad
 from saem.ops.slicing import slice as slice_
+from saem.ops.stacking import stacked
 
 Sizes = tuple[int, ...]
 Padding = tuple[tuple[int, int], ...]
@@ -237,12 +238,6 @@ def worst(select: Handle, dtype: Any) -> Any:
 
 def beats(select: Handle, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (np.greater_equal if select.name == "ge" else np.less_equal)(a, b)
-
-
-def stacked(size: int, xs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
-    """Return the stacks ``xs`` with their axis in front, made where there was none."""
-    return [broadcast_new_dim(x, size, 0) if d is None else moveaxis(x, d, 0)
-            for x, d in zip(xs, dims)]
 
 
 @primitive("select_and_gather_add")

@@ -117,6 +117,12 @@ class Unstack(Primitive):
         return outs, [d - (not after)] * len(outs)
 
 
+def stacked(size: int, xs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+    """Return the stacks ``xs`` with their axis in front, made where there was none."""
+    return [broadcast_new_dim(x, size, 0) if d is None else moveaxis(x, d, 0)
+            for x, d in zip(xs, dims)]
+
+
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     """Return ``operands``, of one shape and dtype, side by side along a new ``axis``.
 

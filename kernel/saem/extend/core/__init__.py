@@ -42,6 +42,7 @@ from saem.core.readers import (
     valid_jaxtype,
 )
 from saem.extend.core import primitives
+from saem.ops.tokens import AbstractToken, Token
 from saem.xla.dispatch import eager_rules as _eager_rules
 
 # Outside all traces a primitive of the user's is computed as the user said.
