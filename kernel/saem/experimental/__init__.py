@@ -14,6 +14,7 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.experimental.control_deps": "",
     "saem.experimental.custom_partitioning": "",
     "saem.experimental.scheduling_groups": "",
+    "saem.experimental.shard_alike": "",
     "saem.experimental.xla_metadata": "",
     "saem.experimental.serialize_executable": "",
     "saem.experimental.key_reuse": "",
