@@ -288,8 +288,8 @@ COMPILED = {
         g = er.stateful_rng(42)
         f = jax.jit(g.uniform)
         c = er.stateful_rng(123)
-        result = [g.uniform(), g.uniform(), f(), f(), g.normal(3., 2., (2,)), g.integers(10, size=3),
-                  g.random((2,)), jax.random.key_data(g.key()), jax.random.key_data(g.key((2,))),
+        result = [g.uniform(), g.uniform(), f(), f(), g.normal(3., 2., (2,)),
+                  g.integers(10, size=3), g.random((2,)), jax.random.key_data(g.key()), jax.random.key_data(g.key((2,))),
                   repr(g), jax.vmap(lambda r, x: x + r.uniform())(c.split(3), v),
                   [k.integers(0, 10, 2) for k in c.spawn(2)],
                   jax.jit(lambda s: er.stateful_rng(s).normal())(7)]""",
@@ -393,7 +393,8 @@ def test_numpy_and_xla_agree():
         own = jax.new_ref(ref[...])
         ref.at[1].at[::2][1] = 8.
         c, rows = lax.scan(body, 1., own)
-        lax.while_loop(lambda c: ref[0, 1] < 20., lambda c: jax.ref.addupdate(ref, (0, 1), 7.), None)
+        lax.while_loop(lambda _: ref[0, 1] < 20., lambda _: jax.ref.addupdate(ref, (0, 1), 7.),
+                       None)
         lax.cond(i > 0, lambda: jax.ref.set(ref, (0, 0), -1.), lambda: None)
         return old, c, rows, jax.freeze(own)
 

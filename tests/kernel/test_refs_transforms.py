@@ -273,8 +273,8 @@ BATCHES = {
         jax.vmap(put)(s, i, x); result.append(s[...])
         jax.vmap(lambda r, i, y: jax.ref.addupdate(r, i, y))(s, i, x); result.append(s[...])
         result.append(jax.vmap(lambda r, i, y: jax.ref.swap(r, i, y))(s, i, x))
-        result += [s[...], jax.vmap(lambda r: r[1:])(s), jax.vmap(get)(s, jnp.array([[0, 1], [1, 1]])),
-                   jax.vmap(lambda r: r[jnp.array([0, 1])])(s)]
+        result += [s[...], jax.vmap(lambda r: r[1:])(s),
+                   jax.vmap(get)(s, jnp.array([[0, 1], [1, 1]])), jax.vmap(lambda r: r[jnp.array([0, 1])])(s)]
         result += [str(jax.make_jaxpr(jax.vmap(get))(s, i)),
                    str(jax.make_jaxpr(jax.vmap(put))(s, i, x)),
                    str(jax.make_jaxpr(jax.vmap(get, in_axes=(1, 0)))(s, jnp.array([0, 1, 0])))]""",
@@ -286,8 +286,8 @@ BATCHES = {
                 return c + r[0], None
             return lax.scan(body, 0., None, length=2)[0]
         def loop(r, n):
-            return lax.while_loop(lambda i: i < n, lambda i: (jax.ref.addupdate(r, 0, 1.), i + 1)[1],
-                                  0)
+            return lax.while_loop(lambda i: i < n,
+                                  lambda i: (jax.ref.addupdate(r, 0, 1.), i + 1)[1], 0)
         def own(x):
             def body(c, y):
                 r = jax.new_ref(c); r[...] = r[...] * y

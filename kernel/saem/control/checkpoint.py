@@ -20,6 +20,8 @@ from typing import Any
 from saem.control.call import JitCall, ProgramCall
 from saem.control.custom_call import closed_over, name_of
 from saem.control.policies import Offloadable, Policy, is_saved
+from saem.control.saved_rows import saved_rows
+from saem.control.scan import Scan
 from saem.control.transfers import COPY, DevicePut
 from saem.core import config, dtypes, errors, tree
 from saem.core.arguments import as_tuple, check_callable, check_outputs
@@ -141,9 +143,9 @@ dispatch.eager_rules[Remat] = _at_once
 
 
 def is_log(eqn: Eqn) -> bool:
-    """Return whether ``eqn`` is about a reference that is not to be written when computing again."""
+    """Return whether ``eqn`` is about a reference that computing again is to leave alone."""
     return eqn.operation.touches_refs and any(
-        is_ref(a.aval) and a.aval.kind is not None for a in eqn.invars)  # type: ignore[attr-defined]
+        is_ref(a.aval) and getattr(a.aval, "kind", None) is not None for a in eqn.invars)
 
 
 # -- splitting -------------------------------------------------------------------------------------
@@ -157,7 +159,13 @@ class Split:
     whose result it needs and that was not saved.
     """
 
-    def __init__(self, closed: ClosedJaxpr, unknown: tuple[bool, ...], policy: Policy | None):
+    def __init__(self, closed: ClosedJaxpr, unknown: tuple[bool, ...], policy: Policy | None,
+                 whole: bool = False):
+        """Take ``closed`` apart; if ``whole``, the second part gives the known outputs too, and
+        what is offloaded stays where it is made: the loop around moves it when it is all there."""
+        self.whole = whole
+        # What the policy said of each saved value.
+        self.answers: dict[Var, Any] = {}
         if policy is not None:
             closed = closed.derived("inlined", lambda: without_jits(closed))
         self.jaxpr = jaxpr = closed.jaxpr
@@ -170,6 +178,9 @@ class Split:
         saved: dict[Var, None] = {}
         later: list[Eqn] = []
         for eqn in jaxpr.eqns:
+            if policy is not None and isinstance(eqn.operation, Scan) \
+                    and self.loop_apart(eqn, policy, saved, later):
+                continue
             if not self.waiting.isdisjoint(eqn.invars):
                 residuals, again = self.taken_apart(eqn, policy)
                 saved.update(dict.fromkeys(residuals))
@@ -180,13 +191,11 @@ class Split:
             elif is_log(eqn):
                 saved.update(dict.fromkeys(eqn.outvars))
             elif answer := is_saved(policy, eqn):
-                saved.update(dict.fromkeys(
-                    self.offloaded(eqn, later) if isinstance(answer, Offloadable)
-                    else eqn.outvars))
+                saved.update(dict.fromkeys(self.where_saved(answer, eqn.outvars, eqn, later)))
             else:
                 later.append(eqn)
         self.out_unknown = [v in self.waiting for v in jaxpr.outvars]
-        outs = [v for v, u in zip(jaxpr.outvars, self.out_unknown) if u]
+        outs = [v for v, u in zip(jaxpr.outvars, self.out_unknown) if u or whole]
         tail = dead_code_free(jaxpr.replace(eqns=later, outvars=outs))
         made = {v for eqn in tail.eqns for v in eqn.outvars}
         used = {a for eqn in tail.eqns for a in eqn.invars if isinstance(a, Var)}
@@ -202,13 +211,43 @@ class Split:
             name="checkpoint", debug_name=jaxpr.debug_name)
         self.known = ClosedJaxpr(dead_code_free(known.jaxpr), known.consts)
 
-    def offloaded(self, eqn: Eqn, later: list[Eqn]) -> list[Var]:
-        """Return variables in the host's memory for the outputs of ``eqn``, brought back later."""
-        away = [Var(placed(v.aval, MemorySpace.Host)) for v in eqn.outvars]
-        self.away.update(zip(eqn.outvars, away))
-        later += [Eqn(TO_DEVICE, [a], [v], eqn.source, eqn.stack)
-                  for v, a in zip(eqn.outvars, away)]
+    def where_saved(self, answer: Any, outvars: Sequence[Var], eqn: Eqn, later: list[Eqn]
+                    ) -> Sequence[Var]:
+        """Return the variables by which ``outvars``, made by ``eqn``, are saved.
+
+        What a policy offloads waits in the host's memory, and is brought back later.
+        """
+        self.answers.update(dict.fromkeys(outvars, answer))
+        if self.whole or not isinstance(answer, Offloadable):
+            return outvars
+        away = [Var(placed(v.aval, MemorySpace.Host)) for v in outvars]
+        self.away.update(zip(outvars, away))
+        later += [Eqn(TO_DEVICE, [a], [v], eqn.source, eqn.stack) for v, a in zip(outvars, away)]
         return away
+
+    def loop_apart(self, eqn: Eqn, policy: Policy, saved: dict[Var, None], later: list[Eqn]
+                   ) -> bool:
+        """Split a scan of whose steps the policy saves something; returns whether it does."""
+        if is_saved(policy, eqn) or eqn.effects:
+            return False
+        unknown = tuple(isinstance(a, Var) and a in self.waiting for a in eqn.invars)
+        rows = eqn.operation.jaxpr.derived(
+            ("saved rows", eqn.operation, unknown, policy), lambda: saved_rows(
+                eqn.operation, unknown, lambda body, flags: Split(body, flags, policy, True)))
+        if rows is None:
+            return False
+        atoms = [a for a, waits in zip(eqn.invars, rows.unknown) if not waits]
+        inputs = list(dict.fromkeys(a for a in atoms if isinstance(a, Var)))
+        stacks = [Var(aval) for aval in rows.stacks]
+        outs = [v for v, waits in zip(eqn.outvars, rows.out_unknown) if not waits]
+        known = Eqn(rows.known, atoms, [*outs, *stacks], eqn.source, eqn.stack)
+        self.mixed[eqn] = (ClosedJaxpr(Jaxpr([], inputs, known.outvars, [known])), inputs,
+                           [*outs, *stacks])
+        self.waiting.update(v for v, waits in zip(eqn.outvars, rows.out_unknown) if waits)
+        for stack, answer in zip(stacks, rows.answers):
+            saved.update(dict.fromkeys(self.where_saved(answer, [stack], eqn, later)))
+        later.append(eqn.replace(operation=rows.again, invars=[*eqn.invars, *stacks]))
+        return True
 
     def taken_apart(self, eqn: Eqn, policy: Policy | None) -> tuple[list[Var], list[Eqn]]:
         """Split an equation with unknown inputs, noting which of its outputs are unknown.

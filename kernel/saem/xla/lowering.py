@@ -109,15 +109,24 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
 
     Raises: TypeError if a constant is a tracer (it must have been moved to the inputs).
     """
-    jaxpr, given = closed.jaxpr, terms
-    if any(is_ref(v.aval) for v in jaxpr.invars):
+    options: dict[str, Any] = {"name": name, "keep_unused": keep_unused, "ordered": ordered,
+                               "platform": platform, "embed": embed, "terms": terms}
+    if any(is_ref(v.aval) for v in closed.jaxpr.invars):
         exchange = Pure.exchange(closed)
-        gives = exchange.donated(donated or (False,) * len(jaxpr.invars))
-        lowered = lower(
-            exchange.pure, name=name, keep_unused=keep_unused, donated=gives,
-            spread=spread and spread.with_results(len(exchange.written)), ordered=ordered,
-            platform=platform, embed=embed, terms=terms)
+        gives = exchange.donated(donated or (False,) * len(closed.jaxpr.invars))
+        spread = spread and spread.with_results(len(exchange.written))
+        lowered = lower(exchange.pure, donated=gives, spread=spread, **options)
         return dataclasses.replace(lowered, exchange=exchange)
+    try:
+        return write_module(closed, donated=donated, spread=spread, **options)
+    except Stateful:  # only programs with references pay for asking
+        return lower(Pure.program(closed), donated=donated, spread=spread, **options)
+
+
+def write_module(closed: ClosedJaxpr, *, name: str, keep_unused: bool, donated: Sequence[bool],
+                 spread: Any, ordered: bool, platform: str, embed: bool, terms: Any) -> Lowering:
+    """Write a program without references, as ``lower`` says.  Raises: Stateful if it has some."""
+    jaxpr, given = closed.jaxpr, terms
     eqns, live = needed_equations(jaxpr)
     kept = [keep_unused or v in live for v in jaxpr.invars]
     donated = donated or (False,) * len(kept)
@@ -147,11 +156,7 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
         arguments.append(f"%arg{number}: {tensor_type(var.aval)}{note}")
     for var, value in scalars:
         env[var] = writer.constant(np.asarray(value), var.aval)
-    try:
-        results = write_equations(writer, eqns, jaxpr.outvars, env)
-    except Stateful:  # only programs with references pay for asking
-        return lower(Pure.program(closed), name=name, keep_unused=keep_unused, donated=donated,
-                     spread=spread, ordered=ordered, platform=platform, embed=embed, terms=given)
+    results = write_equations(writer, eqns, jaxpr.outvars, env)
     if module.callbacks and not ordered and is_ordered(closed.effects):
         # Written in vain, but so only programs with ordered effects pay for asking.
         return lower_in_order(closed, name, keep_unused, donated, spread, platform, given)
