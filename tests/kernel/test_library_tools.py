@@ -198,3 +198,22 @@ def test_a_store_is_read_only_when_it_is_full():
     store = linear_util.Store()
     with pytest.raises(linear_util.StoreException, match="has not run"):
         _ = store.val
+
+
+def test_programs_among_the_parameters_of_a_users_primitive(jax_oracle):
+    same(jax_oracle, TOOLS + """
+    inner = jax.make_jaxpr(jnp.sin)(1.0).jaxpr
+    p = core.Primitive("holding")
+    run = lambda x, *, jaxpr: jax.core.eval_jaxpr(jaxpr, [], x)[0]
+    p.def_impl(run)
+    p.def_abstract_eval(lambda x, *, jaxpr: x)
+    mlir.register_lowering(p, mlir.lower_fun(run, multiple_results=False))
+    ad.primitive_jvps[p] = lambda xs, ts, *, jaxpr: jax.jvp(lambda x: run(x, jaxpr=jaxpr), xs, ts)
+    f = lambda x: p.bind(x, jaxpr=inner)
+    seen = []
+    def watched(x):
+        seen.append(x._trace.main is x._trace.main)
+        return x
+    jax.jvp(watched, (1.0,), (1.0,))
+    result = [jax.jit(f)(2.0), jax.jit(jax.grad(f))(2.0), jax.grad(jax.jit(f))(2.0), seen]
+    """.replace("\n    ", "\n"))

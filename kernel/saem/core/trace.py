@@ -30,6 +30,11 @@ class Trace:
     stack: tuple[str, ...] = ()
     live: bool = True
 
+    @property
+    def main(self) -> Trace:
+        """What the values of one interpretation have in common: the interpreter itself."""
+        return self
+
     def process(self, prim: Primitive, args: tuple) -> Any:
         """Interpret ``prim`` on ``args``; returns an output, or a list if it has several."""
         raise NotImplementedError(f"{type(self).__name__} does not say how to process an operation")

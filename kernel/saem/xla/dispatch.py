@@ -247,8 +247,10 @@ def mesh_named_by(prim: Any) -> Any:
     return found
 
 
-def mesh_of_program(program: ClosedJaxpr) -> Any:
+def mesh_of_program(program: ClosedJaxpr | Jaxpr) -> Any:
     """Return the mesh that equations of ``program`` name, looked for once."""
+    if isinstance(program, Jaxpr):  # among the parameters of a user's primitive
+        return mesh_inside(program.eqns)
     return program.derived("mesh", lambda: mesh_inside(program.eqns))
 
 
