@@ -120,7 +120,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
 
 def asserted(x: Any, sharding: Any) -> Any:
-    """Return what remains to be told the partitioner of ``x``, which is to lie as ``sharding`` says.
+    """Return what the partitioner is still to be told of ``x``, to lie as ``sharding`` says.
 
     Along Explicit axes the type says it already: there it is only checked.
     Raises: AssertionError if the type says otherwise; ValueError if some axes are not Explicit.

@@ -64,7 +64,8 @@ def elementwise(case: Case) -> Any:
 
 
 @rule("copy", "stop_gradient", "rev", "optimization_barrier", "name", "custom_lin",
-      "inspect_sharding", "layout_constraint", "sharding_constraint")
+      "inspect_sharding", "layout_constraint", "sharding_constraint", "xla_metadata_value",
+      "dce_sink")
 def unchanged(case: Case) -> Any:
     """Each result as its operand."""
     return list(case.specs) if case.prim.multiple_results else case.specs[0]
@@ -258,7 +259,8 @@ def part_of(case: Case, name: str, shape: Sequence[int], spec: Entries) -> Entri
                 1, f"{name} on sharded dims where out dim ({size}) is not divisible by mesh axes "
                 f"({case.parts(entry)}) with spec ({names}) is not implemented. Got input "
                 f"type={case.avals[0].str_short()} and output shape={tuple(shape)}",
-                "Reshard the operand so that this axis is not cut.")
+                "Reshard the operand so that this axis is not cut, or index with "
+                "x.at[i].get(out_sharding=P(...)).")
     return spec
 
 
@@ -314,7 +316,14 @@ def generic_reduction(case: Case) -> Any:
     return [entries] * len(case.outs)
 
 
-@rule("reduce_window_sum", "reduce_window_max", "reduce_window_min", "reduce_window")
+@rule("select_and_scatter_add")
+def select_and_scatter_add(case: Case) -> Any:
+    """As the operand from which the places are chosen."""
+    return case.specs[1]
+
+
+@rule("reduce_window_sum", "reduce_window_max", "reduce_window_min", "reduce_window",
+      "select_and_gather_add")
 def window(case: Case) -> Any:
     entries = part_of(case, case.prim.name, case.outs[0].shape, case.specs[0])
     return [entries] * len(case.outs) if case.prim.multiple_results else entries
@@ -500,6 +509,15 @@ def scatter(case: Case) -> Any:
     return x
 
 
+# -- outside the program ---------------------------------------------------------------------------
+
+
+@rule("pure_callback", "io_callback", "debug_callback", "debug_print", "check", "ffi_call")
+def elsewhere(case: Case) -> Any:
+    """What is computed elsewhere is given whole arrays, and gives such."""
+    return [()] * len(case.outs) if case.prim.multiple_results else ()
+
+
 # -- keys ------------------------------------------------------------------------------------------
 
 
@@ -508,6 +526,12 @@ def keys(case: Case) -> Any:
     """A stack of keys is cut along its own axes; what each key gives is whole."""
     spec, rank = case.specs[0], len(case.outs[0].shape)
     return (*spec, *(None,) * (rank - len(spec)))[:rank]
+
+
+@rule("random_gamma")
+def random_gamma(case: Case) -> Any:
+    """Whole: how its program, which rejects and draws again, is cut is the partitioner's affair."""
+    return ()
 
 
 @rule("rng_bit_generator")

@@ -206,7 +206,8 @@ class Pad(Primitive):
             return bind(Pad(config), x, value), dx
         aval = aval_of(x)
         padded = bind(Pad(config), x, np.zeros((), aval.dtype)[()])
-        inside = bind(Pad(config), ones_of(cut_like(ShapedArray(aval.shape, bool), aval)), np.False_)
+        ones = ones_of(cut_like(ShapedArray(aval.shape, bool), aval))
+        inside = bind(Pad(config), ones, np.False_)
         outside = broadcast_in_dim(value, aval_of(padded).shape, (dx,))
         return select_n(inside, outside, padded), dx
 

@@ -25,6 +25,7 @@ from saem.core import errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
+from saem.core.sharded import plain
 from saem.core.trace import bind
 from saem.ops.gradient import stop_gradient
 from saem.ops.keys import THREEFRY
@@ -126,7 +127,7 @@ class RandomGamma(Primitive):
         return ShapedArray(alpha.shape, alpha.dtype)
 
     def physical(self, in_avals, out_avals):
-        return JitCall(program(*in_avals, self.log_space), "random_gamma")
+        return JitCall(program(*map(plain, in_avals), self.log_space), "random_gamma")
 
     evaluate = absent("on the arrays that hold keys its program runs in its place")
     lower = absent("on the arrays that hold keys its program runs in its place")
