@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.core.sharded import Case, names_of, rules
+from saem.core.sharded import Case, cut, entries_of, names_of, rules
 from saem.ops.families import Elementwise
 
 Entries = tuple
@@ -516,6 +516,14 @@ def scatter(case: Case) -> Any:
 def elsewhere(case: Case) -> Any:
     """What is computed elsewhere is given whole arrays, and gives such."""
     return [()] * len(case.outs) if case.prim.multiple_results else ()
+
+
+@rule("call_exported")
+def call_exported(case: Case) -> Any:
+    """As the program was exported."""
+    exported = case.prim.exported
+    return [entries_of(out if said is None else cut(out, said))
+            for out, said in zip(exported.out_avals, exported.out_named_shardings)]
 
 
 # -- keys ------------------------------------------------------------------------------------------
