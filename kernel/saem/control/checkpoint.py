@@ -231,9 +231,9 @@ class Split:
         if is_saved(policy, eqn) or eqn.effects:
             return False
         unknown = tuple(isinstance(a, Var) and a in self.waiting for a in eqn.invars)
-        rows = eqn.operation.jaxpr.derived(
-            ("saved rows", eqn.operation, unknown, policy), lambda: saved_rows(
-                eqn.operation, unknown, lambda body, flags: Split(body, flags, policy, True)))
+        scan: Any = eqn.operation
+        rows = scan.jaxpr.derived(("saved rows", scan, unknown, policy), lambda: saved_rows(
+            scan, unknown, lambda body, flags: Split(body, flags, policy, True)))
         if rows is None:
             return False
         atoms = [a for a, waits in zip(eqn.invars, rows.unknown) if not waits]
