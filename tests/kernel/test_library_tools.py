@@ -217,3 +217,16 @@ def test_programs_among_the_parameters_of_a_users_primitive(jax_oracle):
     jax.jvp(watched, (1.0,), (1.0,))
     result = [jax.jit(f)(2.0), jax.jit(jax.grad(f))(2.0), jax.grad(jax.jit(f))(2.0), seen]
     """.replace("\n    ", "\n"))
+
+
+def test_zeros_and_transposes_of_what_libraries_hand_over(jax_oracle):
+    same(jax_oracle, TOOLS + """
+    zero = jax.custom_derivatives.zero_from_primal
+    value = {"a": jnp.ones(2), "b": [3.0, jnp.arange(2)]}
+    f = jax.linear_transpose(lambda x: 2.0 * x, jax.core.ShapedArray((2,), jnp.float32))
+    plain = zero(value)
+    result = [plain["a"], plain["b"][0], str(plain["b"][1].dtype),
+              [type(x).__name__ for x in jax.tree.leaves(
+                  zero(value, symbolic_zeros=True), is_leaf=lambda x: hasattr(x, "shape"))],
+              f(jnp.arange(2.0))]
+    """.replace("\n    ", "\n"))

@@ -120,7 +120,7 @@ tree.register_pytree_node(Kept, Kept._flatten, Kept._unflatten)
 
 
 def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -> Callable:
-    """Return the transpose of ``fun``, which must be linear, at arguments like ``primals``.
+    """Return the transpose of ``fun``, which must be linear, at arguments (or avals) like these.
 
     It takes one cotangent like the output and returns a tuple with one like each argument.
 
@@ -131,7 +131,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to linear_transpose is deprecated")
     leaves, in_tree = tree.flatten(primals)
-    avals = [aval_of(x) for x in leaves]
+    avals = [x if isinstance(x, ShapedArray) else aval_of(x) for x in leaves]
     partial = PartialTrace(state.trace, "linear_transpose")
     with current(partial):
         unknown = [partial.new_unknown(a) for a in avals]
@@ -278,7 +278,6 @@ def check_transpose_types(got: Sequence[ShapedArray], wanted: Sequence[ShapedArr
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """Return the zero tangent of ``val``, symbolic if asked for."""
-    if symbolic_zeros:
-        return SymbolicZero.from_primal_value(val)
-    return as_array(zeros_of(aval_of(val).to_tangent_aval()))
+    """Return the zero tangent of each leaf of ``val``, symbolic if asked for."""
+    return tree.map_(SymbolicZero.from_primal_value if symbolic_zeros else
+                     lambda x: as_array(zeros_of(aval_of(x).to_tangent_aval())), val)
