@@ -21,6 +21,7 @@ from saem.control.custom_jvp import CustomJVPCall
 from saem.control.custom_vjp import CustomVJPCall
 from saem.control.loops import While
 from saem.control.scan import Scan
+from saem.control.sharded_call import ShardMap
 from saem.control.surgery import pick, rearranged, split_list
 from saem.core import errors
 from saem.core.jaxpr import ClosedJaxpr, Var, eval_jaxpr
@@ -109,5 +110,14 @@ def loop(prim: While, args: list[Any], which: tuple[bool, ...], deep: bool, name
     return results, {prim.cond_nconsts + i: new for i, new in zip(written, kept)}
 
 
+def spread(prim: ShardMap, args: list[Any], which: tuple[bool, ...], deep: bool, names: list[Any]
+           ) -> Outcome:
+    """A program on many devices gives back what it writes as it lay."""
+    with prim.inside():
+        program, written = discharged(prim.jaxpr, which, deep)
+    specs = (*prim.out_specs, *(prim.in_specs[i] for i in written))
+    return split(bind(prim.around(program, prim.in_specs, specs), *args), prim.jaxpr, written)
+
+
 rules.update({JitCall: call, Remat: call, CustomJVPCall: inlined, CustomVJPCall: inlined,
-              Cond: branches, Scan: scan, While: loop})
+              Cond: branches, Scan: scan, While: loop, ShardMap: spread})

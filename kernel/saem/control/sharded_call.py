@@ -28,6 +28,7 @@ from saem.core.axes import Axis, names_in_jaxpr
 from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Literal, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.refs import AbstractRef
 from saem.core.sharded import ShardedArray, cut, cut_as, entries_of, plain
 from saem.core.trace import bind, state
 from saem.core.varying import varying, vma_of
@@ -57,6 +58,8 @@ def spec_axes(spec: Any) -> frozenset:
 def local_aval(aval: ShapedArray, spec: Any, mesh: Any, manual: frozenset, vma: frozenset
                ) -> ShapedArray:
     """Return the aval of one device's part of a value of ``aval``, cut along ``manual`` axes."""
+    if isinstance(aval, AbstractRef):
+        return aval.update(inner_aval=local_aval(aval.inner_aval, spec, mesh, manual, vma))
     parts = [math.prod(mesh.shape[n] for n in axes_of(entry)) for entry in spec]
     parts += [1] * (len(aval.shape) - len(parts))
     shape = tuple(n // k for n, k in zip(aval.shape, parts))
@@ -188,7 +191,7 @@ class ShardMap(Primitive):
         state.trace = parent = trace.parent
         try:
             outs = parent.process(self.around(known, known_in, [*known_out, *made_specs]),
-                                  tuple(known_args)) if known.jaxpr.outvars else []
+                                  tuple(known_args)) if known.jaxpr.outvars or known.effects else []
         finally:
             state.trace = saved
         known_outs = iter(outs[:len(known_out)])

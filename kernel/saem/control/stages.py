@@ -58,6 +58,8 @@ class Types:
     flat_in: Sequence[ShapedArray]
     flat_out: Sequence[ShapedArray]
     donated: Sequence[bool]
+    # The references that the function closes over.
+    refs: Sequence[Any] = ()
 
     @property
     def in_avals(self) -> Any:
@@ -92,9 +94,12 @@ class Call(Types, Record):
     name = property(lambda self: self.info.name)  # type: ignore[assignment]
     in_tree = property(lambda self: self.bound.in_tree)
     out_tree = property(lambda self: self.entry.out_tree)
-    flat_in = property(lambda self: self.entry.closed.in_avals)  # type: ignore[assignment]
+    flat_in = property(  # type: ignore[assignment]
+        lambda self: self.entry.closed.in_avals[:self.in_tree.num_leaves])
     flat_out = property(lambda self: self.entry.closed.out_avals)  # type: ignore[assignment]
-    donated = property(lambda self: self.entry.donated)  # type: ignore[assignment]
+    donated = property(  # type: ignore[assignment]
+        lambda self: self.entry.donated[:self.in_tree.num_leaves])
+    refs = property(lambda self: self.entry.refs or ())  # type: ignore[assignment]
 
     def paths(self) -> list[str]:
         return [path for path, _ in self.info.leaf_names(self.bound)]
@@ -298,7 +303,7 @@ class Compiled(Stage):
                 advice="Call the jitted function itself, which compiles again, or convert them.")
         if Use.in_use:
             self.check_layouts(leaves)
-        outs = call.out_tree.unflatten(self._program.run(leaves))
+        outs = call.out_tree.unflatten(self._program.run([*leaves, *call.refs]))
         return outs, self._program.fast_path(call.out_tree), False
 
     def check_layouts(self, leaves: Sequence[Any]) -> None:
@@ -397,7 +402,10 @@ def other_structure(wanted: Any, given: Any) -> Exception:
 def trace_call(info: Jitted, args: tuple, kwargs: dict[str, Any]) -> Traced:
     """Trace ``info.fun`` for arguments that may be ShapeDtypeStructs."""
     bound = info.bind_arguments(args, kwargs)
-    return Traced(Call(info, bound, info.entry(bound, info.avals(bound))))
+    entry = info.entry(bound, info.avals(bound))
+    if entry.refs is not None:
+        info.add_references(bound, entry)
+    return Traced(Call(info, bound, entry))
 
 
 def jit(fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardings: Any = None,

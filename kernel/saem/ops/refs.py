@@ -38,6 +38,7 @@ from saem.core.refs import (
     split_indices,
 )
 from saem.core.trace import bind
+from saem.core.varying import varying, vma_of
 from saem.ops.convert import convert
 from saem.ops.linear import (
     BroadcastInDim,
@@ -64,6 +65,8 @@ class OnRef(Primitive):
 
     __slots__ = ()
     touches_refs = True
+    # Inside shard_map: a reference varies as what it holds, and so does what is read of it.
+    knows_where_it_varies = True
     # Whether it belongs to what a linearization leaves for later, though all operands are known.
     waits: ClassVar[Any] = False
 
@@ -259,6 +262,13 @@ class OnPart(OnRef):
                 f"{part.shape}. Value shape: {value.shape}.",
                 advice="Nothing is stretched here: broadcast the value with jnp.broadcast_to or "
                 "jnp.full_like.")
+        if not vma_of(value) <= vma_of(part):
+            raise errors.explained(
+                errors.ArgumentError, "ref.C19",
+                f"Invalid value for `{self.name}`: it differs along the mesh axes "
+                f"{sorted(map(str, vma_of(value) - vma_of(part)))}, the reference {ref} does not.",
+                advice="Begin the reference with a value that varies: jax.lax.pcast(x, axes, "
+                "to='varying').")
         if value.dtype != part.dtype:
             raise errors.explained(
                 errors.ArgumentError, "ref.C4",
@@ -410,7 +420,9 @@ class Get(OnPart):
     effects = frozenset({ReadEffect(0)})
 
     def typing(self, ref, *indices):
-        return self.part(ref, indices)
+        part = self.part(ref, indices)
+        chosen = frozenset().union(*map(vma_of, indices))
+        return varying(part, vma_of(part) | chosen) if chosen else part
 
     def evaluate(self, ref, *indices):
         return numpy_read(ref, self.transforms, indices)
