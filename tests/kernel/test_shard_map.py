@@ -436,3 +436,17 @@ def test_a_jitted_shard_map_is_traced_once():
     for _ in range(3):
         f(X)
     assert seen == [(2, 4)]
+
+
+def test_effects_of_what_is_known_are_kept_by_grad():
+    seen: list = []
+
+    def body(x, y):
+        jax.debug.callback(lambda total: seen.append(int(total)), y.sum())
+        return x * 2
+
+    f = jax.shard_map(body, mesh=device_mesh(), in_specs=(P("i"), P("i")), out_specs=P("i"))
+    got = jax.grad(lambda x: f(x, jnp.arange(8)).sum())(jnp.ones(8))
+    jax.effects_barrier()
+    np.testing.assert_array_equal(got, np.full(8, 2.0))
+    assert sorted(set(seen)) == [1, 5, 9, 13]
