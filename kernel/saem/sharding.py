@@ -7,16 +7,12 @@ Invariant: nothing is defined here but names of the xla and control rooms.
 from __future__ import annotations
 
 from saem._jaxlib import Sharding
-from saem.control.axis_modes import (
-    AbstractDevice,
-    ManualAxisType,
-    auto_axes,
-    explicit_axes,
-)
+from saem.control.axis_modes import ManualAxisType, auto_axes, explicit_axes
 from saem.control.placing import reshard
 from saem.xla.devices import SingleDeviceSharding
 from saem.xla.devices import single_device as make_single_device_sharding
 from saem.xla.meshes import (
+    AbstractDevice,
     AbstractMesh,
     AxisType,
     Mesh,

@@ -22,14 +22,6 @@ from saem.ops.reshard import crossing, mesh_of, retyped, under
 from saem.xla.meshes import AxisType
 
 
-class AbstractDevice(Record):
-    """A kind of device that need not be there."""
-
-    device_kind: str
-    num_cores: int | None
-    platform: str
-
-
 class ManualAxisType(Record):
     """Along which manual axes a value varies, and along which it waits for a sum."""
 

@@ -181,7 +181,8 @@ def retyped(mesh: Any, names: frozenset, kind: AxisType) -> Any:
     types = tuple(kind if n in names else t for n, t in zip(mesh.axis_names, mesh.axis_types))
     if isinstance(mesh, Mesh):
         return Mesh(mesh.devices, mesh.axis_names, types)
-    return AbstractMesh(mesh.axis_sizes, mesh.axis_names, types)
+    return AbstractMesh(mesh.axis_sizes, mesh.axis_names, types,
+                        abstract_device=mesh.abstract_device)
 
 
 class under:

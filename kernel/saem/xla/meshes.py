@@ -23,6 +23,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.core import config, sharded
+from saem.core.record import Record
 from saem.xla import devices as device_module
 
 
@@ -88,6 +89,22 @@ class _Axes:
                          + [f"axis_types={self.axis_types}"])
 
 
+class AbstractDevice(Record):
+    """A kind of device that need not be there."""
+
+    device_kind: str
+    num_cores: int | None
+    platform: str
+
+    def __repr__(self) -> str:
+        return f"AbstractDevice({self.described()})"
+
+    def described(self) -> str:
+        """Return what meshes and devices print of it."""
+        return (f"device_kind={self.device_kind}, num_cores={self.num_cores}, "
+                f"platform={self.platform}")
+
+
 class AbstractMesh(_Axes):
     """A mesh of which only names and sizes are known."""
 
@@ -111,7 +128,8 @@ class AbstractMesh(_Axes):
     def update_axis_types(self, changes: dict[Any, AxisType]) -> AbstractMesh:
         """Return this mesh with other types for some axes."""
         types = tuple(changes.get(n, t) for n, t in zip(self.axis_names, self.axis_types))
-        return AbstractMesh(self.axis_sizes, self.axis_names, types)
+        return AbstractMesh(self.axis_sizes, self.axis_names, types,
+                            abstract_device=self.abstract_device)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AbstractMesh) and (
@@ -122,7 +140,9 @@ class AbstractMesh(_Axes):
         return hash((self.axis_sizes, self.axis_names, self.axis_types))
 
     def __repr__(self) -> str:
-        return f"AbstractMesh({self._described() or '(), axis_types=()'})"
+        kind = self.abstract_device
+        more = f", {kind.described()}" if kind is not None else ""
+        return f"AbstractMesh({self._described() or '(), axis_types=()'}{more})"
 
 
 class Mesh(contextlib.ContextDecorator, _Axes):
@@ -156,7 +176,13 @@ class Mesh(contextlib.ContextDecorator, _Axes):
 
     @functools.cached_property
     def abstract_mesh(self) -> AbstractMesh:
-        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+        kind = None
+        if self._flat:
+            first = self._flat[0]
+            kind = AbstractDevice(first.device_kind, getattr(first, "num_cores", None),
+                                  first.platform)
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types,
+                            abstract_device=kind)
 
     @functools.cached_property
     def device_ids(self) -> np.ndarray:
