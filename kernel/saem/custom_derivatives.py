@@ -8,8 +8,18 @@ Invariant: nothing is defined here but other names for what the control room has
 
 from saem.control.closure import closure_convert, custom_gradient, linear_call, zero_from_primal
 from saem.control.custom_call import SymbolicZero
-from saem.control.custom_jvp import custom_jvp
-from saem.control.custom_vjp import CustomVJPPrimal, custom_vjp, custom_vjp_primal_tree_values
+from saem.control.custom_jvp import CustomJVPCall, custom_jvp
+from saem.control.custom_vjp import (
+    CustomVJPCall,
+    CustomVJPPrimal,
+    custom_vjp,
+    custom_vjp_primal_tree_values,
+)
+from saem.core.handles import handle_named
+
+custom_jvp_call_p = handle_named(CustomJVPCall.name)
+custom_vjp_call_p = handle_named(CustomVJPCall.name)
 
 __all__ = ["CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp",
-           "custom_vjp", "custom_vjp_primal_tree_values", "linear_call", "zero_from_primal"]
+           "custom_jvp_call_p", "custom_vjp", "custom_vjp_call_p",
+           "custom_vjp_primal_tree_values", "linear_call", "zero_from_primal"]
