@@ -25,8 +25,8 @@ class Axis(NamedTuple):
     """A named axis.
 
     ``spmd`` names mesh axes along which a mapped axis lies; ``mesh`` is that of an axis over
-    devices, along which values are tracked as varying or not if ``checked``; ``cut`` is the sharding
-    (of one entry) of an axis that Explicit mesh axes cut.
+    devices, along which values are tracked as varying or not if ``checked``; ``cut`` is the
+    sharding (of one entry) of an axis that Explicit mesh axes cut.
     """
 
     name: Hashable
