@@ -164,12 +164,7 @@ class FfiCall(Primitive):
             said.append("has_side_effect = true")
         said.append(f"operand_layouts = [{', '.join(layouts[:len(xs)])}]")
         said.append(f"result_layouts = [{', '.join(layouts[len(xs):])}]")
-        if self.input_output_aliases:
-            several = len(self.result_avals) > 1
-            said.append("output_operand_aliases = [" + ", ".join(
-                "#stablehlo.output_operand_alias<output_tuple_indices = "
-                f"[{o if several else ''}], operand_index = {i}, operand_tuple_indices = []>"
-                for i, o in self.input_output_aliases) + "]")
+        said += aliases_text(self.input_output_aliases, len(self.result_avals))
         return ctx.emit_many(
             f'stablehlo.custom_call @{symbol_name(self.target_name)}({", ".join(xs)}) '
             f"{{{', '.join(said)}}}", *xs, outs=self.result_avals)
@@ -217,6 +212,20 @@ class FfiCall(Primitive):
             tuple(a.update(shape=(size, *a.shape)) for a in self.result_avals),
             self.target_name, method), *stacks)
         return outs, [0] * len(outs)
+
+
+def aliases_text(aliases: Sequence[tuple[int, int]], results: int) -> list[str]:
+    """Return what the text says of results that take over the memory of operands, if any do."""
+    pairs = ", ".join(
+        "#stablehlo.output_operand_alias<output_tuple_indices = "
+        f"[{o if results > 1 else ''}], operand_index = {i}, operand_tuple_indices = []>"
+        for i, o in aliases)
+    return [f"output_operand_aliases = [{pairs}]"] if pairs else []
+
+
+def row_major(held: ShapedArray) -> str:
+    """Return the usual layout of an array, as the text says it."""
+    return _behind((), held)
 
 
 def symbol_name(name: str) -> str:

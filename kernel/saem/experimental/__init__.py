@@ -1,15 +1,18 @@
 """Where are the parts of the API that JAX calls experimental?  (``jax.experimental``)"""
 
+from typing import Any
+
 from saem.core import lazy as _lazy
 
 # From a module to the names it offers here ("" for the module itself).
-__getattr__, __dir__ = _lazy.namespace(__name__, {
+_find, __dir__ = _lazy.namespace(__name__, {
     "saem.control.callbacks": "io_callback",
     "saem.experimental.checkify": "",
     "saem.experimental.jet": "",
     "saem.experimental.shard_map": "",
     "saem.experimental.compilation_cache": "",
     "saem.experimental.layout": "",
+    "saem.experimental.buffer_callback": "",
     "saem.experimental.compute_on": "",
     "saem.experimental.control_deps": "",
     "saem.experimental.custom_partitioning": "",
@@ -22,4 +25,27 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.experimental.multihost_utils": "",
     "saem.experimental.ode": "",
     "saem.experimental.random": "",
+    "saem.experimental.topologies": "",
 })
+
+# What of JAX's this engine does not have, and what to do instead.
+_ABSENT = {
+    "array_serialization": "save numpy.asarray(x) of each shard, or use a checkpoint library; JAX's "
+                           "needs the tensorstore package",
+    "colocated_python": "call Python with jax.pure_callback or io_callback",
+    "fused": "compile the whole with jax.jit, which fuses by itself",
+    "hijax": "define a primitive with jax.extend.core.Primitive",
+    "jax2tf": "write StableHLO with jax.export",
+    "mosaic": "write the kernel in C++ and call it with jax.ffi",
+    "rnn": "write the network with jax.lax.scan; JAX's calls cuDNN",
+    "roofline": "read jax.jit(f).lower(x).compile().cost_analysis()",
+    "source_mapper": "read places with lower(x).as_text(debug_info=True)",
+    "transfer": "move arrays with jax.device_put under jax.distributed",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ABSENT:
+        raise AttributeError(
+            f"module {__name__!r} has no attribute {name!r}. Instead: {_ABSENT[name]}.")
+    return _find(name)

@@ -4,7 +4,10 @@ from saem.core import lazy as _lazy
 
 # From a module to the names it offers here ("" for the module itself).
 __getattr__, __dir__ = _lazy.namespace(__name__, {
+    "saem.extend.backend": "",
     "saem.extend.core": "",
     "saem.extend.linear_util": "",
+    "saem.extend.random": "",
+    "saem.extend.sharding": "",
     "saem.extend.source_info_util": "",
 })

@@ -61,6 +61,21 @@ def backend(platform: str | None = None) -> Any:
     return found
 
 
+def all_backends() -> dict[str, Any]:
+    """Return the clients by platform, the default one first."""
+    backend()
+    return dict(_backends)
+
+
+def add_maker(name: str, make: Callable[[], Any]) -> None:
+    """Let ``make`` start the client of platform ``name``.
+
+    Raises: RuntimeError if the clients run already.
+    """
+    check_before_start(f"the maker of {name}")
+    plugins.MAKERS[name] = lambda _processes: make()
+
+
 def started() -> bool:
     """Return whether a backend runs already."""
     return bool(_backends)

@@ -1,0 +1,69 @@
+"""Do the small namespaces for libraries answer as JAX's?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from both import same, same_error
+
+import saem as jax
+from saem.experimental import topologies
+from saem.extend import backend, random, sharding
+
+SETUP = """
+def module(name):
+    return __import__(jax.__name__ + name, fromlist=["x"])
+R, T = module(".extend.random"), module(".experimental.topologies")
+B, S = module(".extend.backend"), module(".extend.sharding")
+"""
+
+
+def test_generators_and_their_keys_are_those_of_jax(jax_oracle):
+    same(jax_oracle, SETUP + """
+words = jnp.array([1, 2], jnp.uint32)
+keys = [R.seed_with_impl(R.threefry_prng_impl, 3), R.random_seed(4, R.rbg_prng_impl),
+        R.random_seed(5, R.unsafe_rbg_prng_impl)]
+result = [[jax.random.key_data(k) for k in keys],
+          [R.threefry_2x32(words, jnp.arange(n, dtype=jnp.uint32)) for n in (1, 4, 5)],
+          R.threefry_2x32(words, jnp.arange(6, dtype=jnp.uint32).reshape(2, 3)),
+          [(i.name, i.tag, i.key_shape) for i in (R.threefry_prng_impl, R.rbg_prng_impl)]]""")
+
+
+def test_clients_and_devices_are_told(jax_oracle):
+    same(jax_oracle, SETUP + """
+result = [list(B.backends()), B.get_backend().platform, B.get_backend("cpu").platform,
+          B.get_default_device() == jax.devices()[0], B.backend_xla_version(),
+          B.get_compile_options(1, 1).num_replicas, B.get_compile_options(1, 2).num_partitions,
+          T.get_attached_topology().devices == jax.devices(),
+          str(T.make_mesh(T.get_attached_topology("cpu"), (2, 4), ("x", "y")))]""")
+    same_error(jax_oracle, SETUP + "result = B.get_backend('bogus')", "Unknown backend")
+    same_error(jax_oracle, SETUP + "result = T.get_topology_desc('', 'cpu')",
+               "topology not implemented for cpu")
+
+
+def test_shardings_are_read_back_from_bytes():
+    mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    for spec in (jax.P(), jax.P("x"), jax.P("y", "x"), jax.P(("x", "y"))):
+        hlo = jax.NamedSharding(mesh, spec)._to_xla_hlo_sharding(2)
+        written = sharding.get_serialized_proto_from_hlo_sharding(hlo)
+        assert sharding.get_hlo_sharding_from_serialized_proto(written) == hlo
+
+
+def test_what_cannot_be_is_said():
+    with pytest.raises(RuntimeError, match="a client lives as long as the process"):
+        backend.clear_backends()
+    with pytest.raises(RuntimeError, match="before backends are initialized"):
+        backend.register_backend_factory("mine", lambda: None)
+    with pytest.raises(NotImplementedError, match="there are the generators"):
+        random.define_prng_impl(key_shape=(2,))
+    with pytest.raises(TypeError, match="requires uint32"):
+        random.threefry_2x32(np.zeros(2, np.int32), np.zeros(2, np.uint32))
+    with pytest.raises(AttributeError, match=r"has no attribute 'rnn'. Instead: write the network"):
+        _ = jax.experimental.rnn
+    with pytest.raises(NotImplementedError, match="topology not implemented"):
+        topologies.get_topology_desc()
+    backend.register_backend_cache({}, "a test")
+    f = jax.jit(lambda x: x + 1)
+    assert f(1) == 2
+    backend.clear_in_memory_compilation_cache()
+    assert f(1) == 2
