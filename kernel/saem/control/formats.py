@@ -17,6 +17,7 @@ from saem.core.memory_spaces import Use
 from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.ops.linear import Identity
+from saem.xla import dispatch
 from saem.xla.storage import Layout
 from saem.xla.text import physical_aval
 
@@ -44,6 +45,18 @@ class LayoutConstraint(Identity):
         layout = Layout((d, *order), self.layout.tiling,
                         self.layout.sub_byte_element_size_in_bits)
         return bind(LayoutConstraint(layout), x), d
+
+
+def _laid(prim: LayoutConstraint, x: Any) -> Any:
+    """Return a value laid out, outside any program: in the memory where it lies."""
+    held = dispatch.hold(dispatch.put(x))
+    if held is not x:  # keys, whose words have further axes
+        return dispatch.primitive_callable(prim)(x)
+    committed = dispatch.place_like(held, held._sharding)
+    return dispatch.relaid(committed, prim.layout)
+
+
+dispatch.eager_rules[LayoutConstraint] = _laid
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
