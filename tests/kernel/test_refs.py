@@ -266,7 +266,11 @@ COMPILED = {
         def f(r, y): r[0] += y; return r[1]
         compiled = jax.jit(f).lower(r, 1.).compile()
         result = [compiled(r, 2.), compiled(r, 3.), r[...]]""",
-    "shapes only": "r = jax.new_ref(m)\nresult = jax.eval_shape(lambda r: r[0], r).shape",
+    "shapes only": """
+        r, s = jax.new_ref(m), jax.ShapeDtypeStruct((2, 3), "float32", is_ref=True)
+        f = lambda r: r[0]
+        result = [jax.eval_shape(f, r).shape, jax.eval_shape(f, s).shape, repr(s), s.is_ref,
+                  str(jax.make_jaxpr(f)(s)), jax.jit(f).lower(s).compile()(r)]""",
     "checkpoint": """
         r = jax.new_ref(v)
         def f(x):
@@ -455,6 +459,20 @@ def test_buffers_are_reused_only_when_nobody_else_has_them():
 def test_lowered_text_is_pure():
     text = jax.jit(lambda r, y: r.__setitem__(0, y)).lower(jax.new_ref(jnp.zeros(3)), 1.).as_text()
     assert "tf.aliasing_output" in text and "dynamic_update_slice" in text
+
+
+def test_stages_know_references_closed_over():
+    r = jax.new_ref(jnp.arange(3.))
+
+    def f(y):
+        r[0] += y
+        return r[1]
+
+    lowered = jax.jit(f).lower(1.)
+    compiled = lowered.compile()
+    assert [compiled(2.), compiled(3.)] == [1., 1.] and r[0] == 5.
+    (aval,), _ = lowered.in_avals
+    assert aval.shape == () and len(jax.tree.leaves(compiled.args_info)) == 1
 
 
 def test_copies_and_pickles_are_references_of_their_own():

@@ -424,6 +424,35 @@ def test_checkpoint_of_what_works_on_a_reference_outside():
     np.testing.assert_allclose(jax.grad(f)(X[0]), [2 * X[0, 1], 2 * X[0, 0] + 2, 0], rtol=1e-6)
 
 
+def test_each_device_has_its_part_of_a_reference():
+    mesh = jax.make_mesh((4,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+    spec = jax.sharding.PartitionSpec("i")
+    x = np.arange(8, dtype=np.float32)
+
+    def on_devices(f):
+        return jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec)
+
+    def own(x):
+        r = jax.new_ref(x)
+        r[0] = r[1] * 2
+        return r[...]
+
+    def given(r):
+        r[0] = r[1] * 2
+        return r[...] + 1
+
+    wanted = np.repeat(x[1::2], 2) * np.tile([2, 1], 4)
+    for f in (on_devices(own), jax.jit(on_devices(own))):
+        np.testing.assert_array_equal(f(x), wanted)
+    for f in (on_devices(given), jax.jit(on_devices(given))):
+        ref = jax.new_ref(x)
+        np.testing.assert_array_equal(f(ref), wanted + 1)
+        np.testing.assert_array_equal(ref[...], wanted)
+    np.testing.assert_array_equal(
+        jax.grad(lambda x: on_devices(own)(x).sum())(x), np.tile([0, 3], 4))
+    np.testing.assert_array_equal(jax.pmap(own)(x.reshape(4, 2)), wanted.reshape(4, 2))
+
+
 def test_derivatives_of_parts_with_gaps():
     def f(x):
         r = jax.new_ref(jnp.zeros((2, 6)))

@@ -114,7 +114,8 @@ class ShapeDtypeStruct:
 
     __slots__ = ("shape", "dtype", "weak_type", "sharding", "_aval")
     manual_axis_type = None
-    is_ref = False
+    # The type of a reference to a value of an aval; core.refs says it.
+    reference: Callable[[ShapedArray], ShapedArray]
 
     def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False,
                  manual_axis_type=None, is_ref: bool = False):
@@ -126,14 +127,17 @@ class ShapeDtypeStruct:
                 "sharding should be an instance of `jax.sharding.Sharding`, "
                 "`jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got "
                 f"{sharding} of type {type(sharding)}.")
-        if manual_axis_type is not None or is_ref:
-            raise ValueError("ShapeDtypeStruct: manual_axis_type and is_ref are not accepted here.")
+        if manual_axis_type is not None:
+            raise ValueError("ShapeDtypeStruct: manual_axis_type is not accepted here.")
         self.shape = tuple(shape)
         self.dtype = dtype if isinstance(dtype, dtypes.ExtendedDType) else np.dtype(dtype)
         self.weak_type = weak_type
         self.sharding = sharding
         self._aval = ShapedArray(self.shape, self.dtype, weak_type)
+        if is_ref:
+            self._aval = ShapeDtypeStruct.reference(self._aval)
 
+    is_ref = property(lambda self: type(self._aval) is not ShapedArray)
     size = property(lambda self: math.prod(self.shape))
     ndim = property(lambda self: len(self.shape))
 
@@ -143,7 +147,8 @@ class ShapeDtypeStruct:
     def __repr__(self) -> str:
         sharding = f", sharding={self.sharding}" if self.sharding is not None else ""
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{sharding}{weak})"
+        ref = ", is_ref=True" if self.is_ref else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{sharding}{weak}{ref})"
 
     def __eq__(self, other):
         if not isinstance(other, ShapeDtypeStruct):
@@ -160,6 +165,7 @@ class ShapeDtypeStruct:
             changes.get("dtype", self.dtype),
             sharding=changes.get("sharding", self.sharding),
             weak_type=changes.get("weak_type", self.weak_type),
+            is_ref=changes.get("is_ref", self.is_ref),
         )
 
 
