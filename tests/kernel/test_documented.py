@@ -158,13 +158,22 @@ result = [*seen, str(jax.typeof(1.0)), str(jax.typeof(jnp.ones((2, 3)))),
         same_error(jax_oracle, source, words)
 
 
-def test_bounds_and_specs(jax_oracle):
+def test_numbers_bounds_and_specs(jax_oracle):
     same(jax_oracle, """
 P = jax.sharding.PartitionSpec
 result = [lax.fori_loop(0, jnp.int8(3), lambda i, c: c + i, 0),
           jax.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c + i, jnp.int8(0)))(jnp.int8(3)),
           jax.jit(lambda n: lax.fori_loop(n, 3, lambda i, c: c + i, jnp.int16(0)))(jnp.int16(0)),
-          repr(P(unreduced={"x"})), repr(P("x", unreduced={"y"}))]""")
+          repr(P(unreduced={"x"})), repr(P("x", unreduced={"y"})),
+          round(jnp.float32(2.7)), round(jnp.array([1.5, 2.5])), round(jnp.float32(2.75), 1),
+          jnp.ones(2).__array_namespace__() is jnp,
+          jax.grad(lambda z: z ** 2, holomorphic=True)(1 + 2j)]""")
+    for source, words in (  # the example of ConcretizationTypeError, and its kin
+            ("jax.jit(lambda x, axis: x.min(axis))(jnp.arange(4), 0)", "Abstract tracer value"),
+            ("jax.jit(lambda n: jnp.linspace(0, 1, n))(3)", "Abstract tracer value"),
+            ("jax.jit(lambda n: jnp.sum(jnp.ones(2), axis=n))(0)", "Abstract tracer value"),
+            ("lax.transpose(jnp.ones((2, 3)), (0,))", "isn't a permutation")):
+        same_error(jax_oracle, source, words)
     for source, kind in (("jax.jit(lambda x: x, in_shardings=P('x'))(1.0)", RuntimeError),
                          ("jax.device_put(1.0, P('x'))", ValueError),
                          ("jax.device_put(1.0, 3)", ValueError)):

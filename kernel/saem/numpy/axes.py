@@ -15,7 +15,8 @@ import numpy as np
 
 from saem.core import errors
 from saem.core.avals import aval_of
-from saem.core.trace import Tracer
+from saem.core.conversions import refuse
+from saem.core.trace import Tracer, concrete_or_none
 from saem.numpy.promote import as_value, check_arraylike
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.shape import canonical_axis
@@ -24,11 +25,28 @@ from saem.xla.dispatch import put
 Axis = int | tuple[int, ...] | None
 
 
+def known_number(value: Any, what: str) -> int:
+    """Return the number ``value``, an argument called ``what``, which decides shapes.
+
+    Raises: ConcretizationTypeError if it is not known while the function is traced.
+    """
+    found = concrete_or_none(value)
+    if found is None:
+        raise refuse(
+            value, errors.ConcretizationTypeError, f"tracer.{what}",
+            f"Abstract tracer value encountered where concrete value is expected: {{}}. The "
+            f"argument `{what}` decides the shape of the result.",
+            "Mark the argument of the jitted function static: jax.jit(f, static_argnames=...).")
+    return operator.index(found)
+
+
 def as_tuple(axis: Any) -> tuple[Any, ...]:
     """Return one axis, or several, as a tuple.
 
-    Raises: TypeError if it is neither.
+    Raises: TypeError if it is neither; ConcretizationTypeError if it is not known yet.
     """
+    if isinstance(axis, Tracer):
+        axis = known_number(axis, "axis")
     try:
         return (operator.index(axis),)
     except TypeError:

@@ -8,6 +8,7 @@ Invariant: ``x.f(…)`` is ``jnp.f(x, …)``.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -43,7 +44,26 @@ def astype(x: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
     return creation.astype(x, dtype, copy=copy, device=device)
 
 
+def round_method(x: Any, ndigits: int | None = None) -> Any:
+    """Return ``x`` as Python rounds: without ``ndigits``, to whole numbers of an integer dtype."""
+    if ndigits is not None:
+        return ufuncs.round(x, ndigits)
+    return creation.astype(ufuncs.round(x, 0), int)
+
+
+def array_namespace(x: Any, /, *, api_version: str | None = None) -> Any:
+    """Return the module of functions for arrays, as the array API standard asks.
+
+    Raises: ValueError for another version of the standard than 2024.12.
+    """
+    if api_version not in (None, "2024.12"):
+        raise ValueError(f"api_version={api_version!r} is not available; available versions are: "
+                         "['2024.12']")
+    return sys.modules["saem.numpy"]
+
+
 METHODS: dict[str, Callable] = {
+    "__array_namespace__": array_namespace,
     "__getitem__": lambda x, index: getitem(x, index),
     "all": reductions.all,
     "any": reductions.any,
@@ -74,7 +94,7 @@ METHODS: dict[str, Callable] = {
     "repeat": shaping.repeat,
     "reshape": shaping.reshape_method,
     "round": ufuncs.round,
-    "__round__": lambda x, ndigits=None: ufuncs.round(x, ndigits or 0),
+    "__round__": round_method,
     "searchsorted": ordering.searchsorted,
     "sort": ordering.sort,
     "squeeze": shaping.squeeze,

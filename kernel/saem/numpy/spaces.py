@@ -17,7 +17,9 @@ import numpy as np
 from saem.control.jit import composite
 from saem.core import dtypes, promotion
 from saem.core.avals import aval_of
+from saem.core.trace import Tracer
 from saem.numpy import arithmetic, maths
+from saem.numpy.axes import known_number
 from saem.numpy.creation import check_dtype, placed
 from saem.numpy.floating import floor
 from saem.numpy.promote import (
@@ -61,6 +63,8 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     Shapes: start and stop broadcast; the numbers run along a new axis ``axis``.
     Raises: ValueError for a negative ``num``.
     """
+    if isinstance(num, Tracer):
+        num = known_number(num, "num")
     out = _linspace(start, stop, num=num, endpoint=endpoint, retstep=retstep, dtype=dtype,
                     axis=axis)
     if device is None:

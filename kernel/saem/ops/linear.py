@@ -326,7 +326,7 @@ def reduce_sum(x: Any, axes: tuple[int, ...]) -> Any:
 
 def permute(x: Any, permutation: tuple[int, ...]) -> Any:
     """Return ``x`` with its axes permuted; ``x`` itself if the order stays."""
-    if permutation == tuple(range(len(permutation))):
+    if permutation == tuple(range(len(permutation))) and len(permutation) == aval_of(x).ndim:
         return x
     return bind(Transpose(permutation), x)
 
@@ -357,8 +357,9 @@ def full(aval: ShapedArray, value: Any) -> Any:
 def number_like(x: Any, value: float) -> Any:
     """Return ``value`` as a scalar of the dtype and weakness of ``x``."""
     aval = aval_of(x)
-    return float(value) if aval.weak_type and dtypes.is_float(aval.dtype) \
-        else np.asarray(value, aval.dtype)[()]
+    if aval.weak_type and dtypes.is_inexact(aval.dtype):
+        return complex(value) if dtypes.is_complex(aval.dtype) else float(value)
+    return np.asarray(value, aval.dtype)[()]
 
 
 def zeros_of(aval: ShapedArray) -> Any:
