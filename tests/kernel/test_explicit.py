@@ -121,6 +121,18 @@ GROUPS = {
         "t(jax.random.bits(jax.random.key(0), (8,), out_sharding=P('x')), "
         "jax.random.permutation(jax.random.key(0), 8, out_sharding=P('x')))",
     ],
+    "asked of other functions": [
+        "S(jnp.percentile(xr, 50., axis=1, out_sharding=P('x')), jnp.repeat(xr, 2, axis=1, "
+        "out_sharding=P('x')))",
+        "t(lax.rng_bit_generator(jnp.array([1, 2, 3, 4], np.uint32), (8, 4), out_sharding=P('x')))",
+        "t(lax.full_like(x, 2.), lax.broadcast(v, (2,), out_sharding=P('y', 'x')))",
+        "t(jax.random.categorical(jax.random.key(0), jnp.zeros((8, 4)), out_sharding=P('x')), "
+        "jax.random.dirichlet(jax.random.key(0), jnp.ones(4), (8,), out_sharding=P('x')))",
+        "V(jax.jit(lambda a: jax.pure_callback(np.sin, jax.ShapeDtypeStruct((8,), np.float32), "
+        "a))(v))",
+        "t(jnp.triu(Z((8, 8), 'x')), jnp.diag(v), jnp.meshgrid(v, jnp.ones(4)))",
+        "t(lax.reduce_window(xr, -np.inf, lax.max, (1, 2), (1, 1), 'SAME'))",
+    ],
     "reshard": [
         "V(jax.sharding.reshard(x, P('y', 'x')), jax.reshard(rep, P('x')), jax.reshard(x, "
         "P(None)))",

@@ -34,6 +34,7 @@ from saem.numpy.spaces import linspace
 from saem.ops import arithmetic as ops
 from saem.ops import compare, numbers, shape
 from saem.ops.linear import broadcast_in_dim
+from saem.ops.reshard import freely
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None,
@@ -45,6 +46,9 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     Raises: TypeError for numbers that are no integers; ConcretizationTypeError without ``length``.
     """
     x = array_argument("bincount", x)
+    if out_sharding is not None:
+        return freely(lambda x, weights: bincount(x, weights, minlength, length=length),
+                      out_sharding, x, weights)
     if not (dtypes.is_integer(x.dtype) or dtypes.is_bool(x.dtype)):
         raise errors.explained(
             errors.ArgumentTypeError, "bincount.C1",

@@ -28,6 +28,7 @@ from saem.numpy.reductions import sum as reduce_total
 from saem.ops import arithmetic as ops
 from saem.ops import compare, cumulative, numbers, reduce, select, shape, slicing
 from saem.ops.linear import broadcast_in_dim, permute
+from saem.ops.reshard import freely
 from saem.ops.sort import sort
 
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
@@ -69,6 +70,10 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
                out_sharding: Any = None) -> Any:
     """Return the quantile of ``q`` hundredths."""
     refuse_out("percentile", out)
+    if out_sharding is not None:
+        return freely(lambda a, q, weights: percentile(
+            a, q, axis, None, overwrite_input, method, keepdims, weights=weights),
+            out_sharding, a, q, weights)
     a, q = _hundredth("percentile", a, q)
     return _quantile("percentile", a, q, axis, method, keepdims, weights, False)
 

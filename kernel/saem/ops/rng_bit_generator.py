@@ -26,6 +26,7 @@ from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
 from saem.core.trace import bind
 from saem.ops.linear import moveaxis
 from saem.ops.random_bits import scramble_numpy
+from saem.ops.reshard import reshard_to, target
 from saem.ops.shape import squeeze
 from saem.ops.slicing import dynamic_update_index_in_dim, slice_in_dim
 
@@ -255,7 +256,9 @@ def rng_bit_generator(key: Any, shape: Sequence[int], dtype: Any = np.uint32,
     Raises: TypeError for a state that is not u32[4] (or u64[2]) or a dtype that is not unsigned.
     """
     wanted = dtypes.canonicalize(dtype, explicit=True, where="rng_bit_generator")
-    return tuple(bind(RngBitGenerator(tuple(shape), wanted, algorithm), key))
+    state, bits = bind(RngBitGenerator(tuple(shape), wanted, algorithm), key)
+    cut = target(out_sharding, len(tuple(shape)))
+    return state, bits if cut is None else reshard_to(bits, cut)
 
 
 def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
