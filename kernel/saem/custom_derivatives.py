@@ -15,11 +15,13 @@ from saem.control.custom_vjp import (
     custom_vjp,
     custom_vjp_primal_tree_values,
 )
+from saem.control.remat_opt import RematOpt
 from saem.core.handles import handle_named
 
 custom_jvp_call_p = handle_named(CustomJVPCall.name)
 custom_vjp_call_p = handle_named(CustomVJPCall.name)
+remat_opt_p = handle_named(RematOpt.name)
 
 __all__ = ["CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp",
            "custom_jvp_call_p", "custom_vjp", "custom_vjp_call_p",
-           "custom_vjp_primal_tree_values", "linear_call", "zero_from_primal"]
+           "custom_vjp_primal_tree_values", "linear_call", "remat_opt_p", "zero_from_primal"]

@@ -337,6 +337,30 @@ def mkv(fwd, bwd):
     same_error(jax_oracle, made + "\n" + source, sentence, x=X)
 
 
+def test_the_function_runs_where_nobody_reads_the_residuals(jax_oracle):
+    made = """
+f = jax.custom_vjp(lambda x: jnp.sin(x))
+f.defvjp(lambda x: (jnp.sin(x), jnp.cos(x) * scale), lambda r, ct: (ct * r * 2,),
+         optimize_remat=True)
+scale = jnp.float32(3.)
+"""
+    same(jax_oracle, made + """
+result = [jax.grad(g)(0.5) for g in (f, jax.jit(f), jax.checkpoint(f), jax.jit(jax.checkpoint(f)))]
+result += [jax.vmap(jax.grad(f))(x), jax.jit(jax.vmap(jax.grad(f)))(x),
+           jax.grad(lambda x: jax.jit(jax.vmap(f))(x).sum())(x),
+           jax.grad(lambda x: jax.lax.scan(lambda c, a: (f(c) + a, a), 0., x)[0])(x)]
+""", x=X)
+    same_error(jax_oracle, made + "f.defvjp(lambda x: x, lambda r, c: c, symbolic_zeros=True, "
+               "optimize_remat=True)\nresult = 0", "does not support symbolic zeros")
+    f = ours(made + "result = f")
+    first, second = jax.make_jaxpr(jax.grad(jax.checkpoint(f)))(1.).eqns[:2]
+    assert first.primitive.name == "jit" and "cos" not in str(first)
+    assert second.primitive.name == "remat2" and "remat_opt" in str(second)
+    kept = jax.make_jaxpr(lambda x: jax.vjp(f, x)[0])(1.).eqns[0]
+    assert kept.primitive is jax.custom_derivatives.remat_opt_p and kept.params["num_res"] == 1
+    check_jaxpr(jax.make_jaxpr(jax.grad(jax.checkpoint(f)))(1.))
+
+
 SHARED = """
 def ruled(bwd, out=lambda x, y: x * y):
     h = jax.custom_vjp(lambda x, y: out(x, y))

@@ -231,7 +231,8 @@ class Split:
         if is_saved(policy, eqn) or eqn.effects:
             return False
         unknown = tuple(isinstance(a, Var) and a in self.waiting for a in eqn.invars)
-        scan: Any = eqn.operation
+        scan = eqn.operation
+        assert isinstance(scan, Scan)
         rows = scan.jaxpr.derived(("saved rows", scan, unknown, policy), lambda: saved_rows(
             scan, unknown, lambda body, flags: Split(body, flags, policy, True)))
         if rows is None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from saem.control import remat_opt
 from saem.control.custom_call import (
     Arguments,
     Batch,
@@ -69,9 +70,14 @@ class custom_vjp(RuledFunction):
 
         ``bwd`` returns a tuple with one cotangent per argument; None stands for zero.  With
         ``symbolic_zeros`` the leaves ``fwd`` gets are ``CustomVJPPrimal``, and cotangents that are
-        zero come as ``SymbolicZero``.  ``optimize_remat`` is accepted: unused residuals are
-        removed here in any case.
+        zero come as ``SymbolicZero``.  With ``optimize_remat`` the function runs in the place
+        of ``fwd`` where a program is written down and nothing reads the residuals.
+
+        Raises: NotImplementedError if both are asked for.
         """
+        if symbolic_zeros and optimize_remat:
+            raise NotImplementedError("remat optimization for custom_vjp does not support symbolic "
+                                      "zeros: a program has none. Ask for one of them.")
         self.fwd = fwd
         self.bwd = bwd
         self.symbolic_zeros = symbolic_zeros
@@ -87,7 +93,8 @@ class custom_vjp(RuledFunction):
                 if isinstance(leaf, Tracer):
                     raise nondiff_tracer(leaf)
         fun = FlatFunction(self.fun, arguments)
-        rule = VJPRule(self.fwd, self.bwd, fun, arguments, self.symbolic_zeros)
+        rule = VJPRule(self.fwd, self.bwd, fun, arguments, self.symbolic_zeros,
+                       self.optimize_remat)
         outs = apply(PythonCall(fun, fun, rule), arguments.leaves)
         return fun.out_tree.unflatten(outs)
 
@@ -123,15 +130,33 @@ class VJPRule:
     """A user's pair of rules as a ``Forward`` rule."""
 
     def __init__(self, fwd: Callable, bwd: Callable, fun: FlatFunction, arguments: Arguments,
-                 symbolic_zeros: bool):
+                 symbolic_zeros: bool, optimize_remat: bool = False):
         self.fwd = fwd
         self.bwd = bwd
         self.fun = fun
         self.arguments = arguments
         self.symbolic_zeros = symbolic_zeros
+        self.optimize_remat = optimize_remat
 
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]
                  ) -> tuple[list[Any], list[Any], Backward]:
+        if not (self.optimize_remat and remat_opt.is_written_down()):
+            return self.forward(primals, perturbed)
+        made: list[Any] = []
+
+        def residuals_first(*xs: Any) -> list[Any]:
+            outs, residuals, backward = self.forward(xs, perturbed)
+            made[:] = [len(residuals), backward]
+            return [*residuals, *outs]
+
+        values = remat_opt.either(residuals_first, self.fun, primals, lambda: made[0],
+                                  name_of(self.fun.fun))
+        count, backward = made
+        return values[count:], values[:count], backward
+
+    def forward(self, primals: Sequence[Any], perturbed: Sequence[bool]
+                ) -> tuple[list[Any], list[Any], Backward]:
+        """Run the user's forward rule."""
         primals = [as_array(x) for x in primals]
         in_avals = [aval_of(x) for x in primals]
         given = [CustomVJPPrimal(x, p) for x, p in zip(primals, perturbed)] \

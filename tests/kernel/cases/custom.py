@@ -11,6 +11,7 @@ from saem.control.custom_batching import CustomVmapCall
 from saem.control.custom_jvp import CustomJVPCall
 from saem.control.custom_vjp import CustomVJPCall
 from saem.control.policies import everything_saveable
+from saem.control.remat_opt import RematOpt
 from saem.core.avals import ShapedArray
 from saem.core.jaxpr import ClosedJaxpr
 from saem.ops.arithmetic import add, div, mul
@@ -87,6 +88,8 @@ CASES = [
          spec("f32[3]", "nonzero"), "f32[3]", wrt=(1,)),
     case(CustomJVPCall(program(product, (2, 3), (2, 3)), ProductRule()), "f32[2,3]", "f32[2,3]"),
     case(CustomJVPCall(program(product, (), (3,)), ProductRule()), "f32[]", "f32[3]"),
+    case(RematOpt(program(lambda x, y: [cos(x), *product(x, y)], (2, 3), (2, 3)), PRODUCT, 0, 1),
+         "f32[2,3]", "f32[2,3]"),
     case(CustomVJPCall(program(product, (2, 3), (2, 3)), NoRule()), "f32[2,3]", "f32[2,3]",
          differentiable=False),
 ]
