@@ -293,7 +293,8 @@ COMPILED = {
         f = jax.jit(g.uniform)
         c = er.stateful_rng(123)
         result = [g.uniform(), g.uniform(), f(), f(), g.normal(3., 2., (2,)),
-                  g.integers(10, size=3), g.random((2,)), jax.random.key_data(g.key()), jax.random.key_data(g.key((2,))),
+                  g.integers(10, size=3), g.random((2,)), jax.random.key_data(g.key()),
+                  jax.random.key_data(g.key((2,))),
                   repr(g), jax.vmap(lambda r, x: x + r.uniform())(c.split(3), v),
                   [k.integers(0, 10, 2) for k in c.spawn(2)],
                   jax.jit(lambda s: er.stateful_rng(s).normal())(7)]""",

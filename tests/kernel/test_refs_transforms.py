@@ -274,7 +274,8 @@ BATCHES = {
         jax.vmap(lambda r, i, y: jax.ref.addupdate(r, i, y))(s, i, x); result.append(s[...])
         result.append(jax.vmap(lambda r, i, y: jax.ref.swap(r, i, y))(s, i, x))
         result += [s[...], jax.vmap(lambda r: r[1:])(s),
-                   jax.vmap(get)(s, jnp.array([[0, 1], [1, 1]])), jax.vmap(lambda r: r[jnp.array([0, 1])])(s)]
+                   jax.vmap(get)(s, jnp.array([[0, 1], [1, 1]])),
+                   jax.vmap(lambda r: r[jnp.array([0, 1])])(s)]
         result += [str(jax.make_jaxpr(jax.vmap(get))(s, i)),
                    str(jax.make_jaxpr(jax.vmap(put))(s, i, x)),
                    str(jax.make_jaxpr(jax.vmap(get, in_axes=(1, 0)))(s, jnp.array([0, 1, 0])))]""",
@@ -367,6 +368,8 @@ TRANSFORMED = {
     "grad of jit of grad": lambda f: jax.vmap(
         jax.grad(lambda x: jax.jit(jax.grad(jax.jit(f)))(x).sum())),
     "forward over reverse": lambda f: jax.vmap(lambda x: jax.jvp(jax.grad(f), (x,), (x,))[1]),
+    "jacfwd": lambda f: jax.vmap(jax.jacfwd(f)),
+    "hessian": lambda f: jax.vmap(jax.hessian(f)),
     "jacrev of grad": lambda f: jax.vmap(jax.jacrev(jax.grad(f))),
     "checkpoint": lambda f: jax.vmap(jax.grad(jax.checkpoint(f))),
     "jit of grad of checkpoint": lambda f: jax.jit(jax.vmap(jax.grad(jax.checkpoint(f)))),

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from saem.core import errors
-from saem.core.avals import ShapeDtypeStruct, ShapedArray, aval_of
+from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.effects import Effect
 from saem.core.primitive import UndefinedPrimal
 from saem.core.record import Record

@@ -15,8 +15,7 @@ discharged program (tests/kernel/test_matrix.py, test_refs.py).
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,7 +47,7 @@ from saem.ops.linear import (
     permute,
     zeros_of,
 )
-from saem.ops.ref_parts import read, write
+from saem.ops.ref_parts import add_rows, numpy_read, numpy_write, read, write
 from saem.ops.shape import broadcasted_iota
 from saem.xla.lowering import Stateful
 
@@ -353,62 +352,6 @@ def batch_indexer(indexer: Indexer, size: int, dim: int | None, indices: Sequenc
     return new, stacks, Layout(None, (after, *rest[:before], *block, *rest[before:]))
 
 
-def numpy_key(indexer: Indexer, indices: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the index for NumPy, clamped into the array."""
-    rest = iter(indices)
-    key: list[Any] = []
-    for entry, dim in zip(indexer.entries, indexer.shape):
-        if entry is None:
-            index = np.asarray(next(rest)).astype(np.int64)
-            key.append(np.clip(np.where(index < 0, index + dim, index), 0, dim - 1))
-        else:
-            key.append(np.s_[entry.start: entry.start + entry.size * entry.stride: entry.stride])
-    return tuple(key)
-
-
-def inside(indexer: Indexer, indices: Sequence[Any]) -> Any:
-    """Return which elements of index arrays lie in the array; scalars are clamped into it."""
-    if not indices or not np.ndim(indices[0]):
-        return True
-    flags = True
-    for axis, index in zip(indexer.places, indices):
-        dim = indexer.shape[axis]
-        flags = flags & (np.asarray(index, np.int64) >= -dim) & (np.asarray(index) < dim)
-    return flags
-
-
-def numpy_read(x: Any, transforms: Sequence[Indexer], operands: Sequence[Any]) -> Any:
-    for indexer, indices in zip(transforms, split_indices(transforms, operands)):
-        x = x[numpy_key(indexer, indices)]
-    return np.array(x)
-
-
-def numpy_write(x: Any, transforms: Sequence[Indexer], operands: Sequence[Any],
-                change: Callable[[Any], Any]) -> None:
-    """Put ``change(part)`` where the part of ``x`` was, in ``x`` itself."""
-    if not transforms:
-        x[...] = change(np.array(x))
-        return
-    first, rest = transforms[0], transforms[1:]
-    indices, later = operands[:first.count], operands[first.count:]
-    key = numpy_key(first, indices)
-    part = np.array(x[key])
-    if rest:
-        numpy_write(part, rest, later, change)
-    else:
-        part = np.asarray(change(part))
-    keep = inside(first, indices)
-    if keep is True:
-        x[key] = part
-        return
-    spans = first.before(np.shape(indices[0]))
-    block = tuple(range(spans, spans + np.ndim(indices[0])))
-    rows = np.moveaxis(part, block, range(len(block)))
-    for place in zip(*np.nonzero(keep)):
-        whole = tuple(k[place] if isinstance(k, np.ndarray) else k for k in key)
-        x[whole] = rows[place]
-
-
 @primitive("get")
 class Get(OnPart):
     """Read a part of what a reference holds."""
@@ -572,21 +515,6 @@ class AddUpdate(OnPart):
 
     def print_equation(self, eqn, namer):
         return f"{self.place(eqn, namer)} += {namer.atom(eqn.invars[1])}"
-
-
-def add_rows(x: Any, transforms: Sequence[Indexer], operands: Sequence[Any], value: Any) -> None:
-    """Add ``value`` to the part of ``x`` that ends in index arrays, once for each time it names."""
-    *views, last = transforms
-    pieces = split_indices(transforms, operands)
-    inner = numpy_read(x, views, list(itertools.chain(*pieces[:-1])))
-    keep, indices = inside(last, pieces[-1]), pieces[-1]
-    spans = last.before(np.shape(indices[0]))
-    block = tuple(range(spans, spans + np.ndim(indices[0])))
-    rows = np.moveaxis(np.asarray(value), block, range(len(block)))
-    key = numpy_key(last, indices)
-    for place in zip(*np.nonzero(keep)):
-        inner[tuple(k[place] if isinstance(k, np.ndarray) else k for k in key)] += rows[place]
-    numpy_write(x, views, list(itertools.chain(*pieces[:-1])), lambda part: inner)
 
 
 def refuse_tangent(what: str, ref: Any, tangent: Any) -> None:

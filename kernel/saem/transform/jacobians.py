@@ -105,11 +105,10 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
         avals = [aval_of(x) for x in leaves]
 
         def push(*tangents: Any) -> Any:
-            return jvp(partial, chosen, in_tree.unflatten(tangents), has_aux=has_aux)
+            return jvp(partial, chosen, in_tree.unflatten(tangents), has_aux=has_aux)[1:]
 
-        axes = (None, -1, None) if has_aux else (None, -1)
-        result = vmap(push, out_axes=axes)(*_basis(avals))
-        columns, aux = result[1], result[2:]
+        axes = (-1, None) if has_aux else (-1,)
+        columns, *aux = vmap(push, out_axes=axes)(*_basis(avals))
         single = isinstance(argnums, (int, np.integer))
 
         def unroll(column: Any) -> Any:
