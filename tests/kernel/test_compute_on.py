@@ -25,10 +25,11 @@ Host, Device = jax.memory.Space.Host, jax.memory.Space.Device
 x = jnp.arange(3.)
 h = jax.device_put(x, Host)
 import re
+OPS = "call|sine|cosine|multiply|add|negate|case|custom_call"
 def marks(f, *args):
     found = []
     for line in jax.jit(f).lower(*args).as_text().splitlines():
-        op = re.search(r'(?:stablehlo[.]|(?:func[.])?)(call|sine|cosine|multiply|add|negate|case|custom_call)\\\\b', line)
+        op = re.search(r'(?:stablehlo[.]|(?:func[.])?)(' + OPS + r')\\b', line)
         said = re.search(r'frontend_attributes = {([^}]*)}', line)
         ending = line.strip().startswith("})")
         if said and (op or ending) or op and op[1] in ("sine", "cosine", "multiply"):
@@ -36,7 +37,7 @@ def marks(f, *args):
     return sorted(found)
 def jaxpr(f, *args):
     return str(jax.make_jaxpr(f)(*args))
-""".replace("\\\\\\\\", "\\\\")
+"""
 PROGRAMS = '''
 def nested(a):
     with set_xla_metadata(k="v", n=2, b=True):
@@ -86,8 +87,8 @@ MARKED = ["nested, x", "decorated, x", "jitted, x", "branch, x", "value, x", "ho
           "jax.grad(lambda a: nested(a).sum()), x", "jax.vmap(decorated), x"]
 PRINTED = ["nested, x", "value, x", "lambda a: set_xla_metadata((a, a * 2), k='v'), x",
            "jax.grad(lambda a: value(a).sum()), x", "jax.vmap(value), x", "host, x", "two, x, x",
-           "away, x", "near, x", "two, x, 2.", "compute_on2(lambda a: a * 2, compute_type='device', "
-           "out_memory_spaces=Host), h", "jax.vmap(near), x",
+           "away, x", "near, x", "two, x, 2.", "compute_on2(lambda a: a * 2, compute_type='device',"
+           " out_memory_spaces=Host), h", "jax.vmap(near), x",
            "jax.grad(lambda a: near(a).sum()), x", "group, x", "lambda a: group(a, b=a), x",
            "jax.grad(lambda a: group(a).sum()), x", "jax.vmap(group), x", "meta, x"]
 VALUES = ["nested(x)", "jax.jit(nested)(x)", "jax.jit(value)(x)", "jax.jit(hosts)(x)", "whole(x)",

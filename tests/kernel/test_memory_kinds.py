@@ -54,7 +54,8 @@ OPERATIONS = ["h + h", "h + 1", "h * 2 - h", "jnp.sin(h)", "h.sum()", "h.sum() *
               "out_shardings=usual)(h)",
               "jax.grad(lambda a: (jax.device_put(a, Device) ** 2).sum())(h)"]
 PROGRAMS = ["lambda a: jax.device_put(a, Host) * 2", "lambda a: jax.device_put(a, pinned)",
-            "lambda a: jax.device_put(a, device)", "lambda a: jax.device_put((a, a), (device, Host))",
+            "lambda a: jax.device_put(a, device)",
+            "lambda a: jax.device_put((a, a), (device, Host))",
             "lambda a: jax.device_put(a)", "lambda a: jax.device_put(a, named)",
             "lambda a: jax.device_put(a, device, may_alias=False)",
             "lambda a: jax.device_put(a, device, donate=True)",
@@ -65,16 +66,16 @@ PROGRAMS = ["lambda a: jax.device_put(a, Host) * 2", "lambda a: jax.device_put(a
 REFUSED = {
     "h + x": "memory_space of all inputs passed to `add` must be the same. Got one operand with "
              "type: float32<host>[3] and another operand with type: float32[3]",
-    "jnp.concatenate([h, x])": "memory_space of all inputs passed to `concatenate` must be the same",
+    "jnp.concatenate([h, x])": "memory_space of all inputs passed to `concatenate` must be the",
     "jnp.where(h > 0, x, x)": "memory_space of all inputs passed to `select_n` must be the same",
     "h @ x": "memory_space of all inputs passed to `dot_general` must be the same",
     "h[jnp.arange(2)]": "memory_space of all inputs passed to `gather` must be the same",
     "jax.jit(lambda a: a, in_shardings=pinned)(x)":
         "Memory kinds passed to jax.jit does not match memory kind on the respective arg. Got jit "
         "memory kind: pinned_host, arg memory kind: device for arg type: float32[3]",
-    "usual.with_memory_kind('bogus')": "Could not find memory addressable by device cpu. Device cpu "
-        "can address the following memory kinds: device, pinned_host, unpinned_host. Got memory "
-        "kind: bogus",
+    "usual.with_memory_kind('bogus')": "Could not find memory addressable by device cpu. Device "
+        "cpu can address the following memory kinds: device, pinned_host, unpinned_host. Got "
+        "memory kind: bogus",
 }
 
 

@@ -34,7 +34,7 @@ RUNS = ["odeint(f, 1., ts, 2.)", "jax.jit(lambda y: odeint(f, y, ts, 2.))(1.)",
         "jax.jit(jax.vmap(jax.grad(lambda k: odeint(f, 1., ts, k)[-1])))(jnp.arange(1., 3.))"]
 PARTS = ["ode.initial_step_size(lambda y, t: t - y, 0., jnp.ones(2), 4, 1e-3, 1e-3, -jnp.ones(2))",
          "ode.mean_error_ratio(jnp.array([1e-3, 2e-3]), 1e-2, 1e-2, jnp.ones(2), 2 * jnp.ones(2))",
-         "[ode.optimal_step_size(jnp.float32(.1), jnp.float32(r)) for r in (0, 1e-9, .5, 1, 2, 99)]",
+         "[ode.optimal_step_size(jnp.float32(.1), jnp.float32(r)) for r in (0, 1e-9, .5, 1, 99)]",
          "ode.runge_kutta_step(lambda y, t: t - y, jnp.ones(2), -jnp.ones(2), 0., jnp.float32(.1))",
          "ode.fit_4th_order_polynomial(*map(jnp.float32, (0., 1., .3, .1, .2, .5)))",
          "ode.interp_fit_dopri(jnp.zeros(2), jnp.ones(2), jnp.arange(14.).reshape(7, 2), "

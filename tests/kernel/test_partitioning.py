@@ -1,7 +1,7 @@
 """Is a function divided among devices as its author says?
 
-Rules, as Shardy's text, are compared with JAX's, from the second process; values with NumPy; and the
-programs of eight devices are looked through for what the author wanted to avoid.
+Rules, as Shardy's text, are compared with JAX's, from the second process; values with NumPy; and
+the programs of eight devices are looked through for what the author wanted to avoid.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ RULES = ["'i j -> i j', [(8, 4)], (8, 4)",
          "cp.SdyShardingRule((cp.ArrayMapping(cp.BATCHING, 'i'),), (cp.ArrayMapping(cp.BATCHING, "
          "'i'),)), [(8, 4)], (8, 4)"]
 REFUSED = {
-    "rule_text(None, [(8,)], (8,), infer_sharding_from_operands=lambda *_: None)": "Need to provide sharding_rule to migrate to Shardy.",
+    "rule_text(None, [(8,)], (8,), infer_sharding_from_operands=lambda *_: None)":
+        "Need to provide sharding_rule to migrate to Shardy.",
     "rule_text('i j', [(8, 4)], (8, 4))": "There is no -> in",
     "jax.jvp(made, (x,), (x,))": "Differentiation rule for 'custom_partitioning' not implemented",
     "jax.vmap(made)(x)": "Batching rule for 'custom_partitioning' not implemented",

@@ -25,9 +25,9 @@ result = [[str(jax.make_jaxpr(f)(x)) for f in programs], [f(x) for f in programs
           [jax.jit(f)(x) for f in programs]]""")
 
 
-@pytest.mark.parametrize("source, sentence", [
-    ("shard_alike(x, jnp.arange(4.))", "The leaves shapes of `x` and `y` should match. Got `x` leaf "
-     "shape: (3,) and `y` leaf shape: (4,)."),
+@pytest.mark.parametrize(("source", "sentence"), [
+    ("shard_alike(x, jnp.arange(4.))", "The leaves shapes of `x` and `y` should match. Got `x` "
+     "leaf shape: (3,) and `y` leaf shape: (4,)."),
     ("shard_alike((x, x), x)", "Trees should be equal."),
 ])
 def test_refusals_are_jaxs(jax_oracle, source, sentence):

@@ -24,7 +24,6 @@ from saem.core.effects import Effect
 from saem.core.primitive import Primitive, absent, primitive
 from saem.core.trace import bind
 from saem.xla import dispatch
-
 from saem.xla.storage import Layout
 from saem.xla.text import (
     dense,
@@ -269,8 +268,8 @@ def layouts_for(what: str, layouts: Any, avals: Sequence[Any]) -> tuple[tuple[in
     for order, aval in zip(orders, avals):
         if sorted(order) != list(range(len(aval.shape))):
             raise ValueError(
-                f"incorrect layout {order[::-1]} for {what} of type {aval.str_short(False)}, layout "
-                f"must be a permutation of [0, {len(aval.shape)})")
+                f"incorrect layout {order[::-1]} for {what} of type {aval.str_short(False)}, "
+                f"layout must be a permutation of [0, {len(aval.shape)})")
     return orders
 
 

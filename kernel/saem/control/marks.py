@@ -2,8 +2,8 @@
 
 Attributes stand beside operations in the text of a program, and XLA hands them on as they are:
 where to compute (``compute_on``), what belongs together (``scheduling_group``), or what a user's
-own pass asks for (``set_xla_metadata``).  A mark on the stack of transformations gives them to every
-operation that is recorded under it; as a call's attributes they stand by the call alone.
+own pass asks for (``set_xla_metadata``).  A mark on the stack of transformations gives them to
+every operation that is recorded under it; as a call's attributes they stand by the call alone.
 
 Read before: ``core.scopes``, ``control.call``.  Read after: ``control.stages``.
 Invariant: a mark changes the text of a program, never its values.

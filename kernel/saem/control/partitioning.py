@@ -313,7 +313,7 @@ def bytecode(closed: ClosedJaxpr, mesh: Any) -> bytes:
 # -- the decorator ---------------------------------------------------------------------------------
 
 
-class custom_partitioning:  # noqa: N801 - JAX's name of a decorator
+class custom_partitioning:
     """A function whose division among devices ``def_partition`` says.
 
     Arguments of the numbers ``static_argnums`` are not traced, but given to all rules, first.

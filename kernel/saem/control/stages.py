@@ -326,7 +326,7 @@ class Compiled(Stage):
                 "Computation was compiled for input layouts that disagree with the layouts of "
                 f"arguments passed to it. Here are the {len(wrong)} mismatches:\n"
                 + "\n".join(wrong),
-                advice="Put them as it wants them: jax.device_put(x, compiled.input_formats[0]...).")
+                advice="Put them as it wants them: device_put(x, compiled.input_formats[0][0]).")
 
     def as_text(self) -> str:
         """Return the HLO after XLA's optimisations."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from saem.core import errors, sharded
 from saem.core.avals import ShapedArray
@@ -31,9 +31,13 @@ class MemorySpace(enum.Enum):
     def __repr__(self) -> str:
         return f"MemorySpace.{self.name}"
 
-    def kind(self, device: Any) -> str:
+    def kind(self, device: object) -> str:
         """Return what ``device`` calls this memory."""
-        return "pinned_host" if self is MemorySpace.Host else device.default_memory().kind
+        return "pinned_host" if self is MemorySpace.Host else _own_kind(device)
+
+
+def _own_kind(device: Any) -> str:
+    return device.default_memory().kind
 
 
 DEVICE, HOST = MemorySpace.Device, MemorySpace.Host
@@ -43,8 +47,8 @@ ShapedArray.memory_space = DEVICE
 class Use:
     """Whether any value was ever put elsewhere, and who wants to know of the first."""
 
-    in_use = False
-    when_used: list[Callable[[], None]] = []
+    in_use: ClassVar[bool] = False
+    when_used: ClassVar[list[Callable[[], None]]] = []
 
     @classmethod
     def begin(cls) -> None:

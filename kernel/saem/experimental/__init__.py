@@ -30,8 +30,8 @@ _find, __dir__ = _lazy.namespace(__name__, {
 
 # What of JAX's this engine does not have, and what to do instead.
 _ABSENT = {
-    "array_serialization": "save numpy.asarray(x) of each shard, or use a checkpoint library; JAX's "
-                           "needs the tensorstore package",
+    "array_serialization": "save numpy.asarray(x) of each shard, or use a checkpoint library; "
+                           "JAX's needs the tensorstore package",
     "colocated_python": "call Python with jax.pure_callback or io_callback",
     "fused": "compile the whole with jax.jit, which fuses by itself",
     "hijax": "define a primitive with jax.extend.core.Primitive",

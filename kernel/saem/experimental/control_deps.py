@@ -9,6 +9,7 @@ Source: the documentation of jax.experimental.control_deps.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ def control_dep(src: Any, dst: Any) -> Any:
 
 def schedule(ops: Sequence[Any]) -> None:
     """Let each of ``ops`` wait for the one before it."""
-    for src, dst in zip(ops[:-1], ops[1:]):
+    for src, dst in itertools.pairwise(ops):
         control_dep(src, dst)
 
 

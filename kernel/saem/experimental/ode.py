@@ -136,7 +136,7 @@ def optimal_step_size(last_step: Any, mean_error_ratio: Any, safety: float = 0.9
 
 def odeint(func: Callable, y0: Any, t: Any, *args: Any, rtol: float = 1.4e-8, atol: float = 1.4e-8,
            mxstep: float = np.inf, hmax: float = np.inf) -> Any:
-    """Return the states at the times ``t`` that ``func(y, t, *args)``, their slope, makes of ``y0``.
+    """Return the states at times ``t`` that ``func(y, t, *args)``, their slope, makes of ``y0``.
 
     ``y0`` is a pytree of floats, the result one whose leaves have a first axis as long as ``t``,
     which increases.  The error of a step is kept below ``atol + rtol * |y|``; at most ``mxstep``

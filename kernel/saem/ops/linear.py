@@ -351,7 +351,7 @@ def full(aval: ShapedArray, value: Any) -> Any:
         scalar = scalar.item()  # a Python number is what makes the result weak
     cut = aval.sharding if type(aval) is ShardedArray else None
     filled = bind(BroadcastInDim(aval.shape, (), cut), scalar) if aval.shape else scalar
-    return registry["device_put"]((HOST,)).put(filled) if type(aval) is HostArray else filled
+    return bind(registry["device_put"]((HOST,)), filled)[0] if type(aval) is HostArray else filled
 
 
 def number_like(x: Any, value: float) -> Any:

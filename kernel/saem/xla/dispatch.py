@@ -417,7 +417,7 @@ class Program:
             said = self.executable.get_parameter_layouts()[len(self.consts):]
             layouts = [Layout.from_xla(s) if w is Layout.AUTO else w
                        for w, s in zip(layouts, said)]
-        return [relaid(x, layout or usual_layout(len(x._pjrt_layout._xla_layout().minor_to_major())))
+        return [relaid(x, layout or usual_layout(x))
                 for x, layout in zip(arrays, layouts)]
 
     def fast_path(self, out_tree: Any) -> FastPath | None:

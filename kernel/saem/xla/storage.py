@@ -229,9 +229,9 @@ def unusual_layout(x: Any) -> Layout | None:
     return None if layout.major_to_minor == tuple(range(len(layout.major_to_minor))) else layout
 
 
-def usual_layout(ndim: int) -> Layout:
-    """Return the layout whose last axis is the fastest."""
-    return Layout(tuple(range(ndim)))
+def usual_layout(x: Any) -> Layout:
+    """Return the layout of an array of this rank whose last axis is the fastest."""
+    return Layout(tuple(range(len(x._pjrt_layout._xla_layout().minor_to_major()))))
 
 
 def layout_mode(layout: Any) -> str:
