@@ -64,8 +64,8 @@ def generator(impl: Any = None) -> Generator:
     if isinstance(name, str) and name in GENERATORS:
         return GENERATORS[name]
     raise errors.explained(
-        errors.ArgumentError, "key.impl", f"unrecognized PRNG implementation {name!r}.",
-        advice=f"There is {', '.join(map(repr, GENERATORS))}.")
+        errors.ArgumentError, "key.impl", f'unrecognized PRNG implementation "{name}".',
+        advice=f"Did you mean one of: {', '.join(map(repr, GENERATORS))}?")
 
 
 def key_dtype(impl_spec: Any = None) -> KeyDType:
