@@ -300,7 +300,7 @@ class _Structure:
             inputs=tuple(map(self.words.atom, eqn.invars)),
             outputs=tuple(map(self.words.atom, eqn.outvars)),
             place=self.named.place(eqn.position()),
-            stack=tuple(eqn.stack),
+            stack=tuple(map(str, eqn.stack)),
             colour="backward" if backward else "forward",
             nested=tuple(
                 schema.Nested(label, self.body(inner, f"{path}.{index}."))
