@@ -128,7 +128,7 @@ GROUPS = {
         "t(lax.full_like(x, 2.), lax.broadcast(v, (2,), out_sharding=P('y', 'x')))",
         "t(jax.random.categorical(jax.random.key(0), jnp.zeros((8, 4)), out_sharding=P('x')), "
         "jax.random.dirichlet(jax.random.key(0), jnp.ones(4), (8,), out_sharding=P('x')))",
-        "V(jax.jit(lambda a: jax.pure_callback(np.sin, jax.ShapeDtypeStruct((8,), np.float32), "
+        "t(jax.jit(lambda a: jax.pure_callback(np.sin, jax.ShapeDtypeStruct((8,), np.float32), "
         "a))(v))",
         "t(jnp.triu(Z((8, 8), 'x')), jnp.diag(v), jnp.meshgrid(v, jnp.ones(4)))",
         "t(lax.reduce_window(xr, -np.inf, lax.max, (1, 2), (1, 1), 'SAME'))",
