@@ -31,12 +31,12 @@ TICKET = ShapedArray((), np.dtype(np.uint32))
 
 
 class Effect:
-    """One kind of effect."""
+    """One kind of effect; ``text`` is what jaxprs print, by default the name of the class."""
 
     __slots__ = ("text", "ordered")
 
-    def __init__(self, text: str, ordered: bool = False):
-        self.text = text
+    def __init__(self, text: str = "", ordered: bool = False):
+        self.text = text or type(self).__name__
         self.ordered = ordered
 
     def __repr__(self) -> str:
