@@ -17,6 +17,7 @@ import saem as jax
 import saem.numpy as jnp
 from saem import lax
 from saem.core.check import check_jaxpr
+from saem.core.events import CacheHit, CacheMiss, bus
 from saem.core.refs import AccumEffect, ReadEffect, WriteEffect
 
 READS = {
@@ -492,7 +493,18 @@ def test_events_and_checks_pass_references_by():
         jax.jit(lambda y: jax.ref.addupdate(r, 1, y))(1.)
         with pytest.raises(FloatingPointError):
             jax.jit(lambda r: r[2] / r[2])(r)
-    np.testing.assert_array_equal(r[...], [1, 1, 0])
+    found = []
+    end = bus.subscribe(found.append)
+    try:
+        f = jax.jit(lambda r, y: jax.ref.addupdate(r, 2, y))
+        f(r, 1.)
+        f(r, 2.)
+    finally:
+        end()
+    (miss,) = [e for e in found if isinstance(e, CacheMiss)]
+    assert [(a.path, a.shape, a.dtype) for a in miss.signature.arguments][0] == ("r", (3,), "f32")
+    assert sum(isinstance(e, CacheHit) for e in found) == 1
+    np.testing.assert_array_equal(r[...], [1, 1, 3])
 
 
 def test_empty_ref_is_written_before_it_is_read():

@@ -87,6 +87,7 @@ def options(info: Any) -> Iterator[tuple[str, str]]:
 def describe_leaf(x: Any, path: str, given: str) -> Argument:
     """Return what an event says of one dynamic leaf."""
     aval = aval_of(x)
+    aval = getattr(aval, "inner_aval", aval)  # of a reference, what it holds
     array = type(x) is ArrayImpl
     kind = ("array" if array or isinstance(x, Tracer) else
             "key" if isinstance(aval.dtype, dtypes.ExtendedDType) else
