@@ -175,6 +175,9 @@ class Jitted:
         return abstract_arguments(self.fun, bound.leaves, lambda: self.leaf_names(bound))
 
     def leaf_names(self, bound: Bound) -> list[tuple[str, str]]:
+        if not bound.statics and bound.in_tree.num_nodes == bound.in_tree.num_leaves + 3:
+            # Each argument is an array: beside them the tree has two containers and their pair.
+            return self.parameters.names_of_arrays(bound.nargs, bound.kwargs)
         return self.parameters.leaf_names(bound.positions(), bound.kwargs)
 
     def entry(self, bound: Bound, avals: tuple[ShapedArray, ...]) -> Entry:
@@ -205,8 +208,8 @@ class Jitted:
 
         names = [] if self.library else [path for path, _ in self.leaf_names(bound)]
         begin = time.perf_counter()
-        closed = trace_flat(flat, avals, name="jit", arg_names=names, function=self.reference,
-                            debug_name=self.name)
+        closed = trace_flat(flat, avals, name="jit", arg_names=names, debug_name=self.name,
+                            function=self.reference if bus.active else None)
         if config.log_compiles.value:
             logging.getLogger("saem").warning("Finished tracing %s for jit in %.9f sec", self.name,
                                               time.perf_counter() - begin)

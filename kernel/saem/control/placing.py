@@ -26,7 +26,7 @@ from saem.core.trace import bind
 from saem.ops.linear import Identity
 from saem.ops.reshard import reshard_to, target, with_rank
 from saem.xla import dispatch
-from saem.xla.meshes import get_mesh
+from saem.xla.meshes import Mesh, get_mesh
 from saem.xla.shardings import NamedSharding, PartitionSpec, axes_of, resolve
 from saem.xla.spread import check_rank
 from saem.xla.storage import Format, Layout, is_usual
@@ -182,7 +182,8 @@ def demands_of(closed: ClosedJaxpr, ins: Sequence[Any] = (), outs: Sequence[Any]
 
     Among the shardings of arguments and results may be formats, whose layouts are taken apart.
     """
-    mesh = closed.derived("mesh", lambda: dispatch.mesh_inside(closed.eqns))
+    mesh = closed.derived("mesh", lambda: dispatch.mesh_inside(closed.eqns)) \
+        if Mesh.in_use else None
     if mesh is None and not any(s is not None for s in (*ins, *outs)):
         return dispatch.NO_DEMANDS
     (ins, in_layouts), (outs, out_layouts) = map(taken_apart, (ins, outs))

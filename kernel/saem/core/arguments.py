@@ -149,6 +149,11 @@ class Parameters:
             return self.names[number]
         return f"{self.rest}[{number - len(self.names)}]"
 
+    def names_of_arrays(self, count: int, kwargs: Iterable[str]) -> list[tuple[str, str]]:
+        """Do as ``leaf_names`` for a call with ``count`` arrays by position, and others by name."""
+        found = [(self.positional_name(n), "position") for n in range(count)]
+        return found + [(name, "keyword") for name in sorted(kwargs)] if kwargs else found
+
     def leaf_names(self, args: dict[int, Any], kwargs: dict[str, Any]) -> list[tuple[str, str]]:
         """Return (name, 'position' or 'keyword') for every leaf of the dynamic arguments."""
         found = []

@@ -17,7 +17,7 @@ import enum
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,6 +39,9 @@ class AxisType(enum.Enum):
 
 
 def _axis_types(given: Any, count: int, default: AxisType) -> tuple[AxisType, ...]:
+    """Return the type of each of a new mesh's ``count`` axes."""
+    if count:
+        _Axes.in_use = True
     if given is None:
         return (default,) * count
     types = (given,) * count if isinstance(given, AxisType) else tuple(given)
@@ -52,6 +55,8 @@ def _axis_types(given: Any, count: int, default: AxisType) -> tuple[AxisType, ..
 class _Axes:
     """What meshes with and without devices have in common."""
 
+    # Whether there has been a mesh with an axis: until then no program is asked for one.
+    in_use: ClassVar[bool] = False
     axis_names: tuple
     axis_sizes: tuple[int, ...]
     axis_types: tuple[AxisType, ...]
