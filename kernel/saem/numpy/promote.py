@@ -286,8 +286,10 @@ def with_number(args: Sequence[Any]) -> Sequence[Any] | None:
     number, array = (x, y) if type(x) is int or type(x) is float else (y, x)
     table = _TAKES_INT if type(number) is int else _TAKES_FLOAT if type(number) is float else None
     aval = getattr(array, "aval", None)
-    if table is None or aval is None or aval.weak_type or not -1e9 < number < 1e9:
+    if table is None or aval is None or not -1e9 < number < 1e9:
         return None
+    if aval.weak_type:  # two weak ones of one dtype, as a loop's counter and its step
+        return args if aval_of(number).dtype == aval.dtype else None
     make = table.get(aval.dtype)
     if make is None or config.numpy_dtype_promotion.value != "standard":
         return None
