@@ -480,7 +480,7 @@ def case_ids() -> dict[str, all_cases.Case]:
     """Return every case under a name that is its own."""
     named: dict[str, all_cases.Case] = {}
     for case in load_cases():
-        base = re.sub(r"\s+", "", str(case))
+        base = re.sub(r" at 0x\w+|\s+", "", str(case))
         name, number = base, 1
         while name in named:
             number += 1
