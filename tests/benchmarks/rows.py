@@ -266,6 +266,17 @@ ROWS = (
         needs=("random.key", "random.split"),
     ),
     Row(
+        "random.normal, 3 numbers",
+        0.7,
+        "jax.random.normal(key, (3,))",
+        setup="key = jax.random.key(0)",
+        value="jax.random.normal(key, (3,))",
+        needs=("random.key", "random.normal"),
+        numpy="rng.standard_normal(3, dtype=np.float32)",
+        numpy_setup="rng = np.random.default_rng(0)",
+    ),
+    # here most of the time is XLA's, which draws them in the same way on both sides
+    Row(
         "random.normal, 1,000 numbers",
         0.7,
         "jax.random.normal(key, (1000,))",

@@ -434,17 +434,38 @@ def jit(fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardin
             "jax.device_put(x, device).", DeprecationWarning, stacklevel=2)
     if backend is not None and device is None:
         device = devices.backend(backend).local_devices()[0]
-    fast = make_jit(fun, static_argnums=static_argnums, static_argnames=static_argnames,
+    return make_jit(fun, static_argnums=static_argnums, static_argnames=static_argnames,
                     donate_argnums=donate_argnums, donate_argnames=donate_argnames,
                     keep_unused=keep_unused, inline=inline, device=device,
                     options=compiler_options, in_shardings=in_shardings,
                     out_shardings=out_shardings)
-    info = fast.info
-    fast.trace = lambda *args, **kwargs: trace_call(info, args, kwargs)
-    fast.lower = lambda *args, **kwargs: trace_call(info, args, kwargs).lower()
-    fast.eval_shape = lambda *args, **kwargs: trace_call(info, args, kwargs).out_info
-    fast.clear_cache = functools.partial(clear_one, fast)
-    return fast
+
+
+def _lower(fast: Any, *args: Any, **kwargs: Any) -> Lowered:
+    """Return the StableHLO of a jitted function for these arguments."""
+    return trace_call(fast.info, args, kwargs).lower()
+
+
+def _trace(fast: Any, *args: Any, **kwargs: Any) -> Traced:
+    """Return the program of a jitted function for these arguments."""
+    return trace_call(fast.info, args, kwargs)
+
+
+def _eval_shape(fast: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return the types of the results of a jitted function for these arguments."""
+    return trace_call(fast.info, args, kwargs).out_info
+
+
+def clear_one(fast: Any) -> None:
+    """Forget what was compiled for one jitted function."""
+    fast.info.entries.clear()
+    fast._clear_cache()
+
+
+# Every jitted function has them, those of the library (``jnp.sin.lower``) included.
+for _name, _method in (("lower", _lower), ("trace", _trace), ("eval_shape", _eval_shape),
+                       ("clear_cache", clear_one)):
+    setattr(_jaxlib.PjitFunction, _name, _method)
 
 
 def remade(fun: Callable, given: dict[str, Any]) -> Any:
@@ -473,10 +494,4 @@ class Wrapped(metaclass=_Jitted):
     trace: Callable[..., Traced]
     lower: Callable[..., Lowered]
     eval_shape: Callable[..., Any]
-
-
-def clear_one(fast: Any) -> None:
-    """Forget what was compiled for one jitted function."""
-    fast.info.entries.clear()
-    fast._clear_cache()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import collections
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.control.jit import composite
@@ -40,12 +40,13 @@ def _shape(x: Any) -> tuple[int, ...]:
 
 
 def _contract(x: Any, y: Any, contract: tuple, batch: tuple = ((), ()), *, precision: Any = None,
-              preferred: Any = None, out_sharding: Any = None) -> Any:
+              preferred: Any = None, out_sharding: Any = None, dot: Callable = dot_general) -> Any:
     """Return dot_general of ``x`` and ``y`` in the dtype (and weakness) in which they meet."""
     dtype, weak = join_types((x, y))
     x, y = promote_dtypes(x, y)
-    out = dot_general(x, y, (contract, batch), precision, preferred or dtype,
-                      out_sharding=out_sharding)
+    given = {} if out_sharding is None else {"out_sharding": out_sharding}
+    out = dot(x, y, (contract, batch), precision,
+              preferred_element_type=preferred or dtype, **given)
     return out if preferred is not None or not weak else convert(out, dtype, True)
 
 
@@ -270,10 +271,11 @@ def kron(a: Any, b: Any) -> Any:
 
 
 def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto",
-           precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
-           ) -> Any:
+           precision: Any = None, preferred_element_type: Any = None,
+           _dot_general: Callable = dot_general, out_sharding: Any = None) -> Any:
     """Return the sum of products that ``subscripts`` says, as ``'ij,jk->ik'``.
 
+    ``_dot_general`` may be another function that contracts two operands, as libraries pass one.
     Raises: ValueError for subscripts that do not fit the operands.
     """
     if out is not None:
@@ -294,7 +296,8 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
         text, *shapes, shapes=True, optimize=order or [tuple(range(len(values)))])
     contractions = tuple((tuple(step[0]), step[2]) for step in steps.contraction_list)
     return _einsum(list(values), contractions=contractions, precision=precision,
-                   preferred=preferred_element_type, out_sharding=out_sharding)
+                   preferred=preferred_element_type, out_sharding=out_sharding,
+                   dot=_dot_general)
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
@@ -303,12 +306,12 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
     return ["einsum_path", *path], info
 
 
-@composite(static_argnames=("contractions", "precision", "preferred", "out_sharding"))
-def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, out_sharding: Any
-            ) -> Any:
+@composite(static_argnames=("contractions", "precision", "preferred", "out_sharding", "dot"))
+def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, out_sharding: Any,
+            dot: Callable) -> Any:
     dtype, weak = join_types(values)
     values = list(promote_dtypes(*values))
-    options = {"precision": precision, "preferred": preferred or dtype}
+    options = {"precision": precision, "preferred": preferred or dtype, "dot": dot}
     for count, (places, step) in enumerate(contractions, 1):
         if count == len(contractions):
             options["out_sharding"] = out_sharding

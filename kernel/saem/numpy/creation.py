@@ -20,6 +20,7 @@ from saem.control.jit import composite
 from saem.control.transfers import device_put
 from saem.core import config, dtypes, errors, promotion, sharded, tree
 from saem.core.avals import ShapeDtypeStruct, aval_functions, aval_of
+from saem.core.refs import is_ref
 from saem.core.trace import Tracer
 from saem.numpy.promote import (
     PYTHON_NUMBERS,
@@ -143,8 +144,10 @@ def _from_object(x: Any, dtype: Any, copy: bool) -> Any:
     if isinstance(x, (np.ndarray, np.generic)):
         return put(_numeric(x, dtype))
     if kind in aval_functions or isinstance(x, Tracer):
-        x = copy_array(x) if copy else x
         aval = aval_of(x)
+        if is_ref(aval):
+            raise ValueError(f"array: {x!r} is a reference, not an array. Read it: ref[...].")
+        x = copy_array(x) if copy else x
         return x if dtype is None or (aval.dtype == dtype and not aval.weak_type) \
             else convert_value(x, dtype, False)
     if isinstance(x, (list, tuple)) and len(x):

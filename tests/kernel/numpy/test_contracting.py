@@ -1,0 +1,97 @@
+"""Do products of arrays (dot, matmul, tensordot, einsum, …) give what NumPy and JAX give?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from both import same, same_error
+
+from saem import lax
+from saem import numpy as jnp
+
+A = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 7
+B = np.sin(np.arange(40, dtype=np.float32)).reshape(2, 4, 5)
+V = np.cos(np.arange(4, dtype=np.float32))
+
+PRODUCTS = {
+    "dot": [(A, V), (V, V), (A[0], B[0]), (2.0, V), (V, A[0].T)],
+    "matmul": [(A, B), (A[0], V), (V, B), (V, V), (A[:, None], B[None])],
+    "inner": [(A[0], V), (A, A[0]), (3.0, V)],
+    "outer": [(V, V), (A[0], V)],
+    "vdot": [(V, V), (A, A)],
+    "vecdot": [(A, A), (A, V)],
+    "matvec": [(A, V), (A, V[None])],
+    "vecmat": [(V, B), (V[None], B)],
+    "kron": [(A[0], V), (V, V), (A[0], B[0])],
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_are_numpy_s(name):
+    for a, b in PRODUCTS[name]:
+        got, wanted = getattr(jnp, name)(a, b), getattr(np, name)(a, b)
+        assert got.shape == np.shape(wanted), (np.shape(a), np.shape(b))
+        np.testing.assert_allclose(got, wanted, rtol=2e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("axes", "shape"), [
+    (0, (5,)), (1, (4, 5)), (2, (3, 4)), (3, (2, 3, 4)), (([1], [0]), (3, 5)), ((2, 1), (2, 4)),
+    (([0, 2], [0, 1]), (2, 4, 5)), (((2, 0), (1, 0)), (2, 4, 5)), ((-1, 0), (4,))])
+def test_tensordot_is_numpy_s(axes, shape):
+    b = np.cos(np.arange(np.prod(shape), dtype=np.float32)).reshape(shape)
+    got, wanted = jnp.tensordot(A, b, axes), np.tensordot(A, b, axes)
+    assert got.shape == wanted.shape
+    np.testing.assert_allclose(got, wanted, rtol=2e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("subscripts", "shapes"), [
+    ("ij,jk->ik", [(3, 4), (4, 5)]), ("ij,jk", [(3, 4), (4, 5)]), ("ij->ji", [(3, 4)]),
+    ("ii", [(4, 4)]), ("ii->i", [(4, 4)]), ("ijk->k", [(2, 3, 4)]), ("i,j->ij", [(3,), (4,)]),
+    ("i,i->", [(3,), (3,)]), ("bij,bjk->bik", [(2, 3, 4), (2, 4, 5)]),
+    ("...ij,...jk->...ik", [(2, 3, 4), (4, 5)]), ("ij,jk,kl->il", [(2, 3), (3, 4), (4, 5)]),
+    ("bqhd,bkhd->bhqk", [(2, 3, 4, 5), (2, 6, 4, 5)]), ("ijj,jk->ik", [(2, 3, 3), (3, 4)]),
+    ("a,b,c->abc", [(2,), (3,), (4,)]), ("ij,ij->ij", [(3, 4), (3, 4)]), ("ij->", [(3, 4)]),
+    ("...a->...", [(2, 3)]), ("ij,k->kj", [(2, 3), (4,)]), ("iji->j", [(3, 4, 3)]),
+], ids=lambda v: v if isinstance(v, str) else "")
+def test_einsum_is_numpy_s(subscripts, shapes):
+    values = [np.sin(np.arange(np.prod(s), dtype=np.float32) + n).reshape(s)
+              for n, s in enumerate(shapes)]
+    wanted = np.einsum(subscripts, *values)
+    for optimize in ("auto", "optimal", "greedy", True, False):
+        got = jnp.einsum(subscripts, *values, optimize=optimize)
+        assert got.shape == wanted.shape
+        np.testing.assert_allclose(got, wanted, rtol=2e-5, atol=1e-5)
+
+
+def test_dtypes_and_weak_types_of_products_are_jax_s(jax_oracle):
+    same(jax_oracle, """
+    a, b = jnp.arange(6).reshape(2, 3), jnp.linspace(0, 1, 3, dtype=jnp.bfloat16)
+    result = [a @ b, jnp.dot(a, 2), jnp.einsum("ij,j->i", a, b), jnp.vdot(a, a),
+              jnp.dot(b, b, preferred_element_type=jnp.float32),
+              jnp.einsum("ij,j", a, b, preferred_element_type=jnp.float32),
+              jnp.tensordot(a, a.T, 1, precision="highest"), jnp.matmul(a > 1, a.T > 2),
+              jnp.einsum(a, [0, 1], b, [1], [0]), jnp.inner(1j * b, b), jnp.kron(a, b)]
+    """, rtol=1e-2)
+
+
+@pytest.mark.parametrize(("source", "sentence"), [
+    ("jnp.dot(jnp.ones(3), jnp.ones(4))", "dot_general requires contracting dimensions"),
+    ("jnp.matmul(jnp.ones(3), 2.0)", "matmul"), ("jnp.ones((2, 3)) @ jnp.ones((2, 3))", ""),
+    ("jnp.einsum('ij,jk', jnp.ones((2, 3)), jnp.ones((2, 3)))", ""),
+    ("jnp.einsum('ij,jk', jnp.ones((2, 3)))", ""), ("jnp.dot([1], [2])", "dot requires"),
+    ("jnp.tensordot(jnp.ones((2, 3)), jnp.ones((2, 3)), 1)", ""),
+])
+def test_what_does_not_fit_is_refused_as_in_jax(jax_oracle, source, sentence):
+    same_error(jax_oracle, source, sentence)
+
+
+def test_einsum_contracts_by_the_function_it_is_given():
+    seen = []
+
+    def contract(a, b, dimension_numbers, precision, preferred_element_type=None):
+        seen.append(dimension_numbers)
+        return 2 * lax.dot_general(a, b, dimension_numbers, precision, preferred_element_type)
+
+    got = jnp.einsum("ij,jk->ik", A[0], B[0], _dot_general=contract)
+    np.testing.assert_allclose(got, 2 * A[0] @ B[0], rtol=1e-5)
+    assert seen == [(((1,), (0,)), ((), ()))]
