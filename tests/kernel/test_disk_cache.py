@@ -137,7 +137,8 @@ def test_processes_at_once_do_not_disturb_each_other(tmp_path):
 
 def test_programs_on_several_devices_are_kept(tmp_path):
     act = """
-s = jax.NamedSharding(jax.make_mesh((4,), ("d",)), jax.P("d"))
+mesh = jax.make_mesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+s = jax.NamedSharding(mesh, jax.P("d"))
 x = jax.device_put(x, s)
 z = jax.jit(lambda x: jnp.cumsum(x) * 2)(x)
 y = [z.tolist(), str(z.sharding.spec)]

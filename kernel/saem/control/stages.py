@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from saem import _jaxlib
@@ -351,24 +351,35 @@ class Compiled(Stage):
     @property
     def input_shardings(self) -> Any:
         """The shardings of the arguments: of args, and of kwargs; None for unused ones."""
-        given = iter(self._program.ins)
-        return self.in_tree.unflatten([next(given) if k else None for k in self._program.kept])
+        return self._of_arguments(self._program.ins)
+
+    def _of_arguments(self, kept: Iterable[Any]) -> Any:
+        """Return what is said of kept operands in the arguments' structure; None for unused ones.
+
+        References that the function closes over come after the arguments.
+        """
+        given = iter(kept)
+        said = [next(given) if k else None for k in self._program.kept]
+        return self.in_tree.unflatten(said[:self.in_tree.num_leaves])
+
+    def _of_results(self, outs: Sequence[Any]) -> Any:
+        """Return what is said of results in their structure; written references come after them."""
+        return self.out_tree.unflatten(outs[:self.out_tree.num_leaves])
 
     @property
     def output_shardings(self) -> Any:
-        return self.out_tree.unflatten(self._program.outs)
+        return self._of_results(self._program.outs)
 
     @property
     def input_formats(self) -> Any:
         """How the arguments lie in memory and on devices; None for unused ones."""
         layouts = self._program.executable.get_parameter_layouts()[len(self._program.consts):]
-        given = iter(formats(layouts, self._program.ins))
-        return self.in_tree.unflatten([next(given) if k else None for k in self._program.kept])
+        return self._of_arguments(formats(layouts, self._program.ins))
 
     @property
     def output_formats(self) -> Any:
         layouts = self._program.executable.get_output_layouts()
-        return self.out_tree.unflatten(formats(layouts, self._program.outs))
+        return self._of_results(formats(layouts, self._program.outs))
 
 
 def formats(layouts: Sequence[Any], shardings: Sequence[Any]) -> list[Format]:
