@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 __version__ = "0.1.0"
+__version_info__ = (0, 1, 0)
 __saem__ = True
 
 from saem import _wiring  # noqa: F401, I001 - the wiring comes first; see the file

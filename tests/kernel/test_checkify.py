@@ -86,18 +86,8 @@ INDEX = [
 ]
 
 
-@pytest.mark.parametrize("expression", USER)
-def test_checks_of_the_user_say_what_jax_says(jax_oracle, expression):
-    same_said(jax_oracle, expression)
-
-
-@pytest.mark.parametrize("expression", AUTOMATIC)
-def test_nan_and_division_say_what_jax_says(jax_oracle, expression):
-    same_said(jax_oracle, expression)
-
-
-@pytest.mark.parametrize("expression", INDEX)
-def test_indices_outside_say_what_jax_says(jax_oracle, expression):
+@pytest.mark.parametrize("expression", [*USER, *AUTOMATIC, *INDEX])
+def test_checks_say_what_jax_says(jax_oracle, expression):
     same_said(jax_oracle, expression)
 
 

@@ -165,23 +165,8 @@ ON_DEVICES = [
 ]
 
 
-@pytest.mark.parametrize("expression", CONTROL)
-def test_control_flow_says_what_jax_says(jax_oracle, expression):
-    same_said(jax_oracle, expression)
-
-
-@pytest.mark.parametrize("expression", DERIVATIVES)
-def test_derivatives_and_custom_rules_say_what_jax_says(jax_oracle, expression):
-    same_said(jax_oracle, expression)
-
-
-@pytest.mark.parametrize("expression", MAPPED)
-def test_maps_say_what_jax_says(jax_oracle, expression):
-    same_said(jax_oracle, expression)
-
-
-@pytest.mark.parametrize("expression", NESTED)
-def test_checked_functions_inside_say_what_jax_says(jax_oracle, expression):
+@pytest.mark.parametrize("expression", [*CONTROL, *DERIVATIVES, *MAPPED, *NESTED])
+def test_checks_inside_say_what_jax_says(jax_oracle, expression):
     same_said(jax_oracle, expression)
 
 

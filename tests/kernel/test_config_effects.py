@@ -379,6 +379,7 @@ def test_the_environment_is_told(capsys):
     assert jax.print_environment_info() is None
     assert capsys.readouterr().out.strip() == text
     assert ".".join(map(str, jax.version.__version_info__)) == jax.__version__
+    assert jax.__version_info__ == jax.version.__version_info__
 
 
 def test_clear_caches_forgets_every_program():

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.control.callbacks import VMAP_METHODS, batch_sequentially, refuse, stacked
+from saem.control.callbacks import VMAP_METHODS, batch_by_method, refuse
 from saem.control.foreign import SIDE_EFFECT, aliases_text, checked_aliases, row_major
 from saem.control.host_calls import host_call_numbers, name_of
 from saem.core import dtypes, errors, tree
@@ -100,23 +100,11 @@ class BufferCallback(Primitive):
     transpose = absent("it is not differentiated, so it is never transposed", ValueError)
 
     def batch(self, size, xs, dims):
-        method = self.vmap_method
-        if method is None:
-            raise errors.explained(
-                NotImplementedError, "buffer_callback.C1",
-                "vmap is only supported for the buffer_callback primitive when vmap_method is one "
-                "of 'sequential', 'sequential_unrolled', 'expand_dims', 'broadcast_all', or "
-                "'legacy_vectorized'. Got vmap_method=None.",
-                advice="'sequential' calls the function once per example.")
-        if method.startswith("sequential"):
-            return batch_sequentially(
-                self, size, xs, dims, size if method == "sequential_unrolled" else 1)
         avals = tuple(a.update(shape=(size, *a.shape)) for a in self.result_avals)
         call = BufferCallback(
             self.callback, self.command_buffer_compatible, self.has_side_effect, self.in_tree,
-            self.input_output_aliases, self.out_tree, avals, method)
-        outs = bind(call, *(stacked(method, size, x, d) for x, d in zip(xs, dims)))
-        return outs, [0] * len(outs)
+            self.input_output_aliases, self.out_tree, avals, self.vmap_method)
+        return batch_by_method(self, "buffer_callback.C1", size, xs, dims, lambda _: call)
 
 
 def buffer_callback(callback: Callable[..., None], result_shape_dtypes: Any, *,

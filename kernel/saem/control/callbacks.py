@@ -26,7 +26,7 @@ from saem.control.scan import Scan
 from saem.core import dtypes, effects, errors, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import Effect
-from saem.core.primitive import absent, primitive
+from saem.core.primitive import Primitive, absent, primitive
 from saem.core.trace import bind
 from saem.ops.linear import broadcast_in_dim, moveaxis
 from saem.ops.slicing import index_in_dim
@@ -84,6 +84,29 @@ def stacked(method: str, size: int, x: Any, dim: int | None) -> Any:
                             tuple(range(1, len(shape) + 1)))
 
 
+def batch_by_method(prim: Any, tag: str, size: int, xs: Sequence[Any], dims: Sequence[int | None],
+                    on_stacks: Callable[[list[Any]], Primitive]) -> tuple[list[Any], list[int]]:
+    """Call ``prim`` on a batch as its ``vmap_method`` says: in turn, or once on whole stacks.
+
+    ``on_stacks`` gives the call for stacks.  Raises: NotImplementedError if there is no method.
+    """
+    method = prim.vmap_method
+    if method is None:
+        raise errors.explained(
+            NotImplementedError, tag,
+            f"vmap is only supported for the {prim.name} primitive when vmap_method is one of "
+            "'sequential', 'sequential_unrolled', 'expand_dims', 'broadcast_all', or "
+            "'legacy_vectorized'. Got vmap_method=None.",
+            advice="'sequential' calls the function once per example; with 'expand_dims' or "
+            "'broadcast_all' it is called once and must handle a leading axis.")
+    if method.startswith("sequential"):
+        return batch_sequentially(
+            prim, size, xs, dims, size if method == "sequential_unrolled" else 1)
+    stacks = [stacked(method, size, x, d) for x, d in zip(xs, dims)]
+    outs = bind(on_stacks(stacks), *stacks)
+    return outs, [0] * len(outs)
+
+
 @primitive("pure_callback")
 class PureCallback(Callback):
     """Values computed by a Python function that depends on its arguments alone."""
@@ -109,22 +132,10 @@ class PureCallback(Callback):
     transpose = absent("it is not differentiated, so it is never transposed", ValueError)
 
     def batch(self, size, xs, dims):
-        method = self.vmap_method
-        if method is None:
-            raise errors.explained(
-                NotImplementedError, "pure_callback.C1",
-                "vmap is only supported for the pure_callback primitive when vmap_method is one of "
-                "'sequential', 'sequential_unrolled', 'expand_dims', 'broadcast_all', or "
-                "'legacy_vectorized'. Got vmap_method=None.",
-                advice="'sequential' calls the function once per example; with 'expand_dims' or "
-                "'broadcast_all' it is called once and must handle a leading axis.")
-        if method.startswith("sequential"):
-            return batch_sequentially(
-                self, size, xs, dims, size if method == "sequential_unrolled" else 1)
-        stacks = [stacked(method, size, x, d) for x, d in zip(xs, dims)]
         avals = tuple(a.update(shape=(size, *a.shape)) for a in self.result_avals)
-        outs = bind(PureCallback(self.callback, avals, self.sharding, method), *stacks)
-        return outs, [0] * len(outs)
+        return batch_by_method(
+            self, "pure_callback.C1", size, xs, dims,
+            lambda _: PureCallback(self.callback, avals, self.sharding, self.vmap_method))
 
 
 @primitive("io_callback")

@@ -11,13 +11,14 @@ Source: the documentation of jax.ffi; StableHLO specification, custom_call.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from saem.control.callbacks import VMAP_METHODS, batch_sequentially, stacked
+from saem.control.callbacks import VMAP_METHODS, batch_by_method
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of, is_array_like
 from saem.core.effects import Effect
@@ -187,30 +188,21 @@ class FfiCall(Primitive):
     transpose = absent("it is not differentiated, so it is never transposed", ValueError)
 
     def batch(self, size, xs, dims):
-        method = self.vmap_method
-        if method is None:
-            raise errors.explained(
-                NotImplementedError, "ffi_call.C3",
-                "vmap is only supported for the ffi_call primitive when vmap_method is one of "
-                "'sequential', 'sequential_unrolled', 'expand_dims', 'broadcast_all', or "
-                "'legacy_vectorized'. Got vmap_method=None.",
-                advice="'sequential' calls the function once per example; with 'expand_dims' or "
-                "'broadcast_all' it is called once and must handle a leading axis.")
-        if method.startswith("sequential"):
-            return batch_sequentially(
-                self, size, xs, dims, size if method == "sequential_unrolled" else 1)
-        stacks = [stacked(method, size, x, d) for x, d in zip(xs, dims)]
+        return batch_by_method(self, "ffi_call.C3", size, xs, dims,
+                               functools.partial(self.on_stacks, size))
+
+    def on_stacks(self, size: int, stacks: Sequence[Any]) -> FfiCall:
+        """Return the call for operands with a leading axis, which longer ones have got."""
         before = [len(layout) for layout in self.input_layouts]
         longer = [len(aval_of(x).shape) > n for x, n in zip(stacks, before)]
-        outs = bind(FfiCall(
+        return FfiCall(
             self.attributes, self.custom_call_api_version, self.has_side_effect,
             tuple(_stacked_order(o) if more else o
                   for o, more in zip(self.input_layouts, longer)),
             self.input_output_aliases, self.legacy_backend_config,
             tuple(map(_stacked_order, self.output_layouts)),
             tuple(a.update(shape=(size, *a.shape)) for a in self.result_avals),
-            self.target_name, method), *stacks)
-        return outs, [0] * len(outs)
+            self.target_name, self.vmap_method)
 
 
 def aliases_text(aliases: Sequence[tuple[int, int]], results: int) -> list[str]:
