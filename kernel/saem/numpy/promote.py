@@ -304,7 +304,7 @@ def promote_args_inexact(name: str, *args: Any) -> Sequence[Any]:
     if agree(args) and dtypes.is_inexact(args[0].aval.dtype):
         return args
     quick = with_number(args)
-    if quick is not None and dtypes.is_inexact(quick[0].dtype):
+    if quick is not None and dtypes.is_inexact(dtype_of(quick[0])):
         return quick
     check_arraylike(name, *args)
     values = [as_value(x) for x in args]
