@@ -26,6 +26,7 @@ from saem.control.platforms import platform_dependent
 from saem.control.reductions import reduce, reduce_window, scatter_apply
 from saem.control.scan import scan
 from saem.control.solve import custom_linear_solve, custom_root
+from saem.core import lazy as _lazy
 from saem.core.avals import aval_of
 from saem.core.handles import primitive_called
 from saem.ops.arithmetic import add, div, integer_pow, mul, neg, sub
@@ -249,9 +250,13 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
     return _permute(operand, tuple(int(p) for p in permutation))
 
 
+# What some programs use: loaded when first named.
+_find, __dir__ = _lazy.namespace(__name__, {
+    "saem.lax.linalg": "",
+})
+
+
 def __getattr__(name: str) -> Any:
-    """Return the primitive ``lax.exp_p`` by its name (see ``saem.core.handles``)."""
-    handle = primitive_called(name)
-    if handle is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return handle
+    """Return a later name, or the primitive ``lax.exp_p`` (see ``saem.core.handles``)."""
+    handle = primitive_called(name) if name.endswith("_p") else None
+    return _find(name) if handle is None else handle
