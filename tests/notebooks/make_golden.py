@@ -38,6 +38,32 @@ class Gate:
         yield
 
 
+class Check:
+    """Lets every exercise pass, answered or not."""
+
+    @contextlib.contextmanager
+    def hint(self, text):
+        with contextlib.suppress(Exception):
+            yield
+
+    @contextlib.contextmanager
+    def watch(self, what, of=None):
+        yield self
+
+    count = None
+
+
+@contextlib.contextmanager
+def check(name):
+    """Judge nothing."""
+    yield Check()
+
+
+def todo():
+    """Stand where an answer belongs."""
+    raise NotImplementedError
+
+
 def stand_ins() -> None:
     """Put the modules of which no output is compared in place."""
     lesson = types.ModuleType("lesson")
@@ -45,6 +71,7 @@ def stand_ins() -> None:
         **{kind: lambda *a, **k: Gate() for kind in ("choice", "number", "text")}
     )
     lesson.t, lesson.predict = (lambda text: text), predict
+    lesson.exercise = types.SimpleNamespace(check=check, todo=todo)
     sys.modules["lesson"] = lesson
     sys.modules["matplotlib"] = mock.MagicMock()
     sys.modules["matplotlib.pyplot"] = sys.modules["matplotlib"].pyplot

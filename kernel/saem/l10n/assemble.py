@@ -23,6 +23,7 @@ from saem.l10n.units import Unit, compose
 
 HEADER, SETUP = "saem-header", "saem-setup"
 GENERATED_TAG = "saem-generated"
+HIDE_INPUT = "hide-input"
 NAMES = {"en": "English", "ko": "한국어"}
 
 _SAY = {
@@ -139,4 +140,7 @@ def _badged(kind: str, text: str, condition: str, note: str) -> str:
 
 def _new(kind: str, identity: str, source: str, tags: list[str]) -> nbformat.NotebookNode:
     make = nbformat.v4.new_code_cell if kind == "code" else nbformat.v4.new_markdown_cell
-    return make(source=source, id=identity, metadata={"tags": tags} if tags else {})
+    metadata: dict[str, object] = {"tags": tags} if tags else {}
+    if HIDE_INPUT in tags:
+        metadata["jupyter"] = {"source_hidden": True}
+    return make(source=source, id=identity, metadata=metadata)

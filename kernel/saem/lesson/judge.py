@@ -64,6 +64,11 @@ class Watch:
     def _meant(self, event: CacheMiss | Compile) -> bool:
         return self.of is None or event.function.name == self.of
 
+    @property
+    def count(self) -> int:
+        """How many compiles (``compiles``), or else traces, were seen so far."""
+        return len(self.compiles if self.what == "compiles" else self.misses)
+
     def truth(self) -> Truth:
         """The answer to the question ``what``.
 
@@ -73,8 +78,7 @@ class Watch:
         if self.what == "argument":
             changes = [c for old, new in self._pairs() for c in changed_paths(old, new)]
             return Truth(changes[0] if changes else say("nothing"), self._lines())
-        counted = self.compiles if self.what == "compiles" else self.misses
-        return Truth(len(counted), self._lines())
+        return Truth(self.count, self._lines())
 
     def _pairs(self) -> list[tuple[Signature, Signature]]:
         """Signatures of consecutive misses of the same function."""

@@ -99,6 +99,28 @@ def verdict_html(gate: Gate) -> str:
     return f'<div class="saem-gate-verdict" data-gate="{name}" data-state="{state}">{body}</div>'
 
 
+def exercise_lines(state: str, hint: str, details: tuple[str, ...]) -> list[str]:
+    """What is to be said about the answer to an exercise."""
+    return [say(f"exercise_{state}"), *([hint] if hint else []), *details]
+
+
+def exercise_text(name: str, state: str, hint: str, details: tuple[str, ...]) -> str:
+    """The result of an exercise, to be printed."""
+    return "\n".join([f"[{say('exercise')}] {name}", *exercise_lines(state, hint, details)])
+
+
+def exercise_html(name: str, state: str, hint: str, details: tuple[str, ...]) -> str:
+    """The result of an exercise, as HTML."""
+    lines = exercise_lines(state, hint, details)
+    body = "".join(f"<div>{code(line)}</div>" for line in lines)
+    return (
+        f'<style>{STYLE}</style><div class="saem-gate saem-exercise" lang="{language()}" '
+        f'data-gate="{html.escape(name)}" data-state="{state}">'
+        f'<div class="saem-gate-title">{code(say("exercise"))}</div>'
+        f'<div class="saem-gate-verdict" data-state="{state}">{body}</div></div>'
+    )
+
+
 def code(text: str) -> str:
     """Escaped text in which `backticks` become code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))

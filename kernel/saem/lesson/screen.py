@@ -1,4 +1,4 @@
-"""Where is a gate shown: as a widget, as HTML, or printed?
+"""Where is a gate or the result of an exercise shown: as a widget, as HTML, or printed?
 
 In a notebook kernel with ipywidgets a gate is a widget.  With ``SAEM_LESSON_STATIC=1`` (set when
 lessons are built), or without ipywidgets, it is HTML beside plain text.  Elsewhere it is printed.
@@ -16,7 +16,14 @@ import os
 import sys
 
 from saem.lesson.gates import Gate
-from saem.lesson.render import question_html, question_text, verdict_html, verdict_text
+from saem.lesson.render import (
+    exercise_html,
+    exercise_text,
+    question_html,
+    question_text,
+    verdict_html,
+    verdict_text,
+)
 
 
 def show(gate: Gate) -> None:
@@ -31,6 +38,16 @@ def show(gate: Gate) -> None:
     else:
         importlib.import_module("saem.lesson.notebook").show(gate)
     gate.judged.append(lambda gate: _publish(shell, verdict_text(gate), verdict_html(gate)))
+
+
+def report(name: str, state: str, hint: str, details: tuple[str, ...]) -> None:
+    """Show how the answer to an exercise did."""
+    text = exercise_text(name, state, hint, details)
+    shell = _kernel_shell()
+    if shell is None:
+        print(text)
+    else:
+        _publish(shell, text, exercise_html(name, state, hint, details))
 
 
 def _publish(shell: object, text: str, html: str) -> None:

@@ -42,6 +42,12 @@ _UI = {
         "structure": "structure of the arguments",
         "redefined": "the function was defined anew",
         "placeholder": "your guess",
+        "exercise": "Exercise",
+        "todo": "Write your answer in place of exercise.todo(), then run this cell again.",
+        "exercise_unanswered": "No answer yet. Write one above, run that cell, then this one.",
+        "exercise_right": "Right! Your function does all that was asked.",
+        "exercise_wrong": "Not yet.",
+        "raised": "Your code raised `{error}`",
     },
     "ko": {
         "title": "예측해 봅시다",
@@ -67,6 +73,12 @@ _UI = {
         "structure": "인자의 구조",
         "redefined": "함수가 새로 정의됨",
         "placeholder": "예측한 값",
+        "exercise": "연습 문제",
+        "todo": "exercise.todo() 자리에 답을 적고 이 셀을 다시 실행해 주십시오.",
+        "exercise_unanswered": "아직 답이 없습니다. 위 셀에 답을 적고 두 셀을 차례로 실행하십시오.",
+        "exercise_right": "맞았습니다! 함수가 요구한 대로 동작합니다.",
+        "exercise_wrong": "아직 아닙니다.",
+        "raised": "실행 중에 난 오류: `{error}`",
     },
 }
 
