@@ -10,6 +10,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 __version_info__ = (0, 1, 0)
+__saem_version__ = __version__  # stays when `saem.dropin` sets __version__ to that of JAX
 __saem__ = True
 
 from saem import _wiring  # noqa: F401, I001 - the wiring comes first; see the file

@@ -36,6 +36,7 @@ from saem.cli.server import (
     run_server,
     write_settings,
 )
+from saem.dropin import kernelspec, run
 from saem.l10n.commands import l10n
 
 VERSION = (
@@ -110,6 +111,33 @@ def doctor() -> None:
     Console().print(table)
     if sick:
         raise SystemExit(1)
+
+
+@saem.command("run", context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED,
+                metavar="(SCRIPT | -m MODULE | -c CODE | -) [ARGUMENTS]")
+def run_program(arguments: tuple[str, ...]) -> None:
+    """Run a Python program with `import jax` answered by Saem."""
+    run.main(arguments)
+
+
+@saem.group()
+def kernel() -> None:
+    """The Jupyter kernel "Saem", in which `import jax` gives Saem."""
+
+
+@kernel.command("install")
+@click.option("--user", is_flag=True, help="For this user; else for this Python's environment.")
+@click.option("--prefix", type=click.Path(path_type=Path), help="Below this folder.")
+@click.option("--name", default="saem", show_default=True, help="The kernel's name.")
+@click.option("--display-name", default="Saem", show_default=True, help="What Jupyter shows.")
+def install_kernel(user: bool, prefix: Path | None, name: str, display_name: str) -> None:
+    """Let Jupyter offer the kernel "Saem" of this Python."""
+    try:
+        where = kernelspec.install(user=user, prefix=prefix, name=name, display_name=display_name)
+    except (OSError, ValueError) as error:
+        raise click.ClickException(f"Cannot install the kernel {name!r}: {error}") from error
+    click.echo(f"The kernel {display_name!r} is installed in {where}")
 
 
 # The translators' tools bring their own group of commands.

@@ -4,7 +4,8 @@
 to say which extra it wants before it imports anything from that extra.
 
 Read before: ``saem.cli``.  Read after: ``saem.cli.commands``.
-Invariant: importing this module imports nothing outside the standard library and saem itself.
+Invariant: importing this module imports nothing outside the standard library, the engine and what
+the engine needs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
+
+from saem.dropin import run
 
 NEEDED = {
     "click": "click",
@@ -23,6 +26,7 @@ NEEDED = {
     "jupytext": "jupytext",
     "nbformat": "nbformat",
     "nbclient": "nbclient",
+    "jupyter_client": "jupyter_client",
 }
 
 
@@ -32,7 +36,14 @@ def missing_packages() -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command, or exit with status 1 and the extra to install."""
+    """Run the command, or exit with status 1 and the extra to install.
+
+    ``saem run`` needs the engine alone.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["run"]:
+        run.main(words[1:])
+        return
     missing = missing_packages()
     if missing:
         print(

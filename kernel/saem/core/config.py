@@ -13,12 +13,14 @@ Invariant: two traces that could differ because of a setting have different ``tr
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from saem import _jaxlib
+from saem.core import flags
 from saem.core.lazy import later
 from saem.core.record import Record
 
@@ -336,21 +338,25 @@ class Configuration:
         """Return the value the current thread sees."""
         return _named(name).value
 
+    def config_with_absl(self) -> None:
+        """Make every setting a flag of absl, which ``absl.app.run(main)`` reads and sets here.
+
+        Raises: ModuleNotFoundError where the package absl-py is not installed.
+        """
+        flags.define(SETTINGS, self.update)
+
     def parse_flags_with_absl(self) -> None:
-        """Set what the command line says: ``--jax_enable_x64``, ``--jax_platforms=cpu``.
+        """Set now what the command line names: ``--jax_enable_x64``, ``--jax_platforms=cpu``.
 
         A truth value is also taken from ``--nojax_…``; other arguments are the program's own.
+        Where absl is installed, the settings become its flags too, so that it knows the words.
         """
-        for word in sys.argv[1:]:
-            name, given, value = word.removeprefix("-").removeprefix("-").partition("=")
-            if not word.startswith("-"):
-                continue
-            if name in SETTINGS and (given or SETTINGS[name].declared.kind == "bool"):
-                self.update(name, _from_word(SETTINGS[name].declared, value or "1", word))
-            elif name.startswith("no") and name[2:] in SETTINGS and not given:
-                self.update(name[2:], False)
-
-    config_with_absl = parse_flags_with_absl
+        for name, value in flags.assignments(SETTINGS, sys.argv[1:]).items():
+            if isinstance(value, str):
+                value = _from_word(SETTINGS[name].declared, value, f"--{name}")
+            self.update(name, value)
+        if importlib.util.find_spec("absl") is not None:
+            self.config_with_absl()
 
     @property
     def x64_enabled(self) -> bool:

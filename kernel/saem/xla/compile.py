@@ -138,8 +138,17 @@ def _compile(lowered: Lowering, devices: Sequence[Any], options: dict[str, Any])
                             lowered.module.callbacks)
     if len(devices) == 1 and lowered.module.meshes and not functions:
         # XLA runs its passes for meshes on one device only over what it has parsed itself.
-        return client.compile_and_load(text, list(devices), how)
-    return client.compile_and_load(parse(text), _jaxlib.DeviceList(tuple(devices)), how, functions)
+        return backend_compile_and_load(client, text, list(devices), how)
+    return backend_compile_and_load(client, parse(text), _jaxlib.DeviceList(tuple(devices)), how,
+                                    functions)
+
+
+def backend_compile_and_load(backend: Any, program: Any, devices: Any, options: Any,
+                             callbacks: Sequence[Any] = ()) -> Any:
+    """Return ``program`` compiled by ``backend``, a client of XLA, and loaded on ``devices``."""
+    if not callbacks:
+        return backend.compile_and_load(program, devices, options)
+    return backend.compile_and_load(program, devices, options, callbacks)
 
 
 def _log(lowered: Lowering, seconds: float, lowering_seconds: float, found: bool) -> None:

@@ -1,0 +1,60 @@
+"""How do programs written for JAX run on Saem, unchanged?
+
+After ``install()`` the statements ``import jax``, ``from jax import …``, ``import jax.numpy as
+jnp`` and imports of every deeper public module give Saem's modules in this process.  The same is
+done by ``python -m saem run script.py``, by ``%load_ext saem.jax`` in a notebook, and by the
+Jupyter kernel named Saem.
+
+Read before: nothing.  Read after: ``dropin.finder`` (imports), ``dropin.private_names`` (what is
+offered of ``jax._src``), ``dropin.metadata`` (versions), ``dropin.run``, ``dropin.kernel``.
+Invariant: ``jax.X`` is the same module object as ``saem.X``; an installed ``jax`` is never
+imported or changed; real JAX and Saem never meet in one process (tests/kernel/test_dropin.py).
+"""
+
+from __future__ import annotations
+
+import sys
+
+import saem
+from saem import version
+from saem.dropin.finder import AliasFinder, RealJaxError, refuse_real_jax
+from saem.dropin.metadata import JAX_VERSION, JAX_VERSION_INFO
+
+_finder = AliasFinder()
+
+
+def install() -> None:
+    """Make ``import jax`` give Saem in this process, until the process ends.
+
+    Calling it again does nothing.  ``jax.__version__`` becomes the version of JAX whose interface
+    Saem offers, for libraries compare it; ``jax.__saem_version__`` is Saem's own, and
+    ``importlib.metadata.metadata("jax")["Summary"]`` names Saem.
+
+    Raises: RealJaxError (an ImportError) when the real JAX was imported before.
+
+    >>> import saem.dropin
+    >>> saem.dropin.install()
+    >>> import jax.numpy as jnp
+    >>> jnp is saem.numpy
+    True
+    """
+    refuse_real_jax()
+    if not is_installed():
+        sys.meta_path.insert(0, _finder)
+        saem.__version__ = version.__version__ = JAX_VERSION
+        saem.__version_info__ = version.__version_info__ = JAX_VERSION_INFO
+        sys.modules["jax"] = saem
+
+
+def is_installed() -> bool:
+    """Return whether ``import jax`` gives Saem in this process.
+
+    >>> import saem.dropin
+    >>> saem.dropin.install()
+    >>> saem.dropin.is_installed()
+    True
+    """
+    return _finder in sys.meta_path and sys.modules.get("jax") is saem
+
+
+__all__ = ["JAX_VERSION", "RealJaxError", "install", "is_installed"]

@@ -1,0 +1,111 @@
+"""How does ``import jax.numpy`` give the module ``saem.numpy``, and not a second copy of it?
+
+Python asks the finders in ``sys.meta_path`` for every module that is not in ``sys.modules`` yet.
+``AliasFinder`` stands first there and answers for ``jax`` and everything below it: the loader it
+returns imports the module of the same name in ``saem`` and hands over that very object.  Without
+it, Python would find the file through ``saem.__path__`` and execute it a second time.
+
+Read before: ``dropin``.  Read after: ``dropin.private_names``, ``dropin.metadata``.
+Invariant: for each name, ``sys.modules["jax.X"] is sys.modules["saem.X"]``, and a module keeps its
+own ``__spec__`` and ``__name__`` (tests/kernel/test_dropin.py).
+Source: Python's documentation of the import system, "The meta path".
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
+from types import ModuleType
+
+from saem.dropin import metadata, private_names
+
+
+class RealJaxError(ImportError):
+    """The real JAX was imported before Saem was to take its place."""
+
+
+def refuse_real_jax() -> None:
+    """Raise: RealJaxError when a module of the real JAX is loaded in this process."""
+    for name, module in list(sys.modules.items()):
+        if name != "jax" and not name.startswith("jax."):
+            continue
+        if not getattr(module, "__name__", "saem").startswith("saem"):
+            where = getattr(module, "__file__", None) or "an unknown place"
+            raise RealJaxError(
+                "Saem was asked to answer for `import jax`, but the real JAX is already imported "
+                f"here ({name} from {where}). Both put methods on jaxlib's one array class, so "
+                "they cannot share a process. Restart the kernel or process, and load Saem before "
+                "anything that imports jax: `%load_ext saem.jax` in the first cell, or "
+                "`python -m saem run script.py`.", name=name)
+
+
+class _SameModule(Loader):
+    """A loader whose module exists already, or is imported under its own name."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.own_spec: ModuleSpec | None = None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self.name)
+        self.own_spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # Python has just put the alias's spec on the module, which is complete; undo that.
+        module.__spec__ = self.own_spec
+
+
+class _PrivateLoader(Loader):
+    """A loader of a module below ``jax._src`` that holds the listed names and nothing else."""
+
+    def __init__(self, module: ModuleType):
+        self.module = module
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+class AliasFinder(MetaPathFinder):
+    """Answer for ``jax`` and its submodules with Saem's, and for its metadata."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None,
+                  target: ModuleType | None = None) -> ModuleSpec | None:
+        """Return where ``fullname`` comes from; None for modules that are not JAX's.
+
+        Raises: ModuleNotFoundError that gives the reason, for a module that Saem does not offer.
+        """
+        if fullname == "jax":
+            return ModuleSpec("jax", _SameModule("saem"))
+        if not fullname.startswith("jax."):
+            return None
+        if private_names.is_private(fullname):
+            return ModuleSpec(fullname, _PrivateLoader(private_names.make_module(fullname)),
+                              is_package=True)
+        own = "saem" + fullname.removeprefix("jax")
+        if own not in sys.modules and importlib.util.find_spec(own) is None:
+            raise ModuleNotFoundError(_reason(fullname, own), name=fullname)
+        return ModuleSpec(fullname, _SameModule(own))
+
+    def find_distributions(self, context: DistributionFinder.Context = metadata.ANY
+                           ) -> Iterable[Distribution]:
+        """Return the distribution ``jax`` as this process has it, when it is asked for."""
+        return metadata.distributions(context.name)
+
+
+def _reason(fullname: str, own: str) -> str:
+    """Return why ``fullname`` cannot be imported: what its package has to say about the name."""
+    package, _, last = own.rpartition(".")
+    try:
+        getattr(sys.modules[package], last)
+    except AttributeError as error:
+        return f"No module named {fullname!r}: Saem does not offer it. {error}"
+    return f"No module named {fullname!r}: in Saem this name is no module."

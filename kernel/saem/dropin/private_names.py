@@ -1,0 +1,123 @@
+"""Which private names of JAX are offered, and for whom?
+
+Private modules (``jax._src``) are no interface, and Saem has other insides.  A few widely used
+libraries import names from there all the same.  Each of those names stands in the table below, with
+Saem's object that does the same and the library that cannot do without it; nothing else under
+``jax._src`` can be imported.
+
+Read before: ``dropin.finder``.
+Invariant: a name outside the table is an error that explains itself; each name in the table is
+found, and the library beside it was read or run (tests/kernel/test_dropin.py).
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any, NamedTuple
+
+ROOT = "jax._src"
+
+
+class PrivateName(NamedTuple):
+    """One row: ``jax._src.<module>.<name>`` is ``source`` ("module:attribute") of Saem."""
+
+    module: str
+    name: str
+    source: str
+    needed_by: str
+
+
+_STAND_INS = "saem.dropin.stand_ins"
+
+TABLE = (
+    PrivateName("ad_util", "stop_gradient_p", f"{_STAND_INS}:stop_gradient_p",
+                "lineax 0.1 (sets its transpose rule)"),
+    PrivateName("checkify", "Error", "saem.experimental.checkify:Error", "flax.nnx 0.12"),
+    PrivateName("checkify", "checkify", "saem.experimental.checkify:checkify", "flax.nnx 0.12"),
+    PrivateName("checkify", "user_checks", "saem.experimental.checkify:user_checks",
+                "flax.nnx 0.12"),
+    PrivateName("compiler", "backend_compile_and_load",
+                "saem.xla.compile:backend_compile_and_load", "chex 0.1 (restrict_backends)"),
+    PrivateName("core", "ShapedArray", "saem.core:ShapedArray", "flax.linen 0.12 (fp8_ops)"),
+    PrivateName("core", "trace_state_clean", f"{_STAND_INS}:trace_state_clean", "numpyro 0.22"),
+    PrivateName("dispatch", "wait_for_tokens", "saem.core.effects:effects_barrier",
+                "equinox 0.13"),
+    PrivateName("distributed", "global_state", f"{_STAND_INS}:global_state",
+                "orbax-checkpoint 0.12"),
+    PrivateName("dtypes", "DType", "saem.core.dtypes:DType", "flax.linen 0.12 (fp8_ops)"),
+    PrivateName("dtypes", "ExtendedDType", "saem.core.dtypes:ExtendedDType",
+                "flax.linen 0.12 (fp8_ops)"),
+    PrivateName("dtypes", "TypePromotionError", "saem.core.errors:TypePromotionError",
+                "equinox 0.13 (nn.Embedding)"),
+    PrivateName("dtypes", "extended", "saem.core.dtypes:extended", "flax.linen 0.12 (fp8_ops)"),
+    PrivateName("dtypes", "finfo", "saem.dtypes:finfo", "flax.linen 0.12 (fp8_ops)"),
+    PrivateName("flatten_util", "ravel_pytree", "saem.flatten_util:ravel_pytree",
+                "blackjax 1.7 (smc)"),
+    PrivateName("state.types", "AbstractRef", "saem.core.refs:AbstractRef", "flax.nnx 0.12"),
+    PrivateName("traceback_util", "_exclude_paths", "saem.core.source:_excluded", "flax 0.12"),
+    PrivateName("traceback_util", "api_boundary", f"{_STAND_INS}:api_boundary", "flax 0.12"),
+    PrivateName("traceback_util", "include_frame", f"{_STAND_INS}:include_frame",
+                "equinox 0.13"),
+    PrivateName("traceback_util", "register_exclusion", "saem.core.source:exclude",
+                "equinox 0.13, flax 0.12, jaxtyping 0.3"),
+    PrivateName("tree_util", "_registry", f"{_STAND_INS}:registered_types", "flax.nnx 0.12"),
+    PrivateName("tree_util", "flatten_one_level", "saem.core.tree:flatten_one_level",
+                "orbax-checkpoint 0.12"),
+    PrivateName("xla_bridge", "_backends", "saem.xla.devices:_backends",
+                "chex 0.1 (set_n_cpu_devices)"),
+)
+
+
+class PrivateModule(ModuleType):
+    """A module below ``jax._src``: the names of the table, found when first asked for.
+
+    A library that replaces one of them replaces Saem's object, so that its patch has an effect.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        row = _rows.get((self.__name__, name))
+        if row is not None:
+            home, _, attribute = row.source.partition(":")
+            return getattr(importlib.import_module(home), attribute)
+        if f"{self.__name__}.{name}" in _modules:
+            return importlib.import_module(f"{self.__name__}.{name}")
+        raise AttributeError(_refusal(f"{self.__name__}.{name}"))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        row = _rows.get((self.__name__, name))
+        if row is None:
+            super().__setattr__(name, value)
+        else:
+            home, _, attribute = row.source.partition(":")
+            setattr(importlib.import_module(home), attribute, value)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(n for module, n in _rows if module == self.__name__)]
+
+
+_rows = {(f"{ROOT}.{row.module}", row.name): row for row in TABLE}
+# Every module in which a listed name stands, and those around it.
+_modules = {ROOT} | {".".join([ROOT, *row.module.split(".")[:n]])
+                     for row in TABLE for n in range(1, row.module.count(".") + 2)}
+
+
+def is_private(fullname: str) -> bool:
+    """Return whether ``fullname`` is a private module of JAX."""
+    return fullname == ROOT or fullname.startswith(ROOT + ".")
+
+
+def make_module(fullname: str) -> PrivateModule:
+    """Return the module ``fullname``.
+
+    Raises: ModuleNotFoundError when no name of the table stands in it.
+    """
+    if fullname not in _modules:
+        raise ModuleNotFoundError(_refusal(fullname), name=fullname)
+    return PrivateModule(fullname, f"The names of {fullname} that Saem offers.")
+
+
+def _refusal(fullname: str) -> str:
+    return (f"Saem does not offer {fullname}: private modules of JAX are no interface. The few "
+            f"names that widely used libraries need are listed in {__name__}; if a library that "
+            "you use needs this one, please report it.")

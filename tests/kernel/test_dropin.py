@@ -1,0 +1,233 @@
+"""Does ``import jax`` give Saem where it was asked to, and nowhere else?
+
+Every program runs in its own process: which modules a process has cannot be undone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from saem.dropin import private_names
+
+KERNEL = Path(__file__).resolve().parents[2] / "kernel"
+
+
+def python(*words: str, folder: Path | None = None, text: str = "", more_path: Path | None = None,
+           **environment: str) -> subprocess.CompletedProcess:
+    path = os.pathsep.join(str(p) for p in (KERNEL, more_path) if p is not None)
+    return subprocess.run([sys.executable, *words], cwd=folder, input=text, text=True,
+                          capture_output=True, check=False, timeout=120,
+                          env={**os.environ, "PYTHONPATH": path, **environment})
+
+
+def output(*words: str, **options) -> str:
+    done = python(*words, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def dropped_in(code: str, **options) -> str:
+    return output("-m", "saem", "run", "-c", textwrap.dedent(code), **options)
+
+
+def test_every_form_of_import_gives_the_same_module_object():
+    assert dropped_in("""
+        import jax
+        import jax.numpy as jnp
+        import jax.experimental.multihost_utils as utils
+        from jax import lax, numpy, random as jr
+        from jax.experimental import checkify, io_callback
+        from jax.tree_util import tree_map
+        import importlib, sys, saem
+        assert jax is saem and jnp is numpy is saem.numpy and lax is saem.lax and jr is saem.random
+        assert utils is saem.experimental.multihost_utils is jax.experimental.multihost_utils
+        assert importlib.import_module("jax.scipy" if "scipy" in dir(jax) else "jax.random")
+        for name, module in list(sys.modules.items()):
+            if name.startswith("jax.") and not name.startswith("jax._src"):
+                assert module is sys.modules["saem" + name[3:]], name
+                assert module.__spec__.name == module.__name__ == "saem" + name[3:], name
+        assert len([m for m in sys.modules.values()
+                    if getattr(m, "__file__", "") == saem.numpy.__file__]) == 2  # one, two names
+        print(tree_map(lambda x: x + 1, {"a": jnp.float32(1)})["a"])
+    """) == "2.0"
+
+
+def test_versions_and_metadata():
+    assert dropped_in("""
+        import importlib.metadata as metadata
+        import jax, jax.version, saem
+        assert jax.__version__ == jax.version.__version__ == metadata.version("jax") == "0.10.2"
+        assert (0, 4, 36) <= jax.__version_info__ < (0, 11) and jax.version.__version_info__
+        assert metadata.version("jaxlib") and metadata.version("JAX")
+        assert "Saem" in metadata.metadata("jax")["Summary"]
+        assert metadata.requires("jax") == [f"saem (=={jax.__saem_version__})"]
+        assert "jax" in [d.metadata["Name"] for d in metadata.distributions()]
+        print(jax.__saem__, jax.__saem_version__ == saem.__saem_version__)
+    """) == "True True"
+
+
+def test_saem_alone_keeps_its_own_version_and_refuses_jax():
+    done = python("-c", "import saem; print(saem.__version__ == saem.__saem_version__); import jax")
+    assert done.stdout.strip() == "True"
+    assert "ImportError: jax cannot be imported into a process where saem already runs" \
+        in done.stderr
+
+
+@pytest.fixture
+def pretended(tmp_path):
+    """A folder on the path with an installed package that calls itself jax, version 0.3."""
+    package = tmp_path / "installed" / "jax"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("__version__ = '0.3'\nprint('the real one')\n")
+    (package / "numpy.py").write_text("")
+    info = tmp_path / "installed" / "jax-0.3.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: jax\nVersion: 0.3\n")
+    return tmp_path / "installed"
+
+
+def test_an_installed_jax_is_neither_seen_nor_imported(pretended):
+    assert dropped_in("""
+        import importlib.metadata, jax, jax.numpy
+        print(importlib.metadata.version("jax"), jax.__version__)
+    """, more_path=pretended) == "0.10.2 0.10.2"
+    before = "import importlib.metadata as m; print(m.version('jax'))"
+    assert output("-c", before, more_path=pretended) == "0.3"
+
+
+def test_refuses_after_the_real_jax(pretended):
+    done = python("-c", "import jax; import saem.dropin", more_path=pretended)
+    assert "ImportError: saem cannot share a process with jax" in done.stderr
+    late = """
+        import saem, sys, types
+        import saem.dropin
+        sys.modules["jax._src"] = types.ModuleType("jax._src")
+        saem.dropin.install()
+    """
+    done = python("-c", textwrap.dedent(late))
+    assert "RealJaxError: Saem was asked to answer for `import jax`, but the real JAX is already " \
+           "imported here (jax._src from" in done.stderr
+    assert "python -m saem run script.py" in done.stderr
+
+
+def test_a_missing_module_gives_its_reason():
+    assert dropped_in("""
+        for name in ("jax.experimental.jax2tf", "jax.nonsense", "jax._src.api", "jax.jit.x"):
+            try:
+                __import__(name)
+            except ModuleNotFoundError as error:
+                assert error.name in (name, "jax.jit"), error.name
+                print(error)
+    """).splitlines() == [
+        "No module named 'jax.experimental.jax2tf': Saem does not offer it. module "
+        "'saem.experimental' has no attribute 'jax2tf'. Instead: write StableHLO with jax.export.",
+        "No module named 'jax.nonsense': Saem does not offer it. module 'saem' has no attribute "
+        "'nonsense'",
+        "Saem does not offer jax._src.api: private modules of JAX are no interface. The few names "
+        "that widely used libraries need are listed in saem.dropin.private_names; if a library "
+        "that you use needs this one, please report it.",
+        "No module named 'jax.jit': in Saem this name is no module.",
+    ]
+
+
+@pytest.mark.parametrize("row", private_names.TABLE, ids=lambda row: f"{row.module}.{row.name}")
+def test_every_private_name_of_the_table_is_found(row):
+    home, _, attribute = row.source.partition(":")
+    assert getattr(importlib.import_module(home), attribute) is not None
+    assert row.needed_by
+
+
+def test_private_names_in_a_process():
+    assert dropped_in("""
+        import atexit, jax
+        import jax._src.traceback_util as traceback_util
+        from jax._src import core, compiler
+        from jax._src.tree_util import _registry
+        assert jax._src.dispatch.wait_for_tokens and not jax._src.xla_bridge._backends
+        assert core.trace_state_clean() and not jax.jit(lambda x: core.trace_state_clean())(1.)
+        assert not jax.vmap(lambda x: core.trace_state_clean())(jax.numpy.ones(2)).any()
+        assert list in _registry and tuple in _registry and int not in _registry
+        assert "cpu" in jax._src.xla_bridge._backends
+        try:
+            core.Jaxpr
+        except AttributeError as error:
+            assert "Saem does not offer jax._src.core.Jaxpr" in str(error)
+        inner = compiler.backend_compile_and_load
+        seen = []
+        def patched(backend, *args):
+            seen.append(backend.platform)
+            return inner(backend, *args)
+        compiler.backend_compile_and_load = patched
+        jax.jit(lambda x: x * 3.5)(jax.numpy.ones(7))
+        compiler.backend_compile_and_load = inner
+        print(seen[0])
+    """) == "cpu"
+
+
+# -- running programs ------------------------------------------------------------------------------
+
+SCRIPT = """
+import pickle
+import sys
+
+import jax
+
+
+class Point:
+    x = 1
+
+
+assert jax.__saem__
+if __name__ == "__main__":
+    assert sys.modules["__main__"].Point is Point and pickle.loads(pickle.dumps(Point)) is Point
+    import beside
+    print(sys.argv, beside.name, __file__, "annotations" in globals(), sys.stdin.read())
+    raise SystemExit(7)
+"""
+
+
+def test_a_script_runs_as_python_would_run_it(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "script.py").write_text(SCRIPT)
+    (tmp_path / "inner" / "beside.py").write_text("name = __name__\n")
+    (tmp_path / "jax.py").write_text("__saem__ = True\n")  # plain Python finds this one
+    words = ("inner/script.py", "--flag", "-m", "x")
+    plain = python(*words, folder=tmp_path, text="input", more_path=tmp_path)
+    done = python("-m", "saem", "run", *words, folder=tmp_path, text="input")
+    assert done.returncode == 7, done.stderr
+    assert (done.stdout, done.returncode) == (plain.stdout, plain.returncode)
+
+
+def test_modules_code_and_folders(tmp_path):
+    (tmp_path / "program.py").write_text("import sys, jax; print(__name__, sys.argv[1:], jax)")
+    said = output("-m", "saem", "run", "-m", "program", "a", "-b", folder=tmp_path)
+    assert said.startswith("__main__ ['a', '-b'] <module 'saem'")
+    (tmp_path / "__main__.py").write_text("import program")
+    said = output("-m", "saem", "run", str(tmp_path), "c")
+    assert said.startswith("program ['c'] <module 'saem'")
+    done = python("-m", "saem", "run", "-", text="import jax; print(jax.__version__)")
+    assert done.stdout == "0.10.2\n"
+
+
+def test_pytest_runs_on_it(tmp_path):
+    (tmp_path / "test_it.py").write_text(
+        "import jax.numpy as jnp\n\ndef test(): assert jnp.ones(2).sum() == 2\n")
+    said = output("-m", "saem", "run", "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                  folder=tmp_path)
+    assert "1 passed" in said
+
+
+def test_wrong_command_lines():
+    done = python("-m", "saem", "run", "nowhere.py")
+    assert done.returncode == 2 and "can't open file" in done.stderr
+    assert python("-m", "saem", "run").returncode == 2
+    assert "usage: python -m saem run" in output("-m", "saem", "run", "--help")
+    done = python("-m", "saem", "run", "-m")
+    assert done.returncode == 2 and "-m needs a module" in done.stderr
