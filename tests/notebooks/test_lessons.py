@@ -31,6 +31,9 @@ LESSONS = [path.stem for path in TREE.lessons()]
 GOLDEN = Path(__file__).parent / "golden"
 # What float32 sums may differ by between machines and thread counts.
 TOLERANCE = 2e-5
+# A cell whose error is of JAX's class, but names other functions or values than JAX's does, because
+# the engine knows the caller's and JAX its own.
+OWN_MESSAGE = "own-message"
 _NUMBER = re.compile(r"[-+]?\d+\.\d*(?:e[-+]?\d+)?|[-+]?\d+e[-+]?\d+")
 
 every_lesson = pytest.mark.parametrize("lesson", LESSONS)
@@ -137,7 +140,7 @@ def test_it_shows_what_jax_shows(lesson):
         errors = [o for o in outputs if o.output_type == "error"]
         assert len(errors) == bool(expected["error"]), identity
         assert all(is_a(e.ename, expected["error"][0]) for e in errors), identity
-        if errors:
+        if errors and OWN_MESSAGE not in cells[identity].metadata["tags"]:
             first_sentence = expected["error"][1].split(". ")[0].rstrip(".")
             assert errors[0].evalue.replace("Saem", "JAX").find(first_sentence) >= 0, identity
         printed = "".join(o.text for o in outputs if o.output_type == "stream")

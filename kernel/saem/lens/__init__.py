@@ -6,6 +6,7 @@ names the cells that code comes from, and serves the live panel::
     %load_ext saem.lens
     saem.lens.history()      # what was compiled, and why
     saem.lens.explain(f)     # why f was traced the last time
+    saem.lens.keys()         # which PRNG key came of which, and was one used twice
     saem.lens.live()         # a history that grows as cells run
     saem.lens.language("ko")
 
@@ -17,7 +18,7 @@ from saem.lens.display import digraph
 from saem.lens.extension import load_ipython_extension, unload_ipython_extension
 from saem.lens.widget import JaxprWidget, LiveHistory, live
 from saem.observe.language import choose as language
-from saem.observe.report import explain, history
+from saem.observe.report import explain, history, keys
 
 __all__ = [
     "JaxprWidget",
@@ -25,6 +26,7 @@ __all__ = [
     "digraph",
     "explain",
     "history",
+    "keys",
     "language",
     "live",
     "load_ipython_extension",
