@@ -16,10 +16,10 @@ __saem__ = True
 from saem import _wiring  # noqa: F401, I001 - the wiring comes first; see the file
 from saem import numpy, tree
 from saem._jaxlib import Array, Device
-from saem.control import jit as _jit
-from saem.control.jit import clear_caches
-from saem.control.stages import jit
-from saem.control.transfers import (
+from saem.jit import jitted as _jit
+from saem.jit.jitted import clear_caches
+from saem.jit.stages import jit
+from saem.jit.transfers import (
     block_until_ready,
     copy_to_host_async,
     device_get,
@@ -53,7 +53,7 @@ from saem.core.dtypes import float0
 from saem.core.jaxpr import evaluate
 from saem.transform.derivatives import grad, jvp, linearize, value_and_grad, vjp
 from saem.transform.mapping import vmap
-from saem.xla.devices import (
+from saem.placement.devices import (
     default_backend,
     device_count,
     devices,
@@ -77,8 +77,8 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.api_util": "",
     "saem.custom_batching": "",
     "saem.custom_derivatives": "",
-    "saem.control.callbacks": "pure_callback",
-    "saem.control.environment": "print_environment_info",
+    "saem.effects.callbacks": "pure_callback",
+    "saem.placement.environment": "print_environment_info",
     "saem.core.config": "allow_f16_reductions array_garbage_collection_guard auto_pcast "
                         "check_tracer_leaks "
                         "make_user_context no_execution no_tracing thread_guard "
@@ -109,21 +109,21 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.tree_util": "",
     "saem.typing": "",
     "saem.version": "",
-    "saem.control.checkpoint": "checkpoint remat",
-    "saem.control.closure": "closure_convert custom_gradient linear_transpose",
-    "saem.control.custom_jvp": "custom_jvp",
-    "saem.control.custom_vjp": "custom_vjp",
-    "saem.control.policies": "checkpoint_policies",
-    "saem.control.placing": "reshard",
-    "saem.control.pmap": "pmap",
-    "saem.control.refs": "Ref empty_ref free_ref freeze new_ref",
-    "saem.control.shard_map": "shard_map smap",
-    "saem.control.two_passes": "fwd_and_bwd",
-    "saem.xla.devices": "host_count host_id host_ids process_indices",
-    "saem.xla.guards": "transfer_guard",
-    "saem.xla.meshes": "make_mesh set_mesh",
-    "saem.xla.shardings": "NamedSharding P",
-    "saem.xla.spread": "Shard make_array_from_callback make_array_from_process_local_data "
+    "saem.derivatives.checkpoint": "checkpoint remat",
+    "saem.derivatives.closure_conversion": "closure_convert custom_gradient linear_transpose",
+    "saem.derivatives.custom_jvp": "custom_jvp",
+    "saem.derivatives.custom_vjp": "custom_vjp",
+    "saem.derivatives.policies": "checkpoint_policies",
+    "saem.ops.sharding_constraint": "reshard",
+    "saem.parallel.pmap": "pmap",
+    "saem.refs.arrays": "Ref empty_ref free_ref freeze new_ref",
+    "saem.parallel.shard_map": "shard_map smap",
+    "saem.derivatives.fwd_and_bwd": "fwd_and_bwd",
+    "saem.placement.devices": "host_count host_id host_ids process_indices",
+    "saem.placement.transfer_guards": "transfer_guard",
+    "saem.placement.meshes": "make_mesh set_mesh",
+    "saem.placement.shardings": "NamedSharding P",
+    "saem.placement.spread": "Shard make_array_from_callback make_array_from_process_local_data "
                        "make_array_from_single_device_arrays",
     "saem.transform.compile_time": "ensure_compile_time_eval",
     "saem.transform.jacobians": "hessian jacfwd jacobian jacrev",

@@ -65,7 +65,7 @@ registry = _jax.pytree.default_registry()
 JaxRuntimeError = _jax.JaxRuntimeError
 
 
-spec_checks: list = []  # ``xla.shardings`` puts its own here
+spec_checks: list = []  # ``placement.shardings`` puts its own here
 
 
 def _named_sharding() -> type:

@@ -4,7 +4,7 @@ Eager evaluation needs the compiler, which stands beside the core; array operato
 need promotion, which stands above the primitives.  Both are joined here,
 once, when ``saem`` is imported.
 
-Read before: ``core.trace``, ``xla.dispatch``, ``numpy.operators``, ``numpy.methods``.
+Read before: ``core.trace``, ``compile.dispatch``, ``numpy.operators``, ``numpy.methods``.
 Invariant: arrays and tracers have the same operators, methods and properties.
 """
 
@@ -14,16 +14,18 @@ from collections.abc import Callable
 from typing import Any
 
 from saem import _jaxlib
+from saem.compile import arrays as _arrays  # noqa: F401 - puts the conversions on the array class
+from saem.compile.dispatch import apply_primitive
 from saem.core import lazy
+from saem.core import refs as core_refs
 from saem.core.refs import is_ref
 from saem.core.trace import Tracer, eval_trace
 from saem.numpy.methods import METHODS, PROPERTIES
 from saem.numpy.operators import OPERATORS
-from saem.xla import arrays as _arrays  # noqa: F401 - puts the conversions on the array class
-from saem.xla.dispatch import apply_primitive
 
 eval_trace.apply = apply_primitive
-refs = lazy.later("saem.control.refs")
+refs = lazy.later("saem.refs.arrays")
+core_refs.chapter = lazy.later("saem.refs")
 
 
 def _method(fun: Callable) -> Callable:

@@ -2,10 +2,10 @@
 
 The public names of ``jax.custom_batching``.
 
-Read before: ``saem.control.custom_batching``.
+Read before: ``saem.derivatives.custom_vmap``.
 Invariant: nothing is defined here but other names for what the control room has.
 """
 
-from saem.control.custom_batching import custom_vmap, sequential_vmap
+from saem.derivatives.custom_vmap import custom_vmap, sequential_vmap
 
 __all__ = ["custom_vmap", "sequential_vmap"]

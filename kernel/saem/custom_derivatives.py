@@ -2,21 +2,27 @@
 
 The public names of ``jax.custom_derivatives``: functions with rules, and what their rules meet.
 
-Read before: ``saem.control.custom_jvp``, ``saem.control.custom_vjp``, ``saem.control.closure``.
-Invariant: nothing is defined here but other names for what the control room has.
+Read before: ``saem.derivatives.custom_jvp``, ``saem.derivatives.custom_vjp``,
+``saem.derivatives.closure_conversion``.
+Invariant: this module defines nothing; it names what the rooms below define.
 """
 
-from saem.control.closure import closure_convert, custom_gradient, linear_call, zero_from_primal
-from saem.control.custom_call import SymbolicZero
-from saem.control.custom_jvp import CustomJVPCall, custom_jvp
-from saem.control.custom_vjp import (
+from saem.core.handles import handle_named
+from saem.derivatives.closure_conversion import (
+    closure_convert,
+    custom_gradient,
+    linear_call,
+    zero_from_primal,
+)
+from saem.derivatives.custom_jvp import CustomJVPCall, custom_jvp
+from saem.derivatives.custom_rule import SymbolicZero
+from saem.derivatives.custom_vjp import (
     CustomVJPCall,
     CustomVJPPrimal,
     custom_vjp,
     custom_vjp_primal_tree_values,
 )
-from saem.control.remat_opt import RematOpt
-from saem.core.handles import handle_named
+from saem.derivatives.optimize_remat import RematOpt
 
 custom_jvp_call_p = handle_named(CustomJVPCall.name)
 custom_vjp_call_p = handle_named(CustomVJPCall.name)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from saem.control.breakpoints import breakpoint
-from saem.control.callbacks import debug_callback as callback
-from saem.control.debugging import debug_print as print
-from saem.control.debugging import log
-from saem.control.inspecting import (
+from saem.core.effects import DebugEffect, OrderedDebugEffect
+from saem.effects.breakpoints import breakpoint
+from saem.effects.callbacks import debug_callback as callback
+from saem.effects.debugging import debug_print as print
+from saem.effects.debugging import log
+from saem.parallel.inspecting import (
     inspect_array_sharding,
     visualize_array_sharding,
     visualize_sharding,
 )
-from saem.core.effects import DebugEffect, OrderedDebugEffect
 
 __all__ = [
     "DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "inspect_array_sharding", "log",

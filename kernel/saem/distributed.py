@@ -4,7 +4,7 @@ Each calls ``initialize`` before its first computation: process 0 also runs the 
 all meet.  Then ``devices()`` lists the devices of all processes, a program over a mesh of them is
 called by each, and XLA moves data between them (on CPUs through Gloo, over TCP).
 
-Read before: ``xla.devices``.
+Read before: ``placement.devices``.
 Invariant: without ``initialize`` nothing here runs and no port is opened.
 Source: the documentation of jax.distributed.
 """
@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from saem import _jaxlib
-from saem.xla import devices
-from saem.xla.devices import Processes
+from saem.placement import devices
+from saem.placement.devices import Processes
 
 _service: list[Any] = []
 

@@ -7,7 +7,7 @@ name, and call that with ``ffi_call``:
     jax.ffi.register_ffi_target("rms_norm", jax.ffi.pycapsule(library.RmsNorm), platform="cpu")
     y = jax.ffi.ffi_call("rms_norm", jax.ShapeDtypeStruct(x.shape, x.dtype))(x, eps=np.float32(0))
 
-Read before: ``control.foreign``.
+Read before: ``effects.foreign_calls``.
 Invariant: what is registered here is kept by XLA until the process ends.
 Source: the documentation of jax.ffi.
 """
@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from saem import _jaxlib
-from saem.control.foreign import FfiCall, checked_aliases, ffi_call, frozen
 from saem.core import errors
+from saem.effects.foreign_calls import FfiCall, checked_aliases, ffi_call, frozen
 from saem.interpreters.mlir import LoweringRule
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from saem import _jaxlib
 from saem.core import errors
-from saem.xla import devices as _devices
+from saem.placement import devices as _devices
 
 _profiler = _jaxlib.profiler
 ProfileData = _jaxlib.profile_data.ProfileData

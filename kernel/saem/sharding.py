@@ -1,17 +1,17 @@
 """Where may arrays lie?  The public names of meshes and shardings.
 
-Read before: ``xla.meshes``, ``xla.shardings``.
+Read before: ``placement.meshes``, ``placement.shardings``.
 Invariant: nothing is defined here but names of the xla and control rooms.
 """
 
 from __future__ import annotations
 
 from saem._jaxlib import Sharding
-from saem.control.axis_modes import ManualAxisType, auto_axes, explicit_axes
-from saem.control.placing import reshard
-from saem.xla.devices import SingleDeviceSharding
-from saem.xla.devices import single_device as make_single_device_sharding
-from saem.xla.meshes import (
+from saem.ops.sharding_constraint import reshard
+from saem.parallel.axis_modes import ManualAxisType, auto_axes, explicit_axes
+from saem.placement.devices import SingleDeviceSharding
+from saem.placement.devices import single_device as make_single_device_sharding
+from saem.placement.meshes import (
     AbstractDevice,
     AbstractMesh,
     AxisType,
@@ -21,7 +21,7 @@ from saem.xla.meshes import (
     set_mesh,
     use_abstract_mesh,
 )
-from saem.xla.shardings import NamedSharding, PartitionSpec
+from saem.placement.shardings import NamedSharding, PartitionSpec
 
 __all__ = [
     "AbstractDevice", "AbstractMesh", "AxisType", "ManualAxisType", "Mesh", "NamedSharding",

@@ -1,10 +1,10 @@
-"""What are the public stages of compilation?  See ``saem.control.stages``."""
+"""What are the public stages of compilation?  See ``saem.jit.stages``."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from saem.control.stages import ArgInfo, Compiled, Lowered, Traced, Wrapped
+from saem.jit.stages import ArgInfo, Compiled, Lowered, Traced, Wrapped
 
 CompilerOptions = dict[str, Any]
 

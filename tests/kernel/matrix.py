@@ -29,18 +29,18 @@ import ml_dtypes
 import numpy as np
 
 from saem import _wiring  # noqa: F401 - lets operations run
+from saem.compile import arrays as _arrays  # noqa: F401 - gives results their methods
+from saem.compile.dispatch import build, put
 from saem.core import dtypes
 from saem.core.avals import ShapedArray
 from saem.core.check import check_jaxpr
 from saem.core.jaxpr import ClosedJaxpr, evaluate
 from saem.core.trace import bind
+from saem.placement.devices import default_device
 from saem.transform.jvp import instantiate, jvp_flat
 from saem.transform.linearize import linearize_flat
 from saem.transform.staging import trace_flat
 from saem.transform.vmap import match_dim, vmap_flat
-from saem.xla import arrays as _arrays  # noqa: F401 - gives results their methods
-from saem.xla.devices import default_device
-from saem.xla.dispatch import build, put
 
 # Relative tolerance (also absolute, near zero) by dtype, of one operation computed two ways.
 TOLERANCE = {"bfloat16": 2e-2, "float16": 4e-3, "float32": 2e-5, "complex64": 4e-5}

@@ -3,7 +3,8 @@
 Messages, classes and results are JAX's; what JAX gets wrong or refuses is held against what the
 program itself does.
 
-Read before: ``checking.py``, ``saem.control.checks``.  Read after: ``test_checkify_nested.py``.
+Read before: ``checking.py``, ``saem.experimental.checkify.checks``.
+Read after: ``test_checkify_nested.py``.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from checking import BEGIN, same_said
 
 import saem as jax
 from saem import numpy as jnp
-from saem.control.checks import CHECK, Error, Kind, NaNError, Site, Slot
 from saem.core.check import check_jaxpr
 from saem.core.jaxpr import evaluate
 from saem.experimental import checkify
+from saem.experimental.checkify.checks import CHECK, Error, Kind, NaNError, Site, Slot
 
 USER = [
     "said(chk, F(1))", "said(chk, F(-1))", "said(chk, F(-1), jit=True)",

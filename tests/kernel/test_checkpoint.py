@@ -3,7 +3,7 @@
 Values, printed programs and the list of saved residuals against real JAX; that XLA does not undo
 the second computation is read in the optimised program.
 
-Read before: ``both.py``, ``saem.control.checkpoint``.
+Read before: ``both.py``, ``saem.derivatives.checkpoint``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Does every setting do what it says, by ``with``, for the process and from the environment?
 
-Read before: ``core.config``, ``xla.guards``, ``transform.compile_time``.
+Read before: ``core.config``, ``placement.transfer_guards``, ``transform.compile_time``.
 Invariant: expected answers and sentences are JAX's.
 """
 

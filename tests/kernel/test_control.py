@@ -15,7 +15,7 @@ from both import same, same_error
 import saem as jax
 import saem.numpy as jnp
 from saem import lax
-from saem.xla import compile as compiling
+from saem.compile import executables as compiling
 
 BEGIN = """
 import functools

@@ -2,7 +2,7 @@
 
 Rules that add 100 show that it is they who are asked.
 
-Read before: ``both.py``, ``saem.control.custom_batching``.
+Read before: ``both.py``, ``saem.derivatives.custom_vmap``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Do closures, own gradients and linear maps behave as JAX's, and does check_grads find mistakes?
 
-Read before: ``both.py``, ``saem.control.closure``, ``saem.test_util``.
+Read before: ``both.py``, ``saem.derivatives.closure_conversion``, ``saem.test_util``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 ``custom_jvp`` and ``custom_vjp``: values, printed programs and errors against real JAX; rules that
 lie about their derivative show that it is they who are asked.
 
-Read before: ``both.py``, ``saem.control.custom_jvp``, ``saem.control.custom_vjp``.
+Read before: ``both.py``, ``saem.derivatives.custom_jvp``, ``saem.derivatives.custom_vjp``.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from printing import both_print
 import saem as jax
 import saem.numpy as jnp
 from saem import debug, lax
-from saem.control.breakpoints import DebuggerQuit
 from saem.core.events import Compile, bus
+from saem.effects.breakpoints import DebuggerQuit
 
 X = np.arange(3.0, dtype=np.float32)
 

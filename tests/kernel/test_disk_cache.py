@@ -1,6 +1,6 @@
 """Is a program compiled once for all processes, whatever happens to them and to the disk?
 
-Read before: ``xla.disk_cache``.
+Read before: ``compile.disk_cache``.
 Invariant: a cache that is missing, damaged, full or closed changes no answer.
 """
 
@@ -18,12 +18,12 @@ import pytest
 
 import saem as jax
 import saem.numpy as jnp
+from saem.compile import disk_cache
+from saem.compile import executables as compiler
 from saem.core import config, events
 from saem.core.events import bus
 from saem.experimental.compilation_cache import compilation_cache
 from saem.observe.recorder import Recorder
-from saem.xla import compile as compiler
-from saem.xla import disk_cache
 
 # What another process does: it tells, on its last line, its answer and each compilation.
 PROGRAM = """
@@ -32,7 +32,7 @@ import sys
 import saem as jax, saem.numpy as jnp
 from saem.core import events
 from saem.core.events import bus
-from saem.xla import compile as compiler
+from saem.compile import executables as compiler
 told = []
 bus.subscribe(lambda e: told.append(e) if isinstance(e, events.Compile) else None)
 {before}

@@ -15,7 +15,7 @@ import oracle
 import pytest
 
 import saem._wiring
-import saem.xla.arrays  # noqa: F401 - gives results their methods
+import saem.compile.arrays  # noqa: F401 - gives results their methods
 from saem.ops import arithmetic, compare, convert, incomplete, maths, numbers, select, special
 from saem.transform.linearize import linearize_flat
 

@@ -1,6 +1,6 @@
 """Does machine code, written and read, do what it did, and refuse what it refused?
 
-Read before: ``control.executable_file``.
+Read before: ``export.executable_file``.
 Invariant: expected answers are JAX's or those of the compiled program itself.
 """
 
@@ -17,8 +17,8 @@ from both import same, same_error
 
 import saem as jax
 import saem.numpy as jnp
-from saem.control import executable_file
 from saem.experimental import serialize_executable
+from saem.export import executable_file
 
 X = np.asarray([0.5, 1.5, -2.0], np.float32)
 SETUP = """
@@ -87,7 +87,7 @@ def test_another_process_loads_it(tmp_path):
 import sys, numpy as np
 import saem as jax
 from saem.experimental import serialize_executable
-from saem.xla import compile as compiler
+from saem.compile import executables as compiler
 def refuse(*_): raise AssertionError("compiled")
 compiler._compile = refuse
 x = np.asarray([0.5, 1.5, -2.0], np.float32)

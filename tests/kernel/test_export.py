@@ -1,6 +1,6 @@
 """Does an exported program mean, here and in another process, what the function meant?
 
-Read before: ``control.exported``, ``control.export_file``.
+Read before: ``export.exported``, ``export.file_format``.
 Invariant: expected answers are JAX's or those of the function that was exported.
 """
 
@@ -19,9 +19,9 @@ from both import same, same_error
 import saem as jax
 import saem.numpy as jnp
 from saem import export
-from saem.control import export_file
-from saem.control.exported import CallExported, check_custom_calls
 from saem.core.check import check_jaxpr
+from saem.export import file_format
+from saem.export.exported import CallExported, check_custom_calls
 
 SETUP = """
 import collections
@@ -252,12 +252,12 @@ def test_containers_of_a_program_need_a_name_in_the_file():
     np.testing.assert_array_equal(box.x, X * 2)
     with pytest.raises(ValueError, match=r"same pytree structure.*\n.*args\[1\]"):
         export.deserialize(blob).call(pair(X, X), Box(X, "another"))
-    forgotten = export_file._by_name.pop("test_export.Box")
+    forgotten = file_format._by_name.pop("test_export.Box")
     try:
         with pytest.raises(ValueError, match=r"'test_export.Box', which is not registered here"):
             export.deserialize(blob)
     finally:
-        export_file._by_name["test_export.Box"] = forgotten
+        file_format._by_name["test_export.Box"] = forgotten
 
 
 @pytest.fixture(scope="module")

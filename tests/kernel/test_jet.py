@@ -3,7 +3,7 @@
 They are held against tables of numbers, against real JAX's nested ``jvp`` along a curve, and
 against ``jax.experimental.jet`` where that has a rule.
 
-Read before: ``both.py``, ``saem.transform.taylor``.
+Read before: ``both.py``, ``saem.experimental.jet.taylor``.
 """
 
 from __future__ import annotations

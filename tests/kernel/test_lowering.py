@@ -9,9 +9,9 @@ import pytest
 
 import saem as jax
 from saem import lax
+from saem.compile.executables import content_key
+from saem.compile.lowering import lower
 from saem.core.events import Compile, bus
-from saem.xla.compile import content_key
-from saem.xla.lowering import lower
 
 X = np.asarray([1.0, 2.0, 3.0], np.float32)
 

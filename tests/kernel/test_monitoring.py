@@ -11,8 +11,8 @@ import pytest
 from both import ours
 
 from saem import monitoring
+from saem.compile import executables as compiler
 from saem.core.events import bus
-from saem.xla import compile as compiler
 
 SOURCE = """
 told = []

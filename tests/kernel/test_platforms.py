@@ -7,7 +7,7 @@ from both import same, same_error
 
 import saem as jax
 from saem import lax
-from saem.xla.lowering import lower
+from saem.compile.lowering import lower
 
 
 def test_the_branch_of_this_platform(jax_oracle):

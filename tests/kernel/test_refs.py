@@ -1,6 +1,6 @@
 """Do mutable arrays read, write, print and refuse as JAX's, outside programs and in them?
 
-Read before: ``referring.py``, ``saem.control.refs``.  Read after: ``test_refs_transforms.py``.
+Read before: ``referring.py``, ``saem.refs.arrays``.  Read after: ``test_refs_transforms.py``.
 """
 
 from __future__ import annotations

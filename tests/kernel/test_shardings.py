@@ -14,9 +14,9 @@ from both import same
 
 import saem as jax
 import saem.numpy as jnp
+from saem.placement.shardings import named_from_xla
 from saem.sharding import AxisType, NamedSharding, SingleDeviceSharding
 from saem.sharding import PartitionSpec as P
-from saem.xla.shardings import named_from_xla
 
 SETUP = """
 from collections import OrderedDict

@@ -1,6 +1,6 @@
 """Can each step between a function and machine code be taken, read and used by itself, as in JAX?
 
-Read before: ``control.stages``.
+Read before: ``jit.stages``.
 Invariant: expected answers and sentences are JAX's.
 """
 
@@ -13,10 +13,10 @@ from both import ours, same, same_error
 import saem as jax
 import saem.numpy as jnp
 from saem import stages
+from saem.compile import executables as compiler
 from saem.core import events
 from saem.core.events import bus
 from saem.experimental import layout
-from saem.xla import compile as compiler
 
 X, Y = np.ones((3, 4), np.float32), np.ones((4, 2), np.float32)
 SETUP = """

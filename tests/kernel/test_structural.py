@@ -15,10 +15,10 @@ import oracle
 import pytest
 
 from saem import _wiring  # noqa: F401 - lets operations run
+from saem.compile.dispatch import put
 from saem.core.pretty import jaxpr_text
 from saem.ops import gather, scatter, shape, slicing, windows
 from saem.transform.staging import trace_flat
-from saem.xla.dispatch import put
 
 lax = types.SimpleNamespace(**{
     name: value for module in (windows, gather, scatter, shape, slicing)

@@ -13,9 +13,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from jupyter_client.manager import start_new_kernel
 
 import saem.lens
-from saem.control.jit import clear_caches
 from saem.core.errors import cell_names
 from saem.core.events import bus
+from saem.jit.jitted import clear_caches
 from saem.lens.display import MODEL_MIME
 from saem.observe.recorder import recorder
 from saem.observe.schema import VERSION
@@ -23,7 +23,7 @@ from saem.observe.schema import VERSION
 KERNEL = pathlib.Path(__file__).parents[2] / "kernel"
 SETUP = """
 import numpy as np, saem._wiring
-from saem.control.jit import make_jit
+from saem.jit.jitted import make_jit
 from saem.ops.arithmetic import mul
 """
 

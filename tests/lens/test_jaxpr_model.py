@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import saem._wiring  # noqa: F401  (operations outside traces need it)
-from saem.control.jit import make_jit
 from saem.core.avals import ShapedArray
+from saem.jit.jitted import make_jit
 from saem.observe.graph import dot, quoted
 from saem.observe.jaxpr_model import jaxpr_model
 from saem.observe.schema import JaxprModel

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import saem._wiring  # noqa: F401  (operations outside traces need it)
-from saem.control.jit import clear_caches, make_jit
+from saem.compile.dispatch import put
 from saem.core import config
+from saem.jit.jitted import clear_caches, make_jit
 from saem.observe.places import Places
 from saem.observe.recorder import Recorder
 from saem.ops.arithmetic import add, mul, neg
-from saem.xla.devices import devices, placement_name
-from saem.xla.dispatch import put
+from saem.placement.devices import devices, placement_name
 
 A, B = np.ones(3, "float32"), np.ones(4, "float32")
 

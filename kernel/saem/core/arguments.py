@@ -3,7 +3,7 @@
 Static arguments are separated from dynamic ones, donated ones found, and every leaf gets the name
 the caller would write: ``x``, ``params['w'][0]``.
 
-Read before: ``core.tree``.  Read after: ``transform.mapping`` and ``control.jit``.
+Read before: ``core.tree``.  Read after: ``transform.mapping`` and ``jit.jitted``.
 Invariant: names are computed only when an event or an error needs them.
 """
 

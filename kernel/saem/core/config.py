@@ -301,7 +301,8 @@ def environment_value(declared: Declared) -> Any:
 SETTINGS: dict[str, Setting] = {"jax_" + row.name: Setting(row) for row in DECLARED}
 
 
-# Asked with its name before a setting of the whole process changes; ``xla.devices`` refuses late.
+# Called with its name before a setting of the whole process changes: ``placement.devices`` refuses
+# changes that come too late.
 before_start: list[Any] = []
 
 

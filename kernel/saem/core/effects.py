@@ -6,7 +6,7 @@ on, so that nothing (XLA, control flow, a later call) can run the second before 
 ``in_order`` threads it through a program just before it is lowered; the thread keeps the ticket
 that the last program handed back and gives it to the next.
 
-Read before: ``core.jaxpr``.  Read after: ``control.callbacks``, ``xla.dispatch``.
+Read before: ``core.jaxpr``.  Read after: ``effects.callbacks``, ``compile.dispatch``.
 Invariant: ordered effects of one thread happen in the order of its program, through control flow
 and from call to call (tests/kernel/test_callbacks.py).
 """

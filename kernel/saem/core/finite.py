@@ -4,7 +4,7 @@ With ``debug_nans`` or ``debug_infs`` on, the results of every program are looke
 not finite, the program is run again on NumPy, equation by equation and into loops and branches,
 until an operation gives such a number: that one is named, at its line.
 
-Read before: ``core.jaxpr`` (evaluate).  Read after: ``xla.dispatch``.
+Read before: ``core.jaxpr`` (evaluate).  Read after: ``compile.dispatch``.
 Invariant: without these settings nothing is looked at (tests/kernel/test_finite.py).
 Source: the documentation of jax.debug_nans.
 """

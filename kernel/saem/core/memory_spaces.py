@@ -4,7 +4,7 @@ Almost always in the device's own.  A value may also lie in its host's; its aval
 ``f32<host>[3]``, and what is computed of it stays there.  Values of both kinds do not meet in one
 operation: one of them is moved first (``device_put``).
 
-Read before: ``core.avals``.  Read after: ``xla.storage``, ``control.transfers``.
+Read before: ``core.avals``.  Read after: ``placement.layouts``, ``jit.transfers``.
 Invariant: until a value lies elsewhere nothing asks here (``in_use`` is false, ``when_used`` wait).
 Source: observed behaviour of jax.memory.Space and of jaxprs whose values lie in a host's memory.
 """

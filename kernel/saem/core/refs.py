@@ -3,7 +3,7 @@
 Its type, ``Ref{f32[3]}``, beside the type of what it holds; what an operation does to it (reads,
 writes, adds: its *effects*, each naming an operand); and which part of it an operation means.
 
-Read before: ``core.avals``.  Read after: ``ops.refs``.
+Read before: ``core.avals``.  Read after: ``refs.operations``.
 Invariant: the type of a reference has no weak type of its own to ask for, so an operation on
 numbers that is given a reference instead says so (tests/kernel/test_refs.py).
 Source: the documentation of jax.ref.
@@ -22,6 +22,11 @@ from saem.core.record import Record
 
 # The kind of a reference that stands outside derivatives and recomputation.
 PLAIN_LOG = "no_grad_no_remat"
+
+
+# The chapter ``saem.refs``, put here by ``saem._wiring``: its ``__init__`` lists what the rest of
+# the engine calls.
+chapter: Any
 
 
 class RefError(errors.Explained):

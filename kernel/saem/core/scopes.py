@@ -3,7 +3,7 @@
 ``named_scope`` puts a name on the stack of transformations that every equation remembers.  The
 names reach the text given to XLA, and so profiles and the optimised program.
 
-Read before: ``core.trace``.  Read after: ``xla.lowering``.
+Read before: ``core.trace``.  Read after: ``compile.lowering``.
 Invariant: a name changes what is shown, never what is computed or when it is compiled
 (tests/kernel/test_scopes.py).
 Source: the documentation of jax.named_scope.

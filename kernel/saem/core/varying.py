@@ -6,7 +6,8 @@ mesh axis if devices along it may hold different numbers; its aval then names th
 (``pvary``, which moves no data); that is what makes derivatives right: the transpose of becoming
 varying is a sum over devices.
 
-Read before: ``core.avals``, ``core.axes``.  Read after: ``ops.collectives``, ``control.shard_map``.
+Read before: ``core.avals``, ``core.axes``.
+Read after: ``ops.collectives``, ``parallel.shard_map``.
 Invariant: outside ``shard_map(check_vma=True)`` no aval names an axis, and nothing here is asked.
 Source: the documentation of jax.shard_map, "varying manual axes".
 """

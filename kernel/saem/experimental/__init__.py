@@ -6,7 +6,7 @@ from saem.core import lazy as _lazy
 
 # From a module to the names it offers here ("" for the module itself).
 _find, __dir__ = _lazy.namespace(__name__, {
-    "saem.control.callbacks": "io_callback",
+    "saem.effects.callbacks": "io_callback",
     "saem.experimental.checkify": "",
     "saem.experimental.jet": "",
     "saem.experimental.shard_map": "",

@@ -1,12 +1,12 @@
 """How does Python write into a program's buffers?  (``jax.experimental.buffer_callback``)
 
-See ``saem.control.buffers``.
+See ``saem.effects.buffers``.
 """
 
 from __future__ import annotations
 
 from saem import _jaxlib
-from saem.control.buffers import buffer_callback
+from saem.effects.buffers import buffer_callback
 
 Buffer = _jaxlib.Buffer
 ExecutionContext = _jaxlib.ExecutionContext

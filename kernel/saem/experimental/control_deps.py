@@ -2,7 +2,7 @@
 
 A dependency is a call with effects of a target that XLA's schedulers for GPU and TPU know.
 
-Read before: ``control.foreign``.
+Read before: ``effects.foreign_calls``.
 Invariant: a dependency changes no value.
 Source: the documentation of jax.experimental.control_deps.
 """
@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from saem.control.foreign import ffi_call
+from saem.effects.foreign_calls import ffi_call
 
 
 def control_dep(src: Any, dst: Any) -> Any:

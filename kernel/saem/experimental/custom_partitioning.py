@@ -1,11 +1,11 @@
 """How is a function divided among devices as its author says?
 
-``jax.experimental.custom_partitioning``; see ``saem.control.partitioning``.
+``jax.experimental.custom_partitioning``; see ``saem.parallel.custom_partitioning``.
 """
 
 from __future__ import annotations
 
-from saem.control.partitioning import (
+from saem.parallel.custom_partitioning import (
     BATCHING,
     ArrayMapping,
     CompoundFactor,

@@ -1,8 +1,11 @@
-"""How does an array lie in memory?  (``jax.experimental.layout``)  See ``saem.xla.storage``."""
+"""How do I choose the layout of an array?  (``jax.experimental.layout``)
+
+See ``saem.placement.layouts``.
+"""
 
 from __future__ import annotations
 
-from saem.control.formats import with_layout_constraint
-from saem.xla.storage import Format, Layout
+from saem.ops.layout_constraint import with_layout_constraint
+from saem.placement.layouts import Format, Layout
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]

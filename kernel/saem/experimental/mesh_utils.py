@@ -3,7 +3,7 @@
 On CPUs and on the GPUs of one machine every two devices are equally near, so the order is that of
 their numbers; devices of one process stay together.
 
-Read before: ``xla.meshes``.
+Read before: ``placement.meshes``.
 Invariant: the mesh holds each device once.
 Source: the documentation of jax.experimental.mesh_utils.
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.xla import devices as device_module
+from saem.placement import devices as device_module
 
 
 def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Any] | None = None, *,

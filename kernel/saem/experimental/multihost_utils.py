@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from saem.control.placing import prefix
-from saem.control.stages import jit
 from saem.core import tree
-from saem.xla import devices
-from saem.xla.meshes import AxisType, Mesh
-from saem.xla.shardings import NamedSharding, PartitionSpec
-from saem.xla.spread import make_array_from_process_local_data
+from saem.jit.stages import jit
+from saem.ops.sharding_constraint import prefix
+from saem.placement import devices
+from saem.placement.meshes import AxisType, Mesh
+from saem.placement.shardings import NamedSharding, PartitionSpec
+from saem.placement.spread import make_array_from_process_local_data
 
 
 def _by_process() -> tuple[Mesh, NamedSharding]:

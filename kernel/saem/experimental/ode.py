@@ -5,7 +5,7 @@ Prince: the difference of the two is the error of a step, by which the next step
 and values between steps come from a polynomial of degree 4.  Its derivative is another such
 equation, followed backwards (the continuous adjoint), so no step need be kept.
 
-Read before: ``control.loops``, ``control.custom_vjp``, ``flatten_util``.
+Read before: ``loops.while_loop``, ``derivatives.custom_vjp``, ``flatten_util``.
 Invariant: steps are chosen inside the program, so one program serves every equation of its shape.
 Source: Dormand and Prince 1980, "A family of embedded Runge-Kutta formulae"; Hairer, Norsett and
 Wanner 1993, "Solving Ordinary Differential Equations I", II.4 (step sizes, first step) and II.6
@@ -23,10 +23,10 @@ import numpy as np
 
 from saem import lax, tree
 from saem import numpy as jnp
-from saem.control.closure import closure_convert
-from saem.control.custom_vjp import custom_vjp
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of, is_array_like
+from saem.derivatives.closure_conversion import closure_convert
+from saem.derivatives.custom_vjp import custom_vjp
 from saem.flatten_util import ravel_pytree
 from saem.transform.derivatives import vjp
 from saem.transform.mapping import vmap

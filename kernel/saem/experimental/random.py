@@ -3,7 +3,7 @@
 A key and a counter in a mutable array: each draw folds the count into the key and adds one.  So
 draws differ though nothing is handed back, under jit and in loops, too.
 
-Read before: ``saem.random``, ``control.refs``.
+Read before: ``saem.random``, ``refs.arrays``.
 Invariant: draw number n of a generator is that of ``fold_in(key, n)`` (tests/kernel/test_refs.py).
 Source: the documentation of jax.experimental.random; JEP 28845 (stateful randomness).
 """
@@ -19,10 +19,10 @@ import numpy as np
 
 from saem import numpy as jnp
 from saem import random
-from saem.control.refs import Ref, addupdate, get, new_ref
 from saem.core import dtypes, errors, tree
 from saem.core.trace import eval_trace, state
 from saem.random.keys import is_typed
+from saem.refs.arrays import Ref, addupdate, get, new_ref
 
 __all__ = ["StatefulPRNG", "stateful_rng"]
 

@@ -1,10 +1,10 @@
 """Which operations are scheduled together?  (``jax.experimental.scheduling_groups``)
 
-See ``saem.control.marks``.
+See ``saem.experimental.marks``.
 """
 
 from __future__ import annotations
 
-from saem.control.marks import scheduling_group, xla_metadata_call
+from saem.experimental.marks import scheduling_group, xla_metadata_call
 
 __all__ = ["scheduling_group", "xla_metadata_call"]

@@ -1,10 +1,10 @@
 """How is machine code kept?  (``jax.experimental.serialize_executable``)
 
-See ``saem.control.executable_file``.
+See ``saem.export.executable_file``.
 """
 
 from __future__ import annotations
 
-from saem.control.executable_file import deserialize_and_load, serialize
+from saem.export.executable_file import deserialize_and_load, serialize
 
 __all__ = ["deserialize_and_load", "serialize"]

@@ -1,7 +1,10 @@
-"""How are two values cut alike?  (``jax.experimental.shard_alike``)  See ``saem.control.alike``."""
+"""How do two values get the same sharding?  (``jax.experimental.shard_alike``)
+
+See ``saem.parallel.shard_alike``.
+"""
 
 from __future__ import annotations
 
-from saem.control.alike import shard_alike
+from saem.parallel.shard_alike import shard_alike
 
 __all__ = ["shard_alike"]

@@ -1,6 +1,6 @@
 """Where was ``shard_map`` before it became public?  Here, with older names of its options.
 
-Read before: ``control.shard_map``.
+Read before: ``parallel.shard_map``.
 Invariant: it is ``saem.shard_map``, and says so.
 Source: the documentation of jax.experimental.shard_map.
 """
@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from saem.control import shard_map as current
+from saem.parallel import shard_map as current
 
 
 def shard_map(f: Callable, mesh: Any, in_specs: Any, out_specs: Any, check_rep: bool = True,

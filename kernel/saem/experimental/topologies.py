@@ -2,7 +2,7 @@
 
 A description of devices; the CPU's client describes only those that are attached.
 
-Read before: ``xla.devices``.
+Read before: ``placement.devices``.
 Invariant: a description holds devices of one platform.
 Source: the documentation of jax.experimental.topologies.
 """
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from saem.experimental.mesh_utils import create_device_mesh
-from saem.xla import devices as device_module
-from saem.xla.meshes import AxisType, Mesh
+from saem.placement import devices as device_module
+from saem.placement.meshes import AxisType, Mesh
 
 
 class TopologyDescription:

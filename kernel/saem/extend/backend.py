@@ -1,6 +1,6 @@
 """Which clients of XLA are there?  (``jax.extend.backend``)
 
-Read before: ``xla.devices``.
+Read before: ``placement.devices``.
 Invariant: nothing is started twice; a client lives as long as the process.
 Source: the documentation of jax.extend.backend.
 """
@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from saem.compile import dispatch
+from saem.compile.executables import compile_options
 from saem.core import errors
-from saem.xla import devices, dispatch
-from saem.xla.compile import compile_options
+from saem.placement import devices
 
 
 def backends() -> dict[str, Any]:

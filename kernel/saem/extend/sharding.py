@@ -1,6 +1,6 @@
 """How does XLA write shardings down?  (``jax.extend.sharding``)
 
-Read before: ``xla.shardings``.
+Read before: ``placement.shardings``.
 Invariant: what is written reads back as the same sharding.
 Source: the documentation of jax.extend.sharding.
 """

@@ -4,7 +4,7 @@ By a function of other operations: ``register_lowering(p, lower_fun(fun, multipl
 The engine writes StableHLO as text, so values are names in it, and a rule that builds MLIR objects
 of them has nothing to build with.
 
-Read before: ``core.handles``, ``xla.lowering``.
+Read before: ``core.handles``, ``compile.lowering``.
 Invariant: a rule that cannot be followed is named, with what to write instead.
 """
 
@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from saem.compile.lowering import inline
 from saem.core import errors, tree
 from saem.core.handles import Handle, lowerings
 from saem.transform.staging import trace_flat
-from saem.xla.lowering import inline
 
 
 class LoweringRuleContext:

@@ -1,6 +1,6 @@
 """How is a primitive run by XLA alone?  (``jax.interpreters.xla``)
 
-Read before: ``control.stages``.
+Read before: ``jit.stages``.
 Invariant: what it computes is what the primitive computes inside jit.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from saem.control.stages import jit
 from saem.core.handles import Handle
+from saem.jit.stages import jit
 
 
 def apply_primitive(prim: Handle, *args: Any, **params: Any) -> Any:

@@ -16,19 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from saem.control.composite import composite
-from saem.control.conditional import cond, switch
-from saem.control.loops import fori_loop, while_loop
-from saem.control.mapping import associative_scan
-from saem.control.mapping import map_ as map
-from saem.control.placing import with_sharding_constraint
-from saem.control.platforms import platform_dependent
-from saem.control.reductions import reduce, reduce_window, scatter_apply
-from saem.control.scan import scan
-from saem.control.solve import custom_linear_solve, custom_root
 from saem.core import lazy as _lazy
 from saem.core.avals import aval_of
 from saem.core.handles import primitive_called
+from saem.derivatives.implicit_solve import custom_linear_solve, custom_root
+from saem.effects.tokens import after_all, create_token, precv, psend
+from saem.export.composite import composite
+from saem.loops.conditional import cond, switch
+from saem.loops.map import associative_scan
+from saem.loops.map import map_ as map
+from saem.loops.platforms import platform_dependent
+from saem.loops.reduce_by_function import reduce, reduce_window, scatter_apply
+from saem.loops.scan import scan
+from saem.loops.while_loop import fori_loop, while_loop
 from saem.ops.arithmetic import add, div, integer_pow, mul, neg, sub
 from saem.ops.barrier import optimization_barrier
 from saem.ops.collectives import (
@@ -61,14 +61,6 @@ from saem.ops.compare import (
 from saem.ops.contract import DotAlgorithmPreset, Precision, batch_matmul, dot, dot_general
 from saem.ops.convert import bitcast_convert_type, convert_element_type, reduce_precision
 from saem.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
-from saem.ops.exchanges import (
-    all_gather,
-    all_to_all,
-    ppermute,
-    pshuffle,
-    psum_scatter,
-    pswapaxes,
-)
 from saem.ops.gather import gather
 from saem.ops.gradient import stop_gradient
 from saem.ops.incomplete import betainc, igamma, igamma_grad_a, igammac, random_gamma_grad
@@ -119,7 +111,6 @@ from saem.ops.numbers import (
     sign,
 )
 from saem.ops.pooling import padtype_to_pads, reduce_window_shape_tuple
-from saem.ops.ragged import ragged_all_to_all
 from saem.ops.reduce import (
     argmax,
     argmin,
@@ -157,6 +148,7 @@ from saem.ops.shape import (
     squeeze,
     tile,
 )
+from saem.ops.sharding_constraint import with_sharding_constraint
 from saem.ops.sinks import dce_sink, stage
 from saem.ops.slicing import (
     dynamic_index_in_dim,
@@ -183,9 +175,17 @@ from saem.ops.special import (
     zeta,
 )
 from saem.ops.stacking import stack, unstack
-from saem.ops.tokens import after_all, create_token, precv, psend
 from saem.ops.wide_products import mulhi
 from saem.ops.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from saem.parallel.exchanges import (
+    all_gather,
+    all_to_all,
+    ppermute,
+    pshuffle,
+    psum_scatter,
+    pswapaxes,
+)
+from saem.parallel.ragged import ragged_all_to_all
 
 broadcast_shapes = np.broadcast_shapes
 

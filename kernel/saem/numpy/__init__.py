@@ -12,39 +12,8 @@ import numpy as _np
 
 from saem._jaxlib import Array as ndarray
 from saem.core import lazy as _lazy
-from saem.numpy.accumulating import (
-    cumprod,
-    cumsum,
-    cumulative_prod,
-    cumulative_sum,
-    nanargmax,
-    nanargmin,
-    nancumprod,
-    nancumsum,
-    nanmax,
-    nanmean,
-    nanmin,
-    nanprod,
-    nanstd,
-    nansum,
-    nanvar,
-)
-from saem.numpy.asking import index_exp, ndim, s_, shape, size
+from saem.numpy.array_properties import index_exp, ndim, s_, shape, size
 from saem.numpy.constants import e, euler_gamma, inf, nan, newaxis, pi
-from saem.numpy.contracting import (
-    dot,
-    einsum,
-    einsum_path,
-    inner,
-    kron,
-    matmul,
-    matvec,
-    outer,
-    tensordot,
-    vdot,
-    vecdot,
-    vecmat,
-)
 from saem.numpy.creation import (
     arange,
     array,
@@ -66,56 +35,25 @@ from saem.numpy.creation import (
     zeros,
     zeros_like,
 )
+from saem.numpy.cumulative import (
+    cumprod,
+    cumsum,
+    cumulative_prod,
+    cumulative_sum,
+    nanargmax,
+    nanargmin,
+    nancumprod,
+    nancumsum,
+    nanmax,
+    nanmean,
+    nanmin,
+    nanprod,
+    nanstd,
+    nansum,
+    nanvar,
+)
 from saem.numpy.diagonals import diagonal, trace
-from saem.numpy.finding import argwhere, flatnonzero, nonzero, where
-from saem.numpy.joining import (
-    append,
-    array_split,
-    block,
-    column_stack,
-    concat,
-    concatenate,
-    delete,
-    dsplit,
-    dstack,
-    hsplit,
-    hstack,
-    insert,
-    split,
-    stack,
-    unstack,
-    vsplit,
-    vstack,
-)
-from saem.numpy.ordering import (
-    argpartition,
-    argsort,
-    digitize,
-    lexsort,
-    partition,
-    searchsorted,
-    sort,
-    sort_complex,
-)
-from saem.numpy.reductions import (
-    all,
-    amax,
-    amin,
-    any,
-    argmax,
-    argmin,
-    average,
-    count_nonzero,
-    max,
-    mean,
-    min,
-    prod,
-    ptp,
-    std,
-    sum,
-    var,
-)
-from saem.numpy.scalars import (
+from saem.numpy.dtypes import (
     bfloat16,
     bool_,
     can_cast,
@@ -160,7 +98,26 @@ from saem.numpy.scalars import (
     uint32,
     uint64,
 )
-from saem.numpy.shaping import (
+from saem.numpy.joining import (
+    append,
+    array_split,
+    block,
+    column_stack,
+    concat,
+    concatenate,
+    delete,
+    dsplit,
+    dstack,
+    hsplit,
+    hstack,
+    insert,
+    split,
+    stack,
+    unstack,
+    vsplit,
+    vstack,
+)
+from saem.numpy.manipulation import (
     atleast_1d,
     atleast_2d,
     atleast_3d,
@@ -186,7 +143,50 @@ from saem.numpy.shaping import (
     tile,
     transpose,
 )
-from saem.numpy.taking import (
+from saem.numpy.products import (
+    dot,
+    einsum,
+    einsum_path,
+    inner,
+    kron,
+    matmul,
+    matvec,
+    outer,
+    tensordot,
+    vdot,
+    vecdot,
+    vecmat,
+)
+from saem.numpy.reductions import (
+    all,
+    amax,
+    amin,
+    any,
+    argmax,
+    argmin,
+    average,
+    count_nonzero,
+    max,
+    mean,
+    min,
+    prod,
+    ptp,
+    std,
+    sum,
+    var,
+)
+from saem.numpy.searching import argwhere, flatnonzero, nonzero, where
+from saem.numpy.sorting import (
+    argpartition,
+    argsort,
+    digitize,
+    lexsort,
+    partition,
+    searchsorted,
+    sort,
+    sort_complex,
+)
+from saem.numpy.take_and_put import (
     apply_along_axis,
     apply_over_axes,
     compress,
@@ -207,13 +207,13 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.numpy.calculus":
         "convolve corrcoef correlate cov cross diff ediff1d gradient interp trapezoid "
         "unwrap",
-    "saem.numpy.counting":
+    "saem.numpy.histograms":
         "bincount histogram histogram2d histogram_bin_edges histogramdd",
     "saem.numpy.matrices":
         "diag diagflat eye fromfunction identity indices ix_ meshgrid mgrid ogrid tri "
         "tril triu vander",
     "saem.numpy.padding": "pad",
-    "saem.numpy.places":
+    "saem.numpy.triangular_indices":
         "diag_indices diag_indices_from fill_diagonal mask_indices tril_indices "
         "tril_indices_from triu_indices triu_indices_from",
     "saem.numpy.polynomials":
@@ -224,11 +224,11 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.numpy.sets":
         "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts "
         "unique_inverse unique_values",
-    "saem.numpy.spaces": "geomspace linspace logspace",
-    "saem.numpy.tricks": "c_ r_",
+    "saem.numpy.ranges": "geomspace linspace logspace",
+    "saem.numpy.index_tricks": "c_ r_",
     "saem.numpy.ufunc_methods": "frompyfunc ufunc",
-    "saem.numpy.vectorizing": "vectorize",
-    "saem.numpy.whole_numbers": "gcd lcm",
+    "saem.numpy.functional": "vectorize",
+    "saem.numpy.rational": "gcd lcm",
 })
 
 bool = bool_

@@ -3,7 +3,7 @@
 As in NumPy, but dtypes meet as in JAX: ``i32 / i32`` is f32, booleans are added by *or*.  Functions
 here record primitives at once; ``numpy.ufuncs`` offers them compiled.
 
-Read before: ``numpy.promote``.  Read after: ``numpy.logic``, ``numpy.maths``.
+Read before: ``numpy.promote``.  Read after: ``numpy.logic``, ``numpy.transcendental``.
 Invariant: outside of what is documented as different, values are NumPy's
 (tests/kernel/numpy/test_arithmetic.py).
 """

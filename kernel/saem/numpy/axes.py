@@ -2,7 +2,7 @@
 
 Axes count from the front or, negative, from the back; None is all of them; a tuple is several.
 
-Read before: ``ops.shape``.  Read after: ``numpy.reductions``, ``numpy.shaping``.
+Read before: ``ops.shape``.  Read after: ``numpy.reductions``, ``numpy.manipulation``.
 Invariant: what comes back are distinct Python ints, counted from the front.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.dispatch import put
 from saem.core import errors
 from saem.core.avals import aval_of
 from saem.core.conversions import refuse
@@ -20,7 +21,6 @@ from saem.core.trace import Tracer, concrete_or_none
 from saem.numpy.promote import as_value, check_arraylike
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.shape import canonical_axis
-from saem.xla.dispatch import put
 
 Axis = int | tuple[int, ...] | None
 

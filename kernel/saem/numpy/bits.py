@@ -1,6 +1,6 @@
 """How are truth values packed into bytes, and unpacked?
 
-Read before: ``numpy.shaping``.
+Read before: ``numpy.manipulation``.
 Invariant: ``unpackbits(packbits(x))`` begins with ``x`` (tests/kernel/numpy/test_calculus.py).
 Source: the NumPy reference of packbits and unpackbits.
 """
@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from saem.control.jit import composite
 from saem.core import dtypes, errors
+from saem.jit.jitted import composite
 from saem.numpy.axes import array_argument
 from saem.numpy.joining import concatenate
+from saem.numpy.manipulation import moveaxis, ravel
 from saem.numpy.promote import broadcast_to, scalar
 from saem.numpy.reductions import as_truth
 from saem.numpy.reductions import sum as total
-from saem.numpy.shaping import moveaxis, ravel
 from saem.ops import compare, shape, slicing
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.shape import canonical_axis

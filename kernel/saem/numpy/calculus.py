@@ -3,7 +3,7 @@
 Differences, gradients, sums of trapezoids, interpolation, convolution, covariance, and products of
 vectors in space.
 
-Read before: ``numpy.ordering``, ``numpy.contracting``.
+Read before: ``numpy.sorting``, ``numpy.products``.
 Invariant: values are NumPy's, dtypes JAX's (tests/kernel/numpy/test_calculus.py).
 Source: the NumPy reference of the functions of these names.
 """
@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from saem.control.jit import composite
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.jit.jitted import composite
 from saem.numpy import reductions
 from saem.numpy.arithmetic import remainder
 from saem.numpy.axes import array_argument, as_array, canonical_axes
-from saem.numpy.contracting import dot
 from saem.numpy.indexing import getitem
 from saem.numpy.joining import concatenate
-from saem.numpy.ordering import argsort, searchsorted
+from saem.numpy.manipulation import moveaxis, ravel
+from saem.numpy.products import dot
 from saem.numpy.promote import (
     broadcast_shapes,
     broadcast_to,
@@ -34,7 +34,7 @@ from saem.numpy.promote import (
     scalar,
 )
 from saem.numpy.reductions import requested_dtype
-from saem.numpy.shaping import moveaxis, ravel
+from saem.numpy.sorting import argsort, searchsorted
 from saem.ops import arithmetic as ops
 from saem.ops import compare, maths, numbers, select, shape, slicing
 from saem.ops.linear import broadcast_in_dim, permute

@@ -3,7 +3,7 @@
 Small arrays of known numbers are made on the host and sent to the device: no program is compiled
 for their shape.  Large ones are made on the device.  Inside a trace they are primitives.
 
-Read before: ``numpy.promote``, ``xla.dispatch``.  Read after: ``numpy.matrices``.
+Read before: ``numpy.promote``, ``compile.dispatch``.  Read after: ``numpy.matrices``.
 Invariant: data given as NumPy arrays is copied, so changing it later changes no array.
 """
 
@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.control.jit import composite
-from saem.control.transfers import device_put
+from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors, promotion, sharded, tree
 from saem.core.avals import ShapeDtypeStruct, aval_functions, aval_of
 from saem.core.refs import is_ref
 from saem.core.trace import Tracer
+from saem.jit.jitted import composite
+from saem.jit.transfers import device_put
 from saem.numpy.promote import (
     PYTHON_NUMBERS,
     as_value,
@@ -35,7 +36,6 @@ from saem.ops import arithmetic as ops
 from saem.ops import shape as shaping
 from saem.ops.convert import copy as copy_array
 from saem.ops.reshard import reshard_to, target
-from saem.xla.dispatch import put
 
 # Up to so many elements, an array of known numbers is cheaper to send than to compute.
 SMALL = 1 << 14

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from saem.control.jit import composite
 from saem.core import errors
 from saem.core.avals import aval_of
+from saem.jit.jitted import composite
 from saem.numpy import reductions
 from saem.numpy.indexing import getitem
 from saem.numpy.promote import check_arraylike

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saem import _jaxlib
-from saem.control.jit import composite
-from saem.control.reductions import element_program
 from saem.core import config, dtypes, errors, promotion
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.trace import Tracer, bind, eval_trace, state
+from saem.jit.jitted import composite
+from saem.loops.reduce_by_function import element_program
 from saem.numpy import arithmetic
 from saem.numpy.index_plan import (
     ARRAY,

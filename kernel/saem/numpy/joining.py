@@ -2,7 +2,7 @@
 
 Concatenating and stacking along an axis, splitting, blocks, and putting in or taking out slices.
 
-Read before: ``numpy.shaping``.
+Read before: ``numpy.manipulation``.
 Invariant: parts are promoted to one dtype first; ``concatenate(split(x, n))`` is ``x``
 (tests/kernel/numpy/test_joining.py).
 Source: the NumPy reference and the Python array API standard.
@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from saem.control.jit import composite
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import concrete_or_none, is_concrete
+from saem.jit.jitted import composite
 from saem.numpy.axes import array_argument, as_array, refuse_out
 from saem.numpy.indexing import getitem, scatter_update
+from saem.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, broadcast_to, ravel
 from saem.numpy.promote import check_arraylike, convert_value, promote_dtypes
-from saem.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, broadcast_to, ravel
 from saem.ops import shape, slicing, stacking
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import broadcast_in_dim, permute

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from saem.control.jit import composite
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import bind
+from saem.jit.jitted import composite
 from saem.numpy.creation import array
 from saem.numpy.promote import (
     as_value,

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from saem.control.jit import composite
+from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
+from saem.jit.jitted import composite
 from saem.numpy import arithmetic
 from saem.numpy.creation import (
     FLOAT,
@@ -35,14 +36,13 @@ from saem.numpy.promote import (
     promote_args,
     scalar,
 )
-from saem.numpy.spaces import linspace
+from saem.numpy.ranges import linspace
 from saem.ops import arithmetic as ops
 from saem.ops import compare, slicing
 from saem.ops import shape as shaping
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import broadcast_in_dim
 from saem.transform.mapping import vmap
-from saem.xla.dispatch import put
 
 INT32 = np.dtype("int32")
 

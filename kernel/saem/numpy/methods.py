@@ -13,15 +13,15 @@ from collections.abc import Callable
 from typing import Any
 
 from saem.numpy import (
-    accumulating,
-    contracting,
     creation,
+    cumulative,
     diagonals,
-    finding,
-    ordering,
+    manipulation,
+    products,
     reductions,
-    shaping,
-    taking,
+    searching,
+    sorting,
+    take_and_put,
     ufuncs,
 )
 from saem.numpy.at import IndexUpdateHelper
@@ -36,7 +36,7 @@ def view(x: Any, dtype: Any = None, type: None = None) -> Any:
 
 def flatten(x: Any, order: str = "C", **_ignored: Any) -> Any:
     """Return the elements of ``x`` in one dimension."""
-    return shaping.ravel(x, order=order)
+    return manipulation.ravel(x, order=order)
 
 
 def astype(x: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
@@ -69,51 +69,51 @@ METHODS: dict[str, Callable] = {
     "any": reductions.any,
     "argmax": reductions.argmax,
     "argmin": reductions.argmin,
-    "argpartition": ordering.argpartition,
-    "argsort": ordering.argsort,
+    "argpartition": sorting.argpartition,
+    "argsort": sorting.argsort,
     "astype": astype,
     "choose": ufuncs.choose,
     "clip": ufuncs.clip,
-    "compress": lambda x, condition, *args, **options: taking.compress(
+    "compress": lambda x, condition, *args, **options: take_and_put.compress(
         condition, x, *args, **options),
     "conj": ufuncs.conj,
     "conjugate": ufuncs.conj,
     "copy": creation.copy,
-    "cumprod": accumulating.cumprod,
-    "cumsum": accumulating.cumsum,
+    "cumprod": cumulative.cumprod,
+    "cumsum": cumulative.cumsum,
     "diagonal": diagonals.diagonal,
-    "dot": contracting.dot,
+    "dot": products.dot,
     "flatten": flatten,
     "max": reductions.max,
     "mean": reductions.mean,
     "min": reductions.min,
-    "nonzero": finding.nonzero,
+    "nonzero": searching.nonzero,
     "prod": reductions.prod,
     "ptp": reductions.ptp,
-    "ravel": shaping.ravel,
-    "repeat": shaping.repeat,
-    "reshape": shaping.reshape_method,
+    "ravel": manipulation.ravel,
+    "repeat": manipulation.repeat,
+    "reshape": manipulation.reshape_method,
     "round": ufuncs.round,
     "__round__": round_method,
-    "searchsorted": ordering.searchsorted,
-    "sort": ordering.sort,
-    "squeeze": shaping.squeeze,
+    "searchsorted": sorting.searchsorted,
+    "sort": sorting.sort,
+    "squeeze": manipulation.squeeze,
     "std": reductions.std,
     "sum": reductions.sum,
-    "swapaxes": shaping.swapaxes,
-    "take": taking.take,
+    "swapaxes": manipulation.swapaxes,
+    "take": take_and_put.take,
     "trace": diagonals.trace,
-    "transpose": shaping.transpose_method,
+    "transpose": manipulation.transpose_method,
     "var": reductions.var,
     "view": view,
 }
 
 PROPERTIES: dict[str, Callable[[Any], Any]] = {
-    "T": lambda x: shaping.transpose(x),
+    "T": lambda x: manipulation.transpose(x),
     "at": IndexUpdateHelper,
-    "flat": lambda x: shaping.ravel(x),
+    "flat": lambda x: manipulation.ravel(x),
     "imag": lambda x: ufuncs.imag(x),
-    "mT": lambda x: shaping.matrix_transpose(x),
+    "mT": lambda x: manipulation.matrix_transpose(x),
     "real": lambda x: ufuncs.real(x),
 }
 

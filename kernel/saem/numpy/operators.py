@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from saem.control.jit import composite
 from saem.core.avals import aval_functions, is_array_like
-from saem.numpy import arithmetic, contracting, logic
+from saem.jit.jitted import composite
+from saem.numpy import arithmetic, logic, products
 from saem.numpy.arithmetic import integer_power, is_constant_integer
 
 # Containers of arrays are no arrays: they are refused at once, by whichever operand comes first.
@@ -108,7 +108,7 @@ _BINARY = {
     "add": (arithmetic.add, "+"),
     "sub": (arithmetic.subtract, "-"),
     "mul": (arithmetic.multiply, "*"),
-    "matmul": (contracting.matmul, "@"),
+    "matmul": (products.matmul, "@"),
     "truediv": (arithmetic.divide, "/"),
     "floordiv": (arithmetic.floor_divide, "//"),
     "mod": (arithmetic.remainder, "%"),

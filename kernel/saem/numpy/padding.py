@@ -2,7 +2,7 @@
 
 ``pad`` with its modes: constants, the edge repeated, reflections, the other end, ramps, statistics.
 
-Read before: ``numpy.shaping``, ``numpy.reductions``.
+Read before: ``numpy.manipulation``, ``numpy.reductions``.
 Invariant: the middle of the result is the argument, and its values are NumPy's
 (tests/kernel/numpy/test_shaping.py).
 Source: the NumPy reference of pad.
@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from saem.control.jit import composite
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.jit.jitted import composite
 from saem.numpy import reductions
 from saem.numpy.axes import array_argument, as_array
+from saem.numpy.manipulation import cut
 from saem.numpy.promote import FLOAT32, convert_value, scalar
 from saem.numpy.quantiles import median
-from saem.numpy.shaping import cut
 from saem.ops import arithmetic as ops
 from saem.ops import numbers, shape, slicing
 from saem.ops.linear import broadcast_in_dim, moveaxis

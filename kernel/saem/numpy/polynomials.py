@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from saem.control.jit import composite
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import concrete_or_none
+from saem.jit.jitted import composite
 from saem.numpy.arithmetic import add, multiply, negative
 from saem.numpy.axes import array_argument, canonical_axes
 from saem.numpy.calculus import convolve

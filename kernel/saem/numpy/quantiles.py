@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from saem.control.jit import composite
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.jit.jitted import composite
 from saem.numpy.arithmetic import add, multiply, subtract
 from saem.numpy.axes import array_argument, canonical_axes, keep_axes, refuse_out
 from saem.numpy.indexing import getitem

@@ -3,7 +3,7 @@
 Sums, means, extremes and truth along axes, and the places where they are found.  Small integers
 are summed in the default integer type, half floats in float32, as NumPy's users expect.
 
-Read before: ``numpy.axes``, ``ops.reduce``.  Read after: ``numpy.accumulating``.
+Read before: ``numpy.axes``, ``ops.reduce``.  Read after: ``numpy.cumulative``.
 Invariant: results are never weakly typed; with ``keepdims`` they broadcast against the argument
 (tests/kernel/numpy/test_reductions.py).
 Source: the NumPy reference of the functions of these names.
@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from saem.control.jit import composite
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.jit.jitted import composite
 from saem.numpy import arithmetic
 from saem.numpy.axes import array_argument, canonical_axes, keep_axes, refuse_out
 from saem.numpy.promote import (

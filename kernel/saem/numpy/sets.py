@@ -3,7 +3,7 @@
 Everything stands on ``unique``: sort, mark where a run of equals begins, read at the marks.  How
 many there are depends on the values; so inside a trace the caller says ``size``.
 
-Read before: ``numpy.ordering``, ``numpy.finding``.
+Read before: ``numpy.sorting``, ``numpy.searching``.
 Invariant: results ascend; with ``size`` they are cut or filled to it
 (tests/kernel/numpy/test_ordering.py).
 Source: the NumPy reference and the Python array API standard.
@@ -16,19 +16,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saem.control.jit import composite
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import concrete_or_none
+from saem.jit.jitted import composite
 from saem.numpy.axes import array_argument
-from saem.numpy.finding import nonzero
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.joining import concatenate
-from saem.numpy.ordering import argsort, lexsort
+from saem.numpy.manipulation import moveaxis, ravel
 from saem.numpy.promote import broadcast_to, convert_value, if_else, promote_dtypes, scalar
 from saem.numpy.reductions import all as all_true
 from saem.numpy.reductions import any as any_true
-from saem.numpy.shaping import moveaxis, ravel
+from saem.numpy.searching import nonzero
+from saem.numpy.sorting import argsort, lexsort
 from saem.ops import arithmetic as ops
 from saem.ops import compare, cumulative, shape, slicing
 from saem.ops.linear import broadcast_in_dim

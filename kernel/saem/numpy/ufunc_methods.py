@@ -5,7 +5,7 @@
 its own (add: sum) that runs; else a scan calls the function.  ``frompyfunc`` gives the same methods
 to any function of numbers.
 
-Read before: ``numpy.reductions``, ``control.scan``.
+Read before: ``numpy.reductions``, ``loops.scan``.
 Invariant: folds go from left to right, so functions need not be associative
 (tests/kernel/numpy/test_ufuncs.py).
 Source: the NumPy reference of numpy.ufunc.
@@ -19,14 +19,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from saem.control.scan import scan
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.numpy import accumulating, reductions
+from saem.loops.scan import scan
+from saem.numpy import cumulative, reductions
 from saem.numpy.axes import array_argument
+from saem.numpy.functional import vectorize
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.promote import broadcast_to, check_arraylike, convert_value, if_else
-from saem.numpy.vectorizing import vectorize
 from saem.ops import compare, shape
 from saem.ops.linear import moveaxis
 from saem.ops.reduce import reduce_and, reduce_or, reduce_xor
@@ -36,7 +36,7 @@ REDUCTIONS: dict[str, Callable] = {
     "add": reductions.sum, "multiply": reductions.prod, "maximum": reductions.max,
     "minimum": reductions.min, "logical_and": reductions.all, "logical_or": reductions.any}
 BITWISE = {"bitwise_and": reduce_and, "bitwise_or": reduce_or, "bitwise_xor": reduce_xor}
-ACCUMULATIONS = {"add": accumulating.cumsum, "multiply": accumulating.cumprod}
+ACCUMULATIONS = {"add": cumulative.cumsum, "multiply": cumulative.cumprod}
 
 
 def refuse(function: Any, method: str, out: Any) -> None:

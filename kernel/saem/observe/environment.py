@@ -10,7 +10,7 @@ import importlib.metadata
 import platform
 
 from saem.observe.schema import Device, Environment
-from saem.xla import devices as xla_devices
+from saem.placement import devices as xla_devices
 
 
 def _devices() -> tuple[Device, ...]:

@@ -4,7 +4,7 @@
 used, and nothing is moved across or merged with what stands on the other side.  ``checkpoint`` puts
 one around what must be computed again.
 
-Read before: ``ops.families``.  Read after: ``control.checkpoint``.
+Read before: ``ops.families``.  Read after: ``derivatives.checkpoint``.
 Source: StableHLO specification, optimization_barrier; the documentation of
 jax.lax.optimization_barrier.
 """

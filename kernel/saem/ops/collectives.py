@@ -3,9 +3,10 @@
 A collective speaks of an axis by name: ``psum(x, "i")`` is the sum over all that run together along
 ``i``.  Under ``vmap(axis_name="i")`` its batch rule turns it into an ordinary operation on the
 stack; under ``shard_map`` it becomes a StableHLO collective between devices.  Here are sums,
-maxima, and what tells devices apart; ``ops.exchanges`` moves parts from one to another.
+maxima, and what tells devices apart; ``parallel.exchanges`` moves parts from one to another.
 
-Read before: ``core.axes``, ``core.varying``.  Read after: ``ops.exchanges``, ``control.shard_map``.
+Read before: ``core.axes``, ``core.varying``.
+Read after: ``parallel.exchanges``, ``parallel.shard_map``.
 Invariant: an axis name stands in a primitive only while it is bound by ``core.axes``.
 Source: the documentation of jax.lax.psum and its kin; StableHLO specification, all_reduce.
 """
@@ -17,6 +18,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from saem.compile.collective_text import (
+    CHANNEL,
+    Groups,
+    axis_index_text,
+    device_axes,
+    groups_text,
+    reduce_region,
+)
 from saem.core import axes as named_axes
 from saem.core import dtypes, errors, tree
 from saem.core.avals import ShapedArray, aval_of
@@ -37,14 +46,6 @@ from saem.ops.linear import (
 )
 from saem.ops.select import select_n
 from saem.ops.shape import iota
-from saem.xla.collective_text import (
-    CHANNEL,
-    Groups,
-    axis_index_text,
-    device_axes,
-    groups_text,
-    reduce_region,
-)
 
 # -- what all collectives share --------------------------------------------------------------------
 

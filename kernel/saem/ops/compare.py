@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.text import physical_aval
 from saem.core import dtypes
 from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.ops.families import Comparison, Discrete, is_discrete, is_real_number
-from saem.xla.text import physical_aval
 
 
 def is_ordered(dtype: Any) -> bool:

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.dispatch import put
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind, eval_trace, state
 from saem.ops.families import Unary
 from saem.ops.linear import Linear, moveaxis
-from saem.xla.dispatch import put
 
 
 def cast(x: np.ndarray, dtype: np.dtype) -> np.ndarray:

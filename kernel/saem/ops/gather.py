@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from saem.compile.text import physical_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import Eqn, Jaxpr, Var
@@ -39,7 +40,6 @@ from saem.ops.windows import (
     wide_indices,
     window_sizes,
 )
-from saem.xla.text import physical_aval
 
 FILL = GatherScatterMode.FILL_OR_DROP
 

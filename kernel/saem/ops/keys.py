@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
+from saem.compile.dispatch import held_as
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_functions, aval_of, is_array_like
 from saem.core.record import Record
@@ -26,7 +27,6 @@ from saem.ops.compare import bitwise_not, eq
 from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.reduce import reduce_and
 from saem.ops.shape import reshape, squeeze
-from saem.xla.dispatch import held_as
 
 
 class Generator(Record):

@@ -6,7 +6,7 @@ cotangent.  The derivative of a largest (max pooling) follows the element that w
 ``select_and_gather_add`` reads the tangent there, ``select_and_scatter_add`` adds the cotangent
 there.
 
-Read before: ``ops.reduce``.  Read after: ``control.reductions``, which folds by any function.
+Read before: ``ops.reduce``.  Read after: ``loops.reduce_by_function``, which folds by any function.
 Invariant: of equal elements of a window the first is chosen, in gathering and in scattering.
 Source: StableHLO specification, reduce_window and select_and_scatter.
 """

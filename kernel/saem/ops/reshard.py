@@ -3,7 +3,7 @@
 ``reshard`` is the one operation that moves data between devices because the types ask for it.  In a
 stretch of program where the partitioner decides (``auto_axes``) it is the way in and out.
 
-Read before: ``core.sharded``, ``xla.shardings``.  Read after: ``control.placing``.
+Read before: ``core.sharded``, ``placement.shardings``.  Read after: ``ops.sharding_constraint``.
 Invariant: it is the identity on numbers; its transpose cuts a cotangent as the operand was.
 Source: the documentation of jax.sharding.reshard; the Shardy dialect, sdy.sharding_constraint.
 """
@@ -15,6 +15,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from saem.compile import dispatch, lowering
 from saem.core import axes, dtypes, errors, sharded, tree
 from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_functions, aval_of
 from saem.core.primitive import primitive
@@ -23,9 +24,8 @@ from saem.core.trace import bind
 from saem.ops import linear
 from saem.ops.linear import Linear
 from saem.ops.sharding_rules import rule
-from saem.xla import dispatch, lowering
-from saem.xla.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, mesh_context
-from saem.xla.shardings import NamedSharding, PartitionSpec
+from saem.placement.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, mesh_context
+from saem.placement.shardings import NamedSharding, PartitionSpec
 
 
 @primitive("reshard")

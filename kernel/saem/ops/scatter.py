@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.lowering import lower_apart
 from saem.core import dtypes, errors
 from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import ShapedArray, aval_of
@@ -35,7 +36,6 @@ from saem.ops.linear import add_cotangents, ones_of, zeros_of
 from saem.ops.select import select_n
 from saem.ops.shape import broadcasted_iota, reshape
 from saem.ops.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
-from saem.xla.lowering import lower_apart
 
 
 @primitive("scatter")

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.text import physical_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
@@ -29,7 +30,6 @@ from saem.ops.linear import (
     stretch,
     zeros_of,
 )
-from saem.xla.text import physical_aval
 
 
 @primitive("select_n")

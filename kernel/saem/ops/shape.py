@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.text import physical_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import batch_entry
@@ -36,7 +37,6 @@ from saem.ops.linear import (
     zeros_of,
 )
 from saem.ops.reshard import target
-from saem.xla.text import physical_aval
 
 
 def check_same_dtypes(name: str, avals: Sequence[ShapedArray], advice: str) -> None:

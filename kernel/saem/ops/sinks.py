@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from saem.compile.dispatch import put
 from saem.core import tree
 from saem.core.avals import aval_of
 from saem.core.effects import Effect
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import Tracer, bind
-from saem.xla.dispatch import put
 
 
 class SinkEffect(Effect):

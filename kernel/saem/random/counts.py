@@ -20,7 +20,7 @@ import numpy as np
 from saem import lax
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.numpy.choosing import clip
+from saem.numpy.selection import clip
 from saem.ops.keys import THREEFRY
 from saem.ops.random_bits import random_split
 from saem.random.basic import standard, two_keys

@@ -4,7 +4,7 @@ By rejection: a cube of a normal number is proposed, and taken if a second numbe
 element does so with a key of its own until it is content.  Beta, Dirichlet, chi-square, Student's
 t, F and the generalized normal are made of gammas.
 
-Read before: ``random.continuous``, ``control.loops``.  Read after: ``random.counts``.
+Read before: ``random.continuous``, ``loops.while_loop``.  Read after: ``random.counts``.
 Invariant: same key, shape and dtype give the numbers of JAX but for the last bits
 (tests/kernel/test_random_rejection.py).
 Source: Marsaglia and Tsang 2000, "A simple method for generating gamma variables"; Figurnov,
@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 
 from saem import lax
-from saem.control.call import JitCall
 from saem.core import errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
 from saem.core.sharded import plain
 from saem.core.trace import bind
+from saem.jit.call import JitCall
 from saem.ops.gradient import stop_gradient
 from saem.ops.keys import THREEFRY
 from saem.ops.linear import moveaxis

@@ -19,15 +19,16 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.control.jit import composite
+from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of, is_array_like
 from saem.core.events import bus
 from saem.core.trace import Tracer, eval_trace, state
+from saem.jit.jitted import composite
 from saem.numpy.at import IndexUpdateHelper
 from saem.numpy.indexing import getitem
-from saem.numpy.shaping import swapaxes
-from saem.numpy.taking import take
+from saem.numpy.manipulation import swapaxes
+from saem.numpy.take_and_put import take
 from saem.ops import rbg as _rbg  # noqa: F401 - its rules of keys
 from saem.ops.convert import convert_element_type
 from saem.ops.keys import GENERATORS, Generator, KeyDType, PRNGKeyArray
@@ -42,7 +43,6 @@ from saem.ops.random_bits import (
 )
 from saem.ops.reshard import freely
 from saem.random import reuse
-from saem.xla.dispatch import put
 
 U32 = np.dtype("uint32")
 ArrayImpl = _jaxlib.ArrayImpl

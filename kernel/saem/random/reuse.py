@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile import dispatch
 from saem.core import config, errors, source
 from saem.core.events import KeyEvent, bus
 from saem.core.jaxpr import ClosedJaxpr
@@ -26,7 +27,6 @@ from saem.ops.keys import PRNGKeyArray
 from saem.ops.random_bits import RandomBits, RandomClone, RandomFoldIn, RandomSplit
 from saem.random.key_flow import Birth, Flow, Use, flow_of, how_to_avoid
 from saem.transform import staging
-from saem.xla import dispatch
 
 # Of one array of keys, so many are told to listeners.
 MOST_TOLD = 64

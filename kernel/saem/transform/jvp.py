@@ -14,6 +14,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from saem.compile import lowering
 from saem.core import config, sharded
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -23,7 +24,6 @@ from saem.ops.linear import zeros_of
 from saem.ops.reshard import cut_alike
 from saem.transform.leaking import check_leaks
 from saem.transform.staging import trace_flat
-from saem.xla import lowering
 
 
 class WithTangent(Primitive):

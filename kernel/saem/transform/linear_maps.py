@@ -16,18 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes, lazy, tree
+from saem.compile.dispatch import put
+from saem.core import dtypes, tree
+from saem.core import refs as core_refs
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr
 from saem.core.record import Record
 from saem.core.refs import is_ref
 from saem.core.sharded import alike
-from saem.core.trace import Tracer, bind
+from saem.core.trace import Tracer
 from saem.ops.linear import zeros_of
 from saem.transform.linearize import Linearized
-from saem.xla.dispatch import put
 
-refs_module: Any = lazy.later("saem.ops.refs")
 _NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
 
 
@@ -149,7 +149,7 @@ class VJP:
                 if isinstance(x, bool) or not is_ref(aval_of(x)):
                     found.append(ct)
                 else:
-                    bind(refs_module.AddUpdate(()), x, ct)
+                    core_refs.chapter.accumulate(x, ct)
                     found.append(GradRef())
             return self.in_tree.unflatten(found)
 

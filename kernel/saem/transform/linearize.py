@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import lazy, sharded
+from saem.core import refs as core_refs
+from saem.core import sharded
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, eval_jaxpr, sub_jaxprs
 from saem.core.primitive import Primitive, UndefinedPrimal
@@ -26,8 +27,6 @@ from saem.ops.linear import add_any_p, zeros_of
 from saem.ops.reshard import cut_alike
 from saem.transform.jvp import jvp_flat
 from saem.transform.staging import Recorder, dead_code_free, trace_flat
-
-discharge: Any = lazy.later("saem.transform.discharge")
 
 
 class PartialTracer(Tracer):
@@ -203,7 +202,7 @@ def _pull(eqn: Eqn, cts: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
     prim = eqn.operation
     for arg in args if prim.multiple_results and not prim.touches_refs else ():
         if type(arg) is LinearRef and sub_jaxprs(prim):
-            return discharge.pull_through_refs(prim, cts, args)
+            return core_refs.chapter.pull_through_refs(prim, cts, args)
     return prim.transpose(cts if prim.multiple_results else cts[0], *args)
 
 

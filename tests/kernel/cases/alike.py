@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from cases import case
-from saem.control.alike import ShardAlike
+from saem.parallel.shard_alike import ShardAlike
 
 CASES = [case(ShardAlike(), "f32[3]", "f32[3]"), case(ShardAlike(), "f32[2,3]", "i32[2,3]")]

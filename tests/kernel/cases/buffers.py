@@ -6,8 +6,8 @@ import numpy as np
 
 from cases import case
 from saem import tree
-from saem.control.buffers import BufferCallback
 from saem.core.avals import ShapedArray
+from saem.effects.buffers import BufferCallback
 
 ONE, TWO = tree.structure(((0,), {})), tree.structure((0, 0))
 

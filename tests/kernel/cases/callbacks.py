@@ -6,12 +6,12 @@ import numpy as np
 
 from cases import case
 from saem import tree
-from saem.control.callbacks import DebugCallback, IoCallback, PureCallback
-from saem.control.debugging import DebugPrint
-from saem.control.host_calls import FlatCallback
-from saem.control.inspecting import InspectSharding
 from saem.core import effects
 from saem.core.avals import ShapedArray
+from saem.effects.callbacks import DebugCallback, IoCallback, PureCallback
+from saem.effects.debugging import DebugPrint
+from saem.effects.host_calls import FlatCallback
+from saem.parallel.inspecting import InspectSharding
 
 F32, I32 = np.dtype(np.float32), np.dtype(np.int32)
 

@@ -6,8 +6,16 @@ import numpy as np
 
 from cases import case
 from saem import tree
-from saem.control.checks import Check, Error, FailedCheckError, Kind, NaNError, Site, Slot
 from saem.core.avals import ShapedArray
+from saem.experimental.checkify.checks import (
+          Check,
+          Error,
+          FailedCheckError,
+          Kind,
+          NaNError,
+          Site,
+          Slot,
+)
 
 _KIND = Kind(FailedCheckError, (ShapedArray((3,), np.dtype(np.float32)),))
 _SITES = (Site(FailedCheckError, ("{}", tree.structure(((0,), {}))), None, True),

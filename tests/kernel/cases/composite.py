@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from cases import case
-from saem.control.carry import trace_body
-from saem.control.composite import Composite
 from saem.core import tree
 from saem.core.avals import ShapedArray
+from saem.export.composite import Composite
 from saem.lax import cos, div, sin
+from saem.loops.carry import trace_body
 from saem.ops.sinks import Sink
 
 _FEW = ShapedArray((3,), "float32")

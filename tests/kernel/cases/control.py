@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from cases import case, spec
-from saem.control.carry import trace_body
-from saem.control.conditional import Cond
-from saem.control.loops import While
-from saem.control.scan import Scan
-from saem.control.solve import Four, LinearSolve
 from saem.core import tree
 from saem.core.avals import ShapedArray
+from saem.derivatives.implicit_solve import Four, LinearSolve
 from saem.lax import add, broadcast_in_dim, div, integer_pow, lt, mul, reduce_sum, sin
+from saem.loops.carry import trace_body
+from saem.loops.conditional import Cond
+from saem.loops.scan import Scan
+from saem.loops.while_loop import While
 
 _FEW = ShapedArray((3,), "float32")
 _ONE = ShapedArray((), "float32")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from cases import case, each, spec
-from saem.control.checkpoint import Name, Remat
-from saem.control.closure import LinearCall
-from saem.control.custom_batching import CustomVmapCall
-from saem.control.custom_jvp import CustomJVPCall
-from saem.control.custom_vjp import CustomVJPCall
-from saem.control.policies import everything_saveable
-from saem.control.remat_opt import RematOpt
 from saem.core.avals import ShapedArray
 from saem.core.jaxpr import ClosedJaxpr
+from saem.derivatives.checkpoint import Name, Remat
+from saem.derivatives.closure_conversion import LinearCall
+from saem.derivatives.custom_jvp import CustomJVPCall
+from saem.derivatives.custom_vjp import CustomVJPCall
+from saem.derivatives.custom_vmap import CustomVmapCall
+from saem.derivatives.optimize_remat import RematOpt
+from saem.derivatives.policies import everything_saveable
 from saem.ops.arithmetic import add, div, mul
 from saem.ops.barrier import OptimizationBarrier
 from saem.ops.linear import broadcast_new_dim

@@ -7,8 +7,8 @@ from jaxlib.cpu import _lapack
 
 import saem as jax
 from cases import case, spec
-from saem.control.foreign import FfiCall
 from saem.core.avals import ShapedArray
+from saem.effects.foreign_calls import FfiCall
 
 _lapack.initialize()
 for _name, _capsule in _lapack.registrations().items():

@@ -6,8 +6,8 @@ import numpy as np
 
 import saem.numpy as jnp
 from cases import case, each
-from saem.control.marks import ComputeOn, MetadataCall, MetadataValue
 from saem.core.avals import ShapedArray
+from saem.experimental.marks import ComputeOn, MetadataCall, MetadataValue
 from saem.memory import Space
 from saem.transform.staging import trace_flat
 

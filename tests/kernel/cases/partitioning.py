@@ -7,8 +7,8 @@ import numpy as np
 import saem.numpy as jnp
 from cases import case
 from saem import tree
-from saem.control.partitioning import CustomPartitioning, rule_of
 from saem.core.avals import ShapedArray
+from saem.parallel.custom_partitioning import CustomPartitioning, rule_of
 from saem.transform.staging import trace_flat
 
 F32 = ShapedArray((2, 3), np.dtype(np.float32))

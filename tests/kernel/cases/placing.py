@@ -6,9 +6,9 @@ import numpy as np
 
 import saem as jax
 from cases import case, each
-from saem.control.placing import ShardingConstraint
-from saem.control.transfers import COPY, REUSE, DevicePut
+from saem.jit.transfers import COPY, REUSE, DevicePut
 from saem.ops.reshard import Reshard
+from saem.ops.sharding_constraint import ShardingConstraint
 from saem.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 ONE = Mesh(np.array(jax.devices()[:1]), ("d",))

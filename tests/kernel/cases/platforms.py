@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cases import case
-from saem.control.platforms import PlatformIndex
+from saem.loops.platforms import PlatformIndex
 
 CASES = [
     case(PlatformIndex((("cpu",), None))),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from cases import case, each, spec
-from saem.control.carry import trace_body
-from saem.control.reductions import Reduce, ReduceWindow
 from saem.core import tree
 from saem.core.avals import ShapedArray
 from saem.core.handles import handle_of
 from saem.lax import add, max, mul
+from saem.loops.carry import trace_body
+from saem.loops.reduce_by_function import Reduce, ReduceWindow
 from saem.ops.compare import Ge, Le
 from saem.ops.pooling import (
     ReduceWindowMax,

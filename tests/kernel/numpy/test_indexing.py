@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saem import _wiring  # noqa: F401 - lets operations run
+from saem.compile.dispatch import put
 from saem.core.check import check_jaxpr
 from saem.core.jaxpr import evaluate
 from saem.core.trace import Tracer
@@ -23,7 +24,6 @@ from saem.transform.jvp import instantiate
 from saem.transform.linearize import linearize_flat
 from saem.transform.staging import trace_flat
 from saem.transform.vmap import match_dim, vmap_flat
-from saem.xla.dispatch import put
 
 pytestmark = pytest.mark.filterwarnings("ignore:scatter inputs have incompatible types")
 

@@ -4,7 +4,7 @@ The table of the design, row by row: two real calls, and the record that must na
 the caller's words, the old and the new value, the cost and what to do.  Beside it what real JAX
 says of the same program under ``explain_cache_misses``: of some rows nothing at all.
 
-Read before: ``saem.observe.reasons``, ``saem.control.signature``.
+Read before: ``saem.observe.reasons``, ``saem.jit.signature``.
 """
 
 from __future__ import annotations

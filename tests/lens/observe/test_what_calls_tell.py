@@ -3,7 +3,7 @@
 Each fact is checked against what can be seen without events: addresses of buffers, deleted arrays,
 NumPy's own view of memory.
 
-Read before: ``saem.control.signature``, ``saem.xla.arrays``.
+Read before: ``saem.jit.signature``, ``saem.compile.arrays``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How is the cache of compiled programs on disk set?  See ``saem.xla.disk_cache``.
+"""How is the cache of compiled programs on disk set?  See ``saem.compile.disk_cache``.
 
 Source: the documentation of jax.experimental.compilation_cache and of its settings.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from saem.compile import disk_cache
 from saem.core.config import config
-from saem.xla import disk_cache
 
 __all__ = ["reset_cache", "set_cache_dir"]
 

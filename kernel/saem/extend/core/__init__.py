@@ -11,6 +11,7 @@ Invariant: nothing is defined here but names of the core room.
 
 from __future__ import annotations
 
+from saem.compile.dispatch import eager_rules as _eager_rules
 from saem.core.check import check_jaxpr
 from saem.core.effects import Effect
 from saem.core.errors import InconclusiveDimensionOperation, JaxprTypeError
@@ -41,9 +42,8 @@ from saem.core.readers import (
     unsafe_get_axis_names_DO_NOT_USE,
     valid_jaxtype,
 )
+from saem.effects.tokens import AbstractToken, Token
 from saem.extend.core import primitives
-from saem.ops.tokens import AbstractToken, Token
-from saem.xla.dispatch import eager_rules as _eager_rules
 
 # Outside all traces a primitive of the user's is computed as the user said.
 _eager_rules[_UserOperation] = lambda prim, *args: prim.evaluate(*args)

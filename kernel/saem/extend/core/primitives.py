@@ -12,9 +12,9 @@ from typing import Any
 
 # Those that ``saem.lax`` does not load are registered by these imports.
 from saem import lax, random  # noqa: F401
-from saem.control import checkpoint, custom_vjp  # noqa: F401
 from saem.core.handles import handle_named, primitive_called
 from saem.core.primitive import registry
+from saem.derivatives import checkpoint, custom_vjp  # noqa: F401
 
 
 def __getattr__(name: str) -> Any:

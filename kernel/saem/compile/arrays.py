@@ -1,0 +1,244 @@
+"""What can one ask of a concrete array that needs no operation?
+
+Its type and place, its numbers as NumPy, its printed form.  The class is jaxlib's; the methods are
+put on it here.
+
+Read before: ``compile.dispatch``.  Read after: ``numpy.methods``, which adds what needs operations.
+Invariant: the NumPy view handed out cannot be written to, so an array never changes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from saem import _jaxlib
+from saem.compile.dispatch import deleted_argument, device_of, hold, place_names, present, put
+from saem.core import dtypes, source
+from saem.core.avals import aval_of
+from saem.core.conversions import immutable
+from saem.core.events import Transfer, bus
+from saem.core.memory_spaces import HOST, space_of
+from saem.placement.devices import placement_name
+from saem.placement.layouts import format_of, is_usual
+from saem.placement.spread import assemble, host_value, place_like, shards
+
+ArrayImpl = _jaxlib.ArrayImpl
+
+
+def value_of(x: Any) -> np.ndarray:
+    """Return the numbers of ``x`` as a read-only NumPy array, waiting for them if need be.
+
+    Raises: RuntimeError if the array was deleted or donated.
+    """
+    cached = x._npy_value
+    if cached is not None:
+        return cached
+    if x.is_deleted():
+        raise deleted_argument(x)
+    if bus.active:
+        device = device_of(x)
+        bus.publish(Transfer(direction="device_to_host", bytes=nbytes(x),
+                             source=placement_name(device) if device else "devices",
+                             target="host", caller=source.here()))
+    value = host_value(x) if device_of(x) is not None else assemble(x)
+    value.flags.writeable = False
+    x._npy_value = value
+    return value
+
+
+def nbytes(x: Any) -> int:
+    return math.prod(x.aval.shape) * x.aval.dtype.itemsize
+
+
+def as_numpy(x: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    """NumPy's protocol: the values, converted to ``dtype``, a writable copy only if ``copy``."""
+    value = value_of(x)
+    if dtype is not None and np.dtype(dtype) != value.dtype:
+        if copy is False:
+            raise ValueError(
+                f"conversion of {value.dtype} to {np.dtype(dtype)} needs a copy, but copy=False")
+        return value.astype(dtype)
+    return value.copy() if copy else value
+
+
+def show(x: Any) -> str:
+    """Return ``Array([0, 1, 2], dtype=int32)``."""
+    if x.is_deleted():
+        return f"Array(<deleted>, shape={x.aval.shape}, dtype={x.aval.dtype.name})"
+    value = value_of(x)
+    weak = ", weak_type=True" if x.aval.weak_type else ""
+    suffix = f"dtype={x.aval.dtype.name}{weak})"
+    if value.size == 0:
+        return f"Array([], shape={value.shape}, {suffix}"
+    text = np.array2string(value, prefix="Array(", suffix=",", separator=", ")
+    last = text.rsplit("\n", 1)[-1]
+    start = len("Array(") if "\n" not in text else 0
+    if start + len(last) + len(suffix) + 2 > 80:
+        return f"Array({text},      {suffix}"  # no new line: JAX has none either
+    return f"Array({text}, {suffix}"
+
+
+def one_number(x: Any, kind: type) -> Any:
+    """Return the only element of ``x`` as a Python ``kind``.
+
+    Raises: TypeError if ``x`` has dimensions.
+    """
+    if x.aval.shape:
+        raise TypeError("Only scalar arrays can be converted to Python scalars; got "
+                        f"{len(x.aval.shape)}-dimensional array. Index it first, or use .item().")
+    return kind(value_of(x)[()])
+
+
+def truth(x: Any) -> bool:
+    size = math.prod(x.aval.shape)
+    if size > 1:
+        raise ValueError("The truth value of an array with more than one element is ambiguous. "
+                         "Use a.any() or a.all()")
+    if size == 0:
+        raise ValueError("The truth value of an empty array is ambiguous. Use a.size > 0 to ask "
+                         "whether there are elements.")
+    return bool(value_of(x).reshape(-1)[0])
+
+
+def index(x: Any) -> int:
+    if x.aval.shape or not (dtypes.is_integer(x.aval.dtype) or dtypes.is_bool(x.aval.dtype)):
+        raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+    return int(value_of(x))
+
+
+def iterate(x: Any):
+    """Yield the entries along the first axis; one transfer serves them all."""
+    if not x.aval.shape:
+        raise TypeError("iteration over a 0-d array")
+    return (x[i] for i in range(x.aval.shape[0]))
+
+
+def item(x: Any, *where: Any) -> Any:
+    """Return one element as a Python number."""
+    return value_of(x).item(*where)
+
+
+def rebuild(value: np.ndarray, weak_type: bool) -> Any:
+    """Return the array that was pickled as ``value``."""
+    x = put(value)
+    return x._rewrap_with_aval_and_sharding(
+        x.aval.update(weak_type=True), x._sharding) if weak_type else x
+
+
+def to_device(x: Any, device: Any, *, stream: Any = None) -> Any:
+    """Return ``x`` on ``device`` (a Device or Sharding)."""
+    return device_put(x, device)
+
+
+def capsule(x: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+            copy: bool | None = None) -> Any:
+    """Return the DLPack capsule that shares the memory of ``x``."""
+    return _jaxlib.buffer_to_dlpack_managed_tensor(x)
+
+
+def capsule_device(x: Any) -> tuple[int, int]:
+    """Return DLPack's (device type, number): 1 is the CPU, 2 CUDA."""
+    device = device_of(x)
+    if device is None:
+        raise BufferError("DLPack hands over arrays on one device; this one lies on several. "
+                          "Take one part: x.addressable_shards[0].data.")
+    return (1, 0) if device.platform == "cpu" else (2, device.local_hardware_id)
+
+
+def compare_hash(x: Any) -> int:
+    raise TypeError(f"unhashable type: {type(x).__module__ + '.' + type(x).__name__!r}")
+
+
+def _set(x: Any, where: Any, value: Any) -> None:
+    raise immutable(x)
+
+
+def device_put(x: Any, device: Any) -> Any:
+    """Return one value on ``device`` (a Device, a sharding, or None for its own).
+
+    It is committed exactly if ``device`` is given.
+
+    Raises: ValueError if a sharding does not fit the value.
+    """
+    if device is None or isinstance(device, _jaxlib.Device):
+        return put(x, device, device is not None)
+    single = getattr(device, "_device", None)
+    if single is not None and is_usual(device) and space_of(aval_of(x)) is not HOST:
+        return put(x, single, True)
+    if bus.active:
+        publish_spread(x, device)
+    return present(hold(place_like(hold(x), device)), x)
+
+
+def publish_spread(x: Any, sharding: Any) -> None:
+    """Tell listeners that a value goes to several devices."""
+    held = hold(x)
+    on_device = type(held) is ArrayImpl
+    aval = aval_of(held)
+    bus.publish(Transfer(
+        direction="device_to_device" if on_device else "host_to_device",
+        bytes=aval.size * aval.dtype.itemsize,
+        source=place_names(held._sharding) if on_device else "host",
+        target=place_names(sharding), caller=source.here()))
+
+
+def copy_to_host_async(x: Any) -> None:
+    """Start copying the parts of ``x`` to the host."""
+    for part in x._arrays if device_of(x) is None else (x,):
+        part._copy_single_device_array_to_host_async()
+
+
+_PROPERTIES = {
+    "shape": lambda x: x.aval.shape,
+    "dtype": lambda x: x.aval.dtype,
+    "ndim": lambda x: len(x.aval.shape),
+    "size": lambda x: math.prod(x.aval.shape),
+    "nbytes": nbytes,
+    "itemsize": lambda x: x.aval.dtype.itemsize,
+    "weak_type": lambda x: x.aval.weak_type,
+    "sharding": lambda x: x._sharding,
+    "committed": lambda x: x._committed,
+    "format": format_of,
+    "device": lambda x: device_of(x) if device_of(x) is not None else x._sharding,
+    "is_fully_addressable": lambda x: x._sharding.is_fully_addressable,
+    "is_fully_replicated": lambda x: x._sharding.is_fully_replicated,
+    "addressable_shards": shards,
+    "global_shards": lambda x: shards(x, everywhere=True),
+    "_value": value_of,
+}
+_METHODS = {
+    "__array__": as_numpy,
+    "__repr__": show,
+    "__str__": lambda x: str(value_of(x)),
+    "__format__": lambda x, spec: format(value_of(x)[()], spec) if not x.aval.shape
+    else format(value_of(x), spec),
+    "__len__": lambda x: len(x.aval),
+    "__iter__": iterate,
+    "__bool__": truth,
+    "__int__": lambda x: one_number(x, int),
+    "__float__": lambda x: one_number(x, float),
+    "__complex__": lambda x: one_number(x, complex),
+    "__index__": index,
+    "__hash__": compare_hash,
+    "__setitem__": _set,
+    "__reduce__": lambda x: (rebuild, (value_of(x), x.aval.weak_type)),
+    "__deepcopy__": lambda x, memo: x._rewrap_with_aval_and_sharding(x.aval, x._sharding),
+    "__dlpack__": capsule,
+    "__dlpack_device__": capsule_device,
+    "item": item,
+    "tolist": lambda x: value_of(x).tolist(),
+    "tobytes": lambda x, order="C": value_of(x).tobytes(order),
+    "devices": lambda x: set(x._sharding.device_set),
+    "copy_to_host_async": copy_to_host_async,
+    "addressable_data": lambda x, index: shards(x)[index].data,
+    "to_device": to_device,
+}
+
+for _name, _get in _PROPERTIES.items():
+    setattr(ArrayImpl, _name, property(_get))
+for _name, _method in _METHODS.items():
+    setattr(ArrayImpl, _name, _method)
+ArrayImpl.__array_priority__ = 100

@@ -1,0 +1,596 @@
+"""How does a program meet its arguments?
+
+``put`` brings a value to a device as an ``Array``; a ``Program`` is an executable with all it takes
+to call it, from Python or from jaxlib's C++ fast path; ``apply_primitive`` runs one primitive.
+
+Read before: ``compile.executables``.  Read after: ``jit.jitted``.
+Invariant: a value whose place nobody chose is uncommitted and follows the computation; results are
+committed exactly if some argument was.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saem import _jaxlib
+from saem.compile import executables as compile
+from saem.compile.executables import find_or_compile
+from saem.compile.lowering import Lowering, avals_of, lower, one_equation
+from saem.compile.text import physical_aval
+from saem.core import config, dtypes, effects, errors, finite, sharded, source
+from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
+from saem.core.events import EagerOp, FunctionRef, Transfer, bus
+from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Var, sub_jaxprs
+from saem.core.memory_spaces import HOST, Use, space_of
+from saem.core.sharded import entries_of, located, plain
+from saem.core.trace import Tracer
+from saem.placement.devices import (
+    default_device,
+    lowering_platform,
+    placement_name,
+    single_device,
+)
+from saem.placement.layouts import (
+    Layout,
+    Terms,
+    in_memory,
+    is_usual,
+    layouts_of,
+    terms_of,
+    unusual_layout,
+    usual_layout,
+)
+from saem.placement.meshes import Mesh, mesh_context
+from saem.placement.shardings import NamedSharding, PartitionSpec, named_from_xla
+from saem.placement.spread import move, place_like
+
+ArrayImpl = _jaxlib.ArrayImpl
+_COPY = _jaxlib.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_LEAF = _jaxlib.registry.flatten(0)[1]
+
+# From the type of a value held as another array (a typed PRNG key) to the function that gives it.
+held_as: dict[type, Callable[[Any], Any]] = {}
+
+
+# Primitives whose eager form is no program of its own (placing an array on a device).
+eager_rules: dict[type, Callable[..., Any]] = {}
+
+
+def device_of(x: Any) -> Any:
+    """Return the device of a single-device array, None if it lies on several."""
+    return getattr(x._sharding, "_device", None)
+
+
+def put(x: Any, device: Any = None, committed: bool = False) -> Any:
+    """Return ``x`` as an Array on ``device`` (the default one if None)."""
+    kind = type(x)
+    if kind in held_as:
+        base = put(held_as[kind](x), device, committed)
+        return x.aval.dtype.wrap(base)
+    aval = aval_of(x)
+    if kind is ArrayImpl:
+        return _move(x, aval, device, committed)
+    if kind is ShapeDtypeStruct:
+        raise TypeError(f"Argument of shape {aval.str_short(False)} of type {kind} is not a valid "
+                        "JAX type: it has no numbers. Use it with eval_shape, make_jaxpr or lower.")
+    if hasattr(kind, "__jax_array__"):
+        return put(x.__jax_array__(), device, committed)
+    device = device or default_device()
+    if aval.dtype == dtypes.float0:
+        # It has no numbers; the text of programs says i1.
+        x = np.zeros(aval.shape, bool)
+        aval = aval_of(x)
+    host = x if isinstance(x, np.ndarray) and x.dtype == aval.dtype else np.asarray(x, aval.dtype)
+    if bus.active:
+        bus.publish(Transfer(direction="host_to_device", bytes=host.nbytes, source="host",
+                             target=placement_name(device), caller=source.here()))
+    return _jaxlib.batched_device_put(aval, single_device(device), [host], [device], committed,
+                                      False, _COPY)
+
+
+def on(device: Any, like: Any) -> Any:
+    """Return the sharding on ``device``, in the kind of memory in which ``like`` lies."""
+    return single_device(device) if space_of(like.aval) is not HOST else in_memory(
+        single_device(device), "pinned_host")
+
+
+def _move(x: Any, aval: ShapedArray, device: Any, committed: bool) -> Any:
+    here = device_of(x)
+    if device is None or (here is device and x._committed == committed):
+        return x
+    if x.is_deleted():
+        raise deleted_argument(x)
+    if bus.active and here is not device:
+        bus.publish(Transfer(direction="device_to_device", bytes=x.nbytes,
+                             source=place_names(x._sharding), target=placement_name(device),
+                             caller=source.here()))
+    if here is None:
+        return move(x, on(device, x), committed)
+    return _jaxlib.batched_device_put(plain(aval), on(device, x), [x], [device], committed)
+
+
+class Spread(NamedTuple):
+    """A place that is several devices: the mesh that orders them, and who lies there how.
+
+    ``ins`` and ``outs`` have one sharding for each argument and result, None where nobody chose.
+    """
+
+    mesh: Any
+    ins: tuple
+    outs: tuple
+
+    @property
+    def devices(self) -> tuple:
+        return self.mesh._flat
+
+    def as_typed(self, closed: ClosedJaxpr) -> Spread:
+        """Return this place with results where their types say, if all axes are Explicit."""
+        mesh = self.mesh
+        if not sharded.state.used or not mesh.are_all_axes_explicit or not mesh.axis_names:
+            return self
+        given = self.outs or (None,) * len(closed.out_avals)
+        return self._replace(outs=tuple(
+            NamedSharding(mesh, PartitionSpec(*entries_of(aval))) if s is None else s
+            for s, aval in zip(given, closed.out_avals)))
+
+    def with_results(self, count: int) -> Spread:
+        """Return this place for a program that has so many further results."""
+        return self._replace(outs=self.outs and (*self.outs, *(None,) * count))
+
+    def with_ticket(self) -> Spread:
+        """Return this place for a program that also takes and gives a ticket."""
+        return self._replace(ins=self.ins and (None, *self.ins),
+                             outs=self.outs and (None, *self.outs))
+
+
+class Demands(NamedTuple):
+    """What a program asks of its place: shardings by argument and result, a mesh it works on,
+    and layouts."""
+
+    ins: tuple = ()
+    outs: tuple = ()
+    mesh: Any = None
+    in_layouts: tuple = ()
+    out_layouts: tuple = ()
+
+
+NO_DEMANDS = Demands()
+
+
+def placement(args: Sequence[Any], demands: Demands = NO_DEMANDS) -> tuple[Any, bool]:
+    """Return where a program of ``args`` runs (a device or a Spread), and if that was demanded.
+
+    Raises: ValueError if two committed arguments, or one and a demand, lie on different devices.
+    """
+    chosen: list[Any] = []
+    first = None
+    for number, x in enumerate(args):
+        if type(x) in held_as:
+            x = held_as[type(x)](x)
+        sharding = x._sharding if type(x) is ArrayImpl and x._committed else None
+        chosen.append(sharding)
+        if sharding is not None and sharding is not first:
+            if first is None:
+                first = sharding
+            else:
+                check_same_devices(first, sharding, (chosen.index(first), number))
+    if demands is NO_DEMANDS and mesh_context.value is None:
+        if first is None:
+            return default_device(), False
+        if hasattr(first, "_device"):
+            return first._device, True
+    return _demanded(chosen, args, demands)
+
+
+def _demanded(chosen: list[Any], args: Sequence[Any], demands: Demands) -> tuple[Any, bool]:
+    """Return the place of a program on several devices, or with demands."""
+    ins = list(demands.ins) or [None] * len(chosen)
+    for number, (have, wanted) in enumerate(zip(chosen, ins)):
+        if wanted is None:
+            ins[number] = have
+        elif have is not None and wanted.num_devices > 1 and not wanted.is_equivalent_to(
+                have, len(physical_aval(aval_of(args[number])).shape)):
+            raise IncompatiblePlaces(
+                "Sharding passed to jit does not match the sharding on the respective arg. Got jit "
+                f"sharding: {wanted}, arg sharding: {have} for {{}}.", (number,),
+                "Place the argument first: jax.device_put(x, sharding); or leave in_shardings out.")
+    known = [s for s in (*ins, *demands.outs) if s is not None]
+    mesh = demands.mesh
+    for sharding in known:
+        if not isinstance(mesh, Mesh) and isinstance(sharding, NamedSharding):
+            mesh = sharding.mesh
+    if mesh is None:
+        single = next((s for s in known if hasattr(s, "_device")), None)
+        if single is not None:
+            for sharding in known:
+                check_same_devices(single, sharding, ())
+            return single._device, True
+        mesh = mesh_context.value if isinstance(mesh_context.value, Mesh) else None
+        if mesh is None:
+            return default_device(), False
+    if not isinstance(mesh, Mesh):
+        if not isinstance(mesh_context.value, Mesh):
+            raise ValueError(f"the program names {mesh}, which has no devices: put it under "
+                             "jax.set_mesh(mesh), or give its arguments a sharding.")
+        mesh = mesh_context.value
+    everywhere = NamedSharding(mesh, PartitionSpec())
+    for number, sharding in enumerate((*ins, *demands.outs)):
+        if sharding is not None:
+            check_same_devices(everywhere, sharding, (number,) if number < len(ins) else ())
+    return Spread(mesh, tuple(ins), tuple(demands.outs)), True
+
+
+def mesh_inside(eqns: Sequence[Any]) -> Any:
+    """Return the mesh that equations name, also inside others; one with devices if there is."""
+    abstract = None
+    for eqn in eqns:
+        found = mesh_named_by(eqn.operation)
+        if isinstance(found, Mesh):
+            return found
+        abstract = abstract if found is None else found
+    return abstract
+
+
+def mesh_named_by(prim: Any) -> Any:
+    """Return the mesh that a primitive, or a program inside it, names; None if there is none."""
+    found = getattr(prim, "mesh", None)
+    if found is None and sharded.state.used:
+        found = getattr(sharded.asked_for(prim), "mesh", None)
+    # Only primitives with several results have programs inside.
+    for _, inner in sub_jaxprs(prim) if found is None and prim.multiple_results else ():
+        found = found if found is not None else mesh_of_program(inner)
+    return found
+
+
+def mesh_of_program(program: ClosedJaxpr | Jaxpr) -> Any:
+    """Return the mesh that equations of ``program`` name, looked for once."""
+    if isinstance(program, Jaxpr):  # among the parameters of a user's primitive
+        return mesh_inside(program.eqns)
+    return program.derived("mesh", lambda: mesh_inside(program.eqns))
+
+
+class IncompatiblePlaces(errors.ArgumentError):
+    """Arguments lie where the program cannot run; ``numbers`` says which ones.
+
+    ``{}`` in the sentence stands for them until ``named`` puts in what the caller calls them.
+    """
+
+    def __init__(self, sentence: str, numbers: tuple[int, ...], advice: str):
+        self.form, self.numbers = sentence, numbers
+        shown = sentence.replace("{}", " and ".join(f"argument {n}" for n in numbers))
+        super().__init__(shown, tag="device.C1", where=source.here(), advice=advice)
+
+    def named(self, names: Sequence[str], of: str) -> IncompatiblePlaces:
+        """Return this error with the arguments called by their names."""
+        called = " and ".join(f"argument {names[n]} of {of}" for n in self.numbers)
+        return IncompatiblePlaces(self.form.replace("{}", called), self.numbers, self.advice)
+
+
+def check_same_devices(a: Any, b: Any, numbers: tuple[int, ...]) -> None:
+    """Refuse two shardings over different devices in one program; ``numbers`` are of arguments."""
+    if a.device_set != b.device_set:
+        got = " for {}" if numbers else ""
+        raise IncompatiblePlaces(
+            "Received incompatible devices for jitted computation. Got values on "
+            f"{place_names(a)} and {place_names(b)}{got}.", numbers,
+            "Move one of them: jax.device_put(x, device) or jax.device_put(x, y.sharding).")
+
+
+def place_names(sharding: Any) -> str:
+    """Return ``cpu:0`` or ``cpu:0..7``, as messages name the devices of a sharding."""
+    names = [placement_name(d) for d in sharding._device_assignment]
+    return names[0] if len(names) == 1 else f"{names[0]}..{names[-1].split(':')[-1]}"
+
+
+class FastPath(NamedTuple):
+    """What jaxlib's C++ needs to answer a call by itself."""
+
+    xla_executable: Any
+    out_pytree_def: Any
+    in_shardings: Sequence[Any]
+    out_shardings: Sequence[Any]
+    out_avals: Sequence[Any]
+    out_committed: Sequence[bool]
+    kept_var_bitvec: Sequence[bool]
+    in_device_local_layouts: Sequence[Any]
+    const_args: Sequence[Any]
+
+
+class Program:
+    """An executable at a place (one device, or a ``Spread``) with all it takes to call it."""
+
+    __slots__ = ("executable", "lowered", "device", "committed", "consts", "handlers", "plain",
+                 "ins", "outs", "kept")
+
+    def __init__(self, executable: Any, lowered: Lowering, where: Any, committed: bool):
+        self.executable = executable
+        self.lowered = lowered
+        self.kept = lowered.kept
+        terms = lowered.terms
+        # Who names a memory has chosen a place.
+        self.committed = committed = committed or bool(terms and any(terms.out_kinds))
+        physical = [physical_aval(a) for a in lowered.out_avals]
+        if isinstance(where, Spread):
+            where = where.with_ticket() if lowered.ordered else where
+            if lowered.exchange is not None:
+                where = where.with_results(len(lowered.exchange.written))
+            self.device = None
+            demanded = where.ins or (None,) * len(self.kept)
+            demanded = [s for s, kept in zip(demanded, self.kept) if kept]
+            count = len(lowered.consts)
+            inputs = [physical_aval(aval_of(c)) for c in lowered.consts]
+            inputs += [physical_aval(a) for a in lowered.in_avals]
+            ins = said_shardings(executable.get_parameter_shardings(), where.mesh, inputs,
+                                 [*(None for _ in lowered.consts), *demanded])
+            self.consts = [hold(put_spread(c, s)) for c, s in zip(lowered.consts, ins)]
+            self.ins = ins[count:]
+            self.outs = said_shardings(executable.get_output_shardings(), where.mesh, physical,
+                                       where.outs or (None,) * len(physical))
+            if not where.mesh.explicit_axes:  # else the types say it
+                self.outs = [like_an_input(s, self.ins, len(a.shape))
+                             for s, a in zip(self.outs, physical)]
+        else:
+            self.device = where
+            self.ins = [single_device(where)] * sum(self.kept)
+            self.outs = [single_device(where)] * len(physical)
+            self.consts = [hold(put(c, where, committed)) for c in lowered.consts]
+        if terms is not None:
+            self.device = None  # each argument is looked at
+            self.ins = [in_memory(s, kind) for s, kind in zip(self.ins, terms.in_kinds)]
+            self.outs = [in_memory(s, kind) for s, kind in zip(self.outs, terms.out_kinds)]
+        self.handlers = [_jaxlib.array_result_handler(located(a, s), s, committed)
+                         for a, s in zip(physical, self.outs)]
+        self.outs = self.outs[lowered.ordered:]  # the ticket is no result to its caller
+        self.plain = not any(isinstance(a.dtype, dtypes.ExtendedDType) or a.dtype == dtypes.float0
+                             for a in (*lowered.in_avals, *lowered.out_avals))
+
+    def run(self, args: Sequence[Any]) -> list[Any]:
+        """Run on flat arguments (all of them, kept or not); returns flat results.
+
+        Raises: RuntimeError if the settings forbid it.
+        """
+        if config.no_execution.value:
+            raise RuntimeError(f"JAX tried to execute function jit({self.lowered.name}), but the "
+                               "no_execution config option is set")
+        lowered = self.lowered
+        exchange = lowered.exchange
+        if exchange is not None:
+            references, args = args, exchange.take(args)
+        if lowered.module.callbacks:
+            outs = self.run_with_effects(args)
+        else:
+            results = self.executable.execute_sharded([*self.consts, *self.place(args)])
+            outs = results.consume_with_handlers(self.handlers)
+        if finite.wanted():
+            finite.check(outs, lowered.closed, args, lowered.name)
+        if self.plain and exchange is None:
+            return outs
+        outs = [_present(x, aval) for x, aval in zip(outs, lowered.out_avals[lowered.ordered:])]
+        return outs if exchange is None else exchange.put_back(references, outs)
+
+    def run_with_effects(self, args: Sequence[Any]) -> list[Any]:
+        """Run a program that calls Python: keep its ticket, and remember that it runs.
+
+        Raises: JaxRuntimeError, caused by what a callback raised.
+        """
+        ordered = self.lowered.ordered
+        arrays = self.place([effects.ticket(), *args] if ordered else args)
+        effects.make_room()
+        try:
+            results = self.executable.execute_sharded([*self.consts, *arrays], with_tokens=True)
+        except _jaxlib.JaxRuntimeError as error:
+            failure = effects.with_cause(error)
+            raise failure from failure.__cause__
+        effects.started(results.consume_token(), self.lowered.closed)
+        outs = results.consume_with_handlers(self.handlers)
+        if ordered:
+            effects.hand_on(outs.pop(0))
+        return outs
+
+    def place(self, args: Sequence[Any]) -> list[Any]:
+        """Return the kept arguments as arrays where the program wants them."""
+        device = self.device
+        if device is None:
+            given = [x for x, kept in zip(args, self.kept) if kept]
+            arrays = [put_spread(x, s) for x, s in zip(given, self.ins)]
+            return self.laid(arrays) if Use.in_use else arrays
+        arrays = []
+        for x, kept in zip(args, self.kept):
+            if kept:
+                if type(x) is not ArrayImpl or device_of(x) is not device:
+                    x = hold(put(x, device))
+                elif x.is_deleted():
+                    raise deleted_argument(x)
+                arrays.append(x)
+        return self.laid(arrays) if Use.in_use else arrays
+
+    def laid(self, arrays: Sequence[Any]) -> list[Any]:
+        """Return arguments with their axes in the order that the program was compiled for."""
+        terms = self.lowered.terms
+        layouts = terms.in_layouts if terms else (None,) * len(arrays)
+        if Layout.AUTO in layouts:
+            said = self.executable.get_parameter_layouts()[len(self.consts):]
+            layouts = [Layout.from_xla(s) if w is Layout.AUTO else w
+                       for w, s in zip(layouts, said)]
+        return [relaid(x, layout or usual_layout(x))
+                for x, layout in zip(arrays, layouts)]
+
+    def fast_path(self, out_tree: Any) -> FastPath | None:
+        """Return what lets C++ answer the next call, None if Python must."""
+        if not self.plain or bus.hits or config.staging.value or self.lowered.module.callbacks \
+                or finite.wanted():
+            return None
+        if self.lowered.exchange is not None:
+            return None  # C++ knows no references
+        if self.lowered.terms and any(map(any, self.lowered.terms[3:])):
+            return None  # C++ would not look how an argument lies
+        if self.device is None and any(self.lowered.donated):
+            return None  # on several CPUs a deleted argument would end the process, not the call
+        # C++ counts the constants, which it puts first, among the arguments.
+        kept = [*(True for _ in self.consts), *self.kept]
+        ins = [*(c._sharding for c in self.consts), *self.ins]
+        outs = [located(a, s) for a, s in zip(self.lowered.out_avals, self.outs)]
+        return FastPath(self.executable, out_tree, ins, self.outs, outs,
+                        [self.committed] * len(outs), kept, [None] * len(ins), self.consts)
+
+
+def put_spread(x: Any, sharding: Any) -> Any:
+    """Return the array that holds ``x``, where ``sharding`` (of one device or several) wants it."""
+    x = hold(x)
+    if type(x) is ArrayImpl:
+        if x.is_deleted():
+            raise deleted_argument(x)
+        if x._sharding == sharding:
+            return x
+    device = getattr(sharding, "_device", None)
+    if device is not None and is_usual(sharding):
+        return hold(put(x, device))
+    return hold(place_like(x, sharding))
+
+
+def relaid(x: Any, layout: Layout) -> Any:
+    """Return an array with its axes in the order that ``layout`` says: itself if they are."""
+    if Layout.from_xla(x._pjrt_layout).same_order(layout):
+        return x
+    aval, sharding = x.aval, x._sharding
+    program = _relaying.get((aval, sharding, layout))
+    if program is None:
+        var = Var(aval)
+        closed = ClosedJaxpr(Jaxpr([], [var], [var], []))
+        demands = Demands((sharding,), (sharding,), None, (unusual_layout(x),), (layout,))
+        where, _ = placement([x], demands)
+        program = _relaying[aval, sharding, layout] = build(
+            closed, where, True, name="relaid",
+            terms=terms_of(closed, (), demands))
+    return program.run([x])[0]
+
+
+_relaying: dict[Any, Program] = {}
+
+
+def said_shardings(said: Sequence[Any] | None, mesh: Any, avals: Sequence[ShapedArray],
+                   demanded: Sequence[Any]) -> list[Any]:
+    """Return the shardings of arguments or results: as demanded, else as the partitioner chose."""
+    if said is None or len(said) != len(avals):
+        said = [_jaxlib.HloSharding.replicate()] * len(avals)
+    return [wanted if isinstance(wanted, NamedSharding) else
+            named_from_xla(s, mesh, len(aval.shape))
+            for wanted, s, aval in zip(demanded, said, avals)]
+
+
+def like_an_input(sharding: Any, ins: Sequence[Any], ndim: int) -> Any:
+    """Return the sharding of an input that says the same of rank-``ndim`` arrays, else this one."""
+    for other in ins:
+        if len(other.spec) <= ndim and other.is_equivalent_to(sharding, ndim):
+            return other
+    return sharding
+
+
+def present(held: Any, like: Any) -> Any:
+    """Return the value that ``held`` holds, of the type ``like`` has."""
+    return _present(held, aval_of(like))
+
+
+def _present(x: Any, aval: ShapedArray) -> Any:
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        return aval.dtype.wrap(x)  # type: ignore[attr-defined]
+    if aval.dtype == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
+    return x
+
+
+def hold(x: Any) -> Any:
+    """Return the array by which a device holds ``x``."""
+    function = held_as.get(type(x))
+    return x if function is None else function(x)
+
+
+def deleted_argument(x: Any) -> Exception:
+    return errors.explained(
+        RuntimeError, "array.deleted",
+        f"Array has been deleted with shape={x.aval.str_short(short_dtypes=False)}.",
+        advice="Its buffer was donated to an earlier call or deleted. Keep the result of that call "
+        "and use it, or do not donate this argument.")
+
+
+def build(closed: ClosedJaxpr, where: Any, committed: bool, *, name: str,
+          function: FunctionRef | None = None, keep_unused: bool = False,
+          donated: Sequence[bool] = (), options: dict[str, Any] | None = None,
+          terms: Terms | None = None) -> Program:
+    """Lower and compile (or find) ``closed`` for a device or a ``Spread``."""
+    begin = time.perf_counter()
+    where = where.as_typed(closed) if isinstance(where, Spread) else where
+    spread = where if isinstance(where, Spread) else None
+    devices = (where,) if spread is None else spread.devices
+    lowered = lower(closed, name=name, keep_unused=keep_unused, donated=donated, spread=spread,
+                    platform=lowering_platform(devices[0]), terms=terms)
+    seconds = time.perf_counter() - begin
+    executable = find_or_compile(lowered, devices, function, options, seconds)
+    return Program(executable, lowered, where, committed)
+
+
+fast_path_cache = _jaxlib.PjitFunctionCache()
+bus.when_hits_change = lambda hits: config.counting_hits.set_global(hits or None)
+
+
+def make_fast(name: str, fun: Any, miss: Callable, static_argnums: Sequence[int] = (),
+              static_argnames: Sequence[str] = (), key: Any = None) -> Any:
+    """Return jaxlib's C++ callable in front of ``miss``."""
+    return _jaxlib.pjit(name, fun, miss, list(static_argnums), list(static_argnames),
+                        key if key is not None else object(), _jaxlib.registry, _shard_arg,
+                        fast_path_cache)
+
+
+def _shard_arg(x: Any, sharding: Any, *_layout: Any) -> Any:
+    """Bring an argument the C++ fast path cannot place itself to where the program wants it."""
+    return put_spread(x, sharding)
+
+
+@functools.lru_cache(8192)
+def primitive_callable(prim: Any) -> Any:
+    """Return the compiled form of one primitive, for arguments outside any trace."""
+    programs: dict[Any, Program] = {}
+    out_tree = _LEAF
+    mesh = mesh_named_by(prim)
+    demands = NO_DEMANDS if mesh is None else Demands(mesh=mesh)
+
+    def miss(*args: Any):
+        nonlocal out_tree
+        for x in args:
+            if isinstance(x, Tracer):
+                raise errors.leaked_tracer(x)
+        avals = avals_of(args)
+        where, committed = placement(args, demands)
+        layouts = layouts_of(args) if Use.in_use else None
+        key = (avals, where, committed, config.trace_key(), layouts)
+        program = programs.get(key)
+        if program is None:
+            closed = one_equation(prim, avals)
+            terms = terms_of(closed, args, demands) if Use.in_use else None
+            program = programs[key] = build(closed, where, committed, name=prim.name, terms=terms)
+            if prim.multiple_results:
+                out_tree = _jaxlib.registry.flatten([0] * len(closed.jaxpr.outvars))[1]
+        outs = program.run(args)
+        return outs if prim.multiple_results else outs[0], program.fast_path(out_tree), False
+
+    # While jit is disabled C++ calls the function itself; a primitive has no other form to run.
+    return make_fast(prim.name, lambda *args: miss(*args)[0], miss)
+
+
+def apply_primitive(prim: Any, args: Sequence[Any]) -> Any:
+    """Run one primitive on concrete arguments."""
+    if bus.active:
+        bus.publish(EagerOp(primitive=prim.name, caller=source.here()))
+    rule = eager_rules.get(type(prim))
+    return primitive_callable(prim)(*args) if rule is None else rule(prim, *args)
+
+
+def clear_executables() -> None:
+    """Forget all executables and what C++ remembers of them."""
+    compile.clear()
+    fast_path_cache.clear()

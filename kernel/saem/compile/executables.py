@@ -1,0 +1,194 @@
+"""Has this program been compiled before?
+
+Executables are found by content: the text without locations, with options and device, is the key.
+A function traced again (a lambda made anew, a cell run again) whose program is the same is not
+compiled again.
+
+Read before: ``compile.lowering``.  Read after: ``compile.dispatch``.
+Invariant: one compilation per key and process, whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saem import _jaxlib
+from saem.compile.lowering import Lowering
+from saem.compile.mlir import parse
+from saem.core import config
+from saem.core.events import Compile, FunctionRef, bus
+from saem.core.events import Lowering as LoweringEvent
+from saem.core.lazy import later
+
+hashlib: Any = later("hashlib")  # no program, no key
+
+disk_cache: Any = later("saem.compile.disk_cache")  # loaded when a folder for it is set
+
+CAPACITY = 4096
+
+_executables: OrderedDict[str, Any] = OrderedDict()
+_costs: dict[str, dict[str, Any]] = {}
+_locks: dict[str, threading.Lock] = {}
+_lock = threading.Lock()
+
+
+def content_key(text: str, devices: Sequence[Any], options: dict[str, Any],
+                callbacks: Sequence[Any] = ()) -> str:
+    """Return the hex key of a program: its text, where it runs and how it is compiled.
+
+    Programs that call Python are the same only if they call the same functions.
+    """
+    digest = hashlib.sha256(text.encode())
+    where = devices[0].platform, tuple(d.id for d in devices)
+    digest.update(repr((where, sorted(options.items()))).encode())
+    if callbacks:
+        digest.update(repr([function.number for function in callbacks]).encode())
+    return digest.hexdigest()[:32]
+
+
+def compile_options(devices: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Return XLA's options for ``devices``, with ``options`` as overrides of XLA flags."""
+    made = _jaxlib.CompileOptions()
+    made.num_replicas = 1
+    made.num_partitions = len(devices)
+    # Without it the program is loaded on this device but runs on the first one.
+    made.device_assignment = _jaxlib.DeviceAssignment.create(
+        np.array([[d.id for d in devices]], np.int32))
+    if len(devices) > 1:
+        build = made.executable_build_options
+        build.use_spmd_partitioning = True
+        build.use_shardy_partitioner = True
+        build.num_partitions = len(devices)
+        build.device_assignment = made.device_assignment
+        build.allow_spmd_sharding_propagation_to_output = [True]
+    if options:
+        made.env_option_overrides = [(k, _option_text(v)) for k, v in options.items()]
+    return made
+
+
+def _option_text(value: Any) -> Any:
+    return value if isinstance(value, (str, bool, int, float)) else str(value)
+
+
+def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: FunctionRef | None = None,
+                    options: dict[str, Any] | None = None, lowering_seconds: float = 0.0) -> Any:
+    """Return the loaded executable of ``lowered`` on ``devices``.
+
+    Raises: JaxRuntimeError if XLA refuses the program.
+    """
+    options = options or {}
+    key = content_key(lowered.text, devices, options, lowered.module.callbacks)
+    watched = bus.active and function is not None
+    if watched:
+        bus.publish(LoweringEvent(function=function, seconds=lowering_seconds,
+                                  characters=len(lowered.text), program=key))
+    begin = time.perf_counter()
+    executable = _executables.get(key)
+    found = executable is not None
+    disk = ""
+    if not found:
+        with _lock:
+            lock = _locks.setdefault(key, threading.Lock())
+        with lock:
+            executable = _executables.get(key)
+            found = executable is not None
+            if not found:
+                executable, disk = load_or_compile(key, lowered, devices, options)
+                _executables[key] = executable
+                if len(_executables) > CAPACITY:
+                    _executables.popitem(last=False)
+        _locks.pop(key, None)
+    seconds = time.perf_counter() - begin
+    found = found or disk == "found"
+    if config.log_compiles.value:
+        _log(lowered, seconds, lowering_seconds, found)
+    if watched:
+        bus.publish(Compile(function=function, program=key, found=found, seconds=seconds, disk=disk,
+                            **costs(key, executable)))
+    return executable
+
+
+def load_or_compile(key: str, lowered: Lowering, devices: Sequence[Any], options: dict[str, Any]
+                    ) -> tuple[Any, str]:
+    """Return an executable, and what the cache on disk had: '' if it was not asked."""
+    entry = None
+    if config.compilation_cache_dir.value and not lowered.module.callbacks:
+        entry = disk_cache.entry(key, lowered.symbol(), devices, compile_options(devices, options))
+    if entry is None:
+        return _compile(lowered, devices, options), ""
+    executable, disk = entry.load()
+    if executable is None:
+        begin = time.perf_counter()
+        executable = _compile(lowered, devices, options)
+        entry.store(executable, time.perf_counter() - begin, replace=disk == "damaged")
+    return executable, disk
+
+
+def _compile(lowered: Lowering, devices: Sequence[Any], options: dict[str, Any]) -> Any:
+    mine = [d for d in devices if d.process_index == d.client.process_index()]
+    client = (mine or devices)[0].client
+    text, how, functions = (lowered.located_text(), compile_options(devices, options),
+                            lowered.module.callbacks)
+    if len(devices) == 1 and lowered.module.meshes and not functions:
+        # XLA runs its passes for meshes on one device only over what it has parsed itself.
+        return backend_compile_and_load(client, text, list(devices), how)
+    return backend_compile_and_load(client, parse(text), _jaxlib.DeviceList(tuple(devices)), how,
+                                    functions)
+
+
+def backend_compile_and_load(backend: Any, program: Any, devices: Any, options: Any,
+                             callbacks: Sequence[Any] = ()) -> Any:
+    """Return ``program`` compiled by ``backend``, a client of XLA, and loaded on ``devices``."""
+    if not callbacks:
+        return backend.compile_and_load(program, devices, options)
+    return backend.compile_and_load(program, devices, options, callbacks)
+
+
+def _log(lowered: Lowering, seconds: float, lowering_seconds: float, found: bool) -> None:
+    log = logging.getLogger("saem")
+    types = ", ".join(repr(a) for a in lowered.in_avals)
+    log.warning("Finished jaxpr to MLIR module conversion jit(%s) in %.9f sec, for arguments (%s)",
+                lowered.name, lowering_seconds, types)
+    if found:
+        log.warning("Found the program of jit(%s): nothing was compiled", lowered.name)
+    else:
+        log.warning("Finished XLA compilation of jit(%s) in %.9f sec", lowered.name, seconds)
+
+
+def costs(key: str, executable: Any) -> dict[str, Any]:
+    """Return XLA's estimates for a program, None for what it does not give."""
+    if key not in _costs:
+        analysis: dict[str, Any] = {}
+        try:
+            analysis = executable.cost_analysis()
+            memory = executable.get_compiled_memory_stats()
+        except _jaxlib.JaxRuntimeError:
+            memory = None
+        _costs[key] = {
+            "flops": _known(analysis.get("flops")),
+            "bytes_accessed": _known(analysis.get("bytes accessed")),
+            # On CPU the size of the code is not measured, and XLA says 0.
+            "code_bytes": getattr(memory, "generated_code_size_in_bytes", None) or None,
+            "argument_bytes": getattr(memory, "argument_size_in_bytes", None),
+            "output_bytes": getattr(memory, "output_size_in_bytes", None),
+            "temp_bytes": getattr(memory, "temp_size_in_bytes", None),
+        }
+    return _costs[key]
+
+
+def _known(cost: float | None) -> float | None:
+    """Return a cost, None for the -1 by which XLA says that it cannot tell."""
+    return None if cost is None or cost < 0 else cost
+
+
+def clear() -> None:
+    """Forget all executables."""
+    _executables.clear()
+    _costs.clear()

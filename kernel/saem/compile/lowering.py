@@ -1,0 +1,420 @@
+"""How does a jaxpr become a StableHLO module?
+
+Equation by equation, by the ``lower`` rules.  Array constants become extra arguments (so the text,
+and with it the compile cache, does not depend on their numbers); unused arguments are dropped;
+nested programs that repeat become one private function.
+
+Read before: ``compile.text``.  Read after: ``compile.executables``.
+Invariant: ``Lowering.text`` depends only on the program; tests/kernel/test_lowering.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.compile import donation
+from saem.compile.text import (
+    Module,
+    Writer,
+    dense,
+    physical_aval,
+    quoted,
+    symbol,
+    tensor_type,
+    with_attributes,
+)
+from saem.core import dtypes, memory_spaces, refs, sharded
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.effects import in_order, is_ordered
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var
+from saem.core.refs import is_ref
+from saem.core.sharded import ShardedArray
+from saem.core.source import Source, position
+from saem.core.trace import Mark, Scope, Tracer, attributes_of, scopes_of
+from saem.placement import layouts
+from saem.placement.shardings import annotation
+
+
+@dataclasses.dataclass(frozen=True)
+class Lowering:
+    """A program as text, and how to call it.
+
+    ``kept`` says which arguments it takes; before them come ``consts``.  ``donated`` marks kept
+    arguments whose buffers it may reuse; ``wasted`` are types of those it has no use for.
+    If ``ordered``, the first argument and result are the ticket of its ordered effects.  ``closed``
+    is the program it says; ``terms`` (``placement.layouts``) give the layouts of kept arguments and
+    results.
+    """
+
+    text: str
+    module: Module
+    in_avals: tuple[ShapedArray, ...]
+    out_avals: tuple[ShapedArray, ...]
+    kept: tuple[bool, ...]
+    consts: tuple[Any, ...]
+    donated: tuple[bool, ...]
+    name: str
+    ordered: bool = False
+    closed: ClosedJaxpr | None = None
+    wasted: tuple[str, ...] = ()
+    # What to do with references among its arguments, None if there are none.
+    exchange: Any = None
+    terms: Any = None
+
+    def located_text(self) -> str:
+        """Return the text XLA compiles: named after the function, with places in user code."""
+        return self.module.text(True, self.symbol())
+
+    def plain_text(self) -> str:
+        """Return the text a person reads: named after the function, without places."""
+        return self.module.text(False, self.symbol())
+
+    def symbol(self) -> str:
+        return "jit_" + symbol(self.name)
+
+
+class Stateful(Exception):
+    """Raised by what works on references: the program must become a pure one first."""
+
+
+def needed_equations(jaxpr: Jaxpr) -> tuple[list[Eqn], set[Var]]:
+    """Return the equations that outputs or effects need, and every variable that is read."""
+    live: set[Var] = {v for v in jaxpr.outvars if type(v) is not Literal}
+    eqns = []
+    for eqn in reversed(jaxpr.eqns):
+        if not live.isdisjoint(eqn.outvars) or eqn.effects:
+            eqns.append(eqn)
+            live.update([a for a in eqn.invars if type(a) is not Literal])
+    return eqns[::-1], live
+
+
+def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
+          donated: Sequence[bool] = (), spread: Any = None, ordered: bool = False,
+          platform: str = "cpu", embed: bool = False, terms: Any = None) -> Lowering:
+    """Write ``closed`` as a module whose ``main`` takes its constants, then its kept inputs.
+
+    ``spread``, if it runs on several devices, says which and how arguments and results lie there.
+    With ``embed`` the constants are written into the module, which then stands for itself.
+
+    Raises: TypeError if a constant is a tracer (it must have been moved to the inputs).
+    """
+    options: dict[str, Any] = {"name": name, "keep_unused": keep_unused, "ordered": ordered,
+                               "platform": platform, "embed": embed, "terms": terms}
+    if any(is_ref(v.aval) for v in closed.jaxpr.invars):
+        exchange = refs.chapter.exchange(closed)
+        gives = exchange.donated(donated or (False,) * len(closed.jaxpr.invars))
+        spread = spread and spread.with_results(len(exchange.written))
+        lowered = lower(exchange.pure, donated=gives, spread=spread, **options)
+        return dataclasses.replace(lowered, exchange=exchange)
+    try:
+        return write_module(closed, donated=donated, spread=spread, **options)
+    except Stateful:  # only programs with references pay for asking
+        return lower(refs.chapter.pure_program(closed), donated=donated, spread=spread, **options)
+
+
+def write_module(closed: ClosedJaxpr, *, name: str, keep_unused: bool, donated: Sequence[bool],
+                 spread: Any, ordered: bool, platform: str, embed: bool, terms: Any) -> Lowering:
+    """Write a program without references, as ``lower`` says.  Raises: Stateful if it has some."""
+    jaxpr, given = closed.jaxpr, terms
+    eqns, live = needed_equations(jaxpr)
+    kept = [keep_unused or v in live for v in jaxpr.invars]
+    donated = donated or (False,) * len(kept)
+    inputs = [v for v, k in zip(jaxpr.invars, kept) if k]
+    gives = tuple(d for d, k in zip(donated, kept) if k)
+    module = Module(name)
+    module.platform = platform
+    writer = Writer(module)
+    env: dict[Var, str] = {}
+    scalars = []
+    for var, value in zip(jaxpr.constvars, closed.consts):
+        if var not in live:
+            continue
+        if isinstance(value, Tracer):
+            raise TypeError(f"lower: the constant {value} is a tracer; close over it as an input")
+        if held_in_argument(var.aval):
+            env[var] = writer.hoist(value, var.aval)
+        else:
+            scalars.append((var, value))
+    passed = donation.plan([v.aval for v in inputs], gives, closed.out_avals, spread is not None)
+    terms = terms and terms.kept(kept)
+    notes = argument_notes(module, inputs, kept, passed, spread, terms)
+    arguments = []
+    for number, (var, note) in enumerate(zip(inputs, notes)):
+        env[var] = f"%arg{number}"
+        writer.avals[env[var]] = var.aval
+        arguments.append(f"%arg{number}: {tensor_type(var.aval)}{note}")
+    for var, value in scalars:
+        env[var] = writer.constant(np.asarray(value), var.aval)
+    results = write_equations(writer, eqns, jaxpr.outvars, env)
+    if module.callbacks and not ordered and is_ordered(closed.effects):
+        # Written in vain, but so only programs with ordered effects pay for asking.
+        return lower_in_order(closed, name, keep_unused, donated, spread, platform, given)
+    if terms and any(terms.told):
+        results = [writer.in_memory(r, kind) if told else r for r, kind, told in zip(
+            results, terms.out_kinds, terms.told)]
+    if embed:
+        embed_constants(writer)
+    consts = writer.hoisted.values()
+    arguments = [f"{k}: {tensor_type(aval)}" for k, _, aval in consts] + arguments
+    wanted = () if spread is None else spread.outs
+    write_function(writer, "public", "main", arguments, results, result_notes(
+        module, wanted, closed.out_avals, terms))
+    return Lowering(
+        text=module.text(False), module=module,
+        in_avals=tuple(v.aval for v in inputs), out_avals=tuple(closed.out_avals),
+        kept=tuple(kept), consts=tuple(value for _, value, _ in consts), name=name,
+        donated=tuple(map(bool, passed)), ordered=ordered, closed=closed, terms=terms,
+        wasted=donation.wasted([v.aval for v in inputs], gives, passed))
+
+
+def lower_in_order(closed: ClosedJaxpr, name: str, keep_unused: bool, donated: Sequence[bool],
+                   spread: Any, platform: str, terms: Any) -> Lowering:
+    """Write ``closed`` with a ticket as first argument and result, for the order of its effects."""
+    spread = spread if spread is None else spread.with_ticket()
+    lowered = lower(in_order(closed), name=name, keep_unused=keep_unused,
+                    donated=(False, *donated), spread=spread, ordered=True, platform=platform,
+                    terms=terms and terms.with_ticket())
+    return dataclasses.replace(lowered, closed=closed)
+
+
+def embed_constants(writer: Writer) -> None:
+    """Write the array constants of a function as its first lines, instead of as arguments."""
+    held = Writer(writer.module)
+    for name, value, aval in writer.hoisted.values():
+        physical = physical_aval(aval)
+        number = np.asarray(getattr(value, "_base", value), physical.dtype)
+        held.line(f"{name} = stablehlo.constant {dense(number, physical.dtype)} : "
+                  f"{tensor_type(aval)}")
+    writer.lines[:0] = held.lines
+    writer.locs[:0] = held.locs
+    writer.hoisted.clear()
+
+
+def held_in_argument(aval: ShapedArray) -> bool:
+    """Return whether a constant of ``aval`` is passed to a program, not written into it."""
+    return bool(aval.shape) or isinstance(aval.dtype, dtypes.ExtendedDType)
+
+
+def argument_notes(module: Module, inputs: Sequence[Var], kept: Sequence[bool],
+                   passed: Sequence[str], spread: Any, terms: Any) -> list[str]:
+    """Return what the text says of each kept argument: sharding, how it lies, if it is given."""
+    shardings: Sequence[Any] = [None] * len(inputs)
+    if spread is not None:
+        module.devices = spread.devices
+        module.mesh(spread.mesh)
+        if spread.ins:
+            shardings = [s for s, k in zip(spread.ins, kept) if k]
+    notes = []
+    lie = [layouts.notes(kind, layout) for kind, layout in zip(
+        terms.in_kinds, terms.in_layouts)] if terms else [[]] * len(inputs)
+    for var, gift, sharding, how in zip(inputs, passed, shardings, lie):
+        said = [sharding_note(module, sharding, var.aval)] if sharding is not None else []
+        said += how
+        said += [gift] if gift else []
+        notes.append(f" {{{', '.join(filter(None, said))}}}" if any(said) else "")
+    return notes
+
+
+def result_notes(module: Module, wanted: Sequence[Any], avals: Sequence[ShapedArray],
+                 terms: Any) -> list[str]:
+    """Return what the text says of each result: its sharding and how it lies, if demanded."""
+    said = [sharding_note(module, s, a) if s is not None else "" for s, a in zip(wanted, avals)]
+    if terms:
+        said = [", ".join(filter(None, (note, *layouts.notes(kind, layout))))
+                for note, kind, layout in zip(said or [""] * len(avals), terms.out_kinds,
+                                              terms.out_layouts)]
+    return [f" {{{note}}}" if note else "" for note in said]
+
+
+def sharding_note(module: Module, sharding: Any, aval: ShapedArray) -> str:
+    if not hasattr(sharding, "spec"):
+        return ""
+    ndim = len(physical_aval(aval).shape)
+    return f"sdy.sharding = #sdy.sharding{module.sharding(sharding, ndim)}"
+
+
+def write_function(writer: Writer, visibility: str, name: str, arguments: Sequence[str],
+                   results: Sequence[str], notes: Sequence[str] = ()) -> None:
+    """Put the lines of ``writer`` into a function of the module; ``notes`` stand by its results."""
+    types = writer.type_of(*results) if results else ""
+    noted = types if not any(notes) else ", ".join(
+        writer.type_of(r) + note for r, note in zip(results, notes))
+    head = f"  func.func {visibility} @{name}({', '.join(arguments)}) -> ({noted}) {{"
+    ending = f"    return {', '.join(results)} : {types}" if results else "    return"
+    lines = [head, *writer.lines, ending, "  }"]
+    writer.module.functions.append((lines, ["", *writer.locs, "", ""]))
+
+
+@functools.lru_cache(16384)
+def location(source: Source | None, name: str) -> str:
+    """Return the MLIR location of an equation: the primitive, at the user's line and column."""
+    where = position(source)
+    name = quoted(name)
+    if where is None:
+        return f'loc("{name}")'
+    file = quoted(where.file)
+    return f'loc("{name}"("{file}":{where.line}:{where.column + 1}))'
+
+
+def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env: dict[Var, str]
+                    ) -> list[str]:
+    """Lower ``eqns`` with ``env`` naming the variables; returns the names of ``outvars``."""
+    literals: dict[Any, str] = {}
+
+    def name_of(atom: Literal) -> str:
+        val = atom.val
+        key = (atom.aval.dtype, val.tobytes() if isinstance(val, np.generic) else repr(val))
+        if key not in literals:
+            literals[key] = writer.constant(np.asarray(atom.val), atom.aval)
+        return literals[key]
+
+    stack: Any = None
+    scope = ""
+    attributes: dict[str, str] = {}
+    for eqn in eqns:
+        prim = eqn.operation
+        if eqn.stack is not stack:
+            stack = eqn.stack
+            scope = "".join([f"{name}/" for name in scopes_of(stack)]) if Scope.used else ""
+            attributes = attributes_of(stack) if Mark.used else attributes
+        begin = len(writer.lines)
+        writer.loc = location(eqn.source, scope + prim.name if scope else prim.name)
+        operands = [name_of(a) if type(a) is Literal else env[a] for a in eqn.invars]
+        outs = lower_primitive(writer, prim, operands, [a.aval for a in eqn.invars],
+                               [v.aval for v in eqn.outvars])
+        if attributes:
+            writer.lines[begin:] = [
+                with_attributes(x, attributes, writer.pad) for x in writer.lines[begin:]]
+        if sharded.state.used:
+            outs = [constrained(writer, name, v.aval.sharding) if type(v.aval) is ShardedArray
+                    else name for name, v in zip(outs, eqn.outvars)]
+        env.update(zip(eqn.outvars, outs))
+    writer.loc = ""
+    return [name_of(a) if type(a) is Literal else env[a] for a in outvars]
+
+
+def lower_primitive(writer: Writer, prim: Any, operands: Sequence[str],
+                    in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
+                    ) -> Sequence[str]:
+    """Lower one primitive; on extended dtypes, the primitive that does the same to their arrays."""
+    physical = getattr(prim, "physical", None)
+    if physical is not None:
+        for aval in (*in_avals, *out_avals):
+            if isinstance(aval.dtype, dtypes.ExtendedDType):
+                prim = physical(in_avals, out_avals)
+                break
+    saved = writer.in_avals, writer.out_avals
+    writer.in_avals, writer.out_avals = in_avals, out_avals
+    out = prim.lower(writer, *operands)
+    writer.in_avals, writer.out_avals = saved
+    return out if prim.multiple_results else (out,)
+
+
+def constrained(writer: Writer, x: str, sharding: Any) -> str:
+    """Tell the partitioner that ``x`` is cut as the NamedSharding ``sharding`` says.
+
+    Along axes of the mesh that are its own to decide, it may cut further.
+    """
+    mesh = sharding.mesh
+    if not mesh.explicit_axes:
+        return x
+    aval = writer.avals[x]
+    name = f"%{writer.count}"
+    writer.count += 1
+    writer.avals[name] = aval
+    text = annotation(sharding, len(physical_aval(aval).shape), bool(mesh.auto_axes))
+    writer.line(f"{name} = sdy.sharding_constraint {x} <{writer.module.mesh(mesh)}, {text}> : "
+                f"{tensor_type(aval)}")
+    return name
+
+
+def private_function(module: Module, closed: ClosedJaxpr, name: str) -> tuple[str, list]:
+    """Return the symbol of the private function that is ``closed``, and its further arguments.
+
+    It is written once however often it is asked for; what it takes besides the inputs of the
+    program are array constants: (name, value, aval).
+    """
+    known = module.memo.get(id(closed))
+    if known is None:
+        inner = Writer(module)
+        symbol = module.unique_name(name)
+        module.keepalive.append(closed)
+        env: dict[Var, str] = {}
+        arguments = []
+        for number, var in enumerate(closed.jaxpr.invars):
+            env[var] = f"%arg{number}"
+            inner.avals[env[var]] = var.aval
+            arguments.append(f"%arg{number}: {tensor_type(var.aval)}")
+        results = inline(inner, closed, env)
+        consts = list(inner.hoisted.values())
+        arguments += [f"{k}: {tensor_type(aval)}" for k, _, aval in consts]
+        write_function(inner, "private", symbol, arguments, results)
+        known = module.memo[id(closed)] = symbol, consts
+    return known
+
+
+def call(writer: Writer, closed: ClosedJaxpr, operands: Sequence[str], name: str) -> list[str]:
+    """Call a nested program as a private function, written once however often it is called.
+
+    Its array constants are further arguments, which the caller takes from its own.
+    """
+    symbol, consts = private_function(writer.module, closed, name)
+    operands = [*operands, *(writer.hoist(value, aval) for _, value, aval in consts)]
+    # Inside a region of another dialect the operation's own dialect must be said.
+    verb = "call" if writer.pad == "    " else "func.call"
+    return writer.emit_many(f"{verb} @{symbol}({', '.join(operands)})", *operands,
+                            outs=closed.out_avals)
+
+
+def inline(writer: Writer, closed: ClosedJaxpr, env: dict[Var, str]) -> list[str]:
+    """Write the equations of ``closed`` here, its inputs named by ``env``; returns its results."""
+    eqns, live = needed_equations(closed.jaxpr)
+    for var, value in zip(closed.jaxpr.constvars, closed.consts):
+        if var in live:
+            env[var] = writer.hoist(value, var.aval) if held_in_argument(var.aval) else (
+                writer.constant(np.asarray(value), var.aval))
+    return write_equations(writer, eqns, closed.jaxpr.outvars, env)
+
+
+def lower_block(writer: Writer, closed: ClosedJaxpr, names: Sequence[str]) -> list[str]:
+    """Write ``closed`` inside a region whose arguments are ``names``."""
+    loc = writer.loc
+    writer.loc = ""
+    results = inline(writer, closed, dict(zip(closed.jaxpr.invars, names)))
+    writer.loc = loc
+    return results
+
+
+def lower_apart(writer: Writer, closed: ClosedJaxpr, names: Sequence[str]) -> list[str]:
+    """Write ``closed`` inside a region that sees nothing of the function around it.
+
+    So its array constants are written there, too.
+    """
+    loc, pad = writer.loc, writer.pad
+    writer.loc, writer.pad = "", pad + " "  # inside a region a call names its dialect
+    eqns, live = needed_equations(closed.jaxpr)
+    env = dict(zip(closed.jaxpr.invars, names))
+    for var, value in zip(closed.jaxpr.constvars, closed.consts):
+        if var in live:
+            env[var] = writer.constant(np.asarray(value), var.aval)
+    results = write_equations(writer, eqns, closed.jaxpr.outvars, env)
+    writer.loc, writer.pad = loc, pad
+    return results
+
+
+def one_equation(prim: Any, avals: Sequence[ShapedArray]) -> ClosedJaxpr:
+    """Return the program that applies ``prim`` once to arguments of ``avals``."""
+    invars = [Var(a) for a in avals]
+    typed = memory_spaces.typed(prim, avals)
+    outvars = [Var(a) for a in typed] if prim.multiple_results else [Var(typed)]
+    return ClosedJaxpr(Jaxpr([], invars, outvars, [Eqn(prim, invars, outvars, None, ())],
+                             prim.name))
+
+
+def avals_of(values: Sequence[Any]) -> tuple[ShapedArray, ...]:
+    return tuple([aval_of(v) for v in values])

@@ -1,0 +1,125 @@
+"""How are loops and branches written in StableHLO?
+
+Every loop of the engine is one ``stablehlo.while``, every choice one ``stablehlo.case``.  Regions
+see the values of the function around them, so what a loop only reads is not part of its state.
+
+Read before: ``compile.text``.  Read after: ``loops.conditional``, ``loops.while_loop``.
+Invariant: a region's text depends on its program alone, as that of the whole module does.
+Source: StableHLO specification: while, case, dynamic_slice, dynamic_update_slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.compile.text import physical_aval, tensor_type
+from saem.core.avals import ShapedArray
+
+COUNTER = ShapedArray((), np.dtype("int32"))
+FLAG = ShapedArray((), np.dtype(bool))
+
+
+def write_regions(ctx: Any, op: str, operands: Sequence[str], outs: Sequence[ShapedArray],
+                  regions: Sequence[tuple[Sequence[ShapedArray], Callable[..., Sequence[str]]]]
+                  ) -> list[str]:
+    """Write an operation with regions, (avals of arguments, what writes it and returns results).
+
+    The lines inside keep the places in user code that they come from.
+    """
+    name, loc, pad = f"%{ctx.count}", ctx.loc, ctx.pad
+    ctx.count += 1
+    names = [f"{name}#{i}" for i in range(len(outs))] if len(outs) != 1 else [name]
+    ctx.avals.update(zip(names, outs))
+    head = f"{name}:{len(outs)} = " if len(outs) > 1 else f"{name} = " if outs else ""
+    ctx.loc = ""
+    ctx.line(f'{head}"{op}"({", ".join(operands)}) ({{')
+    for number, (avals, build) in enumerate(regions):
+        if number:
+            ctx.line("}, {")
+        arguments = [f"%b{ctx.count + i}" for i in range(len(avals))]
+        ctx.count += len(avals)
+        ctx.avals.update(zip(arguments, avals))
+        if arguments:
+            given = ", ".join(f"{v}: {tensor_type(a)}" for v, a in zip(arguments, avals))
+            ctx.line(f"^bb0({given}):")
+        ctx.pad, ctx.loc = pad + "  ", loc
+        results = build(*arguments)
+        ctx.line(f"stablehlo.return {', '.join(results)} : {ctx.type_of(*results)}"
+                 if results else "stablehlo.return")
+        ctx.pad, ctx.loc = pad, ""
+    ctx.loc = loc
+    types = ", ".join(map(tensor_type, outs))
+    types = types if len(outs) == 1 else f"({types})"
+    ctx.line(f"}}) : ({ctx.type_of(*operands)}) -> {types}")
+    return names
+
+
+def write_while(ctx: Any, starts: Sequence[str], avals: Sequence[ShapedArray],
+                test: Callable[..., str], step: Callable[..., Sequence[str]]) -> list[str]:
+    """Write: while ``test(*state)``, state is ``step(*state)``, from ``starts`` of ``avals``."""
+    return write_regions(ctx, "stablehlo.while", starts, avals,
+                         [(avals, lambda *state: [test(*state)]), (avals, step)])
+
+
+def write_case(ctx: Any, index: str, avals: Sequence[ShapedArray],
+               branches: Sequence[Callable[[], Sequence[str]]]) -> list[str]:
+    """Write the results of the branch whose number is ``index``, of the last if there is none."""
+    return write_regions(ctx, "stablehlo.case", [index], avals,
+                         [((), branch) for branch in branches])
+
+
+def any_true(ctx: Any, flags: str) -> str:
+    """Write whether one of ``flags`` is true; nothing if it is a single flag."""
+    rank = len(ctx.avals[flags].shape)
+    return ctx.reduce("or", flags, False, range(rank), out=FLAG) if rank else flags
+
+
+def choose_rows(ctx: Any, flags: str, new: str, old: str) -> str:
+    """Write ``new`` where the flag of its leading axes is true, else ``old``.
+
+    What has fewer axes is of no example (the ticket of ordered effects): it is ``new``.
+    """
+    held = physical_aval(ctx.avals[new])
+    rank = len(ctx.avals[flags].shape)
+    if rank > len(held.shape):
+        return new
+    if rank and rank != len(held.shape):
+        flags = ctx.broadcast(flags, held.shape, range(rank))
+    return ctx.choose(flags, new, old)
+
+
+def _starts(ctx: Any, place: str, rank: int) -> list[str]:
+    zero = ctx.constant(0, COUNTER) if rank else ""
+    return [place, *[zero] * rank]
+
+
+def read_row(ctx: Any, x: str, place: str) -> str:
+    """Write element ``place`` of ``x`` along its first axis."""
+    aval = ctx.avals[x]
+    held = physical_aval(aval)
+    starts = _starts(ctx, place, len(held.shape) - 1)
+    sizes = [1, *held.shape[1:]]
+    row = ctx.emit(f"stablehlo.dynamic_slice {x}, {', '.join(starts)}, sizes = {sizes}", x, *starts,
+                   out=ShapedArray(tuple(sizes), held.dtype))
+    return ctx.emit(f"stablehlo.reshape {row}", row, out=aval.update(shape=aval.shape[1:]))
+
+
+def write_row(ctx: Any, x: str, row: str, place: str) -> str:
+    """Write ``x`` with ``row`` at element ``place`` of its first axis."""
+    aval = ctx.avals[x]
+    held = physical_aval(aval)
+    starts = _starts(ctx, place, len(held.shape) - 1)
+    row = ctx.emit(f"stablehlo.reshape {row}", row,
+                   out=ShapedArray((1, *held.shape[1:]), held.dtype))
+    return ctx.emit(f"stablehlo.dynamic_update_slice {x}, {row}, {', '.join(starts)}", x, row,
+                    *starts, out=aval)
+
+
+def zeros(ctx: Any, aval: ShapedArray) -> str:
+    """Write zeros of ``aval``, named by it even if another array holds it."""
+    name = ctx.constant(0, physical_aval(aval))
+    ctx.avals[name] = aval
+    return name

@@ -1,0 +1,393 @@
+"""How is StableHLO written?
+
+As text: lowering rules are string builders.  A ``Writer`` collects the lines of one function and
+knows the aval of every value it has named; a ``Module`` collects functions.  Locations stand beside
+the lines, so the same text with and without them costs one join each.
+
+Read before: ``core.jaxpr``.  Read after: ``compile.lowering``.
+Invariant: the text without locations is the same for the same program, whatever its names and
+places in user code (it is the key of the compile cache).
+Source: StableHLO specification; MLIR language reference (locations, dense literals).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, sharded
+from saem.core.avals import ShapedArray
+from saem.placement.shardings import annotation, mesh_text
+
+_FLOAT_NAMES = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64"}
+
+
+@functools.cache
+def element_type(dtype: Any) -> str:
+    """Return the MLIR name of ``dtype``: ``f32``, ``i1``, ``ui8``, ``complex<f32>``."""
+    if dtype == dtypes.float0:
+        return "i1"
+    kind, name = dtypes.scalar_kind(dtype), dtype.name
+    if kind == "bool":
+        return "i1"
+    if kind == "int":
+        return f"i{dtypes.itemsize_bits(dtype)}"
+    if kind == "uint":
+        return f"ui{dtypes.itemsize_bits(dtype)}"
+    if kind == "complex":
+        return f"complex<f{dtype.itemsize * 4}>"
+    if name.startswith(("float8_", "float4_", "float6_")):
+        return "f" + name[5:].replace("_", "", 1).upper().replace("FN", "FN")
+    return _FLOAT_NAMES[name]
+
+
+def tensor_type(aval: ShapedArray) -> str:
+    """Return ``tensor<2x3xf32>``; extended dtypes stand as the arrays that hold them."""
+    try:
+        return aval._mlir_type
+    except AttributeError:
+        held = physical_aval(aval)
+        sizes = "".join(f"{n}x" for n in held.shape)
+        aval._mlir_type = f"tensor<{sizes}{element_type(held.dtype)}>"
+        return aval._mlir_type
+
+
+# One object for equal avals, so that what its type is called is found out once.
+strong_aval = functools.lru_cache(4096)(ShapedArray)
+
+
+def physical_aval(aval: ShapedArray) -> ShapedArray:
+    """Return the aval of the array that holds a value.
+
+    PRNG keys are held as unsigned integers, float0 (which has no numbers) as bool.
+    """
+    if aval.dtype == dtypes.float0:
+        return ShapedArray(aval.shape, np.dtype(bool))
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        trailing, dtype = aval.dtype.physical
+        held = ShapedArray((*aval.shape, *trailing), dtype)
+        return held if type(aval) is ShapedArray else sharded.cut_like(held, aval)
+    return aval
+
+
+def number_text(value: Any, dtype: Any) -> str:
+    """Return one number as an MLIR literal that reads back exactly."""
+    kind = dtypes.scalar_kind(dtype)
+    if kind in ("bool", "float0"):
+        return "true" if value else "false"
+    if kind in ("int", "uint"):
+        return str(int(value))
+    if kind == "complex":
+        part = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
+        pair = [number_text(part.type(v), part) for v in (value.real, value.imag)]
+        return f"({', '.join(pair)})"
+    wide = float(value)
+    text = repr(wide) if dtype == np.float64 else np.format_float_scientific(
+        value, unique=True, trim="0") if dtype.kind == "f" else repr(wide)
+    if np.isfinite(wide) and np.asarray(float(text)).astype(dtype) == value:
+        return text if "." in text else text.replace("e", ".0e") if "e" in text else text + ".0"
+    bits = np.asarray(value, dtype).tobytes()[::-1].hex().upper()
+    return "0x" + bits
+
+
+def dense(value: np.ndarray, dtype: Any) -> str:
+    """Return ``dense<…>`` for an array: one number if all are equal, else the bytes in hex."""
+    flat = np.asarray(value, dtype).reshape(-1)
+    if flat.size and (flat.size == 1 or flat.tobytes() == flat[:1].tobytes() * flat.size):
+        return f"dense<{number_text(flat[0], flat.dtype)}>"
+    if not flat.size:
+        return "dense<>"
+    if dtypes.scalar_kind(dtype) == "bool":  # how bits are packed differs between versions
+        return f"dense<{str(np.asarray(value, dtype).tolist()).lower()}>"
+    return f'dense<"0x{np.ascontiguousarray(flat).tobytes().hex().upper()}">'
+
+
+def symbol(name: str) -> str:
+    """Return ``name`` as MLIR's symbols allow: ASCII letters, digits and ``_``, no digit first."""
+    kept = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
+    return f"_{kept}" if not kept or kept[0].isdigit() else kept
+
+
+def with_attributes(line: str, attributes: dict[str, str], pad: str) -> str:
+    """Return a line with frontend attributes, which XLA hands on as they are.
+
+    It is left alone if no operation whose lines begin after ``pad`` ends there, and if that is a
+    constant.
+    """
+    if not attributes or not line.startswith(pad) or line[len(pad)] in " ^" \
+            or line.endswith("{") or "stablehlo.constant" in line or " sdy." in line:
+        return line
+    pairs = ", ".join(f'{name} = "{quoted(value)}"' for name, value in attributes.items())
+    begin = "mhlo.frontend_attributes = {"
+    head, colon, types = line.rpartition(" : ")
+    if begin in head.rsplit("\n", 1)[-1]:
+        return f"{head.replace(begin, f'{begin}{pairs}, ')}{colon}{types}"
+    said = f"{begin}{pairs}}}"
+    if head.endswith("}"):  # there are attributes
+        said = said if head.endswith("{}") else f", {said}"
+        return f"{head[:-1]}{said}}}{colon}{types}"
+    return f"{head} {{{said}}}{colon}{types}"
+
+
+def quoted(text: str) -> str:
+    """Return ``text`` as it stands between the quotes of an MLIR string."""
+    text = text.encode("utf-8", "backslashreplace").decode()  # bytes that are no UTF-8
+    return "".join(f"\\{ord(c):02X}" if c < " " or c in '"\\\x7f' else c for c in text)
+
+
+# Inside a region, which is one string, a line's location stands between these two characters.
+_PLACE = re.compile("\1[^\2]*\2")
+
+
+class Module:
+    """A StableHLO module: functions, and a memo so that a repeated program is written once."""
+
+    platform = "cpu"  # for which it is written, where that matters
+
+    def __init__(self, name: str):
+        self.name = name
+        self.functions: list[tuple[list[str], list[str]]] = []
+        self.memo: dict[Any, Any] = {}
+        self.keepalive: list[Any] = []
+        self.header: list[str] = []
+        self.used_names: set[str] = {"main"}
+        # The devices of a program on several, in order, and the symbols of the meshes it names.
+        self.devices: tuple = ()
+        self.meshes: dict[Any, str] = {}
+        # Python functions the program calls, in the order of their ``index`` in the text.
+        self.callbacks: list[Callable] = []
+
+    def unique_name(self, wanted: str) -> str:
+        """Return ``wanted`` made a legal symbol, numbered if it is taken."""
+        name = base = symbol(wanted)
+        n = 0
+        while name in self.used_names:
+            n += 1
+            name = f"{base}_{n}"
+        self.used_names.add(name)
+        return name
+
+    def mesh(self, mesh: Any) -> str:
+        """Return the symbol of ``mesh``, declared once: ``@mesh``."""
+        name = self.meshes.get(mesh)
+        if name is None and mesh.abstract_mesh is mesh:
+            # Without devices it is the one of this shape that has them, whatever its axes' types.
+            name = next((n for m, n in self.meshes.items() if m.shape_tuple == mesh.shape_tuple),
+                        None)
+        if name is None:
+            count = len(self.meshes)
+            name = self.meshes[mesh] = f"@mesh_{count - 1}" if count else "@mesh"
+            self.header.append(f"  sdy.mesh {name} = {mesh_text(mesh, self.devices)}")
+        return name
+
+    def sharding(self, sharding: Any, ndim: int) -> str:
+        """Return ``<@mesh, [{"x"}, {}]>``, by which Shardy names a NamedSharding."""
+        return f"<{self.mesh(sharding.mesh)}, {annotation(sharding, ndim)}>"
+
+    def callback(self, function: Callable) -> int:
+        """Return the index by which the text calls ``function``."""
+        self.callbacks.append(function)
+        return len(self.callbacks) - 1
+
+    def text(self, locations: bool, name: str = "jit") -> str:
+        """Return the module, called ``name``, as text, with or without locations."""
+        count = len(self.devices) or 1
+        parts = [f"module @{name} attributes {{mhlo.num_partitions = {count} : i32, "
+                 "mhlo.num_replicas = 1 : i32} {", *self.header]
+        for lines, locs in self.functions:
+            if locations:
+                parts += [f"{line} {loc}" if loc else line for line, loc in zip(lines, locs)]
+            else:
+                parts += lines
+        parts.append("}\n")
+        text = "\n".join(parts)
+        if "\1" not in text:
+            return text
+        return text.replace("\1", " ").replace("\2", "") if locations else _PLACE.sub("", text)
+
+
+class Writer:
+    """Writes one function: names values, knows their avals, keeps a location for each line.
+
+    While a primitive lowers, ``in_avals`` and ``out_avals`` are those of its equation.
+    """
+
+    def __init__(self, module: Module):
+        self.module = module
+        self.lines: list[str] = []
+        self.locs: list[str] = []
+        self.avals: dict[str, ShapedArray] = {}
+        self.count = 0
+        self.loc = ""
+        self.pad = "    "
+        self.in_avals: Sequence[ShapedArray] = ()
+        self.out_avals: Sequence[ShapedArray] = ()
+        # Array constants of programs inside this function: they become arguments of it.
+        self.hoisted: dict[int, tuple[str, Any, ShapedArray]] = {}
+
+    def hoist(self, value: Any, aval: ShapedArray) -> str:
+        """Return the name of an argument, added to this function, that carries ``value``."""
+        if id(value) not in self.hoisted:
+            name = f"%k{len(self.hoisted)}"
+            self.avals[name] = aval
+            self.hoisted[id(value)] = (name, value, aval)
+        return self.hoisted[id(value)][0]
+
+    def line(self, text: str) -> None:
+        self.lines.append(self.pad + text)
+        self.locs.append(self.loc)
+
+    def type_of(self, *values: str) -> str:
+        """Return the types of ``values``, separated by commas."""
+        return ", ".join([tensor_type(self.avals[v]) for v in values])
+
+    def emit(self, text: str, *operands: str, out: ShapedArray | None = None) -> str:
+        """Write ``%n = text : (operand types) -> out type`` and return ``%n``.
+
+        ``out`` is the equation's output unless given.
+        """
+        aval = self.out_avals[0] if out is None else out
+        avals = self.avals
+        name = f"%{self.count}"
+        self.count += 1
+        avals[name] = aval
+        types = tensor_type(avals[operands[0]]) if len(operands) == 1 else self.type_of(*operands)
+        self.lines.append(f"{self.pad}{name} = {text} : ({types}) -> {tensor_type(aval)}")
+        self.locs.append(self.loc)
+        return name
+
+    def emit_many(self, text: str, *operands: str, outs: Sequence[ShapedArray]) -> list[str]:
+        """Write an operation with several results; returns their names."""
+        name = f"%{self.count}"
+        self.count += 1
+        names = [f"{name}#{i}" for i in range(len(outs))] if len(outs) != 1 else [name]
+        self.avals.update(zip(names, outs))
+        types = ", ".join(map(tensor_type, outs))
+        types = types if len(outs) == 1 else f"({types})"
+        head = f"{name}:{len(outs)}" if len(outs) > 1 else name
+        prefix = f"{head} = " if outs else ""
+        self.line(f"{prefix}{text} : ({self.type_of(*operands)}) -> {types}")
+        return names
+
+    def elementwise(self, op: str, *xs: str, out: ShapedArray | None = None) -> str:
+        """Write an operation whose operands and result have one type; operands are stretched."""
+        aval = self.out_avals[0] if out is None else out
+        shape = aval.shape
+        avals = self.avals
+        for x in xs:
+            if avals[x].shape != shape:
+                xs = tuple([self.stretch(x, shape) for x in xs])
+                break
+        name = f"%{self.count}"
+        self.count += 1
+        avals[name] = aval
+        self.lines.append(f"{self.pad}{name} = {op} {', '.join(xs)} : {tensor_type(aval)}")
+        self.locs.append(self.loc)
+        return name
+
+    def broadcast(self, x: str, shape: tuple[int, ...], dims: Sequence[int] = ()) -> str:
+        """Stretch ``x``, its axes placed at ``dims``, to ``shape``."""
+        out = strong_aval(shape, self.avals[x].dtype)
+        return self.emit(f"stablehlo.broadcast_in_dim {x}, dims = {[*dims]}", x, out=out)
+
+    def stretch(self, x: str, shape: tuple[int, ...]) -> str:
+        """Stretch ``x``, of rank 0 or with axes of size 1, to ``shape``; nothing if it has it."""
+        have = self.avals[x].shape
+        return x if have == shape else self.broadcast(x, shape, range(len(have)))
+
+    def constant(self, value: Any, aval: ShapedArray) -> str:
+        """Write a constant of ``aval`` (filled with ``value`` if that is one number)."""
+        name = f"%{self.count}"
+        self.count += 1
+        self.avals[name] = aval
+        self.line(f"{name} = stablehlo.constant {dense(np.asarray(value), aval.dtype)} : "
+                  f"{tensor_type(aval)}")
+        return name
+
+    def convert(self, x: str, dtype: Any) -> str:
+        """Convert ``x`` to ``dtype``; nothing if it has it."""
+        aval = self.avals[x]
+        if aval.dtype == dtype:
+            return x
+        return self.emit(f"stablehlo.convert {x}", x, out=strong_aval(aval.shape, dtype))
+
+    def reshape(self, x: str, shape: tuple[int, ...]) -> str:
+        aval = self.avals[x]
+        if aval.shape == shape:
+            return x
+        return self.emit(f"stablehlo.reshape {x}", x, out=strong_aval(shape, aval.dtype))
+
+    def compare(self, direction: str, x: str, y: str, total_order: bool = False) -> str:
+        """Write ``x direction y`` elementwise; operands are stretched."""
+        a, b = self.avals[x], self.avals[y]
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        x, y = self.stretch(x, shape), self.stretch(y, shape)
+        kind = "TOTALORDER" if total_order else {
+            "float": "FLOAT", "complex": "FLOAT", "int": "SIGNED"}.get(
+            dtypes.scalar_kind(a.dtype), "UNSIGNED")
+        return self.emit(f"stablehlo.compare {direction}, {x}, {y}, {kind}", x, y,
+                         out=ShapedArray(shape, np.dtype(bool)))
+
+    def in_memory(self, x: str, kind: str) -> str:
+        """Write that ``x`` is to lie in the memory called ``kind``."""
+        return self.emit(
+            f'stablehlo.custom_call @annotate_device_placement({x}) {{backend_config = "", '
+            "has_side_effect = true, mhlo.frontend_attributes = "
+            f'{{_xla_buffer_placement = "{kind}"}}}}', x, out=self.avals[x])
+
+    def choose(self, which: str, x: str, y: str) -> str:
+        """Write ``x`` where ``which`` is true, else ``y``; of one shape, or ``which`` rank 0."""
+        return self.emit(f"stablehlo.select {which}, {x}, {y}", which, x, y, out=self.avals[x])
+
+    def iota(self, axis: int, aval: ShapedArray) -> str:
+        """Write an array of ``aval`` that counts along ``axis``."""
+        name = f"%{self.count}"
+        self.count += 1
+        self.avals[name] = aval
+        self.line(f"{name} = stablehlo.iota dim = {axis} : {tensor_type(aval)}")
+        return name
+
+    def block(self, avals: Sequence[ShapedArray], build: Callable[..., Sequence[str]]) -> str:
+        """Return the text of a region: ``build(*argument names)`` writes it, returns results."""
+        saved = self.lines, self.locs, self.pad, self.loc
+        self.lines, self.locs, self.pad, self.loc = [], [], saved[2] + "  ", ""
+        names = []
+        for aval in avals:
+            names.append(f"%b{self.count}")
+            self.count += 1
+            self.avals[names[-1]] = aval
+        results = build(*names)
+        args = ", ".join(f"{n}: {tensor_type(a)}" for n, a in zip(names, avals))
+        ending = (f"stablehlo.return {', '.join(results)} : {self.type_of(*results)}"
+                  if results else "stablehlo.return")
+        lines = [f"{line}\1{loc}\2" if loc else line for line, loc in zip(self.lines, self.locs)]
+        body = "\n".join([*lines, f"{self.pad}{ending}"])
+        self.lines, self.locs, self.pad, self.loc = saved
+        head = f"{self.pad}^bb0({args}):\n" if names else ""
+        return f"{{\n{head}{body}\n{self.pad}}}"
+
+    def reduce(self, op: str, x: str, init: Any, axes: Sequence[int],
+               out: ShapedArray | None = None) -> str:
+        """Reduce ``x`` over ``axes`` by the StableHLO operation ``op`` from ``init``."""
+        aval = self.avals[x]
+        start = self.constant(init, strong_aval((), aval.dtype))
+        return self.emit(
+            f"stablehlo.reduce({x} init: {start}) applies stablehlo.{op} across dimensions = "
+            f"{list(axes)}", x, start, out=out)
+
+    def reduce_by(self, build: Callable[..., Sequence[str]], xs: Sequence[str],
+                  inits: Sequence[Any], axes: Sequence[int], outs: Sequence[ShapedArray]
+                  ) -> list[str]:
+        """Reduce ``xs`` together by the region ``build(*accumulated, *next)`` writes."""
+        scalars = [ShapedArray((), self.avals[x].dtype) for x in xs]
+        starts = [self.constant(v, a) for v, a in zip(inits, scalars)]
+        region = self.block([*scalars, *scalars], build)
+        operands = [*xs, *starts]
+        return self.emit_many(
+            f'"stablehlo.reduce"({", ".join(operands)}) <{{dimensions = array<i64: '
+            f'{", ".join(map(str, axes))}>}}> ({region})'.replace("<i64: >", "<i64>"),
+            *operands, outs=outs)

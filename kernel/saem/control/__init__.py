@@ -1,1 +1,0 @@
-"""Higher-order primitives: those whose parameters are programs."""

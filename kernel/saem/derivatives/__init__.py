@@ -1,0 +1,1 @@
+"""Functions with their own derivative rules, checkpointing, closure conversion and solves."""

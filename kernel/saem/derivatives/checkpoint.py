@@ -1,0 +1,517 @@
+"""How is memory traded for time in a backward pass?
+
+``checkpoint(f)`` is one equation, ``remat2``.  Where reverse mode splits a program into what is
+known now and what waits for cotangents, this equation keeps its known inputs and what its policy
+names; everything else is computed again when it is needed, behind a barrier, so that XLA does not
+recognise it and keep the first result after all.  (XLA's compiler for CPUs removes barriers before
+it looks for such pairs, so there only what is kept between two compiled calls is sure to shrink.)
+
+Read before: ``transform.linearize``, ``jit.call``.  Read after: ``derivatives.saved_residuals``.
+Invariant: values and derivatives are those of ``f``; only what is stored between differs.
+Source: Griewank and Walther 2000, "Revolve"; the documentation of jax.checkpoint.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from saem.compile import dispatch, lowering
+from saem.core import config, dtypes, errors, tree
+from saem.core.arguments import as_tuple, check_callable, check_outputs
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.effects import in_order
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Origin, Var, eval_jaxpr
+from saem.core.memory_spaces import MemorySpace, placed
+from saem.core.primitive import UndefinedPrimal, primitive
+from saem.core.refs import is_ref
+from saem.core.trace import Tracer, at_source, bind, current
+from saem.derivatives.custom_rule import closed_over, name_of
+from saem.derivatives.policies import Offloadable, Policy, is_saved
+from saem.derivatives.saved_rows import saved_rows
+from saem.jit.call import JitCall, ProgramCall
+from saem.jit.transfers import COPY, DevicePut
+from saem.loops.scan import Scan
+from saem.ops.barrier import write_barrier
+from saem.ops.convert import reduce_precision
+from saem.ops.linear import Identity
+from saem.transform.jvp import jvp_jaxpr, split_tangents
+from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
+from saem.transform.staging import again, dead_code_free, trace_flat
+from saem.transform.vmap import batch_jaxpr, fronted
+
+TO_HOST = DevicePut((MemorySpace.Host,), (None,), (COPY,))
+TO_DEVICE = DevicePut((MemorySpace.Device,), (None,), (COPY,))
+
+# Whether XLA is kept from merging the second computation with the first: for all inputs, or each.
+PreventCse = bool | tuple[bool, ...]
+
+
+@primitive("remat2")
+class Remat(ProgramCall):
+    """Call ``jaxpr``, whose intermediate values are not kept for a backward pass.
+
+    ``differentiated`` marks the second computation, which is the one behind a barrier.
+    """
+
+    jaxpr: ClosedJaxpr
+    prevent_cse: PreventCse = True
+    differentiated: bool = False
+    policy: Policy | None = None
+
+    def printed_params(self):
+        return {**super().printed_params(), "policy": repr(self.policy)}
+
+    def with_ticket(self):
+        prevent = self.prevent_cse
+        prevent = prevent if isinstance(prevent, bool) else (False, *prevent)
+        return self.with_program(in_order(self.jaxpr), prevent), 0
+
+    def with_program(self, closed: ClosedJaxpr, prevent_cse: PreventCse) -> Remat:
+        """Return the call of a program made from this one."""
+        return Remat(closed, prevent_cse, self.differentiated, self.policy)
+
+    def flags(self, numbers: Iterable[int], more: int = 0) -> PreventCse:
+        """Return ``prevent_cse`` of the inputs ``numbers``, and of ``more`` new inputs."""
+        given = self.prevent_cse
+        return given if isinstance(given, bool) else (*(given[i] for i in numbers),
+                                                      *[True] * more)
+
+    def lower(self, ctx, *xs):
+        prevent = self.prevent_cse
+        guarded = [self.differentiated and (prevent if isinstance(prevent, bool) else prevent[i])
+                   for i in range(len(xs))]
+        behind = iter(write_barrier(ctx, [x for x, g in zip(xs, guarded) if g]))
+        return lowering.lower_block(
+            ctx, self.jaxpr, [next(behind) if g else x for x, g in zip(xs, guarded)])
+
+    def jvp(self, primals, tangents):
+        nonzero = tuple(t is not None for t in tangents)
+        program, out_nonzero = jvp_jaxpr(self.jaxpr, nonzero)
+        prim = self.with_program(program, self.flags(range(len(primals)), sum(nonzero)))
+        outs = bind(prim, *primals, *(t for t in tangents if t is not None))
+        return split_tangents(outs, out_nonzero)
+
+    def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
+        """Compute what is known now; record the rest, which computes the known part again."""
+        unknown = tuple(not trace.is_known(x) for x in args)
+        policy = self.policy
+        split = self.jaxpr.derived(("remat", unknown, policy),
+                                   lambda: Split(self.jaxpr, unknown, policy))
+        known = split.known
+        with current(trace.parent):  # type: ignore[arg-type]
+            outs = eval_jaxpr(known.jaxpr, known.consts,
+                              *(x for x, u in zip(args, unknown) if not u))
+        n = len(outs) - split.saved_count
+        prevent = self.prevent_cse
+        if isinstance(prevent, tuple):
+            prevent = (*[True] * split.saved_count, *(prevent[i] for i in split.read))
+        again = Remat(split.again, prevent, True, policy)
+        recorded = iter(trace.emit(again, [*outs[n:], *(args[i] for i in split.read)])
+                        if any(split.out_unknown) or again.effects else ())
+        at_once = iter(outs[:n])
+        return [next(recorded) if u else next(at_once) for u in split.out_unknown]
+
+    def transpose(self, cts, *args):
+        linear = tuple(isinstance(a, UndefinedPrimal) for a in args)
+        has_ct = tuple(ct is not None for ct in cts)
+        program, reached = self.jaxpr.derived(
+            ("remat transpose", linear, has_ct), lambda: pulled(self.jaxpr, linear, has_ct))
+        known = [i for i, lin in enumerate(linear) if not lin]
+        prim = self.with_program(program, self.flags(known, sum(has_ct)))
+        outs = iter(bind(prim, *(args[i] for i in known), *(c for c in cts if c is not None)))
+        found = iter([next(outs) if r else None for r in reached])
+        return [next(found) if lin else None for lin in linear]
+
+    def batch(self, size, xs, dims):
+        program, out_batched = batch_jaxpr(self.jaxpr, size, tuple(d is not None for d in dims))
+        outs = bind(self.with_program(program, self.prevent_cse), *fronted(xs, dims))
+        return outs, [0 if b else None for b in out_batched]
+
+
+def _at_once(prim: Remat, *args: Any) -> list[Any]:
+    """Run equation by equation, as those of ``f`` would; a key used a second time is no reuse."""
+    again.depth += prim.differentiated
+    try:
+        return eval_jaxpr(prim.jaxpr.jaxpr, prim.jaxpr.consts, *args)
+    finally:
+        again.depth -= prim.differentiated
+
+
+dispatch.eager_rules[Remat] = _at_once
+
+
+def is_log(eqn: Eqn) -> bool:
+    """Return whether ``eqn`` is about a reference that computing again is to leave alone."""
+    return eqn.operation.touches_refs and any(
+        is_ref(a.aval) and getattr(a.aval, "kind", None) is not None for a in eqn.invars)
+
+
+# -- splitting -------------------------------------------------------------------------------------
+
+
+class Split:
+    """A program taken apart by which inputs are unknown, and by what a policy lets be saved.
+
+    ``known``: known inputs to known outputs and ``saved_count`` saved values.  ``again``: saved
+    values and the inputs numbered by ``read`` to unknown outputs.  It contains every known equation
+    whose result it needs and that was not saved.
+    """
+
+    def __init__(self, closed: ClosedJaxpr, unknown: tuple[bool, ...], policy: Policy | None,
+                 whole: bool = False):
+        """Take ``closed`` apart; if ``whole``, the second part gives the known outputs too, and
+        what is offloaded stays where it is made: the loop around moves it when it is all there."""
+        self.whole = whole
+        # What the policy said of each saved value.
+        self.answers: dict[Var, Any] = {}
+        if policy is not None:
+            closed = closed.derived("inlined", lambda: without_jits(closed))
+        self.jaxpr = jaxpr = closed.jaxpr
+        self.consts = closed.consts
+        self.waiting = {v for v, u in zip(jaxpr.invars, unknown) if u}
+        # Known outputs of equations some of whose inputs are unknown, by a program of their own.
+        self.mixed: dict[Eqn, tuple[ClosedJaxpr, list[Var], list[Var]]] = {}
+        # Saved values that wait in the memory of the host, and the variables they have there.
+        self.away: dict[Var, Var] = {}
+        saved: dict[Var, None] = {}
+        later: list[Eqn] = []
+        for eqn in jaxpr.eqns:
+            if policy is not None and isinstance(eqn.operation, Scan) \
+                    and self.loop_apart(eqn, policy, saved, later):
+                continue
+            if not self.waiting.isdisjoint(eqn.invars):
+                residuals, again = self.taken_apart(eqn, policy)
+                saved.update(dict.fromkeys(residuals))
+                later += again
+            elif getattr(eqn.operation, "waits", False):  # begins what is for later
+                self.waiting.update(eqn.outvars)
+                later.append(eqn)
+            elif is_log(eqn):
+                saved.update(dict.fromkeys(eqn.outvars))
+            elif answer := is_saved(policy, eqn):
+                saved.update(dict.fromkeys(self.where_saved(answer, eqn.outvars, eqn, later)))
+            else:
+                later.append(eqn)
+        self.out_unknown = [v in self.waiting for v in jaxpr.outvars]
+        outs = [v for v, u in zip(jaxpr.outvars, self.out_unknown) if u or whole]
+        tail = dead_code_free(jaxpr.replace(eqns=later, outvars=outs))
+        made = {v for eqn in tail.eqns for v in eqn.outvars}
+        used = {a for eqn in tail.eqns for a in eqn.invars if isinstance(a, Var)}
+        used |= {v for v in outs if isinstance(v, Var)}
+        kept = [v for v in saved if v in used and v not in made]
+        self.saved_count = len(kept)
+        self.read = [i for i, v in enumerate(jaxpr.invars) if v in used]
+        self.again = ClosedJaxpr(
+            tail.replace(invars=[*kept, *(jaxpr.invars[i] for i in self.read)]), self.consts)
+        inputs = [v for v, u in zip(jaxpr.invars, unknown) if not u]
+        known = trace_flat(
+            lambda *xs: self.run_known(dict(zip(inputs, xs)), kept), [v.aval for v in inputs],
+            name="checkpoint", debug_name=jaxpr.debug_name)
+        self.known = ClosedJaxpr(dead_code_free(known.jaxpr), known.consts)
+
+    def where_saved(self, answer: Any, outvars: Sequence[Var], eqn: Eqn, later: list[Eqn]
+                    ) -> Sequence[Var]:
+        """Return the variables by which ``outvars``, made by ``eqn``, are saved.
+
+        What a policy offloads waits in the host's memory, and is brought back later.
+        """
+        self.answers.update(dict.fromkeys(outvars, answer))
+        if self.whole or not isinstance(answer, Offloadable):
+            return outvars
+        away = [Var(placed(v.aval, MemorySpace.Host)) for v in outvars]
+        self.away.update(zip(outvars, away))
+        later += [Eqn(TO_DEVICE, [a], [v], eqn.source, eqn.stack) for v, a in zip(outvars, away)]
+        return away
+
+    def loop_apart(self, eqn: Eqn, policy: Policy, saved: dict[Var, None], later: list[Eqn]
+                   ) -> bool:
+        """Split a scan of whose steps the policy saves something; returns whether it does."""
+        if is_saved(policy, eqn) or eqn.effects:
+            return False
+        unknown = tuple(isinstance(a, Var) and a in self.waiting for a in eqn.invars)
+        scan = eqn.operation
+        assert isinstance(scan, Scan)
+        rows = scan.jaxpr.derived(("saved rows", scan, unknown, policy), lambda: saved_rows(
+            scan, unknown, lambda body, flags: Split(body, flags, policy, True)))
+        if rows is None:
+            return False
+        atoms = [a for a, waits in zip(eqn.invars, rows.unknown) if not waits]
+        inputs = list(dict.fromkeys(a for a in atoms if isinstance(a, Var)))
+        stacks = [Var(aval) for aval in rows.stacks]
+        outs = [v for v, waits in zip(eqn.outvars, rows.out_unknown) if not waits]
+        known = Eqn(rows.known, atoms, [*outs, *stacks], eqn.source, eqn.stack)
+        self.mixed[eqn] = (ClosedJaxpr(Jaxpr([], inputs, known.outvars, [known])), inputs,
+                           [*outs, *stacks])
+        self.waiting.update(v for v, waits in zip(eqn.outvars, rows.out_unknown) if waits)
+        for stack, answer in zip(stacks, rows.answers):
+            saved.update(dict.fromkeys(self.where_saved(answer, [stack], eqn, later)))
+        later.append(eqn.replace(operation=rows.again, invars=[*eqn.invars, *stacks]))
+        return True
+
+    def taken_apart(self, eqn: Eqn, policy: Policy | None) -> tuple[list[Var], list[Eqn]]:
+        """Split an equation with unknown inputs, noting which of its outputs are unknown.
+
+        Returns the values of its known part that are saved, and what is computed later: all of it
+        again, unless the policy lets results of its kind be saved.
+        """
+        if getattr(eqn.operation, "partial_eval", None) is None:
+            self.waiting.update(eqn.outvars)
+            return [], [eqn]
+        inputs = list(dict.fromkeys(a for a in eqn.invars if isinstance(a, Var)))
+        alone = ClosedJaxpr(Jaxpr([], inputs, eqn.outvars, [eqn]))
+        known, rest, out_unknown, count = partial_eval_jaxpr(
+            alone, tuple(v in self.waiting for v in inputs))
+        ready = [v for v in inputs if v not in self.waiting]
+        waits = [v for v in inputs if v in self.waiting]
+        late = [v for v, u in zip(eqn.outvars, out_unknown) if u]
+        outvars = [v for v, u in zip(eqn.outvars, out_unknown) if not u]
+        self.waiting.update(late)
+        bound = [v for inner in rest.eqns for v in inner.outvars]
+        if is_saved(policy, eqn) and all(bound.count(v) == 1 for v in rest.jaxpr.outvars):
+            made = [*outvars, *rest.jaxpr.invars[:count]]
+            self.mixed[eqn] = (known, ready, made)
+            return made, renamed(rest, dict(zip(rest.jaxpr.invars[count:], waits)), late)
+        if outvars:
+            needed = [True] * len(outvars) + [False] * count
+            trimmed = ClosedJaxpr(dead_code_free(known.jaxpr, needed), known.consts)
+            self.mixed[eqn] = (trimmed, ready, outvars)
+        return [], [eqn]
+
+    def run_known(self, env: dict[Var, Any], kept: Sequence[Var]) -> list[Any]:
+        """Run the known equations; returns the known outputs and the values of ``kept``.
+
+        A saved value that is used here too is rounded to its dtype, so that both computations
+        continue from the same number whatever precision XLA would have kept.
+        """
+        jaxpr = self.jaxpr
+        env.update(zip(jaxpr.constvars, self.consts))
+        shared = set(kept) & self.read_now()
+        for eqn in jaxpr.eqns:
+            with at_source(eqn.source):
+                if eqn in self.mixed:
+                    program, inputs, outvars = self.mixed[eqn]
+                    outs = eval_jaxpr(program.jaxpr, program.consts, *(env[v] for v in inputs))
+                elif self.waiting.isdisjoint((*eqn.invars, *eqn.outvars)):
+                    outvars = list(eqn.outvars)
+                    outs = bind(eqn.operation, *(
+                        a.val if isinstance(a, Literal) else env[a] for a in eqn.invars))
+                    outs = outs if eqn.operation.multiple_results else [outs]
+                else:
+                    continue
+                env.update((v, rounded(x) if v in shared else x) for v, x in zip(outvars, outs))
+                env.update((self.away[v], TO_HOST.put(env[v])) for v in outvars if v in self.away)
+        outs = [a.val if isinstance(a, Literal) else env[a]
+                for a, u in zip(jaxpr.outvars, self.out_unknown) if not u]
+        return [*outs, *(env[v] for v in kept)]
+
+    def read_now(self) -> set[Var]:
+        """Return the variables that known equations read, or known outputs are."""
+        jaxpr = self.jaxpr
+        read = {a for eqn in jaxpr.eqns if self.waiting.isdisjoint(eqn.invars)
+                for a in eqn.invars if isinstance(a, Var)}
+        return read | {a for a in jaxpr.outvars if isinstance(a, Var)}
+
+
+def renamed(closed: ClosedJaxpr, names: dict[Var, Var], outvars: Sequence[Var]) -> list[Eqn]:
+    """Return the equations of ``closed``, which has no constants, with other variables outside.
+
+    ``names`` renames inputs; the outputs, each made by an equation, become ``outvars``.
+    """
+    jaxpr = closed.jaxpr
+    names = {**names, **dict(zip(jaxpr.outvars, outvars))}  # type: ignore[arg-type]
+    return [eqn.replace(invars=[a if isinstance(a, Literal) else names.get(a, a)
+                                for a in eqn.invars],
+                        outvars=[names.get(v, v) for v in eqn.outvars]) for eqn in jaxpr.eqns]
+
+
+def rounded(x: Any) -> Any:
+    """Return ``x`` rounded to its own dtype, if that is a float."""
+    dtype = aval_of(x).dtype
+    if not dtypes.is_float(dtype):
+        return x
+    limits = dtypes.finfo(dtype)
+    return reduce_precision(x, exponent_bits=limits.nexp, mantissa_bits=limits.nmant)
+
+
+def without_jits(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """Return ``closed`` with jitted functions inside written out, so that a policy sees them."""
+    if not any(isinstance(eqn.operation, JitCall) for eqn in closed.eqns):
+        return closed
+
+    def run(program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+        jaxpr = program.jaxpr
+        env: dict[Var, Any] = dict(zip(jaxpr.constvars, program.consts))
+        env.update(zip(jaxpr.invars, args))
+        for eqn in jaxpr.eqns:
+            values = [a.val if isinstance(a, Literal) else env[a] for a in eqn.invars]
+            with at_source(eqn.source):
+                outs = (run(eqn.operation.jaxpr, values) if isinstance(eqn.operation, JitCall)
+                        else bind(eqn.operation, *values))
+            env.update(zip(eqn.outvars, outs if eqn.operation.multiple_results else [outs]))
+        return [a.val if isinstance(a, Literal) else env[a] for a in jaxpr.outvars]
+
+    return trace_flat(lambda *xs: run(closed, xs), closed.in_avals, name="checkpoint",
+                      debug_name=closed.jaxpr.debug_name)
+
+
+def pulled(closed: ClosedJaxpr, linear: tuple[bool, ...], has_ct: tuple[bool, ...]
+           ) -> tuple[ClosedJaxpr, list[bool]]:
+    """Return the program of non-linear inputs and cotangents to cotangents of linear inputs.
+
+    It begins with the second computation.  The list beside it marks inputs that are reached.
+    """
+    known, rest, out_unknown, count = partial_eval_jaxpr(closed, linear)
+    residuals, unknowns = rest.jaxpr.invars[:count], rest.jaxpr.invars[count:]
+    opened = rest.jaxpr.replace(
+        constvars=[*rest.jaxpr.constvars, *residuals], invars=unknowns)
+    reached: list[bool] = []
+    inputs = [aval for aval, lin in zip(closed.in_avals, linear) if not lin]
+    cts = [aval.to_tangent_aval() for aval, has in zip(closed.out_avals, has_ct) if has]
+
+    def pull(*flat: Any) -> list[Any]:
+        outs = eval_jaxpr(known.jaxpr, known.consts, *flat[:len(inputs)])
+        given = iter(flat[len(inputs):])
+        every = [next(given) if has else None for has in has_ct]
+        found = backward_pass(
+            opened, [*rest.consts, *outs[len(outs) - count:]],
+            [ct for ct, u in zip(every, out_unknown) if u])
+        reached[:] = [ct is not None for ct in found]
+        return [ct for ct in found if ct is not None]
+
+    program = trace_flat(pull, [*inputs, *cts], name="transpose",
+                         debug_name=closed.jaxpr.debug_name)
+    return ClosedJaxpr(dead_code_free(program.jaxpr), program.consts), reached
+
+
+# -- the public functions --------------------------------------------------------------------------
+
+
+_NOT_GIVEN: Any = object()
+
+
+def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
+               policy: Policy | None = None, static_argnums: int | tuple[int, ...] = (),
+               static_argnames: str | Iterable[str] = (), concrete: Any = _NOT_GIVEN) -> Callable:
+    """Return ``fun`` so that a backward pass computes its intermediate values again.
+
+    ``policy`` (of ``checkpoint_policies``) says which of them are saved instead.  ``prevent_cse``
+    may be False where XLA cannot merge the two computations anyway, as in the body of a scan; a
+    sequence says it for each argument.
+
+    Raises: NotImplementedError for ``concrete``, which JAX has withdrawn too.
+    """
+    check_callable(fun)
+    if concrete is not _NOT_GIVEN:
+        raise NotImplementedError(
+            "The `concrete` option to `jax.checkpoint` has been removed. In its place please use "
+            "`static_argnums`.")
+    numbers, names = as_tuple(static_argnums, int), as_tuple(static_argnames, str)
+    traced: dict[Any, tuple[ClosedJaxpr, list[Any], Any]] = {}
+
+    @functools.wraps(fun)
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        static = static_positions(numbers, len(args))
+        fixed = {i: args[i] for i in static}
+        words = {k: v for k, v in kwargs.items() if k in names}
+        dynamic = ([x for i, x in enumerate(args) if i not in static],
+                   {k: v for k, v in kwargs.items() if k not in names})
+        leaves, in_tree = tree.flatten(dynamic)
+        avals = [array_type(x) for x in leaves]
+
+        def make() -> tuple[ClosedJaxpr, list[Any], Any]:
+            return traced_body(fun, in_tree, avals, fixed, words, len(args))
+
+        key = (in_tree, tuple(fixed.items()), tuple(sorted(words.items())), tuple(avals),
+               config.trace_key())
+        try:
+            found = traced.get(key)
+        except TypeError:  # a static value without hash: traced anew each time
+            found, key = make(), None
+        if found is None:
+            found = make()
+            if not any(isinstance(c, Tracer) for c in found[1]):
+                traced[key] = found
+        closed, consts, out_tree = found
+        flags = prevent_cse if isinstance(prevent_cse, bool) else (
+            *[True] * len(consts), *tree.broadcast_prefix((tuple(prevent_cse), True), (
+                tuple(dynamic[0]), dynamic[1])))
+        outs = bind(Remat(closed, flags, False, policy), *consts, *leaves)
+        return out_tree.unflatten(outs)
+
+    return checkpointed
+
+
+remat = checkpoint
+
+
+def static_positions(numbers: Sequence[int], count: int) -> list[int]:
+    """Return the static argument numbers counted from the front.
+
+    Raises: ValueError for one that the call does not have.
+    """
+    if any(not -count <= n < count for n in numbers):
+        raise errors.explained(
+            errors.ArgumentError, "checkpoint.C1",
+            "the `static_argnums` argument to `jax.checkpoint` / `jax.remat` can only take integer "
+            "values greater than or equal to `-len(args)` and less than `len(args)`, but got "
+            f"{tuple(numbers)}, while `len(args)` = {count}",
+            advice="Pass static arguments by position.")
+    return [n % count for n in numbers]
+
+
+def array_type(x: Any) -> ShapedArray:
+    """Return the aval of an argument.  Raises: TypeError if it is no array."""
+    try:
+        return aval_of(x)
+    except TypeError:
+        raise errors.explained(
+            errors.ArgumentTypeError, "checkpoint.C2",
+            f"Argument {x!r} of type {type(x)} is not a valid JAX type",
+            advice="Mark it static: checkpoint(f, static_argnums=...); or close over it.",
+        ) from None
+
+
+def traced_body(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], fixed: dict[int, Any],
+                words: dict[str, Any], count: int) -> tuple[ClosedJaxpr, list[Any], Any]:
+    """Return the program of ``fun``, the values it closes over, and the structure of its result."""
+    out_trees: list[Any] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        given, keywords = in_tree.unflatten(leaves)
+        rest = iter(given)
+        args = [fixed[i] if i in fixed else next(rest) for i in range(count)]
+        outs, out_tree = tree.flatten(fun(*args, **keywords, **words))
+        check_outputs("checkpoint", fun, outs, out_tree)
+        out_trees.append(out_tree)
+        return outs
+
+    closed = trace_flat(flat, avals, name="checkpoint", debug_name=name_of(fun))
+    closed.jaxpr.origin = Origin("checkpoint / remat", fun, out_trees[0])
+    return (*closed_over(closed), out_trees[0])
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+@primitive("name")
+class Name(Identity):
+    """The identity on a value that policies call ``label``; its tangent has no name."""
+
+    label: str
+
+    @property
+    def params(self):
+        return {"name": self.label}
+
+    def jvp(self, primals, tangents):
+        return bind(self, *primals), tangents[0]
+
+    def transpose(self, ct, x):
+        return [ct]
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """Return the pytree ``x``, its leaves known to checkpoint policies as ``name``."""
+    return tree.map_(lambda leaf: bind(Name(name), leaf), x)

@@ -1,0 +1,39 @@
+"""How are the two passes of reverse mode had as two compiled functions?
+
+Read before: ``transform.derivatives``.
+Invariant: ``bwd`` on what ``fwd`` hands over gives what ``vjp`` gives.
+Source: the documentation of jax.fwd_and_bwd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from saem.jit.stages import jit
+from saem.transform.derivatives import vjp
+
+
+def fwd_and_bwd(fun: Callable, argnums: int | Sequence[int], has_aux: bool = False,
+                jitted: bool = True) -> tuple[Callable, Callable]:
+    """Return ``fwd(*args) -> (result, residuals)`` and ``bwd(residuals, ct)``, for ``argnums``.
+
+    With ``has_aux`` the forward function returns the auxiliary value third.
+    """
+    single = isinstance(argnums, int)
+    numbers: Sequence[int] = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    def fwd(*args: Any, **kwargs: Any) -> tuple:
+        def chosen(*xs: Any) -> Any:
+            full = list(args)
+            for i, x in zip(numbers, xs):
+                full[i] = x
+            return fun(*full, **kwargs)
+
+        return vjp(chosen, *(args[i] for i in numbers), has_aux=has_aux)
+
+    def bwd(pullback: Callable, outgrad: Any) -> Any:
+        grads = pullback(outgrad)
+        return grads[0] if single else grads
+
+    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)

@@ -1,0 +1,1 @@
+"""Programs that call Python: tokens, callbacks, debugging and foreign calls."""

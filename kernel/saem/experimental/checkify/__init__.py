@@ -1,0 +1,28 @@
+"""How does a compiled program tell that something went wrong?  (``jax.experimental.checkify``)"""
+
+from saem.experimental.checkify import programs as _rules  # noqa: F401 - the rules of ``checkify``
+from saem.experimental.checkify.checks import (
+    Error,
+    JaxRuntimeError,
+    check,
+    check_error,
+    debug_check,
+    init_error,
+)
+from saem.experimental.checkify.transform import (
+    ErrorCategory,
+    all_checks,
+    automatic_checks,
+    checkify,
+    div_checks,
+    float_checks,
+    index_checks,
+    nan_checks,
+    user_checks,
+)
+
+__all__ = [
+    "Error", "ErrorCategory", "JaxRuntimeError", "all_checks", "automatic_checks", "check",
+    "check_error", "checkify", "debug_check", "div_checks", "float_checks", "index_checks",
+    "init_error", "nan_checks", "user_checks",
+]

@@ -1,0 +1,71 @@
+"""How does one compute many derivatives along a line at once?  (``jax.experimental.jet``)
+
+Read before: ``saem.experimental.jet.taylor``, which says how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from saem.core import errors, tree
+from saem.core.avals import aval_of, is_array_like
+from saem.experimental.jet import programs as _rules  # noqa: F401 - series through loops and branches
+from saem.experimental.jet.taylor import all_terms, factorials, has_tangent, jet_flat, scaled
+from saem.ops.convert import convert_element_type
+from saem.transform.derivatives import as_array
+
+
+def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]],
+        factorial_scaled: bool = True, **_: Any) -> tuple[Any, Any]:
+    """Return ``fun`` of power series, as its value and the terms of the series that come out.
+
+    Argument i is the series with the value ``primals[i]`` at zero and the terms ``series[i]``:
+    derivatives by the variable of the series or, without ``factorial_scaled``, coefficients.  In
+    the second result a list of terms stands for each leaf of the first.
+
+    Raises: ValueError for arguments that are no arrays, or series of different lengths.
+    """
+    for number, (x, terms) in enumerate(zip(primals, series)):
+        if not is_array_like(x):
+            raise _refusal("jet.C1", f"primal value at position {number} is not an array")
+        for place, term in enumerate(terms):
+            if not is_array_like(term):
+                raise _refusal(
+                    "jet.C2", f"term {place} for argument {number} is not an array")
+    lengths = {len(terms) for terms in series}
+    if len(lengths) > 1:
+        raise _refusal("jet.C3", "jet terms have inconsistent lengths for different arguments")
+    order = lengths.pop() if lengths else 0
+    scale = factorials(order) if factorial_scaled else [1.0] * order
+    values = [as_array(x) for x in primals]
+    given = [[scaled(like(t, x), 1 / f) for t, f in zip(terms, scale)]
+             if has_tangent(aval_of(x)) else None for x, terms in zip(values, series)]
+    out_trees: list[Any] = []
+
+    def flat(*xs: Any) -> list[Any]:
+        outs, out_tree = tree.flatten(fun(*xs))
+        out_trees.append(out_tree)
+        return outs
+
+    outs, found = jet_flat(flat, values, given, order)
+    outs = [as_array(x) for x in outs]
+    terms = [[as_array(scaled(t, f)) for t, f in zip(all_terms(x, s, order), scale)]
+             for x, s in zip(outs, found)]
+    return out_trees[0].unflatten(outs), out_trees[0].unflatten(terms)
+
+
+def like(term: Any, x: Any) -> Any:
+    """Return ``term`` in the dtype of ``x``."""
+    term = as_array(term)
+    dtype = aval_of(x).to_tangent_aval().dtype
+    return term if aval_of(term).dtype == dtype else convert_element_type(term, dtype)
+
+
+def _refusal(tag: str, sentence: str) -> Exception:
+    return errors.explained(
+        errors.ArgumentError, tag, f"{sentence}.", advice="Pass one array and one list of terms "
+        "for each argument: jet(f, (x, y), ((dx, ddx), (dy, ddy))).")
+
+
+__all__ = ["jet"]

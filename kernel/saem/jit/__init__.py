@@ -1,0 +1,1 @@
+"""The jitted call: its signature, its stages, and library functions."""

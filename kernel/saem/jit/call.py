@@ -1,0 +1,155 @@
+"""How does a jitted function appear inside another program?
+
+As one equation ``jit[name=f jaxpr={…}]`` whose rules apply the transformation to the program
+inside, once per program, since what was derived is kept with it.
+
+Read before: ``transform``.  Read after: ``jit.jitted``.
+Invariant: the constants of the inner program are concrete; tracers it closed over are inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from saem.compile import lowering
+from saem.core import jaxpr as jaxpr_module
+from saem.core import refs as core_refs
+from saem.core.avals import aval_of
+from saem.core.effects import in_order
+from saem.core.jaxpr import ClosedJaxpr, Literal
+from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.refs import is_ref
+from saem.core.trace import bind, state
+from saem.transform.jvp import jvp_jaxpr, split_tangents
+from saem.transform.linearize import (
+    PartialTrace,
+    partial_eval_jaxpr,
+    transpose_jaxpr,
+)
+from saem.transform.vmap import batch_jaxpr, fronted
+
+
+class ProgramCall(Primitive):
+    """What calls of one program share; the parameter called ``holds`` is that program."""
+
+    __slots__ = ()
+    multiple_results = True
+    holds: ClassVar[str] = "jaxpr"
+
+    @property
+    def program(self) -> ClosedJaxpr:
+        return getattr(self, self.holds)
+
+    @property
+    def effects(self):
+        return self.program.effects
+
+    def with_ticket(self) -> tuple[Primitive, int]:
+        return JitCall(in_order(self.program), self.name), 0
+
+    def typing(self, *avals):
+        return self.program.out_avals
+
+    def evaluate(self, *xs):
+        return jaxpr_module.evaluate(self.program, *xs)
+
+    def lower(self, ctx, *xs):
+        return lowering.lower_block(ctx, self.program, xs)
+
+
+@primitive("jit")
+class JitCall(ProgramCall):
+    """Call the program ``jaxpr``."""
+
+    jaxpr: ClosedJaxpr
+    jaxpr_name: str
+    donated_invars: tuple[bool, ...] = ()
+    keep_unused: bool = False
+    inline: bool = False
+    ctx_mesh: Any = None  # that set_mesh had put in force, for who prints the program
+
+    @property
+    def params(self):
+        return {"jaxpr": self.jaxpr, "name": self.jaxpr_name, "inline": self.inline,
+                "donated_invars": self.donated_invars or (False,) * len(self.jaxpr.in_avals),
+                "keep_unused": self.keep_unused}
+
+    def printed_params(self):
+        shown: dict[str, Any] = {"name": self.jaxpr_name}
+        if self.ctx_mesh is not None:
+            shown["ctx_mesh"] = self.ctx_mesh
+        if any(self.donated_invars):
+            shown["donated_invars"] = self.donated_invars
+        if self.inline:
+            shown["inline"] = True
+        shown["jaxpr"] = self.jaxpr
+        return {**shown, "keep_unused": True} if self.keep_unused else shown
+
+    def with_program(self, closed: ClosedJaxpr) -> JitCall:
+        """Return the call of another program made from this one."""
+        return JitCall(closed, self.jaxpr_name, ctx_mesh=self.ctx_mesh)
+
+    def with_ticket(self):
+        return self.with_program(in_order(self.jaxpr)), 0
+
+    def lower(self, ctx, *xs):
+        return lowering.call(ctx, self.jaxpr, xs, self.jaxpr_name)
+
+    def jvp(self, primals, tangents):
+        nonzero = tuple(t is not None for t in tangents)
+        program, out_nonzero = jvp_jaxpr(self.jaxpr, nonzero)
+        outs = bind(self.with_program(program), *primals, *(t for t in tangents if t is not None))
+        return split_tangents(outs, out_nonzero)
+
+    def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
+        """Run the part that needs no unknown input in the parent; record the rest."""
+        unknown = tuple(not trace.is_known(x) for x in args)
+        known_program, rest, out_unknown, residual_count = partial_eval_jaxpr(self.jaxpr, unknown)
+        known_args = [x for x, u in zip(args, unknown) if not u]
+        outs = self._run_known(trace, known_program, known_args)
+        split = len(outs) - residual_count
+        known_outs, residuals = iter(outs[:split]), outs[split:]
+        unknown_args = [x for x, u in zip(args, unknown) if u]
+        recorded = iter(trace.emit(self.with_program(rest), [*residuals, *unknown_args])
+                        if any(out_unknown) or rest.effects else ())
+        return [next(recorded) if u else next(known_outs) for u in out_unknown]
+
+    def _run_known(self, trace: PartialTrace, program: ClosedJaxpr, args: Sequence[Any]
+                   ) -> list[Any]:
+        """Run ``program`` below ``trace``; outputs that are inputs do not pass through the call."""
+        trimmed, forward = program.derived("forward", lambda: forward_inputs(program))
+        saved = state.trace
+        state.trace = parent = trace.parent
+        try:
+            outs = iter(parent.process(self.with_program(trimmed), tuple(args))
+                        if trimmed.jaxpr.outvars or trimmed.effects else ())
+        finally:
+            state.trace = saved
+        return [next(outs) if source is None else
+                source.val if isinstance(source, Literal) else args[source]
+                for source in forward]
+
+    def transpose(self, cts, *args):
+        linear = tuple(isinstance(a, UndefinedPrimal) for a in args)
+        has_ct = tuple(ct is not None for ct in cts)
+        program, reached = transpose_jaxpr(self.jaxpr, linear, has_ct)
+        known = [a for a, lin in zip(args, linear) if not lin]
+        outs = iter(bind(self.with_program(program), *known, *(c for c in cts if c is not None)))
+        found = iter([next(outs) if r else None for r in reached])
+        return [next(found) if lin else None for lin in linear]
+
+    def batch(self, size, xs, dims):
+        if any(d and is_ref(aval_of(x)) for x, d in zip(xs, dims)):
+            return core_refs.chapter.batch_through_refs(self, size, xs, dims)
+        program, out_batched = batch_jaxpr(self.jaxpr, size, tuple(d is not None for d in dims))
+        outs = bind(self.with_program(program), *fronted(xs, dims))
+        return outs, [0 if b else None for b in out_batched]
+
+
+def forward_inputs(program: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
+    """Return the program without outputs that are inputs or literals, and where each comes from."""
+    index = {v: i for i, v in enumerate(program.jaxpr.invars)}
+    forward = [v if isinstance(v, Literal) else index.get(v) for v in program.jaxpr.outvars]
+    kept = [v for v, source in zip(program.jaxpr.outvars, forward) if source is None]
+    return ClosedJaxpr(program.jaxpr.replace(outvars=kept), program.consts), forward

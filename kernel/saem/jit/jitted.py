@@ -1,0 +1,468 @@
+"""What happens when a jitted function is called?
+
+The first time: arguments are flattened, the function is traced, the program lowered, compiled (or
+found) and run.  After that jaxlib's C++ answers by itself until something in the signature changes:
+shape, dtype, weak type, a static value, structure, placement, a setting.
+
+Read before: ``jit.call``, ``compile.dispatch``.  Read after: ``jit.stages``.
+Invariant: a traced program is kept for (function, structure, static values, avals, settings), and
+nothing else decides; the events say which of these changed.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import functools
+import logging
+import sys
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from saem.compile import dispatch
+from saem.compile.dispatch import Demands, Program
+from saem.compile.donation import warn_wasted
+from saem.core import axes, config, errors, source, tree
+from saem.core.arguments import (
+    Parameters,
+    abstract_arguments,
+    check_callable,
+    check_outputs,
+    check_static_hashable,
+)
+from saem.core.avals import ShapedArray
+from saem.core.events import CacheHit, CacheMiss, FunctionRef, bus
+from saem.core.jaxpr import ClosedJaxpr, Origin
+from saem.core.memory_spaces import Use
+from saem.core.refs import check_references, is_ref
+from saem.core.trace import Tracer, bind, eval_trace, state
+from saem.jit import signature
+from saem.jit.call import JitCall
+from saem.ops.sharding_constraint import ShardingConstraint, demands_of, is_place, place_of, prefix
+from saem.placement.layouts import terms_of
+from saem.placement.meshes import mesh_set
+from saem.placement.spread import check_fits
+from saem.transform.staging import key_watch, move_refs, move_tracer_consts, trace_flat
+
+
+class Entry:
+    """A traced program with its output structure and its executables by place."""
+
+    __slots__ = ("closed", "out_tree", "programs", "moved", "call", "donated", "seen", "demands",
+                 "refs")
+
+    def __init__(self, closed: ClosedJaxpr, out_tree: Any, moved: list[Any], call: JitCall,
+                 donated: tuple[bool, ...], demands: Demands, refs: list[Any] | None):
+        self.closed = closed
+        self.out_tree = out_tree
+        self.moved = moved
+        self.call = call
+        self.donated = donated
+        self.demands = demands
+        # References it closes over, its last inputs; None if it works on none at all.
+        self.refs = refs
+        # What it took from its surroundings, if someone watched.
+        self.seen: signature.Seen | None = None
+        self.programs: dict[Any, Program] = {}
+
+
+# All traces of a function, shared by every jit of it with the same options.
+traces: weakref.WeakKeyDictionary[Any, dict] = weakref.WeakKeyDictionary()
+_all_jits: weakref.WeakSet = weakref.WeakSet()
+
+
+class Bound:
+    """The arguments of one call, taken apart: static ones beside flat dynamic ones."""
+
+    __slots__ = ("leaves", "in_tree", "statics", "args", "kwargs", "nargs")
+
+    def __init__(self, parameters: Parameters, args: tuple, kwargs: dict[str, Any]):
+        numbers, names = parameters.static_argnums, parameters.static_argnames
+        if numbers or (names and kwargs):
+            static_pos = tuple((i, args[i]) for i in numbers if i < len(args))
+            static_kw = tuple((k, kwargs[k]) for k in sorted(kwargs) if k in names)
+            self.statics = static_pos + static_kw
+            self.args = tuple(x for i, x in enumerate(args) if i not in numbers)
+            self.kwargs = {k: v for k, v in kwargs.items() if k not in names}
+        else:
+            self.statics = ()
+            self.args = args
+            self.kwargs = kwargs
+        self.nargs = len(args)
+        self.leaves, self.in_tree = tree.flatten((self.args, self.kwargs))
+
+    def rebuild(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return args and kwargs of the call with ``leaves`` in place of the dynamic ones."""
+        dynamic, kwargs = self.in_tree.unflatten(leaves)
+        if not self.statics:
+            return list(dynamic), kwargs
+        static_pos = {k: v for k, v in self.statics if isinstance(k, int)}
+        rest = iter(dynamic)
+        args = [static_pos[i] if i in static_pos else next(rest) for i in range(self.nargs)]
+        return args, {**kwargs, **{k: v for k, v in self.statics if isinstance(k, str)}}
+
+    def positions(self) -> dict[int, Any]:
+        """Return the dynamic positional arguments by their number in the call."""
+        static = {k for k, _ in self.statics if isinstance(k, int)}
+        numbers = [i for i in range(self.nargs) if i not in static]
+        return dict(zip(numbers, self.args))
+
+
+class Jitted:
+    """What a jitted function knows: the function, its options, the programs made of it."""
+
+    def __init__(self, fun: Callable, parameters: Parameters, *, keep_unused: bool, inline: bool,
+                 device: Any, options: dict[str, Any] | None, library: bool,
+                 in_shardings: Any = None, out_shardings: Any = None):
+        self.fun = fun
+        self.parameters = parameters
+        self.keep_unused = keep_unused
+        self.inline = inline
+        self.device = device
+        self.options = dict(options or {})
+        self.library = library
+        self.in_shardings = in_shardings
+        self.out_shardings = out_shardings
+        self.accepts: Callable[..., bool] | None = None
+        self.name = getattr(fun, "__name__", None) or type(fun).__name__
+        if isinstance(fun, functools.partial):
+            self.name = getattr(fun.func, "__name__", "partial")
+        self._reference: FunctionRef | None = None
+        self.misses = 0
+        option_key = (parameters.static_argnums, parameters.static_argnames,
+                      parameters.donate_argnums, parameters.donate_argnames, keep_unused, inline,
+                      device, repr(sorted(self.options.items())),
+                      tree.flatten((in_shardings, out_shardings), is_leaf=is_place)[1],
+                      *tree.leaves((in_shardings, out_shardings), is_leaf=is_place))
+        try:
+            shared = traces.setdefault(fun, {})
+        except TypeError:  # not weakly referable or not hashable: programs live with this object
+            shared = {}
+        self.entries: dict[Any, Entry] = shared.setdefault(option_key, {})
+
+    def given(self) -> dict[str, Any]:
+        """Return what ``jit`` was given beside the function."""
+        numbers = self.parameters
+        return {"static_argnums": numbers.static_argnums or None,
+                "static_argnames": numbers.static_argnames or None,
+                "donate_argnums": numbers.donate_argnums or None,
+                "donate_argnames": numbers.donate_argnames or None,
+                "keep_unused": self.keep_unused, "inline": self.inline, "device": self.device,
+                "compiler_options": self.options or None, "in_shardings": self.in_shardings,
+                "out_shardings": self.out_shardings}
+
+    @property
+    def reference(self) -> FunctionRef | None:
+        """Return how events name this function, None for the library's own composites."""
+        if self.library:
+            return None
+        if self._reference is None:
+            self._reference = source.function_ref(self.fun)
+        return self._reference
+
+    def bind_arguments(self, args: tuple, kwargs: dict[str, Any]) -> Bound:
+        bound = Bound(self.parameters, args, kwargs)
+        if bound.statics:
+            check_static_hashable(self.parameters, bound.statics)
+        return bound
+
+    def avals(self, bound: Bound) -> tuple[ShapedArray, ...]:
+        """Return the avals of the dynamic leaves.
+
+        Raises: TypeError naming the argument that is no array.
+        """
+        return abstract_arguments(self.fun, bound.leaves, lambda: self.leaf_names(bound))
+
+    def leaf_names(self, bound: Bound) -> list[tuple[str, str]]:
+        if not bound.statics and bound.in_tree.num_nodes == bound.in_tree.num_leaves + 3:
+            # Each argument is an array: beside them the tree has two containers and their pair.
+            return self.parameters.names_of_arrays(bound.nargs, bound.kwargs)
+        return self.parameters.leaf_names(bound.positions(), bound.kwargs)
+
+    def entry(self, bound: Bound, avals: tuple[ShapedArray, ...]) -> Entry:
+        """Return the traced program for a call, tracing if there is none."""
+        key = (bound.in_tree, bound.statics, bound.nargs, avals, axes.state.env,
+               config.trace_key())
+        entry = self.entries.get(key)
+        if entry is None:
+            if self.is_watched():
+                self.publish_miss(bound)
+            entry = self.trace(bound, avals)
+            if bus.active and not self.library:
+                entry.seen = signature.see(self, bound)
+            if not entry.moved:
+                self.entries[key] = entry
+        return entry
+
+    def trace(self, bound: Bound, avals: tuple[ShapedArray, ...]) -> Entry:
+        """Trace the function for ``avals``."""
+        out_trees: list[Any] = []
+
+        def flat(*leaves: Any) -> list[Any]:
+            args, kwargs = bound.rebuild(leaves)
+            outs, out_tree = tree.flatten(self.fun(*args, **kwargs))
+            out_trees.append(out_tree)
+            check_outputs("jit", self.fun, outs, out_tree)
+            return outs
+
+        names = [] if self.library else [path for path, _ in self.leaf_names(bound)]
+        begin = time.perf_counter()
+        closed = trace_flat(flat, avals, name="jit", arg_names=names, debug_name=self.name,
+                            function=self.reference if bus.active else None)
+        if config.log_compiles.value:
+            logging.getLogger("saem").warning("Finished tracing %s for jit in %.9f sec", self.name,
+                                              time.perf_counter() - begin)
+        closed.jaxpr.origin = Origin("jit", self.fun, out_trees[0], arg_names=names or None)
+        closed, moved = move_tracer_consts(closed)
+        closed, refs = move_refs(closed)
+        donated = (False,) * len(moved) + self.donated(bound) + (False,) * len(refs)
+        call = JitCall(closed, self.name, donated if any(donated) else (), self.keep_unused,
+                       self.inline, mesh_set.value)
+        ins, outs = self.shardings(bound, out_trees[0])
+        demands = demands_of(closed, ins and [*ins, *[None] * len(refs)], outs)
+        return Entry(closed, out_trees[0], moved, call, donated, demands,
+                     refs if any(map(is_ref, closed.in_avals)) else None)
+
+    def shardings(self, bound: Bound, out_tree: Any) -> tuple[list[Any], list[Any]]:
+        """Return the shardings ``jit`` was given, for each argument and each result; or nothing.
+
+        Raises: ValueError if they do not fit the arguments' or results' structure.
+        """
+        ins: list[Any] = []
+        outs: list[Any] = []
+        if self.in_shardings is not None:
+            given = self.in_shardings
+            given = tuple(given) if isinstance(given, list) else given
+            args = bound.args if not is_place(given) else (bound.args, bound.kwargs)
+            ins = [place_of(s, "in_shardings") for s in prefix("in_shardings", given, args)]
+            ins += [None] * (len(bound.leaves) - len(ins))
+        if self.out_shardings is not None:
+            result = out_tree.unflatten([0] * out_tree.num_leaves)
+            outs = [place_of(s, "out_shardings")
+                    for s in prefix("out_shardings", self.out_shardings, result)]
+        return ins, outs
+
+    def donated(self, bound: Bound) -> tuple[bool, ...]:
+        """Return for every dynamic leaf whether the caller gives its buffer away."""
+        numbers, names = self.parameters.donate_argnums, self.parameters.donate_argnames
+        if not numbers and not names:
+            return (False,) * len(bound.leaves)
+        flags: list[bool] = []
+        for number, value in bound.positions().items():
+            flags += [number in numbers] * len(tree.leaves(value))
+        for name, value in sorted(bound.kwargs.items()):
+            flags += [name in names] * len(tree.leaves(value))
+        return tuple(flags)
+
+    def program(self, entry: Entry, bound: Bound, new: bool) -> Program:
+        """Return the executable of ``entry`` where the arguments are.
+
+        A missing one is told to listeners as a miss of that call, if it is ``new`` to them.
+        """
+        if self.device is not None:
+            where, committed = self.device, True
+        else:
+            where, committed = self.placement(entry, bound)
+        terms = terms_of(entry.closed, bound.leaves, entry.demands) if Use.in_use else None
+        key = (where, committed) if terms is None else (where, committed, terms)
+        program = entry.programs.get(key)
+        if program is None:
+            if new and self.is_watched():
+                self.publish_miss(bound)
+            check_shardings(entry)
+            program = entry.programs[key] = dispatch.build(
+                entry.closed, where, committed, name=self.name, function=self.reference,
+                keep_unused=self.keep_unused, donated=entry.donated, options=self.options,
+                terms=terms)
+            warn_wasted(program.lowered.wasted)
+        return program
+
+    def is_watched(self) -> bool:
+        """Return whether someone wants to know why this function is traced."""
+        return (bus.active or config.explain_cache_misses.value) and not self.library
+
+    def placement(self, entry: Entry, bound: Bound) -> tuple[Any, bool]:
+        """Return where a call runs; a refusal names the arguments as the caller does."""
+        try:
+            return dispatch.placement(bound.leaves, entry.demands)
+        except dispatch.IncompatiblePlaces as error:
+            names = [path for path, _ in self.leaf_names(bound)]
+            raise error.named(names, self.name) from None
+
+    def publish_miss(self, bound: Bound) -> None:
+        """Tell listeners, and the log if it is to explain, the signature that found no program."""
+        self.misses += 1
+        event = CacheMiss(function=self.reference, signature=signature.describe(self, bound),
+                          caller=source.here(), mutated=signature.mutated(self))
+        bus.publish(event)
+        if config.explain_cache_misses.value:
+            explainer.log_miss(event)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """Answer a call that C++ could not: (result, fast path or None, False)."""
+        if config.disable_jit.value and not self.library:
+            return self.fun(*args, **kwargs), None, False
+        if self.accepts is not None and not self.accepts(*args):
+            return NotImplemented, None, False
+        traced = state.trace is not eval_trace
+        if traced and self.inline:
+            return self.fun(*args, **kwargs), None, False
+        if traced and self.options:
+            self.refuse_options()
+        bound = self.bind_arguments(args, kwargs)
+        if not traced:
+            for x in bound.leaves:
+                if isinstance(x, Tracer):
+                    raise errors.leaked_tracer(x)
+        misses = self.misses
+        entry = self.entry(bound, self.avals(bound))
+        if entry.refs is not None:
+            self.add_references(bound, entry)
+        if traced:
+            leaves = constrain(bound.leaves, entry.demands.ins)
+            outs = constrain(bind(entry.call, *entry.moved, *leaves), entry.demands.outs)
+            return entry.out_tree.unflatten(outs), None, False
+        program = self.program(entry, bound, new=self.misses == misses)
+        if bus.hits and not self.library and self.misses == misses:
+            stale = signature.changed(self, entry.seen, bound) if entry.seen else ()
+            bus.publish(CacheHit(function=self.reference, caller=source.here(), stale=stale))
+        if (bus.active or config.debug_key_reuse.value) and not self.library:
+            outs = self.run_watched(entry, program, bound)
+            if config.debug_key_reuse.value:  # C++ would not see the keys it uses again
+                return entry.out_tree.unflatten(outs), None, False
+        else:
+            outs = program.run(bound.leaves)
+        return entry.out_tree.unflatten(outs), program.fast_path(entry.out_tree), False
+
+    def add_references(self, bound: Bound, entry: Entry) -> None:
+        """Add to the leaves of a call the references that the function closes over.
+
+        Raises: ValueError if one reference comes twice.
+        """
+        check_references(self.name, "jit", bound.leaves, lambda: [
+            path for path, _ in self.leaf_names(bound)], [*entry.moved, *(entry.refs or ())])
+        bound.leaves = [*bound.leaves, *(entry.refs or ())]
+
+    def run_watched(self, entry: Entry, program: Program, bound: Bound) -> list[Any]:
+        """Run a program, telling what becomes of the keys and buffers that it is given."""
+        def run() -> list[Any]:
+            return key_watch.called(entry.closed, bound.leaves, self.name,
+                                    lambda: program.run(bound.leaves))
+
+        if not bus.active or not any(entry.donated):
+            return run()
+        return signature.with_donations(self, bound, run)
+
+
+    def refuse_options(self) -> None:
+        """Refuse compiler options of a function called inside a program, which is compiled whole.
+
+        Raises: ValueError.
+        """
+        if config.staging.value:
+            raise errors.explained(
+                errors.ArgumentError, "jit.options",
+                "`compiler_options` can only be passed to top-level `jax.jit`. Got "
+                f"compiler_options={self.options} specified on a nested jit with name: "
+                f"{self.name}.",
+                advice="Give them to the jit that is called outside any other.")
+
+
+class _Explainer:
+    """Says in the log why functions are traced; ``saem.observe`` knows how (see ``saem``)."""
+
+    log_miss: Callable[[CacheMiss], None] = staticmethod(lambda event: None)
+
+
+explainer: Any = _Explainer()
+
+
+def constrain(values: Sequence[Any], shardings: Sequence[Any]) -> Sequence[Any]:
+    """Return ``values`` placed by equations, where a sharding is given and no type says it."""
+    if not shardings:
+        return values
+    return [x if s is None or getattr(getattr(s, "mesh", None), "explicit_axes", ()) else
+            bind(ShardingConstraint(s), x) for x, s in zip(values, shardings)]
+
+
+def check_shardings(entry: Entry) -> None:
+    """Refuse shardings given to ``jit`` that do not fit the arguments or results.
+
+    Raises: ValueError.
+    """
+    avals = entry.closed.in_avals[len(entry.moved):], entry.closed.out_avals
+    what = "pjit arguments", "pjit outputs"
+    for shardings, kinds, name in zip(entry.demands[:2], avals, what):
+        for sharding, aval in zip(shardings, kinds):
+            if sharding is not None:
+                check_fits(sharding, aval, name)
+
+
+def make_jit(fun: Callable, *, static_argnums: Any = None, static_argnames: Any = None,
+             donate_argnums: Any = None, donate_argnames: Any = None, keep_unused: bool = False,
+             inline: bool = False, device: Any = None, options: dict[str, Any] | None = None,
+             library: bool = False, in_shardings: Any = None, out_shardings: Any = None) -> Any:
+    """Return the C++ callable in front of a new ``Jitted`` (its attribute ``info``)."""
+    check_callable(fun)
+    parameters = Parameters(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
+    info = Jitted(fun, parameters, keep_unused=keep_unused, inline=inline, device=device,
+                  options=options, library=library, in_shardings=in_shardings,
+                  out_shardings=out_shardings)
+    # While jit is disabled C++ calls the function itself; the library's composites stay compiled.
+    plain = (lambda *args, **kwargs: info(*args, **kwargs)[0]) if library else fun
+    fast = dispatch.make_fast(info.name, plain, info, parameters.static_argnums,
+                              parameters.static_argnames)
+    functools.update_wrapper(fast, fun)
+    copyreg.dispatch_table.setdefault(type(fast), _reduced)
+    fast.info = info
+    _all_jits.add(fast)
+    return fast
+
+
+def _reduced(fast: Any) -> Any:
+    """Return how ``copy`` and ``pickle`` make a jitted function again: by name, or from its parts.
+
+    Raises: PicklingError from pickle where the function inside has no name to find it by.
+    """
+    home = sys.modules.get(getattr(fast, "__module__", ""))
+    if getattr(home, getattr(fast, "__name__", ""), None) is fast:
+        return fast.__name__
+    return copies.remade, (fast.info.fun, fast.info.given())
+
+
+class _Copies:
+    """Makes a jitted function of a function and what ``jit`` was given (``jit.stages``)."""
+
+    remade: Callable[..., Any]
+
+
+copies = _Copies()
+
+
+def composite(fun: Callable | None = None, *, static_argnums: Any = None,
+              static_argnames: Any = None, accepts: Callable[..., bool] | None = None) -> Any:
+    """Make a library function one compiled call outside traces; inside, its primitives inline.
+
+    Use as a decorator on functions of ``saem.numpy`` and its like.  Arguments that ``accepts``
+    does not accept are answered with NotImplemented, as Python's operators must.
+    """
+    if fun is None:
+        return functools.partial(composite, static_argnums=static_argnums,
+                                 static_argnames=static_argnames, accepts=accepts)
+    fast = make_jit(fun, static_argnums=static_argnums, static_argnames=static_argnames,
+                    inline=True, library=True)
+    fast.info.accepts = accepts
+    return fast
+
+
+def clear_caches() -> None:
+    """Forget every traced program and every executable."""
+    for options in list(traces.values()):  # of functions whose jit is gone, too
+        for entries in options.values():
+            entries.clear()
+    for fast in list(_all_jits):
+        fast.info.entries.clear()
+        fast._clear_cache()
+    dispatch.primitive_callable.cache_clear()
+    dispatch.clear_executables()

@@ -1,0 +1,509 @@
+"""What are the steps between a Python function and machine code, one at a time?
+
+``jit(f).trace(...)`` gives the jaxpr, ``.lower()`` the StableHLO, ``.compile()`` the executable;
+each stage can be read and handed on.
+
+Read before: ``jit.jitted``.
+Invariant: a ``Compiled`` never recompiles: it refuses arguments it was not made for.
+Source: the documentation of jax.stages.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from saem import _jaxlib
+from saem.compile import dispatch
+from saem.compile.donation import warn_wasted
+from saem.compile.executables import find_or_compile
+from saem.compile.lowering import Lowering, lower
+from saem.compile.mlir import parse
+from saem.core import errors, tree
+from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
+from saem.core.jaxpr import ClosedJaxpr
+from saem.core.memory_spaces import Use
+from saem.core.record import Record
+from saem.core.trace import Tracer
+from saem.jit.jitted import (
+    Bound,
+    Entry,
+    Jitted,
+    check_shardings,
+    copies,
+    make_jit,
+)
+from saem.ops.sharding_constraint import place_of, taken_apart
+from saem.placement import devices
+from saem.placement.layouts import Format, Layout, Terms, terms_of, unusual_layout
+
+
+class ArgInfo(Record):
+    """What is known of one argument leaf: its aval and whether it is donated."""
+
+    _aval: ShapedArray
+    donated: bool
+
+    shape = property(lambda self: self._aval.shape)
+    dtype = property(lambda self: self._aval.dtype)
+
+
+class Types:
+    """What every stage tells of a call, from its flat types."""
+
+    name: str
+    in_tree: Any
+    out_tree: Any
+    flat_in: Sequence[ShapedArray]
+    flat_out: Sequence[ShapedArray]
+    donated: Sequence[bool]
+    # The references that the function closes over.
+    refs: Sequence[Any] = ()
+
+    @property
+    def in_avals(self) -> Any:
+        return self.in_tree.unflatten(self.flat_in)
+
+    @property
+    def args_info(self) -> Any:
+        return self.in_tree.unflatten([ArgInfo(a, d) for a, d in zip(self.flat_in, self.donated)])
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        return tuple(i for i, d in enumerate(self.donated) if d)
+
+    def out_info(self, shardings: Sequence[Any] | None = None) -> Any:
+        shardings = shardings or [None] * len(self.flat_out)
+        return self.out_tree.unflatten(
+            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s)
+             for a, s in zip(self.flat_out, shardings)])
+
+    def paths(self) -> list[str]:
+        """Return the arguments' names, as the caller would write them."""
+        raise NotImplementedError(f"{type(self).__name__} does not name its arguments")
+
+
+class Call(Types, Record):
+    """One call of a jitted function, traced: what every stage carries on."""
+
+    info: Jitted
+    bound: Bound
+    entry: Entry
+
+    name = property(lambda self: self.info.name)  # type: ignore[assignment]
+    in_tree = property(lambda self: self.bound.in_tree)
+    out_tree = property(lambda self: self.entry.out_tree)
+    flat_in = property(  # type: ignore[assignment]
+        lambda self: self.entry.closed.in_avals[:self.in_tree.num_leaves])
+    flat_out = property(lambda self: self.entry.closed.out_avals)  # type: ignore[assignment]
+    donated = property(  # type: ignore[assignment]
+        lambda self: self.entry.donated[:self.in_tree.num_leaves])
+    refs = property(lambda self: self.entry.refs or ())  # type: ignore[assignment]
+
+    def paths(self) -> list[str]:
+        return [path for path, _ in self.info.leaf_names(self.bound)]
+
+    def place(self) -> tuple[Any, bool]:
+        """Return where the program runs, by its arguments or the shardings of their structs."""
+        if self.info.device is not None:
+            return self.info.device, True
+        return dispatch.placement(self.bound.leaves, self.demands())
+
+
+    def demands(self) -> dispatch.Demands:
+        """Return what the call asks for, by jit's shardings or those of its structs."""
+        leaves = self.bound.leaves
+        demands = self.entry.demands
+        said = [getattr(x, "sharding", None) if isinstance(x, ShapeDtypeStruct) else None
+                for x in leaves]
+        if not any(s is not None for s in said):
+            return demands
+        named, layouts = taken_apart([place_of(s, "ShapeDtypeStruct") for s in said])
+        ins = demands.ins or (None,) * len(leaves)
+        return demands._replace(
+            ins=tuple(a if a is not None else b for a, b in zip(ins, named)),
+            in_layouts=demands.in_layouts or tuple(layouts))
+
+    def terms(self) -> Terms | None:
+        """Return how arguments and results are to lie, None if as usual."""
+        if not Use.in_use:
+            return None
+        return terms_of(self.entry.closed, self.bound.leaves, self.demands())
+
+
+class Stage:
+    """Base of the stages: what they know of the call."""
+
+    def __init__(self, call: Any):
+        self._call = call
+
+    in_tree = property(lambda self: self._call.in_tree)
+    out_tree = property(lambda self: self._call.out_tree)
+    in_avals = property(lambda self: self._call.in_avals)
+    args_info = property(lambda self: self._call.args_info)
+    donate_argnums = property(lambda self: self._call.donate_argnums)
+    out_info = property(lambda self: self._call.out_info())
+
+
+class Traced(Stage):
+    """A function traced at given types: its jaxpr."""
+
+    @property
+    def jaxpr(self) -> ClosedJaxpr:
+        return self._call.entry.closed
+
+    @property
+    def fun_name(self) -> str:
+        return self._call.info.name
+
+    @property
+    def out_avals(self) -> Any:
+        return self.out_tree.unflatten(self._call.flat_out)
+
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
+        """Return the program as StableHLO, for the platforms named or the one its arguments are on.
+
+        For several platforms there is one text, so what it calls must be the same on all of them.
+
+        Raises: ValueError if the program is another one on each platform.
+        """
+        lowered, where, committed = self.written(lowering_platforms)
+        return Lowered(self._call, lowered, where, committed,
+                       tuple(lowering_platforms or (lowered.module.platform,)))
+
+    def written(self, platforms: Sequence[str] | None = None, embed: bool = False
+                ) -> tuple[Lowering, Any, bool]:
+        """Return the program's text, where it runs, and if that was demanded.
+
+        With ``embed`` its constants stand in the text, else they are further arguments.
+        """
+        info, entry = self._call.info, self._call.entry
+        where, committed = self._call.place()
+        where = where.as_typed(entry.closed) if isinstance(where, dispatch.Spread) else where
+        spread = where if isinstance(where, dispatch.Spread) else None
+        check_shardings(entry)
+        here = spread.devices[0] if spread else where
+        platforms = platforms or (devices.lowering_platform(here),)
+        made = [lower(entry.closed, name=info.name, keep_unused=info.keep_unused,
+                      donated=entry.donated, spread=spread, platform=platform, embed=embed,
+                      terms=self._call.terms())
+                for platform in platforms]
+        for platform, other in zip(platforms, made):
+            if other.text != made[0].text:
+                raise ValueError(
+                    f"lower: {info.name} is another program on {platform} than on {platforms[0]}. "
+                    "Lower it for one platform at a time.")
+        return made[0], where, committed
+
+
+class Lowered(Stage):
+    """A program as StableHLO."""
+
+    def __init__(self, call: Call, lowered: Lowering, where: Any, committed: bool,
+                 platforms: tuple[str, ...]):
+        super().__init__(call)
+        self._lowered = lowered
+        self._where = where
+        self._committed = committed
+        self._platforms = platforms
+
+    @property
+    def _devices(self) -> tuple[Any, ...]:
+        where = self._where
+        return where.devices if isinstance(where, dispatch.Spread) else (where,)
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """Return the program as text: 'stablehlo' (the default), or 'hlo' before optimisation.
+
+        ``debug_info`` adds places in user code.
+
+        Raises: ValueError for another dialect.
+        """
+        if dialect == "hlo":
+            return self.compiler_ir("hlo").as_hlo_text()
+        check_dialect(dialect)
+        return self._lowered.located_text() if debug_info else self._lowered.plain_text()
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """Return the program in memory: an MLIR module, or an XlaComputation for 'hlo'.
+
+        Raises: ValueError for another dialect.
+        """
+        if dialect == "hlo":
+            return _jaxlib.mlir_module_to_xla_computation(self._lowered.located_text())
+        check_dialect(dialect)
+        return parse(self._lowered.located_text())
+
+    def cost_analysis(self) -> dict[str, float]:
+        """Return XLA's estimate of what the program costs before it is optimised."""
+        return _jaxlib.hlo_module_cost_analysis(
+            self._devices[0].client, self.compiler_ir("hlo").get_hlo_module())
+
+    def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
+        """Return the executable program; ``compiler_options`` are XLA's flags by name.
+
+        Raises: JaxRuntimeError if XLA knows no such option or refuses the program; ValueError if it
+        was lowered for other platforms than the one it would run on.
+        """
+        info, devices_ = self._call.info, self._devices
+        here = devices.lowering_platform(devices_[0])
+        if here not in self._platforms:
+            raise ValueError(
+                f"compile: {info.name} was lowered for {', '.join(self._platforms)}, but would run "
+                f"on {here}. Lower it without lowering_platforms, or read its text.")
+        warn_wasted(self._lowered.wasted)
+        executable = find_or_compile(self._lowered, devices_, info.reference,
+                                     {**info.options, **(compiler_options or {})})
+        return Compiled(self._call, dispatch.Program(executable, self._lowered, self._where,
+                                                     self._committed))
+
+
+def check_dialect(dialect: str | None) -> None:
+    if dialect not in (None, "stablehlo"):
+        raise ValueError(f"unknown dialect: {dialect}. A lowered program is read as 'stablehlo' or "
+                         "'hlo'; the optimised HLO is that of .compile().as_text().")
+
+
+class Compiled(Stage):
+    """An executable program, called with arguments of exactly the types it was made for."""
+
+    def __init__(self, call: Types, program: dispatch.Program):
+        super().__init__(call)
+        self._program = program
+        # C++ answers a call like the one before by itself; any other comes to ``_miss``.
+        self._fast = dispatch.make_fast(
+            call.name, lambda *args, **kwargs: self._miss(*args, **kwargs)[0], self._miss)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._fast(*args, **kwargs)
+
+    call = __call__
+
+    def _miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """Check the arguments of a call, and run."""
+        call = self._call
+        leaves, got = tree.flatten((args, kwargs))
+        for x in leaves:
+            if isinstance(x, Tracer):
+                raise under_transformation(x)
+        if got != call.in_tree:
+            raise other_structure(call.in_tree, (args, kwargs))
+        wrong = [
+            f"Argument '{path}' compiled with {want.str_short(False)} and called with "
+            f"{aval_of(x).str_short(False)}"
+            for x, want, path in zip(leaves, call.flat_in, call.paths())
+            if (aval_of(x).shape, aval_of(x).dtype) != (want.shape, want.dtype)]
+        if wrong:
+            raise errors.explained(
+                errors.ArgumentTypeError, "compiled.types",
+                "Argument types differ from the types for which this computation was compiled. "
+                "Perhaps you are calling the compiled executable with a different enable_x64 mode "
+                "than when it was AOT compiled? The mismatches are:\n" + "\n".join(wrong),
+                advice="Call the jitted function itself, which compiles again, or convert them.")
+        if Use.in_use:
+            self.check_layouts(leaves)
+        outs = call.out_tree.unflatten(self._program.run([*leaves, *call.refs]))
+        return outs, self._program.fast_path(call.out_tree), False
+
+    def check_layouts(self, leaves: Sequence[Any]) -> None:
+        """Refuse committed arguments whose axes lie in another order than they were compiled for.
+
+        Raises: ValueError.
+        """
+        wanted = tree.leaves(self.input_formats, is_leaf=lambda v: v is None)
+        wrong = []
+        for x, want, aval, path in zip(leaves, wanted, self._call.flat_in, self._call.paths()):
+            if want is None or type(x) is not _jaxlib.ArrayImpl or not x.committed:
+                continue
+            have = x.format.layout
+            if not have.same_order(want.layout) and unusual_layout(x):
+                wrong.append(f"Argument {path} with shape {aval.str_short(False)}:\n"
+                             f"  Passed layout: {have}\n  Required layout: {want.layout}")
+        if wrong:
+            raise errors.explained(
+                errors.ArgumentError, "compiled.layouts",
+                "Computation was compiled for input layouts that disagree with the layouts of "
+                f"arguments passed to it. Here are the {len(wrong)} mismatches:\n"
+                + "\n".join(wrong),
+                advice="Put them as it wants them: device_put(x, compiled.input_formats[0][0]).")
+
+    def as_text(self) -> str:
+        """Return the HLO after XLA's optimisations."""
+        return "\n\n".join(m.to_string() for m in self._program.executable.hlo_modules())
+
+    def cost_analysis(self) -> dict[str, float]:
+        """Return XLA's estimates: 'flops', 'bytes accessed', …"""
+        return self._program.executable.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """Return the bytes of arguments, outputs, temporaries and code."""
+        return self._program.executable.get_compiled_memory_stats()
+
+    def runtime_executable(self) -> Any:
+        """Return jaxlib's object of the loaded program."""
+        return self._program.executable
+
+    @property
+    def out_info(self) -> Any:
+        return self._call.out_info(self._program.outs)
+
+    @property
+    def input_shardings(self) -> Any:
+        """The shardings of the arguments: of args, and of kwargs; None for unused ones."""
+        return self._of_arguments(self._program.ins)
+
+    def _of_arguments(self, kept: Iterable[Any]) -> Any:
+        """Return what is said of kept operands in the arguments' structure; None for unused ones.
+
+        References that the function closes over come after the arguments.
+        """
+        given = iter(kept)
+        said = [next(given) if k else None for k in self._program.kept]
+        return self.in_tree.unflatten(said[:self.in_tree.num_leaves])
+
+    def _of_results(self, outs: Sequence[Any]) -> Any:
+        """Return what is said of results in their structure; written references come after them."""
+        return self.out_tree.unflatten(outs[:self.out_tree.num_leaves])
+
+    @property
+    def output_shardings(self) -> Any:
+        return self._of_results(self._program.outs)
+
+    @property
+    def input_formats(self) -> Any:
+        """How the arguments lie in memory and on devices; None for unused ones."""
+        layouts = self._program.executable.get_parameter_layouts()[len(self._program.consts):]
+        return self._of_arguments(formats(layouts, self._program.ins))
+
+    @property
+    def output_formats(self) -> Any:
+        layouts = self._program.executable.get_output_layouts()
+        return self._of_results(formats(layouts, self._program.outs))
+
+
+def formats(layouts: Sequence[Any], shardings: Sequence[Any]) -> list[Format]:
+    return [Format(Layout.from_xla(layout), s) for layout, s in zip(layouts, shardings)]
+
+
+def under_transformation(x: Tracer) -> Exception:
+    """Return the error for a compiled program called with a traced value."""
+    return errors.explained(
+        errors.ArgumentTypeError, "compiled.traced",
+        "Cannot apply JAX transformations to a function lowered and compiled for a particular "
+        f"signature. Detected argument of Tracer type {type(x)}.",
+        advice="Machine code cannot be differentiated, batched or traced. Transform first, then "
+        "compile: jit(grad(f)).lower(x).compile().")
+
+
+def other_structure(wanted: Any, given: Any) -> Exception:
+    """Return the error for a compiled program called with another structure of arguments."""
+    found = tree.difference(wanted, given)
+    where, what = found if found is not None else ((), "a container stands where a leaf was")
+    names = ("args", "kwargs")
+    place = names[where[0].idx] + tree.keystr(where[1:]) if where else "the arguments"
+    return errors.explained(
+        errors.ArgumentTypeError, "compiled.structure",
+        "Function compiled with input pytree does not match the input pytree it was called with. "
+        f"At {place}: {what} (compiled for the first, called with the second).",
+        advice="Static arguments are part of the program and are not passed again; all others are "
+        "passed as in the call that was lowered, by position or by keyword.")
+
+
+def trace_call(info: Jitted, args: tuple, kwargs: dict[str, Any]) -> Traced:
+    """Trace ``info.fun`` for arguments that may be ShapeDtypeStructs."""
+    bound = info.bind_arguments(args, kwargs)
+    entry = info.entry(bound, info.avals(bound))
+    if entry.refs is not None:
+        info.add_references(bound, entry)
+    return Traced(Call(info, bound, entry))
+
+
+def jit(fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardings: Any = None,
+        static_argnums: int | Sequence[int] | None = None,
+        static_argnames: str | Sequence[str] | None = None,
+        donate_argnums: int | Sequence[int] | None = None,
+        donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
+        device: Any = None, backend: str | None = None, inline: bool = False,
+        compiler_options: dict[str, Any] | None = None) -> Any:
+    """Return ``fun`` compiled by XLA: traced at the first call with new types, then only run.
+
+    May be used as ``@jit`` or ``@jit(static_argnames=...)``.
+
+    Raises: ValueError for argument numbers or names the function does not have.
+    """
+    if fun is None:
+        return functools.partial(
+            jit, in_shardings=in_shardings, out_shardings=out_shardings,
+            static_argnums=static_argnums, static_argnames=static_argnames,
+            donate_argnums=donate_argnums, donate_argnames=donate_argnames,
+            keep_unused=keep_unused, device=device, backend=backend, inline=inline,
+            compiler_options=compiler_options)
+    if backend is not None or device is not None:
+        warnings.warn(
+            "backend and device argument on jit is deprecated. Place the arguments instead: "
+            "jax.device_put(x, device).", DeprecationWarning, stacklevel=2)
+    if backend is not None and device is None:
+        device = devices.backend(backend).local_devices()[0]
+    return make_jit(fun, static_argnums=static_argnums, static_argnames=static_argnames,
+                    donate_argnums=donate_argnums, donate_argnames=donate_argnames,
+                    keep_unused=keep_unused, inline=inline, device=device,
+                    options=compiler_options, in_shardings=in_shardings,
+                    out_shardings=out_shardings)
+
+
+def _lower(fast: Any, *args: Any, **kwargs: Any) -> Lowered:
+    """Return the StableHLO of a jitted function for these arguments."""
+    return trace_call(fast.info, args, kwargs).lower()
+
+
+def _trace(fast: Any, *args: Any, **kwargs: Any) -> Traced:
+    """Return the program of a jitted function for these arguments."""
+    return trace_call(fast.info, args, kwargs)
+
+
+def _eval_shape(fast: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return the types of the results of a jitted function for these arguments."""
+    return trace_call(fast.info, args, kwargs).out_info
+
+
+def clear_one(fast: Any) -> None:
+    """Forget what was compiled for one jitted function."""
+    fast.info.entries.clear()
+    fast._clear_cache()
+
+
+# Every jitted function has them, those of the library (``jnp.sin.lower``) included.
+for _name, _method in (("lower", _lower), ("trace", _trace), ("eval_shape", _eval_shape),
+                       ("clear_cache", clear_one)):
+    setattr(_jaxlib.PjitFunction, _name, _method)
+
+
+def remade(fun: Callable, given: dict[str, Any]) -> Any:
+    """Return ``jit(fun, **given)``: a copy of a jitted function."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return jit(fun, **given)
+
+
+copies.remade = remade
+
+
+class _Jitted(type):
+    """Makes ``isinstance`` ask what an object can do."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return callable(x) and all(hasattr(x, n) for n in ("trace", "lower", "eval_shape", "info"))
+
+
+class Wrapped(metaclass=_Jitted):
+    """What ``jit`` returns: callable, with ``trace``, ``lower``, ``eval_shape``, ``clear_cache``.
+
+    For ``isinstance`` only; ``jit`` makes these.
+    """
+
+    trace: Callable[..., Traced]
+    lower: Callable[..., Lowered]
+    eval_shape: Callable[..., Any]
+

@@ -1,0 +1,224 @@
+"""How are values placed on devices, fetched from them and waited for?
+
+``device_put`` commits values to a device, ``device_get`` brings them to NumPy,
+``block_until_ready`` waits: operations return before they are finished (asynchronous dispatch).
+
+Read before: ``compile.dispatch``, ``placement.layouts``.
+Invariant: placing a traced value does not take it out of its trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saem import _jaxlib
+from saem.compile import arrays, dispatch
+from saem.compile.dispatch import relaid
+from saem.core import tree
+from saem.core.avals import aval_of
+from saem.core.memory_spaces import MemorySpace, placed, space_of
+from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.trace import Tracer, bind
+from saem.ops.sharding_constraint import constrained, prefix
+from saem.placement import devices
+from saem.placement.layouts import Format, check_layouts, format_of, is_concrete, space_of_sharding
+from saem.placement.shardings import NamedSharding, resolve
+from saem.placement.spread import check_rank
+from saem.placement.transfer_guards import explicit
+
+
+class _Word(str):
+    """A word that prints without quotes."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+REUSE, COPY, DONATE = (_Word(f"ArrayCopySemantics.{name}") for name in (
+    "REUSE_INPUT", "ALWAYS_COPY", "DONATE_INPUT"))
+
+
+@primitive("device_put")
+class DevicePut(Primitive):
+    """The identity on each operand, onto its one of ``devices``.
+
+    A device is also a sharding, a memory space, or None; inside a program, which runs in one place,
+    a device is only a wish.  ``srcs`` say where operands come from, as far as that is known.
+    """
+
+    devices: tuple
+    srcs: tuple = (None,)
+    copy_semantics: tuple = (REUSE,)
+
+    multiple_results = True
+    knows_its_memory = True
+
+    @property
+    def mesh(self) -> Any:
+        return next((d.mesh for d in self.devices if isinstance(d, NamedSharding)), None)
+
+    def put(self, x: Any) -> Any:
+        """Return the one value ``x`` placed."""
+        return bind(self, x)[0]
+
+    def typing(self, *avals):
+        return [placed(a, space_named(d, space_of(a))) for a, d in zip(avals, self.devices)]
+
+    def evaluate(self, *xs):
+        return list(xs)
+
+    def lower(self, ctx, *xs):
+        outs = []
+        for x, device, aval in zip(xs, self.devices, ctx.out_avals):
+            if isinstance(device, NamedSharding):
+                x = constrained(ctx, x, device)
+            space = space_of(aval)
+            said = isinstance(device, MemorySpace) or getattr(device, "memory_kind", None)
+            if said and ctx.module.platform != "cpu":
+                x = ctx.in_memory(x, "pinned_host" if space is MemorySpace.Host else "device")
+            outs.append(x)
+        return outs
+
+    def jvp(self, primals, tangents):
+        moved = [i for i, t in enumerate(tangents) if t is not None]
+        part = DevicePut(*(tuple(field[i] for i in moved) for field in (
+            self.devices, self.srcs, self.copy_semantics)))
+        found = iter(bind(part, *(tangents[i] for i in moved)) if moved else ())
+        return bind(self, *primals), [None if t is None else next(found) for t in tangents]
+
+    def transpose(self, cts, *args):
+        return [None if ct is None else self.back(ct, x, d, s)
+                for ct, x, d, s in zip(cts, args, self.devices, self.srcs)]
+
+    def back(self, ct: Any, x: UndefinedPrimal, device: Any, src: Any) -> Any:
+        """Return a cotangent where its operand came from."""
+        target = space_of(x.aval) if src is None and isinstance(device, MemorySpace) else src
+        return DevicePut((target,), (device,), (COPY,)).put(ct)
+
+    def batch(self, size, xs, dims):
+        return bind(self, *xs), list(dims)
+
+    def trimmed(self, needed: Sequence[bool]) -> tuple[DevicePut, list[bool], list[bool]]:
+        """Return what does no more than is needed (see ``staging.dead_code_free``)."""
+        kept = [tuple(v for v, n in zip(field, needed) if n)
+                for field in (self.devices, self.srcs, self.copy_semantics)]
+        return DevicePut(*kept), list(needed), list(needed)
+
+
+def space_named(device: Any, here: MemorySpace) -> MemorySpace:
+    """Return the memory in which a value lies after it was put on ``device``."""
+    if isinstance(device, MemorySpace):
+        return device
+    if isinstance(device, Format):
+        device = device.sharding
+    return space_of_sharding(device) if isinstance(device, _jaxlib.Sharding) else here
+
+
+def put_eagerly(prim: DevicePut, *xs: Any) -> list[Any]:
+    """Place arrays outside any program."""
+    return [put_one(x, d) for x, d in zip(xs, prim.devices)]
+
+
+dispatch.eager_rules[DevicePut] = put_eagerly
+
+
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = False,
+               may_alias: bool | None = None) -> Any:
+    """Return pytree ``x`` on ``device`` (a Device, sharding, Format, memory space, or a pytree of
+    them), committed.
+
+    Without ``device`` values become uncommitted arrays on the default device; arrays stay.
+
+    Raises: ValueError if a sharding or layout does not fit its value.
+    """
+    leaves, structure = tree.flatten(x)
+    places = [d if isinstance(d, (_jaxlib.Device, MemorySpace, Format)) else
+              resolve(d, "device_put") for d in prefix("device_put device", device, x)]
+    given = prefix("device_put donate", donate, x)
+    if any(isinstance(leaf, Tracer) for leaf in leaves):
+        how = tuple(DONATE if d else COPY if may_alias is False else REUSE for d in given)
+        srcs = tuple(prefix("device_put src", src, x))
+        for leaf, d in zip(leaves, places):
+            if isinstance(d, NamedSharding):
+                check_rank(d, aval_of(leaf), "device_put args")
+        return structure.unflatten(bind(DevicePut(tuple(places), srcs, how), *leaves))
+    with explicit("explicit_device_put"):
+        placed = structure.unflatten([put_one(leaf, d) for leaf, d in zip(leaves, places)])
+    for leaf, d, new in zip(leaves, given, tree.leaves(placed)):
+        # Where it stays in its place the new array has the same buffer.
+        if d and isinstance(leaf, _jaxlib.ArrayImpl) and leaf.sharding != new.sharding:
+            leaf.delete()
+    return placed
+
+
+def put_one(x: Any, where: Any) -> Any:
+    """Return one value, no tracer, where it is wanted."""
+    if isinstance(where, MemorySpace):
+        return arrays.device_put(x, in_memory(x, where))
+    if isinstance(where, Format):
+        return put_format(x, where)
+    return arrays.device_put(x, where)
+
+
+def put_format(x: Any, wanted: Format) -> Any:
+    """Return one value with the layout and sharding wanted.
+
+    Raises: ValueError if they are left to be chosen.
+    """
+    if not is_concrete(wanted):
+        raise ValueError("sharding and layout in `Layout` instance should be concrete. Got layout: "
+                         f"{wanted} for input {aval_of(x).str_short(False)}")
+    if wanted.layout is None:
+        return arrays.device_put(x, wanted.sharding)
+    check_layouts("outputs", [wanted.layout], [aval_of(x)])
+    x = arrays.device_put(x, wanted.sharding)
+    return x if format_of(x).layout.same_order(wanted.layout) else relaid(x, wanted.layout)
+
+
+def in_memory(x: Any, space: MemorySpace) -> Any:
+    """Return the sharding ``x`` has, or would get, in another kind of memory.
+
+    Raises: ValueError for ``MemorySpace.Any``, which is no place.
+    """
+    if space is MemorySpace.Any:
+        raise ValueError("device_put: MemorySpace.Any is no place; name Device or Host.")
+    sharding = x.sharding if isinstance(x, _jaxlib.Array) else devices.single_device(
+        devices.default_device())
+    return sharding.with_memory_kind(space.kind(sharding._device_assignment[0]))
+
+
+def device_get(x: Any) -> Any:
+    """Return pytree ``x`` with NumPy arrays in place of arrays."""
+
+    def get(leaf: Any) -> Any:
+        return np.asarray(leaf) if isinstance(leaf, _jaxlib.ArrayImpl) else leaf
+
+    with explicit("explicit_device_get"):
+        for leaf in tree.leaves(x):
+            if isinstance(leaf, _jaxlib.ArrayImpl):
+                leaf.copy_to_host_async()
+        return tree.map_(get, x)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Wait until all arrays in pytree ``x`` are computed; returns ``x``."""
+    for leaf in tree.leaves(x):
+        if hasattr(leaf, "block_until_ready"):
+            leaf.block_until_ready()
+    return x
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Start copying all arrays in pytree ``x`` to the host; returns ``x`` at once."""
+    for leaf in tree.leaves(x):
+        if isinstance(leaf, _jaxlib.ArrayImpl):
+            leaf.copy_to_host_async()
+    return x
+
+
+def live_arrays(platform: str | None = None) -> list[Any]:
+    """Return the arrays of ``platform`` that are alive."""
+    return devices.backend(platform).live_arrays()

@@ -1,0 +1,1 @@
+"""Branches and loops: programs that a program runs conditionally or many times."""

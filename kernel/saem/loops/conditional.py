@@ -1,0 +1,445 @@
+"""How does a program choose one of several ways by a value it computes?
+
+``cond`` and ``switch`` trace every branch and bind one primitive, ``cond``, with the number of the
+branch as its first operand.  Where a stack of examples chooses differently, all branches run and
+``select_n`` takes from each what belongs to it.
+
+Read before: ``loops.carry``, ``transform.restructure``.  Read after: ``loops.while_loop``.
+Invariant: all branches have the same operands and the same output types, weak types apart.
+Source: the documentation of jax.lax.cond and jax.lax.switch; StableHLO specification, case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.compile.dispatch import eager_rules
+from saem.compile.lowering import lower_block
+from saem.compile.regions import write_case
+from saem.core import axes, config, dtypes, errors, tree
+from saem.core import jaxpr as jaxpr_module
+from saem.core import refs as core_refs
+from saem.core.arguments import described
+from saem.core.avals import ShapedArray, aval_of, is_array_like
+from saem.core.effects import DebugEffect, in_order
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Var, eval_jaxpr
+from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.refs import is_ref, shifted
+from saem.core.sharded import alike, entries_of
+from saem.core.trace import Tracer, bind, is_concrete
+from saem.loops.carry import (
+    Body,
+    check_callable,
+    check_operands,
+    differing,
+    paths_of,
+    run_at_once,
+    trace_body,
+    union_consts,
+)
+from saem.ops.compare import eq, ne
+from saem.ops.convert import convert_element_type
+from saem.ops.gradient import stop_gradient
+from saem.ops.linear import broadcast_in_dim
+from saem.ops.select import clamp, select_n
+from saem.transform.jvp import jvp_jaxpr
+from saem.transform.linearize import (
+    PartialTrace,
+    partial_eval_jaxpr,
+    transpose_jaxpr,
+)
+from saem.transform.restructure import (
+    below,
+    fill_zeros,
+    keep_inputs,
+    merge,
+    pick,
+    rearranged,
+    split_program,
+    trim,
+    zeros_atom,
+)
+from saem.transform.vmap import batch_jaxpr, match_dim, vmap_flat
+
+INDEX = np.dtype("int32")
+# For each branch the platforms that take it, None for all that are not named.
+Platforms = tuple[tuple[str, ...] | None, ...]
+
+
+def platform_number(platforms: Platforms, platform: str) -> int:
+    """Return the number of the entry that names ``platform``, or of the None among them.
+
+    Raises: NotImplementedError if there is neither.
+    """
+    for number, names in enumerate(platforms):
+        if names is None or platform in names or (platform == "gpu" and "cuda" in names):
+            return number
+    raise errors.explained(
+        NotImplementedError, "platform.C3",
+        f"MLIR translation rule for primitive 'platform_index(platforms={platforms})' not found "
+        f"for platform {platform}", advice="Give platform_dependent a default, or run elsewhere.")
+
+
+@primitive("cond")
+class Cond(Primitive):
+    """Run the program of ``branches`` whose number is the first operand, on the others.
+
+    With ``branches_platforms`` the number is that of the platform, known when it is lowered.
+    """
+
+    branches: tuple[ClosedJaxpr, ...]
+    branches_platforms: Platforms | None = None
+
+    multiple_results = True
+
+    @property
+    def effects(self):
+        return shifted(frozenset().union(*(b.effects for b in self.branches)), 1)
+
+    @property
+    def params(self):
+        return {k: v for k, v in super().params.items() if v is not None}
+
+    def of(self, branches: Sequence[ClosedJaxpr]) -> Cond:
+        """Return the choice among programs made from these."""
+        return Cond(tuple(branches), self.branches_platforms)
+
+    def with_ticket(self):
+        return self.of([in_order(b) for b in self.branches]), 1
+
+    def typing(self, index, *avals):
+        for branch in self.branches:
+            check_operands(self, branch.in_avals, avals)
+        return self.branches[0].out_avals
+
+    def evaluate(self, index, *xs):
+        last = len(self.branches) - 1
+        number = int(index) if 0 <= int(index) <= last else last
+        return jaxpr_module.evaluate(self.branches[number], *xs)
+
+    def lower(self, ctx, index, *xs):
+        if self.branches_platforms is not None:
+            number = platform_number(self.branches_platforms, ctx.module.platform)
+            return lower_block(ctx, self.branches[number], xs)
+        return write_case(ctx, index, self.branches[0].out_avals, [
+            lambda branch=branch: lower_block(ctx, branch, xs) for branch in self.branches])
+
+    def trimmed(self, needed):
+        made = [trim(branch, needed) for branch in self.branches]
+        read = [any(flags) for flags in zip(*(flags for _, flags in made))]
+        prim = self.of([keep_inputs(program, read) for program, _ in made])
+        return prim, [True, *read], needed
+
+    def jvp(self, primals, tangents):
+        index, *xs = primals
+        nonzero = tuple(t is not None for t in tangents[1:])
+        made = [jvp_jaxpr(b, nonzero) for b in self.branches]
+        avals = [a.to_tangent_aval() for a in self.branches[0].out_avals]
+        moves = [any(flags) for flags in zip(*(flags for _, flags in made))]
+        branches = tuple(fill_zeros(p, len(avals), flags, moves, avals) for p, flags in made)
+        outs = bind(self.of(branches), index, *xs, *(t for t in tangents if t is not None))
+        n = len(avals)
+        rest = iter(outs[n:])
+        return outs[:n], [next(rest) if moved else None for moved in moves]
+
+    def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
+        """Choose below ``trace`` what is known; record the choice of what is not."""
+        index, *xs = args
+        if not trace.is_known(index):
+            return trace.emit(self, args)
+        unknown = [not trace.is_known(x) for x in xs]
+        key = ("cond", tuple(unknown), self.branches[1:])
+        known, rest, out_unknown, handed = self.branches[0].derived(
+            key, lambda: split_branches(self.branches, unknown))
+        known_args = pick(xs, unknown, False)
+        outs = below(trace, self.of(known.branches), [index, *known_args]) if known else []
+        plain = out_unknown.count(False)
+        values = [*outs[plain:], *(known_args[i] for i in handed), *pick(xs, unknown)]
+        late = trace.emit(self.of(rest.branches), [index, *values]) if rest else []
+        return merge(out_unknown, late, outs[:plain])
+
+    def transpose(self, cts, index, *xs):
+        linear = tuple(isinstance(x, UndefinedPrimal) for x in xs)
+        has_ct = tuple(ct is not None for ct in cts)
+        made = [transpose_jaxpr(b, linear, has_ct) for b in self.branches]
+        avals = [x.aval for x in pick(xs, linear)]
+        reached = [any(flags) for flags in zip(*(flags for _, flags in made))]
+        branches = tuple(fill_zeros(p, 0, flags, reached, avals) for p, flags in made)
+        given = [*pick(xs, linear, False), *(ct for ct in cts if ct is not None)]
+        outs = iter(bind(self.of(branches), index, *given) if any(reached) else ())
+        found = iter([next(outs) if r else None for r in reached])
+        return [None, *(next(found) if lin else None for lin in linear)]
+
+    def batch(self, size, xs, dims):
+        index, *xs = xs
+        index_dim, *dims = dims
+        if index_dim is not None and any(is_ref(aval_of(x)) for x in xs):
+            return core_refs.chapter.batch_through_refs(
+                self, size, [index, *xs], [index_dim, *dims])
+        if index_dim is not None:
+            return self.choose_each(size, match_dim(index, index_dim, 0, size), xs, dims)
+        batched = tuple(d is not None for d in dims)
+        force: tuple[bool, ...] = (False,) * len(self.branches[0].out_avals)
+        for branch in self.branches:
+            force = tuple(f or b for f, b in zip(force, batch_jaxpr(branch, size, batched)[1]))
+        branches = tuple(batch_jaxpr(b, size, batched, force)[0] for b in self.branches)
+        front = [x if d is None else match_dim(x, d, 0, size) for x, d in zip(xs, dims)]
+        outs = bind(self.of(branches), index, *front)
+        return outs, [0 if f else None for f in force]
+
+    def choose_each(self, size: int, index: Any, xs: Sequence[Any], dims: Sequence[int | None]
+                    ) -> tuple[list[Any], list[int]]:
+        """Run every branch on all examples and take each example's own.
+
+        An operand counts, for derivatives, only where its branch is chosen: what another branch
+        makes of it (an infinite slope, say) must not reach it.
+        """
+        guards = [e for e in self.effects if hasattr(e, "only_where")]
+        if not all(isinstance(e, DebugEffect) or e in guards for e in self.effects):
+            raise errors.explained(
+                NotImplementedError, "cond.effects",
+                "IO effect not supported in vmap-of-cond, got "
+                f"{', '.join(map(str, self.effects))} with a batched predicate.",
+                advice="Move the effect out of the branches.")
+        results = []
+        for number, branch in enumerate(self.branches):
+            here = eq(index, np.asarray(number, INDEX))
+            operands, places = [], []
+            for x, d in zip(xs, dims):
+                if dtypes.is_inexact(aval_of(x).dtype):
+                    x, d = match_dim(x, d, 0, size), 0
+                    shape = aval_of(x).shape
+                    x = select_n(broadcast_in_dim(here, shape, (0,)), stop_gradient(x), x)
+                operands.append(x)
+                places.append(d)
+            if guards and branch.effects:
+                branch = guards[0].only_where(branch)
+                operands, places = [here, *operands], [0, *places]
+            outs, out_dims = vmap_flat(
+                lambda *args, branch=branch: eval_jaxpr(branch.jaxpr, branch.consts, *args),
+                size, operands, places, axes.batching())
+            results.append([match_dim(x, d, 0, size) for x, d in zip(outs, out_dims)])
+        chosen = []
+        for cases in zip(*results):
+            shape = aval_of(cases[0]).shape
+            which = index if len(shape) == 1 else broadcast_in_dim(index, shape, (0,))
+            chosen.append(select_n(which, *cases))
+        return chosen, [0] * len(chosen)
+
+
+def _cond_at_once(prim: Cond, *args: Any) -> list[Any]:
+    return run_at_once(prim.branches[0], prim.branches[1:], prim, args)
+
+
+eager_rules[Cond] = _cond_at_once
+
+
+def split_branches(branches: Sequence[ClosedJaxpr], unknown: Sequence[bool]
+                   ) -> tuple[Cond | None, Cond | None, list[bool], list[int]]:
+    """Split every branch into what is known and what waits for ``unknown`` operands.
+
+    Returns both choices (None if they do nothing), which outputs are unknown, and the numbers of
+    known operands that the second takes as they are.  The operands of the second are residuals
+    (places that branches share by type), those known operands, the unknown ones.
+    """
+    first = [partial_eval_jaxpr(b, tuple(unknown))[2] for b in branches]
+    forced = [any(flags) for flags in zip(*first)]
+    parts = [split_program(b, unknown, forced) for b in branches]
+    plain = forced.count(False)
+    places: list[ShapedArray] = []
+    taken: list[dict[int, Any]] = []
+    handed: list[int] = []
+    for known, _, _, count in parts:
+        jaxpr = known.jaxpr
+        mine: dict[int, Any] = {}
+        for atom in jaxpr.outvars[len(jaxpr.outvars) - count:]:
+            if atom in jaxpr.invars:
+                number = jaxpr.invars.index(atom)
+                if number not in handed:
+                    handed.append(number)
+                continue
+            mine[_place(places, mine, atom.aval.strip_weak_type())] = atom
+        taken.append(mine)
+    known_branches, late_branches = [], []
+    for (known, rest, _, count), mine in zip(parts, taken):
+        jaxpr = known.jaxpr
+        eqns: list[Eqn] = []
+        residuals = jaxpr.outvars[len(jaxpr.outvars) - count:]
+        held = [mine[i] if i in mine else zeros_atom(aval, eqns) for i, aval in enumerate(places)]
+        known_branches.append(rearranged(
+            known, jaxpr.invars, [*jaxpr.outvars[:plain], *held], after=eqns))
+        inner = dict(zip(residuals, rest.jaxpr.invars))
+        wanted = [*((mine.get(i), aval) for i, aval in enumerate(places)),
+                  *((jaxpr.invars[i], jaxpr.invars[i].aval) for i in handed)]
+        leading = [inner[v] if v in inner else Var(aval) for v, aval in wanted]
+        late_branches.append(rearranged(
+            rest, [*leading, *rest.jaxpr.invars[count:]], rest.jaxpr.outvars))
+    known_cond = Cond(tuple(known_branches))
+    useful = plain or places or known_cond.effects
+    late = Cond(tuple(late_branches))
+    return (known_cond if useful else None, late if any(forced) or late.effects else None,
+            forced, handed)
+
+
+def _place(places: list[ShapedArray], mine: dict[int, Any], aval: ShapedArray) -> int:
+    """Return the number of a free place of type ``aval``, a new one if there is none."""
+    for number, have in enumerate(places):
+        if have == aval and number not in mine:
+            return number
+    places.append(aval)
+    return len(places) - 1
+
+
+# -- the functions ---------------------------------------------------------------------------------
+
+_MISSING: Any = object()
+
+
+def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any,
+         operand: Any = _MISSING) -> Any:
+    """Return ``true_fun(*operands)`` if the scalar ``pred`` is true, else ``false_fun(*operands)``.
+
+    Both are traced, one runs.  The results must have the same containers, shapes and dtypes.
+    The older form ``cond(pred, true_operand, true_fun, false_operand, false_fun)`` is accepted.
+    Raises: TypeError for a ``pred`` that is no scalar, or results that differ.
+    """
+    if len(operands) == 2 and callable(operands[1]) and not callable(true_fun):
+        first, second = true_fun, operands[0]
+        yes, no = false_fun, operands[1]
+        return cond(pred, lambda both: yes(both[0]), lambda both: no(both[1]), (first, second))
+    if operand is not _MISSING:
+        if operands:
+            raise errors.explained(
+                errors.ArgumentTypeError, "cond.C5",
+                "if 'operand' keyword is passed then no positional operands can be passed, got "
+                f"operand={operand!r} and {len(operands)} positional ones.",
+                advice="Pass all operands by position.")
+        operands = (operand,)
+    check_callable("cond", "true_fun and false_fun arguments", true_fun, false_fun)
+    _check_pred(pred)
+    if config.disable_jit.value and is_concrete(pred):
+        return (true_fun if pred else false_fun)(*operands)
+    if isinstance(pred, (bool, int, float, np.generic)):
+        index: Any = np.asarray(bool(pred), INDEX)[()]
+    else:
+        aval = aval_of(pred)
+        flag = pred if aval.dtype == bool else ne(pred, np.zeros((), aval.dtype)[()])
+        index = convert_element_type(flag, INDEX)
+    names = ("true_fun", "false_fun")
+    return choose("cond", index, (false_fun, true_fun), operands, names, (1, 0))
+
+
+def _check_pred(pred: Any) -> None:
+    what = ""
+    if pred is None:
+        what = "cond predicate is None"
+    elif not is_array_like(pred):
+        what = f"Pred must be a scalar, got {pred} of type {type(pred)}"
+    elif aval_of(pred).shape:
+        what = f"Pred must be a scalar, got {pred} of shape {aval_of(pred).shape}"
+    else:
+        dtype = aval_of(pred).dtype
+        if not (dtypes.is_bool(dtype) or dtypes.is_integer(dtype) or dtypes.is_float(dtype)):
+            what = f"Pred type must be either boolean or number, got {dtype.name}"
+    if what:
+        raise errors.explained(
+            errors.ArgumentTypeError, "cond.C4", f"{what}.",
+            advice="Compare, and reduce with jnp.all or jnp.any; to choose element by element use "
+            "jnp.where.")
+
+
+def switch(index: Any, branches: Sequence[Callable], *operands: Any,
+           operand: Any = _MISSING) -> Any:
+    """Return ``branches[index](*operands)``; an ``index`` out of range chooses the nearest branch.
+
+    Raises: TypeError for an ``index`` that is no integer scalar, or results that differ.
+    """
+    if operand is not _MISSING:
+        operands = (*operands, operand)
+    branches = tuple(branches)
+    check_callable("switch", "branches argument", *branches)
+    _check_index(index)
+    if not branches:
+        raise errors.explained(
+            errors.ArgumentError, "switch.C6", "Empty branch sequence: switch needs a branch.",
+            advice="Pass at least one function.")
+    last = len(branches) - 1
+    if not last:
+        return branches[0](*operands)
+    if not isinstance(index, Tracer):
+        number = min(max(int(index), 0), last)
+        if config.disable_jit.value:
+            return branches[number](*operands)
+        index = np.asarray(number, INDEX)[()]
+    else:
+        index = clamp(np.asarray(0, INDEX)[()], convert_element_type(index, INDEX),
+                      np.asarray(last, INDEX)[()])
+    names = tuple(f"branch {i}" for i in range(len(branches)))
+    return choose("switch", index, branches, operands, names, range(len(branches)))
+
+
+def _check_index(index: Any) -> None:
+    what = ""
+    if not is_array_like(index):
+        what = f"Index type must be an integer, got {index}"
+    elif aval_of(index).shape:
+        what = f"Branch index must be scalar, got {index} of shape {aval_of(index).shape}"
+    elif not dtypes.is_integer(aval_of(index).dtype):
+        what = f"Index type must be an integer, got {index} as {aval_of(index).dtype.name}"
+    if what:
+        raise errors.explained(
+            errors.ArgumentTypeError, "switch.C4", f"{what}.",
+            advice="Use one int32, such as jnp.argmax gives; a condition goes to lax.cond.")
+
+
+def choose(name: str, index: Any, branches: Sequence[Callable], operands: tuple,
+           names: Sequence[str], order: Sequence[int], platforms: Platforms | None = None) -> Any:
+    """Trace ``branches`` and bind the choice; ``order`` is that in which errors name them."""
+    leaves, in_tree = tree.flatten(operands)
+    avals = [aval_of(x) for x in leaves]
+    bodies = [trace_body(fun, in_tree, avals, name) for fun in branches]
+    first = order[0]
+    for number in order[1:]:
+        _check_alike(name, [branches[i] for i in (first, number)],
+                     [bodies[i] for i in (first, number)], names[0], names[order.index(number)])
+    programs, consts = union_consts(bodies, order)
+    outs = bind(Cond(tuple(programs), platforms), index, *consts, *leaves)
+    return bodies[0].out_tree.unflatten(outs)
+
+
+def _check_alike(name: str, funs: Sequence[Callable], bodies: Sequence[Body], first: str,
+                 second: str) -> None:
+    """Refuse two branches whose results differ in containers, shapes or dtypes."""
+    a, b = bodies
+    who = f"  {first} is {described(funs[0])}\n  {second} is {described(funs[1])}\n" \
+        if a.out_tree != b.out_tree or _types(a) != _types(b) else ""
+    if a.out_tree != b.out_tree:
+        raise errors.explained(
+            errors.ArgumentTypeError, f"{name}.C2",
+            f"{name} branch outputs must have the same pytree structure, but they differ:\n{who}"
+            f"  {first} returned {a.out_tree}\n  {second} returned {b.out_tree}",
+            advice="Return the same containers from both.")
+    if not who:
+        return
+    lines = []
+    for path, x, y in zip(paths_of(a.out_tree), a.out_avals, b.out_avals):
+        if (x.shape, x.dtype) != (y.shape, y.dtype) or not alike(x, y):
+            at = f" at path {tree.keystr(path)}" if path else ""
+            lines.append(
+                f"  The output of {first}{at} has type {x.str_short(short_dtypes=False)} but the "
+                f"corresponding output of {second} has type {y.str_short(short_dtypes=False)}, "
+                f"so {differing(x, y)}.")
+    raise errors.explained(
+        errors.ArgumentTypeError, f"{name}.C3",
+        f"{name} branches must have equal output types but they differ.\n{who}" + "\n".join(lines),
+        advice="Convert one result, for example with .astype or jnp.zeros_like.")
+
+
+def _types(body: Body) -> list[Any]:
+    return [(a.shape, a.dtype, entries_of(a)) for a in body.out_avals]
+
+
+__all__ = ["Cond", "choose", "cond", "platform_number", "switch"]

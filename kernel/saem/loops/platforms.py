@@ -1,0 +1,81 @@
+"""How does a program do one thing on a GPU and another on a CPU?
+
+``platform_dependent`` writes all ways into the program, as branches of a ``cond`` whose number is
+the equation ``platform_index``; when the program is lowered for a platform, only the branch of that
+platform is.
+
+Read before: ``loops.conditional``.
+Invariant: which way is taken is decided by where the program runs, not by where it was traced.
+Source: the documentation of jax.lax.platform_dependent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from saem.core import errors
+from saem.core.avals import ShapedArray
+from saem.core.primitive import NOT_LINEAR, Primitive, primitive
+from saem.core.trace import bind
+from saem.loops.conditional import INDEX, Platforms, choose, platform_number
+
+_KNOWN = {"cpu": ("cpu",), "gpu": ("cuda", "rocm"), "cuda": ("cuda",), "rocm": ("rocm",),
+          "tpu": ("tpu",)}
+
+
+@primitive("platform_index")
+class PlatformIndex(Primitive):
+    """The number of the entry of ``platforms`` that names the platform; None names all others."""
+
+    platforms: Platforms
+
+    def typing(self):
+        return ShapedArray((), INDEX)
+
+    def evaluate(self):
+        return np.asarray(platform_number(self.platforms, "cpu"), INDEX)
+
+    def lower(self, ctx):
+        number = platform_number(self.platforms, ctx.module.platform)
+        return ctx.constant(np.asarray(number, INDEX), ShapedArray((), INDEX))
+
+    def jvp(self, primals, tangents):
+        return bind(self), None
+
+    transpose = NOT_LINEAR
+
+    def batch(self, size, xs, dims):
+        return bind(self), None
+
+
+def platform_dependent(*args: Any, default: Callable | None = None,
+                       **per_platform: Callable) -> Any:
+    """Return what the function for this platform (``cpu=f, gpu=g``) makes of ``args``.
+
+    On platforms that are not named it is ``default``.
+    Raises: ValueError for a name that is no platform; NotImplementedError where nothing fits.
+    """
+    unknown = [name for name in per_platform if name not in _KNOWN]
+    if unknown:
+        raise errors.explained(
+            errors.ArgumentError, "platform.C1",
+            f"platform_dependent: unknown platforms {', '.join(unknown)}; known are "
+            f"{', '.join(_KNOWN)}.", advice="Name others by default=.")
+    platforms: list[Any] = [_KNOWN[name] for name in per_platform]
+    branches = list(per_platform.values())
+    if default is not None:
+        platforms.append(None)
+        branches.append(default)
+    if not branches:
+        raise errors.explained(
+            errors.ArgumentError, "platform.C2", "platform_dependent needs a function.",
+            advice="Pass default= or one named after a platform.")
+    named = tuple(platforms)
+    return choose("platform_dependent", bind(PlatformIndex(named)), branches, args,
+                  [*per_platform, *(["default"] if default else [])], range(len(branches)), named)
+
+
+__all__ = ["PlatformIndex", "platform_dependent"]

@@ -1,0 +1,551 @@
+"""How does a program go along an axis, carrying something from row to row?
+
+``scan`` traces its body once and binds one primitive, ``scan``, whose operands are the body's
+constants, the carry to start with, and the stacks to read.  Unlike ``while`` its length is known,
+so what the backward pass needs of each row can be stacked: its transpose is a scan the other way.
+
+Read before: ``loops.carry``, ``transform.restructure``.  Read after: ``loops.while_loop``.
+Invariant: what a body computes from its constants alone is computed once, before the loop, when
+the loop is split for reverse mode.
+Source: the documentation of jax.lax.scan; Griewank and Walther 2008, chapter 12 (storing a loop).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saem.compile.dispatch import eager_rules
+from saem.compile.lowering import lower_block
+from saem.compile.regions import COUNTER, FLAG, read_row, write_row, write_while, zeros
+from saem.compile.text import physical_aval
+from saem.core import config, errors, tree
+from saem.core import jaxpr as jaxpr_module
+from saem.core import refs as core_refs
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.effects import in_order
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
+from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.refs import is_ref
+from saem.core.sharded import cut_of, entries_of
+from saem.core.trace import bind, current
+from saem.loops.carry import (
+    Spoken,
+    check_callable,
+    check_carry,
+    check_operands,
+    fix_carry,
+    run_at_once,
+    trace_body,
+    trace_carry,
+    unchanged,
+)
+from saem.ops.linear import zeros_of
+from saem.ops.shape import concatenate, expand_dims
+from saem.ops.slicing import index_in_dim
+from saem.transform.jvp import instantiate, jvp_jaxpr
+from saem.transform.linearize import (
+    PartialTrace,
+    partial_eval_jaxpr,
+    transpose_jaxpr,
+)
+from saem.transform.restructure import (
+    added,
+    fill_zeros,
+    first_input_to,
+    hoisted,
+    keep_inputs,
+    merge,
+    open_consts,
+    pick,
+    reaches,
+    rearranged,
+    split_list,
+    split_program,
+    trim,
+    unread,
+    zeros_atom,
+)
+from saem.transform.staging import dead_code_free
+from saem.transform.vmap import batch_jaxpr, match_dim
+
+
+@primitive("scan")
+class Scan(Primitive):
+    """Apply ``jaxpr`` to (constants, carry, a row of each stack), row after row.
+
+    It gives the last carry and the stacks of what each row gave besides.
+    """
+
+    jaxpr: ClosedJaxpr
+    length: int
+    num_consts: int
+    num_carry: int
+    reverse: bool = False
+    unroll: int = 1
+
+    multiple_results = True
+
+    @property
+    def effects(self):
+        return self.jaxpr.effects
+
+    def with_ticket(self):
+        body = first_input_to(in_order(self.jaxpr), self.num_consts)
+        return self.other(body, self.num_consts, self.num_carry + 1), self.num_consts
+
+    def parts(self, items: Sequence[Any]) -> list[list[Any]]:
+        """Return operands as constants, carry, and stacks."""
+        return split_list(items, self.num_consts, self.num_carry)
+
+    def other(self, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, **changes: Any) -> Scan:
+        """Return the scan of another body made from this one's."""
+        return dataclasses.replace(
+            self, jaxpr=jaxpr, num_consts=num_consts, num_carry=num_carry, **changes)
+
+    def stacked(self, aval: ShapedArray) -> ShapedArray:
+        return aval.update(shape=(self.length, *aval.shape))
+
+    def typing(self, *avals):
+        consts, carry, rows = self.parts(self.jaxpr.in_avals)
+        check_operands(self, [*consts, *carry, *map(self.stacked, rows)], avals)
+        out, ys = split_list(self.jaxpr.out_avals, self.num_carry)
+        return [*out, *map(self.stacked, ys)]
+
+    def evaluate(self, *args):
+        consts, carry, xs = self.parts(args)
+        _, y_avals = split_list(self.jaxpr.out_avals, self.num_carry)
+        held = [physical_aval(self.stacked(a)) for a in y_avals]
+        ys = [np.zeros(a.shape, a.dtype) for a in held]
+        for step in range(self.length):
+            row = self.length - 1 - step if self.reverse else step
+            outs = jaxpr_module.evaluate(self.jaxpr, *consts, *carry, *(x[row, ...] for x in xs))
+            carry, given = split_list(outs, self.num_carry)
+            for y, value in zip(ys, given):
+                y[row] = value
+        return [*carry, *ys]
+
+    def lower(self, ctx, *args):
+        """Write blocks of ``unroll`` steps as the body of a loop, and after it what is left over.
+
+        The state of the loop is a counter, the carry, and the stacks to fill.
+        """
+        consts, carry, xs = self.parts(args)
+        _, y_avals = split_list(self.jaxpr.out_avals, self.num_carry)
+        ys = [zeros(ctx, self.stacked(a)) for a in y_avals]
+        unroll = min(self.unroll, self.length) or self.length
+
+        def steps(count: str, state: Sequence[str], number: int) -> list[str]:
+            carry, ys = split_list(state, self.num_carry)
+            for offset in range(number):
+                row = self.write_place(ctx, count, offset)
+                rows = [read_row(ctx, x, row) for x in xs]
+                outs = lower_block(ctx, self.jaxpr, [*consts, *carry, *rows])
+                carry, given = split_list(outs, self.num_carry)
+                ys = [write_row(ctx, y, value, row) for y, value in zip(ys, given)]
+            return [*carry, *ys]
+
+        state = [*carry, *ys]
+        rounds = self.length // unroll if self.length else 0
+        done = rounds * unroll if rounds > 1 else 0
+        if done:
+            end = ctx.constant(done, COUNTER)
+
+            def step(count: str, *state: str) -> list[str]:
+                far = ctx.constant(unroll, COUNTER)
+                further = ctx.elementwise("stablehlo.add", count, far, out=COUNTER)
+                return [further, *steps(count, state, unroll)]
+
+            start = ctx.constant(0, COUNTER)
+            carried = self.jaxpr.in_avals[self.num_consts: self.num_consts + self.num_carry]
+            _, *state = write_while(
+                ctx, [start, *state], [COUNTER, *carried, *map(self.stacked, y_avals)],
+                lambda count, *_: ctx.emit(
+                    f"stablehlo.compare LT, {count}, {end}, SIGNED", count, end, out=FLAG), step)
+        if self.length > done:
+            state = steps(ctx.constant(done, COUNTER), state, self.length - done)
+        return state
+
+    def write_place(self, ctx: Any, count: str, offset: int) -> str:
+        """Write the row at which step ``count + offset`` works."""
+        if self.reverse:
+            last = ctx.constant(self.length - 1 - offset, COUNTER)
+            return ctx.elementwise("stablehlo.subtract", last, count, out=COUNTER)
+        if not offset:
+            return count
+        return ctx.elementwise("stablehlo.add", count, ctx.constant(offset, COUNTER), out=COUNTER)
+
+    def trimmed(self, needed):
+        carry, ys = split_list(needed, self.num_carry)
+        while True:
+            body, read = trim(self.jaxpr, [*carry, *ys])
+            consts, used, rows = self.parts(read)
+            grown = [a or b for a, b in zip(carry, used)]
+            if grown == carry:
+                break
+            carry = grown
+        body = keep_inputs(body, [*consts, *carry, *rows])
+        return self.other(body, sum(consts), sum(carry)), [*consts, *carry, *rows], [*carry, *ys]
+
+    def jvp(self, primals, tangents):
+        consts_in, carry_in, rows_in = self.parts([t is not None for t in tangents])
+        while True:
+            program, moved = jvp_jaxpr(self.jaxpr, (*consts_in, *carry_in, *rows_in))
+            grown = [a or b for a, b in zip(carry_in, moved)]
+            if grown == carry_in:
+                break
+            carry_in = grown
+        n, k = len(self.jaxpr.out_avals), self.num_carry
+        wanted = [*carry_in, *moved[k:]]
+        avals = [a.to_tangent_aval() for a in self.jaxpr.out_avals]
+        program = fill_zeros(program, n, moved, wanted, avals)
+        ins = self.parts(program.jaxpr.invars[:len(primals)])
+        in_ts = split_list(program.jaxpr.invars[len(primals):], sum(consts_in), sum(carry_in))
+        carry, ys, carry_ts, ys_ts = split_list(
+            program.jaxpr.outvars, k, n - k, sum(carry_in))
+        body = rearranged(program, [v for part in zip(ins, in_ts) for vs in part for v in vs],
+                          [*carry, *carry_ts, *ys, *ys_ts])
+        values, given = self.parts(primals), self.parts(tangents)
+        starts = [instantiate(t, x) for x, t, flag in zip(values[1], given[1], carry_in) if flag]
+        outs = bind(self.other(body, sum(map(len, (ins[0], in_ts[0]))), k + len(starts)),
+                    *values[0], *pick(given[0], consts_in), *values[1], *starts,
+                    *values[2], *pick(given[2], rows_in))
+        carry, carry_ts, ys, ys_ts = split_list(outs, k, len(starts), n - k)
+        rest = iter([*carry_ts, *ys_ts])
+        return [*carry, *ys], [next(rest) if flag else None for flag in wanted]
+
+    # -- reverse mode ------------------------------------------------------------------------------
+
+    def split(self, unknown: Sequence[bool]) -> Split:
+        """Return this scan in two: what runs now, and what waits for ``unknown`` operands."""
+        key = ("split", self.num_consts, self.num_carry, tuple(unknown))
+        return self.jaxpr.derived(key, lambda: self._split(unknown))
+
+    def _split(self, unknown: Sequence[bool]) -> Split:
+        consts_in, carry_in, rows_in = self.parts(unknown)
+        while True:
+            _, _, outs, _ = partial_eval_jaxpr(self.jaxpr, (*consts_in, *carry_in, *rows_in))
+            grown = [a or b for a, b in zip(carry_in, outs)]
+            if grown == carry_in:
+                break
+            carry_in = grown
+        forced = [*carry_in, *outs[self.num_carry:]]
+        known, rest, out_unknown, count = split_program(
+            self.jaxpr, (*consts_in, *carry_in, *rows_in), forced)
+        known, extra = open_consts(known)
+        num_consts = len(extra) + consts_in.count(False)
+        fixed = known.jaxpr.invars[:num_consts]
+        before, inside = hoisted(known.jaxpr, fixed)
+        made = before.outvars
+        outs, residuals = split_list(inside.outvars, len(inside.outvars) - count)
+        rows = inside.invars[len(made) + num_consts + carry_in.count(False):]
+        # A residual that never changes, or that is a row of an operand, need not be stacked.
+        kinds = ["fixed" if v in fixed or v in made else "row" if v in rows else "stacked"
+                 for v in residuals]
+        stacked = [v for v, kind in zip(residuals, kinds) if kind == "stacked"]
+        body = dead_code_free(inside.replace(outvars=[*outs, *stacked]))
+        early_consts = body.invars[:len(made) + num_consts]
+        idle = unread(body, early_consts)
+        body = body.replace(invars=[*pick(early_consts, idle, False),
+                                    *body.invars[len(early_consts):]])
+        constants = [v for v, kind in zip(residuals, kinds) if kind == "fixed"]
+        handed = [rows.index(v) for v, kind in zip(residuals, kinds) if kind == "row"]
+        inner = dict(zip(residuals, rest.jaxpr.invars))
+        late_in = rest.jaxpr.invars[count:]
+        late_consts = late_in[:sum(consts_in)]
+        late = rearranged(
+            rest, [*(inner[v] for v in constants), *late_in,
+                   *(inner[rows[i]] for i in handed), *(inner[v] for v in stacked)],
+            rest.jaxpr.outvars)
+        return Split(
+            unknown=[*consts_in, *carry_in, *rows_in], out_unknown=out_unknown, extra=extra,
+            before=before, idle=idle, early=self.other(
+                ClosedJaxpr(body), idle.count(False), carry_in.count(False)),
+            late=self.other(late, len(constants) + len(late_consts), sum(carry_in)),
+            constants=[[*made, *fixed].index(v) for v in constants], handed=handed,
+            stacked=len(stacked))
+
+    def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
+        """Scan below ``trace`` what is known, stacking residuals; record the scan of the rest."""
+        split = self.split([not trace.is_known(x) for x in args])
+        with current(trace.parent):
+            outs, late_args = split.run(args)
+        needed = any(split.out_unknown) or split.late.effects
+        late = trace.emit(split.late, late_args) if needed else []
+        return merge(split.out_unknown, late, outs)
+
+    def transpose(self, cts, *args):
+        linear = [isinstance(x, UndefinedPrimal) for x in args]
+        consts_in, carry_in, rows_in = self.parts(linear)
+        while True:
+            outs = reaches(self.jaxpr.jaxpr, [*consts_in, *carry_in, *rows_in])
+            grown = [a or b for a, b in zip(carry_in, outs)]
+            if grown == carry_in:
+                break
+            carry_in = grown
+        if all(carry_in):
+            return self.pull(cts, consts_in, rows_in, args)
+        # Part of it is not linear, such as a counter: that runs first.
+        split = self.split(linear)
+        _, late_args = split.run(args)
+        pulled = split.late.transpose(pick(cts, split.out_unknown), *late_args)
+        found = {id(x): ct for x, ct in zip(late_args, pulled)}
+        return [found.get(id(x)) if lin else None for x, lin in zip(args, linear)]
+
+    def pull(self, cts: Sequence[Any], consts_in: list[bool], rows_in: list[bool],
+             args: Sequence[Any]) -> list[Any]:
+        """Return the cotangents of ``args`` by a scan in the other direction."""
+        carry_cts, ys_cts = split_list(cts, self.num_carry)
+        out_avals = self.jaxpr.out_avals
+        carry_cts = [zeros_of(a) if ct is None else ct for ct, a in zip(carry_cts, out_avals)]
+        has_ct = [ct is not None for ct in ys_cts]
+        consts, _, rows = self.parts(args)
+        body, reached = self.jaxpr.derived(
+            ("pull", self.num_consts, self.num_carry, *consts_in, *rows_in, *has_ct),
+            lambda: self.pull_body(consts_in, rows_in, has_ct))
+        body, extra = open_consts(body)
+        fixed = pick(consts, consts_in, False)
+        starts = [zeros_of(x.aval) for x in pick(consts, consts_in)]
+        scan = self.other(body, len(extra) + len(fixed), len(starts) + self.num_carry,
+                          reverse=not self.reverse)
+        outs = bind(scan, *extra, *fixed, *starts, *carry_cts, *pick(ys_cts, has_ct),
+                    *pick(rows, rows_in, False))
+        const_cts, carry_cts, row_cts = split_list(outs, len(starts), self.num_carry)
+        late = iter(row_cts)
+        row_cts = [next(late) if r else None for r in reached]
+        return [*merge(consts_in, const_cts, [None] * len(fixed)), *carry_cts,
+                *merge(rows_in, row_cts, [None] * rows_in.count(False))]
+
+    def pull_body(self, consts_in: list[bool], rows_in: list[bool], has_ct: list[bool]
+                  ) -> tuple[ClosedJaxpr, list[bool]]:
+        """Return the body of the transposed scan, and which stacks it gives cotangents of.
+
+        Its carry is the sum of cotangents of linear constants, then the cotangent of the carry.
+        """
+        k = self.num_carry
+        program, reached = transpose_jaxpr(
+            self.jaxpr, (*consts_in, *[True] * k, *rows_in), (*[True] * k, *has_ct))
+        fixed, residuals, carry_cts, ys_cts = split_list(
+            program.jaxpr.invars, consts_in.count(False), rows_in.count(False), k)
+        linear = [a for a, lin in zip(self.jaxpr.in_avals, [*consts_in, *[True] * k, *rows_in])
+                  if lin]
+        got = iter(program.jaxpr.outvars)
+        pulled = [next(got) if r else None for r in reached]
+        count = sum(consts_in)
+        eqns: list[Eqn] = []
+        sums = [Var(aval) for aval in linear[:count]]
+        outs = [total if ct is None else added(total, ct, eqns)
+                for total, ct in zip(sums, pulled)]
+        outs += [zeros_atom(aval, eqns) if ct is None else ct
+                 for aval, ct in zip(linear[count:], pulled[count: count + k])]
+        outs += [ct for ct in pulled[count + k:] if ct is not None]
+        body = rearranged(program, [*fixed, *sums, *carry_cts, *ys_cts, *residuals], outs,
+                          after=eqns)
+        return body, reached[count + k:]
+
+    def batch(self, size, xs, dims):
+        rows = self.num_consts + self.num_carry
+        if any(is_ref(aval_of(x)) and (d or number >= rows) and d is not None
+               for number, (x, d) in enumerate(zip(xs, dims))):
+            return core_refs.chapter.batch_through_refs(self, size, xs, dims)
+        consts_in, carry_in, rows_in = self.parts([d is not None for d in dims])
+        ys = [False] * (len(self.jaxpr.out_avals) - self.num_carry)
+        while True:
+            program, outs = batch_jaxpr(
+                self.jaxpr, size, (*consts_in, *carry_in, *rows_in), (*carry_in, *ys))
+            if outs[:self.num_carry] == carry_in:
+                break
+            carry_in = outs[:self.num_carry]
+        places = [0] * (self.num_consts + self.num_carry) + [1] * len(rows_in)
+        stacks = [match_dim(x, d, place, size) if wanted else x for x, d, place, wanted in
+                  zip(xs, dims, places, [*consts_in, *carry_in, *rows_in])]
+        got = bind(self.other(program, self.num_consts, self.num_carry), *stacks)
+        return got, [None if not b else 0 if i < self.num_carry else 1
+                     for i, b in enumerate(outs)]
+
+
+class Split(NamedTuple):
+    """A scan in two: ``early`` runs now, ``late`` waits for operands that are unknown."""
+
+    unknown: list[bool]
+    out_unknown: list[bool]
+    extra: list[Any]
+    before: Jaxpr
+    idle: list[bool]
+    early: Scan
+    late: Scan
+    constants: list[int]
+    handed: list[int]
+    stacked: int
+
+    def run(self, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Run the known part; returns the known outputs and the operands of ``late``."""
+        scan = self.early
+        late_consts = self.late.num_consts - len(self.constants)
+        known, waiting = pick(args, self.unknown, False), pick(args, self.unknown)
+        fixed, rest = split_list([*self.extra, *known], len(self.before.invars))
+        made = eval_jaxpr(self.before, [], *fixed)
+        operands = [*pick([*made, *fixed], self.idle, False), *rest]
+        useful = scan.jaxpr.jaxpr.outvars or scan.effects
+        outs = bind(scan, *operands) if useful else []
+        plain, stacks = split_list(outs, len(outs) - self.stacked)
+        constants = [[*made, *fixed][i] for i in self.constants]
+        rows = operands[scan.num_consts + scan.num_carry:]
+        return plain, [*constants, *waiting[:late_consts], *waiting[late_consts:],
+                       *(rows[i] for i in self.handed), *stacks]
+
+
+def _scan_at_once(prim: Scan, *args: Any) -> list[Any]:
+    key = (prim.length, prim.num_consts, prim.num_carry, prim.reverse, prim.unroll)
+    return run_at_once(prim.jaxpr, key, prim, args)
+
+
+eager_rules[Scan] = _scan_at_once
+
+
+# -- the function ----------------------------------------------------------------------------------
+
+
+def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
+         unroll: int | bool = 1, _split_transpose: bool = False) -> Any:
+    """Return ``(carry, ys)`` of ``carry, y = f(carry, x)`` for each row ``x`` of ``xs``, in order.
+
+    Shapes: xs ["length ..."] (pytrees of), ys likewise; ``carry`` as ``init``.  ``unroll`` steps
+    are written one after another in each round of the loop (True or 0: all); ``_split_transpose``
+    is accepted, and changes nothing.
+    Raises: TypeError if ``f`` returns no pair or changes the type of the carry; ValueError for
+    stacks of different lengths.
+    """
+    check_callable("scan", "f argument", f)
+    if config.disable_jit.value:
+        return scan_in_python("scan", f, init, xs, length, reverse)
+    return bind_scan("scan", f, f, init, xs, length, reverse, unroll)
+
+
+def bind_scan(name: str, f: Callable, owner: Callable, init: Any, xs: Any, length: int | None,
+              reverse: bool = False, unroll: int | bool = 1, spoken: Spoken | None = None) -> Any:
+    """Trace and bind a scan; the trace of its body is kept with the function ``owner``."""
+    rows, rows_tree = tree.flatten(xs)
+    length = _length(name, xs, length)
+    start, carry_tree = tree.flatten(init)
+    in_tree = tree.treedef_tuple([carry_tree, rows_tree])
+    for aval in map(aval_of, rows):
+        if entries_of(aval)[:1] != (None,):
+            raise errors.explained(
+                errors.ArgumentError, "scan.S1", "0th dimension of all xs should be replicated. "
+                f"Got {cut_of(aval).spec}", advice="Reshard xs: jax.reshard(xs, P(None, ...)).")
+    row_avals = [a.update(shape=a.shape[1:]) for a in map(aval_of, rows)]
+    body, start = trace_carry(
+        lambda avals: trace_body(f, in_tree, [*avals, *row_avals], name, owner), start,
+        lambda body: body.out_avals[:len(start)] if _carry_tree(name, body) == carry_tree
+        else None)
+    returned = _carry_tree(name, body)
+    avals = [aval_of(x) for x in start]
+    check_carry(name, spoken or (f, 0, None), carry_tree.unflatten(avals),
+                returned.unflatten(body.out_avals[:returned.num_leaves]))
+    fixed = unchanged(body.closed, len(body.consts), len(start))
+    program, consts = fix_carry(body.closed, body.consts, start, fixed)
+    if any(fixed):
+        outvars = program.jaxpr.outvars
+        program = program.derived(("without", *fixed), lambda: ClosedJaxpr(program.jaxpr.replace(
+            outvars=[*pick(outvars, fixed, False), *outvars[len(fixed):]]), program.consts))
+    carry = pick(start, fixed, False)
+    prim = Scan(program, length, len(consts), len(carry), bool(reverse),
+                _unroll(name, unroll, length))
+    outs = bind(prim, *consts, *carry, *rows) if program.jaxpr.outvars or prim.effects else []
+    carry, ys = split_list(outs, len(carry))
+    flat = [*merge(fixed, pick(start, fixed), carry), *ys]
+    return body.out_tree.unflatten(flat)
+
+
+def _carry_tree(name: str, body: Any) -> Any:
+    """Return the structure of the carry that a body returns.
+
+    Raises: TypeError if it does not return a pair.
+    """
+    if tree.treedef_is_leaf(body.out_tree) or len(tree.treedef_children(body.out_tree)) != 2:
+        raise errors.explained(
+            errors.ArgumentTypeError, f"{name}.C4",
+            f"{name} body output must be a pair, got {body.results}.",
+            advice="Return (carry, y); y may be None.")
+    return tree.treedef_children(body.out_tree)[0]
+
+
+def _unroll(name: str, unroll: Any, length: int) -> int:
+    if isinstance(unroll, bool):
+        return max(length, 1) if unroll else 1
+    if not isinstance(unroll, (int, np.integer)) or unroll < 0:
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C5",
+            f"`unroll` must be a `bool` or a non-negative `int`, got {unroll!r}.",
+            advice="1 is a plain loop, True writes out every step.")
+    return int(unroll)
+
+
+def _length(name: str, xs: Any, length: Any) -> int:
+    """Return how many rows there are.
+
+    Raises: ValueError if the stacks do not agree with one another or with ``length``.
+    """
+    what = ""
+    shapes = [aval_of(x).shape for x in tree.leaves(xs)]
+    sizes = [shape[0] for shape in shapes if shape]
+    if len(sizes) < len(shapes):
+        scalar = next(x for x, shape in zip(tree.leaves(xs), shapes) if not shape)
+        what = f"{name} got value with no leading axis to scan over: {scalar}"
+    elif length is not None:
+        length = _as_length(name, length)
+        if any(n != length for n in sizes):
+            what = (f"{name} got `length` argument of {length} which disagrees with leading axis "
+                    f"sizes {sizes}")
+    elif not sizes:
+        what = f"{name} got no values to scan over and `length` not provided"
+    elif len(set(sizes)) > 1:
+        what = (f"{name} got values with different leading axis sizes: "
+                f"{', '.join(map(str, sizes))}")
+    if what:
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C6", f"{what}.",
+            advice="Every array of xs has the rows along its first axis; with xs=None pass length.")
+    return sizes[0] if length is None else length
+
+
+def _as_length(name: str, length: Any) -> int:
+    try:
+        number = int(length)
+    except errors.ConcretizationTypeError as error:
+        raise errors.explained(
+            errors.ConcretizationTypeError, f"{name}.C7",
+            f"The `length` argument to {name} expects a concrete `int` value.",
+            advice="Make it a static argument of the jitted function, or use while_loop."
+        ) from error
+    if number < 0 or number != length:
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C8",
+            f"The `length` argument to {name} must be a non-negative integer, got {length}.",
+            advice="Pass the number of steps.")
+    return number
+
+
+def scan_in_python(name: str, f: Callable, carry: Any, xs: Any, length: int | None,
+                   reverse: bool) -> Any:
+    """Run a scan as a Python loop, for a debugger to walk through."""
+    length = _length(name, xs, length)
+    if not length:
+        raise errors.explained(
+            errors.ArgumentError, "scan.C9",
+            "zero-length scan is not supported in disable_jit() mode because the output type is "
+            "unknown.", advice="Enable jit for this call.")
+    leaves, treedef = tree.flatten(xs)
+    ys = []
+    for step in range(length):
+        row = length - 1 - step if reverse else step
+        carry, y = f(carry, treedef.unflatten(
+            [index_in_dim(x, row, keepdims=False) for x in leaves]))
+        ys.append(y)
+    ordered = ys[::-1] if reverse else ys
+    return carry, tree.map_(lambda *rows: concatenate(
+        [expand_dims(row, (0,)) for row in rows], 0), *ordered)

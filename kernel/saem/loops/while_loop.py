@@ -1,0 +1,440 @@
+"""How does a program repeat something until a condition says stop?
+
+``while_loop`` traces its condition and its body and binds one primitive, ``while``.  On a stack of
+examples whose conditions differ it goes on until all are done, those that are done standing still.
+It has no reverse mode, since nobody knows how many residuals there will be; a ``fori_loop`` whose
+bounds are known is a scan, and has.
+
+Read before: ``loops.carry``, ``transform.restructure``.  Read after: ``loops.scan``.
+Invariant: the condition gives one flag, or one for each of the leading rows of all that is carried.
+Source: the documentation of jax.lax.while_loop and jax.lax.fori_loop; StableHLO, while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.compile.dispatch import eager_rules
+from saem.compile.lowering import lower_block
+from saem.compile.regions import any_true, choose_rows, write_while
+from saem.core import config, dtypes, errors, tree
+from saem.core import jaxpr as jaxpr_module
+from saem.core import refs as core_refs
+from saem.core.avals import aval_of
+from saem.core.effects import TICKET, in_order, is_ordered
+from saem.core.jaxpr import ClosedJaxpr, Var, eval_jaxpr
+from saem.core.primitive import Primitive, primitive
+from saem.core.refs import is_ref, shifted
+from saem.core.trace import bind, concrete_or_none
+from saem.jit.call import JitCall
+from saem.loops.carry import (
+    Body,
+    Spoken,
+    check_callable,
+    check_carry,
+    check_operands,
+    fix_carry,
+    run_at_once,
+    trace_body,
+    trace_carry,
+    unchanged,
+)
+from saem.loops.scan import bind_scan
+from saem.ops.arithmetic import add
+from saem.ops.compare import lt
+from saem.ops.convert import convert_element_type
+from saem.ops.linear import number_like
+from saem.transform.jvp import instantiate, jvp_jaxpr
+from saem.transform.linearize import PartialTrace
+from saem.transform.restructure import (
+    below,
+    fill_zeros,
+    first_input_to,
+    keep_inputs,
+    merge,
+    pick,
+    reaches,
+    rearranged,
+    split_list,
+    split_program,
+    trim,
+    unread,
+    with_extra_inputs,
+)
+from saem.transform.staging import trace_flat
+from saem.transform.vmap import batch_jaxpr, match_dim
+
+
+@primitive("while")
+class While(Primitive):
+    """Apply ``body_jaxpr`` to what is carried while ``cond_jaxpr`` of it is true.
+
+    Operands: constants of the condition, constants of the body, the carry.
+    """
+
+    cond_jaxpr: ClosedJaxpr
+    body_jaxpr: ClosedJaxpr
+    cond_nconsts: int
+    body_nconsts: int
+
+    multiple_results = True
+
+    @property
+    def effects(self):
+        return self.cond_jaxpr.effects | shifted(self.body_jaxpr.effects, self.cond_nconsts)
+
+    def with_ticket(self):
+        if is_ordered(self.cond_jaxpr.effects):
+            return JitCall(asking_in_body(self), "while"), 0
+        body = first_input_to(in_order(self.body_jaxpr), self.body_nconsts)
+        cond = first_input_to(rearranged(
+            self.cond_jaxpr, [Var(TICKET), *self.cond_jaxpr.jaxpr.invars],
+            self.cond_jaxpr.jaxpr.outvars), self.cond_nconsts)
+        return (While(cond, body, self.cond_nconsts, self.body_nconsts),
+                self.cond_nconsts + self.body_nconsts)
+
+    def parts(self, items: Sequence[Any]) -> list[list[Any]]:
+        """Return constants of the condition, constants of the body, and the carry."""
+        return split_list(items, self.cond_nconsts, self.body_nconsts)
+
+    def typing(self, *avals):
+        cond_consts, body_consts, carry = self.parts(avals)
+        check_operands(self, self.cond_jaxpr.in_avals, [*cond_consts, *carry])
+        check_operands(self, self.body_jaxpr.in_avals, [*body_consts, *carry])
+        return self.body_jaxpr.out_avals
+
+    def evaluate(self, *args):
+        cond_consts, body_consts, carry = self.parts(args)
+        while True:
+            (flags,) = jaxpr_module.evaluate(self.cond_jaxpr, *cond_consts, *carry)
+            if not flags.any():
+                return carry
+            new = jaxpr_module.evaluate(self.body_jaxpr, *body_consts, *carry)
+            carry = new if not flags.ndim else [
+                np.where(flags.reshape(flags.shape + (1,) * (n.ndim - flags.ndim)), n, o)
+                for n, o in zip(new, carry)]
+
+    def lower(self, ctx, *args):
+        cond_consts, body_consts, carry = self.parts(args)
+        many = bool(self.cond_jaxpr.out_avals[0].shape)
+
+        def flags(*state: str) -> str:
+            return lower_block(ctx, self.cond_jaxpr, [*cond_consts, *state])[0]
+
+        def step(*state: str) -> list[str]:
+            new = lower_block(ctx, self.body_jaxpr, [*body_consts, *state])
+            if not many:
+                return new
+            here = flags(*state)
+            return [choose_rows(ctx, here, n, o) for n, o in zip(new, state)]
+
+        avals = self.body_jaxpr.in_avals[self.body_nconsts:]
+        return write_while(ctx, carry, avals, lambda *state: any_true(ctx, flags(*state)), step)
+
+    def trimmed(self, needed):
+        _, asked = split_list(unread(
+            self.cond_jaxpr.jaxpr, self.cond_jaxpr.jaxpr.invars), self.cond_nconsts)
+        carry = [need or not idle for need, idle in zip(needed, asked)]
+        while True:
+            body, read = trim(self.body_jaxpr, carry)
+            consts, used = split_list(read, self.body_nconsts)
+            grown = [a or b for a, b in zip(carry, used)]
+            if grown == carry:
+                break
+            carry = grown
+        cond_consts = [True] * self.cond_nconsts
+        prim = While(keep_inputs(self.cond_jaxpr, [*cond_consts, *carry]),
+                     keep_inputs(body, [*consts, *carry]), self.cond_nconsts, sum(consts))
+        return prim, [*cond_consts, *consts, *carry], carry
+
+    def jvp(self, primals, tangents):
+        consts_moving, carry_moving = self.moving([t is not None for t in tangents])
+        n = len(carry_moving)
+        program, out_moving = jvp_jaxpr(self.body_jaxpr, (*consts_moving, *carry_moving))
+        carry_avals = self.body_jaxpr.in_avals[self.body_nconsts:]
+        program = fill_zeros(program, n, out_moving, carry_moving,
+                             [a.to_tangent_aval() for a in carry_avals])
+        consts, carry, const_ts, carry_ts = split_list(
+            program.jaxpr.invars, self.body_nconsts, n, sum(consts_moving))
+        body = rearranged(program, [*consts, *const_ts, *carry, *carry_ts], program.jaxpr.outvars)
+        cond = with_extra_inputs(self.cond_jaxpr, [v.aval for v in carry_ts])
+        cond_consts, body_consts, carry = self.parts(primals)
+        _, body_ts, given_ts = self.parts(tangents)
+        starts = [instantiate(t, x) for x, t, moves in zip(carry, given_ts, carry_moving) if moves]
+        outs = bind(While(cond, body, self.cond_nconsts, self.body_nconsts + len(const_ts)),
+                    *cond_consts, *body_consts, *pick(body_ts, consts_moving), *carry, *starts)
+        rest = iter(outs[n:])
+        return outs[:n], [next(rest) if moves else None for moves in carry_moving]
+
+    def moving(self, nonzero: Sequence[bool]) -> tuple[list[bool], list[bool]]:
+        """Return which constants of the body, and which carried values, have tangents at last."""
+        _, consts, carry = self.parts(nonzero)
+        while True:
+            _, outs = jvp_jaxpr(self.body_jaxpr, (*consts, *carry))
+            grown = [a or b for a, b in zip(carry, outs)]
+            if grown == carry:
+                return consts, carry
+            carry = grown
+
+    def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
+        """Run below ``trace`` what needs no unknown value; record the whole loop for the rest."""
+        if any(is_ref(aval_of(x)) for x in args):  # which must not be written twice
+            return core_refs.chapter.through_refs(self, args)
+        cond_unknown, body_unknown, carry_unknown = self.parts(
+            [not trace.is_known(x) for x in args])
+        if any(cond_unknown):
+            return trace.emit(self, args)
+        while True:
+            unknown = [*body_unknown, *carry_unknown]
+            outs = reaches(self.body_jaxpr.jaxpr, unknown)
+            grown = [a or b for a, b in zip(carry_unknown, outs)]
+            if grown == carry_unknown:
+                break
+            carry_unknown = grown
+        late_carry = self.cond_jaxpr.jaxpr.invars[self.cond_nconsts:]
+        if all(carry_unknown) or any(reaches(
+                self.cond_jaxpr.jaxpr.replace(invars=late_carry), carry_unknown)):
+            return trace.emit(self, args)
+        known, _, _, _ = split_program(self.body_jaxpr, unknown, carry_unknown)
+        body = ClosedJaxpr(known.jaxpr.replace(outvars=known.jaxpr.outvars[
+            :carry_unknown.count(False)]), known.consts)
+        cond = rearranged(
+            self.cond_jaxpr,
+            [*self.cond_jaxpr.jaxpr.invars[:self.cond_nconsts],
+             *pick(late_carry, carry_unknown, False)], self.cond_jaxpr.jaxpr.outvars)
+        cond_consts, body_consts, carry = self.parts(args)
+        consts = pick(body_consts, body_unknown, False)
+        early = below(trace, While(cond, body, self.cond_nconsts, len(consts)),
+                      [*cond_consts, *consts, *pick(carry, carry_unknown, False)])
+        late = trace.emit(self, args)
+        return merge(carry_unknown, pick(late, carry_unknown), early)
+
+    def transpose(self, cts, *args):
+        raise errors.explained(
+            errors.ArgumentError, "while.reverse",
+            "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
+            "dynamic start/stop values: the number of steps, and so of residuals, is not known.",
+            advice="Use lax.scan, or lax.fori_loop with bounds that are Python numbers; or forward "
+            "mode, jax.jvp and jax.jacfwd.")
+
+    def batch(self, size, xs, dims):
+        if any(is_ref(aval_of(x)) for x in xs):
+            return core_refs.chapter.batch_through_refs(self, size, xs, dims)
+        guard = next((e for e in self.body_jaxpr.effects if hasattr(e, "only_where")), None)
+        if guard is not None and not self.cond_jaxpr.out_avals[0].shape:
+            loop, order = guarded(self, guard)
+            return loop.batch_plainly(size, [xs[i] for i in order], [dims[i] for i in order])
+        return self.batch_plainly(size, xs, dims)
+
+    def batch_plainly(self, size, xs, dims):
+        """Return the loop on stacks, all of whose rows run until each is done."""
+        cond_in, body_in, carry_in = self.parts([d is not None for d in dims])
+        while True:
+            flag, (many,) = batch_jaxpr(self.cond_jaxpr, size, (*cond_in, *carry_in))
+            if many:
+                carry_in = [True] * len(carry_in)
+                flag, _ = batch_jaxpr(self.cond_jaxpr, size, (*cond_in, *carry_in), (True,))
+            body, outs = batch_jaxpr(self.body_jaxpr, size, (*body_in, *carry_in),
+                                     tuple(carry_in))
+            if outs == carry_in:
+                break
+            carry_in = outs
+        wanted = [*cond_in, *body_in, *carry_in]
+        stacks = [match_dim(x, d, 0, size) if w else x for x, d, w in zip(xs, dims, wanted)]
+        outs = bind(While(flag, body, self.cond_nconsts, self.body_nconsts), *stacks)
+        return outs, [0 if b else None for b in carry_in]
+
+
+def guarded(loop: While, guard: Any) -> tuple[While, list[int]]:
+    """Return ``loop`` so that what its body checks counts only where its condition holds.
+
+    On a stack the body also runs for examples that are done.  The list beside it says which
+    operand of ``loop`` each of its operands is: the body asks, too.
+    """
+    body = guard.only_where(loop.body_jaxpr)
+    cond = loop.cond_jaxpr
+
+    def step(*operands: Any) -> list[Any]:
+        cond_consts, body_consts, carry = loop.parts(operands)
+        (here,) = eval_jaxpr(cond.jaxpr, cond.consts, *cond_consts, *carry)
+        return eval_jaxpr(body.jaxpr, body.consts, here, *body_consts, *carry)
+
+    asked = list(range(loop.cond_nconsts))
+    program = trace_flat(step, [*cond.in_avals[:len(asked)], *loop.body_jaxpr.in_avals],
+                         name="while", debug_name=loop.body_jaxpr.jaxpr.debug_name)
+    count = len(asked) + len(loop.body_jaxpr.in_avals)
+    return (While(cond, program, loop.cond_nconsts, loop.cond_nconsts + loop.body_nconsts),
+            [*asked, *range(count)])
+
+
+def asking_in_body(loop: While) -> ClosedJaxpr:
+    """Return ``loop`` as a program that takes a ticket and hands it on, first of all.
+
+    A condition with ordered effects is asked once before the loop and then at the end of every
+    step, so that its ticket can be carried; its answer is carried too.
+    """
+    ask = JitCall(in_order(loop.cond_jaxpr), "cond_fun")
+    step = JitCall(in_order(loop.body_jaxpr), "body_fun")
+    count = loop.cond_nconsts + loop.body_nconsts
+
+    def whole(ticket: Any, *operands: Any) -> list[Any]:
+        cond_consts, _, carry = loop.parts(operands)
+        consts = operands[:count]
+        ticket, flag = bind(ask, ticket, *cond_consts, *carry)
+        inner = [aval_of(x) for x in (ticket, flag, *carry)]
+        body = trace_flat(one_step, [*map(aval_of, consts), *inner], name="while")
+        cond = trace_flat(lambda ticket, flag, *carry: [flag], inner, name="while")
+        ticket, _, *carry = bind(While(cond, body, 0, count), *consts, ticket, flag, *carry)
+        return [ticket, *carry]
+
+    def one_step(*operands: Any) -> list[Any]:
+        cond_consts, body_consts, (ticket, _, *carry) = loop.parts(operands)
+        ticket, *carry = bind(step, ticket, *body_consts, *carry)
+        return [*bind(ask, ticket, *cond_consts, *carry), *carry]
+
+    carried = loop.body_jaxpr.in_avals[loop.body_nconsts:]
+    consts = [*loop.cond_jaxpr.in_avals[:loop.cond_nconsts],
+              *loop.body_jaxpr.in_avals[:loop.body_nconsts]]
+    return trace_flat(whole, [TICKET, *consts, *carried], name="while")
+
+
+def _while_at_once(prim: While, *args: Any) -> list[Any]:
+    references = [id(x) for x in args if is_ref(aval_of(x))]
+    if len(set(references)) < len(references):  # the condition looks at what the body changes
+        return core_refs.chapter.through_refs(prim, args)
+    key = (prim.cond_jaxpr, prim.cond_nconsts, prim.body_nconsts)
+    return run_at_once(prim.body_jaxpr, key, prim, args)
+
+
+eager_rules[While] = _while_at_once
+
+
+# -- the functions ---------------------------------------------------------------------------------
+
+
+def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
+    """Return ``val`` after ``while cond_fun(val): val = body_fun(val)``, from ``init_val``.
+
+    Raises: TypeError if ``cond_fun`` gives no boolean scalar, or ``body_fun`` changes the
+    containers, shapes or dtypes of ``val``.
+    """
+    check_callable("while_loop", "body_fun and cond_fun arguments", body_fun, cond_fun)
+    if config.disable_jit.value:
+        try:
+            return _while_in_python(cond_fun, body_fun, init_val)
+        except errors.ConcretizationTypeError:  # something outside is traced: trace this, too
+            pass
+    return bind_while(cond_fun, body_fun, body_fun, init_val, "while_loop", (body_fun, 0, None))
+
+
+def _while_in_python(cond_fun: Callable, body_fun: Callable, val: Any) -> Any:
+    while cond_fun(val):
+        val = body_fun(val)
+    return val
+
+
+def bind_while(cond_fun: Callable, body_fun: Callable, owner: Callable, init_val: Any, name: str,
+               spoken: Spoken) -> Any:
+    """Trace and bind a while loop; the trace of its body is kept with the function ``owner``."""
+    leaves, carry_tree = tree.flatten(init_val)
+    in_tree = tree.treedef_tuple([carry_tree])
+    body, leaves = trace_carry(
+        lambda avals: trace_body(body_fun, in_tree, avals, name, owner), leaves,
+        lambda body: body.out_avals if body.out_tree == carry_tree else None)
+    avals = [aval_of(x) for x in leaves]
+    check_carry(name, spoken, carry_tree.unflatten(avals), body.results)
+    test = trace_body(cond_fun, in_tree, avals, name)
+    _check_condition(name, test)
+    fixed = [same and idle for same, idle in zip(
+        unchanged(body.closed, len(body.consts), len(leaves)),
+        unread(test.closed.jaxpr, test.closed.jaxpr.invars[len(test.consts):]))]
+    test_program, test_consts = fix_carry(test.closed, test.consts, leaves, fixed)
+    program, consts = fix_carry(body.closed, body.consts, leaves, fixed)
+    program = ClosedJaxpr(program.jaxpr.replace(
+        outvars=pick(program.jaxpr.outvars, fixed, False)), program.consts)
+    start = pick(leaves, fixed, False)
+    outs = bind(While(test_program, program, len(test_consts), len(consts)), *test_consts,
+                *consts, *start) if start or not any(fixed) else []
+    return body.out_tree.unflatten(merge(fixed, pick(leaves, fixed), outs))
+
+
+def _check_condition(name: str, test: Body) -> None:
+    what = ""
+    if not tree.treedef_is_leaf(test.out_tree) or test.out_tree.num_leaves != 1:
+        what = f"pytree {test.out_tree}"
+    elif test.out_avals[0].shape or test.out_avals[0].dtype != bool:
+        what = f"output type(s) [{test.out_avals[0]!r}]"
+    if what:
+        raise errors.explained(
+            errors.ArgumentTypeError, f"{name}.C1",
+            f"cond_fun must return a boolean scalar, but got {what}.",
+            advice="Compare, and reduce with jnp.all or jnp.any.")
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *,
+              unroll: int | bool | None = None) -> Any:
+    """Return ``val`` after ``for i in range(lower, upper): val = body_fun(i, val)``.
+
+    With bounds that are known now it is a scan, which has a derivative in reverse mode.
+    Raises: TypeError for bounds that are no integers of one dtype; ValueError for ``unroll`` with
+    bounds that are not known.
+    """
+    check_callable("fori_loop", "body_fun argument", body_fun)
+    lower, upper = _bounds(lower, upper)
+    known = [concrete_or_none(x) for x in (lower, upper)]
+    if all(x is not None and not np.ndim(x) for x in known):
+        first, last = (int(x) for x in known)
+        if config.disable_jit.value:
+            for i in range(first, last):
+                init_val = body_fun(i, init_val)
+            return init_val
+        out, _ = bind_scan(
+            "fori_loop", lambda state, _: ((add(state[0], 1), body_fun(*state)), None), body_fun,
+            (first, init_val), None, max(last - first, 0), unroll=1 if unroll is None else unroll,
+            spoken=(body_fun, 1, 1))
+        return out[1]
+    if unroll is not None:
+        raise errors.explained(
+            errors.ArgumentError, "fori_loop.C2",
+            "Can only use `unroll` in `fori_loop` if the loop bounds are statically known.",
+            advice="Pass Python numbers as bounds, or leave unroll out.")
+    one = number_like(lower, 1) if not aval_of(lower).weak_type else 1
+
+    def step(state: Any) -> Any:
+        i, stop, val = state
+        return add(i, one), stop, body_fun(i, val)
+
+    return bind_while(_before, step, body_fun, (lower, upper, init_val), "fori_loop",
+                      (body_fun, 1, 2))[2]
+
+
+def _before(state: Any) -> Any:
+    """Say whether the counter of a fori loop has not reached its end."""
+    i, stop, _ = state
+    return lt(i, stop)
+
+
+def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
+    """Return the bounds of a fori loop; a weak one takes the dtype of the other.
+
+    Raises: TypeError if their dtypes differ.
+    """
+    a, b = aval_of(lower), aval_of(upper)
+    if type(upper) is int and dtypes.is_integer(a.dtype):
+        return lower, upper if isinstance(lower, int) else np.asarray(upper, a.dtype)[()]
+    if a.dtype != b.dtype and all(dtypes.is_integer(v.dtype) and not dtypes.is_unsigned(v.dtype)
+                                  for v in (a, b)):
+        if a.weak_type:
+            return convert_element_type(lower, b.dtype), upper
+        if b.weak_type:
+            return lower, convert_element_type(upper, a.dtype)
+    if a.dtype != b.dtype:
+        raise errors.explained(
+            errors.ArgumentTypeError, "fori_loop.C1",
+            "lower and upper arguments to fori_loop must have equal types, got "
+            f"{a.dtype.name} and {b.dtype.name}.",
+            advice="Convert one of them to the other's dtype.")
+    return lower, upper

@@ -1,0 +1,64 @@
+"""What are the parts, the angle and the conjugate of complex numbers?
+
+Real arrays are answered too: they are their own real part, and their imaginary part is zero.
+
+Read before: ``numpy.promote``.  Read after: ``numpy.selection``.
+Invariant: real arrays stay real (tests/kernel/numpy/test_floating.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes
+from saem.numpy.promote import (
+    as_value,
+    check_arraylike,
+    convert_value,
+    dtype_of,
+    promote_args,
+)
+from saem.ops import arithmetic as ops
+from saem.ops import compare, numbers, shape
+
+
+def real(val: Any, /) -> Any:
+    """Return the real part; a real array is itself."""
+    (val,) = promote_args("real", val)
+    return numbers.real(val) if dtypes.is_complex(dtype_of(val)) else val
+
+
+def imag(val: Any, /) -> Any:
+    """Return the imaginary part; zeros for a real array."""
+    (val,) = promote_args("imag", val)
+    return numbers.imag(val) if dtypes.is_complex(dtype_of(val)) else shape.full_like(val, 0)
+
+
+def conjugate(x: Any, /) -> Any:
+    """Return the complex conjugate; a real array is itself."""
+    (x,) = promote_args("conjugate", x)
+    return numbers.conj(x) if dtypes.is_complex(dtype_of(x)) else x
+
+
+def angle(z: Any, deg: bool = False) -> Any:
+    """Return the angle in -pi..pi of complex numbers, in degrees if ``deg``."""
+    check_arraylike("angle", z)
+    z = as_value(z)
+    dtype = dtype_of(z) if dtypes.is_inexact(dtype_of(z)) else dtypes.canonicalize(float)
+    z = convert_value(z, dtype, False)
+    out = numbers.atan2(imag(z), real(z))
+    return ops.mul(out, np.asarray(180 / np.pi, dtype_of(out))[()]) if deg else out
+
+
+def iscomplex(x: Any) -> Any:
+    """Return where the imaginary part is not zero."""
+    i = imag(x)
+    return compare.ne(i, np.zeros((), dtype_of(i))[()])
+
+
+def isreal(x: Any) -> Any:
+    """Return where the imaginary part is zero."""
+    i = imag(x)
+    return compare.eq(i, np.zeros((), dtype_of(i))[()])

@@ -1,0 +1,241 @@
+"""What are running sums, and reductions that pass over NaN?
+
+Running sums and products along an axis; and the ``nan`` functions, which put the neutral number in
+the place of every NaN and then do as their namesakes.
+
+Read before: ``numpy.reductions``.
+Invariant: on arrays without NaN a ``nan`` function equals its namesake
+(tests/kernel/numpy/test_reductions.py).
+Source: the NumPy reference and the Python array API standard.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.jit.jitted import composite
+from saem.numpy import reductions
+from saem.numpy.axes import array_argument, canonical_axes, refuse_out
+from saem.numpy.promote import if_else, scalar, to_inexact
+from saem.numpy.reductions import requested_dtype, strong, sum_dtype
+from saem.ops import arithmetic as ops
+from saem.ops import compare, cumulative, maths, reduce
+from saem.ops.linear import broadcast_in_dim
+from saem.ops.shape import canonical_axis, concatenate, reshape
+
+
+def _running(name: str, a: Any, axis: Any, dtype: Any, run: Callable,
+             promote_integers: bool = False, neutral: int | None = None) -> Any:
+    """Return the running fold of ``a``; NaN counts as ``neutral`` if that is given."""
+    a = array_argument(name, a)
+    asked = requested_dtype(name, dtype)
+    result = asked if asked is not None else sum_dtype(a.dtype, promote_integers)
+    if axis is None:
+        a, axis = reshape(a, (math.prod(a.shape),)), 0
+    axis = canonical_axis(axis, aval_of(a).ndim)
+    if neutral is not None:
+        a = _filled(a, neutral)
+    return run(strong(a, result), axis)
+
+
+@composite(static_argnames=("axis", "dtype"))
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """Return the running sum along ``axis``; of the raveled array if None."""
+    refuse_out("cumsum", out)
+    return _running("cumsum", a, axis, dtype, cumulative.cumsum)
+
+
+@composite(static_argnames=("axis", "dtype"))
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """Return the running product along ``axis``; of the raveled array if None."""
+    refuse_out("cumprod", out)
+    return _running("cumprod", a, axis, dtype, cumulative.cumprod)
+
+
+@composite(static_argnames=("axis", "dtype"))
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """Return the running sum along ``axis`` with NaN counted as 0."""
+    refuse_out("nancumsum", out)
+    return _running("nancumsum", a, axis, dtype, cumulative.cumsum, neutral=0)
+
+
+@composite(static_argnames=("axis", "dtype"))
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """Return the running product along ``axis`` with NaN counted as 1."""
+    refuse_out("nancumprod", out)
+    return _running("nancumprod", a, axis, dtype, cumulative.cumprod, neutral=1)
+
+
+def _standard_running(name: str, what: str, x: Any, axis: Any, dtype: Any, initial: bool,
+                      run: Callable, start: int) -> Any:
+    x = array_argument(name, x)
+    if not x.ndim:
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C1",
+            f"The input must be non-scalar to take a cumulative {what}, however a scalar value or "
+            "scalar array was given.", advice="Give an array of at least one axis.")
+    if axis is None:
+        if x.ndim > 1:
+            raise errors.explained(
+                errors.ArgumentError, f"{name}.C2",
+                f"The input array has rank {x.ndim}, however axis was not set to an explicit "
+                "value. The axis argument is only optional for one-dimensional arrays.",
+                advice="Pass axis=0, or ravel the array first.")
+        axis = 0
+    axis = canonical_axis(axis, x.ndim)
+    out = _running(name, x, axis, dtype, run, promote_integers=what == "sum")
+    if initial:
+        thin = tuple([1 if i == axis else n for i, n in enumerate(x.shape)])
+        out = concatenate([broadcast_in_dim(scalar(start, out.dtype), thin), out], axis)
+    return out
+
+
+@composite(static_argnames=("axis", "dtype", "include_initial"))
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
+                   include_initial: bool = False) -> Any:
+    """Return the running sum along ``axis``, with a 0 in front if ``include_initial``.
+
+    Raises: ValueError for a scalar, or several axes and none named.
+    """
+    return _standard_running("cumulative_sum", "sum", x, axis, dtype, include_initial,
+                             cumulative.cumsum, 0)
+
+
+@composite(static_argnames=("axis", "dtype", "include_initial"))
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None,
+                    include_initial: bool = False) -> Any:
+    """Return the running product along ``axis``, with a 1 in front if ``include_initial``.
+
+    Raises: ValueError for a scalar, or several axes and none named.
+    """
+    return _standard_running("cumulative_prod", "product", x, axis, dtype, include_initial,
+                             cumulative.cumprod, 1)
+
+
+# -- past NaN --------------------------------------------------------------------------------------
+
+
+def _filled(a: Any, neutral: Any) -> Any:
+    """Return ``a`` with ``neutral`` where it is NaN."""
+    if not dtypes.is_inexact(a.dtype):
+        return a
+    return if_else(compare.ne(a, a), scalar(neutral, a.dtype), a)
+
+
+@composite(static_argnames=("axis", "dtype", "keepdims"))
+def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+           initial: Any = None, where: Any = None) -> Any:
+    """Return the sum over ``axis`` of what is not NaN."""
+    refuse_out("nansum", out)
+    return reductions.sum(_filled(array_argument("nansum", a), 0), axis=axis, dtype=dtype,
+                          keepdims=keepdims, initial=initial, where=where)
+
+
+@composite(static_argnames=("axis", "dtype", "keepdims"))
+def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+            initial: Any = None, where: Any = None) -> Any:
+    """Return the product over ``axis`` of what is not NaN."""
+    refuse_out("nanprod", out)
+    return reductions.prod(_filled(array_argument("nanprod", a), 1), axis=axis, dtype=dtype,
+                           keepdims=keepdims, initial=initial, where=where)
+
+
+def _nan_extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: Any,
+                 reduction: Callable, neutral: Callable) -> Any:
+    a = array_argument(name, a)
+    out = reduction(_filled(a, neutral(a.dtype)), axis=axis, keepdims=keepdims, initial=initial,
+                    where=where)
+    if initial is not None or not dtypes.is_inexact(a.dtype):
+        return out
+    nothing = reductions.all(compare.ne(a, a), axis=axis, keepdims=keepdims)
+    return if_else(nothing, scalar(math.nan, a.dtype), out)
+
+
+@composite(static_argnames=("axis", "keepdims"))
+def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+           where: Any = None) -> Any:
+    """Return the largest over ``axis`` of what is not NaN; NaN if all is."""
+    refuse_out("nanmax", out)
+    return _nan_extreme("nanmax", a, axis, keepdims, initial, where, reductions.max, reduce.lowest)
+
+
+@composite(static_argnames=("axis", "keepdims"))
+def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+           where: Any = None) -> Any:
+    """Return the smallest over ``axis`` of what is not NaN; NaN if all is."""
+    refuse_out("nanmin", out)
+    return _nan_extreme("nanmin", a, axis, keepdims, initial, where, reductions.min, reduce.highest)
+
+
+def _numbers_at(a: Any, where: Any) -> Any:
+    """Return where ``a`` counts: it is not NaN, and ``where`` says so."""
+    known = compare.eq(a, a)
+    if where is None:
+        return known
+    return if_else(where, known, scalar(False, known.dtype))
+
+
+@composite(static_argnames=("axis", "dtype", "keepdims"))
+def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+            where: Any = None) -> Any:
+    """Return the mean over ``axis`` of what is not NaN."""
+    refuse_out("nanmean", out)
+    a = array_argument("nanmean", a)
+    if not dtypes.is_inexact(a.dtype):
+        return reductions.mean(a, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
+    asked = requested_dtype("nanmean", dtype)
+    result = asked if asked is not None else to_inexact(a.dtype)
+    count = reductions.sum(_numbers_at(a, where), axis=axis, dtype=result, keepdims=keepdims)
+    total = nansum(a, axis=axis, dtype=result, keepdims=keepdims, where=where)
+    return ops.div(total, count)
+
+
+@composite(static_argnames=("axis", "dtype", "ddof", "keepdims"))
+def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
+           keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:
+    """Return the variance over ``axis`` of what is not NaN."""
+    refuse_out("nanvar", out)
+    a = array_argument("nanvar", a)
+    known = _numbers_at(a, where) if dtypes.is_inexact(a.dtype) else where
+    return reductions.var(_filled(a, 0), axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims,
+                          where=known, mean=mean)
+
+
+@composite(static_argnames=("axis", "dtype", "ddof", "keepdims"))
+def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
+           keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:
+    """Return the standard deviation over ``axis`` of what is not NaN."""
+    refuse_out("nanstd", out)
+    return maths.sqrt(nanvar(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where,
+                             mean=mean))
+
+
+def _nan_place(name: str, a: Any, axis: Any, keepdims: Any, find: Callable, neutral: Any) -> Any:
+    a = array_argument(name, a)
+    if not dtypes.is_inexact(a.dtype):
+        return find(a, axis=axis, keepdims=keepdims)
+    unknown = compare.ne(a, a)
+    place = find(if_else(unknown, scalar(neutral, a.dtype), a), axis=axis, keepdims=keepdims)
+    axes = canonical_axes(axis, a.ndim)
+    nothing = reductions.all(unknown, axis=axes, keepdims=bool(keepdims))
+    return if_else(nothing, scalar(-1, place.dtype), place)
+
+
+@composite(static_argnames=("axis", "keepdims"))
+def nanargmax(a: Any, axis: int | None = None, out: None = None,
+              keepdims: bool | None = None) -> Any:
+    """Return the place of the largest along ``axis`` that is not NaN; -1 if all is."""
+    refuse_out("nanargmax", out)
+    return _nan_place("nanargmax", a, axis, keepdims, reductions.argmax, -math.inf)
+
+
+@composite(static_argnames=("axis", "keepdims"))
+def nanargmin(a: Any, axis: int | None = None, out: None = None,
+              keepdims: bool | None = None) -> Any:
+    """Return the place of the smallest along ``axis`` that is not NaN; -1 if all is."""
+    refuse_out("nanargmin", out)
+    return _nan_place("nanargmin", a, axis, keepdims, reductions.argmin, math.inf)

@@ -1,0 +1,362 @@
+"""What is special about floating point: NaN, infinities, signs, exponents, rounding, closeness?
+
+Read before: ``numpy.transcendental``.  Read after: ``numpy.selection``.
+Invariant: integers and booleans are answered too, as floats without special values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.core.trace import bind
+from saem.numpy.axes import refuse_out
+from saem.numpy.logic import everything
+from saem.numpy.promote import (
+    as_value,
+    check_arraylike,
+    convert_value,
+    dtype_of,
+    if_else,
+    is_boolean,
+    like,
+    promote_args,
+    promote_args_inexact,
+    promote_dtypes_inexact,
+)
+from saem.ops import arithmetic as ops
+from saem.ops import compare, numbers, shape
+from saem.ops.compare import Eq, Ne
+from saem.ops.convert import bitcast_convert_type, convert_element_type
+from saem.ops.numbers import RoundingMethod
+
+EQ, NE = Eq(), Ne()
+NEAREST_EVEN = RoundingMethod.TO_NEAREST_EVEN
+
+
+def everywhere(x: Any, truth: bool) -> Any:
+    """Return booleans of the shape of ``x``, all ``truth``."""
+    return shape.full(aval_of(x).shape, np.bool_(truth))
+
+
+# -- what is it ------------------------------------------------------------------------------------
+
+
+def isnan(x: Any, /) -> Any:
+    """Return where x is not a number."""
+    (x,) = promote_args("isnan", x)
+    return bind(NE, x, x)
+
+
+def isfinite(x: Any, /) -> Any:
+    """Return where x is neither infinite nor NaN, in both parts if complex."""
+    (x,) = promote_args("isfinite", x)
+    dtype = dtype_of(x)
+    if dtypes.is_complex(dtype):
+        parts = numbers.real(x), numbers.imag(x)
+        return compare.bitwise_and(*[numbers.is_finite(p) for p in parts])
+    return numbers.is_finite(x) if dtypes.is_float(dtype) else everywhere(x, True)
+
+
+def isinf(x: Any, /) -> Any:
+    """Return where x is infinite, in either part if complex."""
+    (x,) = promote_args("isinf", x)
+    dtype = dtype_of(x)
+    if dtypes.is_complex(dtype):
+        return compare.bitwise_or(isinf(numbers.real(x)), isinf(numbers.imag(x)))
+    if not dtypes.is_float(dtype):
+        return everywhere(x, False)
+    return bind(EQ, numbers.abs(x), like(x, np.inf))
+
+
+def _is_infinity(name: str, x: Any, which: float) -> Any:
+    (x,) = promote_args(name, x)
+    dtype = dtype_of(x)
+    if dtypes.is_complex(dtype):
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C1",
+            "isposinf/isneginf are not well defined for complex types",
+            advice="Test the real and imaginary parts.")
+    return bind(EQ, x, like(x, which)) if dtypes.is_float(dtype) else everywhere(x, False)
+
+
+def isposinf(x: Any, /, out: None = None) -> Any:
+    """Return where x is plus infinity.  Raises: ArgumentError for complex x."""
+    refuse_out("isposinf", out)
+    return _is_infinity("isposinf", x, np.inf)
+
+
+def isneginf(x: Any, /, out: None = None) -> Any:
+    """Return where x is minus infinity.  Raises: ArgumentError for complex x."""
+    refuse_out("isneginf", out)
+    return _is_infinity("isneginf", x, -np.inf)
+
+
+# -- bits of floats --------------------------------------------------------------------------------
+
+
+def bits_of(dtype: Any) -> tuple[np.dtype, int, int]:
+    """Return of a float dtype: the integer dtype of its width, mantissa bits, exponent bias."""
+    info = dtypes.finfo(dtype)
+    bias = (1 << (info.bits - 2 - info.nmant)) - 1
+    return np.dtype(f"int{info.bits}"), int(info.nmant), bias
+
+
+def signbit(x: Any, /) -> Any:
+    """Return where the sign is minus, for -0.0 and NaN too.  Raises: TypeError for complex x."""
+    (x,) = promote_args("signbit", x)
+    dtype = dtype_of(x)
+    if is_boolean(x) or dtypes.is_unsigned(dtype):
+        return everywhere(x, False)
+    if dtypes.is_integer(dtype):
+        return compare.lt(x, like(x, 0))
+    if not dtypes.is_float(dtype):
+        raise errors.explained(
+            errors.ArgumentError, "signbit.C1",
+            "jax.numpy.signbit is not well defined for complex inputs",
+            advice="Test the real or the imaginary part.")
+    integer = bits_of(dtype)[0]
+    bits = bitcast_convert_type(x, integer)
+    shifted = compare.shift_right_arithmetic(bits, integer.type(8 * integer.itemsize - 1))
+    return convert_element_type(shifted, bool)
+
+
+def copysign(x1: Any, x2: Any, /) -> Any:
+    """Return |x1| with the sign of x2.  Raises: TypeError for complex operands."""
+    x1, x2 = promote_args_inexact("copysign", x1, x2)
+    if dtypes.is_complex(dtype_of(x1)):
+        raise errors.explained(
+            errors.DTypeError, "copysign.C1",
+            "copysign does not support complex-valued inputs", advice="Use the real parts.")
+    size = numbers.abs(x1)
+    return if_else(signbit(x2), ops.neg(size), size)
+
+
+def nextafter(x: Any, y: Any, /) -> Any:
+    """Return the float next to x in the direction of y."""
+    return numbers.nextafter(*promote_args_inexact("nextafter", x, y))
+
+
+def spacing(x: Any, /) -> Any:
+    """Return the distance from x to the next float away from zero, with the sign of x."""
+    check_arraylike("spacing", x)
+    (x,) = promote_dtypes_inexact(as_value(x))
+    dtype = dtype_of(x)
+    if not dtypes.is_float(dtype):
+        raise errors.explained(
+            errors.ArgumentError, "spacing.C1", "spacing is not defined for complex inputs.",
+            advice="Use the real part.")
+    x = convert_value(x, dtype, False)
+    smallest = np.asarray(dtypes.finfo(dtype).smallest_subnormal, dtype)[()]
+    outwards = copysign(np.asarray(np.inf, dtype)[()], x)
+    step = ops.sub(numbers.nextafter(x, outwards), x)
+    return if_else(compare.eq(step, like(x, 0)), copysign(smallest, x), step)
+
+
+def _power_of_two(n: Any, dtype: Any) -> Any:
+    """Return 2**n in ``dtype`` for int32 n within the exponents of normal floats."""
+    integer, mantissa, bias = bits_of(dtype)
+    biased = convert_value(ops.add(n, np.int32(bias)), integer, False)
+    return bitcast_convert_type(compare.shift_left(biased, integer.type(mantissa)), dtype)
+
+
+def _scale(x: Any, n: Any, pieces: int) -> Any:
+    """Return x * 2**n, n an int32, in ``pieces`` multiplications that cannot overflow too soon."""
+    dtype = dtype_of(x)
+    limit = np.int32(bits_of(dtype)[2] - 1)
+    for _ in range(pieces):
+        part = numbers.max(numbers.min(n, limit), np.int32(-limit))
+        x, n = ops.mul(x, _power_of_two(part, dtype)), ops.sub(n, part)
+    return x
+
+
+def frexp(x: Any, /) -> tuple[Any, Any]:
+    """Return mantissa in 0.5..1 (sign as x) and int32 exponent such that x = m * 2**e.
+
+    Zero, infinities and NaN are their own mantissa, with exponent 0.
+    Raises: TypeError for complex x.
+    """
+    check_arraylike("frexp", x)
+    (x,) = promote_dtypes_inexact(as_value(x))
+    dtype = dtype_of(x)
+    if not dtypes.is_float(dtype):
+        raise errors.explained(
+            errors.DTypeError, "frexp.C1", "frexp does not support complex-valued inputs",
+            advice="Use the real part.")
+    x = convert_value(x, dtype, False)
+    integer, mantissa, bias = bits_of(dtype)
+    tiny = compare.lt(numbers.abs(x), dtypes.finfo(dtype).tiny)
+    normal = if_else(tiny, ops.mul(x, like(x, 2.0**mantissa)), x)
+    bits = bitcast_convert_type(numbers.abs(normal), integer)
+    biased = convert_value(compare.shift_right_logical(bits, integer.type(mantissa)),
+                           np.dtype("int32"), False)
+    exponent = ops.sub(biased, np.int32(bias - 1))
+    fraction = _scale(normal, ops.neg(exponent), 2)
+    exponent = if_else(tiny, ops.sub(exponent, np.int32(mantissa)), exponent)
+    special = compare.bitwise_or(compare.bitwise_or(isinf(x), isnan(x)),
+                                 compare.eq(x, like(x, 0)))
+    return if_else(special, x, fraction), if_else(special, np.int32(0), exponent)
+
+
+def ldexp(x1: Any, x2: Any, /) -> Any:
+    """Return x1 * 2**x2 for integers x2.  Raises: ArgumentError for other x2 or complex x1."""
+    check_arraylike("ldexp", x1, x2)
+    x1, x2 = as_value(x1), as_value(x2)
+    first, second = dtype_of(x1), dtype_of(x2)
+    if dtypes.is_inexact(second) or dtypes.is_complex(first):
+        raise errors.explained(
+            errors.ArgumentError, "ldexp.C1",
+            f"ldexp not supported for input types {(first, second)}",
+            advice="The exponent must be of integers, the mantissa real.")
+    (x1,) = promote_dtypes_inexact(x1)
+    x1 = convert_value(x1, dtype_of(x1), False)
+    bound = np.int32(4 * bits_of(dtype_of(x1))[2])
+    n = convert_value(x2, np.dtype("int32"), False)
+    n = numbers.max(numbers.min(n, bound), np.int32(-bound))
+    return _scale(x1, n, 4)
+
+
+def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
+    """Return the fractional and the whole part of x, both with its sign."""
+    refuse_out("modf", out)
+    (x,) = promote_args_inexact("modf", x)
+    whole = if_else(compare.ge(x, like(x, 0)), numbers.floor(x), numbers.ceil(x))
+    return ops.sub(x, whole), whole
+
+
+# -- rounding --------------------------------------------------------------------------------------
+
+
+def _is_whole(x: Any) -> bool:
+    return is_boolean(x) or dtypes.is_integer(dtype_of(x))
+
+
+def floor(x: Any, /) -> Any:
+    """Return the largest integer not above x; integers are themselves."""
+    (x,) = promote_args("floor", x)
+    return x if _is_whole(x) else numbers.floor(x)
+
+
+def ceil(x: Any, /) -> Any:
+    """Return the smallest integer not below x; integers are themselves."""
+    (x,) = promote_args("ceil", x)
+    return x if _is_whole(x) else numbers.ceil(x)
+
+
+def trunc(x: Any, /) -> Any:
+    """Return x without its fraction; integers are themselves."""
+    (x,) = promote_args("trunc", x)
+    if _is_whole(x):
+        return x
+    return if_else(compare.lt(x, like(x, 0)), numbers.ceil(x), numbers.floor(x))
+
+
+def rint(x: Any, /) -> Any:
+    """Return x rounded to the nearest integer, halves to even, as a float."""
+    check_arraylike("rint", x)
+    x = as_value(x)
+    dtype = dtype_of(x)
+    if not dtypes.is_inexact(dtype):
+        return convert_value(x, dtypes.canonicalize(float), False)
+    if dtypes.is_complex(dtype):
+        return _by_parts(rint, x)
+    (x,) = promote_args("rint", x)
+    return numbers.round(x, NEAREST_EVEN)
+
+
+def _by_parts(fun: Any, x: Any) -> Any:
+    return numbers.complex(fun(numbers.real(x)), fun(numbers.imag(x)))
+
+
+def round(a: Any, decimals: int = 0, out: None = None) -> Any:
+    """Return ``a`` rounded to ``decimals`` decimal places, halves to even.
+
+    Raises: NotImplementedError for integers and negative ``decimals``.
+    """
+    refuse_out("round", out)
+    check_arraylike("round", a)
+    (x,) = promote_args("round", a)
+    decimals = int(decimals)
+    dtype = dtype_of(x)
+    if dtypes.is_integer(dtype):
+        if decimals < 0:
+            raise NotImplementedError("integer np.round not implemented for decimals < 0")
+        return x
+    if is_boolean(x):
+        raise ValueError("round needs numbers, got booleans: data type bool is not inexact")
+    return _by_parts(lambda p: _round(p, decimals), x) if dtypes.is_complex(dtype) \
+        else _round(x, decimals)
+
+
+def _round(x: Any, decimals: int) -> Any:
+    if decimals == 0:
+        return numbers.round(x, NEAREST_EVEN)
+    factor = like(x, 10.0**decimals)
+    return ops.div(numbers.round(ops.mul(x, factor), NEAREST_EVEN), factor)
+
+
+# -- replacing and comparing -----------------------------------------------------------------------
+
+
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
+               neginf: Any = None) -> Any:
+    """Return x with NaN as ``nan`` and infinities as the given, else the largest finite, numbers.
+
+    ``copy`` is accepted and means nothing: arrays are immutable.
+    """
+    check_arraylike("nan_to_num", x)
+    x = as_value(x)
+    dtype = dtype_of(x)
+    if dtypes.is_complex(dtype):
+        parts = (numbers.real(x), numbers.imag(x))
+        return numbers.complex(*[nan_to_num(p, True, nan, posinf, neginf) for p in parts])
+    if not dtypes.is_float(dtype):
+        return promote_args("nan_to_num", x)[0]
+    x = convert_value(x, dtype, False)
+    info = dtypes.finfo(dtype)
+    given = [nan, info.max if posinf is None else posinf, info.min if neginf is None else neginf]
+    nan, posinf, neginf = [convert_value(as_value(v), dtype, False) for v in given]
+    x = if_else(isnan(x), nan, x)
+    x = if_else(compare.eq(x, like(x, np.inf)), posinf, x)
+    return if_else(compare.eq(x, like(x, -np.inf)), neginf, x)
+
+
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """Return where |a - b| <= atol + rtol * |b|, or both are the same infinity."""
+    a, b = promote_args_inexact("isclose", a, b)
+    dtype = dtypes.real_dtype(dtype_of(a))
+    check_arraylike("isclose", rtol, atol, position=2)
+    rtol, atol = [convert_value(as_value(v), dtype, False) for v in (rtol, atol)]
+    finite = isfinite(b)
+    bound = ops.add(*_ranks(atol, ops.mul(*_ranks(rtol, numbers.abs(b)))))
+    near = compare.le(*_ranks(numbers.abs(ops.sub(a, b)), bound))
+    out = compare.bitwise_or(compare.eq(a, b), compare.bitwise_and(*_ranks(finite, near)))
+    if not equal_nan:
+        return out
+    return compare.bitwise_or(out, compare.bitwise_and(isnan(a), isnan(b)))
+
+
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """Return whether all elements of a and b are close, as ``isclose`` says."""
+    check_arraylike("allclose", a, b)
+    return everything(isclose(a, b, rtol, atol, equal_nan))
+
+
+def _ranks(x: Any, y: Any) -> Any:
+    return promote_args("isclose", x, y)
+
+
+def heaviside(x1: Any, x2: Any, /) -> Any:
+    """Return 0 where x1 < 0, 1 where x1 > 0, x2 where x1 == 0; NaN stays.
+
+    Raises: TypeError for complex operands.
+    """
+    check_arraylike("heaviside", x1, x2)
+    x1, x2 = promote_args_inexact("heaviside", x1, x2)
+    zero = like(x1, 0)
+    at_zero = if_else(isnan(x1), x1, x2)
+    return if_else(compare.lt(x1, zero), zero,
+                   if_else(compare.gt(x1, zero), like(x1, 1), at_zero))

@@ -1,0 +1,211 @@
+"""How many elements lie in each bin?
+
+Counts of integers, and histograms over edges in one and several dimensions.
+
+Read before: ``numpy.sorting``, ``numpy.ranges``.
+Invariant: a bin holds its left edge, the last bin both; what lies outside counts nowhere
+(tests/kernel/numpy/test_calculus.py).
+Source: the NumPy reference of bincount and histogram.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.core.trace import concrete_or_none
+from saem.jit.jitted import composite
+from saem.numpy.axes import array_argument
+from saem.numpy.calculus import diff
+from saem.numpy.indexing import getitem, scatter_update
+from saem.numpy.manipulation import ravel
+from saem.numpy.promote import broadcast_to, if_else, promote_dtypes_inexact, scalar
+from saem.numpy.ranges import linspace
+from saem.numpy.reductions import max as largest
+from saem.numpy.reductions import min as smallest
+from saem.numpy.reductions import sum as total
+from saem.numpy.sorting import searchsorted
+from saem.ops import arithmetic as ops
+from saem.ops import compare, numbers, shape
+from saem.ops.linear import broadcast_in_dim
+from saem.ops.reshard import freely
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None,
+             out_sharding: Any = None) -> Any:
+    """Return how often each of 0, 1, 2… occurs in ``x``, or the sum of its ``weights``.
+
+    ``length`` is that of the result, needed under jit; larger numbers are left out, negative ones
+    count as 0.
+    Raises: TypeError for numbers that are no integers; ConcretizationTypeError without ``length``.
+    """
+    x = array_argument("bincount", x)
+    if out_sharding is not None:
+        return freely(lambda x, weights: bincount(x, weights, minlength, length=length),
+                      out_sharding, x, weights)
+    if not (dtypes.is_integer(x.dtype) or dtypes.is_bool(x.dtype)):
+        raise errors.explained(
+            errors.ArgumentTypeError, "bincount.C1",
+            f"x argument to bincount must have an integer type; got {x.dtype}",
+            advice="Convert it: x.astype(int).")
+    if x.ndim != 1:
+        raise errors.explained(errors.ArgumentError, "bincount.C2",
+                               "only 1-dimensional input supported.", advice="Ravel it.")
+    least = operator.index(minlength)
+    if least < 0:
+        raise errors.explained(errors.ArgumentError, "bincount.C3",
+                               "'minlength' must not be negative", advice=f"Got {minlength}.")
+    if length is None:
+        known = concrete_or_none(x)
+        if known is None:
+            raise errors.explained(
+                errors.ConcretizationTypeError, "bincount.C4",
+                "The error occurred because of argument 'x' of jnp.bincount: the length of the "
+                "result depends on its values.", advice="Pass length=.")
+        values = np.asarray(known).astype(int)
+        length = max(least, int(values.max(initial=-1)) + 1)
+    else:
+        length = max(least, operator.index(length))
+    return _bincount(x, weights, length=length)
+
+
+@composite(static_argnames=("length",))
+def _bincount(x: Any, weights: Any, length: int) -> Any:
+    index = dtypes.default_dtype(int)
+    if weights is None:
+        weights = broadcast_in_dim(scalar(1, index), x.shape)
+    else:
+        weights = array_argument("bincount", weights)
+        if weights.shape != x.shape:
+            raise errors.explained(
+                errors.ArgumentError, "bincount.C5", "shape of weights must match shape of x.",
+                advice=f"Got {weights.shape} and {x.shape}.")
+    places = x.astype(index) if dtypes.is_bool(x.dtype) else x
+    if not dtypes.is_unsigned(places.dtype):
+        places = numbers.max(places, scalar(0, places.dtype))
+    zeros = broadcast_in_dim(scalar(0, weights.dtype), (length,))
+    return scatter_update(zeros, places, weights, "add") if length else zeros
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    """Return the edges of ``bins``: those given, or equal ones over ``range`` (least to largest).
+
+    Raises: NotImplementedError for the names of NumPy's estimators.
+    """
+    if isinstance(bins, str):
+        raise errors.explained(
+            NotImplementedError, "histogram.C1", "string values for `bins` not implemented.",
+            advice="Pass a number of bins or their edges.")
+    a, bins = array_argument("histogram_bin_edges", a, bins)
+    a, edges = promote_dtypes_inexact(a, bins)
+    if aval_of(bins).ndim == 1:
+        return edges
+    count = operator.index(bins)
+    low, high = (smallest(a), largest(a)) if range is None else (range[0], range[1])
+    if range is None and not math.prod(a.shape):
+        low, high = 0.0, 1.0
+    return _edges(low, high, dtype=a.dtype, count=count)
+
+
+@composite(static_argnames=("dtype", "count"))
+def _edges(low: Any, high: Any, dtype: Any, count: int) -> Any:
+    low, high = (array_argument("histogram", v).astype(dtype) for v in (low, high))
+    half, flat = scalar(0.5, dtype), compare.eq(low, high)
+    low, high = (if_else(flat, ops.sub(low, half), low), if_else(flat, ops.add(high, half), high))
+    return linspace(low, high, count + 1, dtype=dtype)
+
+
+def histogram(a: Any, bins: Any = 10, range: Sequence[Any] | None = None, weights: Any = None,
+              density: bool | None = None) -> tuple[Any, Any]:
+    """Return how many of ``a`` (or the sum of their ``weights``) lie in each bin, and the edges.
+
+    With ``density`` the counts are divided by total and width.
+    Raises: ValueError if ``weights`` has another shape.
+    """
+    edges = histogram_bin_edges(a, bins, range)
+    return _histogram(a, edges, weights, density=bool(density)), edges
+
+
+@composite(static_argnames=("density",))
+def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
+    a = array_argument("histogram", a)
+    if weights is None:
+        weights = broadcast_in_dim(scalar(1, edges.dtype), a.shape)
+    else:
+        (weights,) = promote_dtypes_inexact(array_argument("histogram", weights))
+        if weights.shape != a.shape:
+            raise errors.explained(errors.ArgumentError, "histogram.C2",
+                                   "weights should have the same shape as a.",
+                                   advice=f"Got {weights.shape} and {a.shape}.")
+    places = _bins_of(ravel(a).astype(edges.dtype), edges)
+    zeros = broadcast_in_dim(scalar(0, weights.dtype), edges.shape)
+    counts = getitem(scatter_update(zeros, places, ravel(weights), "add"), slice(1, None))
+    if density:
+        counts = ops.div(ops.div(counts, diff(edges)), total(counts))
+    return counts
+
+
+def _bins_of(a: Any, edges: Any) -> Any:
+    """Return the number of the bin of each element, from 1; 0 and one more lie outside."""
+    last = edges.shape[0] - 1
+    places = searchsorted(edges, a, side="right")
+    at_end = compare.eq(a, broadcast_to(getitem(edges, -1), a.shape))
+    return if_else(at_end, scalar(last, places.dtype), places)
+
+
+def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None,
+                density: bool | None = None) -> tuple[Any, Any, Any]:
+    """Return the counts of points (x, y) in a grid of bins, and the edges along both axes."""
+    x, y = array_argument("histogram2d", x, y)
+    one = not isinstance(bins, (list, tuple)) and np.ndim(bins) == 1 and len(bins) not in (1, 2)
+    each = [bins, bins] if one else bins
+    points = [shape.expand_dims(ravel(v), (1,)) for v in promote_dtypes_inexact(x, y)]
+    counts, edges = histogramdd(shape.concatenate(points, 1), each, range, weights, density)
+    return counts, edges[0], edges[1]
+
+
+def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = None,
+                density: bool | None = None) -> tuple[Any, list[Any]]:
+    """Return the counts of points (the rows of ``sample``) in a grid of bins, and all edges.
+
+    Raises: ValueError if there are not as many bins or ranges as columns.
+    """
+    sample = array_argument("histogramdd", sample)
+    (sample,) = promote_dtypes_inexact(sample)
+    columns = sample.shape[1]
+    each = list(bins) if isinstance(bins, (list, tuple)) or np.ndim(bins) else [bins] * columns
+    ranges = list(range) if range is not None else [None] * columns
+    for name, given in (("bins", each), ("range", ranges)):
+        if len(given) != columns:
+            raise errors.explained(
+                errors.ArgumentError, f"histogramdd.{name}",
+                f"{name} should have {columns} entries, one for each column of sample.",
+                advice=f"Got {len(given)}.")
+    edges = [histogram_bin_edges(getitem(sample, (slice(None), i)), b, r)
+             for i, (b, r) in enumerate(zip(each, ranges))]
+    return _histogramdd(sample, edges, weights, density=bool(density)), edges
+
+
+@composite(static_argnames=("density",))
+def _histogramdd(sample: Any, edges: list[Any], weights: Any, density: bool) -> Any:
+    places = tuple([_bins_of(getitem(sample, (slice(None), i)), e) for i, e in enumerate(edges)])
+    if weights is None:
+        weights = broadcast_in_dim(scalar(1, dtypes.default_dtype(int)), sample.shape[:1])
+    else:
+        weights = array_argument("histogramdd", weights)
+    zeros = broadcast_in_dim(scalar(0, weights.dtype), [e.shape[0] + 1 for e in edges])
+    counts = scatter_update(zeros, places, weights, "add")
+    counts = getitem(counts, (slice(1, -1),) * len(edges))
+    if density:
+        (counts,) = promote_dtypes_inexact(counts)
+        counts = ops.div(counts, total(counts))
+        for i, e in enumerate(edges):
+            widths = broadcast_in_dim(diff(e), counts.shape, (i,))
+            counts = ops.div(counts, widths)
+    return counts

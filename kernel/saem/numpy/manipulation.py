@@ -1,0 +1,569 @@
+"""How does an array get another shape, with the same elements?
+
+Reshaping, permuting, adding and removing axes, repeating along axes, reversing and rolling.
+
+Read before: ``numpy.axes``, ``ops.shape``.  Read after: ``numpy.joining``, ``numpy.padding``.
+Invariant: what changes nothing records nothing, and a weak type stays weak
+(tests/kernel/numpy/test_shaping.py).
+Source: the NumPy reference and the Python array API standard.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saem._jaxlib import ArrayImpl
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.core.trace import bind, concrete_or_none, eval_trace, state
+from saem.jit.jitted import composite
+from saem.numpy import promote
+from saem.numpy.arithmetic import remainder
+from saem.numpy.axes import array_argument, as_array, as_tuple, canonical_axes
+from saem.numpy.indexing import getitem, scatter_update
+from saem.numpy.promote import check_arraylike, scalar
+from saem.ops import arithmetic as ops
+from saem.ops import cumulative, slicing
+from saem.ops import shape as shape_ops
+from saem.ops.convert import convert_element_type
+from saem.ops.linear import Transpose, broadcast_in_dim, permute
+from saem.ops.reshard import freely, target
+from saem.ops.shape import canonical_axis
+
+INT32 = np.dtype("int32")
+
+# -- shapes as arguments ---------------------------------------------------------------------------
+
+
+def as_shape(given: Any) -> tuple[int, ...]:
+    """Return a shape argument, an integer or several, as a tuple of integers.
+
+    Raises: TypeError if it holds anything but known integers.
+    """
+    sizes = given if isinstance(given, (tuple, list)) else None
+    try:
+        if sizes is None:
+            sizes = as_tuple(given)
+        return tuple([operator.index(n) for n in sizes])
+    except TypeError:
+        raise errors.explained(
+            errors.ArgumentTypeError, "shape.C1",
+            "Shapes must be 1D sequences of concrete values of integer type, got "
+            f"{given!r}.",
+            advice="Under jit a shape must be known: take it from x.shape, or mark the argument "
+            "static with static_argnames.") from None
+
+
+def resolved(given: tuple[int, ...], have: tuple[int, ...]) -> tuple[int, ...]:
+    """Return ``given`` with the size that its -1 stands for.
+
+    Raises: TypeError if it does not hold as many elements as ``have``.
+    """
+    size = math.prod(have)
+    unknown = given.count(-1)
+    if unknown > 1:
+        raise errors.explained(
+            errors.ShapeError, "reshape.C2",
+            f"can only specify one unknown axis size with a `-1` value, got {given}",
+            advice="Name all sizes but one.")
+    sizes, why = given, ""
+    if unknown:
+        rest = math.prod([n for n in given if n != -1])
+        if rest and size % rest == 0:
+            return tuple([size // rest if n == -1 else n for n in given])
+        why = f" because the product of specified axis sizes ({rest}) does not evenly divide {size}"
+    if not unknown and math.prod(sizes) == size:
+        return sizes
+    why = why or f" (size {math.prod(sizes)})"
+    raise errors.explained(
+        errors.ShapeError, "reshape.C1",
+        f"cannot reshape array of shape {have} (size {size}) into shape {given}{why}",
+        advice="The number of elements must stay; -1 stands for one size that follows.")
+
+
+# -- reshape ---------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(4096)
+def _reshaper(given: tuple[int, ...]) -> Any:
+    """Return the compiled form of ``x.reshape(given)``, for any x."""
+
+    def reshape(x: Any) -> Any:
+        return shape_ops.reshape(x, resolved(given, x.shape))
+
+    return composite(reshape)
+
+
+def reshape_method(x: Any, *args: Any, order: str = "C", copy: bool | None = None,
+                   out_sharding: Any = None) -> Any:
+    """Return the elements of ``x`` in the shape ``args``: ``x.reshape(2, -1)``."""
+    if order == "C" and type(x) is ArrayImpl and state.trace is eval_trace and not out_sharding:
+        try:
+            return _reshaper(args[0] if type(args[0]) is tuple else args)(x)
+        except TypeError as error:
+            if isinstance(error, errors.Explained):
+                raise
+    return reshape(x, args[0] if len(args) == 1 else args, order, copy=copy,
+                   out_sharding=out_sharding)
+
+
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
+            out_sharding: Any = None) -> Any:
+    """Return the elements of ``a`` in ``shape``, of which one size may be -1.
+
+    ``order`` 'C' reads and writes the last axis fastest, 'F' the first.
+    Raises: TypeError if the number of elements would change; NotImplementedError for order 'A'.
+    """
+    check_arraylike("reshape", a)
+    given = as_shape(shape)
+    if out_sharding is not None:
+        a = as_array(a)
+        if order == "C":
+            return shape_ops.reshape(a, resolved(given, a.shape), out_sharding=out_sharding)
+        return freely(lambda a: reshape(a, shape, order), out_sharding, a)
+    if order == "C" and type(a) is ArrayImpl and state.trace is eval_trace:
+        return _reshaper(given)(a)
+    a = as_array(a)
+    return reshaped(a, resolved(given, a.shape), order)
+
+
+def reshaped(a: Any, sizes: tuple[int, ...], order: str) -> Any:
+    """Return ``a`` as ``sizes``, read and written in ``order``.
+
+    Raises: NotImplementedError for order 'A'; ValueError for an unknown one.
+    """
+    if order == "C":
+        return shape_ops.reshape(a, sizes)
+    if order == "F":
+        backwards = tuple(reversed(range(a.ndim)))
+        out = shape_ops.reshape(a, sizes[::-1], backwards)
+        return permute(out, tuple(reversed(range(len(sizes)))))
+    if order == "A":
+        raise errors.explained(NotImplementedError, "reshape.order",
+                               "np.reshape order=A is not implemented.",
+                               advice="Arrays have no memory order here; use 'C' or 'F'.")
+    raise errors.explained(errors.ArgumentError, "reshape.order",
+                           f"Unexpected value for 'order' argument: {order}.",
+                           advice="Use 'C' or 'F'.")
+
+
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+    """Return the elements of ``a`` along one axis."""
+    if order == "K":
+        raise errors.explained(NotImplementedError, "ravel.order",
+                               "Ravel not implemented for order='K'.",
+                               advice="Use 'C' or 'F'.")
+    check_arraylike("ravel", a)
+    return reshape(a, (-1,), order, out_sharding=out_sharding)
+
+
+def resize(a: Any, new_shape: Any) -> Any:
+    """Return ``a`` repeated, and cut, to fill ``new_shape``; zeros if ``a`` is empty.
+
+    Raises: ValueError for a negative size.
+    """
+    sizes = as_shape(new_shape)
+    if any(n < 0 for n in sizes):
+        raise errors.explained(
+            errors.ArgumentError, "resize.C1",
+            "all elements of `new_shape` must be non-negative", advice=f"Got {sizes}.")
+    flat = ravel(array_argument("resize", a))
+    wanted, have = math.prod(sizes), flat.shape[0]
+    if not wanted or not have:
+        return broadcast_in_dim(scalar(0, flat.dtype), sizes)
+    flat = shape_ops.concatenate([flat] * -(-wanted // have), 0)
+    return shape_ops.reshape(slicing.slice_in_dim(flat, 0, wanted), sizes)
+
+
+# -- axes ------------------------------------------------------------------------------------------
+
+
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+    """Return ``a`` with its axes in the order ``axes``, reversed if None.
+
+    Raises: TypeError if ``axes`` is no permutation.
+    """
+    a = array_argument("transpose", a)
+    ndim = a.ndim
+    if axes is None:
+        return _permute(a, order=tuple(range(ndim))[::-1])
+    given = tuple([operator.index(i) for i in axes])
+    order = tuple([i + ndim if -ndim <= i < 0 else i for i in given])
+    if order == tuple(range(ndim)):
+        return a
+    return _permute(a, order=order)
+
+
+@composite(static_argnames=("order",))
+def _permute(a: Any, order: tuple[int, ...]) -> Any:
+    return bind(Transpose(order), a) if len(order) != a.ndim else permute(a, order)
+
+
+def transpose_method(x: Any, *args: Any) -> Any:
+    """Return ``x`` with its axes permuted: ``x.transpose(1, 0)``, reversed without arguments."""
+    if not args:
+        return transpose(x)
+    return transpose(x, args[0] if args[0] is None or isinstance(args[0], (tuple, list)) else args)
+
+
+def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
+    """Return ``a`` with its axes in the order ``axes``."""
+    return transpose(a, axes)
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """Return ``x`` with its last two axes swapped.
+
+    Raises: ValueError if there are fewer.
+    """
+    x = array_argument("matrix_transpose", x)
+    if x.ndim < 2:
+        raise errors.explained(
+            errors.ArgumentError, "matrix_transpose.C1",
+            f"x must be at least two-dimensional for matrix_transpose; got ndim={x.ndim}",
+            advice="Add an axis with x[:, None].")
+    return swapaxes(x, -1, -2)
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    """Return ``a`` with two axes swapped.
+
+    Raises: ValueError if one does not exist.
+    """
+    a = array_argument("swapaxes", a)
+    i, j = canonical_axis(axis1, a.ndim), canonical_axis(axis2, a.ndim)
+    order = list(range(a.ndim))
+    order[i], order[j] = order[j], order[i]
+    return _permute(a, order=tuple(order))
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    """Return ``a`` with axes ``source`` moved to ``destination``; the others keep their order.
+
+    Raises: ValueError if there are not as many of one as of the other.
+    """
+    a = array_argument("moveaxis", a)
+    sources, targets = canonical_axes(source, a.ndim), canonical_axes(destination, a.ndim)
+    if len(sources) != len(targets):
+        raise errors.explained(
+            errors.ArgumentError, "moveaxis.C1",
+            f"Inconsistent number of elements: {len(sources)} vs {len(targets)}",
+            advice="Give one destination for each source.")
+    order = [i for i in range(a.ndim) if i not in sources]
+    for place, axis in sorted(zip(targets, sources)):
+        order.insert(place, axis)
+    return _permute(a, order=tuple(order))
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    """Return ``a`` with ``axis`` moved before the axis that is now at ``start``."""
+    a = array_argument("rollaxis", a)
+    axis, start = canonical_axis(axis, a.ndim), canonical_axis(start, a.ndim + 1)
+    return moveaxis(a, axis, start - (axis < start))
+
+
+def squeeze(a: Any, axis: Any = None) -> Any:
+    """Return ``a`` without its axes ``axis``, all those of size 1 if None.
+
+    Raises: ValueError if one has another size.
+    """
+    a = array_argument("squeeze", a)
+    if axis is None:
+        return shape_ops.squeeze(a, [i for i, n in enumerate(a.shape) if n == 1])
+    return shape_ops.squeeze(a, canonical_axes(axis, a.ndim))
+
+
+def expand_dims(a: Any, axis: Any) -> Any:
+    """Return ``a`` with new axes of size 1, which stand at ``axis`` of the result.
+
+    Raises: ValueError for an axis out of bounds or named twice.
+    """
+    a = array_argument("expand_dims", a)
+    return _expand(a, axes=tuple([operator.index(i) for i in as_tuple(axis)]))
+
+
+@composite(static_argnames=("axes",))
+def _expand(a: Any, axes: tuple[int, ...]) -> Any:
+    return shape_ops.expand_dims(a, axes)
+
+
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
+    """Return ``array`` repeated along new and size-1 axes to ``shape``.
+
+    Raises: ValueError if the shapes do not fit.
+    """
+    array = array_argument("broadcast_to", array)
+    sizes, have = as_shape(shape), array.shape
+    if len(sizes) < len(have):
+        raise errors.explained(
+            errors.ShapeError, "broadcast_to.C2",
+            f"Cannot broadcast to shape with fewer dimensions: arr_shape={have} shape={sizes}",
+            advice="Broadcasting adds axes; to remove some, use reshape or squeeze.")
+    if any(n not in (1, m) for n, m in zip(have[::-1], sizes[::-1])):
+        name = dtypes.short_name(array.dtype)
+        raise errors.explained(
+            errors.ShapeError, "broadcast_to.C1",
+            f"Incompatible types for broadcasting: input type={aval_of(array).str_short(False)} "
+            f"and requested type={array.dtype.name}{list(sizes)}".replace(", ", ","),
+            advice=f"Only axes of size 1 are repeated; {name}{list(have)} has others.")
+    if out_sharding is not None and (cut := target(out_sharding, len(sizes))) is not None:
+        lead = len(sizes) - len(have)
+        return broadcast_in_dim(array, sizes, range(lead, len(sizes)), cut)
+    return _broadcast(array, sizes=sizes)
+
+
+@composite(static_argnames=("sizes",))
+def _broadcast(array: Any, sizes: tuple[int, ...]) -> Any:
+    return promote.broadcast_to(array, sizes)
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """Return the shape to which arrays of ``shapes`` broadcast.
+
+    Raises: ValueError if they do not.
+    """
+    return promote.broadcast_shapes(*[as_shape(s) for s in shapes])
+
+
+def broadcast_arrays(*args: Any) -> list[Any]:
+    """Return the arrays all broadcast to one shape."""
+    check_arraylike("broadcast_arrays", *args)
+    return promote.broadcast_together(*[as_array(x) for x in args])
+
+
+def _at_least(name: str, arys: tuple[Any, ...], rank: int) -> Any:
+    check_arraylike(name, *arys)
+    outs = [_with_rank(as_array(x), rank) for x in arys]
+    return outs[0] if len(outs) == 1 else outs
+
+
+def _with_rank(x: Any, rank: int) -> Any:
+    if x.ndim >= rank:
+        return x
+    if rank == 3:  # the axes of a matrix come first, that of a vector in the middle
+        return shape_ops.expand_dims(x, {0: (0, 1, 2), 1: (0, 2), 2: (2,)}[x.ndim])
+    return shape_ops.expand_dims(x, tuple(range(rank - x.ndim)))
+
+
+def atleast_1d(*arys: Any) -> Any:
+    """Return each array, a scalar with one axis."""
+    return _at_least("atleast_1d", arys, 1)
+
+
+def atleast_2d(*arys: Any) -> Any:
+    """Return each array with at least two axes, new ones in front."""
+    return _at_least("atleast_2d", arys, 2)
+
+
+def atleast_3d(*arys: Any) -> Any:
+    """Return each array with at least three axes: (n,) as (1, n, 1), (n, m) as (n, m, 1)."""
+    return _at_least("atleast_3d", arys, 3)
+
+
+# -- order of elements -----------------------------------------------------------------------------
+
+
+def flip(m: Any, axis: Any = None) -> Any:
+    """Return ``m`` reversed along ``axis``, along all axes if None."""
+    m = array_argument("flip", m)
+    axes = canonical_axes(axis, m.ndim)
+    return shape_ops.rev(m, axes) if axes else m
+
+
+def _flip_axis(name: str, m: Any, axis: int) -> Any:
+    m = array_argument(name, m)
+    if m.ndim <= axis:
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C1",
+            f"axis {axis} is out of bounds for array of dimension {m.ndim}",
+            advice=f"{name} needs {axis + 1} axes.")
+    return flip(m, axis)
+
+
+def flipud(m: Any) -> Any:
+    """Return ``m`` reversed along its first axis."""
+    return _flip_axis("flipud", m, 0)
+
+
+def fliplr(m: Any) -> Any:
+    """Return ``m`` reversed along its second axis."""
+    return _flip_axis("fliplr", m, 1)
+
+
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    """Return ``m`` turned ``k`` times by a quarter, from the first of ``axes`` to the second.
+
+    Raises: ValueError for fewer than two axes, or one axis twice.
+    """
+    m = array_argument("rot90", m)
+    if m.ndim < 2:
+        raise errors.explained(
+            errors.ArgumentError, "rot90.C1",
+            "rot90 requires its first argument to have ndim at least two, but got first argument "
+            f"of shape {m.shape}, which has ndim {m.ndim}",
+            advice="A vector has no plane.")
+    i, j = (canonical_axis(axis, m.ndim) for axis in axes)
+    if i == j:
+        raise errors.explained(errors.ArgumentError, "rot90.C2", "Axes must be different",
+                               advice=f"Got {axes}.")
+    k %= 4
+    if k == 0:
+        return m
+    if k == 2:
+        return shape_ops.rev(m, (i, j))
+    if k == 1:
+        return swapaxes(shape_ops.rev(m, (j,)), i, j)
+    return shape_ops.rev(swapaxes(m, i, j), (j,))
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """Return ``a`` with its elements moved by ``shift`` along ``axis``; those that leave re-enter.
+
+    Without ``axis`` the raveled array is rolled.  ``shift`` may be an array.
+    """
+    a = array_argument("roll", a)
+    if axis is None:
+        return shape_ops.reshape(roll(ravel(a), shift, 0), a.shape) if a.ndim else a
+    axes = tuple([canonical_axis(i, a.ndim) for i in as_tuple(axis)])
+    if math.prod(a.shape) == 0:
+        return a
+    try:
+        shifts = as_tuple(shift if isinstance(shift, (tuple, list)) else operator.index(shift))
+        known = tuple([operator.index(s) for s in shifts])
+    except TypeError:
+        return _roll_dynamic(a, broadcast_to(_shifts(shift), (len(axes),)), axes)
+    if len(known) != len(axes):
+        known, axes = _pair(known, axes)
+    return _roll_static(a, known, axes)
+
+
+def _pair(shifts: tuple[int, ...], axes: tuple[int, ...]) -> tuple[tuple, tuple]:
+    """Return shifts and axes of one length; a single one of either serves all of the other."""
+    pairs = [(int(s), int(i)) for s, i in np.broadcast(shifts, axes)]  # type: ignore[misc]
+    return tuple(s for s, _ in pairs), tuple(i for _, i in pairs)
+
+
+def _shifts(shift: Any) -> Any:
+    parts = [as_array(s) for s in shift] if isinstance(shift, (tuple, list)) else None
+    if parts is None:
+        return as_array(shift)
+    parts = promote.promote_dtypes(*parts)
+    return shape_ops.concatenate([shape_ops.reshape(s, (1,)) for s in parts], 0)
+
+
+@composite(static_argnames=("shifts", "axes"))
+def _roll_static(a: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    for shift, axis in zip(shifts, axes):
+        size = a.shape[axis]
+        place = (size - shift) % size
+        if place:
+            parts = [cut(a, place, size, axis), cut(a, 0, place, axis)]
+            a = shape_ops.concatenate(parts, axis)
+    return a
+
+
+def cut(a: Any, start: int, stop: int, axis: int) -> Any:
+    """Return ``a`` from ``start`` to ``stop`` along ``axis``."""
+    low, high = [0] * a.ndim, list(a.shape)
+    low[axis], high[axis] = start, stop
+    return slicing.slice(a, low, high, (1,) * a.ndim)
+
+
+@composite(static_argnames=("axes",))
+def _roll_dynamic(a: Any, shifts: Any, axes: tuple[int, ...]) -> Any:
+    index = dtypes.default_dtype(int)
+    shifts = convert_element_type(shifts, index)
+    for number, axis in enumerate(axes):
+        size = a.shape[axis]
+        shift = remainder(slicing.index_in_dim(shifts, number, 0, False), scalar(size, index))
+        twice = shape_ops.concatenate([a, a], axis)
+        a = slicing.dynamic_slice_in_dim(twice, ops.sub(scalar(size, index), shift), size, axis)
+    return a
+
+
+# -- repetition ------------------------------------------------------------------------------------
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None, *,
+           total_repeat_length: int | None = None, out_sharding: Any = None) -> Any:
+    """Return each element along ``axis`` (of the raveled array if None) ``repeats`` times.
+
+    ``repeats`` may be an array, one number for each element; under jit the length of the result
+    must then be given as ``total_repeat_length``.
+    Raises: ConcretizationTypeError if it is not; ValueError if ``repeats`` does not fit.
+    """
+    check_arraylike("repeat", a, repeats)
+    if out_sharding is not None:
+        return freely(lambda a, repeats: repeat(
+            a, repeats, axis, total_repeat_length=total_repeat_length), out_sharding, a, repeats)
+    a = as_array(a)
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = canonical_axis(axis, a.ndim)
+    known = concrete_or_none(repeats)
+    if total_repeat_length is None and known is None:
+        raise errors.explained(
+            errors.ConcretizationTypeError, "repeat.C1",
+            "Abstract tracer value encountered where concrete value is expected: traced array with "
+            f"shape {aval_of(repeats).str_short(False)}\nWhen jit-compiling jnp.repeat, the total "
+            "number of repeats must be static.",
+            advice="Pass total_repeat_length, or make repeats static with static_argnames.")
+    if total_repeat_length is None or (known is not None and np.size(np.asarray(known)) == 1):
+        counts = np.asarray(known)
+        if counts.size == 1:
+            out = _repeat_all(a, int(counts.reshape(())), axis)
+            if total_repeat_length is None or out.shape[axis] == total_repeat_length:
+                return out
+        else:
+            return _repeat_known(a, counts.ravel(), axis)
+    return _repeat_each(a, as_array(repeats), axis, operator.index(total_repeat_length))
+
+
+@composite(static_argnames=("count", "axis"))
+def _repeat_all(a: Any, count: int, axis: int) -> Any:
+    sizes = a.shape
+    wide = (*sizes[:axis + 1], count, *sizes[axis + 1:])
+    dims = tuple([i + (i > axis) for i in range(len(sizes))])
+    out = (*sizes[:axis], sizes[axis] * count, *sizes[axis + 1:])
+    return shape_ops.reshape(broadcast_in_dim(a, wide, dims), out)
+
+
+def _repeat_known(a: Any, counts: np.ndarray, axis: int) -> Any:
+    if counts.shape != (a.shape[axis],):
+        raise errors.explained(
+            errors.ArgumentError, "repeat.C2",
+            f"repeats of shape {counts.shape} do not broadcast to shape ({a.shape[axis]},), one "
+            "number for each element along the axis.",
+            advice="Give one number, or as many as there are elements.")
+    places = np.repeat(np.arange(a.shape[axis], dtype=np.int32), counts)
+    return getitem(a, (slice(None),) * axis + (places,))
+
+
+@composite(static_argnames=("axis", "total"))
+def _repeat_each(a: Any, repeats: Any, axis: int, total: int) -> Any:
+    """Mark where each element begins; the running sum of the marks is its number."""
+    size = a.shape[axis]
+    repeats = promote.broadcast_to(repeats, (size,))
+    index = repeats.dtype
+    ends = cumulative.cumsum(repeats, 0)
+    begins = shape_ops.concatenate([broadcast_in_dim(scalar(0, index), (1,)),
+                                slicing.slice_in_dim(ends, 0, size - 1)], 0)
+    marks = broadcast_in_dim(scalar(0, INT32), (total,))
+    marks = scatter_update(marks, begins, scalar(1, INT32), "add")
+    places = ops.sub(cumulative.cumsum(marks, 0), scalar(1, INT32))
+    return getitem(a, (slice(None),) * axis + (places,), mode="fill")
+
+
+def tile(A: Any, reps: Any) -> Any:
+    """Return ``A`` put side by side, ``reps`` times along each axis, trailing axes aligned."""
+    A = array_argument("tile", A)
+    counts = as_shape(reps)
+    rank = max(A.ndim, len(counts))
+    A = shape_ops.expand_dims(A, tuple(range(rank - A.ndim)))
+    return shape_ops.tile(A, (1,) * (rank - len(counts)) + counts)

@@ -1,0 +1,406 @@
+"""How are arrays multiplied along axes?
+
+Everything here is ``dot_general`` with the right axes: ``dot``, ``matmul``, ``tensordot``,
+``einsum``, for which opt_einsum finds the order of contraction.
+
+Read before: ``ops.contract``, ``numpy.promote``.
+Invariant: operands meet in one dtype before they are multiplied, and the result has that dtype.
+Source: documentation of numpy.matmul, numpy.einsum; opt_einsum.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from saem.core import errors, sharded
+from saem.core.avals import aval_of
+from saem.core.lazy import later
+from saem.jit.jitted import composite
+from saem.numpy.promote import check_arraylike, join_types, promote_dtypes
+from saem.ops.arithmetic import mul
+from saem.ops.compare import eq
+from saem.ops.contract import dot_general
+from saem.ops.convert import convert
+from saem.ops.linear import broadcast_in_dim, permute, reduce_sum, zeros_of
+from saem.ops.numbers import conj
+from saem.ops.reshard import reshard_to, target, with_rank
+from saem.ops.select import select_n
+from saem.ops.shape import broadcasted_iota, expand_dims, reshape, squeeze
+
+opt_einsum: Any = later("opt_einsum")  # dear to load, and only einsum needs it
+
+_STATIC = ("precision", "preferred_element_type", "out_sharding")
+
+
+def _shape(x: Any) -> tuple[int, ...]:
+    return aval_of(x).shape
+
+
+def _contract(x: Any, y: Any, contract: tuple, batch: tuple = ((), ()), *, precision: Any = None,
+              preferred: Any = None, out_sharding: Any = None, dot: Callable = dot_general) -> Any:
+    """Return dot_general of ``x`` and ``y`` in the dtype (and weakness) in which they meet."""
+    dtype, weak = join_types((x, y))
+    x, y = promote_dtypes(x, y)
+    given = {} if out_sharding is None else {"out_sharding": out_sharding}
+    out = dot(x, y, (contract, batch), precision,
+              preferred_element_type=preferred or dtype, **given)
+    return out if preferred is not None or not weak else convert(out, dtype, True)
+
+
+def _scale(x: Any, y: Any, preferred: Any) -> Any:
+    """Return the product of arrays of which one is a scalar."""
+    x, y = promote_dtypes(x, y)
+    out = mul(x, y)
+    return out if preferred is None else convert(out, preferred, False)
+
+
+def _mismatch(name: str, x: Any, y: Any) -> Exception:
+    return errors.explained(
+        errors.ShapeError, f"{name}.C2",
+        f"{name}: contracting dimensions must have equal sizes, got shapes {_shape(x)} and "
+        f"{_shape(y)}. dot_general requires contracting dimensions to have the same shape.",
+        advice="Transpose one operand (x.T), or check which axis should be summed over.")
+
+
+def _rearranged(sharding: Any, labels: Sequence, order: Sequence) -> Any:
+    """Return a sharding of axes ``labels`` as one of the same axes in ``order``."""
+    cut = target(sharding, len(labels))
+    if cut is None:
+        return None
+    entries = dict(zip(labels, with_rank(cut, len(labels)).spec))
+    return sharded.entries_on(cut, [entries[label] for label in order])
+
+
+@composite(static_argnames=_STATIC)
+def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
+        out_sharding: Any = None) -> Any:
+    """Return the sum over the last axis of ``a`` and the second to last (or only) axis of ``b``."""
+    check_arraylike("dot", a, b)
+    m, n = len(_shape(a)), len(_shape(b))
+    if not m or not n:
+        return _scale(a, b, preferred_element_type)
+    axes = ((m - 1,), (max(n - 2, 0),))
+    if _shape(a)[axes[0][0]] != _shape(b)[axes[1][0]]:
+        raise _mismatch("dot", a, b)
+    return _contract(a, b, axes, precision=precision, preferred=preferred_element_type,
+                     out_sharding=out_sharding)
+
+
+@composite(static_argnames=_STATIC)
+def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
+           out_sharding: Any = None) -> Any:
+    """Return the matrix product over the last two axes; leading axes broadcast.
+
+    Raises: ValueError for scalars, TypeError if the inner sizes differ.
+    """
+    check_arraylike("matmul", a, b)
+    for position, x in enumerate((a, b)):
+        if not _shape(x):
+            raise errors.explained(
+                errors.ArgumentError, "matmul.C1",
+                f"matmul: Input operand {position} must have ndim at least 1, but it has ndim 0.",
+                advice="Use * to multiply by a scalar.")
+    row, column = len(_shape(a)) == 1, len(_shape(b)) == 1
+    inner = len(_shape(b)) - (1 if column else 2)
+    if _shape(a)[-1] != _shape(b)[inner]:
+        raise _mismatch("matmul", a, b)
+    lead_a = _shape(a)[:-1] if row else _shape(a)[:-2]
+    lead_b = _shape(b)[:-1] if column else _shape(b)[:-2]
+    lead_a, lead_b = (() if row else lead_a), (() if column else lead_b)
+    rank = max(len(lead_a), len(lead_b))
+    options = {"precision": precision, "preferred": preferred_element_type,
+               "out_sharding": out_sharding}
+    return _matmul(a, b, row, column, lead_a, lead_b, rank, options)
+
+
+def _matmul(a: Any, b: Any, row: bool, column: bool, lead_a: tuple, lead_b: tuple, rank: int,
+            options: dict[str, Any]) -> Any:
+    """Multiply with leading axes: those both operands have are batch axes, others are free."""
+    sizes_a = (1,) * (rank - len(lead_a)) + lead_a
+    sizes_b = (1,) * (rank - len(lead_b)) + lead_b
+    for n, m in zip(sizes_a, sizes_b):
+        if n != m and 1 not in (n, m):
+            raise _mismatch("matmul", a, b)
+    both = [i for i in range(rank) if sizes_a[i] == sizes_b[i] != 1
+            or (sizes_a[i] == sizes_b[i] == 1 and i >= rank - min(len(lead_a), len(lead_b)))]
+    drop_a = [i - rank + len(lead_a) for i in range(rank)
+              if i not in both and sizes_a[i] == 1 and i >= rank - len(lead_a)]
+    drop_b = [i - rank + len(lead_b) for i in range(rank)
+              if i not in both and sizes_b[i] == 1 and i >= rank - len(lead_b)]
+    places_a = [i for i in range(rank) if i >= rank - len(lead_a)
+                and i - rank + len(lead_a) not in drop_a]
+    places_b = [i for i in range(rank) if i >= rank - len(lead_b)
+                and i - rank + len(lead_b) not in drop_b]
+    a = squeeze(a, drop_a) if drop_a else a
+    b = squeeze(b, drop_b) if drop_b else b
+    batch = (tuple(places_a.index(i) for i in both), tuple(places_b.index(i) for i in both))
+    inner_a = len(places_a) + (0 if row else 1)
+    # dot_general gives: batch axes, free axes of a, free axes of b.
+    order: list[Any] = [*both, *(i for i in places_a if i not in both)]
+    order += [] if row else ["row"]
+    order += [i for i in places_b if i not in both]
+    order += [] if column else ["column"]
+    wanted: list[Any] = [i for i in range(rank) if i in order]
+    wanted += [] if row else ["row"]
+    wanted += [] if column else ["column"]
+    missing = [i for i in range(rank) if i not in wanted]
+    whole = [*range(rank), *(name for name in wanted if isinstance(name, str))]
+    options["out_sharding"] = _rearranged(options["out_sharding"], whole, order)
+    out = _contract(a, b, ((inner_a,), (len(places_b),)), batch, **options)
+    out = permute(out, tuple(order.index(i) for i in wanted))
+    return expand_dims(out, missing) if missing else out
+
+
+@composite(static_argnames=("precision", "preferred_element_type"))
+def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """Return the sum of conj(a) * b over all elements."""
+    check_arraylike("vdot", a, b)
+    flat = [reshape(x, (math.prod(_shape(x)),)) for x in (a, b)]
+    if aval_of(a).dtype.kind == "c":
+        flat[0] = conj(flat[0])
+    if _shape(flat[0]) != _shape(flat[1]):
+        raise _mismatch("vdot", a, b)
+    return _contract(*flat, ((0,), (0,)), precision=precision, preferred=preferred_element_type)
+
+
+@composite(static_argnames=("precision", "preferred_element_type"))
+def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """Return the sum over the last axes of both."""
+    check_arraylike("inner", a, b)
+    if not _shape(a) or not _shape(b):
+        return _scale(a, b, preferred_element_type)
+    if _shape(a)[-1] != _shape(b)[-1]:
+        raise _mismatch("inner", a, b)
+    return _contract(a, b, ((len(_shape(a)) - 1,), (len(_shape(b)) - 1,)), precision=precision,
+                     preferred=preferred_element_type)
+
+
+@composite
+def outer(a: Any, b: Any, out: None = None) -> Any:
+    """Return all products of an element of ``a`` with one of ``b``, both flattened."""
+    check_arraylike("outer", a, b)
+    a, b = promote_dtypes(a, b)
+    a, b = (reshape(x, (math.prod(_shape(x)),)) for x in (a, b))
+    n, m = _shape(a)[0], _shape(b)[0]
+    return mul(broadcast_in_dim(a, (n, 1), (0,)), broadcast_in_dim(b, (1, m), (1,)))
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
+              preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+    """Return the sum over ``axes``: a number of trailing and leading axes, or two lists of axes."""
+    check_arraylike("tensordot", a, b)
+    m, n = len(_shape(a)), len(_shape(b))
+    if isinstance(axes, int):
+        if axes > min(m, n):
+            raise errors.explained(
+                errors.ShapeError, "tensordot.C1",
+                f"Number of tensordot axes (axes {axes}) exceeds input ranks ({_shape(a)} and "
+                f"{_shape(b)})", advice="Give at most the smaller rank.")
+        pair = (tuple(range(m - axes, m)), tuple(range(axes)))
+    else:
+        first, second = axes
+        as_list = [(x,) if isinstance(x, int) else tuple(x) for x in (first, second)]
+        pair = (tuple(i % m for i in as_list[0]), tuple(i % n for i in as_list[1]))
+    if [_shape(a)[i] for i in pair[0]] != [_shape(b)[i] for i in pair[1]]:
+        raise _mismatch("tensordot", a, b)
+    return _tensordot(a, b, axes=pair, precision=precision, preferred=preferred_element_type,
+                      out_sharding=out_sharding)
+
+
+@composite(static_argnames=("axes", "precision", "preferred", "out_sharding"))
+def _tensordot(a: Any, b: Any, *, axes: Any, precision: Any, preferred: Any, out_sharding: Any
+               ) -> Any:
+    return _contract(a, b, axes, precision=precision, preferred=preferred,
+                     out_sharding=out_sharding)
+
+
+def _along(name: str, a: Any, b: Any, axis: int, precision: Any, preferred: Any) -> Any:
+    """Return the sum of conj(a) * b over ``axis``, other axes broadcast."""
+    rank = max(len(_shape(a)), len(_shape(b)))
+    labels = "".join(opt_einsum.get_symbol(i) for i in range(rank))
+    axis = axis % rank
+    if aval_of(a).dtype.kind == "c":
+        a = conj(a)
+    inner_a, inner_b = labels[rank - len(_shape(a)):], labels[rank - len(_shape(b)):]
+    out = labels[:axis] + labels[axis + 1:]
+    return einsum(f"{inner_a},{inner_b}->{out}", a, b, precision=precision,
+                  preferred_element_type=preferred)
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
+           preferred_element_type: Any = None) -> Any:
+    """Return the dot products of the vectors along ``axis``."""
+    check_arraylike("vecdot", x1, x2)
+    return _along("vecdot", x1, x2, axis, precision, preferred_element_type)
+
+
+def matvec(x1: Any, x2: Any, /) -> Any:
+    """Return the products of matrices (last two axes) with vectors (last axis)."""
+    check_arraylike("matvec", x1, x2)
+    return squeeze(matmul(x1, expand_dims(x2, (len(_shape(x2)),))),
+                   (max(len(_shape(x1)) - 2, len(_shape(x2)) - 1) + 1,))
+
+
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    """Return the products of conjugated vectors (last axis) with matrices (last two axes)."""
+    check_arraylike("vecmat", x1, x2)
+    rows = conj(x1) if aval_of(x1).dtype.kind == "c" else x1
+    rank = max(len(_shape(x1)) - 1, len(_shape(x2)) - 2)
+    return squeeze(matmul(expand_dims(rows, (len(_shape(x1)) - 1,)), x2), (rank,))
+
+
+@composite
+def kron(a: Any, b: Any) -> Any:
+    """Return the Kronecker product: every element of ``a`` times ``b``."""
+    check_arraylike("kron", a, b)
+    a, b = promote_dtypes(a, b)
+    rank = max(len(_shape(a)), len(_shape(b)))
+    sizes = [(1,) * (rank - len(_shape(x))) + _shape(x) for x in (a, b)]
+    a, b = (reshape(x, size) for x, size in zip((a, b), sizes))
+    spread_a = [n for size in sizes[0] for n in (size, 1)]
+    spread_b = [n for size in sizes[1] for n in (1, size)]
+    out = mul(broadcast_in_dim(a, spread_a, tuple(range(0, 2 * rank, 2))),
+              broadcast_in_dim(b, spread_b, tuple(range(1, 2 * rank, 2))))
+    return reshape(out, tuple(n * m for n, m in zip(*sizes)))
+
+
+# -- einsum ----------------------------------------------------------------------------------------
+
+
+def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto",
+           precision: Any = None, preferred_element_type: Any = None,
+           _dot_general: Callable = dot_general, out_sharding: Any = None) -> Any:
+    """Return the sum of products that ``subscripts`` says, as ``'ij,jk->ik'``.
+
+    ``_dot_general`` may be another function that contracts two operands, as libraries pass one.
+    Raises: ValueError for subscripts that do not fit the operands.
+    """
+    if out is not None:
+        raise NotImplementedError("The 'out' argument to jnp.einsum is not supported: arrays do "
+                                  "not change; use the result.")
+    order = {True: "optimal", False: None}.get(optimize, optimize) \
+        if isinstance(optimize, bool) else optimize
+    everything = (subscripts, *operands)
+    arrays = operands if isinstance(subscripts, str) \
+        else everything[:len(everything) // 2 * 2:2]
+    check_arraylike("einsum", *arrays)
+    if isinstance(subscripts, str):
+        text, values = subscripts, operands
+    else:
+        text, values = opt_einsum.parser.convert_interleaved_input(everything)
+    shapes = [_shape(x) for x in values]
+    _, steps = opt_einsum.contract_path(
+        text, *shapes, shapes=True, optimize=order or [tuple(range(len(values)))])
+    contractions = tuple((tuple(step[0]), step[2]) for step in steps.contraction_list)
+    return _einsum(list(values), contractions=contractions, precision=precision,
+                   preferred=preferred_element_type, out_sharding=out_sharding,
+                   dot=_dot_general)
+
+
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
+    """Return the order of contraction that opt_einsum chooses, and a description of it."""
+    path, info = opt_einsum.contract_path(subscripts, *operands, optimize=optimize)
+    return ["einsum_path", *path], info
+
+
+@composite(static_argnames=("contractions", "precision", "preferred", "out_sharding", "dot"))
+def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, out_sharding: Any,
+            dot: Callable) -> Any:
+    dtype, weak = join_types(values)
+    values = list(promote_dtypes(*values))
+    options = {"precision": precision, "preferred": preferred or dtype, "dot": dot}
+    for count, (places, step) in enumerate(contractions, 1):
+        if count == len(contractions):
+            options["out_sharding"] = out_sharding
+        terms, result = step.split("->")
+        names = terms.split(",")
+        chosen = [values.pop(i) for i in sorted(places, reverse=True)]
+        pairs = list(zip(chosen, names))
+        if len(pairs) == 1:
+            out = _single(*pairs[0], result)
+            cut = target(options.get("out_sharding"), len(result))
+            values.append(out if cut is None else reshard_to(out, cut))
+            continue
+        x, name = pairs[0]
+        for number, (y, other) in enumerate(pairs[1:], 2):
+            later = set(result).union(*(n for _, n in pairs[number:]))
+            left = result if number == len(pairs) else "".join(
+                dict.fromkeys(c for c in name + other if c in later))
+            x, name = _pair(x, name, y, other, left, options), left
+        values.append(x)
+    (out,) = values
+    return convert(out, dtype, True) if weak and preferred is None else (
+        out if preferred is None else convert(out, preferred, False))
+
+
+def _single(x: Any, name: str, result: str) -> Any:
+    """Return one operand with repeated labels on their diagonal, others summed, in order."""
+    x, name = _diagonal(x, name)
+    gone = tuple(i for i, c in enumerate(name) if c not in result)
+    x, name = reduce_sum(x, gone), "".join(c for c in name if c in result)
+    return permute(x, tuple(name.index(c) for c in result))
+
+
+def _diagonal(x: Any, name: str) -> tuple[Any, str]:
+    """Return ``x`` with every repeated label only once: the diagonal along its axes."""
+    for label, count in collections.Counter(name).items():
+        for _ in range(count - 1):
+            first = name.index(label)
+            second = name.index(label, first + 1)
+            shape = _shape(x)
+            same = eq(broadcasted_iota("int32", shape, first),
+                      broadcasted_iota("int32", shape, second))
+            x = reduce_sum(select_n(same, zeros_of(aval_of(x).strip_weak_type()), x), (first,))
+            name = name[:first] + name[first + 1:]
+    return x, name
+
+
+def _pair(x: Any, a: str, y: Any, b: str, result: str, options: dict[str, Any]) -> Any:
+    """Return the contraction of two operands with labels ``a`` and ``b`` to labels ``result``."""
+    x, a = _diagonal(x, a)
+    y, b = _diagonal(y, b)
+    x, a = _drop_single(x, a, b, result)
+    y, b = _drop_single(y, b, a, result)
+    x, a = _drop_thin(x, a, y, b)
+    y, b = _drop_thin(y, b, x, a)
+    batch = [c for c in a if c in b and c in result]
+    summed = [c for c in a if c in b and c not in result]
+    pick = (tuple(a.index(c) for c in summed), tuple(b.index(c) for c in summed))
+    shared = (tuple(a.index(c) for c in batch), tuple(b.index(c) for c in batch))
+    for c in (*batch, *summed):
+        if _shape(x)[a.index(c)] != _shape(y)[b.index(c)]:
+            raise errors.explained(
+                errors.ShapeError, "einsum.C1",
+                f"einsum: label {c!r} has sizes {_shape(x)[a.index(c)]} and "
+                f"{_shape(y)[b.index(c)]}.", advice="Axes with one label must have one size.")
+    free_a = [c for c in a if c not in b]
+    free_b = [c for c in b if c not in a]
+    asked = options.get("out_sharding")
+    # The operand whose free axes come first in the result goes first, which saves a transpose.
+    if free_a and free_b and result.index(free_b[0]) < result.index(free_a[0]):
+        x, y, pick, shared = y, x, pick[::-1], shared[::-1]
+        order = [*batch, *free_b, *free_a]
+    else:
+        order = [*batch, *free_a, *free_b]
+    if asked is not None:
+        options = {**options, "out_sharding": _rearranged(asked, list(result), order)}
+    out = _contract(x, y, pick, shared, **options)
+    return permute(out, tuple(order.index(c) for c in result))
+
+
+def _drop_single(x: Any, name: str, other: str, result: str) -> tuple[Any, str]:
+    """Sum the axes whose label stands nowhere else."""
+    gone = tuple(i for i, c in enumerate(name) if c not in other and c not in result)
+    return reduce_sum(x, gone), "".join(c for i, c in enumerate(name) if i not in gone)
+
+
+def _drop_thin(x: Any, name: str, y: Sequence, other: str) -> tuple[Any, str]:
+    """Drop axes of size 1 that stand against a wider axis of the other operand."""
+    thin = [i for i, c in enumerate(name) if c in other and _shape(x)[i] == 1
+            and _shape(y)[other.index(c)] != 1]
+    if not thin:
+        return x, name
+    return squeeze(x, thin), "".join(c for i, c in enumerate(name) if i not in thin)

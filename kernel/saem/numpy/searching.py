@@ -1,0 +1,133 @@
+"""Where are the elements that are not zero?
+
+How many there are depends on the values; so inside a trace the caller says ``size``, how many
+places to return: those beyond it are left out, missing ones are filled.
+
+Read before: ``numpy.selection``.  Read after: nothing.
+Invariant: places come in the order in which the elements are stored.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from saem.compile.dispatch import put
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.core.trace import Tracer, concrete_or_none
+from saem.jit.jitted import composite
+from saem.numpy.creation import array, filled
+from saem.numpy.logic import truth
+from saem.numpy.promote import as_value, check_arraylike, if_else, scalar
+from saem.numpy.selection import choose_where
+from saem.ops import arithmetic as ops
+from saem.ops import compare, numbers, slicing
+from saem.ops import shape as shaping
+from saem.ops.convert import convert_element_type
+from saem.ops.linear import reduce_sum
+from saem.ops.sort import sort
+
+_where = composite(choose_where)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
+          fill_value: Any = None) -> Any:
+    """Return x where ``condition`` is not zero, else y; of one argument, where it is not zero.
+
+    Raises: ValueError if ``size`` or ``fill_value`` is given with x and y; as ``nonzero``.
+    """
+    if x is None and y is None:
+        check_arraylike("where", condition)
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if size is not None or fill_value is not None:
+        raise ValueError("size and fill_value arguments cannot be used in three-term where "
+                         "function: its result has the shape of its arguments.")
+    return _where(condition, x, y)
+
+
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
+    """Return the coordinates of the elements that are not zero, one array for each axis.
+
+    ``size``: how many to return; ``fill_value`` (0) stands where there are no more.
+    Raises: ConcretizationTypeError for traced ``a`` without ``size``; ValueError for rank 0.
+    """
+    check_arraylike("nonzero", a)
+    a = as_value(a)
+    shape = aval_of(a).shape
+    if not shape:
+        raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar)"
+                         ".nonzero() instead.")
+    if size is None:
+        known = concrete_or_none(a)
+        if isinstance(a, Tracer) and known is None:
+            raise errors.explained(
+                errors.ConcretizationTypeError, "nonzero.C1",
+                "Abstract tracer value encountered where concrete value is expected: traced array "
+                f"with shape {errors.tracer_type(a)}. The size argument of jnp.nonzero must be "
+                "statically specified to use jnp.nonzero within JAX transformations.",
+                advice="Pass size=…, or use jnp.where(condition, x, y), which keeps the shape.")
+        return tuple([put(i.astype(dtypes.default_dtype(int))) for i in
+                      np.nonzero(np.asarray(a if known is None else known))])
+    size = operator.index(size)
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * len(shape)
+    if len(fills) != len(shape):
+        raise ValueError(f"fill_value needs one entry for each axis of {shape}, got {fill_value}")
+    fills = tuple([array(0 if f is None else f, dtype=int) for f in fills])
+    return _nonzero(a, fills, size=size)
+
+
+@composite(static_argnames="size")
+def _nonzero(a: Any, fills: tuple[Any, ...], size: int) -> tuple[Any, ...]:
+    shape, count = aval_of(a).shape, aval_of(a).size
+    index = dtypes.default_dtype(int)
+    mask = shaping.reshape(truth(a), (count,))
+    # Sorted by whether they are zero, the places of the others come first, in their order.
+    _, places = sort([compare.bitwise_not(mask), shaping.iota(index, count)], num_keys=1)
+    places = slicing.slice(places, (0,), (min(size, count),))
+    places = slicing.pad(places, scalar(0, index), ((0, max(0, size - count), 0),))
+    found = reduce_sum(convert_element_type(mask, index), (0,))
+    real = compare.lt(shaping.iota(index, size), found)
+    out = []
+    for n, fill in zip(reversed(shape), reversed(fills)):
+        n = scalar(max(n, 1), index)
+        out.append(if_else(real, numbers.rem(places, n), fill))
+        places = ops.div(places, n)
+    return tuple(reversed(out))
+
+
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """Return the places of the elements that are not zero, counted through all axes.
+
+    Raises: as ``nonzero``.
+    """
+    check_arraylike("flatnonzero", a)
+    a = as_value(a)
+    return nonzero(_flat(a), size=size, fill_value=fill_value)[0]
+
+
+@composite
+def _flat(a: Any) -> Any:
+    return shaping.reshape(a, (aval_of(a).size,))
+
+
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """Return the coordinates of the elements that are not zero, one row for each.
+
+    Raises: as ``nonzero``.
+    """
+    check_arraylike("argwhere", a)
+    a = as_value(a)
+    rank = len(aval_of(a).shape)
+    if rank == 0:
+        count = aval_of(nonzero(shaping.reshape(a, (1,)), size=size)[0]).size
+        return filled((count, 0), scalar(0, dtypes.default_dtype(int)))
+    columns = nonzero(a, size=size, fill_value=fill_value)
+    return _as_columns(*columns)
+
+
+@composite
+def _as_columns(*columns: Any) -> Any:
+    return shaping.concatenate([shaping.expand_dims(c, (1,)) for c in columns], 1)

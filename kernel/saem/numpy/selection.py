@@ -1,0 +1,193 @@
+"""How is one of several values chosen, element by element?
+
+Both (or all) values are computed, then one is taken: nothing here is control flow.
+
+Read before: ``numpy.promote``, ``numpy.floating_point``.  Read after: ``numpy.creation``.
+Invariant: a choice between arrays records broadcasts and one ``select_n``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.core.trace import Tracer
+from saem.numpy.axes import refuse_out
+from saem.numpy.floating_point import isnan
+from saem.numpy.logic import greater, less, truth
+from saem.numpy.promote import (
+    as_value,
+    broadcast_shapes,
+    broadcast_to,
+    broadcast_together,
+    check_arraylike,
+    convert_value,
+    dtype_of,
+    if_else,
+    promote_args,
+    promote_dtypes,
+)
+from saem.ops import arithmetic as ops
+from saem.ops import compare, numbers
+from saem.ops.select import select_n
+
+
+def choose_where(condition: Any, x: Any, y: Any) -> Any:
+    """Return x where ``condition`` is not zero, else y: jnp.where of three arguments."""
+    check_arraylike("where", condition, x, y)
+    condition = truth(as_value(condition))
+    x, y = promote_dtypes(as_value(x), as_value(y))
+    if not aval_of(condition).shape:
+        x, y = broadcast_together(x, y)
+    else:
+        condition, x, y = broadcast_together(condition, x, y)
+    return select_n(condition, y, x)
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+    """Return of the choices, at each place, the one whose condition is the first true there.
+
+    Raises: ArgumentError if the lists have different lengths or are empty.
+    """
+    if len(condlist) != len(choicelist):
+        raise errors.explained(
+            errors.ArgumentError, "select.C1",
+            "condlist must have length equal to choicelist "
+            f"({len(condlist)} vs {len(choicelist)})",
+            advice="Give one choice for each condition.")
+    if not len(condlist):
+        raise errors.explained(errors.ArgumentError, "select.C2", "condlist must be non-empty",
+                               advice="Give at least one condition and its choice.")
+    check_arraylike("select", *condlist, *choicelist, default)
+    conditions = [truth(as_value(c)) for c in condlist]
+    *choices, out = promote_dtypes(*[as_value(c) for c in (*choicelist, default)])
+    target = broadcast_shapes(*[aval_of(x).shape for x in (*conditions, *choices, out)])
+    out = broadcast_to(out, target)
+    for condition, choice in zip(reversed(conditions), reversed(choices)):
+        out = if_else(broadcast_to(condition, target), broadcast_to(choice, target), out)
+    return out
+
+
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
+    """Return at each place the value of the function of the last condition that is true there.
+
+    An entry of ``funclist`` is a constant or is called with (x, *args, **kw); one entry more than
+    conditions stands for all other places, else 0.
+    Raises: ArgumentError if the lists do not fit together.
+    """
+    check_arraylike("piecewise", x)
+    x = as_value(x)
+    if not isinstance(condlist, (list, tuple)):
+        condlist = [condlist] if aval_of(condlist).ndim == aval_of(x).ndim else list(condlist)
+    count, given = len(condlist), len(funclist)
+    if given not in (count, count + 1):
+        raise errors.explained(
+            errors.ArgumentError, "piecewise.C1",
+            f"with {count} condition(s), either {count} or {count + 1} functions are expected; "
+            f"got {given}", advice="The last of one more stands for all other places.")
+    dtype, size = dtype_of(x), aval_of(x).shape
+    functions = [*funclist[:count], *(funclist[count:] or [0])]
+
+    def value(entry: Any) -> Any:
+        result = entry(x, *args, **kw) if callable(entry) else entry
+        return broadcast_to(convert_value(as_value(result), dtype, False), size)
+
+    out = value(functions[-1])
+    for condition, entry in zip(condlist, functions):
+        out = if_else(broadcast_to(truth(as_value(condition)), size), value(entry), out)
+    return out
+
+
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+    """Return at each place the element of the choice whose number ``a`` has there.
+
+    ``mode`` for numbers out of range: 'wrap', 'clip', or 'raise' (needs known numbers).
+    Raises: ValueError for numbers out of range; TypeError for numbers that are no integers.
+    """
+    refuse_out("choose", out)
+    check_arraylike("choose", a, *choices)
+    a = as_value(a)
+    count = len(choices)
+    if not dtypes.is_integer(dtype_of(a)):
+        raise errors.explained(
+            errors.ArgumentError, "choose.C1", "`a` array must be integer typed",
+            advice="Convert it: a.astype(int).")
+    if mode == "raise":
+        if isinstance(a, Tracer):
+            raise errors.explained(
+                errors.ConcretizationTypeError, "choose.C2",
+                "The error occurred because jnp.choose was jit-compiled with mode='raise', which "
+                f"needs the numbers, but got {aval_of(a).str_short()}.",
+                advice="Use mode='wrap' or mode='clip'.")
+        if np.any((np.asarray(a) < 0) | (np.asarray(a) >= count)):
+            raise ValueError("invalid entry in choice array")
+    elif mode == "wrap":
+        rest = numbers.rem(a, np.asarray(count, dtype_of(a))[()])
+        negative = compare.lt(rest, np.asarray(0, dtype_of(a))[()])
+        a = if_else(negative, ops.add(rest, np.asarray(count, dtype_of(a))[()]), rest)
+    elif mode == "clip":
+        a = clip(a, 0, count - 1)
+    else:
+        raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
+    cases = promote_dtypes(*[as_value(c) for c in choices])
+    a, *cases = broadcast_together(a, *cases)
+    if len(cases) == 1:
+        return cases[0]
+    return select_n(convert_value(a, np.dtype("int32"), False), *cases)
+
+
+# -- larger and smaller ----------------------------------------------------------------------------
+
+
+def maximum(x: Any, y: Any, /) -> Any:
+    """Return the larger of x and y; NaN if either is."""
+    return numbers.max(*promote_args("maximum", x, y))
+
+
+def minimum(x: Any, y: Any, /) -> Any:
+    """Return the smaller of x and y; NaN if either is."""
+    return numbers.min(*promote_args("minimum", x, y))
+
+
+def _but_nan(name: str, better: Callable, x: Any, y: Any) -> Any:
+    x, y = promote_args(name, x, y)
+    return if_else(compare.bitwise_or(better(x, y), isnan(y)), x, y)
+
+
+def fmax(x1: Any, x2: Any) -> Any:
+    """Return the larger of x1 and x2, or the one that is a number."""
+    return _but_nan("fmax", greater, x1, x2)
+
+
+def fmin(x1: Any, x2: Any) -> Any:
+    """Return the smaller of x1 and x2, or the one that is a number."""
+    return _but_nan("fmin", less, x1, x2)
+
+
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
+    """Return ``arr`` with what is below ``min`` raised to it, and above ``max`` lowered to it.
+
+    Raises: ArgumentError for complex arguments.
+    """
+    if arr is None:
+        raise ValueError("At most one of a and arr should be given, and one must be: clip(arr).")
+    check_arraylike("clip", arr)
+    x = as_value(arr)
+    bounds = [as_value(b) for b in (min, max) if b is not None]
+    check_arraylike("clip", *bounds, position=1)
+    if any(dtypes.is_complex(dtype_of(v)) for v in (x, *bounds)):
+        raise errors.explained(
+            errors.ArgumentError, "clip.C1",
+            "Clip received a complex value either through the input or the min/max keywords. "
+            "Complex values have no ordering and cannot be clipped. Please convert to a real value "
+            "or array by taking the real or imaginary components via jax.numpy.real/imag "
+            "respectively.")
+    if min is not None:
+        x = maximum(min, x)
+    if max is not None:
+        x = minimum(max, x)
+    return promote_args("clip", x)[0]

@@ -1,0 +1,406 @@
+"""How are elements taken, or put, at places that an array gives?
+
+``take`` and its kin read along an axis; ``put`` and its kin return an array with other values
+there; flat and multi-dimensional places are turned into each other.
+
+Read before: ``numpy.indexing``, ``numpy.searching``.
+Invariant: nothing is changed in place; where JAX fills out-of-range places with NaN, so does this
+(tests/kernel/numpy/test_taking.py).
+Source: the NumPy reference; the documentation of jax.numpy.take.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.core.trace import concrete_or_none
+from saem.jit.jitted import composite
+from saem.numpy.arithmetic import add, floor_divide, multiply, remainder
+from saem.numpy.axes import array_argument, as_array, refuse_out
+from saem.numpy.indexing import getitem, scatter_update
+from saem.numpy.manipulation import ravel
+from saem.numpy.promote import (
+    broadcast_shapes,
+    broadcast_to,
+    check_arraylike,
+    if_else,
+    like,
+    scalar,
+)
+from saem.numpy.reductions import as_truth, strong
+from saem.numpy.searching import nonzero
+from saem.ops import compare, select, shape, slicing
+from saem.ops.gather import gather
+from saem.ops.shape import canonical_axis
+from saem.ops.windows import GatherDimensionNumbers
+from saem.transform.mapping import vmap
+
+_WHOLE = slice(None)
+
+
+# -- taking ----------------------------------------------------------------------------------------
+
+
+@composite(static_argnames=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
+def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
+         unique_indices: bool = False, indices_are_sorted: bool = False,
+         fill_value: Any = None) -> Any:
+    """Return the elements of ``a`` at ``indices`` along ``axis``; of the raveled array if None.
+
+    ``mode`` for places out of range: 'fill' (the default: NaN, or ``fill_value``), 'clip', 'wrap'.
+    Raises: ValueError for indices that are no integers; IndexError for taking from nothing.
+    """
+    refuse_out("take", out)
+    a, indices = array_argument("take", a, indices)
+    if mode == "raise":
+        raise errors.explained(NotImplementedError, "take.mode",
+                               "The 'raise' mode to jnp.take is not supported.",
+                               advice="Values are not known while a program is compiled.")
+    if not dtypes.is_integer(indices.dtype):
+        raise errors.explained(errors.ArgumentError, "take.C1", "indices must have an integer type",
+                               advice="Convert them: indices.astype(int).")
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = canonical_axis(axis, a.ndim)
+    size = a.shape[axis]
+    if not size and math.prod(indices.shape):
+        raise errors.explained(IndexError, "take.C2",
+                               "Cannot do a non-empty jnp.take() from an empty axis.",
+                               advice="Check x.shape first.")
+    if mode == "wrap":
+        indices, mode = remainder(indices, scalar(size, indices.dtype)), "promise_in_bounds"
+    wraps = mode in (None, "fill")
+    return getitem(a, (_WHOLE,) * axis + (indices,), mode=mode or "fill", fill_value=fill_value,
+                   indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+                   wrap_negative_indices=wraps)
+
+
+@composite(static_argnames=("axis", "mode", "fill_value", "wrap_negative_indices"))
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None,
+                    fill_value: Any = None, *, wrap_negative_indices: bool | None = None) -> Any:
+    """Return for each place of ``indices`` the element of ``arr`` there along ``axis``.
+
+    The other axes of both broadcast together.  Out of range: NaN, or as ``mode`` says.
+    Raises: TypeError for indices that are no integers; ValueError for ranks that differ.
+    """
+    arr, indices = array_argument("take_along_axis", arr, indices)
+    if not dtypes.is_integer(indices.dtype):
+        raise errors.explained(
+            errors.ArgumentTypeError, "take_along_axis.C1",
+            f"take_along_axis indices must be of integer type, got {indices.dtype}",
+            advice="Convert them: indices.astype(int).")
+    if axis is None:
+        if indices.ndim != 1:
+            raise errors.explained(
+                errors.ArgumentError, "take_along_axis.C2",
+                "take_along_axis indices must be 1D if axis=None, got shape "
+                f"{indices.shape}", advice="Ravel them.")
+        arr, axis = ravel(arr), 0
+    if arr.ndim != indices.ndim:
+        raise errors.explained(
+            errors.ArgumentError, "take_along_axis.C3",
+            "indices and arr must have the same number of dimensions; "
+            f"{indices.ndim} vs. {arr.ndim}", advice="Add an axis: indices[:, None].")
+    axis = canonical_axis(axis, arr.ndim)
+    if wrap_negative_indices is not False:
+        zero, size = scalar(0, indices.dtype), scalar(arr.shape[axis], indices.dtype)
+        indices = select.select_n(compare.lt(indices, zero), indices, add(indices, size))
+    return _gather_along(arr, indices, axis, mode, fill_value)
+
+
+def _gather_along(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any) -> Any:
+    """Gather with the axes both have as batch axes, and an axis of size 1 of indices whole."""
+    others = [i for i in range(arr.ndim) if i != axis]
+    broadcast_shapes(*[tuple([s for i, s in enumerate(x.shape) if i != axis])
+                       for x in (arr, indices)])
+    # Along an axis where arr has size 1 and indices has not, all read the same.
+    thin = [i for i in others if arr.shape[i] == 1 and indices.shape[i] != 1]
+    if thin:
+        wide = tuple([indices.shape[i] if i in thin else n for i, n in enumerate(arr.shape)])
+        arr = broadcast_to(arr, wide)
+    whole = [i for i in others if indices.shape[i] == 1]
+    batch = [i for i in others if i not in whole]
+    kept = [n for i, n in enumerate(indices.shape) if i not in whole]
+    starts = shape.reshape(indices, (*kept, 1))
+    walked = [i for i in range(arr.ndim) if i not in whole]
+    numbers = GatherDimensionNumbers(
+        tuple(whole), (axis,), (axis,), tuple(batch), tuple([walked.index(i) for i in batch]))
+    sizes = [arr.shape[i] if i in whole else 1 for i in range(arr.ndim)]
+    return gather(arr, starts, numbers, sizes, mode=mode or "fill", fill_value=fill_value)
+
+
+def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | None = None,
+             fill_value: Any = 0, out: None = None) -> Any:
+    """Return the slices of ``a`` along ``axis`` where ``condition`` is true.
+
+    Under jit their number must be given as ``size``; missing ones are ``fill_value``.
+    Raises: ValueError if true conditions lie beyond the axis; ConcretizationTypeError.
+    """
+    refuse_out("compress", out)
+    condition, a = array_argument("compress", condition, a)
+    if condition.ndim != 1:
+        raise errors.explained(errors.ArgumentError, "compress.C1",
+                               "condition must be a 1D array", advice="Ravel it.")
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = canonical_axis(axis, a.ndim)
+    length = a.shape[axis]
+    known = concrete_or_none(condition)
+    if known is not None and np.asarray(known)[length:].any():
+        raise errors.explained(
+            errors.ArgumentError, "compress.C2",
+            "condition contains entries that are out of bounds",
+            advice=f"Only {length} elements lie along axis {axis}.")
+    condition = slicing.slice_in_dim(condition, 0, min(length, condition.shape[0]))
+    (places,) = nonzero(condition, size=size, fill_value=length)
+    return getitem(a, (_WHOLE,) * axis + (places,), mode="fill",
+                   fill_value=concrete_or_none(fill_value))
+
+
+def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
+    """Return the elements of the raveled ``arr`` where the raveled ``condition`` is true."""
+    condition, arr = array_argument("extract", condition, arr)
+    return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
+
+
+# -- putting ---------------------------------------------------------------------------------------
+
+
+def refuse_inplace(name: str, inplace: bool) -> None:
+    """Refuse NumPy's default, to change the argument.
+
+    Raises: ValueError unless ``inplace`` is False.
+    """
+    if inplace:
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.inplace",
+            f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are immutable. "
+            "Pass inplace=False to instead return an updated array.",
+            advice=f"x = jnp.{name}(x, ..., inplace=False)")
+
+
+def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+    """Return ``a`` with the raveled places ``ind`` set to ``v``, repeated as needed.
+
+    Places beyond the end mean the last one, unless ``mode`` is 'wrap'.
+    Raises: ValueError unless ``inplace`` is False, or for an unknown mode.
+    """
+    refuse_inplace("put", inplace)
+    if mode not in (None, "clip", "wrap"):
+        raise errors.explained(
+            errors.ArgumentError, "put.mode",
+            f"mode should be one of 'wrap' or 'clip'; got mode='{mode}'",
+            advice="Use x.at[i].set(v, mode=...) for others.")
+    return _put(a, ind, v, mode=mode)
+
+
+@composite(static_argnames=("mode",))
+def _put(a: Any, ind: Any, v: Any, mode: str | None) -> Any:
+    a, ind, v = array_argument("put", a, ind, v)
+    places, values, flat = ravel(ind), ravel(v), ravel(a)
+    if not places.shape[0] or not values.shape[0] or not flat.shape[0]:
+        return a
+    reps = -(-places.shape[0] // values.shape[0])
+    values = slicing.slice_in_dim(shape.concatenate([values] * reps, 0), 0, places.shape[0])
+    if mode == "wrap":
+        places = remainder(places, scalar(flat.shape[0], places.dtype))
+    out = scatter_update(flat, places, values, "set", mode="drop" if mode == "drop" else "clip",
+                         wrap_negative_indices=mode is None)
+    return shape.reshape(out, a.shape)
+
+
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+    """Return ``arr`` with ``vals``, in order and repeated, where ``mask`` is true.
+
+    Raises: ValueError unless ``inplace`` is False, if ``vals`` is empty, or for different sizes.
+    """
+    refuse_inplace("place", inplace)
+    return _place(arr, mask, vals)
+
+
+@composite
+def _place(arr: Any, mask: Any, vals: Any) -> Any:
+    arr, mask, vals = array_argument("place", arr, mask, vals)
+    sizes = [math.prod(x.shape) for x in (arr, mask, vals)]
+    if sizes[0] != sizes[1] or not sizes[2]:
+        raise errors.explained(
+            errors.ArgumentError, "place.C1",
+            "Cannot place values from an empty array" if sizes[0] == sizes[1] else
+            "place: arr and mask must be the same size",
+            advice=f"Got shapes {arr.shape}, {mask.shape} and {vals.shape}.")
+    if not sizes[0]:
+        return arr
+    (places,) = nonzero(ravel(as_truth(mask)), size=math.prod(mask.shape),
+                        fill_value=math.prod(arr.shape))
+    return _put(arr, places, vals, mode="drop")
+
+
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *,
+                   mode: str | None = None) -> Any:
+    """Return ``arr`` with ``values`` at the places ``indices`` along ``axis``.
+
+    Raises: ValueError unless ``inplace`` is False, or for ranks that differ.
+    """
+    refuse_inplace("put_along_axis", inplace)
+    return _put_along_axis(arr, indices, values, axis=axis, mode=mode)
+
+
+@composite(static_argnames=("axis", "mode"))
+def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None,
+                    mode: str | None) -> Any:
+    arr, indices, values = array_argument("put_along_axis", arr, indices, values)
+    whole = arr.shape
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    if arr.ndim != indices.ndim:
+        raise errors.explained(
+            errors.ArgumentError, "put_along_axis.C1",
+            "put_along_axis arguments 'arr' and 'indices' must have same ndim. Got "
+            f"arr.ndim={arr.ndim} and indices.ndim={indices.ndim}.",
+            advice="Add an axis: indices[:, None].")
+    axis = canonical_axis(axis, arr.ndim)
+    wide = tuple([indices.shape[i] if i == axis else n for i, n in enumerate(arr.shape)])
+    sizes = broadcast_shapes(wide, indices.shape)
+    index = dtypes.default_dtype(int)
+    where = tuple([broadcast_to(indices, sizes) if i == axis else
+                   shape.broadcasted_iota(index, sizes, i) for i in range(arr.ndim)])
+    out = scatter_update(arr, where, broadcast_to(values, sizes), "set", mode=mode)
+    return shape.reshape(out, whole)
+
+
+# -- places ----------------------------------------------------------------------------------------
+
+
+@composite(static_argnames=("shape",))
+def _unravel(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    size = math.prod(shape)
+    inside = if_else(compare.lt(indices, like(indices, 0)), add(indices, like(indices, size)),
+                     indices)
+    rest = select.clamp(like(indices, 0), inside, like(indices, max(size - 1, 0)))
+    parts = []
+    for n in reversed(shape):
+        parts.append(remainder(rest, like(rest, max(n, 1))))
+        rest = floor_divide(rest, like(rest, max(n, 1)))
+    return tuple(reversed(parts))
+
+
+def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+    """Return the places along each axis of an array of ``shape`` of flat places ``indices``.
+
+    Places out of range are moved inside, as JAX does.
+    """
+    indices = array_argument("unravel_index", indices)
+    sizes = tuple(int(n) for n in np.atleast_1d(np.asarray(shape)))
+    return _unravel(indices, shape=sizes)
+
+
+def ravel_multi_index(multi_index: Sequence[Any], dims: Sequence[int], mode: str = "raise",
+                      order: str = "C", *, dtype: Any = None) -> Any:
+    """Return the flat places, in an array of shape ``dims``, of places along each axis.
+
+    ``mode`` 'raise' needs known places; 'clip' and 'wrap' move them inside.
+    Raises: ValueError for places out of range or not one for each axis.
+    """
+    check_arraylike("ravel_multi_index", *multi_index)
+    if len(multi_index) != len(dims):
+        raise errors.explained(
+            errors.ArgumentError, "ravel_multi_index.C1",
+            f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}",
+            advice="Give one array of places for each axis.")
+    sizes = [int(n) for n in dims]
+    parts = [as_array(i) for i in multi_index]
+    for part in parts:
+        if not dtypes.is_integer(part.dtype):
+            raise errors.explained(errors.ArgumentError, "ravel_multi_index.C2",
+                                   f"dtype={part.dtype!r} is not an integer type.",
+                                   advice="Convert the places to integers.")
+    if mode == "raise":
+        _check_inside(parts, sizes)
+    elif mode not in ("clip", "wrap"):
+        raise errors.explained(errors.ArgumentError, "ravel_multi_index.mode",
+                               f"invalid mode={mode!r}. Expected 'raise', 'wrap', or 'clip'.",
+                               advice="The default is 'raise'.")
+    if order not in ("C", "F"):
+        raise errors.explained(errors.ArgumentError, "ravel_multi_index.order",
+                               f"invalid order={order!r}. Expected 'C' or 'F'", advice="See NumPy.")
+    index = dtypes.default_dtype(int) if dtype is None else dtypes.canonicalize(
+        dtype, explicit=True, where="ravel_multi_index")
+    return _ravel_places(parts, sizes=tuple(sizes), mode=mode, order=order, index=index)
+
+
+def _check_inside(parts: Sequence[Any], sizes: Sequence[int]) -> None:
+    for part, n in zip(parts, sizes):
+        known = concrete_or_none(part)
+        if known is None:
+            raise errors.explained(
+                errors.ConcretizationTypeError, "ravel_multi_index.C3",
+                "The error occurred because ravel_multi_index was jit-compiled with mode='raise'.",
+                advice="Use mode='wrap' or mode='clip' instead.")
+        values = np.asarray(known)
+        if ((values < 0) | (values >= n)).any():
+            raise errors.explained(errors.ArgumentError, "ravel_multi_index.C4",
+                                   "invalid entry in coordinates array",
+                                   advice=f"Places along an axis of size {n} are 0..{n - 1}.")
+
+
+@composite(static_argnames=("sizes", "mode", "order", "index"))
+def _ravel_places(parts: Sequence[Any], sizes: tuple[int, ...], mode: str, order: str,
+                  index: Any) -> Any:
+    total = scalar(0, index)
+    stride = 1
+    pairs = list(zip(parts, sizes))
+    for part, n in pairs[::-1] if order == "C" else pairs:
+        part = strong(part, index)
+        if mode == "wrap":
+            part = remainder(part, scalar(n, index))
+        elif mode == "clip":
+            part = select.clamp(scalar(0, index), part, scalar(n - 1, index))
+        total = add(total, multiply(part, scalar(stride, index)))
+        stride *= n
+    return total
+
+
+# -- functions of slices ---------------------------------------------------------------------------
+
+
+def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return ``func1d`` applied to every vector of ``arr`` along ``axis``.
+
+    The axes of its result stand where ``axis`` was.
+    """
+    arr = array_argument("apply_along_axis", arr)
+    axis = canonical_axis(axis, arr.ndim)
+
+    def call(row: Any) -> Any:
+        return func1d(row, *args, **kwargs)
+
+    mapped: Callable = call
+    for _ in range(axis + 1, arr.ndim):
+        mapped = vmap(mapped, in_axes=1, out_axes=-1)
+    for _ in range(axis):
+        mapped = vmap(mapped, in_axes=0, out_axes=0)
+    return mapped(arr)
+
+
+def apply_over_axes(func: Callable, a: Any, axes: Sequence[int]) -> Any:
+    """Return ``func(a, axis)`` applied over ``axes`` in turn, each kept at size 1.
+
+    Raises: ValueError if ``func`` changes the number of axes otherwise.
+    """
+    a = array_argument("apply_over_axes", a)
+    for axis in axes:
+        out = func(a, axis=axis)
+        if aval_of(out).ndim not in (a.ndim, a.ndim - 1):
+            raise errors.explained(
+                errors.ArgumentError, "apply_over_axes.C1",
+                "function is not returning an array of the correct shape",
+                advice="It should reduce one axis, with or without keepdims.")
+        a = out if aval_of(out).ndim == a.ndim else shape.expand_dims(
+            out, (canonical_axis(axis, a.ndim),))
+    return a

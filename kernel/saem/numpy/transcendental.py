@@ -1,0 +1,169 @@
+"""How are exponentials, logarithms, powers of e and angles taken elementwise?
+
+Integers and booleans are converted to floats first; so ``sin(1)`` is a float.
+
+Read before: ``numpy.promote``.  Read after: ``numpy.floating_point``.
+Invariant: values agree with NumPy to a few units in the last place
+(tests/kernel/numpy/test_maths.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.numpy.promote import (
+    check_arraylike,
+    dtype_of,
+    if_else,
+    like,
+    promote_args_inexact,
+    scalar,
+)
+from saem.ops import arithmetic as ops
+from saem.ops import compare, maths, numbers, special
+
+
+def of_floats(name: str, op: Callable, does: str) -> Callable:
+    """Return the jax.numpy function ``name``, which applies ``op`` to floats."""
+
+    def function(x, /):
+        (x,) = promote_args_inexact(name, x)
+        return op(x)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Return {does}, floating or complex even for integers."
+    return function
+
+
+exp = of_floats("exp", maths.exp, "e**x")
+exp2 = of_floats("exp2", maths.exp2, "2**x")
+expm1 = of_floats("expm1", maths.expm1, "e**x - 1, precise near zero")
+log = of_floats("log", maths.log, "the natural logarithm of x")
+log1p = of_floats("log1p", maths.log1p, "log(1 + x), precise near zero")
+sqrt = of_floats("sqrt", maths.sqrt, "the square root of x")
+cbrt = of_floats("cbrt", maths.cbrt, "the cube root of x")
+sin = of_floats("sin", maths.sin, "the sine of x radians")
+cos = of_floats("cos", maths.cos, "the cosine of x radians")
+tan = of_floats("tan", maths.tan, "the tangent of x radians")
+arcsin = of_floats("arcsin", maths.asin, "the angle in -pi/2..pi/2 whose sine is x")
+arccos = of_floats("arccos", maths.acos, "the angle in 0..pi whose cosine is x")
+arctan = of_floats("arctan", maths.atan, "the angle in -pi/2..pi/2 whose tangent is x")
+sinh = of_floats("sinh", maths.sinh, "the hyperbolic sine of x")
+cosh = of_floats("cosh", maths.cosh, "the hyperbolic cosine of x")
+tanh = of_floats("tanh", maths.tanh, "the hyperbolic tangent of x")
+arcsinh = of_floats("arcsinh", maths.asinh, "the number whose hyperbolic sine is x")
+arccosh = of_floats("arccosh", maths.acosh, "the number >= 0 whose hyperbolic cosine is x")
+arctanh = of_floats("arctanh", maths.atanh, "the number whose hyperbolic tangent is x")
+
+
+def log2(x: Any, /) -> Any:
+    """Return the logarithm of x to base 2."""
+    (x,) = promote_args_inexact("log2", x)
+    real = dtypes.real_dtype(dtype_of(x))
+    scale = np.log(np.asarray(2, real))[()]
+    if not dtypes.is_complex(dtype_of(x)):
+        return ops.div(maths.log(x), scale)
+    out = maths.log(x)
+    return numbers.complex(ops.div(numbers.real(out), scale), ops.div(numbers.imag(out), scale))
+
+
+def log10(x: Any, /) -> Any:
+    """Return the logarithm of x to base 10."""
+    (x,) = promote_args_inexact("log10", x)
+    return ops.mul(maths.log(x), scalar(1 / np.log(10), dtype_of(x)))
+
+
+def arctan2(x1: Any, x2: Any, /) -> Any:
+    """Return the angle in -pi..pi of the point (x2, x1)."""
+    return numbers.atan2(*promote_args_inexact("arctan2", x1, x2))
+
+
+def hypot(x1: Any, x2: Any, /) -> Any:
+    """Return sqrt(x1**2 + x2**2) without overflow.  Raises: TypeError for complex operands."""
+    x1, x2 = promote_args_inexact("hypot", x1, x2)
+    if dtypes.is_complex(dtype_of(x1)):
+        raise errors.explained(
+            errors.ArgumentError, "hypot.C1",
+            "jnp.hypot is not well defined for complex-valued inputs. Please convert to real "
+            "values first, such as by using abs(x)")
+    x1, x2 = numbers.abs(x1), numbers.abs(x2)
+    infinity, zero, one = like(x1, np.inf), like(x1, 0), like(x1, 1)
+    infinite = compare.bitwise_or(compare.eq(x1, infinity), compare.eq(x2, infinity))
+    large, small = numbers.max(x1, x2), numbers.min(x1, x2)
+    vanishes = compare.eq(large, zero)
+    ratio = ops.div(small, if_else(vanishes, one, large))
+    out = ops.mul(large, maths.sqrt(ops.add(one, maths.square(ratio))))
+    return if_else(infinite, infinity, if_else(vanishes, large, out))
+
+
+def sinc(x: Any, /) -> Any:
+    """Return sin(pi x) / (pi x), 1 at zero.
+
+    At zero a polynomial stands for it, so that derivatives there are right up to the eighth.
+    """
+    (x,) = promote_args_inexact("sinc", x)
+    vanishes = compare.eq(x, like(x, 0))
+    angle = ops.mul(like(x, np.pi), x)
+    safe = if_else(vanishes, like(x, 1), angle)
+    near, squared = like(x, 1 / 362880), maths.square(angle)
+    for coefficient in (-1 / 5040, 1 / 120, -1 / 6, 1.0):
+        near = ops.add(ops.mul(squared, near), like(x, coefficient))
+    return if_else(vanishes, near, ops.div(maths.sin(safe), safe))
+
+
+def _log_of_sum(name: str, x1: Any, x2: Any, power: Callable, scale: float) -> Any:
+    """Return the logarithm of power(x1) + power(x2); ``scale`` makes log1p one of that base."""
+    x1, x2 = promote_args_inexact(name, x1, x2)
+    if dtypes.is_complex(dtype_of(x1)):
+        return _complex_log_of_sum(x1, x2, power, scale)
+    larger, difference = numbers.max(x1, x2), ops.sub(x1, x2)
+    # Equal infinities, or a NaN: their sum is the answer.
+    unordered = compare.ne(difference, difference)
+    known = if_else(unordered, like(x1, 0), difference)
+    rest = maths.log1p(power(ops.neg(numbers.abs(known))))
+    if scale != 1:
+        rest = ops.mul(like(x1, scale), rest)
+    return if_else(unordered, ops.add(x1, x2), ops.add(larger, rest))
+
+
+def _complex_log_of_sum(x1: Any, x2: Any, power: Callable, scale: float) -> Any:
+    """Return the same of complex numbers, with its imaginary part brought into one period."""
+    larger = numbers.max(x1, x2)
+    difference = ops.sub(ops.add(x1, x2), ops.mul(larger, like(larger, 2)))
+    rest = maths.log1p(power(difference))
+    out = ops.add(larger, rest if scale == 1 else ops.mul(rest, like(rest, scale)))
+    real, imag = numbers.real(out), numbers.imag(out)
+    half, full = like(imag, np.pi * scale), like(imag, 2 * np.pi * scale)
+    turned = numbers.rem(ops.add(imag, half), full)
+    turned = if_else(compare.lt(turned, like(turned, 0)), ops.add(turned, full), turned)
+    return numbers.complex(real, ops.sub(turned, half))
+
+
+def logaddexp(x1: Any, x2: Any, /) -> Any:
+    """Return log(exp(x1) + exp(x2)) without overflow."""
+    return _log_of_sum("logaddexp", x1, x2, maths.exp, 1)
+
+
+def logaddexp2(x1: Any, x2: Any, /) -> Any:
+    """Return log2(2**x1 + 2**x2) without overflow."""
+    return _log_of_sum("logaddexp2", x1, x2, maths.exp2, float(1 / np.log(2)))
+
+
+def i0(x: Any) -> Any:
+    """Return the modified Bessel function of the first kind, of order 0.
+
+    Raises: ArgumentError for complex x.
+    """
+    check_arraylike("i0", x)
+    (x,) = promote_args_inexact("i0", x)
+    if dtypes.is_complex(dtype_of(x)):
+        raise errors.explained(
+            errors.ArgumentError, "i0.C1",
+            f"Unsupported input type to jax.numpy.i0: {dtype_of(x).name}",
+            advice="Take the real part first.")
+    size = numbers.abs(x)
+    return ops.mul(maths.exp(size), special.bessel_i0e(size))

@@ -1,0 +1,175 @@
+"""Which places lie on the diagonal of an array, or in a triangle of it?
+
+Places are arrays of integers, one for each axis, with which an array is indexed.
+
+Read before: ``numpy.searching``, ``numpy.indexing``.
+Invariant: shapes alone decide, so all but ``mask_indices`` work inside a trace as they are
+(tests/kernel/numpy/test_places.py).
+Source: the NumPy reference of the functions of these names.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.jit.jitted import composite
+from saem.numpy.axes import array_argument
+from saem.numpy.creation import ones
+from saem.numpy.indexing import getitem, scatter_update
+from saem.numpy.manipulation import ravel
+from saem.numpy.promote import check_arraylike, scalar
+from saem.numpy.searching import nonzero
+from saem.ops import numbers, shape
+
+
+def _count(name: str, what: str, n: Any) -> int:
+    """Return ``n`` as an int.
+
+    Raises: TypeError if it is no integer; ValueError if it is negative.
+    """
+    n = operator.index(n)
+    if n < 0:
+        raise errors.explained(errors.ArgumentError, f"{name}.{what}",
+                               f"{what} argument to {name} must be nonnegative, got {n}",
+                               advice="It counts rows or axes.")
+    return n
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
+    """Return the places of the diagonal of an array with ``ndim`` axes of size ``n``.
+
+    Raises: ValueError if one of them is negative.
+    """
+    n, ndim = _count("diag_indices", "n", n), _count("diag_indices", "ndim", ndim)
+    return (shape.iota(dtypes.default_dtype(int), n),) * ndim
+
+
+def _check_square(what: str, sizes: tuple[int, ...]) -> None:
+    if len(sizes) < 2:
+        raise errors.explained(errors.ArgumentError, "diagonal.C1",
+                               f"{what} must be at least 2-d", advice=f"Got shape {sizes}.")
+    if len(set(sizes)) > 1:
+        raise errors.explained(errors.ArgumentError, "diagonal.C2",
+                               "All dimensions of input must be of equal length",
+                               advice=f"Got shape {sizes}.")
+
+
+def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+    """Return the places of the diagonal of ``arr``.
+
+    Raises: ValueError unless its axes, two or more, have one size.
+    """
+    check_arraylike("diag_indices_from", arr)
+    sizes = aval_of(arr).shape
+    _check_square("input array", sizes)
+    return diag_indices(sizes[0], ndim=len(sizes))
+
+
+def _matrix_size(name: str, n: Any) -> int:
+    """Return ``n`` as an int.
+
+    Raises: TypeError if it is no integer or negative.
+    """
+    n = operator.index(n)
+    if n < 0:
+        raise errors.explained(errors.ArgumentTypeError, f"{name}.C1",
+                               f"{name}: sizes must be nonnegative, got {n}.",
+                               advice="They count rows and columns.")
+    return n
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """Return the places on and below diagonal ``k`` of a matrix of n rows and m (n) columns.
+
+    Raises: TypeError for a size that is no integer or negative.
+    """
+    n = _matrix_size("tril_indices", n)
+    m = n if m is None else _matrix_size("tril_indices", m)
+    return nonzero(np.tri(n, m, operator.index(k), bool))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """Return the places on and above diagonal ``k`` of a matrix of n rows and m (n) columns.
+
+    Raises: TypeError for a size that is no integer or negative.
+    """
+    n = _matrix_size("triu_indices", n)
+    m = n if m is None else _matrix_size("triu_indices", m)
+    return nonzero(~np.tri(n, m, operator.index(k) - 1, bool))
+
+
+def _matrix_shape(arr: Any) -> tuple[int, int]:
+    sizes = np.shape(arr) if isinstance(arr, (list, tuple)) else tuple(arr.shape)
+    if len(sizes) != 2:
+        raise errors.explained(errors.ArgumentError, "triangle.C1", "Only 2-D inputs are accepted",
+                               advice=f"Got shape {sizes}.")
+    return sizes
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """Return the places on and below diagonal ``k`` of the matrix ``arr``.
+
+    Raises: ValueError if it is no matrix.
+    """
+    rows, columns = _matrix_shape(arr)
+    return tril_indices(rows, k=k, m=columns)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """Return the places on and above diagonal ``k`` of the matrix ``arr``.
+
+    Raises: ValueError if it is no matrix.
+    """
+    rows, columns = _matrix_shape(arr)
+    return triu_indices(rows, k=k, m=columns)
+
+
+def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *,
+                 size: int | None = None) -> tuple[Any, Any]:
+    """Return the places of an n by n matrix that ``mask_func``, such as jnp.triu, keeps.
+
+    Raises: ConcretizationTypeError in a trace without ``size``.
+    """
+    return nonzero(mask_func(ones((n, n)), k), size=size)
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+    """Return ``a`` with ``val`` on its diagonal, its elements in order and repeated.
+
+    Raises: NotImplementedError unless ``inplace`` is False, or if ``wrap``; ValueError for an
+    array of one axis, or of more than two of different sizes.
+    """
+    if inplace:
+        raise errors.explained(
+            NotImplementedError, "fill_diagonal.inplace",
+            "JAX arrays are immutable, must use inplace=False",
+            advice="x = jnp.fill_diagonal(x, value, inplace=False)")
+    if wrap:
+        raise errors.explained(
+            NotImplementedError, "fill_diagonal.wrap",
+            "wrap=True is not implemented, must use wrap=False",
+            advice="Index the places yourself: x.at[rows, columns].set(value).")
+    check_arraylike("fill_diagonal", a, val)
+    sizes = aval_of(a).shape
+    if len(sizes) != 2:
+        _check_square("array", sizes)
+    return _fill_diagonal(a, val)
+
+
+@composite
+def _fill_diagonal(a: Any, val: Any) -> Any:
+    a, val = array_argument("fill_diagonal", a, val)
+    index, count = dtypes.default_dtype(int), min(a.shape)
+    places = shape.iota(index, count)
+    if val.ndim:
+        val = ravel(val)
+        if val.shape[0] != count:
+            turn = numbers.rem(places, scalar(max(val.shape[0], 1), index))
+            val = getitem(val, turn, wrap_negative_indices=False)
+    return scatter_update(a, (places,) * a.ndim, val, "set")

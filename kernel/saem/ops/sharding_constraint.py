@@ -1,0 +1,205 @@
+"""How does a program say where its values lie?
+
+``with_sharding_constraint`` is an equation that tells XLA's partitioner how to cut a value;
+``jit``'s in_shardings and out_shardings say it of arguments and results.  The devices of a program
+are those its arguments lie on or its equations name.
+
+Read before: ``placement.shardings``, ``jit.call``.  Read after: ``jit.jitted``.
+Invariant: a constraint changes where a value lies, never its numbers.
+Source: the documentation of jax.lax.with_sharding_constraint and jax.jit; the Shardy dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from saem import _jaxlib
+from saem.compile import dispatch
+from saem.compile.text import physical_aval, tensor_type
+from saem.core import axes, errors, sharded, tree
+from saem.core.avals import aval_of
+from saem.core.jaxpr import ClosedJaxpr
+from saem.core.memory_spaces import MemorySpace, Use
+from saem.core.primitive import primitive
+from saem.core.sharded import entries_of
+from saem.core.trace import bind
+from saem.ops.layout_constraint import LayoutConstraint
+from saem.ops.linear import Identity
+from saem.ops.reshard import reshard_to, target, with_rank
+from saem.placement.layouts import Format, Layout, is_usual
+from saem.placement.meshes import Mesh, get_mesh
+from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of, resolve
+from saem.placement.spread import check_rank
+
+
+@primitive("sharding_constraint")
+class ShardingConstraint(Identity):
+    """The identity, on a value that lies as ``sharding`` says."""
+
+    sharding: Any
+
+    @property
+    def mesh(self) -> Any:
+        return getattr(self.sharding, "mesh", None)
+
+    def printed_params(self):
+        return {"context_mesh": get_mesh(), "layout": None, "sharding": self.sharding,
+                "unconstrained_dims": frozenset(
+                    i for i, e in enumerate(getattr(self.sharding, "spec", ()))
+                    if e is PartitionSpec.UNCONSTRAINED)}
+
+    def lower(self, ctx, x):
+        return x if self.mesh is None else constrained(ctx, x, self.sharding)
+
+    def batch(self, size, xs, dims):
+        sharding = self.sharding
+        if self.mesh is not None:
+            entries = list(sharding.spec)
+            entries += [None] * (dims[0] - len(entries))
+            # The new axis is nobody's to place, unless vmap was told, so the partitioner does.
+            axis = axes.batching()
+            entries.insert(dims[0], PartitionSpec.UNCONSTRAINED
+                           if axis is None or axis.spmd is None else axis.spmd)
+            sharding = NamedSharding(sharding.mesh, PartitionSpec(*entries),
+                                     memory_kind=sharding.memory_kind)
+        return bind(ShardingConstraint(sharding), xs[0]), dims[0]
+
+
+def constrained(ctx: Any, x: str, sharding: Any) -> str:
+    """Write that ``x`` is cut as ``sharding`` says; returns its new name."""
+    aval = ctx.avals[x]
+    ndim = len(physical_aval(aval).shape)
+    name = f"%{ctx.count}"
+    ctx.count += 1
+    ctx.avals[name] = aval
+    ctx.line(f"{name} = sdy.sharding_constraint {x} "
+             f"{ctx.module.sharding(sharding, ndim)} : {tensor_type(aval)}")
+    return name
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """Return pytree ``x`` placed as ``shardings`` (one, or a pytree prefix of them) say.
+
+    A PartitionSpec stands on the mesh in force.
+
+    Raises: ValueError if a sharding does not fit its value.
+    """
+    leaves, structure = tree.flatten(x)
+    places = [place_of(s, "with_sharding_constraint")
+              for s in prefix("with_sharding_constraint", shardings, x)]
+    wanted, layouts = taken_apart(places)
+    if any(isinstance(layout, Layout) for layout in layouts):
+        x = structure.unflatten([v if w is None else bind(LayoutConstraint(w), v)
+                                 for v, w in zip(leaves, layouts)])
+        leaves = tree.leaves(x)
+    for leaf, sharding in zip(leaves, wanted):
+        if sharding is not None:
+            check_rank(sharding, aval_of(leaf), "with_sharding_constraint arguments")
+    if sharded.state.used:
+        wanted = [asserted(leaf, s) for leaf, s in zip(leaves, wanted)]
+    return structure.unflatten([
+        leaf if s is None else bind(ShardingConstraint(s), leaf)
+        for leaf, s in zip(leaves, wanted)])
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """Return pytree ``xs`` cut as ``out_shardings`` (one, or a pytree prefix of them) say.
+
+    Raises: ValueError if a sharding does not fit its value, or has no mesh.
+    """
+    leaves, structure = tree.flatten(xs)
+    found = []
+    for leaf, given in zip(leaves, prefix("reshard out_shardings", out_shardings, xs)):
+        sharding = target(given, len(aval_of(leaf).shape))
+        if sharding is None:  # no axis is Explicit: the partitioner is told
+            found.append(with_sharding_constraint(leaf, given))
+        else:
+            found.append(reshard_to(leaf, sharding))
+    return structure.unflatten(found)
+
+
+def asserted(x: Any, sharding: Any) -> Any:
+    """Return what the partitioner is still to be told of ``x``, to lie as ``sharding`` says.
+
+    Along Explicit axes the type says it already: there it is only checked.
+    Raises: AssertionError if the type says otherwise; ValueError if some axes are not Explicit.
+    """
+    explicit = getattr(getattr(sharding, "mesh", None), "explicit_axes", ())
+    if not explicit:
+        return sharding
+    mesh = sharding.mesh
+    if not mesh.are_all_axes_explicit:
+        named = {name for entry in sharding.spec for name in axes_of(entry)}
+        if named & set(explicit):
+            raise errors.explained(
+                errors.ArgumentError, "with_sharding_constraint.C1",
+                "The spec of NamedSharding passed to with_sharding_constraint can only refer to "
+                f"Auto axes of the mesh. Got spec={sharding.spec} and mesh={mesh}. You probably "
+                "meant to use `reshard` API?", advice="jax.reshard(x, P(...)) cuts along others.")
+        return sharding
+    have = PartitionSpec(*entries_of(aval_of(x)))
+    wanted = with_rank(sharding, len(have)).spec
+    if have != wanted:
+        raise errors.explained(
+            AssertionError, "with_sharding_constraint.C2",
+            "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
+            f"`Explicit`. The array sharding: {have} did not match the sharding provided: "
+            f"{wanted}. Please use `jax.sharding.reshard` to shard your input to the sharding you "
+            "want.", advice="jax.reshard(x, P(...)) cuts it so.")
+    return None
+
+
+def is_place(x: Any) -> bool:
+    """Return whether ``x`` is a leaf among shardings."""
+    return x is None or x is Layout.AUTO or isinstance(x, (
+        PartitionSpec, _jaxlib.Sharding, _jaxlib.Device, Format, MemorySpace))
+
+
+def place_of(given: Any, what: str) -> Any:
+    """Return what a caller gave as a place: a format as it is, else a sharding."""
+    if given is Layout.AUTO:
+        return Format(given)
+    return given if isinstance(given, Format) else resolve(given, what)
+
+
+def prefix(what: str, given: Any, value: Any) -> list[Any]:
+    """Return one entry of the prefix pytree ``given`` for each leaf of ``value``.
+
+    Raises: ValueError if it is no prefix.
+    """
+    if is_place(given):
+        return [given] * len(tree.leaves(value))
+    try:
+        return tree.broadcast_prefix(given, value, is_leaf=is_place)
+    except ValueError as error:
+        raise ValueError(f"{what} must be a tree prefix of what it describes: {error}") from None
+
+
+def demands_of(closed: ClosedJaxpr, ins: Sequence[Any] = (), outs: Sequence[Any] = ()
+               ) -> dispatch.Demands:
+    """Return what a program asks of its place: its own shardings, and the mesh of its equations.
+
+    Among the shardings of arguments and results may be formats, whose layouts are taken apart.
+    """
+    mesh = closed.derived("mesh", lambda: dispatch.mesh_inside(closed.eqns)) \
+        if Mesh.in_use else None
+    if mesh is None and not any(s is not None for s in (*ins, *outs)):
+        return dispatch.NO_DEMANDS
+    (ins, in_layouts), (outs, out_layouts) = map(taken_apart, (ins, outs))
+    return dispatch.Demands(tuple(ins), tuple(outs), mesh, tuple(in_layouts), tuple(out_layouts))
+
+
+def taken_apart(places: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Return the shardings and the layouts of what may be formats; no layouts if none is."""
+    for place in places:
+        if isinstance(place, _jaxlib.Sharding) and not is_usual(place):
+            Use.begin()
+    if not any(isinstance(place, Format) for place in places):
+        return places, ()
+    return ([p.sharding if isinstance(p, Format) else p for p in places],
+            [p.layout if isinstance(p, Format) else None for p in places])
+
+
+dispatch.eager_rules[ShardingConstraint] = lambda prim, x: dispatch.present(
+    dispatch.put_spread(x, prim.sharding), x)

@@ -1,0 +1,1 @@
+"""Programs for many devices: exchanges, shard_map, pmap and partitioning."""

@@ -1,0 +1,114 @@
+"""Who decides how arrays are cut: the partitioner, or the types of a stretch of program?
+
+``auto_axes`` and ``explicit_axes`` mark such a stretch: inside, the axes of the mesh in force are
+of another type, and values cross over by ``reshard``.
+
+Read before: ``ops.sharding_constraint``, ``ops.reshard``.
+Invariant: a mark changes where values lie, never their numbers.
+Source: the documentation of jax.sharding.auto_axes and explicit_axes.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from saem.core import errors, tree
+from saem.core.axes import as_names
+from saem.core.record import Record
+from saem.ops.reshard import crossing, mesh_of, retyped, under
+from saem.ops.sharding_constraint import is_place, prefix, with_sharding_constraint
+from saem.placement.meshes import AxisType
+
+
+class ManualAxisType(Record):
+    """Along which manual axes a value varies, and along which it waits for a sum."""
+
+    varying: frozenset = frozenset()
+    unreduced: frozenset = frozenset()
+    reduced: frozenset = frozenset()
+
+    def __init__(self, *, varying: Any = (), unreduced: Any = (), reduced: Any = ()):
+        super().__init__(frozenset(varying), frozenset(unreduced), frozenset(reduced))
+
+
+def _wanted(name: str, given: Any, kwargs: dict[str, Any]) -> Any:
+    found = kwargs.pop(name, given)
+    if found is None:
+        raise errors.explained(
+            errors.ArgumentTypeError, "axes.C1", f"Missing required keyword argument: '{name}'",
+            advice=f"Say it where the function is marked or where it is called: {name}=P(...).")
+    return found
+
+
+def _names(axes: Any, mesh: Any) -> frozenset:
+    """Return which axes of ``mesh`` change their type."""
+    if axes is None:
+        return frozenset(mesh.axis_names)
+    return frozenset(as_names(axes))
+
+
+def _crossed(values: Any, before: Any, after: Any, what: str = "", given: Any = None) -> Any:
+    """Return pytree ``values`` of a program under one mesh in one under another.
+
+    ``given``, a prefix of them, says how they are cut there.
+    """
+    leaves, structure = tree.flatten(values)
+    specs: Sequence[Any] = [None] * len(leaves)
+    if given is not None:
+        specs = [getattr(s, "spec", s) for s in prefix(what, given, values)]
+    return structure.unflatten([
+        crossing(x, before, after, s) for x, s in zip(leaves, specs)])
+
+
+def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: Any = None
+              ) -> Callable:
+    """Let the partitioner place what ``f`` computes along ``axes`` (all if None).
+
+    Results are cut as ``out_sharding`` says.
+    Raises: TypeError when called, if ``out_sharding`` is given neither here nor then.
+    """
+    if f is None:
+        return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
+
+    @functools.wraps(f)
+    def marked(*args: Any, **kwargs: Any) -> Any:
+        wanted = _wanted("out_sharding", out_sharding, kwargs)
+        before = mesh_of(tree.leaves((args, kwargs)), *tree.leaves(wanted, is_leaf=is_place))
+        if not before.explicit_axes:
+            return with_sharding_constraint(f(*args, **kwargs), wanted)
+        after = retyped(before, _names(axes, before), AxisType.Auto)
+        with under(after):
+            args, kwargs = _crossed((args, kwargs), before, after)
+            outs = f(*args, **kwargs)
+        with under(before):
+            return _crossed(outs, after, before, "auto_axes out_sharding", wanted)
+
+    return marked
+
+
+def explicit_axes(f: Callable | None = None, /, *, axes: Any = None, in_sharding: Any = None
+                  ) -> Callable:
+    """Let types say how what ``f`` computes is cut along ``axes`` (all if None).
+
+    Arguments are cut as ``in_sharding`` says.
+    Raises: TypeError when called, if ``in_sharding`` is given neither here nor then.
+    """
+    if f is None:
+        return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
+
+    @functools.wraps(f)
+    def marked(*args: Any, **kwargs: Any) -> Any:
+        wanted = _wanted("in_sharding", in_sharding, kwargs)
+        before = mesh_of(tree.leaves((args, kwargs)), *tree.leaves(wanted, is_leaf=is_place))
+        after = retyped(before, _names(axes, before), AxisType.Explicit)
+        if is_place(wanted):
+            wanted = (wanted,) * len(args)
+        with under(after):
+            args = _crossed(args, before, after, "explicit_axes in_sharding", wanted)
+            outs = f(*args, **kwargs)
+        with under(before):
+            return _crossed(outs, after, before)
+
+    return marked

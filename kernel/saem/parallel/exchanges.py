@@ -1,0 +1,531 @@
+"""How do participants of an axis hand parts of their values to each other?
+
+``all_gather`` gives everybody the stack, ``psum_scatter`` everybody a part of the sum,
+``all_to_all`` transposes who holds which part, ``ppermute`` sends whole values along arrows.  Under
+``vmap`` these are transposes, reshapes and sums of the stack.
+
+Read before: ``ops.collectives``.  Read after: ``parallel.shard_map``.
+Invariant: gather and scatter are each other's transpose, all_to_all and ppermute have inverses.
+Source: the documentation of jax.lax; StableHLO specification, all_gather, reduce_scatter,
+all_to_all, collective_permute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.compile.collective_text import CHANNEL, device_axes, groups_text, reduce_region
+from saem.core import axes as named_axes
+from saem.core import errors
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.axes import as_names, size_of
+from saem.core.primitive import primitive
+from saem.core.trace import bind
+from saem.ops import arithmetic
+from saem.ops.collectives import (
+    Groups,
+    axis_index,
+    canonical_groups,
+    check_names,
+    elsewhere,
+    group_size,
+    no_groups,
+    over_leaves,
+    times,
+    vary_over,
+)
+from saem.ops.linear import Linear, broadcast_new_dim, moveaxis, permute, reduce_sum, zeros_of
+from saem.ops.shape import canonical_axis, concatenate, expand_dims, reshape, squeeze
+from saem.ops.slicing import dynamic_slice_in_dim, slice_in_dim
+
+
+class Exchange(Linear):
+    """A linear collective along the axes ``axis_name``, a tuple."""
+
+    __slots__ = ()
+
+    @property
+    def speaks_of(self: Any):
+        return as_names(self.axis_name)
+
+    def varies(self, vma):
+        return vma
+
+    def evaluate(self, x):
+        raise elsewhere(self, self.speaks_of)
+
+    def mapped(self) -> bool:
+        """Return whether the axis being batched now is one of those."""
+        axis = named_axes.batching()
+        found = axis is not None and axis.name in self.speaks_of
+        if found:
+            no_groups(self)
+        return found
+
+    def around(self) -> tuple[tuple, int, int]:
+        """Return the other names, and the sizes of the axes before and after the mapped one."""
+        names, name = self.speaks_of, named_axes.batching().name
+        at = names.index(name)
+        before, after = names[:at], names[at + 1:]
+        return (*before, *after), size_of(before), size_of(after)
+
+
+def merge(x: Any, axis: int, count: int) -> Any:
+    """Return ``x`` with the ``count`` axes from ``axis`` on made one."""
+    shape = aval_of(x).shape
+    size = int(np.prod(shape[axis:axis + count], dtype=int))
+    return reshape(x, (*shape[:axis], size, *shape[axis + count:]))
+
+
+def cut(x: Any, axis: int, sizes: Sequence[int]) -> Any:
+    """Return ``x`` with ``axis`` made several axes of ``sizes``."""
+    shape = aval_of(x).shape
+    return reshape(x, (*shape[:axis], *sizes, *shape[axis + 1:]))
+
+
+# -- gather and scatter ----------------------------------------------------------------------------
+
+
+class Gathering(Exchange):
+    """What the two forms of all_gather share."""
+
+    __slots__ = ()
+
+    def typing(self: Any, x):
+        d, n = self.all_gather_dimension, self.axis_size
+        shape = list(x.shape)
+        if self.tiled:
+            shape[d] *= n
+        else:
+            shape.insert(d, n)
+        return x.update(shape=tuple(shape))
+
+    def lower(self: Any, ctx, x):
+        aval, d = ctx.avals[x], self.all_gather_dimension
+        if not self.tiled:
+            shape = (*aval.shape[:d], 1, *aval.shape[d:])
+            x = ctx.broadcast(x, shape, [i for i in range(len(shape)) if i != d])
+        rows = device_axes(ctx, self).groups(self.speaks_of, self.axis_index_groups)
+        return ctx.emit(
+            f'"stablehlo.all_gather"({x}) <{{all_gather_dim = {d} : i64, {CHANNEL}, '
+            f"{groups_text(rows)}, use_global_device_ids}}>", x)
+
+    def batch(self: Any, size, xs, dims):
+        (x,), (dim,) = xs, dims
+        at = self.all_gather_dimension
+        if not self.mapped():
+            where = at + (at >= dim) if self.tiled else at + (at > dim)
+            return bind(self.over(self.speaks_of, where, self.tiled, self.axis_size), x), \
+                dim + (not self.tiled and at <= dim)
+        if dim is None:
+            x = broadcast_new_dim(x, size, at)
+        else:
+            x = moveaxis(x, dim, at)
+        rest, before, after = self.around()
+        if rest:
+            x = bind(self.over(rest, at, False, before * after), x)
+            x = cut(x, at, (before, after))
+            x = moveaxis(x, at + 2, at + 1)
+            x = merge(x, at, 3)
+        return (merge(x, at, 2) if self.tiled else x), None
+
+
+@primitive("all_gather")
+class AllGather(Gathering):
+    """The values of all along ``axis_name``, stacked (or joined, if tiled) for each of them."""
+
+    all_gather_dimension: int
+    axis_index_groups: Groups
+    axis_name: tuple
+    axis_size: int
+    tiled: bool
+
+    def over(self, names, dimension, tiled, size):
+        return AllGather(dimension, self.axis_index_groups, names, size, tiled)
+
+    def transpose(self, ct, x):
+        return [bind(ReduceScatter(self.axis_index_groups, self.axis_name, self.axis_size,
+                                   self.all_gather_dimension, self.tiled), ct)]
+
+
+@primitive("all_gather_invariant")
+class AllGatherInvariant(Gathering):
+    """As all_gather, and the result is known to be the same along ``axis_name``."""
+
+    all_gather_dimension: int
+    axis_name: tuple
+    axis_size: int
+    tiled: bool
+
+    axis_index_groups = None
+
+    def varies(self, vma):
+        return vma - set(self.axis_name)
+
+    def over(self, names, dimension, tiled, size):
+        return AllGatherInvariant(dimension, names, size, tiled)
+
+    def transpose(self, ct, x):
+        """Take this participant's part: every one holds the same cotangent."""
+        d = self.all_gather_dimension
+        ct = vary_over(ct, self.axis_name, "all_gather")
+        width = x.shape[d] if self.tiled else 1
+        start = my_start(self.axis_name, width)
+        part = dynamic_slice_in_dim(ct, start, width, d)
+        return [part if self.tiled else squeeze(part, (d,))]
+
+
+def my_start(names: tuple, step: int) -> Any:
+    """Return the index of this participant along ``names``, times ``step``."""
+    from_axes = check_names(names, "axis_index")
+    index = axis_index(from_axes if len(from_axes) > 1 else from_axes[0])
+    return arithmetic.mul(index, np.int32(step)) if step != 1 else index
+
+
+@primitive("reduce_scatter")
+class ReduceScatter(Exchange):
+    """Sum over ``axis_name``, of which each participant gets its part along an axis."""
+
+    axis_index_groups: Groups
+    axis_name: tuple
+    axis_size: int
+    scatter_dimension: int
+    tiled: bool
+
+    def typing(self, x):
+        d, n = self.scatter_dimension, self.axis_size
+        shape = list(x.shape)
+        if self.tiled:
+            if shape[d] % n:
+                raise errors.explained(
+                    errors.ArgumentError, "psum_scatter.C1",
+                    f"tiled reduce_scatter operand scatter dimension size {shape[d]} must be "
+                    f"divisible by shard_count {n}.", advice="Pad the operand, or scatter along "
+                    "another axis.")
+            shape[d] //= n
+        elif shape[d] != n:
+            raise errors.explained(
+                errors.ArgumentError, "psum_scatter.C2",
+                f"reduce_scatter operand scatter dimension size {shape[d]} must match shard count "
+                f"{n}.", advice="Pass tiled=True to scatter several entries to each.")
+        else:
+            del shape[d]
+        return x.update(shape=tuple(shape))
+
+    def lower(self, ctx, x):
+        aval, d = ctx.avals[x], self.scatter_dimension
+        shape = (*aval.shape[:d], aval.shape[d] // self.axis_size, *aval.shape[d + 1:])
+        rows = device_axes(ctx, self).groups(self.speaks_of, self.axis_index_groups)
+        region = reduce_region(ctx, "add", aval.dtype)
+        out = ctx.emit(
+            f'"stablehlo.reduce_scatter"({x}) <{{{CHANNEL}, {groups_text(rows)}, '
+            f"scatter_dimension = {d} : i64, use_global_device_ids}}> ({region})", x,
+            out=ShapedArray(shape, aval.dtype))
+        return out if self.tiled else ctx.reshape(out, ctx.out_avals[0].shape)
+
+    def transpose(self, ct, x):
+        return [bind(AllGather(self.scatter_dimension, self.axis_index_groups, self.axis_name,
+                               self.axis_size, self.tiled), ct)]
+
+    def batch(self, size, xs, dims):
+        (x,), (dim,) = xs, dims
+        at = self.scatter_dimension
+        if not self.mapped():
+            where = at + (at >= dim)
+            return bind(self.over(self.speaks_of, where, self.tiled, self.axis_size), x), \
+                dim - (not self.tiled and where < dim)
+        x = times(x, size) if dim is None else reduce_sum(x, (dim,))
+        rest, before, after = self.around()
+        if not rest and not self.tiled:
+            return x, at
+        width = aval_of(x).shape[at] // self.axis_size
+        x = moveaxis(cut(x, at, (before, size, after, width)), at + 1, 0)
+        x = merge(x, at + 1, 3)
+        if rest:
+            x = bind(self.over(rest, at + 1, True, before * after), x)
+        return (x if self.tiled else squeeze(x, (at + 1,))), 0
+
+    def over(self, names, dimension, tiled, size):
+        return ReduceScatter(self.axis_index_groups, names, size, dimension, tiled)
+
+
+# -- transposing who holds what --------------------------------------------------------------------
+
+
+@primitive("all_to_all")
+class AllToAll(Exchange):
+    """Part k along ``split_axis`` goes to participant k, who joins what comes at ``concat_axis``.
+
+    ``tiled`` only says how the caller asked; the size of the axis is not printed.
+    """
+
+    axis_index_groups: Groups
+    axis_name: Any
+    concat_axis: int
+    split_axis: int
+    tiled: bool
+    axis_size: int
+
+    @property
+    def params(self):
+        return {"split_axis": self.split_axis, "concat_axis": self.concat_axis,
+                "axis_name": self.axis_name, "axis_index_groups": self.axis_index_groups,
+                "tiled": self.tiled}
+
+    def typing(self, x):
+        shape = list(x.shape)
+        if shape[self.split_axis] % self.axis_size:
+            raise errors.explained(
+                errors.ArgumentError, "all_to_all.C1",
+                "all_to_all requires the size of the split axis to be divisible by the size of the "
+                f"mapped axis, but they are {shape[self.split_axis]} and {self.axis_size}.",
+                advice="Pad the operand, or split another axis.")
+        shape[self.split_axis] //= self.axis_size
+        shape[self.concat_axis] *= self.axis_size
+        return x.update(shape=tuple(shape))
+
+    def lower(self, ctx, x):
+        rows = device_axes(ctx, self).groups(self.speaks_of, self.axis_index_groups)
+        return ctx.emit(
+            f'"stablehlo.all_to_all"({x}) <{{{CHANNEL}, concat_dimension = {self.concat_axis} : '
+            f"i64, {groups_text(rows)}, split_count = {self.axis_size} : i64, "
+            f"split_dimension = {self.split_axis} : i64}}>", x)
+
+    def transpose(self, ct, x):
+        return [bind(self.between(self.concat_axis, self.split_axis), ct)]
+
+    def between(self, split, concat):
+        return AllToAll(self.axis_index_groups, self.axis_name, concat, split, self.tiled,
+                        self.axis_size)
+
+    def batch(self, size, xs, dims):
+        (x,), (dim,) = xs, dims
+        split, concat = self.split_axis, self.concat_axis
+        if not self.mapped():
+            out = bind(self.between(split + (split >= dim), concat + (concat >= dim)), x)
+            return out, dim
+        if len(self.speaks_of) > 1:
+            raise errors.explained(
+                NotImplementedError, "all_to_all.names",
+                "all_to_all over several axes is not implemented under vmap.",
+                advice="Map one axis of the product of their sizes.")
+        x = broadcast_new_dim(x, size, 0) if dim is None else moveaxis(x, dim, 0)
+        n = aval_of(x).shape[split + 1]
+        x = cut(x, split + 1, (size, n // size))
+        # The senders stand at 0, the receivers at split + 1: receivers become the stack, and the
+        # senders join the concatenated axis, outside its own entries.
+        order = [i for i in range(len(aval_of(x).shape)) if i not in (0, split + 1)]
+        order.insert(concat, 0)
+        x = permute(x, (split + 1, *order))
+        return merge(x, concat + 1, 2), 0
+
+
+# -- along arrows ----------------------------------------------------------------------------------
+
+
+@primitive("ppermute")
+class PPermute(Exchange):
+    """Send the value from a to b for each (a, b) of ``perm``; who gets none gets zeros."""
+
+    axis_name: tuple
+    perm: tuple[tuple[int, int], ...]
+
+    def typing(self, x):
+        return x
+
+    def lower(self, ctx, x):
+        rows = device_axes(ctx, self).groups(self.speaks_of)
+        pairs = [[int(row[a]), int(row[b])] for row in rows for a, b in self.perm]
+        return ctx.emit(
+            f'"stablehlo.collective_permute"({x}) <{{{CHANNEL}, '
+            f"{groups_text(np.array(pairs).reshape(-1, 2), 'source_target_pairs')}}}>", x)
+
+    def transpose(self, ct, x):
+        return [bind(PPermute(self.axis_name, tuple((b, a) for a, b in self.perm)), ct)]
+
+    def batch(self, size, xs, dims):
+        (x,), (dim,) = xs, dims
+        if not self.mapped():
+            return bind(self, x), dim
+        if len(self.speaks_of) > 1:
+            x = broadcast_new_dim(x, size, 0) if dim is None else moveaxis(x, dim, 0)
+            return self.batch_several(size, x), 0
+        source = {b: a for a, b in self.perm}
+        if dim is None:
+            if len(source) == size:
+                return x, None
+            x, dim = broadcast_new_dim(x, size, 0), 0
+        return pick(x, [source.get(i) for i in range(size)], dim), dim
+
+
+    def batch_several(self, size, x):
+        """Send along several axes, of which one is the leading axis of the stack ``x``.
+
+        What goes from example s to example t is one permutation along the other axes.
+        """
+        rest, before, after = self.around()
+        shape = (before, size, after)
+        arrows: dict[tuple, list] = {}
+        for ends in self.perm:
+            (a, s, b), (c, t, d) = (np.unravel_index(end, shape) for end in ends)
+            arrows.setdefault((int(t), int(s)), []).append(
+                (int(a) * after + int(b), int(c) * after + int(d)))
+        out: list[Any] = [None] * size
+        for (t, s), pairs in sorted(arrows.items()):
+            sent = bind(PPermute(rest, tuple(pairs)), slice_in_dim(x, s, s + 1))
+            out[t] = sent if out[t] is None else arithmetic.add(out[t], sent)
+        blank = ShapedArray((1, *aval_of(x).shape[1:]), aval_of(x).dtype)
+        return concatenate([zeros_of(blank) if y is None else y for y in out], 0)
+
+
+def pick(x: Any, sources: Sequence[int | None], dim: int) -> Any:
+    """Return the entries ``sources`` of ``x`` along ``dim``, zeros for None."""
+    shape = aval_of(x).shape
+    blank = ShapedArray((*shape[:dim], 1, *shape[dim + 1:]), aval_of(x).dtype)
+    pieces: list[Any] = []
+    i = 0
+    while i < len(sources):
+        start = sources[i]
+        if start is None:
+            pieces.append(zeros_of(blank))
+            i += 1
+            continue
+        run = 1
+        while i + run < len(sources) and sources[i + run] == start + run:
+            run += 1
+        pieces.append(slice_in_dim(x, start, start + run, 1, dim))
+        i += run
+    return concatenate(pieces, dim)
+
+
+# -- functions, with the names and signatures of jax.lax -------------------------------------------
+
+
+def bind_typed(prim: Any, x: Any) -> Any:
+    """Apply ``prim``, whose typing is asked here: under vmap nobody else would."""
+    prim.typing(aval_of(x))
+    return bind(prim, x)
+
+
+def taking_part(caller: str, axis_name: Any, groups: Any) -> tuple[tuple, Groups, int]:
+    """Return the names of the axes, the groups, and how many exchange values with each other."""
+    names = check_names(axis_name, caller)
+    whole = size_of(names)
+    groups = canonical_groups(groups, whole)
+    return names, groups, group_size(groups, whole, caller)
+
+
+def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0,
+               tiled: bool = False, to: str = "varying") -> Any:
+    """Return the values along ``axis_name`` as a new ``axis``, or joined along it if ``tiled``.
+
+    With ``to="invarying"`` the result is known to be the same on all devices.
+    Source: the documentation of jax.lax.all_gather.
+    """
+    names, groups, size = taking_part("all_gather", axis_name, axis_index_groups)
+    if to not in ("varying", "invarying"):
+        raise errors.explained(
+            errors.ArgumentError, "all_gather.to",
+            f"Got unexpected `to` value {to!r}. Allowed `to` values are: 'varying', 'invarying'.",
+            advice="Leave it out.")
+
+    def one(leaf: Any) -> Any:
+        leaf = vary_over(leaf, names, "all_gather")
+        at = canonical_axis(axis, len(aval_of(leaf).shape) + (not tiled))
+        if to == "invarying" and groups is None:
+            return bind(AllGatherInvariant(at, names, size, tiled), leaf)
+        return bind(AllGather(at, groups, names, size, tiled), leaf)
+
+    return over_leaves(one, x)
+
+
+def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
+                 axis_index_groups: Any = None, tiled: bool = False) -> Any:
+    """Return this participant's part, along ``scatter_dimension``, of the sum over ``axis_name``.
+
+    Raises: ValueError if that axis cannot be cut so.
+    Source: the documentation of jax.lax.psum_scatter.
+    """
+    names, groups, size = taking_part("psum_scatter", axis_name, axis_index_groups)
+
+    def one(leaf: Any) -> Any:
+        leaf = vary_over(leaf, names, "psum_scatter")
+        at = canonical_axis(scatter_dimension, len(aval_of(leaf).shape))
+        return bind_typed(ReduceScatter(groups, names, size, at, tiled), leaf)
+
+    return over_leaves(one, x)
+
+
+def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *,
+               axis_index_groups: Any = None, tiled: bool = False) -> Any:
+    """Return ``x`` with the mapped axis at ``concat_axis`` and ``split_axis`` mapped instead.
+
+    Not tiled, ``split_axis`` has the size of the mapped axis, and ``concat_axis`` is a new axis.
+    Raises: ValueError if the sizes do not fit.
+    Source: the documentation of jax.lax.all_to_all.
+    """
+    names, groups, size = taking_part("all_to_all", axis_name, axis_index_groups)
+
+    def one(leaf: Any) -> Any:
+        leaf = vary_over(leaf, names, "all_to_all")
+        shape = aval_of(leaf).shape
+        split, concat = canonical_axis(split_axis, len(shape)), canonical_axis(
+            concat_axis, len(shape))
+        if not tiled and shape[split] != size:
+            raise errors.explained(
+                errors.ArgumentError, "all_to_all.C2",
+                "all_to_all requires the size of the mapped axis axis_name to equal "
+                f"x.shape[split_axis], but they are {size} and {shape[split]} respectively.",
+                advice="Pass tiled=True to send several entries to each.")
+        if tiled or split == concat:
+            return bind_typed(AllToAll(groups, axis_name, concat, split, tiled, size), leaf)
+        # The split axis goes away, so a concatenated axis behind it stands one further now.
+        concat, split = (concat + 1, split) if split < concat else (concat, split + 1)
+        wide = expand_dims(leaf, (concat,))
+        return squeeze(bind(AllToAll(groups, axis_name, concat, split, tiled, size), wide),
+                       (split,))
+
+    return over_leaves(one, x)
+
+
+def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
+    """Return what participant ``a`` held for each (a, b) of ``perm`` where b is this one, else 0.
+
+    Raises: ValueError if a source or destination occurs twice.
+    """
+    names = check_names(axis_name, "ppermute")
+    pairs = tuple((int(a), int(b)) for a, b in perm)
+    size = size_of(names)
+    for what, ends in (("sources", [a for a, _ in pairs]), ("destinations", [b for _, b in pairs])):
+        if len(set(ends)) != len(ends) or not all(0 <= i < size for i in ends):
+            raise errors.explained(
+                errors.ArgumentError, "ppermute.C1",
+                f"ppermute sources and destinations must be unique, got {list(pairs)}: "
+                f"{what} must be different numbers below {size}.",
+                advice="Each participant sends at most once and receives at most once.")
+    return over_leaves(
+        lambda leaf: bind(PPermute(names, pairs), vary_over(leaf, names, "ppermute")), x)
+
+
+def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
+    """Return what participant ``perm[i]`` held, i being this one.
+
+    Raises: ValueError if ``perm`` is no permutation of the axis.
+    """
+    if sorted(int(i) for i in perm) != list(range(size_of(as_names(axis_name)))):
+        raise errors.explained(
+            errors.ArgumentError, "pshuffle.C1",
+            f"`perm` does not represent a permutation: {list(perm)}",
+            advice="Name every index of the axis once, or use lax.ppermute.")
+    return ppermute(x, axis_name, list(zip(perm, range(len(perm)))))
+
+
+def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
+    """Return ``x`` with its ``axis`` mapped and the axis ``axis_name`` in its place."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+__all__ = ["all_gather", "all_to_all", "ppermute", "pshuffle", "psum_scatter", "pswapaxes"]

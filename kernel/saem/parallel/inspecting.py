@@ -1,0 +1,197 @@
+"""How does one see where the parts of an array lie?
+
+``inspect_array_sharding`` hands the sharding of a value to a function: outside jit at once, inside
+when the partitioner has decided, that is while the program is compiled.  ``visualize_sharding``
+draws a sharding of one or two dimensions as a table of devices.
+
+Read before: ``placement.shardings``, ``effects.callbacks``.  Read after: ``saem.debug``.
+Invariant: looking changes no placement (tests/kernel/test_inspecting.py).
+Source: the documentation of jax.debug.inspect_array_sharding and visualize_array_sharding.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from saem import _jaxlib
+from saem.compile import dispatch
+from saem.compile.text import physical_aval
+from saem.core import effects, errors, tree
+from saem.core.avals import aval_of
+from saem.core.lazy import later
+from saem.core.primitive import primitive
+from saem.core.trace import bind
+from saem.effects.callbacks import Debugging
+from saem.effects.host_calls import host_call_numbers
+from saem.placement import devices
+from saem.placement.shardings import named_from_xla
+
+console: Any = later("rich.console")
+rich_text: Any = later("rich.text")
+
+COLORS = ("blue", "green", "magenta", "red", "cyan", "yellow", "white", "bright_black")
+
+
+class Decided:
+    """What the partitioner calls with its decision about one value."""
+
+    def __init__(self, callback: Callable[[Any], None], mesh: Any, ndim: int):
+        self.number = next(host_call_numbers)
+        self.callback = callback
+        self.mesh = mesh
+        self.ndim = ndim
+
+    def __call__(self, sharding: Any) -> None:
+        self.callback(named_from_xla(sharding, self.mesh, self.ndim))
+
+
+@primitive("inspect_sharding")
+class InspectSharding(Debugging):
+    """Hand the sharding of a value to ``callback``."""
+
+    callback: Callable[[Any], None]
+
+    threaded = False
+    effects = frozenset({effects.DEBUG})
+
+    def host_name(self):
+        return getattr(self.callback, "__name__", repr(self.callback))
+
+    def evaluate(self, x):
+        self.callback(devices.single_device(devices.default_device()))
+        return []
+
+    def lower(self, ctx, x):
+        module = ctx.module
+        if len(module.devices) < 2:
+            self.callback(devices.single_device(devices.default_device()))
+            return []
+        aval = physical_aval(ctx.avals[x])
+        decided = Decided(self.callback, next(iter(module.meshes)), len(aval.shape))
+        # As one of its callbacks it lives as long as the program, which is compiled each time: one
+        # found again would not be asked.
+        module.callback(decided)
+        address = "".join(f"\\{byte:02X}" for byte in
+                          _jaxlib.encode_inspect_sharding_callback(decided))
+        ctx.emit(f'"stablehlo.custom_call"({x}) <{{call_target_name = "InspectSharding", '
+                 f'backend_config = "{address}", has_side_effect = true}}>', x, out=aval)
+        return []
+
+    def batch(self, size, xs, dims):
+        bind(self, *xs)
+        return [], []
+
+
+def _now(prim: InspectSharding, x: Any) -> list[Any]:
+    prim.callback(dispatch.hold(dispatch.put(x)).sharding)
+    return []
+
+
+dispatch.eager_rules[InspectSharding] = _now
+
+
+def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:
+    """Call ``callback`` with the sharding of each array in the pytree ``value``.
+
+    Inside jit it is called when the program is compiled, once for each time that happens.
+    """
+    prim = InspectSharding(callback)
+    for leaf in tree.leaves(value):
+        bind(prim, leaf)
+
+
+# -- drawing ---------------------------------------------------------------------------------------
+
+Cells = dict[tuple[int, int], str]
+
+
+def device_table(shape: Sequence[int], sharding: Any) -> tuple[list[int], list[int], Cells]:
+    """Return where rows of parts start, where columns start, and the devices of each part.
+
+    Raises: ValueError unless the array has one or two dimensions.
+    """
+    if len(shape) not in (1, 2):
+        raise errors.explained(
+            errors.ArgumentError, "visualize_sharding.C1",
+            f"`visualize_sharding` only works for shapes with 1 and 2 dimensions, got {shape}.",
+            advice="Reshape the array, or look at x.sharding.")
+    held: dict[tuple[int, int], list[Any]] = {}
+    for device, index in sharding.devices_indices_map(tuple(shape)).items():
+        starts = [part.start or 0 for part in index]
+        row, column = (0, *starts) if len(starts) == 1 else starts
+        held.setdefault((row, column), []).append(device)
+    cells = {}
+    for place, there in held.items():
+        numbers = ",".join(str(d.id) for d in sorted(there, key=lambda d: d.id))
+        cells[place] = f"{there[0].platform.upper()} {numbers}"
+    return sorted({r for r, _ in cells}), sorted({c for _, c in cells}), cells
+
+
+def column_widths(shape: Sequence[int], starts: Sequence[int], labels: Sequence[int],
+                  scale: float, min_width: int, max_width: int) -> list[int]:
+    """Return a width for each column: by its share of the array, wide enough for its label."""
+    sizes = [b - a for a, b in itertools.pairwise([*starts, shape[-1]])]
+    smallest = min(min_width, max(1, max_width // len(sizes)))
+    unit = scale * smallest / max(1, min(sizes))
+    return [max(label + 2, min(int(size * unit), max_width // len(sizes)), smallest)
+            for size, label in zip(sizes, labels)]
+
+
+def lines_of(rows: Sequence[int], columns: Sequence[int], cells: Cells, widths: Sequence[int],
+             height: int) -> list[tuple[str, list[str]]]:
+    """Return lines of text; with each, the label of every cell it crosses (none: a border)."""
+
+    def border(left: str, middle: str, right: str) -> tuple[str, list[str]]:
+        return left + middle.join("─" * w for w in widths) + right, []
+
+    lines = [border("┌", "┬", "┐")]
+    for number, row in enumerate(rows):
+        if number:
+            lines.append(border("├", "┼", "┤"))
+        labels = [cells[row, column] for column in columns]
+        for line in range(height):
+            shown = [label.center(w) if line == height // 2 else " " * w
+                     for label, w in zip(labels, widths)]
+            lines.append(("│" + "│".join(shown) + "│", labels))
+    return [*lines, border("└", "┴", "┘")]
+
+
+def visualize_sharding(shape: Sequence[int], sharding: Any, *, use_color: bool = True,
+                       scale: float = 1.0, min_width: int = 9, max_width: int = 80,
+                       color_map: Any = None) -> None:
+    """Print a table of the devices on which the parts of an array of ``shape`` lie.
+
+    Cells are coloured by device if the package rich is installed.
+    Raises: ValueError unless there are one or two dimensions.
+    """
+    rows, columns, cells = device_table(shape, sharding)
+    labels = [max(len(cells[row, column]) for row in rows) for column in columns]
+    widths = column_widths(shape, columns, labels, scale, min_width, max_width)
+    lines = lines_of(rows, columns, cells, widths, max(1, round(scale)))
+    if not (use_color and importlib.util.find_spec("rich")):
+        print("\n".join(text for text, _ in lines))
+        return
+    names = sorted(set(cells.values()))
+    colors = {name: color_map(number) if callable(color_map) else COLORS[number % len(COLORS)]
+              for number, name in enumerate(names)}
+    colored = rich_text.Text()
+    for text, crossed in lines:
+        line = rich_text.Text(text + "\n")
+        start = 1
+        for label, width in zip(crossed, widths):
+            line.stylize(f"on {colors[label]}", start, start + width)
+            start += width + 1
+        colored.append_text(line)
+    console.Console(width=max(max_width, sum(widths) + len(widths) + 1)).print(colored, end="")
+
+
+def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
+    """Print a table of the devices on which the parts of ``arr`` lie; see visualize_sharding.
+
+    Inside jit it is printed when the program is compiled.
+    """
+    shape = aval_of(arr).shape
+    inspect_array_sharding(arr, callback=lambda s: visualize_sharding(shape, s, **kwargs))

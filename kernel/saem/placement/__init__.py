@@ -1,0 +1,1 @@
+"""Where arrays live: devices, plugins, meshes, specs, shardings, layouts and memory kinds."""

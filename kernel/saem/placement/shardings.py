@@ -1,0 +1,426 @@
+"""Which part of an array lies on which device?
+
+A ``PartitionSpec`` names, for each axis of an array, the mesh axes along which it is cut; a
+``NamedSharding`` is a mesh with such a spec.  From it follow the slice that each device holds, the
+annotation in the program's text, and the form in which XLA speaks of it.
+
+Read before: ``placement.meshes``.  Read after: ``placement.spread``.
+Invariant: what is said to XLA and what it answers are inverse (tests/kernel/test_shardings.py).
+Source: the documentation of jax.sharding; the Shardy dialect's reference.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from saem import _jaxlib
+from saem.core import errors
+from saem.placement.devices import SingleDeviceSharding, onto
+from saem.placement.meshes import AbstractMesh, AxisType, Mesh, mesh_context
+
+
+class IndivisibleError(errors.ArgumentError):
+    """An axis of an array cannot be cut into equal parts."""
+
+
+class DuplicateSpecError(errors.ArgumentError):
+    """A spec cuts two axes of an array along one axis of the mesh."""
+
+
+class _Unconstrained:
+    def __repr__(self) -> str:
+        return "UNCONSTRAINED"
+
+
+class PartitionSpec:
+    """For each axis of an array: a mesh axis, a tuple of them, or None if it is not cut.
+
+    Axes beyond the last entry are not cut.  ``UNCONSTRAINED`` leaves an axis to the partitioner.
+    """
+
+    __slots__ = ("_partitions", "unreduced", "reduced")
+    UNCONSTRAINED = _Unconstrained()
+
+    def __init__(self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()):
+        self._partitions = tuple(_entry(p) for p in partitions)
+        self.unreduced = frozenset(unreduced)
+        self.reduced = frozenset(reduced)
+
+    def __iter__(self):
+        return iter(self._partitions)
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    def __getitem__(self, where: Any) -> Any:
+        return self._partitions[where]
+
+    def index(self, value: Any) -> int:
+        return self._partitions.index(_entry(value))
+
+    def count(self, value: Any) -> int:
+        return self._partitions.count(_entry(value))
+
+    def update(self, **changes: Any) -> PartitionSpec:
+        """Return this spec with other ``partitions``, ``unreduced`` or ``reduced``."""
+        return PartitionSpec(*changes.get("partitions", self._partitions),
+                             unreduced=changes.get("unreduced", self.unreduced),
+                             reduced=changes.get("reduced", self.reduced))
+
+    def _normalized_spec_for_aval(self, ndim: int) -> PartitionSpec:
+        return PartitionSpec(*self._partitions, *(None,) * (ndim - len(self._partitions)))
+
+    def __add__(self, other: Any) -> PartitionSpec:
+        return PartitionSpec(*self._partitions, *tuple(other))
+
+    def __radd__(self, other: Any) -> PartitionSpec:
+        return PartitionSpec(*tuple(other), *self._partitions)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, PartitionSpec):
+            return (self._partitions == other._partitions and self.unreduced == other.unreduced
+                    and self.reduced == other.reduced)
+        if isinstance(other, tuple):
+            return self._partitions == tuple(_entry(p) for p in other)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self._partitions, self.unreduced, self.reduced))
+
+    def __repr__(self) -> str:
+        parts = [repr(p) for p in self._partitions]
+        parts += [f"{n}={set(v)!r}" for n in ("unreduced", "reduced") if (v := getattr(self, n))]
+        alone = len(parts) == 1 and self._partitions
+        return f"P({', '.join(parts)}{',' if alone else ''})"
+
+    def __reduce__(self) -> tuple:
+        return _spec, (self._partitions, self.unreduced, self.reduced)
+
+
+P = PartitionSpec
+
+
+def _spec(partitions: tuple, unreduced: frozenset, reduced: frozenset) -> PartitionSpec:
+    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
+
+
+def _entry(entry: Any) -> Any:
+    """Return one entry as it is kept: a tuple of one axis as the axis, an empty one as None."""
+    if isinstance(entry, (tuple, list)):
+        return None if not entry else entry[0] if len(entry) == 1 else tuple(entry)
+    return entry
+
+
+def axes_of(entry: Any) -> tuple:
+    """Return the mesh axes that one entry of a spec names."""
+    if entry is None or entry is PartitionSpec.UNCONSTRAINED:
+        return ()
+    return entry if isinstance(entry, tuple) else (entry,)
+
+
+@onto(_jaxlib.NamedSharding)
+class NamedSharding:
+    """The array is cut as ``spec`` says along the axes of ``mesh``.
+
+    ``NamedSharding(mesh, spec, memory_kind=None)``; two with the same of all three are equal.
+    Raises: ValueError if the spec names an axis the mesh does not have, or one twice.
+    """
+
+    mesh: Any
+    spec: PartitionSpec
+    _memory_kind: str | None
+    _internal_device_list: Any
+
+    if TYPE_CHECKING:
+        # What C++ brings, for who reads types.
+        def __init__(self, mesh: Any, spec: Any, memory_kind: str | None = None): ...
+
+    @property
+    def memory_kind(self) -> str | None:
+        return self._memory_kind
+
+    @property
+    def _device_assignment(self) -> tuple:
+        return self.mesh._flat
+
+    @property
+    def _is_concrete(self) -> bool:
+        return isinstance(self.mesh, Mesh)
+
+    @functools.cached_property
+    def device_set(self) -> set:
+        return set(self.mesh._flat)
+
+    @property
+    def num_devices(self) -> int:
+        return self.mesh.size
+
+    @property
+    def addressable_devices(self) -> set:
+        here = self.mesh._flat[0].client.process_index()
+        return {d for d in self.mesh._flat if d.process_index == here}
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return self._internal_device_list.is_fully_addressable
+
+    @functools.cached_property
+    def is_fully_replicated(self) -> bool:
+        sizes = self.mesh.shape
+        return all(sizes[a] == 1 for entry in self.spec for a in axes_of(entry))
+
+    def tiles(self, ndim: int) -> tuple[int, ...]:
+        """Return into how many parts each of ``ndim`` axes is cut."""
+        sizes = self.mesh.shape
+        cut = [math.prod(sizes[a] for a in axes_of(entry)) for entry in self.spec]
+        return (*cut, *(1,) * (ndim - len(cut)))
+
+    def check_compatible_aval(self, shape: Sequence[int]) -> None:
+        """Refuse a shape with fewer axes than the spec.
+
+        Raises: ValueError.
+        """
+        if len(self.spec) > len(shape):
+            raise ValueError(
+                f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but "
+                f"was applied to a value of rank {len(shape)}.")
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of each device's part.
+
+        Raises: IndivisibleError naming the axis.
+        """
+        self.check_compatible_aval(global_shape)
+        tiles = self.tiles(len(global_shape))
+        for axis, (size, parts) in enumerate(zip(global_shape, tiles)):
+            if size % parts:
+                raise IndivisibleError(
+                    f"Sharding {self} implies that array axis {axis} is partitioned {parts} times, "
+                    f"but the dimension size is {size} (full shape: {tuple(global_shape)}, "
+                    f"per-dimension tiling factors: {list(tiles)} should evenly divide the shape)",
+                    tag="sharding.C1")
+        return tuple(size // parts for size, parts in zip(global_shape, tiles))
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+        """Return which slice of an array each device holds."""
+        return dict(_indices(self, tuple(global_shape)))
+
+    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict:
+        here = self.addressable_devices
+        return {d: i for d, i in self.devices_indices_map(global_shape).items() if d in here}
+
+    def is_equivalent_to(self, other: Any, ndim: int) -> bool:
+        """Return whether ``other`` puts the same parts of rank-``ndim`` arrays on each device."""
+        if self is other or self == other:
+            return True
+        if getattr(other, "num_devices", None) != self.num_devices:
+            return False
+        if tuple(other._device_assignment) != self.mesh._flat or (
+                other.memory_kind != self.memory_kind):
+            return False
+        return self._to_xla_hlo_sharding(ndim) == other._to_xla_hlo_sharding(ndim)
+
+    def with_memory_kind(self, kind: str) -> NamedSharding:
+        return NamedSharding(self.mesh, self.spec, memory_kind=kind)
+
+    def update(self, **changes: Any) -> NamedSharding:
+        """Return this sharding with another ``spec`` or ``memory_kind``."""
+        spec = changes.get("spec", self.spec)
+        return NamedSharding(self.mesh, spec if isinstance(spec, PartitionSpec)
+                             else PartitionSpec(*spec),
+                             memory_kind=changes.get("memory_kind", self.memory_kind))
+
+    @property
+    def replicated_axes(self) -> frozenset:
+        used = {a for entry in self.spec for a in axes_of(entry)}
+        return frozenset(n for n in self.mesh.axis_names if n not in used)
+
+    def _to_xla_hlo_sharding(self, ndim: int) -> Any:
+        return _hlo_sharding(self, ndim)
+
+    def __reduce__(self) -> tuple:
+        return _named, (self.mesh, self.spec, self.memory_kind)
+
+    def __repr__(self) -> str:
+        kind = f", memory_kind={self.memory_kind}" if self.memory_kind else ""
+        return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}{kind})"
+
+
+def _named(mesh: Any, spec: PartitionSpec, memory_kind: str | None) -> NamedSharding:
+    return NamedSharding(mesh, spec, memory_kind=memory_kind)
+
+
+def check_spec(mesh: Any, spec: PartitionSpec) -> None:
+    """Refuse a spec that ``mesh`` cannot follow.
+
+    Raises: TypeError for what is no spec; ValueError.
+    """
+    if not isinstance(spec, PartitionSpec):
+        raise TypeError(f"NamedSharding needs a PartitionSpec, got {spec!r}")
+    used: set = set()
+    for entry in spec:
+        for axis in axes_of(entry):
+            if axis not in mesh.axis_names:
+                raise ValueError(f"Resource axis: {axis} of {spec!r} is not found in mesh: "
+                                 f"{tuple(mesh.axis_names)}.")
+            if axis in used:
+                raise DuplicateSpecError(
+                    "A single NamedSharding spec specification can map every mesh axis to at most "
+                    f"one positional dimension, but {spec!r} has duplicate entries for `{axis}`")
+            used.add(axis)
+
+
+_jaxlib.spec_checks.append(check_spec)
+
+
+@functools.lru_cache(4096)
+def _indices(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple:
+    part = sharding.shard_shape(shape)
+    mesh = sharding.mesh
+    number = {name: i for i, name in enumerate(mesh.axis_names)}
+    entries = [axes_of(e) for e in sharding.spec] + [()] * (len(shape) - len(sharding.spec))
+    found = []
+    for coordinates, device in zip(np.ndindex(*mesh.axis_sizes), mesh._flat):
+        index = []
+        for axes, size in zip(entries, part):
+            if all(mesh.axis_sizes[number[a]] == 1 for a in axes):
+                index.append(slice(None))
+                continue
+            block = 0
+            for axis in axes:
+                block = block * mesh.axis_sizes[number[axis]] + coordinates[number[axis]]
+            index.append(slice(block * size, (block + 1) * size))
+        found.append((device, tuple(index)))
+    return tuple(found)
+
+
+@functools.lru_cache(4096)
+def _hlo_sharding(sharding: NamedSharding, ndim: int) -> Any:
+    if sharding.is_fully_replicated:
+        return _jaxlib.HloSharding.replicate()
+    mesh = sharding.mesh
+    number = {name: i for i, name in enumerate(mesh.axis_names)}
+    used = [number[a] for entry in sharding.spec for a in axes_of(entry)]
+    rest = [i for i in range(len(mesh.axis_names)) if i not in used]
+    copies = math.prod(mesh.axis_sizes[i] for i in rest)
+    tiles = sharding.tiles(ndim)
+    kinds = [_jaxlib.OpSharding.Type.REPLICATED] if copies > 1 else []
+    return _jaxlib.HloSharding.iota_tile(
+        (*tiles, copies) if copies > 1 else tiles, mesh.axis_sizes, (*used, *rest), kinds)
+
+
+def named_from_xla(said: Any, mesh: Mesh, ndim: int, memory_kind: str | None = None
+                   ) -> NamedSharding:
+    """Return what XLA says of a result (an OpSharding or HloSharding) as a NamedSharding.
+
+    Its mesh is ``mesh`` if the axes of that can express it, else one made for the purpose.
+    """
+    hlo = said if isinstance(said, _jaxlib.HloSharding) else _jaxlib.HloSharding.from_proto(said)
+    if hlo.is_replicated() or hlo.is_manual() or hlo.is_unknown() or not hlo.is_tiled():
+        return NamedSharding(mesh, PartitionSpec(), memory_kind=memory_kind)
+    dims = list(hlo.tile_assignment_dimensions())
+    order = np.array(hlo.tile_assignment_devices(), np.int64)
+    found = _expressed(mesh, tuple(dims[:ndim]), order.tobytes())
+    if found is not None:
+        return NamedSharding(mesh, PartitionSpec(*found), memory_kind=memory_kind)
+    flat = np.empty(len(order), object)
+    flat[:] = [mesh._flat[i] for i in order]
+    names = tuple(f"_axis_{i}" for i in range(len(dims)))
+    cut = Mesh(flat.reshape(dims), names, (AxisType.Auto,) * len(dims))
+    spec = PartitionSpec(*(names[i] if dims[i] > 1 else None for i in range(ndim)))
+    return NamedSharding(cut, spec, memory_kind=memory_kind)
+
+
+@functools.lru_cache(4096)
+def _expressed(mesh: Mesh, tiles: tuple[int, ...], order: bytes) -> tuple | None:
+    """Return a spec over ``mesh`` that cuts into ``tiles`` in the given order of devices."""
+    places = np.arange(mesh.size).reshape(mesh.axis_sizes)
+    wanted = np.frombuffer(order, np.int64)
+
+    def fill(rest: tuple[int, ...], free: tuple[int, ...], done: tuple[tuple[int, ...], ...]):
+        if not rest:
+            used = [a for axes in done for a in axes]
+            return done if _same_blocks(places, used, free, wanted) else None
+        for axes in _products(mesh.axis_sizes, free, rest[0]):
+            left = tuple(a for a in free if a not in axes)
+            found = fill(rest[1:], left, (*done, axes))
+            if found is not None:
+                return found
+        return None
+
+    found = fill(tiles, tuple(range(len(mesh.axis_sizes))), ())
+    if found is None:
+        return None
+    spec = [_entry(tuple(mesh.axis_names[a] for a in axes)) for axes in found]
+    while spec and spec[-1] is None:
+        spec.pop()
+    return tuple(spec)
+
+
+def _same_blocks(places: np.ndarray, used: Sequence[int], rest: Sequence[int],
+                 wanted: np.ndarray) -> bool:
+    """Return whether cutting along ``used`` gives each block the devices XLA gave it."""
+    got = places.transpose((*used, *rest))
+    copies = math.prod(places.shape[a] for a in rest)
+    mine = np.sort(got.reshape(-1, copies), axis=1)
+    return bool(np.array_equal(mine, np.sort(wanted.reshape(-1, copies), axis=1)))
+
+
+def _products(sizes: Sequence[int], free: tuple[int, ...], product: int):
+    """Yield the ordered choices of ``free`` axes (of size > 1) whose sizes multiply to it."""
+    if product == 1:
+        yield ()
+        return
+    for axis in free:
+        if sizes[axis] > 1 and product % sizes[axis] == 0:
+            left = tuple(a for a in free if a != axis)
+            for more in _products(sizes, left, product // sizes[axis]):
+                yield (axis, *more)
+
+
+def resolve(given: Any, what: str) -> Any:
+    """Return what a caller gave as a sharding: a PartitionSpec stands on the mesh in force.
+
+    Raises: RuntimeError if there is no mesh, TypeError for what is no sharding; of device_put,
+    ValueError for both.
+    """
+    if given is None or isinstance(given, _jaxlib.Sharding):
+        return given
+    if isinstance(given, _jaxlib.Device):
+        return SingleDeviceSharding(given)
+    if isinstance(given, (PartitionSpec, tuple)):
+        mesh = mesh_context.value
+        if mesh is None:
+            refusal = ValueError if what == "device_put" else RuntimeError
+            raise refusal(
+                f"{what}: a PartitionSpec needs a mesh, but none is in force. Write "
+                f"NamedSharding(mesh, {given!r}), or put the program under jax.set_mesh(mesh).")
+        return NamedSharding(mesh, given)
+    refusal = ValueError if what == "device_put" else TypeError
+    raise refusal(f"{what} must be shardings, PartitionSpecs or None, got {given!r}")
+
+
+def annotation(sharding: NamedSharding, ndim: int, is_open: bool = False) -> str:
+    """Return ``[{"x"}, {}]``, what Shardy writes for a value of rank ``ndim``.
+
+    If it ``is_open``, ``[{"x", ?}, {?}]``: the partitioner may cut axes further.
+    """
+    entries = list(sharding.spec) + [None] * (ndim - len(sharding.spec))
+    return "[" + ", ".join(
+        "{?}" if e is PartitionSpec.UNCONSTRAINED
+        else "{" + ", ".join([*(f'"{a}"' for a in axes_of(e)), *("?" * is_open)]) + "}"
+        for e in entries) + "]"
+
+
+def mesh_text(mesh: Mesh | AbstractMesh, devices: Sequence[Any] = ()) -> str:
+    """Return ``<["x"=4, "y"=2]>``, with the places of its devices in ``devices`` if unlike."""
+    axes = ", ".join(f'"{n}"={s}' for n, s in mesh.shape_tuple)
+    if isinstance(mesh, Mesh) and devices and mesh._flat != tuple(devices):
+        numbers = [tuple(devices).index(d) for d in mesh._flat]
+        return f"<[{axes}], device_ids={numbers}>"
+    return f"<[{axes}]>"

@@ -1,0 +1,273 @@
+"""How does one array lie on several devices?
+
+It is cut as its sharding says; each device holds its part as a buffer of its own.  Here values are
+cut and placed, moved from one sharding to another, put together again on the host, and made of
+parts that a caller supplies.
+
+Read before: ``placement.shardings``.  Read after: ``compile.dispatch``.
+Invariant: the parts of an array are the slices its sharding names, in the order of its devices.
+Source: the documentation of jax.make_array_from_callback and its kin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem import _jaxlib
+from saem.core import dtypes, errors
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.memory_spaces import HOST, placed, space_of
+from saem.core.record import Record
+from saem.core.sharded import located, plain
+from saem.placement.devices import single_device
+from saem.placement.layouts import in_memory, space_of_sharding
+
+ArrayImpl = _jaxlib.ArrayImpl
+# The parts handed over are copies nobody else writes to; jaxlib cannot copy equal parts itself.
+_OURS = _jaxlib.HostBufferSemantics.ZERO_COPY
+
+
+def check_fits(sharding: Any, aval: ShapedArray, what: str = "device_put args") -> None:
+    """Refuse a sharding that cannot cut an array of ``aval`` into equal parts.
+
+    Raises: ValueError, also as IndivisibleError.
+    """
+    check_rank(sharding, aval, what)
+    sharding.shard_shape(aval.shape)
+
+
+def check_rank(sharding: Any, aval: ShapedArray, what: str) -> None:
+    """Refuse a sharding with more axes than ``aval``.
+
+    Raises: ValueError.
+    """
+    try:
+        sharding.check_compatible_aval(aval.shape)
+    except ValueError as error:
+        raise ValueError(f"One of {what} is incompatible with its sharding annotation {sharding}: "
+                         f"{error}") from None
+
+
+def put_host(value: np.ndarray, aval: ShapedArray, sharding: Any, committed: bool) -> Any:
+    """Return ``value`` cut and placed on the devices of this process."""
+    aval = located(placed(aval, space_of_sharding(sharding)), sharding)
+    places = sharding.addressable_devices_indices_map(aval.shape)
+    copies: dict[tuple, np.ndarray] = {}
+    for index in places.values():
+        key = _key(index, aval.shape)
+        if key not in copies:
+            copies[key] = np.array(value[index], order="C")
+    parts = [copies[_key(index, aval.shape)] for index in places.values()]
+    return _jaxlib.batched_device_put(aval, sharding, parts, list(places), committed, False, _OURS)
+
+
+def move(x: Any, sharding: Any, committed: bool) -> Any:
+    """Return the array ``x`` with ``sharding``, device to device where the parts allow it."""
+    aval = located(placed(x.aval, space_of_sharding(sharding)), sharding)
+    if x._sharding == sharding and x._committed == committed:
+        return x
+    here = x._sharding
+    if here.is_equivalent_to(sharding, len(aval.shape)):
+        return _jaxlib.batched_device_put(aval, sharding, list(x._arrays),
+                                          _local_order(sharding, aval.shape), committed)
+    have: dict[Any, Any] = {}
+    for part, index in zip(x._arrays, here.addressable_devices_indices_map(aval.shape).values()):
+        have.setdefault(_key(index, aval.shape), part)
+    wanted = sharding.addressable_devices_indices_map(aval.shape)
+    parts = [have.get(_key(index, aval.shape)) for index in wanted.values()]
+    if all(part is not None for part in parts):
+        return _jaxlib.batched_device_put(aval, sharding, parts, list(wanted), committed)
+    if not here.is_fully_addressable:
+        raise errors.explained(
+            errors.ArgumentError, "device_put.C3",
+            f"device_put cannot move an array from {here} to {sharding}: part of it lies on "
+            "devices of other processes.",
+            advice="Do it inside jit with out_shardings, which every process must call.")
+    return put_host(assemble(x), aval, sharding, committed)
+
+
+def _local_order(sharding: Any, shape: tuple[int, ...]) -> list[Any]:
+    return list(sharding.addressable_devices_indices_map(shape))
+
+
+def _key(index: Sequence[slice], shape: Sequence[int]) -> tuple:
+    return tuple(s.indices(n)[:2] for s, n in zip(index, shape))
+
+
+def assemble(x: Any) -> np.ndarray:
+    """Return the numbers of an array on several devices, put together on the host.
+
+    Raises: RuntimeError if a part lies in another process.
+    """
+    parts = x._arrays
+    sharding = x._sharding
+    if not sharding.is_fully_addressable and not sharding.is_fully_replicated:
+        raise RuntimeError(
+            "Fetching value for `jax.Array` that spans non-addressable (non process local) devices "
+            "is not possible. Read x.addressable_shards, or bring it together first with "
+            "jax.experimental.multihost_utils.process_allgather.")
+    if sharding.is_fully_replicated:
+        return host_value(parts[0])
+    whole = np.empty(x.aval.shape, x.aval.dtype)
+    for part, index in zip(parts, sharding.addressable_devices_indices_map(x.aval.shape).values()):
+        whole[index] = host_value(part)
+    return whole
+
+
+def host_value(part: Any) -> np.ndarray:
+    value, _ = part._single_device_array_to_np_array_did_copy()
+    return value
+
+
+class Shard(Record):
+    """The part of an array on one device: ``data`` (None in another process) is slice ``index``."""
+
+    device: Any
+    index: tuple[slice, ...]
+    replica_id: int
+    data: Any
+
+    def __repr__(self) -> str:
+        return (f"Shard(device={self.device!r}, index={self.index}, "
+                f"replica_id={self.replica_id}, data={self.data})")
+
+
+def shards(x: Any, everywhere: bool = False) -> list[Shard]:
+    """Return the parts of ``x`` on devices of this process, or all of them (without data)."""
+    shape = x.aval.shape
+    sharding = x._sharding
+    mine = iter(x._arrays)
+    local = sharding.addressable_devices
+    copies: dict[tuple, int] = {}
+    found = []
+    for device, index in sharding.devices_indices_map(shape).items():
+        key = _key(index, shape)
+        replica = copies[key] = copies.get(key, -1) + 1
+        data = whole_on(device, next(mine), x.aval, index) if device in local else None
+        if data is not None or everywhere:
+            found.append(Shard(device, index, replica, data))
+    return found
+
+
+def whole_on(device: Any, part: Any, aval: ShapedArray, index: Sequence[slice]) -> Any:
+    """Return a buffer of a spread array as an array of its own."""
+    aval = plain(aval)
+    shape = tuple(len(range(*s.indices(n))) for s, n in zip(index, aval.shape))
+    kind = "pinned_host" if space_of(aval) is HOST else None
+    return ArrayImpl(aval.update(shape=shape), in_memory(single_device(device), kind), [part], True,
+                     _skip_checks=True)
+
+
+def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback: Callable,
+                             dtype: Any = None) -> Any:
+    """Return the array whose part at each index (a tuple of slices) ``data_callback`` gives.
+
+    Raises: ValueError if a part has another shape than its index says.
+    """
+    shape = tuple(shape)
+    places = sharding.addressable_devices_indices_map(shape)
+    known: dict[tuple, Any] = {}
+    parts = []
+    for index in places.values():
+        key = _key(index, shape)
+        if key not in known:
+            known[key] = np.array(data_callback(index), dtype, order="C")
+            wanted = sharding.shard_shape(shape)
+            if known[key].shape != wanted:
+                raise ValueError(
+                    f"make_array_from_callback: the callback returned shape {known[key].shape} for "
+                    f"index {index}, but that part has shape {wanted}.")
+        parts.append(known[key])
+    if not parts:
+        if dtype is None:
+            raise ValueError("make_array_from_callback: no device of this process holds a part, so "
+                             "dtype must be given.")
+        kind = np.dtype(dtype)
+    else:
+        kind = parts[0].dtype
+    aval = located(ShapedArray(shape, dtypes.canonicalize(kind)), sharding)
+    parts = [part.astype(aval.dtype, copy=False) for part in parts]
+    return _jaxlib.batched_device_put(aval, sharding, parts, list(places), True, False, _OURS)
+
+
+def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
+                                         arrays: Sequence[Any], *, dtype: Any = None) -> Any:
+    """Return the array whose parts are ``arrays``, one for each device of this process.
+
+    Raises: ValueError if their number, shapes or devices do not fit ``sharding``.
+    """
+    shape = tuple(shape)
+    places = sharding.addressable_devices_indices_map(shape)
+    part = sharding.shard_shape(shape)
+    if len(arrays) != len(places):
+        raise ValueError(
+            f"Expected {len(places)} per-device arrays (this is how many devices are addressable "
+            f"by the sharding), but got {len(arrays)}")
+    by_device = {next(iter(a._sharding.device_set)): a for a in arrays}
+    for array in arrays:
+        if array.aval.shape != part:
+            raise ValueError(f"Expected shard shape {part} does not match the single device array "
+                             f"shape {array.aval.shape}. Shape of Array is {shape}.")
+    missing = [d for d in places if d not in by_device]
+    if missing:
+        raise ValueError(f"Addressable devices of the sharding and devices of the arrays differ: "
+                         f"nothing lies on {missing}.")
+    kind = arrays[0].aval.dtype if arrays else np.dtype(dtype)
+    weak = bool(arrays) and all(a.aval.weak_type for a in arrays)
+    return ArrayImpl(located(ShapedArray(shape, kind, weak), sharding), sharding,
+                     [by_device[d] for d in places], True, _skip_checks=True)
+
+
+def make_array_from_process_local_data(sharding: Any, local_data: Any,
+                                       global_shape: Sequence[int] | None = None) -> Any:
+    """Return the array of which this process holds ``local_data``.
+
+    Without ``global_shape``, axes that the processes divide among them are as many times longer
+    as there are processes along them; an entry None of it is found out likewise.
+    """
+    local_data = np.asarray(local_data)
+    guess = _global_shape(sharding, local_data.shape)
+    if global_shape is None:
+        shape = guess
+    else:
+        shape = tuple(g if n is None else n for n, g in zip(global_shape, guess))
+    places = sharding.addressable_devices_indices_map(shape)
+    first = [min((s.indices(n)[0] for s in column), default=0)
+             for column, n in zip(zip(*places.values()), shape)] if shape else []
+    whole = local_data.shape == shape
+
+    def part(index: tuple[slice, ...]) -> np.ndarray:
+        if whole:
+            return local_data[index]
+        return local_data[tuple(
+            slice(s.indices(n)[0] - begin, s.indices(n)[1] - begin)
+            for s, n, begin in zip(index, shape, first))]
+
+    return make_array_from_callback(shape, sharding, part)
+
+
+def _global_shape(sharding: Any, local: Sequence[int]) -> tuple[int, ...]:
+    """Return the global shape if each process holds a block of shape ``local``."""
+    # On an array with as many entries as parts, count along each axis the parts that are here.
+    tiles = sharding.tiles(len(local)) if hasattr(sharding, "tiles") else (1,) * len(local)
+    here = sharding.addressable_devices_indices_map(tiles).values()
+    shape = []
+    for axis, (size, parts) in enumerate(zip(local, tiles)):
+        mine = {index[axis].indices(parts)[0] for index in here}
+        shape.append(size * parts // max(len(mine), 1) if parts > 1 else size)
+    return tuple(shape)
+
+
+def place_like(x: Any, sharding: Any, committed: bool = True) -> Any:
+    """Return a value (array, NumPy or number) with a sharding over several devices."""
+    aval = aval_of(x)
+    check_fits(sharding, aval)
+    if type(x) is ArrayImpl:
+        return move(x, sharding, committed)
+    if aval.dtype == dtypes.float0:
+        aval = ShapedArray(aval.shape, np.dtype(bool))
+        x = np.zeros(aval.shape, bool)
+    return put_host(np.asarray(x, aval.dtype), aval, sharding, committed)

@@ -1,0 +1,105 @@
+"""Which transfers and threads does a program allow itself?
+
+``transfer_guard`` and its kin say what happens when bytes move between host and devices without
+being asked to; jaxlib's C++ watches, here it is told the settings.
+
+Read before: ``core.config``.  Read after: ``jit.transfers``.
+Invariant: jaxlib's state is that of the settings, for the thread and for the process
+(tests/kernel/test_config_effects.py).
+Source: the documentation of jax.transfer_guard, jax.array_garbage_collection_guard.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from saem import _jaxlib
+from saem.core import config
+from saem.core.config import SETTINGS
+
+DIRECTIONS = ("host_to_device", "device_to_device", "device_to_host")
+_guards = _jaxlib.guard_lib
+
+
+def _level(levels: Any, value: Any) -> Any:
+    """Return jaxlib's form of a setting's value, None if nothing was set."""
+    return None if value in (None, _jaxlib.unset) else getattr(levels, value.upper())
+
+
+def tell_transfer_guards() -> None:
+    """Tell jaxlib which transfers are watched."""
+    for state, told in (
+            (_guards.thread_local_state(), lambda s: s.get_local()),
+            (_guards.global_state(), lambda s: s.get_global())):
+        for direction in DIRECTIONS:
+            value = told(SETTINGS["jax_transfer_guard_" + direction])
+            setattr(state, direction, _level(_guards.TransferGuardLevel, value))
+
+
+def tell_transfer_guard() -> None:
+    """Set all directions for the process, when the setting for all of them was."""
+    for direction in DIRECTIONS:
+        SETTINGS["jax_transfer_guard_" + direction].set_global(config.transfer_guard.get_global())
+    tell_transfer_guards()
+
+
+def tell_garbage_guard() -> None:
+    """Tell jaxlib what to do with arrays that die in reference cycles."""
+    setting = config.array_garbage_collection_guard
+    for state, value in ((_guards.thread_local_state(), setting.get_local()),
+                         (_guards.global_state(), setting.get_global())):
+        state.garbage_collect_array = _level(_guards.GarbageCollectionGuardLevel, value)
+
+
+def tell_thread_guard() -> None:
+    _guards.update_thread_guard_global_state(config.thread_guard.value)
+
+
+for _direction in DIRECTIONS:
+    SETTINGS["jax_transfer_guard_" + _direction].follower = tell_transfer_guards
+config.transfer_guard.follower = tell_transfer_guard
+config.array_garbage_collection_guard.follower = tell_garbage_guard
+config.thread_guard.follower = tell_thread_guard
+# What the environment said.
+if config.transfer_guard.value is not None:
+    for _direction in DIRECTIONS:
+        if SETTINGS["jax_transfer_guard_" + _direction].value is None:
+            SETTINGS["jax_transfer_guard_" + _direction].set_global(config.transfer_guard.value)
+if any(SETTINGS["jax_transfer_guard_" + _direction].value for _direction in DIRECTIONS):
+    tell_transfer_guards()
+if config.array_garbage_collection_guard.value is not None:
+    tell_garbage_guard()
+if config.thread_guard.value:
+    tell_thread_guard()
+
+
+@contextlib.contextmanager
+def transfer_guard(new_val: str) -> Iterator[None]:
+    """Watch transfers in all directions: 'allow', 'log', 'disallow', or the last two '_explicit'.
+
+    'log' and 'disallow' are of transfers nobody asked for; with '_explicit' those of ``device_put``
+    and ``device_get`` are meant too.
+    """
+    with contextlib.ExitStack() as scopes:
+        for direction in DIRECTIONS:
+            scopes.enter_context(SETTINGS["jax_transfer_guard_" + direction](new_val))
+        yield
+
+
+class explicit:
+    """``with explicit("explicit_device_put"):`` transfers inside were asked for."""
+
+    __slots__ = ("name", "state", "before")
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __enter__(self) -> None:
+        self.state = _guards.thread_local_state()
+        self.before = getattr(self.state, self.name)
+        setattr(self.state, self.name, True)
+
+    def __exit__(self, *exc: object) -> None:
+        setattr(self.state, self.name, self.before)

@@ -1,0 +1,17 @@
+"""Mutable arrays: their operations, and how they are discharged into pure programs.
+
+The names imported here are all that the spine calls of this chapter (``core.refs.chapter``).
+"""
+
+from saem.refs import rules as _rules  # noqa: F401 - how references pass through inner programs
+from saem.refs.discharge import (
+    batch_through_refs,
+    exchange,
+    pull_through_refs,
+    pure_program,
+    through_refs,
+)
+from saem.refs.operations import accumulate
+
+__all__ = ["accumulate", "batch_through_refs", "exchange", "pull_through_refs", "pure_program",
+           "through_refs"]

@@ -1,0 +1,429 @@
+"""What is a mutable array to its user?
+
+A ``Ref`` holds an array and lets another take its place.  ``ref[i]`` reads, ``ref[i] = x`` writes,
+in programs and outside; ``ref.at[i]`` is a view of a part.  A program that was given references, or
+closed over them, is run in its pure form, with the arrays they hold; what it wrote is put back.
+
+Read before: ``refs.operations``, ``refs.discharge``.  Read after: ``saem.ref``.
+Invariant: an array that was read from a reference, or that it began with, never changes: a buffer
+which somebody else may hold is copied before it is given away (tests/kernel/test_refs.py).
+Source: the documentation of jax.ref.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+import numpy as np
+
+from saem import _jaxlib
+from saem.compile import dispatch
+from saem.compile.dispatch import eager_rules
+from saem.core import dtypes, errors
+from saem.core.avals import ShapedArray, aval_functions, aval_of
+from saem.core.refs import AbstractRef, Indexer, Span, is_ref
+from saem.core.trace import Tracer, bind, eval_trace, state
+from saem.jit.jitted import make_jit
+from saem.ops.convert import convert, copy
+from saem.ops.linear import broadcast_in_dim
+from saem.refs import rules  # noqa: F401 - how references travel through control flow
+from saem.refs.operations import AddUpdate, EmptyRef, FreeRef, Freeze, Get, NewRef, OnPart, Swap
+
+
+class _IsRef(type):
+    """Makes ``isinstance(x, Ref)`` true of references inside programs, too."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return type(x) is Ref or (isinstance(x, Tracer) and is_ref(x.aval))
+
+
+class Ref(metaclass=_IsRef):
+    """A mutable array: what it holds can be replaced, as a whole or in part.
+
+    Make one with ``jax.new_ref(x)``.
+    """
+
+    __slots__ = ("_aval", "_held", "_shared", "__weakref__")
+
+    def __init__(self, aval: AbstractRef, refs: Any, shared: bool = True):
+        self._aval = aval
+        self._held = refs
+        # Whether somebody else may have the array that it holds.
+        self._shared = shared
+
+    aval = property(lambda self: self._aval)
+    held = property(lambda self: self._held)
+    shape = property(lambda self: self._aval.shape)
+    dtype = property(lambda self: self._aval.dtype)
+    ndim = property(lambda self: self._aval.ndim)
+    size = property(lambda self: self._aval.size)
+    sharding = property(lambda self: self._held.sharding)
+    committed = property(lambda self: self._held.committed)
+    format = property(lambda self: self._held.format)
+    at = property(lambda self: ViewMaker(self))
+
+    def __getitem__(self, index: Any) -> Any:
+        return get(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        set(self, index, value)
+
+    def __len__(self) -> int:
+        return len(self._aval.inner_aval)
+
+    def __repr__(self) -> str:
+        return "Ref" + repr(self._held).removeprefix("Array")
+
+    __str__ = __repr__
+
+    def addupdate(self, value: Any, index: Any = None) -> None:
+        """Add ``value`` to the part at ``index``."""
+        addupdate(self, index, value)
+
+    def unsafe_buffer_pointer(self) -> int:
+        """Return where the array it holds begins in memory."""
+        return self._held.unsafe_buffer_pointer()
+
+    def __reduce__(self):
+        return _again, (np.asarray(self._held), self._aval)
+
+    def __copy__(self) -> Ref:
+        return Ref(self._aval, self.shown())
+
+    def __deepcopy__(self, memo: dict) -> Ref:
+        return self.__copy__()
+
+    def shown(self) -> Any:
+        """Return the array it holds, which from now on somebody else may have."""
+        self._shared = True
+        return self._held
+
+    def own(self) -> Any:
+        """Return the array it holds, made its own so that it may be given away."""
+        if self._shared and type(self._held) is _jaxlib.ArrayImpl:
+            self._held = copy(self._held)
+            self._shared = False
+        return self._held
+
+    def hold(self, value: Any, shared: bool) -> None:
+        self._held = value
+        self._shared = shared
+
+
+def _again(value: np.ndarray, aval: AbstractRef) -> Ref:
+    return Ref(aval, dispatch.put(convert(value, aval.dtype)))
+
+
+aval_functions[Ref] = lambda ref: ref._aval
+dispatch.held_as[Ref] = lambda ref: ref._held
+
+
+# -- views -----------------------------------------------------------------------------------------
+
+
+class View:
+    """A part of a reference, which can be read and written like a reference."""
+
+    __slots__ = ("ref", "transforms", "operands", "shape")
+
+    def __init__(self, ref: Any, transforms: tuple[Indexer, ...], operands: tuple):
+        self.ref = ref
+        self.transforms = transforms
+        self.operands = operands
+        last = operands[len(operands) - transforms[-1].count:]
+        self.shape = transforms[-1].result_shape(aval_of(last[0]).shape if last else ())
+
+    dtype = property(lambda self: aval_of(self.ref).dtype)
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: int(np.prod(self.shape, dtype=int)))
+    at = property(lambda self: ViewMaker(self))
+
+    def __getitem__(self, index: Any) -> Any:
+        return get(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        set(self, index, value)
+
+    def __len__(self) -> int:
+        return len(ShapedArray(self.shape, self.dtype))
+
+    def __repr__(self) -> str:
+        return f"TransformedRef(ref={self.ref!r}, transforms={self.transforms})"
+
+
+class ViewMaker:
+    """``ref.at``: waits for an index."""
+
+    __slots__ = ("ref",)
+
+    def __init__(self, ref: Any):
+        self.ref = ref
+
+    def __getitem__(self, index: Any) -> View:
+        ref, transforms, operands = located("ref.at", self.ref, index, always=True)
+        return View(ref, transforms, operands)
+
+
+def located(name: str, ref: Any, index: Any, always: bool = False
+            ) -> tuple[Any, tuple[Indexer, ...], tuple]:
+    """Return the reference itself, how to go to the part at ``index``, and the index operands.
+
+    Raises: ValueError for what is no reference.
+    """
+    transforms: tuple[Indexer, ...] = ()
+    operands: tuple = ()
+    shape = None
+    if type(ref) is View:
+        ref, transforms, operands, shape = ref.ref, ref.transforms, ref.operands, ref.shape
+    if not isinstance(ref, Ref):
+        raise errors.explained(
+            errors.ArgumentError, "ref.C2", f"Can only call `{name}` on a `Ref`: {ref}.",
+            advice="Make one with jax.new_ref(x).")
+    if not always and (index is None or index is Ellipsis or (type(index) is tuple and not index)):
+        return ref, transforms, operands
+    indexer, own = parsed(aval_of(ref).shape if shape is None else shape, index, type(ref) is Ref)
+    return ref, (*transforms, indexer), (*operands, *own)
+
+
+def parsed(shape: tuple[int, ...], index: Any, known: bool) -> tuple[Indexer, list[Any]]:
+    """Return an index into an array of ``shape`` as an Indexer and its operands.
+
+    Raises: ValueError for too many indices, a step backwards, or (outside programs) a number that
+    is out of bounds.
+    """
+    items = list(index) if type(index) is tuple else [Ellipsis if index is None else index]
+    dots = [i for i, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1:
+        raise errors.explained(
+            errors.ArgumentError, "ref.C8", "Only one ellipsis is supported.",
+            advice="Write the other axes as ':'.")
+    if len(items) - len(dots) > len(shape):
+        raise errors.explained(
+            errors.ArgumentError, "ref.C9",
+            f"`indices` must not be longer than `shape`: indices={tuple(items)}, shape={shape}",
+            advice="A reference of that many axes takes at most that many indices.")
+    at = dots[0] if dots else len(items)
+    fill = [np.s_[:]] * (len(shape) - len(items) + len(dots))
+    items = [*items[:at], *fill, *items[at + 1:]]
+    entries: list[Span | None] = []
+    operands: list[Any] = []
+    for item, dim in zip(items, shape):
+        if isinstance(item, slice):
+            entries.append(_span(item, dim))
+        else:
+            entries.append(None)
+            operands.append(_index(item, dim, known))
+    wide = np.broadcast_shapes(*(aval_of(x).shape for x in operands)) if operands else ()
+    if wide:
+        operands = [_stretched(x, wide) for x in operands]
+    return Indexer(tuple(entries), tuple(shape)), operands
+
+
+def _span(item: slice, dim: int) -> Span:
+    for bound in (item.start, item.stop, item.step):
+        if isinstance(bound, Tracer):
+            bool(bound)  # which says that it is not known now
+    step = 1 if item.step is None else operator.index(item.step)
+    if step < 1:
+        raise errors.explained(
+            errors.ArgumentError, "ref.C10", f"slice must have a step >= 1 (found: {step})",
+            advice="Read forwards, then reverse what was read.")
+    start, stop, _ = item.indices(dim)
+    return Span(start, len(range(start, stop, step)), step)
+
+
+def _index(item: Any, dim: int, known: bool) -> Any:
+    """Return one index operand."""
+    if isinstance(item, (bool, np.bool_)) or item is None or isinstance(item, str):
+        raise errors.explained(
+            errors.ArgumentTypeError, "ref.C11",
+            f"Argument '{item}' of type {type(item)} is not a valid index of a Ref.",
+            advice="Use integers, slices with steps forward, integer arrays or '...'.")
+    aval = aval_of(item)
+    if dtypes.is_bool(aval.dtype):
+        raise errors.explained(
+            errors.NonConcreteBooleanIndexError, "ref.C12",
+            f"Array boolean indices must be concrete; got {aval.str_short(False)}",
+            advice="Write jnp.where(mask, x, ref[...]) back with ref[...] = ….")
+    if not dtypes.is_integer(aval.dtype):
+        raise errors.explained(
+            errors.ArgumentTypeError, "ref.C11",
+            f"A Ref is indexed by integers, got {aval.str_short(False)}.",
+            advice="Convert the index with .astype(int).")
+    if type(item) is int or isinstance(item, np.integer):
+        item = int(item)
+        if known and state.trace is eval_trace and item >= dim:
+            raise errors.explained(
+                errors.ArgumentError, "ref.C13", f"Out of bound indexer: idx={item}, dim={dim}.",
+                advice=f"Indices of this axis go from 0 to {dim - 1}.")
+    return item
+
+
+def _stretched(x: Any, shape: tuple[int, ...]) -> Any:
+    if isinstance(x, (int, np.ndarray, np.generic)):
+        x = np.broadcast_to(np.asarray(x, np.int32), shape) if np.ndim(x) else np.int32(x)
+    have = aval_of(x).shape
+    if have == shape:
+        return x
+    first = len(shape) - len(have)
+    if any(a != b for a, b in zip(have, shape[first:])):
+        keep = [i for i, n in enumerate(have) if n == shape[first + i]]
+        x = x.reshape([have[i] for i in keep])
+        return broadcast_in_dim(x, shape, tuple(first + i for i in keep))
+    return broadcast_in_dim(x, shape, tuple(range(first, len(shape))))
+
+
+# -- the functions ---------------------------------------------------------------------------------
+
+
+def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Any:
+    """Return a reference to a new mutable array that holds ``init_val``.
+
+    With ``kind='no_grad_no_remat'`` writes to it have no derivative and are not done again when a
+    checkpoint computes again.
+    Raises: TypeError for what is no array; ValueError for a reference.
+    """
+    try:
+        aval = aval_of(init_val)
+    except TypeError:
+        raise errors.explained(
+            errors.ArgumentTypeError, "ref.C14",
+            "Error interpreting argument to new_ref as a JAX value. The problematic value is of "
+            f"type {type(init_val)} and was passed to new_ref at position 0.",
+            advice="Make one reference for each array: jax.tree.map(jax.new_ref, tree).") from None
+    if is_ref(aval):
+        raise errors.explained(
+            errors.ArgumentError, "ref.C5",
+            f"A reference holds an array, not the reference {aval}.",
+            advice="Read it first: new_ref(ref[...]).")
+    if memory_space is not None and state.trace is eval_trace:
+        raise NotImplementedError("array ref with memory space only works inside of a `jit`.")
+    return bind(NewRef(memory_space, kind), init_val)
+
+
+def empty_ref(ty: Any, memory_space: Any = None) -> Any:
+    """Return a reference to a mutable array of the shape and dtype of ``ty``, not yet written."""
+    aval = ty if isinstance(ty, ShapedArray) else aval_of(ty)
+    return bind(EmptyRef(aval, memory_space))
+
+
+def freeze(ref: Any) -> Any:
+    """Return what ``ref`` holds at last; use it no more."""
+    if not isinstance(ref, Ref):
+        located("freeze", ref, None)
+    return bind(Freeze(), ref)
+
+
+def free_ref(ref: Any) -> None:
+    """End ``ref``: its memory may be used for other things."""
+    located("free_ref", ref, None)
+    bind(FreeRef(), ref)
+
+
+def get(ref: Any, idx: Any = None) -> Any:
+    """Return the part of what ``ref`` holds at ``idx``, all of it without one."""
+    ref, transforms, operands = located("ref_get", ref, idx)
+    return bind(Get(transforms), ref, *operands)
+
+
+def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Any:
+    """Put ``value`` at ``idx`` of ``ref`` and return what was there."""
+    ref, transforms, operands = located(_function_name, ref, idx)
+    return bind(Swap(transforms), ref, fitting(value, aval_of(ref)), *operands)
+
+
+def set(ref: Any, idx: Any, value: Any) -> None:
+    """Put ``value`` at ``idx`` of ``ref``."""
+    if state.trace is eval_trace:
+        ref, transforms, operands = located("ref_set", ref, idx)
+        change(Swap(transforms), False, ref, fitting(value, aval_of(ref)), *operands)
+    else:
+        swap(ref, idx, value, "ref_set")
+
+
+def addupdate(ref: Any, idx: Any, x: Any) -> None:
+    """Add ``x`` to what ``ref`` holds at ``idx``.  Unlike ``ref[idx] += x`` it reads nothing."""
+    ref, transforms, operands = located("ref_addupdate", ref, idx)
+    bind(AddUpdate(transforms), ref, as_value(x), *operands)
+
+
+def as_value(x: Any) -> Any:
+    """Return a value to be stored: a Python number as one of a definite dtype."""
+    try:
+        aval = aval_of(x)
+    except TypeError:
+        raise errors.explained(
+            errors.ArgumentTypeError, "ref.C15",
+            f"Argument '{x}' of type '{type(x)}' is not a valid JAX type",
+            advice="Convert it with jnp.asarray.") from None
+    if isinstance(x, (bool, int, float, complex)):
+        return np.asarray(x, aval.dtype)[()]
+    return x
+
+
+def fitting(x: Any, ref: AbstractRef) -> Any:
+    """Return a value to be stored; a weakly typed one takes the dtype of ``ref`` if of its kind."""
+    value = as_value(x)
+    aval = aval_of(x)
+    if is_ref(aval) or not aval.weak_type or dtypes.is_extended(ref.dtype):
+        return value
+    if dtypes.scalar_kind(aval.dtype) != dtypes.scalar_kind(ref.dtype):
+        return value
+    if isinstance(x, (bool, int, float, complex)):
+        return np.asarray(x, ref.dtype)[()]
+    return convert(value, ref.dtype)
+
+
+# -- outside programs ------------------------------------------------------------------------------
+
+
+@functools.lru_cache(4096)
+def compiled(prim: OnPart, keep: bool, donate: bool) -> Any:
+    """Return the compiled pure form of ``prim``: of the array to the part that was there (if
+    ``keep``) and the new array (if there is one)."""
+
+    def pure(x: Any, *operands: Any) -> tuple[Any, Any]:
+        outs, new = prim.discharge(x, *operands)  # type: ignore[attr-defined]
+        return (outs[0] if keep and outs else None), new
+
+    pure.__name__ = prim.name
+    return make_jit(pure, library=True, donate_argnums=(0,) if donate else None)
+
+
+def _new(prim: NewRef, x: Any) -> Ref:
+    aval = aval_of(x)
+    shared = not isinstance(x, (np.ndarray, np.generic, bool, int, float, complex))
+    return Ref(AbstractRef(aval, prim.memory_space, prim.kind), dispatch.put(x), shared)
+
+
+def _empty(prim: EmptyRef) -> Ref:
+    return _new(NewRef(prim.memory_space), np.zeros(prim.ty.shape, prim.ty.dtype))
+
+
+def _freeze(prim: Freeze, ref: Ref) -> Any:
+    return ref.shown()
+
+
+def _get(prim: Get, ref: Ref, *operands: Any) -> Any:
+    prim.typing(ref._aval, *map(aval_of, operands))
+    if not prim.transforms:
+        return ref.shown()
+    return compiled(prim, True, False)(ref._held, *operands)[0]
+
+
+def change(prim: Swap | AddUpdate, keep: bool, ref: Ref, value: Any, *operands: Any) -> Any:
+    """Write to a reference; returns what was there if ``keep``."""
+    prim.typing(ref._aval, aval_of(value), *map(aval_of, operands))
+    old, new = compiled(prim, keep, not ref._shared and ref is not value)(
+        ref._held, value, *operands)
+    ref.hold(new, False)
+    return old
+
+
+eager_rules.update({
+    NewRef: _new, EmptyRef: _empty, Freeze: _freeze, FreeRef: lambda prim, ref: [], Get: _get,
+    Swap: lambda prim, *args: change(prim, True, *args),
+    AddUpdate: lambda prim, *args: change(prim, False, *args) or [],
+})

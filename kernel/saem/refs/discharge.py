@@ -1,0 +1,246 @@
+"""How does a program that reads and writes references become a pure one?
+
+It is run once more, equation by equation, with the array that each reference holds in place of the
+reference; a write makes a new array, which later reads find.  The arrays of references that were
+written come out as further results, and whoever calls puts them back.
+
+A program inside an equation is made pure first; the rule of its primitive (``rules``) says how the
+arrays travel through it: a loop carries them, a branch returns them.
+
+Read before: ``refs.operations``.  Read after: ``refs.rules``, which has those rules.
+Invariant: the pure program computes what the references' own operations do, in their order
+(tests/kernel/test_refs.py, test_refs_transforms.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from saem.core import axes, errors
+from saem.core.avals import aval_of
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Literal, Var, eval_jaxpr, sub_jaxprs
+from saem.core.primitive import Primitive, UndefinedPrimal
+from saem.core.refs import LinearRef, is_ref
+from saem.core.source import position
+from saem.core.trace import at_source, bind
+from saem.ops.linear import zeros_of
+from saem.refs.operations import AddUpdate, Get, NewRef, OnRef, Swap, as_held
+from saem.transform.linearize import backward_pass, partial_eval_jaxpr
+from saem.transform.staging import trace_flat
+from saem.transform.vmap import vmap_flat
+
+# What a rule returns: the results, and from the number of an operand to what its reference holds.
+Outcome = tuple[list[Any], dict[int, Any]]
+# rule(prim, args, which, deep, names): args hold arrays where ``which`` is true; equal ``names``
+# are the same reference.
+Rule = Callable[[Any, list[Any], tuple[bool, ...], bool, list[Any]], Outcome]
+rules: dict[type[Primitive], Rule] = {}
+
+
+def is_stateful(closed: ClosedJaxpr) -> bool:
+    """Return whether ``closed``, or a program inside it, works on references."""
+    return closed.derived("stateful", lambda: any(
+        isinstance(eqn.operation, OnRef) or holds_state(eqn.operation) for eqn in closed.eqns))
+
+
+def holds_state(prim: Primitive) -> bool:
+    """Return whether a program inside ``prim`` works on references."""
+    return prim.multiple_results and any(
+        is_stateful(inner) for _, inner in sub_jaxprs(prim) if isinstance(inner, ClosedJaxpr))
+
+
+def discharged(closed: ClosedJaxpr, which: tuple[bool, ...], deep: bool,
+               wanted: tuple[int, ...] | None = None) -> tuple[ClosedJaxpr, tuple[int, ...]]:
+    """Return the pure form of ``closed`` and the numbers of the inputs that it writes.
+
+    Inputs marked in ``which`` are references; their arrays take their places.  Results are those of
+    ``closed``, then the arrays of the ``wanted`` references (None: of those that are written).
+    ``deep`` means its own references, too.
+    """
+
+    def make() -> tuple[ClosedJaxpr, tuple[int, ...]]:
+        found: list[int] = []
+
+        def pure(*args: Any) -> list[Any]:
+            run = Discharge(closed, which, args, deep)
+            found[:] = run.written() if wanted is None else wanted
+            return [*run.results(), *(run.held[closed.jaxpr.invars[i]] for i in found)]
+
+        avals = [a.inner_aval if w else a  # type: ignore[attr-defined]
+                 for a, w in zip(closed.in_avals, which)]
+        program = trace_flat(pure, avals, name="discharge", debug_name=closed.jaxpr.debug_name)
+        return program, tuple(found)
+
+    return closed.derived(("discharge", which, deep, wanted), make)
+
+
+def pure_program(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """Return ``closed``, none of whose inputs is a reference, without references inside."""
+    return discharged(closed, (False,) * len(closed.jaxpr.invars), True)[0]
+
+
+class Exchange:
+    """What to do before and after a program that takes references runs in its pure form."""
+
+    def __init__(self, closed: ClosedJaxpr):
+        self.which = tuple([is_ref(aval) for aval in closed.in_avals])
+        self.pure, self.written = discharged(closed, self.which, True)
+        self.results = len(closed.jaxpr.outvars)
+
+    def donated(self, given: Sequence[bool]) -> tuple[bool, ...]:
+        """Return which buffers the program may reuse: of references, those that it writes."""
+        return tuple([number in self.written if ref else gives
+                      for number, (ref, gives) in enumerate(zip(self.which, given))])
+
+    def take(self, args: Sequence[Any]) -> list[Any]:
+        """Return ``args`` with what references hold in their places."""
+        return [x if not ref else x.own() if number in self.written else x.held
+                for number, (ref, x) in enumerate(zip(self.which, args))]
+
+    def put_back(self, args: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
+        """Let the references among ``args`` hold what was written; returns the results."""
+        for number, new in zip(self.written, outs[self.results:]):
+            args[number].hold(new, False)
+        return list(outs[:self.results])
+
+
+def exchange(closed: ClosedJaxpr) -> Exchange:
+    """Return what happens before and after the pure form of ``closed`` runs."""
+    return closed.derived("exchange", lambda: Exchange(closed))
+
+
+class Discharge:
+    """One run of a program with arrays in place of references."""
+
+    def __init__(self, closed: ClosedJaxpr, which: Sequence[bool], args: Sequence[Any], deep: bool):
+        self.jaxpr = closed.jaxpr
+        self.deep = deep
+        self.env: dict[Var, Any] = dict(zip(closed.jaxpr.constvars, closed.consts))
+        self.held: dict[Var, Any] = {}
+        self.changed: set[Var] = set()
+        for var, x, flag in zip(closed.jaxpr.invars, args, which):
+            (self.held if flag else self.env)[var] = x
+        for eqn in closed.jaxpr.eqns:
+            with at_source(eqn.source, eqn.stack):
+                outs = self.step(eqn)
+            self.env.update(zip(eqn.outvars, outs))
+
+    def value(self, atom: Any) -> Any:
+        if type(atom) is Literal:
+            return atom.val
+        return self.held[atom] if atom in self.held else self.env[atom]
+
+    def step(self, eqn: Eqn) -> Sequence[Any]:
+        """Do what ``eqn`` does; returns its results."""
+        prim, args = eqn.operation, [self.value(a) for a in eqn.invars]
+        which = tuple([a in self.held if type(a) is not Literal else False for a in eqn.invars])
+        if isinstance(prim, OnRef) and (any(which) or (self.deep and not any(
+                is_ref(a.aval) for a in eqn.invars))):
+            outs, new = prim.discharge(*args)  # type: ignore[attr-defined]
+            if is_ref(getattr(eqn.outvars[0], "aval", None) if eqn.outvars else None):
+                self.held[eqn.outvars[0]] = new
+                return ()
+            if new is not None:
+                self.hold(eqn.invars[0], new)
+            return outs
+        if any(which) or (self.deep and holds_state(prim)):
+            outs, news = rule_of(prim, eqn)(prim, args, which, self.deep, list(eqn.invars))
+            for number, new in news.items():
+                self.hold(eqn.invars[number], new)
+            return outs
+        out = bind(prim, *args)
+        return out if prim.multiple_results else [out]
+
+    def hold(self, var: Any, new: Any) -> None:
+        self.held[var] = as_held(new, var.aval.inner_aval)
+        self.changed.add(var)
+
+    def results(self) -> list[Any]:
+        return [self.value(a) for a in self.jaxpr.outvars]
+
+    def written(self) -> list[int]:
+        return [i for i, var in enumerate(self.jaxpr.invars) if var in self.changed]
+
+
+def rule_of(prim: Primitive, eqn: Eqn | None = None) -> Rule:
+    """Return how references travel through ``prim``.  Raises: NotImplementedError."""
+    rule = rules.get(type(prim))
+    if rule is None:
+        raise errors.explained(
+            NotImplementedError, "ref.C6",
+            f"No state discharge rule implemented for primitive: {prim.name}.",
+            where=position(eqn.source) if eqn is not None else None,
+            advice="Pass the array that the reference holds, and write the result back outside.")
+    return rule
+
+
+def through_refs(prim: Primitive, args: Sequence[Any]) -> list[Any]:
+    """Do what ``prim`` does with references among ``args`` by its pure form, here and now."""
+    which = tuple([is_ref(aval_of(x)) for x in args])
+    values = [bind(Get(()), x) if w else x for x, w in zip(args, which)]
+    outs, news = rule_of(prim)(prim, values, which, False, [id(x) for x in args])
+    for number, new in news.items():
+        aval: Any = aval_of(args[number])
+        bind(Swap(()), args[number], as_held(new, aval.inner_aval))
+    return outs
+
+
+def batch_through_refs(prim: Primitive, size: int, xs: Sequence[Any], dims: Sequence[int | None]
+                       ) -> tuple[list[Any], list[int | None]]:
+    """Do what the batch rule of ``prim`` does, by its pure form."""
+    return vmap_flat(lambda *args: through_refs(prim, args), size, xs, dims, axes.batching())
+
+
+# -- backwards -------------------------------------------------------------------------------------
+
+
+def pull_through_refs(prim: Primitive, cts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+    """Transpose ``prim``, which takes linear references, by its pure form.
+
+    The cotangents that gather in those references go in as those of the arrays that come out, and
+    what comes back replaces them.
+    """
+    which = tuple([type(x) is LinearRef for x in args])
+    linear = [isinstance(x, UndefinedPrimal) for x in args]
+    numbers: list[int] = []
+
+    def pure(*values: Any) -> list[Any]:
+        outs, news = rule_of(prim)(prim, list(values), which, False, list(range(len(args))))
+        numbers[:] = news
+        return [*outs, *(as_held(news[i], args[i].aval.inner_aval) for i in numbers)]
+
+    avals = [x.aval.inner_aval if w else x.aval if lin else aval_of(x)
+             for x, w, lin in zip(args, which, linear)]
+    closed = trace_flat(pure, avals, name="discharge")
+    # What does not depend on linear operands, such as indices, runs first.
+    early, late, unknown, count = partial_eval_jaxpr(closed, tuple(linear))
+    values = eval_jaxpr(early.jaxpr, early.consts,
+                        *(x for x, lin in zip(args, linear) if not lin))
+    residuals, inputs = late.jaxpr.invars[:count], late.jaxpr.invars[count:]
+    opened = late.jaxpr.replace(constvars=residuals, invars=inputs)
+    after = [None if args[i].ct is None else bind(Get(()), args[i].ct) for i in numbers]
+    wanted = [ct for ct, u in zip([*cts, *after], unknown) if u]
+    pulled = iter(backward_pass(opened, values[len(values) - count:], wanted))
+    found: list[Any] = []
+    for number, (x, lin, ref) in enumerate(zip(args, linear, which)):
+        ct = next(pulled) if lin else None
+        if ref:
+            _put_cotangent(x, ct, number in numbers)
+            ct = None
+        found.append(ct)
+    return found
+
+
+def _put_cotangent(ref: LinearRef, ct: Any, replaced: bool) -> None:
+    """Let the reference that collects the cotangent of ``ref`` hold ``ct``, or more by ``ct``."""
+    aval = ref.aval.inner_aval  # type: ignore[attr-defined]
+    if ct is None and (ref.ct is None or not replaced):
+        return
+    ct = zeros_of(aval) if ct is None else as_held(ct, aval)
+    if ref.ct is None:
+        ref.ct = bind(NewRef(), ct)
+    elif replaced:
+        bind(Swap(()), ref.ct, ct)
+    else:
+        bind(AddUpdate(()), ref.ct, ct)

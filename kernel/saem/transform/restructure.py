@@ -1,0 +1,223 @@
+"""How is a program rearranged without tracing it again?
+
+The rules of loops and branches need programs whose inputs stand in another order, whose outputs all
+exist (a tangent that one branch lacks is zero there), and whose parts run elsewhere (what a loop
+computes anew each time from what never changes).  All of it is bookkeeping on variables.
+
+Read before: ``core.jaxpr``, ``transform.linearize``.  Read after: ``loops.conditional``,
+``loops.while_loop``, ``loops.scan``.
+Invariant: equations are shared, never copied or changed; what is returned passes ``check_jaxpr``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes
+from saem.core.avals import ShapedArray
+from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
+from saem.core.refs import AccumEffect, WriteEffect
+from saem.core.trace import current
+from saem.core.varying import varying
+from saem.ops.collectives import PVary
+from saem.ops.linear import BroadcastInDim, add_any_p
+from saem.ops.random_bits import RandomWrap
+from saem.transform.linearize import partial_eval_jaxpr
+from saem.transform.staging import dead_code_free
+
+
+def split_list(items: Sequence[Any], *counts: int) -> list[list[Any]]:
+    """Return ``items`` cut into pieces of ``counts`` and the rest."""
+    pieces, start = [], 0
+    for count in counts:
+        pieces.append(list(items[start: start + count]))
+        start += count
+    return [*pieces, list(items[start:])]
+
+
+def pick(items: Iterable[Any], flags: Iterable[bool], wanted: bool = True) -> list[Any]:
+    """Return the ``items`` whose flag is ``wanted``."""
+    return [item for item, flag in zip(items, flags) if flag == wanted]
+
+
+def merge(flags: Iterable[bool], where_true: Iterable[Any], where_false: Iterable[Any]
+          ) -> list[Any]:
+    """Return one list that takes from the first where the flag is true, else from the second."""
+    yes, no = iter(where_true), iter(where_false)
+    return [next(yes) if flag else next(no) for flag in flags]
+
+
+def rearranged(closed: ClosedJaxpr, invars: Sequence[Var], outvars: Sequence[Atom],
+               before: Sequence[Eqn] = (), after: Sequence[Eqn] = ()) -> ClosedJaxpr:
+    """Return ``closed`` with other inputs and outputs, and equations before and after its own."""
+    jaxpr = closed.jaxpr
+    eqns = [*before, *jaxpr.eqns, *after]
+    return ClosedJaxpr(jaxpr.replace(invars=invars, outvars=outvars, eqns=eqns), closed.consts)
+
+
+def with_extra_inputs(closed: ClosedJaxpr, avals: Sequence[ShapedArray]) -> ClosedJaxpr:
+    """Return ``closed`` with further inputs, last, which it does not read."""
+    return rearranged(closed, [*closed.jaxpr.invars, *map(Var, avals)], closed.jaxpr.outvars)
+
+
+def first_input_to(closed: ClosedJaxpr, place: int) -> ClosedJaxpr:
+    """Return ``closed`` with its first input moved behind the next ``place`` ones."""
+    first, *rest = closed.jaxpr.invars
+    return rearranged(closed, [*rest[:place], first, *rest[place:]], closed.jaxpr.outvars)
+
+
+def open_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
+    """Return ``closed`` with its constants as leading inputs, and their values."""
+    if not closed.consts:
+        return closed, []
+    jaxpr = closed.jaxpr
+    opened = jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars])
+    return ClosedJaxpr(opened), closed.consts
+
+
+def zeros_atom(aval: ShapedArray, eqns: list[Eqn]) -> Atom:
+    """Return a literal or variable that is zero of ``aval``; what it needs is put into ``eqns``."""
+    if aval.vma:  # inside shard_map: zeros differ between devices as what they stand for does
+        names = tuple(sorted(aval.vma, key=str))
+        return _append(PVary(names), zeros_atom(varying(aval, ()), eqns), aval, eqns)
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        trailing, dtype = aval.dtype.physical
+        held = zeros_atom(ShapedArray((*aval.shape, *trailing), dtype), eqns)
+        return _append(RandomWrap(aval.dtype.impl), held, aval, eqns)  # type: ignore[attr-defined]
+    zero = np.zeros((), aval.dtype)[()]
+    scalar = Literal(zero.item() if aval.weak_type else zero,
+                     ShapedArray((), aval.dtype, aval.weak_type))
+    return _append(BroadcastInDim(aval.shape), scalar, aval, eqns) if aval.shape else scalar
+
+
+def _append(prim: Any, atom: Atom, aval: ShapedArray, eqns: list[Eqn]) -> Var:
+    out = Var(aval)
+    eqns.append(Eqn(prim, [atom], [out], None, ()))
+    return out
+
+
+def added(a: Atom, b: Atom, eqns: list[Eqn]) -> Atom:
+    """Return the variable of ``a + b``, whose equation is put into ``eqns``."""
+    out = Var(a.aval)
+    eqns.append(Eqn(add_any_p, [a, b], [out], None, ()))
+    return out
+
+
+def fill_zeros(closed: ClosedJaxpr, first: int, present: Sequence[bool], wanted: Sequence[bool],
+               avals: Sequence[ShapedArray]) -> ClosedJaxpr:
+    """Return ``closed`` with zeros of ``avals`` where an output is wanted but not present.
+
+    The outputs after the ``first`` ones are those of ``present``; what is present is wanted.
+    """
+    if list(present) == list(wanted):
+        return closed
+    eqns: list[Eqn] = []
+    have = iter(closed.jaxpr.outvars[first:])
+    filled = [next(have) if p else zeros_atom(aval, eqns)
+              for p, w, aval in zip(present, wanted, avals) if w]
+    return rearranged(closed, closed.jaxpr.invars, [*closed.jaxpr.outvars[:first], *filled],
+                      after=eqns)
+
+
+def split_program(closed: ClosedJaxpr, unknown: Sequence[bool], forced: Sequence[bool]
+                  ) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool], int]:
+    """Split ``closed`` as ``partial_eval_jaxpr`` does, ``forced`` outputs being unknown, too.
+
+    A known output that is forced becomes a residual which the unknown program hands on.
+    """
+    known, rest, out_unknown, count = partial_eval_jaxpr(closed, tuple(unknown))
+    wanted = [u or f for u, f in zip(out_unknown, forced)]
+    if wanted == out_unknown:
+        return known, rest, out_unknown, count
+    plain, residuals = split_list(known.jaxpr.outvars, len(known.jaxpr.outvars) - count)
+    inner, inputs = split_list(rest.jaxpr.invars, count)
+    known_outs, unknown_outs = iter(plain), iter(rest.jaxpr.outvars)
+    kept: list[Atom] = []
+    outs: list[Atom] = []
+    for was, now in zip(out_unknown, wanted):
+        atom = next(unknown_outs) if was else next(known_outs)
+        if was:
+            outs.append(atom)
+        elif not now:
+            kept.append(atom)
+        elif isinstance(atom, Literal):
+            outs.append(atom)
+        elif atom in residuals:
+            outs.append(inner[residuals.index(atom)])
+        else:
+            residuals.append(atom)
+            inner.append(Var(atom.aval))
+            outs.append(inner[-1])
+    known = rearranged(known, known.jaxpr.invars, [*kept, *residuals])
+    return known, rearranged(rest, [*inner, *inputs], outs), wanted, len(residuals)
+
+
+def reaches(jaxpr: Jaxpr, flags: Sequence[bool]) -> list[bool]:
+    """Return which outputs may depend on the inputs that ``flags`` marks."""
+    marked = {v for v, flag in zip(jaxpr.invars, flags) if flag}
+    for eqn in jaxpr.eqns:
+        if getattr(eqn.operation, "waits", False):
+            marked.update(eqn.outvars)
+        elif not marked.isdisjoint(a for a in eqn.invars if isinstance(a, Var)):
+            marked.update(eqn.outvars)
+            # A reference hands on what is written to it.
+            marked.update(eqn.invars[effect.input] for effect in eqn.effects
+                          if isinstance(effect, (WriteEffect, AccumEffect)))
+    return [isinstance(a, Var) and a in marked for a in jaxpr.outvars]
+
+
+def hoisted(jaxpr: Jaxpr, fixed: Sequence[Var]) -> tuple[Jaxpr, Jaxpr]:
+    """Take out of ``jaxpr`` what depends on the inputs ``fixed`` alone.
+
+    Returns the program of ``fixed`` to new fixed values, and the remaining one, whose inputs begin
+    with those values.  Equations with effects, and those that read no input at all, remain.
+    """
+    known = set(fixed)
+    inside, outside = [], []
+    for eqn in jaxpr.eqns:
+        own = [a for a in eqn.invars if isinstance(a, Var)]
+        if own and not eqn.effects and all(v in known for v in own):
+            outside.append(eqn)
+            known.update(eqn.outvars)
+        else:
+            inside.append(eqn)
+    made = {v for eqn in outside for v in eqn.outvars}
+    read = [a for eqn in inside for a in eqn.invars] + jaxpr.outvars
+    values = list(dict.fromkeys(a for a in read if isinstance(a, Var) and a in made))
+    return (Jaxpr([], list(fixed), values, outside, debug_name=jaxpr.debug_name),
+            jaxpr.replace(invars=[*values, *jaxpr.invars], eqns=inside))
+
+
+def unread(jaxpr: Jaxpr, invars: Sequence[Var]) -> list[bool]:
+    """Return for each of ``invars`` whether nothing in ``jaxpr`` reads it."""
+    used = {a for eqn in jaxpr.eqns for a in eqn.invars if isinstance(a, Var)}
+    used.update(a for a in jaxpr.outvars if isinstance(a, Var))
+    return [v not in used for v in invars]
+
+
+def trim(closed: ClosedJaxpr, needed: Sequence[bool]) -> tuple[ClosedJaxpr, list[bool]]:
+    """Return ``closed`` without outputs that are not needed, and which inputs it still reads.
+
+    It keeps all its inputs.
+    """
+
+    def make() -> tuple[ClosedJaxpr, list[bool]]:
+        jaxpr = dead_code_free(closed.jaxpr, needed)
+        idle = unread(jaxpr, jaxpr.invars)
+        return ClosedJaxpr(jaxpr, closed.consts), [not i for i in idle]
+
+    return closed.derived(("trim", tuple(needed)), make)
+
+
+def keep_inputs(closed: ClosedJaxpr, kept: Sequence[bool]) -> ClosedJaxpr:
+    """Return ``closed`` with only the inputs that are kept; it must not read the others."""
+    return rearranged(closed, pick(closed.jaxpr.invars, kept), closed.jaxpr.outvars)
+
+
+def below(trace: Any, prim: Any, args: Sequence[Any]) -> list[Any]:
+    """Apply ``prim`` one interpreter below ``trace``."""
+    with current(trace.parent) as parent:
+        return parent.process(prim, tuple(args))
