@@ -3,7 +3,7 @@
 This is the one file that imports jaxlib: a list of names, and every difference between the
 supported versions (0.10 to 0.12).  Nothing else is here.
 
-Read before: nothing.  Read after: ``saem.core.config`` and ``saem.xla``.
+Read before: nothing.  Read after: ``saem.core.config`` and ``saem.placement``.
 Invariant: no other module imports jaxlib (import-linter, ``make check``), and the real ``jax`` is
 never in the same process, because both put their methods on the one ``ArrayImpl`` class.
 """

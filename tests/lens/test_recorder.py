@@ -192,7 +192,7 @@ def test_asking_without_a_recording_says_what_to_do():
 
 def test_asking_what_ran_starts_no_backend():
     code = (
-        "from saem.observe.environment import environment; from saem.xla import devices; "
+        "from saem.observe.environment import environment; from saem.placement import devices; "
         "assert environment().devices == (); assert not devices.started(); devices.devices(); "
         "assert environment().devices[0].platform == 'cpu'"
     )

@@ -67,3 +67,8 @@ def symbolic_args_specs(args: Any, shapes_specs: Any, constraints: Sequence[str]
 def is_symbolic_dim(p: Any) -> bool:
     """Return whether ``p`` is a symbolic dimension: none is."""
     return False
+
+
+def __dir__() -> list[str]:
+    """Return the public names alone, without the modules of this package."""
+    return __all__

@@ -26,3 +26,8 @@ __all__ = [
     "check_error", "checkify", "debug_check", "div_checks", "float_checks", "index_checks",
     "init_error", "nan_checks", "user_checks",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return the public names alone, without the modules of this package."""
+    return __all__

@@ -69,3 +69,8 @@ def _refusal(tag: str, sentence: str) -> Exception:
 
 
 __all__ = ["jet"]
+
+
+def __dir__() -> list[str]:
+    """Return the public names alone, without the modules of this package."""
+    return __all__
