@@ -1,6 +1,12 @@
-"""Which types does one write in annotations?"""
+"""Which types does one write in annotations?
+
+Read before: nothing.
+Invariant: ``ArrayLike`` and ``DTypeLike`` are the names that ``jax.typing`` has.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,5 +14,7 @@ from saem._jaxlib import Array
 
 ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 DTypeLike = str | type | np.dtype
+Axis = int | Sequence[int] | None
+Shape = Sequence[int]
 
 __all__ = ["Array", "ArrayLike", "DTypeLike"]

@@ -124,7 +124,8 @@ def _log_of_sum(name: str, x1: Any, x2: Any, power: Callable, scale: float) -> A
     # Equal infinities, or a NaN: their sum is the answer.
     unordered = compare.ne(difference, difference)
     known = if_else(unordered, like(x1, 0), difference)
-    rest = maths.log1p(power(ops.neg(numbers.abs(known))))
+    # -|known|, by a minimum: its derivative is 0 where both operands are equal, so each gets half.
+    rest = maths.log1p(power(numbers.min(known, ops.neg(known))))
     if scale != 1:
         rest = ops.mul(like(x1, scale), rest)
     return if_else(unordered, ops.add(x1, x2), ops.add(larger, rest))
