@@ -10,6 +10,7 @@ never in the same process, because both put their methods on the one ``ArrayImpl
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import sys
@@ -162,7 +163,23 @@ _LATER = {
     "stablehlo": "jaxlib.mlir._mlir_libs._stablehlo",
     "chlo": "jaxlib.mlir._mlir_libs._chlo",
     "sdy": "jaxlib.mlir._mlir_libs._sdy",
+    "lapack": "jaxlib.lapack",
 }
+
+
+@functools.cache
+def load_lapack() -> None:
+    """Register LAPACK's routines, which XLA on CPU calls by name (``lapack_spotrf_ffi``).
+
+    It takes 0.4 s, most of it for SciPy, from which jaxlib takes the routines themselves.
+    """
+    lapack = __getattr__("lapack")
+    for platform, targets in lapack.registrations().items():
+        for name, function, version in targets:
+            register_call_target(name, function, platform=platform, api_version=version)
+    for name in lapack.batch_partitionable_targets():
+        register_as_batch_partitionable(name)
+    lapack._lapack.initialize()
 
 
 def __getattr__(name: str):

@@ -54,7 +54,7 @@ class Handle:
         """
         if self.record is None:
             return UserOperation(self, params)
-        fields = _FIELDS.get(self.name, {})
+        fields = self.record.renamed or _FIELDS.get(self.name, {})
         given = {fields.get(name, name): value for name, value in params.items()}
         for name in self.record.derived_params:  # these follow from the operands
             given.pop(name, None)

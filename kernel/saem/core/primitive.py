@@ -121,6 +121,8 @@ class Primitive(Record):
     joint_jvp: ClassVar[bool] = False
     # Parameters that equations show but records do not hold: ``params_for(avals)`` makes them.
     derived_params: ClassVar[tuple[str, ...]] = ()
+    # From a parameter that the record keeps under another name, since a rule has its name, to that.
+    renamed: ClassVar[dict[str, str]] = {}
     # Whether every interpreter must see it, also where none of its operands is the interpreter's
     # own: an operation on references, which are made once for all that happens to them.
     touches_refs: ClassVar[bool] = False
@@ -136,7 +138,10 @@ class Primitive(Record):
     @property
     def params(self) -> dict[str, Any]:
         """The static parameters by name, as readers of jaxprs expect them."""
-        return {name: getattr(self, name) for name in self._names}
+        found = {name: getattr(self, name) for name in self._names}
+        for name, field in self.renamed.items():
+            found[name] = found.pop(field)
+        return found
 
     def printed_params(self) -> dict[str, Any]:
         """The parameters a printed jaxpr shows, in alphabetical order."""

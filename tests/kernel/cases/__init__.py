@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -76,7 +77,9 @@ class Case:
     derivatives.  ``differentiable`` is False where the derivative does not exist at the operands
     (or the primitive has none); ``batchable`` likewise; ``reversible`` is False
     where only forward mode exists.  ``wrt`` numbers the operands by which it
-    can be differentiated, if not by all.
+    can be differentiated, if not by all.  ``tangent`` makes of random numbers a tangent along which
+    the operands stay what they must be (symmetric, say).  ``settle`` makes of the outputs what the
+    definition fixes, where signs or phases are free.
     """
 
     prim: Any
@@ -87,6 +90,8 @@ class Case:
     batchable: bool = True
     wrt: tuple[int, ...] | None = None
     reversible: bool = True
+    tangent: Callable[[np.ndarray], np.ndarray] | None = None
+    settle: Callable[[list[np.ndarray]], list[np.ndarray]] | None = None
 
     def __str__(self) -> str:
         params = ",".join(f"{k}={v}" for k, v in self.prim.params.items() if v is not None)

@@ -1,0 +1,136 @@
+"""With which matrix operations are derivative rules written?
+
+Products, adjoints, triangles and diagonals of matrices that stand side by side over leading axes.
+
+Read before: ``ops.contract``.  Read after: ``ops.linalg.cholesky``.
+Invariant: an operand has shape (…, n, m); the leading axes of two operands are equal.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes
+from saem.core.avals import aval_of
+from saem.ops.arithmetic import add, mul
+from saem.ops.compare import eq, ge
+from saem.ops.contract import Precision, dot_general
+from saem.ops.convert import convert_element_type
+from saem.ops.linear import broadcast_in_dim, permute, reduce_sum
+from saem.ops.numbers import conj
+from saem.ops.select import select_n
+from saem.ops.shape import broadcasted_iota, concatenate, expand_dims
+from saem.ops.slicing import slice_in_dim
+
+HIGHEST = (Precision.HIGHEST, Precision.HIGHEST)
+I32 = np.dtype("int32")
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    return aval_of(x).shape
+
+
+def dtype_of(x: Any) -> np.dtype:
+    return aval_of(x).dtype
+
+
+def is_complex(x: Any) -> bool:
+    return dtypes.is_complex(dtype_of(x))
+
+
+def number(x: Any, value: complex) -> Any:
+    """Return ``value`` as a scalar of the dtype of ``x``."""
+    return dtype_of(x).type(value)
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """Return the products of the matrices ``a`` (…, n, k) and ``b`` (…, k, m)."""
+    rank = len(shape_of(a))
+    leading = tuple(range(rank - 2))
+    return dot_general(a, b, (((rank - 1,), (rank - 2,)), (leading, leading)), HIGHEST)
+
+
+def transposed(x: Any) -> Any:
+    """Return ``x`` with its last two axes exchanged."""
+    rank = len(shape_of(x))
+    return permute(x, (*range(rank - 2), rank - 1, rank - 2))
+
+
+def conjugate(x: Any) -> Any:
+    """Return the complex conjugate of ``x``; ``x`` itself if it is real."""
+    return conj(x) if is_complex(x) else x
+
+
+def adjoint(x: Any) -> Any:
+    """Return the conjugate transpose of ``x``."""
+    return conjugate(transposed(x))
+
+
+def symmetrized(x: Any) -> Any:
+    """Return the Hermitian part of ``x``: the mean of ``x`` and its adjoint."""
+    return mul(add(x, adjoint(x)), number(x, 0.5))
+
+
+def eye(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return identity matrices of ``shape``, which may be rectangular."""
+    rank = len(shape)
+    rows, columns = (broadcasted_iota(I32, shape, rank - 2),
+                     broadcasted_iota(I32, shape, rank - 1))
+    return convert_element_type(eq(rows, columns), dtype)
+
+
+def lower_mask(shape: tuple[int, ...], k: int = 0) -> Any:
+    """Return where, in matrices of ``shape``, the column is at most the row + ``k``."""
+    rank = len(shape)
+    rows = add(broadcasted_iota(I32, shape, rank - 2), I32.type(k))
+    return ge(rows, broadcasted_iota(I32, shape, rank - 1))
+
+
+def tril(x: Any, k: int = 0) -> Any:
+    """Return ``x`` with zeros above diagonal ``k``."""
+    shape = shape_of(x)
+    return select_n(lower_mask(shape, k), broadcast_in_dim(number(x, 0), shape), x)
+
+
+def triu(x: Any, k: int = 0) -> Any:
+    """Return ``x`` with zeros below diagonal ``k``."""
+    shape = shape_of(x)
+    return select_n(lower_mask(shape, k - 1), x, broadcast_in_dim(number(x, 0), shape))
+
+
+def diagonal_part(x: Any) -> Any:
+    """Return square matrices ``x`` with zeros off the diagonal."""
+    return mul(x, eye(shape_of(x), dtype_of(x)))
+
+
+def diagonal(x: Any) -> Any:
+    """Return the diagonals (…, n) of square matrices (…, n, n)."""
+    return reduce_sum(diagonal_part(x), (len(shape_of(x)) - 1,))
+
+
+def columns_scaled(x: Any, s: Any) -> Any:
+    """Return ``x`` (…, n, k) with column j multiplied by ``s[…, j]``."""
+    return mul(x, expand_dims(s, (len(shape_of(x)) - 2,)))
+
+
+def rows_scaled(x: Any, s: Any) -> Any:
+    """Return ``x`` (…, k, n) with row i multiplied by ``s[…, i]``."""
+    return mul(x, expand_dims(s, (len(shape_of(x)) - 1,)))
+
+
+def block(x: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
+    """Return the part of ``x`` in ``rows`` and ``columns``, each from and up to."""
+    rank = len(shape_of(x))
+    return slice_in_dim(slice_in_dim(x, *rows, axis=rank - 2), *columns, axis=rank - 1)
+
+
+def beside(a: Any, b: Any) -> Any:
+    """Return the columns of ``a`` and then those of ``b``."""
+    return concatenate([a, b], len(shape_of(a)) - 1)
+
+
+def above(a: Any, b: Any) -> Any:
+    """Return the rows of ``a`` and then those of ``b``."""
+    return concatenate([a, b], len(shape_of(a)) - 2)

@@ -1,0 +1,230 @@
+"""How is a matrix written as U Σ Vᴴ?
+
+Read before: ``ops.linalg.families``.  Read after: ``saem.numpy.linalg``.
+Invariant: singular values fall; U and V have orthonormal columns.
+Source: Golub & Van Loan, Matrix Computations (4th ed.), 2.4; Giles, "An extended collection of
+matrix derivative results" (2008), 3.2; LAPACK, gesdd and gesvd.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from saem.core import errors
+from saem.core.avals import ShapedArray
+from saem.core.primitive import NOT_LINEAR, primitive
+from saem.core.trace import bind
+from saem.ops.arithmetic import add, div, mul, sub
+from saem.ops.convert import convert_element_type
+from saem.ops.linalg.algebra import (
+    adjoint,
+    columns_scaled,
+    diagonal,
+    diagonal_part,
+    dtype_of,
+    eye,
+    is_complex,
+    matmul,
+    number,
+    rows_scaled,
+    shape_of,
+)
+from saem.ops.linalg.custom_calls import (
+    character,
+    custom_call,
+    identities,
+    lapack,
+    nan_unless,
+    on_gpu,
+    refuse_platform,
+    status,
+    transposed,
+)
+from saem.ops.linalg.families import MatrixOperation, each_matrix, real_aval
+from saem.ops.numbers import real
+from saem.ops.shape import expand_dims
+from saem.xla.text import strong_aval
+
+
+class SvdAlgorithm(enum.Enum):
+    """By which method a singular value decomposition is computed."""
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+
+@primitive("svd")
+class Svd(MatrixOperation):
+    """Σ (k,), and with ``compute_uv`` U (m, m or k) and Vᴴ (n or k, n); k = min(m, n)."""
+
+    full_matrices: bool
+    compute_uv: bool
+    subset_by_index: tuple[int, int] | None = None
+    algorithm: SvdAlgorithm | None = None
+
+    multiple_results = True
+
+    def typing(self, x):
+        leading = self.check(x)
+        m, n = x.shape[-2:]
+        k = min(m, n)
+        if self.subset_by_index is not None:
+            start, stop = self.subset_by_index
+            if not 0 <= start < stop <= k:
+                raise errors.explained(
+                    errors.ArgumentError, "svd.C1",
+                    f"subset_by_index must be within 0..{k}, got {self.subset_by_index}",
+                    advice="Singular values are numbered from the greatest.")
+            if (start, stop) != (0, k):
+                raise errors.explained(
+                    NotImplementedError, "svd.subset",
+                    "subset_by_index not implemented for CPU and GPU",
+                    advice="Compute all of them and take a slice.")
+        sizes = real_aval((*leading, k), x.dtype)
+        if not self.compute_uv:
+            return [sizes]
+        rows, columns = (m, n) if self.full_matrices else (k, k)
+        return [sizes, ShapedArray((*leading, m, rows), x.dtype),
+                ShapedArray((*leading, columns, n), x.dtype)]
+
+    @each_matrix(2)
+    def evaluate(self, x):
+        if not self.compute_uv:
+            return [np.linalg.svd(x, compute_uv=False)]
+        u, s, vh = np.linalg.svd(x, full_matrices=self.full_matrices)
+        return [s, u, vh]
+
+    def lower(self, ctx, x):
+        aval = ctx.avals[x]
+        if not aval.size:
+            return identities(ctx, ctx.out_avals)
+        lead, (m, n) = aval.shape[:-2], aval.shape[-2:]
+        if on_gpu(ctx):
+            return self.lower_on_gpu(ctx, x)
+        if ctx.module.platform != "cpu":
+            raise refuse_platform(ctx, "svd")
+        if self.algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
+            raise errors.explained(
+                NotImplementedError, "svd.algorithm",
+                "The SVD Jacobi and Polar algorithms are not implemented on CPU.",
+                advice="Leave the algorithm out, or use QR or DIVIDE_AND_CONQUER.")
+        routine = "gesvd" if self.algorithm is SvdAlgorithm.QR else "gesdd"
+        mode = "N" if not self.compute_uv else "A" if self.full_matrices else "S"
+        k = min(m, n)
+        rows, columns = (m, n) if self.full_matrices else (k, k)
+        outs = [aval, ctx.out_avals[0], strong_aval((*lead, m, rows), aval.dtype),
+                strong_aval((*lead, columns, n), aval.dtype), status(lead)]
+        _, s, u, vh, info = custom_call(
+            ctx, lapack(routine, aval.dtype), [x], outs, leading=len(lead),
+            config={"mode": character(mode)}, reuse={0: 0})
+        return nan_unless(ctx, info, [s, u, vh] if self.compute_uv else [s])
+
+    def lower_on_gpu(self, ctx: Any, x: str) -> list[str]:
+        """Write the call of cuSOLVER: by Jacobi rotations for small matrices, else by QR."""
+        aval = ctx.avals[x]
+        lead, (m, n) = aval.shape[:-2], aval.shape[-2:]
+        k = min(m, n)
+        rows, columns = (m, n) if self.full_matrices else (k, k)
+        jacobi = self.algorithm is SvdAlgorithm.JACOBI or (
+            self.algorithm in (None, SvdAlgorithm.DEFAULT) and max(m, n) <= 1024)
+        config = {"compute_uv": str(self.compute_uv).lower(),
+                  "full_matrices": str(self.full_matrices).lower()}
+        if jacobi:
+            outs = [aval, ctx.out_avals[0], strong_aval((*lead, m, rows), aval.dtype),
+                    strong_aval((*lead, n, columns), aval.dtype), status(lead)]
+            _, s, u, v, info = custom_call(ctx, "cusolver_gesvdj_ffi", [x], outs,
+                                           leading=len(lead), config=config, reuse={0: 0})
+            vh = transposed(ctx, v, conjugated=True) if self.compute_uv else v
+        else:
+            # This routine wants at least as many rows as columns.
+            flip = m < n
+            config["transposed"] = str(flip).lower()
+            if flip:
+                x = transposed(ctx, x)
+            work = ctx.avals[x]
+            left = strong_aval((*lead, work.shape[-2], columns if flip else rows), aval.dtype)
+            right = strong_aval((*lead, rows if flip else columns, work.shape[-1]), aval.dtype)
+            _, s, a, b, info = custom_call(
+                ctx, "cusolver_gesvd_ffi", [x],
+                [work, ctx.out_avals[0], left, right, status(lead)], leading=len(lead),
+                config=config, reuse={0: 0})
+            u, vh = (transposed(ctx, b), transposed(ctx, a)) if flip else (a, b)
+        return nan_unless(ctx, info, [s, u, vh] if self.compute_uv else [s])
+
+    def jvp(self, primals, tangents):
+        (x,), (t,) = primals, tangents
+        if t is None:
+            outs = bind(self, x)
+            return outs, [None] * len(outs)
+        m, n = shape_of(x)[-2:]
+        if self.compute_uv and self.full_matrices and m != n:
+            raise errors.explained(
+                NotImplementedError, "svd.jvp",
+                "Singular value decomposition JVP not implemented for full matrices",
+                advice="With full_matrices=False all columns have a derivative.")
+        thin = Svd(False, True, self.subset_by_index, self.algorithm)
+        s, u, vh = bind(thin, x)
+        inner = matmul(matmul(adjoint(u), t), adjoint(vh))
+        ds = diagonal(real(inner) if is_complex(inner) else inner)
+        if not self.compute_uv:
+            return [s], [ds]
+        du, dvh = turning(s, u, vh, inner, t)
+        return [s, u, vh], [ds, du, dvh]
+
+    transpose = NOT_LINEAR
+
+
+def turning(s: Any, u: Any, vh: Any, inner: Any, t: Any) -> tuple[Any, Any]:
+    """Return the tangents of U and Vᴴ for a tangent ``t`` of x, ``inner`` = Uᴴ t V.
+
+    Within the columns: dU = U (F ∘ (M Σ + Σ Mᴴ)), dV = V (F ∘ (Σ M + Mᴴ Σ)) with
+    F[i, j] = 1 / (s[j]² - s[i]²); the phase of each pair of columns turns with U.  Across: the part
+    of t outside of the columns, divided by s.
+    """
+    dtype, (m, n), k = dtype_of(u), (shape_of(u)[-2], shape_of(vh)[-1]), shape_of(s)[-1]
+    wide = convert_element_type(s, dtype)
+    ones = eye(shape_of(inner), dtype_of(s))
+    row, column = (expand_dims(s, (len(shape_of(s)) - 1 + i,)) for i in (0, 1))
+    gaps = mul(sub(row, column), add(row, column))
+    f = convert_element_type(sub(div(number(s, 1), add(gaps, ones)), ones), dtype)
+    scaled = columns_scaled(inner, wide)
+    left = mul(f, add(scaled, adjoint(scaled)))
+    scaled = rows_scaled(inner, wide)
+    right = mul(f, add(scaled, adjoint(scaled)))
+    if is_complex(u):
+        turn = diagonal_part(sub(inner, adjoint(inner)))
+        left = add(left, div(turn, convert_element_type(
+            mul(number(s, 2), expand_dims(s, (len(shape_of(s)) - 1,))), dtype)))
+    du, dvh = matmul(u, left), matmul(adjoint(right), vh)
+    inverse = div(number(wide, 1), wide)
+    if m > k:
+        moved = matmul(t, adjoint(vh))
+        du = add(du, columns_scaled(sub(moved, matmul(u, inner)), inverse))
+    if n > k:
+        moved = matmul(adjoint(u), t)
+        dvh = add(dvh, rows_scaled(sub(moved, matmul(inner, vh)), inverse))
+    return du, dvh
+
+
+def svd(x: Any, *, full_matrices: bool = True, compute_uv: bool = True,
+        subset_by_index: tuple[int, int] | None = None,
+        algorithm: SvdAlgorithm | None = None) -> Any:
+    """Return U, the singular values, and Vᴴ; only the values unless ``compute_uv``.
+
+    Shapes: x (…, m, n), U (…, m, m), values (…, k), Vᴴ (…, n, n), where k = min(m, n); unless
+    ``full_matrices`` U is (…, m, k) and Vᴴ is (…, k, n).
+
+    Raises: TypeError for dtypes or ranks that do not fit; NotImplementedError for a part of the
+    values, or an algorithm that the platform does not have.
+
+    >>> lax.linalg.svd(jnp.array([[3., 0.], [0., 4.]]), compute_uv=False)
+    Array([4., 3.], dtype=float32)
+    """
+    s, *vectors = bind(Svd(bool(full_matrices), bool(compute_uv), subset_by_index, algorithm), x)
+    return (vectors[0], s, vectors[1]) if compute_uv else s
