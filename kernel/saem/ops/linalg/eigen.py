@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from saem.compile.text import strong_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray
 from saem.core.primitive import NOT_LINEAR, primitive
@@ -50,7 +51,6 @@ from saem.ops.linalg.lu import solve
 from saem.ops.linear import reduce_sum
 from saem.ops.numbers import real
 from saem.ops.shape import expand_dims
-from saem.xla.text import strong_aval
 
 
 class EighImplementation(enum.Enum):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.text import strong_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, primitive
@@ -33,7 +34,6 @@ from saem.ops.linalg.families import MatrixOperation, each_matrix
 from saem.ops.linalg.triangular import TriangularSolve
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.shape import broadcasted_iota
-from saem.xla.text import strong_aval
 
 
 @primitive("lu")

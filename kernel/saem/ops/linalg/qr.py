@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from saem.compile.text import strong_aval
 from saem.core import errors
 from saem.core.avals import ShapedArray
 from saem.core.primitive import NOT_LINEAR, primitive
@@ -50,7 +51,6 @@ from saem.ops.linalg.triangular import TriangularSolve
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.numbers import complex as complex_
 from saem.ops.numbers import imag
-from saem.xla.text import strong_aval
 
 
 def reflector(x: np.ndarray) -> tuple[np.ndarray, Any, Any]:

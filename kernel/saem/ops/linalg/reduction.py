@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile import dispatch
+from saem.compile.text import strong_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray
 from saem.core.primitive import primitive
@@ -29,8 +31,6 @@ from saem.ops.linalg.custom_calls import (
 )
 from saem.ops.linalg.families import NoDerivative, each_matrix
 from saem.ops.linalg.qr import reflector
-from saem.xla import dispatch
-from saem.xla.text import strong_aval
 
 
 @primitive("hessenberg")

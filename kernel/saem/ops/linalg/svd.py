@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.text import strong_aval
 from saem.core import errors
 from saem.core.avals import ShapedArray
 from saem.core.primitive import NOT_LINEAR, primitive
@@ -46,7 +47,6 @@ from saem.ops.linalg.custom_calls import (
 from saem.ops.linalg.families import MatrixOperation, each_matrix, real_aval
 from saem.ops.numbers import real
 from saem.ops.shape import expand_dims
-from saem.xla.text import strong_aval
 
 
 class SvdAlgorithm(enum.Enum):
