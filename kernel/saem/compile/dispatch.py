@@ -23,10 +23,10 @@ from saem.compile.executables import find_or_compile
 from saem.compile.lowering import Lowering, avals_of, lower, one_equation
 from saem.compile.text import physical_aval
 from saem.core import config, dtypes, effects, errors, finite, sharded, source
-from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
+from saem.core.avals import Seen, ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.events import EagerOp, FunctionRef, Transfer, bus
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Var, sub_jaxprs
-from saem.core.memory_spaces import HOST, Use, space_of
+from saem.core.memory_spaces import HOST, space_of
 from saem.core.sharded import entries_of, located, plain
 from saem.core.trace import Tracer
 from saem.placement.devices import (
@@ -131,7 +131,7 @@ class Spread(NamedTuple):
     def as_typed(self, closed: ClosedJaxpr) -> Spread:
         """Return this place with results where their types say, if all axes are Explicit."""
         mesh = self.mesh
-        if not sharded.state.used or not mesh.are_all_axes_explicit or not mesh.axis_names:
+        if not Seen.placements or not mesh.are_all_axes_explicit or not mesh.axis_names:
             return self
         given = self.outs or (None,) * len(closed.out_avals)
         return self._replace(outs=tuple(
@@ -239,7 +239,7 @@ def mesh_inside(eqns: Sequence[Any]) -> Any:
 def mesh_named_by(prim: Any) -> Any:
     """Return the mesh that a primitive, or a program inside it, names; None if there is none."""
     found = getattr(prim, "mesh", None)
-    if found is None and sharded.state.used:
+    if found is None and Seen.placements:
         found = getattr(sharded.asked_for(prim), "mesh", None)
     # Only primitives with several results have programs inside.
     for _, inner in sub_jaxprs(prim) if found is None and prim.multiple_results else ():
@@ -398,7 +398,7 @@ class Program:
         if device is None:
             given = [x for x, kept in zip(args, self.kept) if kept]
             arrays = [put_spread(x, s) for x, s in zip(given, self.ins)]
-            return self.laid(arrays) if Use.in_use else arrays
+            return self.laid(arrays) if Seen.storage else arrays
         arrays = []
         for x, kept in zip(args, self.kept):
             if kept:
@@ -407,7 +407,7 @@ class Program:
                 elif x.is_deleted():
                     raise deleted_argument(x)
                 arrays.append(x)
-        return self.laid(arrays) if Use.in_use else arrays
+        return self.laid(arrays) if Seen.storage else arrays
 
     def laid(self, arrays: Sequence[Any]) -> list[Any]:
         """Return arguments with their axes in the order that the program was compiled for."""
@@ -566,12 +566,12 @@ def primitive_callable(prim: Any) -> Any:
                 raise errors.leaked_tracer(x)
         avals = avals_of(args)
         where, committed = placement(args, demands)
-        layouts = layouts_of(args) if Use.in_use else None
+        layouts = layouts_of(args) if Seen.storage else None
         key = (avals, where, committed, config.trace_key(), layouts)
         program = programs.get(key)
         if program is None:
             closed = one_equation(prim, avals)
-            terms = terms_of(closed, args, demands) if Use.in_use else None
+            terms = terms_of(closed, args, demands) if Seen.storage else None
             program = programs[key] = build(closed, where, committed, name=prim.name, terms=terms)
             if prim.multiple_results:
                 out_tree = _jaxlib.registry.flatten([0] * len(closed.jaxpr.outvars))[1]

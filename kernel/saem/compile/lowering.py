@@ -28,12 +28,12 @@ from saem.compile.text import (
     tensor_type,
     with_attributes,
 )
-from saem.core import dtypes, memory_spaces, refs, sharded
-from saem.core.avals import ShapedArray, aval_of
+from saem.core import dtypes, refs
+from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.effects import in_order, is_ordered
+from saem.core.infer import infer
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var
 from saem.core.refs import is_ref
-from saem.core.sharded import ShardedArray
 from saem.core.source import Source, position
 from saem.core.trace import Mark, Scope, Tracer, attributes_of, scopes_of
 from saem.placement import layouts
@@ -290,8 +290,8 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
         if attributes:
             writer.lines[begin:] = [
                 with_attributes(x, attributes, writer.pad) for x in writer.lines[begin:]]
-        if sharded.state.used:
-            outs = [constrained(writer, name, v.aval.sharding) if type(v.aval) is ShardedArray
+        if Seen.placements:
+            outs = [constrained(writer, name, v.aval.sharding) if v.aval.sharding is not None
                     else name for name, v in zip(outs, eqn.outvars)]
         env.update(zip(eqn.outvars, outs))
     writer.loc = ""
@@ -410,7 +410,7 @@ def lower_apart(writer: Writer, closed: ClosedJaxpr, names: Sequence[str]) -> li
 def one_equation(prim: Any, avals: Sequence[ShapedArray]) -> ClosedJaxpr:
     """Return the program that applies ``prim`` once to arguments of ``avals``."""
     invars = [Var(a) for a in avals]
-    typed = memory_spaces.typed(prim, avals)
+    typed = infer(prim, avals)
     outvars = [Var(a) for a in typed] if prim.multiple_results else [Var(typed)]
     return ClosedJaxpr(Jaxpr([], invars, outvars, [Eqn(prim, invars, outvars, None, ())],
                              prim.name))

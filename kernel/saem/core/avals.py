@@ -2,16 +2,19 @@
 
 Its *abstract value*: shape, dtype, and whether the dtype is weak (came from a Python scalar and so
 gives way in promotion).  Tracers carry avals instead of data; typing rules map avals to avals.
+Where a value is not placed as usual, its aval has a ``Placement``: a sharding along Explicit mesh
+axes, the mesh axes along which it varies inside ``shard_map``, the memory that holds it.
 
-Read before: ``core.dtypes``.  Read after: ``core.primitive``.
+Read before: ``core.dtypes``.  Read after: ``core.primitive``, ``core.infer``.
 Invariant: equal avals mean that one compiled program serves both values.
 """
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,31 +22,77 @@ from saem import _jaxlib
 from saem.core import config, dtypes
 
 
-class ShapedArray:
-    """The abstract value of an array: ``shape``, ``dtype`` and ``weak_type``."""
+class MemorySpace(enum.Enum):
+    """A kind of memory, as a place to put values: that of the device, or of its host."""
 
-    __slots__ = ("shape", "dtype", "weak_type", "_hash", "_mlir_type")
+    Device = enum.auto()
+    Host = enum.auto()
+    Any = enum.auto()
+
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
+
+    def kind(self, device: object) -> str:
+        """Return the name that ``device`` has for this memory."""
+        return "pinned_host" if self is MemorySpace.Host else _own_kind(device)
+
+
+def _own_kind(device: Any) -> str:
+    return device.default_memory().kind
+
+
+NOWHERE: frozenset = frozenset()
+
+
+class Placement(NamedTuple):
+    """Where a value is placed, if not whole and alike on its devices, in their own memory.
+
+    ``sharding`` is a NamedSharding of an AbstractMesh, with one entry per axis that names Explicit
+    mesh axes only; ``vma`` are the mesh axes along which the value varies inside ``shard_map``.
+    """
+
+    sharding: Any = None
+    vma: frozenset = NOWHERE
+    memory: MemorySpace = MemorySpace.Device
+
+
+class Seen:
+    """What has ever been used in this process, so that programs without it need not look for it.
+
+    ``placements``: avals with a placement, or a mesh with an Explicit axis; until then inferring
+    a type is calling a typing rule.  ``storage``: memories and layouts other than a device's own.
+    """
+
+    placements: ClassVar[bool] = False
+    storage: ClassVar[bool] = False
+
+
+class ShapedArray:
+    """The abstract value of an array: ``shape``, ``dtype``, ``weak_type`` and ``placement``.
+
+    ``placement`` is None for a value that is placed as usual.
+    """
+
+    __slots__ = ("shape", "dtype", "weak_type", "placement", "_hash", "_mlir_type")
     # What the StableHLO writer calls the type, once it has been asked for.
     _mlir_type: str
-    # The mesh axes along which it varies inside shard_map; see core.varying.
-    vma: frozenset = frozenset()
-    # In which memory of its device it lies; core.memory_spaces says what there is.
-    memory_space: Any
 
-    def __init__(self, shape, dtype, weak_type: bool = False, *, sharding: Any = None,
-                 vma: frozenset = frozenset(), memory_space: Any = None):
-        """Make the aval of an array that is not cut: ``sharding`` may say so, in libraries' words.
+    def __init__(self, shape, dtype, weak_type: bool = False,
+                 placement: Placement | None = None, *, sharding: Any = None,
+                 vma: frozenset = NOWHERE, memory_space: MemorySpace = MemorySpace.Device,
+                 manual_axis_type: Any = None):
+        """Make an aval; ``sharding``, ``vma`` and ``memory_space`` are JAX's words for placement.
 
-        Raises: TypeError if ``sharding`` or ``vma`` name mesh axes.
+        Of a ``sharding`` only entries along Explicit mesh axes belong to a type.
         """
-        if vma or (sharding is not None and any(sharding.spec)):
-            raise TypeError(f"ShapedArray: the aval of an array cut as {sharding} or varying along "
-                            f"{set(vma)} comes from jax.typeof(x) or jax.ShapeDtypeStruct("
-                            "shape, dtype, sharding=...), not from here.")
         self.shape = shape if type(shape) is tuple else tuple(shape)
         known = isinstance(dtype, (np.dtype, dtypes.ExtendedDType))
         self.dtype = dtype if known else np.dtype(dtype)
         self.weak_type = weak_type
+        if sharding is not None or vma or memory_space is not MemorySpace.Device:
+            placement = placement_of(
+                explicit_sharding(sharding, len(self.shape)), frozenset(vma), memory_space)
+        self.placement = placement
 
     @property
     def ndim(self) -> int:
@@ -53,41 +102,84 @@ class ShapedArray:
     def size(self) -> int:
         return math.prod(self.shape)
 
+    @property
+    def sharding(self) -> Any:
+        """The sharding along Explicit mesh axes, None if there is none."""
+        return None if self.placement is None else self.placement.sharding
+
+    @property
+    def vma(self) -> frozenset:
+        """The mesh axes along which the value varies inside ``shard_map``."""
+        return NOWHERE if self.placement is None else self.placement.vma
+
+    @property
+    def memory_space(self) -> MemorySpace:
+        """The memory that holds the value."""
+        return MemorySpace.Device if self.placement is None else self.placement.memory
+
     def __eq__(self, other):
         return self is other or (
             type(other) is ShapedArray
             and self.shape == other.shape
             and self.dtype == other.dtype
             and self.weak_type == other.weak_type
+            and self.placement == other.placement
         )
 
     def __hash__(self):
         try:
             return self._hash
         except AttributeError:
-            self._hash = hash((self.shape, self.dtype, self.weak_type))
+            self._hash = hash((self.shape, self.dtype, self.weak_type, self.placement))
             return self._hash
 
     def update(self, **changes) -> ShapedArray:
-        """Return this aval with some of ``shape``, ``dtype``, ``weak_type`` replaced."""
-        return ShapedArray(
+        """Return this aval with some of its fields replaced.
+
+        With one axis more or fewer in front the other axes keep their sharding; a value of any
+        other shape has none.
+        """
+        aval = ShapedArray(
             changes.get("shape", self.shape),
             changes.get("dtype", self.dtype),
             changes.get("weak_type", self.weak_type),
         )
+        if self.placement is not None or not changes.keys().isdisjoint(Placement._fields):
+            sharding, vma, memory = self.placement or Placement()
+            if "sharding" in changes:
+                sharding = explicit_sharding(changes["sharding"], len(aval.shape))
+            elif sharding is not None and aval.shape != self.shape:
+                sharding = shifted_sharding(sharding, self.shape, aval.shape)
+            aval.placement = placement_of(
+                sharding, changes.get("vma", vma), changes.get("memory", memory))
+        return aval
 
     def strip_weak_type(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype) if self.weak_type else self
+        if not self.weak_type:
+            return self
+        return ShapedArray(self.shape, self.dtype, False, self.placement)
 
     def to_tangent_aval(self) -> ShapedArray:
         """Return the aval of this value's tangent: ``float0`` for integers and booleans."""
         tangent = dtypes.to_tangent_dtype(self.dtype)
-        return self if tangent == self.dtype else ShapedArray(self.shape, tangent)
+        if tangent == self.dtype:
+            return self
+        return ShapedArray(self.shape, tangent, False, self.placement)
 
     def str_short(self, short_dtypes: bool = True) -> str:
-        """Return ``f32[2,3]``, the notation of jaxprs."""
+        """Return ``f32[2,3]``, the notation of jaxprs.
+
+        With a placement: ``f32[8@x,2]`` (sharded along ``x``), ``f32[2]{V:i}`` (varying along
+        ``i``), ``f32<host>[2]`` (in the memory of the host).
+        """
         name = dtypes.short_name(self.dtype) if short_dtypes else str(self.dtype)
-        return f"{name}[{','.join(map(str, self.shape))}]"
+        if self.placement is None:
+            return f"{name}[{','.join(map(str, self.shape))}]"
+        sharding, vma, memory = self.placement
+        entries = (None,) * len(self.shape) if sharding is None else sharding.spec._partitions
+        sizes = [f"{n}{entry_text(e)}" for n, e in zip(self.shape, entries)]
+        where = "<host>" if memory is MemorySpace.Host else ""
+        return f"{name}{where}[{','.join(sizes)}]{vma_text(vma)}"
 
     def __str__(self) -> str:
         return "~" * self.weak_type + self.str_short(short_dtypes=False)
@@ -101,9 +193,80 @@ class ShapedArray:
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
-    @property
-    def sharding(self):
+
+def placement_of(sharding: Any, vma: frozenset = NOWHERE,
+                 memory: MemorySpace = MemorySpace.Device) -> Placement | None:
+    """Return the placement with these fields, None where all are as usual."""
+    if sharding is None and not vma and memory is not MemorySpace.Host:
         return None
+    Seen.placements = True
+    if memory is MemorySpace.Host:
+        Seen.storage = True
+    return Placement(sharding, vma, memory)
+
+
+def names_of(entry: Any) -> tuple:
+    """Return the mesh axes that one entry of a spec names."""
+    if isinstance(entry, tuple):
+        return entry
+    return (entry,) if isinstance(entry, str) else ()
+
+
+def only(entry: Any, axes: Any) -> Any:
+    """Return ``entry`` of a spec with those of its mesh axes that are among ``axes``."""
+    names = tuple(n for n in names_of(entry) if n in axes)
+    return None if not names else names[0] if len(names) == 1 else names
+
+
+def explicit_sharding(sharding: Any, ndim: int) -> Any:
+    """Return the part of ``sharding`` that belongs to a type: its entries along Explicit axes.
+
+    None if there are none, or if it has no mesh.
+    """
+    mesh = getattr(sharding, "mesh", None)
+    explicit = mesh.explicit_axes if mesh is not None else ()
+    if not explicit:
+        return None
+    return with_entries(sharding, [only(e, explicit) for e in tuple(sharding.spec)[:ndim]], ndim)
+
+
+def with_entries(like: Any, entries: Any, ndim: int) -> Any:
+    """Return the sharding of a type with ``entries`` on the mesh of ``like``, or None if empty."""
+    if not any(e is not None for e in entries):
+        return None
+    given = (*entries, *(None,) * (ndim - len(entries)))
+    mesh = like.mesh.abstract_mesh
+    if mesh is like.mesh and like.spec._partitions == given:
+        return like
+    return type(like)(mesh, type(like.spec)(*given))
+
+
+def shifted_sharding(sharding: Any, before: tuple, after: tuple) -> Any:
+    """Return the sharding of a value whose shape changed from ``before`` to ``after``.
+
+    With one axis more or fewer in front the others keep their entries; else there is none.
+    """
+    entries = sharding.spec._partitions
+    if after[1:] == before:
+        return with_entries(sharding, (None, *entries), len(after))
+    if after == before[1:]:
+        return with_entries(sharding, entries[1:], len(after))
+    return None
+
+
+def entry_text(entry: Any) -> str:
+    """Return how an aval prints one entry of its sharding: ``@x`` or ``@(x,y)``."""
+    if entry is None:
+        return ""
+    return f"@({','.join(map(str, entry))})" if isinstance(entry, tuple) else f"@{entry}"
+
+
+def vma_text(vma: frozenset) -> str:
+    """Return ``{V:i}``, how an aval prints the axes along which its value varies."""
+    if not vma:
+        return ""
+    names = sorted(map(str, vma))
+    return f"{{V:{names[0] if len(names) == 1 else '(' + ','.join(names) + ')'}}}"
 
 
 class ShapeDtypeStruct:

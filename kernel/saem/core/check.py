@@ -9,8 +9,8 @@ Invariant: a jaxpr that passes can be lowered without a type error from XLA.
 
 from __future__ import annotations
 
+from saem.core.infer import infer
 from saem.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var, sub_jaxprs
-from saem.core.varying import typed
 
 
 class JaxprTypeError(TypeError):
@@ -40,7 +40,8 @@ def check_jaxpr(program: Jaxpr | ClosedJaxpr) -> None:
         where = f"equation {number} ({eqn.operation.name})"
         for atom in eqn.invars:
             use(atom, where)
-        avals = typed(eqn.operation, [a.aval for a in eqn.invars])
+        typed = infer(eqn.operation, [a.aval for a in eqn.invars], checked=True)
+        avals = typed if eqn.operation.multiple_results else [typed]
         if len(avals) != len(eqn.outvars):
             raise JaxprTypeError(f"{where}: {len(avals)} outputs typed, {len(eqn.outvars)} bound")
         for aval, var in zip(avals, eqn.outvars):

@@ -11,110 +11,35 @@ Source: observed behaviour of jax.memory.Space and of jaxprs whose values lie in
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
-from saem.core import errors, sharded
-from saem.core.avals import ShapedArray
+from saem.core import errors
+from saem.core.avals import MemorySpace, ShapedArray
 from saem.core.jaxpr import sub_jaxprs
 from saem.core.primitive import Primitive
 
-
-class MemorySpace(enum.Enum):
-    """A kind of memory, as a place to put values: that of the device, or of its host."""
-
-    Device = enum.auto()
-    Host = enum.auto()
-    Any = enum.auto()
-
-    def __repr__(self) -> str:
-        return f"MemorySpace.{self.name}"
-
-    def kind(self, device: object) -> str:
-        """Return what ``device`` calls this memory."""
-        return "pinned_host" if self is MemorySpace.Host else _own_kind(device)
-
-
-def _own_kind(device: Any) -> str:
-    return device.default_memory().kind
-
-
 DEVICE, HOST = MemorySpace.Device, MemorySpace.Host
-ShapedArray.memory_space = DEVICE
-
-
-class Use:
-    """Whether any value was ever put elsewhere, and who wants to know of the first."""
-
-    in_use: ClassVar[bool] = False
-    when_used: ClassVar[list[Callable[[], None]]] = []
-
-    @classmethod
-    def begin(cls) -> None:
-        """Say that a value lies, or is to lie, elsewhere than in its device's own memory."""
-        if not cls.in_use:
-            cls.in_use = True
-            for react in cls.when_used:
-                react()
-
-
-class HostArray(ShapedArray):
-    """The aval of a value that lies in the memory of the host."""
-
-    __slots__ = ()
-    memory_space = HOST
-
-    def __init__(self, shape: Any, dtype: Any, weak_type: bool = False):
-        Use.begin()
-        super().__init__(shape, dtype, weak_type)
-
-    def update(self, **changes: Any) -> ShapedArray:
-        space = changes.pop("memory_space", HOST)
-        return placed(super().update(**changes), space)
-
-    def strip_weak_type(self) -> ShapedArray:
-        return self.update(weak_type=False) if self.weak_type else self
-
-    def to_tangent_aval(self) -> ShapedArray:
-        return placed(super().to_tangent_aval(), HOST)
-
-    def str_short(self, short_dtypes: bool = True) -> str:
-        name, _, rest = super().str_short(short_dtypes).partition("[")
-        return f"{name}<host>[{rest}"
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            type(other) is HostArray and self.shape == other.shape
-            and self.dtype == other.dtype and self.weak_type == other.weak_type)
-
-    def __hash__(self) -> int:
-        return hash((self.shape, self.dtype, self.weak_type, HOST))
 
 
 def placed(aval: Any, space: MemorySpace) -> Any:
-    """Return ``aval`` as that of a value in ``space``; what is no array, as it is."""
-    if space is HOST and type(aval) is ShapedArray:
-        return HostArray(aval.shape, aval.dtype, aval.weak_type)
-    if space is DEVICE and type(aval) is HostArray:
-        return ShapedArray(aval.shape, aval.dtype, aval.weak_type)
-    return aval
+    """Return ``aval`` as that of a value in ``space``; the type of a reference unchanged."""
+    if type(aval) is not ShapedArray or space is MemorySpace.Any or space is space_of(aval):
+        return aval
+    return aval.update(memory=space)
 
 
 def space_of(aval: Any) -> MemorySpace:
-    """Return the memory in which a value of ``aval`` lies."""
-    return HOST if type(aval) is HostArray else DEVICE
+    """Return the memory that holds a value of ``aval``."""
+    return DEVICE if aval.placement is None else aval.placement.memory
 
 
-def typed(prim: Primitive, avals: Sequence[Any]) -> Any:
-    """Return what ``prim.typing`` says of ``avals``, with the memory in which the results lie."""
-    spaces = result_spaces(prim, avals) if Use.in_use else None
-    typed = sharded.typed(prim, avals) if sharded.state.used else prim.typing(*avals)
-    if spaces is None:
-        return typed
-    if prim.multiple_results:
-        return [placed(a, spaces[i % len(spaces)]) for i, a in enumerate(typed)]
-    return placed(typed, spaces[0])
+def memory_types(prim: Primitive, avals: Sequence[Any], outs: list[ShapedArray]
+                 ) -> list[ShapedArray]:
+    """Return ``outs``, the types of the results of ``prim``, with the memories that hold them."""
+    spaces = result_spaces(prim, avals)
+    return outs if spaces is None else [
+        placed(a, spaces[i % len(spaces)]) for i, a in enumerate(outs)]
 
 
 def result_spaces(prim: Primitive, avals: Sequence[Any]) -> list[MemorySpace] | None:

@@ -42,6 +42,7 @@ class AbstractRef(ShapedArray):
         self.inner_aval = inner_aval
         self.shape = inner_aval.shape
         self.dtype = inner_aval.dtype
+        self.placement = None
         self.memory_space = memory_space
         self.kind = kind
 

@@ -17,63 +17,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from saem.core import sharded
-from saem.core.avals import ShapedArray
+from saem.core.avals import NOWHERE, ShapedArray
 from saem.core.jaxpr import sub_jaxprs
 from saem.core.primitive import Primitive
-from saem.core.sharded import NOWHERE, ShardedArray, vma_text
-
-
-class VaryingArray(ShapedArray):
-    """The aval of a value that varies along the mesh axes ``vma``."""
-
-    __slots__ = ("vma",)
-    vma: frozenset
-
-    def __init__(self, shape: Any, dtype: Any, weak_type: bool, vma: frozenset):
-        super().__init__(shape, dtype, weak_type)
-        self.vma = vma
-
-    def update(self, **changes: Any) -> ShapedArray:
-        vma = changes.pop("vma", self.vma)
-        return varying(super().update(**changes), vma)
-
-    def strip_weak_type(self) -> ShapedArray:
-        return self.update(weak_type=False) if self.weak_type else self
-
-    def to_tangent_aval(self) -> ShapedArray:
-        return varying(super().to_tangent_aval(), self.vma)
-
-    def str_short(self, short_dtypes: bool = True) -> str:
-        return super().str_short(short_dtypes) + vma_text(self.vma)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            type(other) is VaryingArray and self.vma == other.vma and self.shape == other.shape
-            and self.dtype == other.dtype and self.weak_type == other.weak_type)
-
-    def __hash__(self) -> int:
-        return hash((self.shape, self.dtype, self.weak_type, self.vma))
 
 
 def vma_of(aval: Any) -> frozenset:
     """Return the mesh axes along which a value of ``aval`` varies."""
-    return aval.vma if type(aval) in (VaryingArray, ShardedArray) else NOWHERE
+    return NOWHERE if aval.placement is None else aval.placement.vma
 
 
 def varying(aval: ShapedArray, vma: Iterable) -> ShapedArray:
     """Return ``aval`` as that of a value that varies along exactly ``vma``."""
     vma = frozenset(vma)
-    if vma == vma_of(aval):
-        return aval
-    if type(aval) is ShardedArray:
-        return ShardedArray(aval.shape, aval.dtype, aval.weak_type, aval.sharding, vma)
-    if not vma:
-        return ShapedArray(aval.shape, aval.dtype, aval.weak_type)
-    return VaryingArray(aval.shape, aval.dtype, aval.weak_type, vma)
-
-
-sharded.state.varying = varying
+    return aval if vma == vma_of(aval) else aval.update(vma=vma)
 
 
 # Parameters whose programs take all operands of their primitive, or the last ones.
@@ -106,10 +63,9 @@ def wanted(prim: Primitive, avals: Sequence[Any]) -> list[frozenset]:
     return [together] * len(own)
 
 
-def typed(prim: Primitive, avals: Sequence[Any]) -> list[ShapedArray]:
-    """Return the avals of the outputs of ``prim``, with the axes along which they vary."""
-    out = sharded.typed(prim, avals) if sharded.state.used else prim.typing(*avals)
-    outs = list(out) if prim.multiple_results else [out]
+def varying_types(prim: Primitive, avals: Sequence[Any], outs: list[ShapedArray]
+                  ) -> list[ShapedArray]:
+    """Return ``outs``, the types of results, with the mesh axes along which each varies."""
     rule = getattr(prim, "varies", None)
     if rule is not None:
         vma = rule(*[vma_of(aval) for aval in avals])

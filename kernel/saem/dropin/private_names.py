@@ -38,7 +38,8 @@ TABLE = (
     PrivateName("checkify", "user_checks", "saem.experimental.checkify:user_checks",
                 "flax.nnx 0.12"),
     PrivateName("compiler", "backend_compile_and_load",
-                "saem.xla.compile:backend_compile_and_load", "chex 0.1 (restrict_backends)"),
+                "saem.compile.executables:backend_compile_and_load",
+                "chex 0.1 (restrict_backends)"),
     PrivateName("core", "ShapedArray", "saem.core:ShapedArray", "flax.linen 0.12 (fp8_ops)"),
     PrivateName("core", "trace_state_clean", f"{_STAND_INS}:trace_state_clean", "numpyro 0.22"),
     PrivateName("dispatch", "wait_for_tokens", "saem.core.effects:effects_barrier",
@@ -64,7 +65,7 @@ TABLE = (
     PrivateName("tree_util", "_registry", f"{_STAND_INS}:registered_types", "flax.nnx 0.12"),
     PrivateName("tree_util", "flatten_one_level", "saem.core.tree:flatten_one_level",
                 "orbax-checkpoint 0.12"),
-    PrivateName("xla_bridge", "_backends", "saem.xla.devices:_backends",
+    PrivateName("xla_bridge", "_backends", "saem.placement.devices:_backends",
                 "chex 0.1 (set_n_cpu_devices)"),
 )
 

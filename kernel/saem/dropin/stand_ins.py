@@ -18,7 +18,7 @@ from saem.core import axes, source, tree
 from saem.core.handles import handle_of
 from saem.core.trace import eval_trace, state
 from saem.ops.gradient import StopGradient
-from saem.xla import devices
+from saem.placement import devices
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

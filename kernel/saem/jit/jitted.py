@@ -31,10 +31,9 @@ from saem.core.arguments import (
     check_outputs,
     check_static_hashable,
 )
-from saem.core.avals import ShapedArray
+from saem.core.avals import Seen, ShapedArray
 from saem.core.events import CacheHit, CacheMiss, FunctionRef, bus
 from saem.core.jaxpr import ClosedJaxpr, Origin
-from saem.core.memory_spaces import Use
 from saem.core.refs import check_references, is_ref
 from saem.core.trace import Tracer, bind, eval_trace, state
 from saem.jit import signature
@@ -264,7 +263,7 @@ class Jitted:
             where, committed = self.device, True
         else:
             where, committed = self.placement(entry, bound)
-        terms = terms_of(entry.closed, bound.leaves, entry.demands) if Use.in_use else None
+        terms = terms_of(entry.closed, bound.leaves, entry.demands) if Seen.storage else None
         key = (where, committed) if terms is None else (where, committed, terms)
         program = entry.programs.get(key)
         if program is None:

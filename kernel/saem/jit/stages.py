@@ -22,9 +22,8 @@ from saem.compile.executables import find_or_compile
 from saem.compile.lowering import Lowering, lower
 from saem.compile.mlir import parse
 from saem.core import errors, tree
-from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
+from saem.core.avals import Seen, ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.jaxpr import ClosedJaxpr
-from saem.core.memory_spaces import Use
 from saem.core.record import Record
 from saem.core.trace import Tracer
 from saem.jit.jitted import (
@@ -128,7 +127,7 @@ class Call(Types, Record):
 
     def terms(self) -> Terms | None:
         """Return how arguments and results are to lie, None if as usual."""
-        if not Use.in_use:
+        if not Seen.storage:
             return None
         return terms_of(self.entry.closed, self.bound.leaves, self.demands())
 
@@ -302,7 +301,7 @@ class Compiled(Stage):
                 "Perhaps you are calling the compiled executable with a different enable_x64 mode "
                 "than when it was AOT compiled? The mismatches are:\n" + "\n".join(wrong),
                 advice="Call the jitted function itself, which compiles again, or convert them.")
-        if Use.in_use:
+        if Seen.storage:
             self.check_layouts(leaves)
         outs = call.out_tree.unflatten(self._program.run([*leaves, *call.refs]))
         return outs, self._program.fast_path(call.out_tree), False

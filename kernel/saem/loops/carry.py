@@ -19,10 +19,9 @@ from saem.compile import dispatch
 from saem.compile.lowering import avals_of, one_equation
 from saem.core import axes, config, dtypes, errors, promotion, tree
 from saem.core.arguments import check_outputs, described
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.events import bus
 from saem.core.jaxpr import ClosedJaxpr, Origin, Var
-from saem.core.memory_spaces import Use
 from saem.core.primitive import Primitive
 from saem.core.sharded import alike
 from saem.core.trace import Tracer, bind
@@ -339,7 +338,7 @@ def run_at_once(owner: ClosedJaxpr, key: tuple, prim: Primitive, args: Sequence[
     mesh = owner.derived(("mesh", key), lambda: dispatch.mesh_named_by(prim))
     demands = dispatch.NO_DEMANDS if mesh is None else dispatch.Demands(mesh=mesh)
     where, committed = dispatch.placement(args, demands)
-    terms = terms_of(one_equation(prim, avals), args, demands) if Use.in_use else None
+    terms = terms_of(one_equation(prim, avals), args, demands) if Seen.storage else None
     program = owner.derived(
         ("run", key, avals, where, committed, config.trace_key(), terms),
         lambda: dispatch.build(one_equation(prim, avals), where, committed, name=prim.name,

@@ -30,7 +30,7 @@ from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.refs import is_ref
-from saem.core.sharded import cut_of, entries_of
+from saem.core.sharded import entries_of, sharding_of
 from saem.core.trace import bind, current
 from saem.loops.carry import (
     Spoken,
@@ -436,7 +436,8 @@ def bind_scan(name: str, f: Callable, owner: Callable, init: Any, xs: Any, lengt
         if entries_of(aval)[:1] != (None,):
             raise errors.explained(
                 errors.ArgumentError, "scan.S1", "0th dimension of all xs should be replicated. "
-                f"Got {cut_of(aval).spec}", advice="Reshard xs: jax.reshard(xs, P(None, ...)).")
+                f"Got {sharding_of(aval).spec}",
+                advice="Reshard xs: jax.reshard(xs, P(None, ...)).")
     row_avals = [a.update(shape=a.shape[1:]) for a in map(aval_of, rows)]
     body, start = trace_carry(
         lambda avals: trace_body(f, in_tree, [*avals, *row_avals], name, owner), start,

@@ -17,8 +17,8 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile.dispatch import put
-from saem.core import config, dtypes, errors, promotion, sharded, tree
-from saem.core.avals import ShapeDtypeStruct, aval_functions, aval_of
+from saem.core import config, dtypes, errors, promotion, tree
+from saem.core.avals import Seen, ShapeDtypeStruct, aval_functions, aval_of
 from saem.core.refs import is_ref
 from saem.core.trace import Tracer
 from saem.jit.jitted import composite
@@ -52,7 +52,7 @@ def placed(x: Any, device: Any, sharding: Any = None) -> Any:
     where = device if device is not None else sharding
     if where is None:
         return x
-    cut = target(where, len(aval_of(x).shape)) if sharded.state.used else None
+    cut = target(where, len(aval_of(x).shape)) if Seen.placements else None
     return device_put(x, where) if cut is None else reshard_to(x, cut)
 
 
@@ -355,7 +355,7 @@ def cut_full(shape: tuple[int, ...], value: Any, device: Any, sharding: Any, lik
 
     ``like`` is the NamedSharding of an aval, or None.
     """
-    if sharded.state.used:
+    if Seen.placements:
         where = device if device is not None else sharding
         cut = like if where is None else target(where, len(shape))
         if cut is not None:
@@ -427,7 +427,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
         value = number.item() if weak and not dtypes.is_bool(wanted) else number
     else:
         value = convert_value(value, wanted, weak)
-    if type(aval) is sharded.ShardedArray and shape == aval.shape and not aval_of(value).shape:
+    if aval.sharding is not None and shape == aval.shape and not aval_of(value).shape:
         return cut_full(shape, value, device, sharding, aval.sharding)
     return placed(_spread(shape, value), device, sharding)
 
@@ -486,7 +486,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     offset = None if first is None else scalar(first, dtype)
     scale = None if by is None else scalar(by, dtype)
     where = device if device is not None else out_sharding
-    cut = target(where, 1) if sharded.state.used else None
+    cut = target(where, 1) if Seen.placements else None
     if cut is not None and offset is None and scale is None:
         return shaping.broadcasted_iota(dtype, (length,), 0, out_sharding=cut)
     return placed(_count(length, dtype, offset, scale), device, out_sharding)

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import config, dtypes, errors, promotion, sharded
-from saem.core.avals import aval_functions, aval_of, is_array_like
+from saem.core import config, dtypes, errors, promotion
+from saem.core.avals import Seen, aval_functions, aval_of, is_array_like
 from saem.core.trace import bind
 from saem.ops.convert import cast, convert
 from saem.ops.linear import BroadcastInDim
@@ -203,9 +203,9 @@ def broadcast_together(*args: Any) -> list[Any]:
     """Return ``args`` all broadcast to the shape in which they meet."""
     shape = broadcast_shapes(*[aval_of(x).shape for x in args])
     cut = None
-    if sharded.state.used:  # a value that is stretched is cut as one that is not
+    if Seen.placements:  # a value that is stretched is cut as one that is not
         cut = next((a.sharding for a in map(aval_of, args) if a.shape == shape
-                    and type(a) is sharded.ShardedArray), None)
+                    and a.sharding is not None), None)
     return [broadcast_to(x, shape, cut) for x in args]
 
 
@@ -215,9 +215,9 @@ def if_else(condition: Any, yes: Any, no: Any) -> Any:
         condition, yes, no = broadcast_together(condition, yes, no)
     else:
         yes, no = broadcast_together(yes, no)
-    if sharded.state.used:  # a mask counts places, and what is counted lies nowhere
+    if Seen.placements:  # a mask counts places, and what is counted lies nowhere
         given = [aval_of(x) for x in (yes, no, condition)]
-        found = next((a for a in given if type(a) is sharded.ShardedArray), None)
+        found = next((a for a in given if a.sharding is not None), None)
         if found is not None:
             condition, yes, no = (cut_alike(x, found) for x in (condition, yes, no))
     return select_n(condition, no, yes)

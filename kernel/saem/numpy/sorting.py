@@ -15,7 +15,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.sharded import cut_of
+from saem.core.sharded import sharding_of
 from saem.jit.jitted import composite
 from saem.numpy.arithmetic import negative
 from saem.numpy.axes import array_argument
@@ -86,7 +86,7 @@ def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = N
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, a.ndim)
     index = requested_dtype("argsort", dtype) or dtypes.default_dtype(int)
-    places = shape.broadcasted_iota(index, a.shape, axis, out_sharding=cut_of(aval_of(a)))
+    places = shape.broadcasted_iota(index, a.shape, axis, out_sharding=sharding_of(aval_of(a)))
     if not descending:
         return lax_sort((a, places), axis, stable)[1]
     # Reversed before and after, so that of equals the first comes first.
@@ -131,7 +131,7 @@ def _lexsort(parts: list[Any], axis: int) -> Any:
         return scalar(0, dtypes.default_dtype(int))
     axis = canonical_axis(axis, parts[0].ndim)
     places = shape.broadcasted_iota(dtypes.default_dtype(int), parts[0].shape, axis,
-                                    out_sharding=cut_of(aval_of(parts[0])))
+                                    out_sharding=sharding_of(aval_of(parts[0])))
     return lax_sort((*reversed(parts), places), axis, num_keys=len(parts))[-1]
 
 

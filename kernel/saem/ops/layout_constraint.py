@@ -14,8 +14,7 @@ from typing import Any
 from saem.compile import dispatch
 from saem.compile.text import physical_aval
 from saem.core import tree
-from saem.core.avals import aval_of
-from saem.core.memory_spaces import Use
+from saem.core.avals import Seen, aval_of
 from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.ops.linear import Identity
@@ -64,7 +63,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
 
     Raises: ValueError if a layout is none, or has another number of axes than its value.
     """
-    Use.begin()
+    Seen.storage = True
     leaves, structure = tree.flatten(x)
     alone = isinstance(layouts, Layout)
     wanted = [layouts] * len(leaves) if alone else tree.leaves(

@@ -16,16 +16,14 @@ from typing import Any
 import numpy as np
 
 from saem.core import config, dtypes, errors
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.axes import batch_entry, batching
-from saem.core.memory_spaces import HOST, HostArray
+from saem.core.memory_spaces import HOST, space_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry, remembered
 from saem.core.sharded import (
-    ShardedArray,
     entries_of,
     entries_on,
     like_type,
-    state,
     with_entry,
 )
 from saem.core.trace import bind
@@ -292,7 +290,7 @@ def broadcast_new_dim(x: Any, size: int, dim: int, cut: Any = None) -> Any:
     that a batch rule adds is cut as the axis mapped over.
     """
     aval = aval_of(x)
-    if cut is None and state.used and (axis := batching()) is not None and axis.size == size:
+    if cut is None and Seen.placements and (axis := batching()) is not None and axis.size == size:
         cut = axis.cut
     shape = aval.shape
     dims = tuple(i for i in range(len(shape) + 1) if i != dim)
@@ -349,9 +347,9 @@ def full(aval: ShapedArray, value: Any) -> Any:
     scalar = np.asarray(value, aval.dtype)[()]
     if aval.weak_type and aval_of(scalar.item()).dtype == aval.dtype:
         scalar = scalar.item()  # a Python number is what makes the result weak
-    cut = aval.sharding if type(aval) is ShardedArray else None
+    cut = aval.sharding if aval.sharding is not None else None
     filled = bind(BroadcastInDim(aval.shape, (), cut), scalar) if aval.shape else scalar
-    return bind(registry["device_put"]((HOST,)), filled)[0] if type(aval) is HostArray else filled
+    return bind(registry["device_put"]((HOST,)), filled)[0] if space_of(aval) is HOST else filled
 
 
 def number_like(x: Any, value: float) -> Any:

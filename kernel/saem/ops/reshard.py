@@ -17,9 +17,9 @@ from typing import Any
 
 from saem.compile import dispatch, lowering
 from saem.core import axes, dtypes, errors, sharded, tree
-from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_functions, aval_of
+from saem.core.avals import Seen, ShapedArray, ShapeDtypeStruct, aval_functions, aval_of, names_of
 from saem.core.primitive import primitive
-from saem.core.sharded import ShardedArray, entries_of, like_type, names_of, with_entry
+from saem.core.sharded import entries_of, like_type, with_entry
 from saem.core.trace import bind
 from saem.ops import linear
 from saem.ops.linear import Linear
@@ -75,7 +75,7 @@ def target(given: Any, ndim: int) -> Any:
     None where the mesh has no Explicit axis, so that types say nothing.
     Raises: ValueError for a PartitionSpec without a mesh, or one that is too long.
     """
-    if given is None or not sharded.state.used:
+    if given is None or not Seen.placements:
         return None
     if isinstance(given, tuple):
         given = PartitionSpec(*given)
@@ -108,8 +108,7 @@ def _struct_aval(struct: ShapeDtypeStruct) -> ShapedArray:
     return aval if cut is None else sharded.cut(aval, cut)
 
 
-sharded.state.waiting.append(
-    lambda: aval_functions.__setitem__(ShapeDtypeStruct, _struct_aval))
+aval_functions[ShapeDtypeStruct] = _struct_aval
 
 
 def reshard_to(x: Any, sharding: Any) -> Any:
@@ -117,7 +116,7 @@ def reshard_to(x: Any, sharding: Any) -> Any:
     aval = aval_of(x)
     full = with_rank(sharding, len(aval.shape))
     entries = entries_of(aval)
-    mesh = aval.sharding.mesh if type(aval) is ShardedArray else here(full.mesh)
+    mesh = aval.sharding.mesh if aval.sharding is not None else here(full.mesh)
     return bind(Reshard(full, NamedSharding(mesh, PartitionSpec(*entries))), x)
 
 
@@ -207,7 +206,7 @@ def mesh_of(values: Sequence[Any], *given: Any) -> Any:
         return mesh_context.value
     for value in values:
         aval = aval_of(value)
-        if type(aval) is ShardedArray:
+        if aval.sharding is not None:
             have = getattr(dispatch.hold(value), "_sharding", None)
             return aval.sharding.mesh if have is None else have.mesh
     for sharding in given:

@@ -18,7 +18,7 @@ from saem.compile.text import physical_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
-from saem.core.sharded import cut_of
+from saem.core.sharded import sharding_of
 from saem.core.trace import bind
 from saem.ops.compare import bitwise_and, gt, is_ordered, lt
 from saem.ops.families import align_batch, check_dtypes, is_discrete
@@ -117,7 +117,7 @@ class SelectN(Primitive):
         ranks = [len(aval_of(x).shape) - (d is not None) for x, d in zip(xs, dims)]
         if ranks[0] < ranks[1]:
             cases, dim = _stack_all(size, cases, dims[1:])
-            shape, cut = aval_of(cases[0]).shape, cut_of(aval_of(cases[0]))
+            shape, cut = aval_of(cases[0]).shape, sharding_of(aval_of(cases[0]))
             return bind(self, broadcast_in_dim(which, shape, (dim,), cut), *cases), dim
         stacks, dim = _stack_all(size, xs, dims)
         return bind(self, *stacks), dim

@@ -21,7 +21,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import batch_entry
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
-from saem.core.sharded import ShardedArray, cut_like, like_type, with_entry
+from saem.core.sharded import cut_like, like_type, with_entry
 from saem.core.trace import bind
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import (
@@ -540,7 +540,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] |
               sharding: Any = None) -> Any:
     """Return an array like ``x`` in all that is not given, filled with ``fill_value``."""
     aval = aval_of(x)
-    if shape is None and sharding is None and type(aval) is ShardedArray:
+    if shape is None and sharding is None and aval.sharding is not None:
         sharding = aval.sharding
     shape = aval.shape if shape is None else shape
     if dtype is None and aval.weak_type and aval_of(fill_value).weak_type:

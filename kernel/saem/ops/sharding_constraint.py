@@ -17,10 +17,10 @@ from typing import Any
 from saem import _jaxlib
 from saem.compile import dispatch
 from saem.compile.text import physical_aval, tensor_type
-from saem.core import axes, errors, sharded, tree
-from saem.core.avals import aval_of
+from saem.core import axes, errors, tree
+from saem.core.avals import Seen, aval_of
 from saem.core.jaxpr import ClosedJaxpr
-from saem.core.memory_spaces import MemorySpace, Use
+from saem.core.memory_spaces import MemorySpace
 from saem.core.primitive import primitive
 from saem.core.sharded import entries_of
 from saem.core.trace import bind
@@ -96,7 +96,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     for leaf, sharding in zip(leaves, wanted):
         if sharding is not None:
             check_rank(sharding, aval_of(leaf), "with_sharding_constraint arguments")
-    if sharded.state.used:
+    if Seen.placements:
         wanted = [asserted(leaf, s) for leaf, s in zip(leaves, wanted)]
     return structure.unflatten([
         leaf if s is None else bind(ShardingConstraint(s), leaf)
@@ -194,7 +194,7 @@ def taken_apart(places: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
     """Return the shardings and the layouts of what may be formats; no layouts if none is."""
     for place in places:
         if isinstance(place, _jaxlib.Sharding) and not is_usual(place):
-            Use.begin()
+            Seen.storage = True
     if not any(isinstance(place, Format) for place in places):
         return places, ()
     return ([p.sharding if isinstance(p, Format) else p for p in places],

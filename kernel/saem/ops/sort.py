@@ -20,7 +20,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
-from saem.core.sharded import cut_of
+from saem.core.sharded import sharding_of
 from saem.core.trace import bind
 from saem.ops.compare import total_order
 from saem.ops.gather import gather
@@ -115,7 +115,7 @@ class Sort(Primitive):
         shape = aval_of(primals[0]).shape
         dtype = np.dtype("uint32" if shape[self.dimension] < 1 << 32 else "uint64")
         positions = broadcasted_iota(dtype, shape, self.dimension,
-                                     out_sharding=cut_of(aval_of(primals[0])))
+                                     out_sharding=sharding_of(aval_of(primals[0])))
         *outs, places = bind(self, *primals, positions)
         return outs, [None if t is None else take_sorted(t, places, self.dimension)
                       for t in tangents]

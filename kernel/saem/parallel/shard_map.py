@@ -20,7 +20,7 @@ from typing import Any
 from saem.core import axes, errors, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import bound
-from saem.core.sharded import ShardedArray
+from saem.core.sharded import entries_of
 from saem.core.trace import bind
 from saem.core.varying import vma_of
 from saem.ops.collectives import PVary
@@ -128,15 +128,16 @@ class Site:
 
     def check_cut(self, spec: Any, aval: ShapedArray) -> None:
         """Refuse a spec other than that by which Explicit axes cut an argument already."""
-        if type(aval) is not ShardedArray:
+        if aval.sharding is None:
             return
-        own = [tuple(n for n in axes_of(e) if n in self.manual) for e in aval.entries]
+        own = [tuple(n for n in axes_of(e) if n in self.manual) for e in entries_of(aval)]
         said = [*map(axes_of, spec), *[()] * (len(own) - len(spec))]
         if own != said:
             raise errors.explained(
                 errors.ArgumentError, "shard_map.explicit",
                 f"in_specs passed to shard_map: {P(*said)} does not match the specs of the input: "
-                f"{P(*aval.entries)} for arg: {aval.str_short(short_dtypes=False)}. `in_specs` is "
+                f"{P(*entries_of(aval))} for arg: {aval.str_short(short_dtypes=False)}. "
+                "`in_specs` is "
                 "an optional argument so you can omit specifying it and shard_map will infer the "
                 "in_specs from the arguments. If you want to reshard your inputs, you can use "
                 "`jax.reshard` on the arguments and then pass those args to shard_map.",
@@ -281,8 +282,8 @@ def inferred(x: Any, manual: frozenset) -> Any:
     Raises: ValueError if it has none.
     """
     aval = aval_of(x)
-    if type(aval) is ShardedArray:
-        return P(*(tuple(n for n in axes_of(e) if n in manual) for e in aval.entries))
+    if aval.sharding is not None:
+        return P(*(tuple(n for n in axes_of(e) if n in manual) for e in entries_of(aval)))
     sharding = getattr(x, "_sharding", None)
     if isinstance(sharding, NamedSharding):
         return sharding.spec

@@ -32,7 +32,7 @@ from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Literal, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.refs import AbstractRef
-from saem.core.sharded import ShardedArray, cut, cut_as, entries_of, plain
+from saem.core.sharded import cut, cut_as, entries_of, plain
 from saem.core.trace import bind, state
 from saem.core.varying import varying, vma_of
 from saem.ops import arithmetic
@@ -64,9 +64,9 @@ def local_aval(aval: ShapedArray, spec: Any, mesh: Any, manual: frozenset, vma: 
     parts += [1] * (len(aval.shape) - len(parts))
     shape = tuple(n // k for n, k in zip(aval.shape, parts))
     part = varying(ShapedArray(shape, aval.dtype, aval.weak_type), vma)
-    if type(aval) is not ShardedArray:
+    if aval.sharding is None:
         return part
-    entries = [tuple(n for n in axes_of(e) if n not in manual) for e in aval.entries]
+    entries = [tuple(n for n in axes_of(e) if n not in manual) for e in entries_of(aval)]
     inside = NamedSharding(retyped(mesh.abstract_mesh, manual, AxisType.Manual), P(*entries))
     return cut_as(plain(part), inside, tuple(inside.spec), vma)
 

@@ -17,9 +17,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from saem import _jaxlib
 from saem.core import errors
-from saem.core.avals import ShapedArray
+from saem.core.avals import Seen, ShapedArray
 from saem.core.jaxpr import ClosedJaxpr
-from saem.core.memory_spaces import HOST, MemorySpace, Use, space_of
+from saem.core.memory_spaces import HOST, MemorySpace, space_of
 from saem.core.record import Record
 
 
@@ -91,7 +91,7 @@ class Format(Record):
                 "`jax.sharding.NamedSharding` or `jax.sharding.SingleDeviceSharding` to the "
                 f"sharding argument. Got sharding {sharding}")
         if layout is not None:
-            Use.begin()
+            Seen.storage = True
         super().__init__(layout, sharding)
 
     @property
@@ -180,10 +180,11 @@ def check_layouts(what: str, layouts: Sequence[Any], avals: Sequence[ShapedArray
 
 def kind_of(sharding: Any, aval: Any = None) -> str | None:
     """Return the memory a sharding demands, or the type of a value says; None for the usual one."""
+    on_host = aval is not None and space_of(aval) is HOST
     kind = getattr(sharding, "memory_kind", None)
-    if kind is not None and (space_of(aval) is HOST or not is_usual(sharding)):
+    if kind is not None and (on_host or not is_usual(sharding)):
         return kind
-    return "pinned_host" if sharding is None and space_of(aval) is HOST else None
+    return "pinned_host" if sharding is None and on_host else None
 
 
 @functools.lru_cache(1024)

@@ -22,7 +22,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saem import _jaxlib
-from saem.core import config, sharded
+from saem.core import config
+from saem.core.avals import Seen
 from saem.core.record import Record
 from saem.placement import devices as device_module
 
@@ -46,7 +47,7 @@ def _axis_types(given: Any, count: int, default: AxisType) -> tuple[AxisType, ..
         return (default,) * count
     types = (given,) * count if isinstance(given, AxisType) else tuple(given)
     if AxisType.Explicit in types:
-        sharded.begin()
+        Seen.placements = True
     if len(types) != count or not all(isinstance(t, AxisType) for t in types):
         raise ValueError(f"axis_types must be one AxisType for each of {count} axes, got {given!r}")
     return types

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.compile import lowering
-from saem.core import config, sharded
-from saem.core.avals import ShapedArray, aval_of
+from saem.core import config
+from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, current, eval_trace, state
@@ -129,17 +129,19 @@ class JVPTrace(Trace):
         finally:
             state.trace = saved
         if prim.multiple_results:
+            if Seen.placements:
+                out_tangent = [self.placed_like(o, t) for o, t in zip(out, out_tangent)]
             return [self.wrap(o, t) for o, t in zip(out, out_tangent)]
+        if Seen.placements:
+            out_tangent = self.placed_like(out, out_tangent)
         return out if out_tangent is None else JVPTracer(self, out, out_tangent)
 
-    def process_sharded(self, prim: Primitive, args: tuple) -> Any:
-        """Do as ``process``, and let tangents be cut as their primals are."""
-        out = process(self, prim, args)
-        for x in out if prim.multiple_results else (out,):
-            if type(x) is JVPTracer and x._trace is self:
-                with current(self.parent):
-                    x.tangent = cut_alike(x.tangent, x.aval)
-        return out
+    def placed_like(self, out: Any, tangent: Any) -> Any:
+        """Return the tangent of ``out`` with the sharding of its primal."""
+        if tangent is None:
+            return None
+        with current(self.parent):
+            return cut_alike(tangent, aval_of(out))
 
     def wrap(self, primal: Any, tangent: Any) -> Any:
         return primal if tangent is None else JVPTracer(self, primal, tangent)
@@ -149,10 +151,6 @@ class JVPTrace(Trace):
         if type(x) is JVPTracer and x._trace is self:
             return x.primal, x.tangent
         return x, None
-
-
-process = JVPTrace.process
-sharded.state.waiting.append(lambda: setattr(JVPTrace, "process", JVPTrace.process_sharded))
 
 
 def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any],

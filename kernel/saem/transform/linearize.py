@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import refs as core_refs
-from saem.core import sharded
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, eval_jaxpr, sub_jaxprs
 from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.refs import LinearRef, is_ref
@@ -169,7 +168,7 @@ def _backward(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -> li
 
     def accumulate(atom, ct) -> None:
         if ct is not None and type(atom) is not Literal:
-            if sharded.state.used:
+            if Seen.placements:
                 ct = cut_alike(ct, atom.aval)
             before = cts.get(atom)
             cts[atom] = ct if before is None else bind(add_any_p, before, ct)

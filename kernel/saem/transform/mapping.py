@@ -15,7 +15,7 @@ from typing import Any
 
 from saem.core import dtypes, errors, sharded, tree
 from saem.core.arguments import Parameters, check_callable
-from saem.core.avals import aval_of
+from saem.core.avals import Seen, aval_of
 from saem.core.axes import Axis
 from saem.ops.convert import convert
 from saem.ops.linear import reduce_sum
@@ -90,7 +90,7 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
         values = [x if d is None else as_array(x) for x, d in zip(xs, dims)]
         named = axis_name is not None or spmd_axis_name is not None
         axis = Axis(axis_name, size, spmd_axis_name) if named else None
-        if sharded.state.used:
+        if Seen.placements:
             axis = along_mesh(axis, size, values, dims)
         outs, out_dims = vmap_flat(flat, size, values, dims, axis)
         out_tree = out_trees[0]

@@ -25,7 +25,7 @@ from saem.core.axes import Axis, bound
 from saem.core.events import bus
 from saem.core.jaxpr import ClosedJaxpr, Origin
 from saem.core.refs import check_references, is_ref
-from saem.core.sharded import cut_of
+from saem.core.sharded import sharding_of
 from saem.transform.staging import trace_flat
 
 
@@ -93,7 +93,7 @@ def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (), axis_env
 
 def _struct(aval: Any) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type,
-                            sharding=cut_of(aval))
+                            sharding=sharding_of(aval))
 
 
 def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:

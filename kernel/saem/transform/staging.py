@@ -18,15 +18,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saem import _jaxlib
-from saem.core import axes, config, errors, sharded, source
+from saem.core import axes, config, errors, source
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
+from saem.core.infer import infer
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
-from saem.core.memory_spaces import Use, placed, result_spaces
 from saem.core.primitive import Primitive
 from saem.core.refs import is_ref
 from saem.core.trace import Boundary, Mark, Trace, Tracer, current, eval_trace, marks_of, state
-from saem.core.varying import typed, varying, vma_of, wanted
+from saem.core.varying import varying, vma_of, wanted
 from saem.ops.collectives import PVary
 from saem.transform.leaking import check_leaks
 
@@ -69,8 +69,7 @@ class Recorder(Trace):
         self.arg_names = list(arg_names)
         self.constvars: dict[int, Var] = {}
         self.consts: list[Any] = []
-        if axes.state.checked:
-            self.record = self.record_varying  # type: ignore[method-assign]
+        self.checked = axes.state.checked  # whether types name the axes along which values vary
 
     def atom(self, x: Any) -> Atom:
         """Return the variable or literal that stands for ``x`` in this program."""
@@ -102,34 +101,16 @@ class Recorder(Trace):
 
     def record(self, prim: Primitive, invars: list[Atom]) -> list[Var]:
         """Append the equation of ``prim`` on ``invars``; returns its output variables."""
-        typed = prim.typing(*[a.aval for a in invars])
-        outvars = [Var(aval) for aval in typed] if prim.multiple_results else [Var(typed)]
-        self.eqns.append(
-            Eqn(prim, invars, outvars, state.source or source.capture(3), state.stack)
-        )
-        return outvars
-
-    def record_placed(self, prim: Primitive, invars: list[Atom]) -> list[Var]:
-        """Do as ``record``, where values may lie in different memories."""
-        spaces = result_spaces(prim, [a.aval for a in invars])
-        plain = Recorder.record_sharded if sharded.state.used else record
-        outvars = plain(self, prim, invars)
-        for number, var in enumerate(outvars):
-            var.aval = placed(var.aval, spaces[number % len(spaces)]) if spaces else var.aval
-        return outvars
-
-    def record_sharded(self, prim: Primitive, invars: list[Atom]) -> list[Var]:
-        """Do as ``record`` where meshes with Explicit axes are about: avals say how values lie."""
-        typed = sharded.typed(prim, [a.aval for a in invars])
-        outvars = [Var(aval) for aval in typed] if prim.multiple_results else [Var(typed)]
-        self.eqns.append(
-            Eqn(prim, invars, outvars, state.source or source.capture(3), state.stack)
-        )
-        return outvars
-
-    def record_varying(self, prim: Primitive, invars: list[Atom]) -> list[Var]:
-        """Do as ``record`` inside shard_map, where operands first come to vary along one set."""
         source_here = state.source or source.capture(3)
+        if self.checked:
+            invars = self.vary_together(prim, invars, source_here)
+        typed = infer(prim, [a.aval for a in invars], self.checked)
+        outvars = [Var(aval) for aval in typed] if prim.multiple_results else [Var(typed)]
+        self.eqns.append(Eqn(prim, invars, outvars, source_here, state.stack))
+        return outvars
+
+    def vary_together(self, prim: Primitive, invars: list[Atom], where: Any) -> list[Atom]:
+        """Return operands of ``prim`` that vary along one set of mesh axes, inside shard_map."""
         atoms = []
         for atom, vma in zip(invars, wanted(prim, [a.aval for a in invars])):
             missing = vma - vma_of(atom.aval)
@@ -138,10 +119,8 @@ class Recorder(Trace):
                     f"Primitive {prim.name} requires varying manual axes to match, but got "
                     f"{[vma_of(a.aval) for a in invars]}. While auto_pcast is off, make them vary "
                     f"alike: lax.pcast(x, {tuple(sorted(map(str, missing)))}, to='varying').")
-            atoms.append(self.vary(atom, missing, source_here) if missing else atom)
-        outvars = [Var(aval) for aval in typed(prim, [a.aval for a in atoms])]
-        self.eqns.append(Eqn(prim, atoms, outvars, source_here, state.stack))
-        return outvars
+            atoms.append(self.vary(atom, missing, where) if missing else atom)
+        return atoms
 
     def vary(self, atom: Atom, missing: frozenset, where: Any) -> Atom:
         """Return ``atom`` made to vary along the axes ``missing``."""
@@ -156,20 +135,6 @@ class Recorder(Trace):
         jaxpr = Jaxpr(list(self.constvars.values()), self.invars, outs, self.eqns,
                       debug_name=name)
         return ClosedJaxpr(jaxpr, self.consts)
-
-
-record = Recorder.record
-# Only programs whose values lie in several memories pay for asking.
-Use.when_used.append(lambda: setattr(Recorder, "record", Recorder.record_placed))
-
-
-def _record_sharded() -> None:
-    """Let every trace, also those that are open, look how operands lie."""
-    if not Use.in_use:  # else ``record_placed`` does so
-        Recorder.record = Recorder.record_sharded  # type: ignore[method-assign]
-
-
-sharded.state.waiting.append(_record_sharded)
 
 
 class StagingTracer(Tracer):

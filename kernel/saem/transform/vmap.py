@@ -36,7 +36,8 @@ class BatchTracer(Tracer):
         self.dim = dim
         aval = aval_of(val)
         shape = aval.shape[:dim] + aval.shape[dim + 1:]
-        self.aval = (ShapedArray(shape, aval.dtype, aval.weak_type) if type(aval) is ShapedArray
+        self.aval = (ShapedArray(shape, aval.dtype, aval.weak_type) if aval.placement is None
+                     and type(aval) is ShapedArray
                      else without_axis(aval, dim))
 
     def __repr__(self) -> str:
