@@ -20,7 +20,7 @@ import pytest
 import saem.errors
 from saem.l10n import build as building
 from saem.l10n import project, pycode
-from saem.l10n.execute import NONDETERMINISTIC, RAISES, execute
+from saem.l10n.execute import NONDETERMINISTIC, RAISES, execute, normal_text
 from saem.l10n.lint import lint
 from saem.l10n.lint.structure import differences
 from saem.l10n.source import read
@@ -141,7 +141,7 @@ def test_it_shows_what_jax_shows(lesson):
         assert len(errors) == bool(expected["error"]), identity
         assert all(is_a(e.ename, expected["error"][0]) for e in errors), identity
         if errors and OWN_MESSAGE not in cells[identity].metadata["tags"]:
-            first_sentence = expected["error"][1].split(". ")[0].rstrip(".")
+            first_sentence = normal_text(expected["error"][1]).split(". ")[0].rstrip(".")
             assert errors[0].evalue.replace("Saem", "JAX").find(first_sentence) >= 0, identity
         printed = "".join(o.text for o in outputs if o.output_type == "stream")
         assert_same_text(printed, expected["printed"], identity)

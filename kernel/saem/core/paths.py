@@ -40,7 +40,7 @@ def origin(tracer: Any) -> Position | None:
     if tracer is None:
         return None
     return next((eqn.position() for eqn in reversed(tracer._trace.eqns)
-                 if any(v is tracer.var for v in eqn.outvars)), None)
+                 if any(v is tracer._var for v in eqn.outvars)), None)
 
 
 def path(tracer: Any) -> tuple[list[Step], list[str]]:
@@ -57,9 +57,9 @@ def path(tracer: Any) -> tuple[list[Step], list[str]]:
     outer = {v: c for v, c in zip(trace.constvars.values(), trace.consts) if hasattr(c, "_trace")}
     names = [*trace.arg_names, *(f"argument {i}" for i in range(len(trace.arg_names),
                                                                 len(numbers)))]
-    reached = _reached(tracer.var, makers)
+    reached = _reached(tracer._var, makers)
     steps: list[Step] = []
-    var = tracer.var
+    var = tracer._var
     while var in makers:
         eqn = makers[var]
         steps.append(_step(eqn))

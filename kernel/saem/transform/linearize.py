@@ -31,13 +31,13 @@ from saem.transform.staging import Recorder, dead_code_free, trace_flat
 class PartialTracer(Tracer):
     """A value that waits for an unknown input."""
 
-    __slots__ = ("var",)
+    __slots__ = ("_var",)
     kind = "linear tracer"
 
     def __init__(self, trace: PartialTrace, var: Var):
         self._trace = trace
         self.aval = var.aval
-        self.var = var
+        self._var = var
 
 
 class PartialTrace(Recorder):
@@ -86,7 +86,7 @@ class PartialTrace(Recorder):
         return not (type(x) is PartialTracer and x._trace is self)
 
     def as_atom(self, x: Any):
-        return x.var if type(x) is PartialTracer and x._trace is self else self.atom(x)
+        return x._var if type(x) is PartialTracer and x._trace is self else self.atom(x)
 
 
 class Linearized:

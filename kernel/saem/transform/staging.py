@@ -140,13 +140,13 @@ class Recorder(Trace):
 class StagingTracer(Tracer):
     """A value known only by its aval: the *abstract tracer* of the lessons."""
 
-    __slots__ = ("var",)
+    __slots__ = ("_var",)
     kind = "abstract tracer"
 
     def __init__(self, trace: StagingTrace, var: Var):
         self._trace = trace
         self.aval = var.aval
-        self.var = var
+        self._var = var
 
     def __repr__(self) -> str:
         return f"JitTracer({self.aval})"
@@ -166,7 +166,7 @@ class StagingTrace(Recorder):
         if not self.live:
             raise errors.finished_trace(prim.name)
         invars = [
-            x.var if type(x) is StagingTracer and x._trace is self else self.as_atom(x)
+            x._var if type(x) is StagingTracer and x._trace is self else self.as_atom(x)
             for x in args
         ]
         outvars = self.record(prim, invars)
@@ -176,7 +176,7 @@ class StagingTrace(Recorder):
 
     def as_atom(self, x: Any) -> Atom:
         if type(x) is StagingTracer and x._trace is self:
-            return x.var
+            return x._var
         return self.atom(x)
 
 
