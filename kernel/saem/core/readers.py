@@ -18,12 +18,14 @@ import ml_dtypes
 import numpy as np
 
 from saem.core import axes, config, dtypes, errors
-from saem.core.avals import ShapedArray, is_array_like
+from saem.core.avals import ShapedArray, aval_functions, is_array_like
 from saem.core.handles import Handle
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Var
 from saem.core.trace import Trace, Tracer, concrete_or_none, current, eval_trace, state
 
 AbstractValue = ShapedArray
+# From a class to what gives the aval of its values: libraries add classes that stand for arrays.
+pytype_aval_mappings = aval_functions
 Value = Any
 ParamDict = dict[str, Any]
 Effects = frozenset

@@ -91,6 +91,12 @@ class AliasFinder(MetaPathFinder):
             return ModuleSpec(fullname, _PrivateLoader(private_names.make_module(fullname)),
                               is_package=True)
         own = "saem" + fullname.removeprefix("jax")
+        package, _, last = own.rpartition(".")
+        known = vars(sys.modules[package]).get(last, sys)
+        if not isinstance(known, ModuleType):
+            # ``jax.jit`` is a function; importing Saem's room of that name would hide it.
+            raise ModuleNotFoundError(
+                f"No module named {fullname!r}: it is a {type(known).__name__}.", name=fullname)
         if own not in sys.modules and importlib.util.find_spec(own) is None:
             raise ModuleNotFoundError(_reason(fullname, own), name=fullname)
         return ModuleSpec(fullname, _SameModule(own))
@@ -106,6 +112,6 @@ def _reason(fullname: str, own: str) -> str:
     package, _, last = own.rpartition(".")
     try:
         getattr(sys.modules[package], last)
-    except AttributeError as error:
+    except (AttributeError, ImportError) as error:
         return f"No module named {fullname!r}: Saem does not offer it. {error}"
     return f"No module named {fullname!r}: in Saem this name is no module."

@@ -7,8 +7,12 @@ Invariant: what it computes is what the primitive computes inside jit.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from saem.core.dtypes import canonicalize_dtype
 from saem.core.handles import Handle
 from saem.jit.stages import jit
 
@@ -19,4 +23,9 @@ def apply_primitive(prim: Handle, *args: Any, **params: Any) -> Any:
     return jit(functools.partial(prim.bind, **params))(*args)
 
 
-__all__ = ["apply_primitive"]
+# From a class to what makes an array of its values; ``core.pytype_aval_mappings`` is what decides
+# whether they are taken.  Libraries add classes that wrap NumPy arrays.
+canonicalize_dtype_handlers: dict[type, Callable[[Any], Any]] = {
+    np.ndarray: lambda x: np.asarray(x, canonicalize_dtype(x.dtype))}
+
+__all__ = ["apply_primitive", "canonicalize_dtype_handlers"]

@@ -1,4 +1,4 @@
-"""What a program of this folder tells its test: named lists of numbers, as one line of JSON each."""
+"""How does a program of this folder give numbers to its test?  Each as one line of JSON."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ lotka = ODETerm(lambda t, y, args: jnp.stack([
     args[0] * y[0] - args[1] * y[0] * y[1], args[2] * y[0] * y[1] - args[3] * y[1]]))
 
 
-def solve(args, solver=diffrax.Tsit5()):  # noqa: B008
+def solve(args, solver=diffrax.Tsit5()):
     return diffeqsolve(
         lotka, solver, t0=0, t1=4, dt0=0.1, y0=jnp.array([10.0, 10.0]), args=args,
         saveat=diffrax.SaveAt(ts=jnp.linspace(0, 4, 5)),

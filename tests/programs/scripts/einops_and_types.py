@@ -1,5 +1,7 @@
 """einops and jaxtyping: their READMEs on arrays, inside jit, and under a checking decorator."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 from curves import record
@@ -10,7 +12,7 @@ x = jnp.arange(2 * 3 * 4 * 6.0).reshape(2, 3, 4, 6)
 record("rearrange", rearrange(x, "b c h w -> b (h c) w"))
 record("mean", reduce(x, "b c (h h2) (w w2) -> b h w c", "mean", h2=2, w2=2))
 record("repeat", repeat(x[0, 0], "h w -> h w c", c=3))
-packed, shapes = pack([x[:, 0, 0], x[:, 0]], "b * w") if False else pack(
+packed, shapes = pack(
     [rearrange(x[:, :, 0, 0], "b c -> b 1 c"), rearrange(x[..., 0], "b c h -> b h c")], "b * c")
 record("pack", packed)
 record("unpack", unpack(packed, shapes, "b * c")[1])
@@ -19,17 +21,15 @@ record("in jit and grad", jax.jit(jax.grad(
     lambda x: reduce(x ** 2, "b c (h h2) w -> b h", "max", h2=2).sum()))(x))
 
 
-def check(function, *values):
-    """A small checker of annotations, as jaxtyping hands them to any: isinstance alone."""
-    for value, kind in zip(values, function.__annotations__.values()):
-        if not isinstance(value, kind):
-            raise TypeError(f"{value} is no {kind}")
-
-
 def typechecker(function):
+    """A small checker of annotations, of the kind that jaxtyping works with: isinstance alone."""
+    @functools.wraps(function)
     def checked(*values):
-        check(function, *values)
-        return function(*values)
+        out = function(*values)
+        for value, kind in zip((*values, out), function.__annotations__.values()):
+            if not isinstance(value, kind):
+                raise TypeError(f"{value} is no {kind}")
+        return out
     return checked
 
 

@@ -34,8 +34,8 @@ images = jax.random.normal(jax.random.PRNGKey(3), (2, 5, 5, 1))
 weights, state = with_state.init(jax.random.PRNGKey(1), images)
 record("haiku with state", with_state.apply(weights, state, None, images)[0])
 lstm = hk.transform(lambda xs: hk.dynamic_unroll(hk.LSTM(3), xs, hk.LSTM(3).initial_state(2))[0])
-record("haiku lstm", lstm.apply(lstm.init(jax.random.PRNGKey(2), images[:, :, 0, :1].swapaxes(0, 1)),
-                                None, images[:, :, 0, :1].swapaxes(0, 1)))
+sequence = images[:, :, 0, :1].swapaxes(0, 1)
+record("haiku lstm", lstm.apply(lstm.init(jax.random.PRNGKey(2), sequence), None, sequence))
 
 mu, scale = jnp.array([-1., 0., 1.]), jnp.array([0.1, 0.2, 0.3])
 normal = distrax.MultivariateNormalDiag(mu, scale)
