@@ -3,7 +3,7 @@
 /* eslint-disable */
 /* prettier-ignore-start */
 
-export const VERSION = 1;
+export const VERSION = 2;
 
 export const COMM_TARGET = "saem.lens";
 
@@ -29,36 +29,6 @@ export interface Parameter {
 }
 
 /**
- * One sentence or label in both languages; code stands between backticks.
- */
-export interface Text {
-  readonly en: string;
-  readonly ko: string;
-}
-
-/**
- * A place in the user's source, as a person would name it.
- *
- * ``label`` is ``cell 5, line 2`` or ``model.py, line 12``.  ``cell_id`` is the notebook's id of
- * the cell, ``cell`` its execution count and ``run`` how many times that cell had run, where the
- * code came from a notebook; else None.  ``text`` is the source line, without its indentation.
- * Lines count from 1, columns from 0.
- */
-export interface Place {
-  readonly label: Text;
-  readonly file: string;
-  readonly line: number;
-  readonly column: number;
-  readonly end_line: number;
-  readonly end_column: number;
-  readonly function: string;
-  readonly text: string;
-  readonly cell: number | null;
-  readonly cell_id: string | null;
-  readonly run: number | null;
-}
-
-/**
  * A jaxpr held by a parameter of an equation; ``label`` is ``jaxpr`` or ``branches[0]``.
  */
 export interface Nested {
@@ -69,8 +39,9 @@ export interface Nested {
 /**
  * One equation.  ``id`` is unique in the model and says where it is: ``e2`` or ``e2.0.1``.
  *
- * ``stack`` lists the transformations it came from, outermost first.  ``colour`` tells whether it
- * computes the function (forward) or carries cotangents back (backward).
+ * ``place`` is a number in the model's ``places``.  ``stack`` lists the transformations it came
+ * from, outermost first.  ``colour`` tells whether it computes the function (forward) or carries
+ * cotangents back (backward).
  */
 export interface Equation {
   readonly id: string;
@@ -78,7 +49,7 @@ export interface Equation {
   readonly parameters: ReadonlyArray<Parameter>;
   readonly inputs: ReadonlyArray<Atom>;
   readonly outputs: ReadonlyArray<Atom>;
-  readonly place: Place | null;
+  readonly place: number | null;
   readonly stack: ReadonlyArray<string>;
   readonly colour: "forward" | "backward";
   readonly nested: ReadonlyArray<Nested>;
@@ -112,6 +83,36 @@ export interface Line {
   readonly indent: number;
   readonly tokens: ReadonlyArray<Token>;
   readonly equation: string | null;
+}
+
+/**
+ * One sentence or label in both languages; code stands between backticks.
+ */
+export interface Text {
+  readonly en: string;
+  readonly ko: string;
+}
+
+/**
+ * A place in the user's source, as a person would name it.
+ *
+ * ``label`` is ``cell 5, line 2`` or ``model.py, line 12``.  ``cell_id`` is the notebook's id of
+ * the cell, ``cell`` its execution count and ``run`` how many times that cell had run, where the
+ * code came from a notebook; else None.  ``text`` is the source line, without its indentation.
+ * Lines count from 1, columns from 0.
+ */
+export interface Place {
+  readonly label: Text;
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly end_line: number;
+  readonly end_column: number;
+  readonly function: string;
+  readonly text: string;
+  readonly cell: number | null;
+  readonly cell_id: string | null;
+  readonly run: number | null;
 }
 
 /**
@@ -155,10 +156,9 @@ export interface Environment {
 }
 
 /**
- * A jaxpr to be shown as text and as graph, linked to the source and, if known, to StableHLO.
+ * A jaxpr as text and as graph, linked to the source and, if known, to StableHLO.
  *
- * ``dot`` is Graphviz source whose nodes have the ids of equations (``e2``) and variables
- * (``v3``) as node ids (attribute ``id``), so that a click on the drawing finds the equation.
+ * ``places`` are what equations point to by number; ``program`` is the StableHLO text.
  */
 export interface JaxprModel {
   readonly kind: "jaxpr";
@@ -166,8 +166,8 @@ export interface JaxprModel {
   readonly title: string;
   readonly body: Body;
   readonly lines: ReadonlyArray<Line>;
+  readonly places: ReadonlyArray<Place>;
   readonly sources: ReadonlyArray<SourceBlock>;
-  readonly dot: string;
   readonly program: ReadonlyArray<ProgramLine> | null;
   readonly environment: Environment;
 }
@@ -177,7 +177,8 @@ export interface JaxprModel {
  *
  * ``key`` identifies the row.  ``place`` is where its newest version was written.  ``calls``
  * counts the calls seen (misses and hits); None while hits are not recorded.  ``seconds`` is the
- * time spent in tracing, lowering and compiling, all told.
+ * time spent in tracing, lowering and compiling, all told.  ``warning`` is there once one cause
+ * has made it compile three times.
  */
 export interface FunctionSummary {
   readonly key: string;
@@ -190,6 +191,7 @@ export interface FunctionSummary {
   readonly hits: number;
   readonly calls: number | null;
   readonly seconds: number;
+  readonly warning: Text | null;
 }
 
 /**
@@ -316,6 +318,321 @@ export interface KeysModel {
 }
 
 /**
+ * One local variable after a line ran.
+ *
+ * ``kind``: ``plain`` (an ordinary Python value), ``array`` (numbers on a device), ``abstract`` (a
+ * tracer that knows only its type), ``concrete`` (a tracer over known numbers).  ``stack`` lists
+ * the transformations that watch it, outermost first: ``jit``, ``vmap (axis 0 of 32)``, ``jvp``.
+ */
+export interface SeenValue {
+  readonly name: string;
+  readonly kind: "plain" | "array" | "abstract" | "concrete";
+  readonly type: string;
+  readonly stack: ReadonlyArray<string>;
+}
+
+/**
+ * One line of a traced function: how often it ran, and what it assigned (the last time).
+ */
+export interface SeenLine {
+  readonly line: number;
+  readonly text: string;
+  readonly runs: number;
+  readonly values: ReadonlyArray<SeenValue>;
+}
+
+/**
+ * Python asked a tracer for numbers: ``what`` is ``bool``, ``int``, …; it got them if
+ * ``allowed``.
+ */
+export interface Attempt {
+  readonly line: number;
+  readonly what: string;
+  readonly name: string;
+  readonly allowed: boolean;
+  readonly says: Text;
+}
+
+/**
+ * A Python loop that was unrolled: its line, how often it went round, and its equations.
+ */
+export interface SeenLoop {
+  readonly line: number;
+  readonly times: number;
+  readonly equations: number;
+  readonly says: Text;
+}
+
+/**
+ * One function that ran under a trace: ``stack`` are the transformations of its arguments.
+ */
+export interface SeenFunction {
+  readonly name: string;
+  readonly file: string;
+  readonly label: Text;
+  readonly cell_id: string | null;
+  readonly calls: number;
+  readonly stack: ReadonlyArray<string>;
+  readonly arguments: ReadonlyArray<SeenValue>;
+  readonly lines: ReadonlyArray<SeenLine>;
+  readonly attempts: ReadonlyArray<Attempt>;
+  readonly loops: ReadonlyArray<SeenLoop>;
+  readonly result: SeenValue | null;
+}
+
+/**
+ * The source of every traced function, annotated; ``error`` is how the call ended, if badly.
+ */
+export interface TracersModel {
+  readonly kind: "tracers";
+  readonly version: number;
+  readonly title: string;
+  readonly functions: ReadonlyArray<SeenFunction>;
+  readonly error: string | null;
+  readonly environment: Environment;
+}
+
+/**
+ * The numbers of one variable: statistics, and a small grid of them (rows of equal length).
+ *
+ * The grid shows at most 12 × 24 numbers of the first slice; None stands for what is not finite.
+ * ``text`` are the first few as text.
+ */
+export interface Picture {
+  readonly name: string;
+  readonly variable: string | null;
+  readonly type: string;
+  readonly grid: ReadonlyArray<ReadonlyArray<number | null>>;
+  readonly minimum: number | null;
+  readonly maximum: number | null;
+  readonly mean: number | null;
+  readonly deviation: number | null;
+  readonly nans: number;
+  readonly infs: number;
+  readonly size: number;
+  readonly text: string;
+}
+
+/**
+ * What one equation gave.
+ */
+export interface Step {
+  readonly equation: string;
+  readonly outputs: ReadonlyArray<Picture>;
+}
+
+/**
+ * A jaxpr run equation by equation; ``born`` are equations that made a first NaN or Inf.
+ */
+export interface StepsModel {
+  readonly kind: "steps";
+  readonly version: number;
+  readonly jaxpr: JaxprModel;
+  readonly inputs: ReadonlyArray<Picture>;
+  readonly steps: ReadonlyArray<Step>;
+  readonly born: ReadonlyArray<string>;
+  readonly agrees: boolean | null;
+  readonly environment: Environment;
+}
+
+/**
+ * A value that the forward pass keeps for the backward pass.
+ */
+export interface Residual {
+  readonly variable: string | null;
+  readonly name: string;
+  readonly type: string;
+  readonly bytes: number;
+  readonly maker: string | null;
+  readonly readers: ReadonlyArray<string>;
+  readonly place: number | null;
+}
+
+/**
+ * A gradient's program: which equations go forward, which back, and what is kept between.
+ */
+export interface AutodiffModel {
+  readonly kind: "autodiff";
+  readonly version: number;
+  readonly jaxpr: JaxprModel;
+  readonly saved: ReadonlyArray<Residual>;
+  readonly bytes: number;
+  readonly environment: Environment;
+}
+
+/**
+ * One row of an aligned diff: equations on the left and right, None where there is none.
+ */
+export interface DiffRow {
+  readonly left: string | null;
+  readonly right: string | null;
+  readonly same: boolean;
+}
+
+/**
+ * A function after one more transformation; ``error`` says why there is no program.
+ */
+export interface BenchStage {
+  readonly label: string;
+  readonly jaxpr: JaxprModel | null;
+  readonly rows: ReadonlyArray<DiffRow>;
+  readonly saved: ReadonlyArray<Residual>;
+  readonly bytes: number;
+  readonly error: string | null;
+}
+
+/**
+ * A function under a list of transformations, stage by stage, each beside the one before.
+ *
+ * ``chips`` are the transformations chosen (innermost first), ``offered`` those to choose from.
+ */
+export interface BenchModel {
+  readonly kind: "bench";
+  readonly version: number;
+  readonly title: string;
+  readonly chips: ReadonlyArray<string>;
+  readonly offered: ReadonlyArray<string>;
+  readonly stages: ReadonlyArray<BenchStage>;
+  readonly environment: Environment;
+}
+
+/**
+ * One instruction that XLA runs: a fusion of operations, a call, a loop, …
+ *
+ * ``share`` is its part of the bytes that all instructions touch.  ``equations`` are those of the
+ * jaxpr that ended in it, by their place in the source.
+ */
+export interface Kernel {
+  readonly name: string;
+  readonly kind: string;
+  readonly operations: ReadonlyArray<string>;
+  readonly type: string;
+  readonly bytes: number;
+  readonly share: number;
+  readonly equations: ReadonlyArray<string>;
+  readonly text: string;
+}
+
+/**
+ * What XLA made of a program.
+ */
+export interface CompiledModel {
+  readonly kind: "compiled";
+  readonly version: number;
+  readonly jaxpr: JaxprModel;
+  readonly kernels: ReadonlyArray<Kernel>;
+  readonly cost: Cost;
+  readonly seconds: number | null;
+  readonly environment: Environment;
+}
+
+/**
+ * A rectangle of an array (its first two axes, in parts of the whole) and its devices.
+ */
+export interface Shard {
+  readonly top: number;
+  readonly left: number;
+  readonly height: number;
+  readonly width: number;
+  readonly devices: ReadonlyArray<number>;
+}
+
+/**
+ * An array by the name it has in the notebook, and where it is.
+ */
+export interface HeldArray {
+  readonly name: string;
+  readonly type: string;
+  readonly bytes: number;
+  readonly committed: boolean;
+  readonly sharding: string;
+  readonly shards: ReadonlyArray<Shard>;
+}
+
+/**
+ * Transfers of one kind between two places.
+ */
+export interface Moved {
+  readonly source: string;
+  readonly target: string;
+  readonly count: number;
+  readonly bytes: number;
+  readonly place: Place | null;
+}
+
+/**
+ * Buffers given away to calls of one function.
+ */
+export interface Donated {
+  readonly function: string;
+  readonly path: string;
+  readonly count: number;
+  readonly bytes: number;
+  readonly reused: number;
+}
+
+/**
+ * Where arrays are, what moved between places, and what was given away.
+ */
+export interface DevicesModel {
+  readonly kind: "devices";
+  readonly version: number;
+  readonly devices: ReadonlyArray<Device>;
+  readonly arrays: ReadonlyArray<HeldArray>;
+  readonly moved: ReadonlyArray<Moved>;
+  readonly donated: ReadonlyArray<Donated>;
+  readonly environment: Environment;
+}
+
+/**
+ * A value on its way to an error: its name and the line that made it (None: an argument).
+ */
+export interface PathStep {
+  readonly name: string;
+  readonly place: Place | null;
+}
+
+/**
+ * An exception explained: what was needed, what came, and ways to mend it.
+ */
+export interface ErrorModel {
+  readonly kind: "error";
+  readonly version: number;
+  readonly tag: string;
+  readonly name: string;
+  readonly title: Text;
+  readonly needed: Text;
+  readonly got: ReadonlyArray<string>;
+  readonly place: Place | null;
+  readonly path: ReadonlyArray<PathStep>;
+  readonly mends: ReadonlyArray<Text>;
+  readonly lesson: Text | null;
+  readonly message: string;
+}
+
+/**
+ * One gate of one learner's notebook; ``state`` is right, wrong, waiting or unanswered.
+ */
+export interface GateRow {
+  readonly notebook: string;
+  readonly gate: string;
+  readonly question: string;
+  readonly guess: string;
+  readonly truth: string;
+  readonly state: "right" | "wrong" | "waiting" | "unanswered";
+}
+
+/**
+ * The gates of a folder of notebooks, for who leads a session.
+ */
+export interface GatesModel {
+  readonly kind: "gates";
+  readonly version: number;
+  readonly rows: ReadonlyArray<GateRow>;
+  readonly unreadable: ReadonlyArray<string>;
+}
+
+/**
  * Kernel → panel, first of all: the protocol's version, what runs, and the language.
  */
 export interface Hello {
@@ -340,6 +657,20 @@ export interface Append {
   readonly type: "append";
   readonly function: FunctionSummary;
   readonly record: Record;
+}
+
+/**
+ * Kernel → panel: what has been running for a while; ``activity`` is idle when it ended.
+ *
+ * ``began`` is a time in seconds since 1970.  ``why`` says, after ten seconds, why it may be slow.
+ */
+export interface Progress {
+  readonly type: "progress";
+  readonly activity: "trace" | "lower" | "compile" | "idle";
+  readonly function: string;
+  readonly place: Place | null;
+  readonly began: number;
+  readonly why: Text | null;
 }
 
 /**
@@ -368,16 +699,16 @@ export interface Request {
   readonly what: "snapshot" | "clear";
 }
 
-export type Model = JaxprModel | HistoryModel;
+export type Model = JaxprModel | HistoryModel | KeysModel | TracersModel | StepsModel | AutodiffModel | BenchModel | CompiledModel | DevicesModel | ErrorModel | GatesModel;
 
-export type KernelMessage = Hello | Snapshot | Append | Failure;
+export type KernelMessage = Hello | Snapshot | Append | Progress | Failure;
 
 export type PanelMessage = Greeting | Request;
 
 export const REASON_TAGS: ReadonlyArray<Reason["tag"]> = ["first_call", "shape", "dtype", "weak_type", "static_value", "structure", "position_keyword", "committed", "device", "sharding", "mesh", "redefinition", "closure", "config", "donation", "options", "static_mutated", "nested", "dropped"];
 
 /** Fixed labels of every view. */
-export const LABELS = {
+export const WORDS = {
   "jaxpr": {"en": "Jaxpr", "ko": "Jaxpr"},
   "text": {"en": "Text", "ko": "텍스트"},
   "graph": {"en": "Graph", "ko": "그래프"},
@@ -434,6 +765,80 @@ export const LABELS = {
   "key.none": {"en": "No random key was made yet.", "ko": "아직 만든 난수 키가 없습니다."},
   "empty": {"en": "Nothing was traced yet.", "ko": "아직 추적된 함수가 없습니다."},
   "dropped": {"en": "older marks were dropped", "ko": "이전 기록은 지워졌습니다"},
+  "fold": {"en": "Fold", "ko": "접기"},
+  "unfold": {"en": "Unfold", "ko": "펼치기"},
+  "fold.count": {"en": "{n} equations folded", "ko": "방정식 {n}개 접힘"},
+  "fold.all": {"en": "Fold all", "ko": "모두 접기"},
+  "unfold.all": {"en": "Unfold all", "ko": "모두 펼치기"},
+  "times": {"en": "{n} times", "ko": "{n}번"},
+  "marks": {"en": "What happened to {name}, oldest first", "ko": "{name}: 일어난 일, 오래된 순"},
+  "close": {"en": "Close details", "ko": "상세 닫기"},
+  "legend": {"en": "Legend", "ko": "범례"},
+  "signature": {"en": "Called with", "ko": "호출한 값"},
+  "programId": {"en": "Program", "ko": "프로그램"},
+  "version": {"en": "version {n}", "ko": "버전 {n}"},
+  "old": {"en": "before", "ko": "이전"},
+  "new": {"en": "now", "ko": "지금"},
+  "type": {"en": "Type", "ko": "타입"},
+  "pick": {"en": "Point at a line, an equation or a node to see where it comes from and goes to. Click to keep it.", "ko": "줄, 방정식, 노드를 가리키면 어디서 왔고 어디로 가는지 보입니다. 누르면 고정됩니다."},
+  "input": {"en": "input", "ko": "입력"},
+  "constant": {"en": "constant", "ko": "상수"},
+  "output": {"en": "output", "ko": "출력"},
+  "layingOut": {"en": "Drawing the graph …", "ko": "그래프를 그리는 중 …"},
+  "noLayout": {"en": "The graph could not be drawn: {why}", "ko": "그래프를 그리지 못했습니다: {why}"},
+  "unknownModel": {"en": "This view understands version {have} of Saem's data, but got {got}. Update the older of the two: run `pip install -U saem`, then reload the page.", "ko": "이 화면이 읽는 샘 데이터 버전: {have}, 받은 버전: {got}. `pip install -U saem`을 실행한 뒤 페이지를 새로 고치세요."},
+  "badModel": {"en": "Saem's data could not be read here: {why}", "ko": "샘 데이터를 읽지 못했습니다: {why}"},
+  "zoom.in": {"en": "Zoom in", "ko": "확대"},
+  "zoom.out": {"en": "Zoom out", "ko": "축소"},
+  "zoom.fit": {"en": "Fit to the frame", "ko": "창에 맞추기"},
+  "panel.title": {"en": "Saem lens", "ko": "샘 렌즈"},
+  "panel.toggle": {"en": "Show or Hide the Saem Lens", "ko": "샘 렌즈 보이기/숨기기"},
+  "panel.clear": {"en": "Forget the Compile History", "ko": "컴파일 이력 지우기"},
+  "panel.clear.short": {"en": "Clear", "ko": "지우기"},
+  "panel.connect": {"en": "Connect the Saem Lens Again", "ko": "샘 렌즈 다시 연결"},
+  "panel.connect.short": {"en": "Connect again", "ko": "다시 연결"},
+  "panel.load": {"en": "Load the lens", "ko": "렌즈 불러오기"},
+  "panel.none": {"en": "Open a notebook: the lens follows the one you work in.", "ko": "노트북을 여세요. 렌즈는 작업 중인 노트북을 따라갑니다."},
+  "panel.noKernel": {"en": "This notebook has no kernel. Choose one from the Kernel menu.", "ko": "이 노트북에 커널이 없습니다. 커널 메뉴에서 고르세요."},
+  "panel.language": {"en": "This notebook's kernel is not Python. The lens shows what Saem does in a Python kernel.", "ko": "이 노트북의 커널은 파이썬이 아닙니다. 렌즈는 파이썬 커널에서 샘이 하는 일을 보여 줍니다."},
+  "panel.connecting": {"en": "Asking the kernel …", "ko": "커널에 묻는 중 …"},
+  "panel.restarting": {"en": "The kernel is restarting …", "ko": "커널을 다시 시작하는 중 …"},
+  "panel.dead": {"en": "The kernel has died. Restart it from the Kernel menu; the history starts anew.", "ko": "커널이 멈췄습니다. 커널 메뉴에서 다시 시작하세요. 이력은 처음부터 다시 쌓입니다."},
+  "panel.absent": {"en": "The lens is not loaded in this kernel. Run `%load_ext saem.lens` in a cell, or load it here:", "ko": "이 커널에는 렌즈가 없습니다. 셀에서 `%load_ext saem.lens`를 실행하거나 여기서 불러오세요."},
+  "panel.notInstalled": {"en": "Saem could not be loaded in this kernel ({why}). Install it there: `%pip install 'saem[lens]'`.", "ko": "이 커널에서 샘을 불러오지 못했습니다({why}). 설치하세요: `%pip install 'saem[lens]'`"},
+  "panel.version": {"en": "The kernel's Saem speaks protocol version {got}, this panel version {have}. Update the older one (`pip install -U saem` in both environments), restart the kernel and reload the page.", "ko": "커널의 샘은 프로토콜 버전 {got}, 이 패널은 버전 {have}입니다. 두 환경에서 `pip install -U saem`을 실행한 뒤 커널을 다시 시작하고 페이지를 새로 고치세요."},
+  "panel.waiting": {"en": "The lens is watching. Call a function under `jit`, `grad` or `vmap` and it appears here.", "ko": "렌즈가 지켜보고 있습니다. `jit`, `grad`, `vmap`을 거친 함수를 호출하면 여기에 나타납니다."},
+  "panel.total": {"en": "{compiles} compiled · {seconds}", "ko": "컴파일 {compiles} · {seconds}"},
+  "panel.badge": {"en": "{n} traced here. Show in the lens.", "ko": "여기서 추적 {n}번. 렌즈에서 보기."},
+  "gate.title": {"en": "Predict", "ko": "예측해 봅시다"},
+  "gate.commit": {"en": "Commit my guess", "ko": "예측 확정하기"},
+  "gate.committed": {"en": "You guessed {guess}. Now run the next cells.", "ko": "예측: {guess}. 이제 다음 셀을 실행해 보십시오."},
+  "gate.how_to_answer": {"en": "To answer here: predict.answer({name!r}, …)", "ko": "여기에서 답하려면: predict.answer({name!r}, …)"},
+  "gate.run_to_answer": {"en": "Run this cell to answer.", "ko": "이 셀을 실행하면 답할 수 있습니다."},
+  "gate.unanswered": {"en": "No guess was made. Make one first, then open this.", "ko": "아직 예측하지 않았습니다. 먼저 예측한 다음 펼쳐 보십시오."},
+  "gate.reveal": {"en": "Show what happened", "ko": "실제 결과 보기"},
+  "gate.truth": {"en": "What happened: {truth}", "ko": "실제 결과: {truth}"},
+  "gate.right": {"en": "Right! You guessed {guess}.", "ko": "맞았습니다! 예측: {guess}."},
+  "gate.wrong": {"en": "You guessed {guess}; it was {truth}.", "ko": "예측: {guess}, 실제 결과: {truth}."},
+  "gate.after": {"en": "(This guess was made after the result was known.)", "ko": "(결과가 나온 뒤에 한 예측입니다.)"},
+  "gate.rerun": {"en": "This time it was {truth}; the guess is judged by the first run.", "ko": "이번 결과: {truth}. 예측은 첫 실행의 결과로 판정합니다."},
+  "gate.not_a_number": {"en": "Please give a number, such as 2 or 0.5.", "ko": "2 또는 0.5 같은 수를 적어 주십시오."},
+  "gate.empty": {"en": "Choose or write an answer first.", "ko": "먼저 답을 고르거나 적어 주십시오."},
+  "gate.compiled": {"en": "{function}({signature}): compiled", "ko": "{function}({signature}): 컴파일함"},
+  "gate.found": {"en": "{function}({signature}): traced, and the same program was found", "ko": "{function}({signature}): 다시 추적했지만 같은 프로그램을 찾음"},
+  "gate.first": {"en": "first call", "ko": "첫 호출"},
+  "gate.nothing": {"en": "nothing changed", "ko": "달라진 것 없음"},
+  "gate.static": {"en": "static argument {path}: {old} → {new}", "ko": "정적 인자 {path}: {old} → {new}"},
+  "gate.argument": {"en": "argument {path}: {old} → {new}", "ko": "인자 {path}: {old} → {new}"},
+  "gate.structure": {"en": "structure of the arguments", "ko": "인자의 구조"},
+  "gate.redefined": {"en": "the function was defined anew", "ko": "함수가 새로 정의됨"},
+  "gate.placeholder": {"en": "your guess", "ko": "예측한 값"},
+  "gate.exercise": {"en": "Exercise", "ko": "연습 문제"},
+  "gate.todo": {"en": "Write your answer in place of exercise.todo(), then run this cell again.", "ko": "exercise.todo() 자리에 답을 적고 이 셀을 다시 실행해 주십시오."},
+  "gate.exercise_unanswered": {"en": "No answer yet. Write one above, run that cell, then this one.", "ko": "아직 답이 없습니다. 위 셀에 답을 적고 두 셀을 차례로 실행하십시오."},
+  "gate.exercise_right": {"en": "Right! Your function does all that was asked.", "ko": "맞았습니다! 함수가 요구한 대로 동작합니다."},
+  "gate.exercise_wrong": {"en": "Not yet.", "ko": "아직 아닙니다."},
+  "gate.raised": {"en": "Your code raised `{error}`", "ko": "실행 중에 난 오류: `{error}`"},
 } as const satisfies { readonly [key: string]: Text };
 
 /* prettier-ignore-end */

@@ -1,6 +1,7 @@
 // Does the connection follow one kernel, and name what is wrong?
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VERSION } from "../src/schema";
 import { HISTORY } from "./page";
 import { Connection } from "../src/lab/connection";
 
@@ -61,12 +62,12 @@ function follow(): { kernel: FakeKernel; comm: FakeComm; connection: Connection 
   return { kernel, comm: kernel.comms[0]!, connection };
 }
 
-const HELLO = { type: "hello", version: 1, language: "ko", environment: HISTORY.environment };
+const HELLO = { type: "hello", version: VERSION, language: "ko", environment: HISTORY.environment };
 const SNAPSHOT = { type: "snapshot", history: HISTORY };
 
 test("greets, takes the snapshot, adds records, asks to forget", () => {
   const { comm, connection } = follow();
-  assert.deepEqual(comm.opened, { type: "hello", version: 1, locale: "ko" });
+  assert.deepEqual(comm.opened, { type: "hello", version: VERSION, locale: "ko" });
   assert.equal(connection.state.name, "connecting");
   comm.says(HELLO);
   comm.says(SNAPSHOT);
@@ -90,8 +91,8 @@ test("a kernel without the lens closes the comm", () => {
 
 test("another version is named, whichever side finds it", () => {
   const first = follow();
-  first.comm.says({ ...HELLO, version: 2 });
-  assert.deepEqual(first.connection.state, { name: "version", got: 2, message: null });
+  first.comm.says({ ...HELLO, version: 99 });
+  assert.deepEqual(first.connection.state, { name: "version", got: 99, message: null });
   assert.ok(first.comm.closed);
   first.comm.says(SNAPSHOT);
   assert.equal(first.connection.state.name, "version");

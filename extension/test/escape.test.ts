@@ -39,8 +39,8 @@ test("hostile strings make no elements and no handlers", () => {
 test("what cannot be shown is said, not thrown", () => {
   const locale = new Locale("en");
   const other = show({ ...HISTORY, version: 999 }, { locale }).textContent ?? "";
-  assert.match(other, /version 1 .* got 999.*pip install/);
-  for (const model of [null, 3, "x", {}, { version: 1 }, { version: 1, kind: "history" }]) {
+  assert.match(other, /version 2 .* got 999.*pip install/);
+  for (const model of [null, 3, "x", {}, { version: 2 }, { version: 2, kind: "history" }]) {
     assert.ok(show(model, { locale }).querySelector(".saem-notice"), JSON.stringify(model));
   }
   assert.ok(new HistoryView(HISTORY, { locale }).element.querySelector(".saem-row"));

@@ -6,7 +6,7 @@ import { JAXPR } from "./page";
 import { drawGraph } from "../src/renderer/draw";
 import { graphOf } from "../src/renderer/graph";
 import { graphvizEngine } from "../src/renderer/graphviz";
-import { layered, type Arrow, type Box, type LayoutEngine } from "../src/renderer/layered";
+import { dagreEngine, type Arrow, type Box, type LayoutEngine } from "../src/renderer/layout";
 import { Locale } from "../src/renderer/locale";
 
 /** A graph without cycles, from a fixed recipe: node i reads two earlier nodes. */
@@ -24,7 +24,7 @@ function recipe(size: number): { boxes: Box[]; arrows: Arrow[] } {
 }
 
 const engines: [string, LayoutEngine][] = [
-  ["layered", layered],
+  ["dagreEngine", dagreEngine],
   ["graphviz", graphvizEngine(await Graphviz.load())]
 ];
 

@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Event, JAXPR, click, page, press, put, texts } from "./page";
 import { JaxprView } from "../src/renderer/jaxpr";
-import { layered } from "../src/renderer/layered";
+import { dagreEngine } from "../src/renderer/layout";
 import { Locale } from "../src/renderer/locale";
 import { folds } from "../src/renderer/model";
 
 function view(): HTMLElement {
-  return put(new JaxprView(JAXPR, { locale: new Locale("en"), engine: layered }).element);
+  return put(new JaxprView(JAXPR, { locale: new Locale("en"), engine: dagreEngine }).element);
 }
 
 function visible(element: HTMLElement): string[] {

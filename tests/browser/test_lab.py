@@ -113,7 +113,7 @@ OUTPUTS = """
 import json, pathlib
 from IPython.display import display
 model = json.loads(pathlib.Path({jaxpr!r}).read_text(encoding="utf-8"))
-display({{"application/vnd.saem.lens.v1+json": model, "text/plain": "as text"}}, raw=True)
+display({{"application/vnd.saem.lens.v2+json": model, "text/plain": "as text"}}, raw=True)
 """
 WIDGET = """
 import anywidget, traitlets

@@ -13,6 +13,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from saem.lens import page as pages
+from saem.observe import schema
+from saem.observe.typed_json import from_json
+
 SAMPLES = pathlib.Path(__file__).parents[2] / "extension" / "test" / "samples"
 COMBINATIONS = [("en", "light"), ("ko", "light"), ("en", "dark"), ("ko", "dark")]
 
@@ -22,23 +26,14 @@ def sample(name: str) -> dict[str, Any]:
     return json.loads((SAMPLES / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def block(model: dict[str, Any], locale: str, script: str) -> str:
-    """The HTML of one view, as an output cell holds it."""
-    data = json.dumps(model).replace("<", "\\u003c")
-    return (
-        f'<div class="saem-static" data-locale="{locale}"><pre class="saem-fallback">as text</pre>'
-        f'<script type="application/json">{data}</script><script>{script}</script></div>'
-    )
-
-
-def write(path: pathlib.Path, static: pathlib.Path, locale: str, *models: dict) -> str:
-    """Write a page with the views of some models; returns its address."""
-    script = (static / "renderer.js").read_text(encoding="utf-8")
-    body = "\n<hr>\n".join(block(model, locale, script) for model in models)
+def write(path: pathlib.Path, locale: str, *models: dict) -> str:
+    """Write a page with the views of some models, of which the last carries the renderer."""
+    shown = [from_json(schema.Model, model) for model in models]
+    views = [pages.page(m, locale, carry=m is shown[-1]) for m in shown]  # type: ignore[arg-type]
     text = (
         f'<!doctype html><html lang="{locale}"><meta charset="utf-8"><title>Saem</title>'
         "<style>:root{color-scheme:light dark}body{margin:24px}hr{margin:24px 0;opacity:.2}"
-        f"</style>{body}</html>"
+        f"</style>{'<hr>'.join(views)}</html>"
     )
     target = path / "page.html"
     target.write_text(text, encoding="utf-8")
@@ -51,7 +46,7 @@ def test_both_views_in_every_language_and_light(
 ) -> None:
     """All text is there in the wished language, and the graph has a node for every equation."""
     page = new_page(scheme=scheme)
-    page.goto(write(tmp_path, static_files, locale, sample("history"), sample("jaxpr")))
+    page.goto(write(tmp_path, locale, sample("history"), sample("jaxpr")))
     says = {"en": "changed its shape", "ko": "모양이 바뀌었습니다"}[locale]
     page.locator("[data-record='4']").click()
     expect(page.locator(".saem-says").get_by_text(says)).to_be_visible()
@@ -65,7 +60,7 @@ def test_both_views_in_every_language_and_light(
 def test_marks_by_keyboard(new_page, static_files, tmp_path) -> None:
     """Arrow keys walk along a row's marks, Escape closes the details."""
     page: Page = new_page()
-    page.goto(write(tmp_path, static_files, "en", sample("history")))
+    page.goto(write(tmp_path, "en", sample("history")))
     page.locator("[data-record='7']").focus()
     page.keyboard.press("ArrowLeft")
     expect(page.locator("[data-record='5']")).to_have_attribute("aria-pressed", "true")
@@ -79,7 +74,7 @@ def test_marks_by_keyboard(new_page, static_files, tmp_path) -> None:
 def test_folding_text_and_graph_together(new_page, picture, static_files, tmp_path) -> None:
     """Folding a nested jaxpr hides its lines and its nodes, and says how many."""
     page: Page = new_page(width=620)
-    page.goto(write(tmp_path, static_files, "en", sample("jaxpr")))
+    page.goto(write(tmp_path, "en", sample("jaxpr")))
     inside = page.locator(".saem-pane-text .saem-line[data-eqn='e0.0.1']")
     expect(inside).to_be_visible()
     page.locator(".saem-fold[data-fold='e0']").click()
@@ -94,7 +89,7 @@ def test_folding_text_and_graph_together(new_page, picture, static_files, tmp_pa
 def test_source_line_lights_its_equations(new_page, picture, static_files, tmp_path) -> None:
     """Pointing at a Python line lights the equations written by it, in text and graph."""
     page: Page = new_page()
-    page.goto(write(tmp_path, static_files, "en", sample("jaxpr")))
+    page.goto(write(tmp_path, "en", sample("jaxpr")))
     page.locator(".saem-pane-source .saem-line", has_text="jnp.tanh").hover()
     written = {"e0.0.0", "e0.0.1", "e0.0.2", "e0.0.3", "e0.0.6", "e0.0.7"}
     lit = page.locator(".saem-pane-text .saem-on").evaluate_all(
@@ -109,19 +104,19 @@ def test_source_line_lights_its_equations(new_page, picture, static_files, tmp_p
 
 def test_inside_a_sandboxed_frame(new_page, static_files, tmp_path) -> None:
     """The view works in an output frame that may run scripts and nothing else."""
-    address = write(tmp_path, static_files, "ko", sample("history"))
+    address = write(tmp_path, "ko", sample("history"))
     outer = tmp_path / "outer.html"
     outer.write_text(f'<iframe sandbox="allow-scripts" width="800" height="600" src="{address}">')
     page: Page = new_page()
     page.goto(outer.as_uri())
     frame = page.frame_locator("iframe")
     frame.locator("[data-record='1']").click()
-    expect(frame.get_by_text("첫 호출입니다")).to_be_visible()
+    expect(frame.locator(".saem-says", has_text="첫 호출입니다")).to_be_visible()
 
 
 def test_a_newer_model_says_what_to_do(new_page, static_files, tmp_path) -> None:
     """Data of another version is not misread: the page says what to update."""
     page: Page = new_page()
-    page.goto(write(tmp_path, static_files, "en", {**sample("history"), "version": 999}))
+    page.goto(write(tmp_path, "en", {**sample("history"), "version": 999}))
     expect(page.locator(".saem-notice")).to_contain_text("999")
     expect(page.locator(".saem-notice")).to_contain_text("pip install -U saem")

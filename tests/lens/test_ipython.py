@@ -95,7 +95,7 @@ def test_what_a_history_and_a_jaxpr_show(shell):
         data, _ = shell.display_formatter.format(value)
         assert set(data) == {"text/plain", "text/html", MODEL_MIME}
         assert data["text/plain"] == repr(value)
-        assert '<script type="application/json">' in data["text/html"]
+        assert 'class="saem-data"' in data["text/html"]
     assert "첫 호출" in repr(values[0])
 
 

@@ -8,13 +8,14 @@ import typing
 import pytest
 
 from saem.observe import language
-from saem.observe.messages import HEADLINES, LABELS, REASONS, fill
+from saem.observe.messages import HEADLINES, REASONS, fill
 from saem.observe.schema import Kind, Tag, Text
+from saem.observe.words import WORDS
 
 TEXTS = {
     **{f"reason {k}": t for k, (t, _) in REASONS.items()},
     **{f"headline {k}": t for k, t in HEADLINES.items()},
-    **{f"label {k}": t for k, t in LABELS.items()},
+    **{f"label {k}": t for k, t in WORDS.items()},
 }
 
 
@@ -38,7 +39,7 @@ def test_both_languages_name_the_argument(tag):
 def test_every_tag_and_kind_has_its_words():
     assert {variant.partition(".")[0] for variant in REASONS} == set(typing.get_args(Tag))
     for kind in typing.get_args(Kind):
-        assert f"kind.{kind}" in LABELS
+        assert f"kind.{kind}" in WORDS
         assert kind in HEADLINES
 
 

@@ -9,7 +9,7 @@ import type { NotebookPanel } from "@jupyterlab/notebook";
 import { el } from "../renderer/dom";
 import { glyph } from "../renderer/marks";
 import type { HistoryModel, Place, Record } from "../schema";
-import type { Words } from "./words";
+import type { Locale } from "../renderer/locale";
 
 function isAt(cell: Cell, place: Place): boolean {
   if (place.cell_id !== null) {
@@ -69,14 +69,14 @@ export function tally(history: HistoryModel): Map<string, Tally> {
 export function badges(
   panel: NotebookPanel,
   history: HistoryModel | null,
-  words: Words,
+  locale: Locale,
   reveal: (key: string) => void
 ): void {
   const tallies = history ? tally(history) : new Map<string, Tally>();
   for (const cell of panel.content.widgets) {
     const old = cell.node.querySelector(":scope > .saem-badge");
     const found = tallies.get(cell.model.id);
-    const state = found ? `${found.kind} ${found.count} ${words.locale.language}` : "";
+    const state = found ? `${found.kind} ${found.count} ${locale.language}` : "";
     if (old?.getAttribute("data-state") === state) {
       continue;
     }
@@ -89,8 +89,8 @@ export function badges(
             type: "button",
             class: `saem-badge saem-kind-${found.kind}`,
             "data-state": state,
-            title: words.say("badge", { n: found.count }),
-            "aria-label": words.say("badge", { n: found.count }),
+            title: locale.say("panel.badge", { n: found.count }),
+            "aria-label": locale.say("panel.badge", { n: found.count }),
             onclick: () => reveal(found.key)
           },
           glyph(found.kind),

@@ -9,7 +9,7 @@ import type { Place } from "../schema";
 import { badges, mentionsSaem, visit } from "./cells";
 import { Connection, type State } from "./connection";
 import { LensPanel } from "./panel";
-import type { Words } from "./words";
+import type { Locale } from "../renderer/locale";
 
 export class Follower {
   readonly panel: LensPanel;
@@ -21,11 +21,11 @@ export class Follower {
 
   constructor(
     private readonly tracker: INotebookTracker,
-    public words: Words,
+    public locale: Locale,
     private readonly open: () => void
   ) {
-    this.connection = new Connection(state => this.onState(state), words.locale.language);
-    this.panel = new LensPanel(words, {
+    this.connection = new Connection(state => this.onState(state), locale.language);
+    this.panel = new LensPanel(locale, {
       visit: place => this.visit(place),
       clear: () => this.connection.request("clear"),
       connect: () => this.connection.greet(),
@@ -54,13 +54,13 @@ export class Follower {
   }
 
   /** Speak, mark and open as the settings say. */
-  set(words: Words, marks: boolean, opens: boolean): void {
-    const turned = words.locale.language !== this.words.locale.language;
-    this.words = words;
+  set(locale: Locale, marks: boolean, opens: boolean): void {
+    const turned = locale.language !== this.locale.language;
+    this.locale = locale;
     this.marks = marks;
     this.opens = opens;
-    this.connection.locale = words.locale.language;
-    this.panel.speak(words);
+    this.connection.locale = locale.language;
+    this.panel.speak(locale);
     this.onState(this.connection.state);
     if (turned && this.connection.state.name === "live") {
       this.connection.greet();
@@ -135,7 +135,7 @@ export class Follower {
     }
     if (notebook && !notebook.isDisposed) {
       const history = this.marks && state.name === "live" ? state.history : null;
-      badges(notebook, history, this.words, key => {
+      badges(notebook, history, this.locale, key => {
         this.open();
         this.panel.reveal(key);
       });

@@ -18,7 +18,8 @@ import { ITranslator, nullTranslator } from "@jupyterlab/translation";
 import { Follower } from "./follower";
 import { lensIcon } from "./icon";
 import { mimeFactory } from "./mime";
-import { Words } from "./words";
+import type { Locale } from "../renderer/locale";
+import { localeOf } from "./words";
 
 const PANEL = "saem-lens:panel";
 
@@ -46,16 +47,16 @@ const panel: JupyterFrontEndPlugin<void> = {
     rendermime: IRenderMimeRegistry | null
   ): void => {
     const tongue = translator ?? nullTranslator;
-    const words = (choice: string): Words => new Words(tongue, choice);
-    const follower = new Follower(tracker, words("auto"), () => app.shell.activateById(widget.id));
+    const locale = (choice: string): Locale => localeOf(tongue, choice);
+    const follower = new Follower(tracker, locale("auto"), () => app.shell.activateById(widget.id));
     const widget = follower.panel;
     widget.title.icon = lensIcon;
-    widget.title.caption = words("auto").say("title");
+    widget.title.caption = locale("auto").say("panel.title");
     app.shell.add(widget, "right", { rank: 560, type: "Saem lens" });
     restorer?.add(widget, widget.id);
-    addCommands(app, follower, words("auto"), palette, shell);
+    addCommands(app, follower, locale("auto"), palette, shell);
     rendermime?.addFactory(
-      mimeFactory({ words: () => follower.words, visit: place => follower.visit(place) })
+      mimeFactory({ locale: () => follower.locale, visit: place => follower.visit(place) })
     );
     if (registry) {
       void registry
@@ -63,8 +64,8 @@ const panel: JupyterFrontEndPlugin<void> = {
         .then(settings => {
           const apply = (): void => {
             const { language, badges, open } = settings.composite;
-            follower.set(words(String(language ?? "auto")), badges !== false, open !== false);
-            widget.title.caption = follower.words.say("title");
+            follower.set(locale(String(language ?? "auto")), badges !== false, open !== false);
+            widget.title.caption = follower.locale.say("panel.title");
           };
           settings.changed.connect(apply);
           apply();
@@ -78,7 +79,7 @@ const panel: JupyterFrontEndPlugin<void> = {
 function addCommands(
   app: JupyterFrontEnd,
   follower: Follower,
-  words: Words,
+  locale: Locale,
   palette: ICommandPalette | null,
   shell: ILabShell | null
 ): void {
@@ -86,7 +87,7 @@ function addCommands(
   const { panel: widget } = follower;
   const none = { type: "object", properties: {} } as const;
   commands.addCommand("saem-lens:toggle", {
-    label: () => follower.words.say("toggle"),
+    label: () => follower.locale.say("panel.toggle"),
     icon: lensIcon,
     describedBy: { args: none },
     execute: () => {
@@ -98,18 +99,18 @@ function addCommands(
     }
   });
   commands.addCommand("saem-lens:clear", {
-    label: () => follower.words.say("clear"),
+    label: () => follower.locale.say("panel.clear"),
     describedBy: { args: none },
     isEnabled: () => follower.connection.state.name === "live",
     execute: () => follower.connection.request("clear")
   });
   commands.addCommand("saem-lens:connect", {
-    label: () => follower.words.say("connect"),
+    label: () => follower.locale.say("panel.connect"),
     describedBy: { args: none },
     execute: () => follower.connection.greet()
   });
   for (const command of ["saem-lens:toggle", "saem-lens:clear", "saem-lens:connect"]) {
-    palette?.addItem({ command, category: words.say("title") });
+    palette?.addItem({ command, category: locale.say("panel.title") });
   }
 }
 

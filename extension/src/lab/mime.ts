@@ -8,24 +8,24 @@ import type { IRenderMime } from "@jupyterlab/rendermime-interfaces";
 import { Widget } from "@lumino/widgets";
 import type { Visit } from "../renderer/detail";
 import { graphvizEngine } from "../renderer/graphviz";
-import { layered, type LayoutEngine } from "../renderer/layered";
+import { dagreEngine, type LayoutEngine } from "../renderer/layout";
 import { show } from "../renderer/view";
-import type { Words } from "./words";
+import type { Locale } from "../renderer/locale";
 
-export const MIME = "application/vnd.saem.lens.v1+json";
+export const MIME = "application/vnd.saem.lens.v2+json";
 
 let engine: Promise<LayoutEngine> | null = null;
 
-/** Graphviz, loaded once; where it cannot be loaded, our own layout. */
+/** Graphviz, loaded once; where it cannot be loaded, dagre. */
 function graphviz(): Promise<LayoutEngine> {
   engine ??= import("@hpcc-js/wasm-graphviz")
     .then(async ({ Graphviz }) => graphvizEngine(await Graphviz.load()))
-    .catch(() => layered);
+    .catch(() => dagreEngine);
   return engine;
 }
 
 export interface Surroundings {
-  readonly words: () => Words;
+  readonly locale: () => Locale;
   readonly visit: Visit;
 }
 
@@ -47,10 +47,10 @@ class ModelOutput extends Widget implements IRenderMime.IRenderer {
   }
 
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
-    const { locale } = this.surroundings.words();
+    const locale = this.surroundings.locale();
     const { visit } = this.surroundings;
     const data = model.data[MIME] as { kind?: string } | undefined;
-    const drawing = data?.kind === "jaxpr" ? graphviz() : layered;
+    const drawing = data?.kind === "jaxpr" ? graphviz() : dagreEngine;
     this.node.replaceChildren(show(data, { locale, visit, engine: drawing }));
   }
 }

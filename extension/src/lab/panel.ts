@@ -2,7 +2,7 @@
 //
 // The active notebook's functions, compiles, reasons and costs, live; or, in words, why there is
 // nothing to show and what to do.
-// Read before: connection.ts, words.ts, ../renderer/history.ts. Read after: index.ts.
+// Read before: connection.ts, ../renderer/history.ts. Read after: index.ts.
 // Invariant: the page is drawn at most once a frame, however many records come (tests/browser).
 import type { Message } from "@lumino/messaging";
 import { Widget } from "@lumino/widgets";
@@ -10,7 +10,7 @@ import { el, prose, type Child } from "../renderer/dom";
 import { HistoryView } from "../renderer/history";
 import { VERSION, type Place } from "../schema";
 import type { State } from "./connection";
-import type { Words } from "./words";
+import type { Locale } from "../renderer/locale";
 
 export interface PanelActions {
   readonly visit: (place: Place) => void;
@@ -26,7 +26,7 @@ export class LensPanel extends Widget {
   private frame = 0;
 
   constructor(
-    private words: Words,
+    private locale: Locale,
     private readonly actions: PanelActions
   ) {
     super();
@@ -43,8 +43,8 @@ export class LensPanel extends Widget {
   }
 
   /** Speak another language. */
-  speak(words: Words): void {
-    this.words = words;
+  speak(locale: Locale): void {
+    this.locale = locale;
     this.view = null;
     this.soon();
   }
@@ -84,13 +84,13 @@ export class LensPanel extends Widget {
     if (this.isDisposed) {
       return;
     }
-    const { state, words } = this;
+    const { state, locale } = this;
     if (state.name !== "live") {
       this.view = null;
       this.replace(this.head(), this.message());
       return;
     }
-    const options = { locale: words.locale, visit: this.actions.visit, narrow: true };
+    const options = { locale, visit: this.actions.visit, narrow: true };
     if (this.view) {
       this.view.update(state.history, options);
       this.node.querySelector(".saem-panel-head")?.replaceWith(this.head());
@@ -102,20 +102,21 @@ export class LensPanel extends Widget {
     this.view = new HistoryView(state.history, options);
     const empty = state.history.functions.length === 0;
     this.view.element.hidden = empty;
-    const waiting = el("p", { class: "saem-waiting saem-hint" }, prose(words.say("waiting")));
+    const words = prose(locale.say("panel.waiting"));
+    const waiting = el("p", { class: "saem-waiting saem-hint" }, words);
     waiting.hidden = !empty;
     this.replace(this.head(), waiting, this.view.element);
   }
 
   private replace(...children: HTMLElement[]): void {
-    const { language } = this.words.locale;
+    const { language } = this.locale;
     const root = el("div", { class: "saem", lang: language, "data-state": this.state.name });
     root.append(...children);
     this.node.replaceChildren(root);
   }
 
   private head(): HTMLElement {
-    const { state, words, notebook, actions } = this;
+    const { state, locale, notebook, actions } = this;
     return el(
       "header",
       { class: "saem-panel-head" },
@@ -123,7 +124,7 @@ export class LensPanel extends Widget {
         "div",
         { class: "saem-panel-title" },
         el("span", { class: `saem-dot saem-dot-${state.name}`, "aria-hidden": "true" }),
-        el("h3", {}, words.say("title")),
+        el("h3", {}, locale.say("panel.title")),
         state.name === "live" &&
           state.history.functions.length > 0 &&
           el(
@@ -131,10 +132,10 @@ export class LensPanel extends Widget {
             {
               type: "button",
               class: "saem-button saem-clear",
-              title: words.say("clear"),
+              title: locale.say("panel.clear"),
               onclick: actions.clear
             },
-            words.say("clear.short")
+            locale.say("panel.clear.short")
           )
       ),
       notebook && el("p", { class: "saem-panel-notebook" }, notebook),
@@ -143,11 +144,10 @@ export class LensPanel extends Widget {
   }
 
   private totals(): Child {
-    const { state, words } = this;
+    const { state, locale } = this;
     if (state.name !== "live") {
       return null;
     }
-    const { locale } = words;
     const rows = state.history.functions.map(f => f.summary);
     const compiles = rows.reduce((n, row) => n + row.compiles, 0);
     const seconds = rows.reduce((n, row) => n + row.seconds, 0);
@@ -159,25 +159,32 @@ export class LensPanel extends Widget {
     return el(
       "p",
       { class: "saem-panel-total" },
-      words.say("total", { compiles: locale.count(compiles), seconds: locale.seconds(seconds) }),
+      locale.say("panel.total", {
+        compiles: locale.count(compiles),
+        seconds: locale.seconds(seconds)
+      }),
       ran
     );
   }
 
   private message(): HTMLElement {
-    const { state, words, actions } = this;
+    const { state, locale, actions } = this;
     const button = (word: "load" | "connect.short", act: () => void): HTMLElement =>
-      el("button", { type: "button", class: "saem-button", onclick: act }, words.say(word));
+      el(
+        "button",
+        { type: "button", class: "saem-button", onclick: act },
+        locale.say(`panel.${word}`)
+      );
     const text =
       state.name === "version" && state.message
-        ? words.locale.pick(state.message)
+        ? locale.pick(state.message)
         : state.name === "version"
-          ? words.say("version", { got: state.got, have: VERSION })
+          ? locale.say("panel.version", { got: state.got, have: VERSION })
           : state.name === "notInstalled"
-            ? words.say("notInstalled", { why: state.why })
+            ? locale.say("panel.notInstalled", { why: state.why })
             : state.name === "live"
               ? ""
-              : words.say(state.name);
+              : locale.say(`panel.${state.name}`);
     return el(
       "div",
       { class: "saem-panel-message", role: "status" },

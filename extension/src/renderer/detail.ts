@@ -37,7 +37,7 @@ export function reasonList(reasons: readonly Reason[], locale: Locale): HTMLElem
           el(
             "p",
             { class: "saem-advice" },
-            el("span", { class: "saem-key" }, locale.label("advice")),
+            el("span", { class: "saem-key" }, locale.say("advice")),
             " ",
             prose(locale.pick(reason.advice))
           )
@@ -54,9 +54,9 @@ function change(reason: Reason, locale: Locale): Child {
     "p",
     { class: "saem-change" },
     reason.path && el("span", { class: "saem-path" }, reason.path),
-    el("code", { class: "saem-old", title: locale.word("old") }, reason.old),
+    el("code", { class: "saem-old", title: locale.say("old") }, reason.old),
     el("span", { class: "saem-arrow", "aria-hidden": "true" }, "→"),
-    el("code", { class: "saem-new", title: locale.word("new") }, reason.new)
+    el("code", { class: "saem-new", title: locale.say("new") }, reason.new)
   );
 }
 
@@ -88,7 +88,7 @@ export function timeBar(seconds: Seconds, locale: Locale): Child {
           "li",
           { class: `saem-step-${step}` },
           el("span", { class: "saem-swatch", "aria-hidden": "true" }),
-          `${locale.label(`seconds.${step}`)} `,
+          `${locale.say(`seconds.${step}`)} `,
           el("b", {}, locale.seconds(time))
         )
       )
@@ -99,7 +99,7 @@ export function timeBar(seconds: Seconds, locale: Locale): Child {
 function costRows(cost: Cost, locale: Locale): [string, string][] {
   const rows: [string, string][] = [];
   if (cost.flops !== null) {
-    rows.push([locale.label("cost.flops"), locale.flops(cost.flops)]);
+    rows.push([locale.say("cost.flops"), locale.flops(cost.flops)]);
   }
   const sizes = [
     "bytes_accessed",
@@ -111,7 +111,7 @@ function costRows(cost: Cost, locale: Locale): [string, string][] {
   for (const size of sizes) {
     const value = cost[size];
     if (value !== null) {
-      rows.push([locale.label(`cost.${size}`), locale.bytes(value)]);
+      rows.push([locale.say(`cost.${size}`), locale.bytes(value)]);
     }
   }
   return rows;
@@ -128,18 +128,18 @@ function facts(record: Record, locale: Locale, visit?: Visit): HTMLElement {
     { class: "saem-facts" },
     caller &&
       fact(
-        locale.label("call"),
+        locale.say("call"),
         placeLabel(caller, locale, visit),
         caller.text && el("code", { class: "saem-source-line" }, caller.text)
       ),
     record.signature &&
-      fact(locale.word("signature"), el("code", { class: "saem-signature" }, record.signature)),
+      fact(locale.say("signature"), el("code", { class: "saem-signature" }, record.signature)),
     record.equations !== null &&
-      fact(locale.label("equations"), locale.count(record.equations)),
+      fact(locale.say("equations"), locale.count(record.equations)),
     cost && costRows(cost, locale).map(([name, value]) => fact(name, value)),
     record.program &&
       fact(
-        locale.word("programId"),
+        locale.say("programId"),
         el("code", { title: record.program }, record.program.slice(0, 10))
       )
   );

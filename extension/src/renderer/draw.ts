@@ -2,11 +2,11 @@
 //
 // Draws nodes and edges as SVG. A group is laid out on its own and then stands in its parent as
 // one box, so any engine draws any nesting.
-// Read before: graph.ts, layered.ts. Read after: jaxpr.ts.
+// Read before: graph.ts, layout.ts. Read after: jaxpr.ts.
 // Invariant: every equation in sight has a node that can take the focus (test/graph.test.ts).
 import { svg, type Child } from "./dom";
 import type { Graph, GraphNode } from "./graph";
-import type { LayoutEngine, Point } from "./layered";
+import type { LayoutEngine, Point } from "./layout";
 import type { Locale } from "./locale";
 
 const CHARACTER = 7.3;
@@ -14,8 +14,6 @@ const NOTE_CHARACTER = 6.1;
 const PAD = 12;
 const HEAD = 26;
 const LONGEST = 34;
-/** How far a graph may shrink to fit its pane. */
-const SMALLEST = 0.7;
 
 interface Picture {
   readonly width: number;
@@ -23,7 +21,7 @@ interface Picture {
   readonly content: SVGGElement;
 }
 
-/** The whole graph as one SVG, at its natural size or a little smaller. */
+/** The whole graph as one SVG, at its natural size. */
 export function drawGraph(graph: Graph, engine: LayoutEngine, locale: Locale): SVGSVGElement {
   const picture = drawBody(graph, engine, locale);
   const [width, height] = [picture.width + 4, picture.height + 4];
@@ -34,9 +32,8 @@ export function drawGraph(graph: Graph, engine: LayoutEngine, locale: Locale): S
       viewBox: `-2 -2 ${width} ${height}`,
       width: Math.ceil(width),
       height: Math.ceil(height),
-      style: `min-width:${Math.ceil(width * SMALLEST)}px`,
       role: "group",
-      "aria-label": locale.label("graph")
+      "aria-label": locale.say("graph")
     },
     picture.content
   );
@@ -119,7 +116,7 @@ function drawNode(
 
 function kindWord(node: GraphNode, locale: Locale): string {
   return node.kind === "input" || node.kind === "constant" || node.kind === "output"
-    ? locale.word(node.kind)
+    ? locale.say(node.kind)
     : "";
 }
 
@@ -162,7 +159,7 @@ function foldToggle(node: GraphNode, width: number, locale: Locale): SVGGElement
       "data-fold": node.equations[0],
       transform: `translate(${round(width - 22)} 5)`
     },
-    svg("title", {}, locale.word(open ? "fold" : "unfold")),
+    svg("title", {}, locale.say(open ? "fold" : "unfold")),
     svg("rect", { width: 16, height: 16, rx: 3 }),
     svg("path", { d: open ? "M4 8h8" : "M4 8h8M8 4v8" })
   );

@@ -3,7 +3,7 @@
 // `graphOf` turns a body into nodes (inputs, equations, outputs) and edges (values that flow). An
 // equation that holds a jaxpr of its own becomes a group with a graph inside, unless it is folded.
 // Sizes come from the text, since the text is set in one fixed-width face.
-// Read before: ../schema.ts, model.ts. Read after: layered.ts, draw.ts.
+// Read before: ../schema.ts, model.ts. Read after: layout.ts, draw.ts.
 // Invariant: every edge joins two nodes of the same graph (test/graph.test.ts).
 import type { Atom, Body, Equation } from "../schema";
 import { equations } from "./model";

@@ -2,10 +2,10 @@
 //
 // Writes the graph as DOT, lets Graphviz (WebAssembly, on this page, loaded when first asked for)
 // place it, and reads positions back as JSON. Its SVG is not used, so nothing needs sanitising.
-// Read before: layered.ts. Read after: draw.ts.
+// Read before: layout.ts. Read after: draw.ts.
 // Invariant: only numbers go into the DOT; labels never do (test/graph.test.ts).
 import type { Graphviz } from "@hpcc-js/wasm-graphviz";
-import type { Layout, LayoutEngine, Point } from "./layered";
+import type { Layout, LayoutEngine, Point } from "./layout";
 
 interface Placed {
   bb: string;

@@ -126,7 +126,7 @@ export function drawHistory(
 ): HTMLElement[] {
   const { locale } = options;
   if (model.functions.length === 0) {
-    return [el("p", { class: "saem-empty" }, locale.label("empty"))];
+    return [el("p", { class: "saem-empty" }, locale.say("empty"))];
   }
   const order = model.functions
     .flatMap(f => f.records)
@@ -162,7 +162,7 @@ function drawRow(
       el("code", { class: "saem-name" }, summary.name),
       summary.place && placeLabel(summary.place, locale, visit),
       summary.versions > 1 &&
-        el("span", { class: "saem-versions" }, locale.word("version", { n: summary.versions })),
+        el("span", { class: "saem-versions" }, locale.say("version", { n: summary.versions })),
       counters(summary, locale)
     ),
     el(
@@ -170,14 +170,14 @@ function drawRow(
       {
         class: "saem-track",
         role: "group",
-        "aria-label": locale.word("marks", { name: summary.name }),
+        "aria-label": locale.say("marks", { name: summary.name }),
         style: columns && `grid-template-columns:repeat(${columns.length},minmax(22px,34px))`
       },
       row.dropped > 0 &&
         !columns &&
         el(
           "span",
-          { class: "saem-dropped", title: locale.label("dropped") },
+          { class: "saem-dropped", title: locale.say("dropped") },
           `+${locale.count(row.dropped)}`
         ),
       records.map(record => drawMark(record, records, locale, columns, chosen))
@@ -197,14 +197,14 @@ function counters(summary: FunctionSummary, locale: Locale): HTMLElement {
       el(
         "li",
         { class: `saem-count-${name}` },
-        `${locale.label(name)} `,
+        `${locale.say(name)} `,
         el("b", {}, locale.count(summary[name]))
       )
     ),
     el(
       "li",
       { class: "saem-total" },
-      `${locale.label("seconds")} `,
+      `${locale.say("seconds")} `,
       el("b", {}, locale.seconds(summary.seconds))
     )
   );
@@ -220,7 +220,7 @@ function drawMark(
   const inRow = records.some(r => r.id === chosen);
   const reachable = inRow ? record.id === chosen : record.id === records.at(-1)?.id;
   const headline = locale.pick(record.headline).replaceAll("`", "");
-  const times = record.count > 1 ? ` (${locale.word("times", { n: record.count })})` : "";
+  const times = record.count > 1 ? ` (${locale.say("times", { n: record.count })})` : "";
   return el(
     "button",
     {
@@ -228,7 +228,7 @@ function drawMark(
       class: `saem-mark saem-kind-${record.kind}`,
       "data-record": record.id,
       "aria-pressed": record.id === chosen ? "true" : "false",
-      "aria-label": `${locale.label(`kind.${record.kind}`)}${times}: ${headline}`,
+      "aria-label": `${locale.say(`kind.${record.kind}`)}${times}: ${headline}`,
       title: headline,
       tabindex: reachable ? 0 : -1,
       style: columns && `grid-column:${columns.indexOf(record.id) + 1}`
@@ -248,7 +248,7 @@ function details(record: Record, options: HistoryOptions): Child {
         type: "button",
         class: "saem-close",
         "data-close": true,
-        "aria-label": locale.word("close")
+        "aria-label": locale.say("close")
       },
       "×"
     )

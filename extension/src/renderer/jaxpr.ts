@@ -4,15 +4,16 @@
 // at one lights the same equation in all; nested jaxprs fold in text and graph together.
 // Read before: link.ts, graph.ts, draw.ts. Read after: view.ts.
 // Invariant: folding hides lines and never changes them (test/jaxpr.test.ts).
-import type { Equation, JaxprModel, Line, SourceBlock, Token } from "../schema";
+import type { Equation, JaxprModel, Line, Place, SourceBlock, Token } from "../schema";
 import { drawGraph } from "./draw";
 import { placeLabel, type Visit } from "./detail";
 import { el, type Child } from "./dom";
 import { graphOf } from "./graph";
-import type { LayoutEngine } from "./layered";
+import type { LayoutEngine } from "./layout";
 import { Linker } from "./link";
 import type { Locale } from "./locale";
 import { covers, equations, folds, within } from "./model";
+import { Zoom } from "./zoom";
 
 export interface JaxprOptions {
   readonly locale: Locale;
@@ -30,7 +31,7 @@ export class JaxprView {
   private readonly folded = new Set<string>();
   private readonly all: Equation[];
   private readonly card = el("div", { class: "saem-card", "aria-live": "polite" });
-  private readonly graph = el("div", { class: "saem-scroll saem-graph-box" });
+  private readonly graph: Zoom;
   private readonly lines = el("div", { class: "saem-scroll saem-code", role: "tree" });
   private readonly linker: Linker;
 
@@ -40,10 +41,11 @@ export class JaxprView {
   ) {
     const { locale } = options;
     this.all = equations(model.body);
+    this.graph = new Zoom(locale);
     if (this.all.length > OPEN_EQUATIONS) {
       this.all.filter(e => e.nested.length > 0).forEach(e => this.folded.add(e.id));
     }
-    this.lines.setAttribute("aria-label", locale.label("jaxpr"));
+    this.lines.setAttribute("aria-label", locale.say("jaxpr"));
     this.element = el(
       "section",
       { class: "saem-jaxpr" },
@@ -52,7 +54,7 @@ export class JaxprView {
         "div",
         { class: "saem-panes" },
         el("div", { class: "saem-column" }, this.sourcePane(), this.textPane()),
-        el("div", { class: "saem-column" }, pane(locale.label("graph"), "graph", this.graph))
+        el("div", { class: "saem-column" }, pane(locale.say("graph"), "graph", this.graph.element))
       ),
       this.card,
       this.programPane()
@@ -70,7 +72,7 @@ export class JaxprView {
     const backward = this.all.some(e => e.colour === "backward");
     const nested = this.all.some(e => e.nested.length > 0);
     const tone = (name: "forward" | "backward"): HTMLElement =>
-      el("li", { class: `saem-tone saem-${name}` }, locale.label(name));
+      el("li", { class: `saem-tone saem-${name}` }, locale.say(name));
     return el(
       "header",
       { class: "saem-bar" },
@@ -83,12 +85,12 @@ export class JaxprView {
           el(
             "button",
             { type: "button", class: "saem-button", onclick: () => this.foldAll(true) },
-            locale.word("fold.all")
+            locale.say("fold.all")
           ),
           el(
             "button",
             { type: "button", class: "saem-button", onclick: () => this.foldAll(false) },
-            locale.word("unfold.all")
+            locale.say("unfold.all")
           )
         )
     );
@@ -99,15 +101,15 @@ export class JaxprView {
     const { locale } = this.options;
     return sources.map(block =>
       pane(
-        `${locale.label("source")} · ${locale.pick(block.label)}`,
+        `${locale.say("source")} · ${locale.pick(block.label)}`,
         "source",
-        el("div", { class: "saem-scroll saem-code" }, sourceLines(block, this.all))
+        el("div", { class: "saem-scroll saem-code" }, sourceLines(block, this.all, this.model.places))
       )
     );
   }
 
   private textPane(): HTMLElement {
-    return pane(this.options.locale.label("jaxpr"), "text", this.lines);
+    return pane(this.options.locale.say("jaxpr"), "text", this.lines);
   }
 
   private programPane(): Child {
@@ -118,7 +120,7 @@ export class JaxprView {
     return el(
       "details",
       { class: "saem-program saem-pane" },
-      el("summary", {}, this.options.locale.label("program")),
+      el("summary", {}, this.options.locale.say("program")),
       el(
         "div",
         { class: "saem-scroll saem-code" },
@@ -176,7 +178,7 @@ export class JaxprView {
             {
               class: "saem-fold",
               "data-fold": fold.id,
-              title: locale.word(folded ? "unfold" : "fold"),
+              title: locale.say(folded ? "unfold" : "fold"),
               "aria-hidden": "true"
             },
             folded ? "▸" : "▾"
@@ -187,7 +189,7 @@ export class JaxprView {
         el(
           "span",
           { class: "saem-folded", "data-fold": fold.id },
-          locale.word("fold.count", { n: fold.count })
+          locale.say("fold.count", { n: fold.count })
         )
     );
   }
@@ -206,21 +208,19 @@ export class JaxprView {
     const { engine, locale } = this.options;
     const draw = (ready: LayoutEngine): void => {
       const graph = graphOf(this.model.body, this.folded);
-      this.graph.replaceChildren(drawGraph(graph, ready, locale));
+      this.graph.show(drawGraph(graph, ready, locale));
       this.linker?.refresh();
     };
     try {
       if (engine instanceof Promise) {
-        this.graph.replaceChildren(el("p", { class: "saem-empty" }, locale.word("layingOut")));
+        this.graph.say(locale.say("layingOut"));
         draw(await engine);
       } else {
         draw(engine);
       }
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      this.graph.replaceChildren(
-        el("p", { class: "saem-empty" }, locale.word("noLayout", { why }))
-      );
+      this.graph.say(locale.say("noLayout", { why }));
     }
   }
 
@@ -300,7 +300,7 @@ export class JaxprView {
     } else if (fold && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
       event.preventDefault();
       this.setFold(fold, event.key === "ArrowLeft");
-      this.graph.querySelector<SVGElement>(`[data-fold-node="${CSS.escape(fold)}"]`)?.focus();
+      this.graph.element.querySelector<SVGElement>(`[data-fold-node="${CSS.escape(fold)}"]`)?.focus();
     }
   }
 
@@ -309,12 +309,13 @@ export class JaxprView {
     const { locale, visit } = this.options;
     const equation = this.all.find(e => e.id === id);
     if (!equation) {
-      this.card.replaceChildren(el("p", { class: "saem-hint" }, locale.word("pick")));
+      this.card.replaceChildren(el("p", { class: "saem-hint" }, locale.say("pick")));
       return;
     }
     const fact = (name: string, ...value: Child[]): HTMLElement =>
       el("div", { class: "saem-fact" }, el("dt", {}, name), el("dd", {}, ...value));
-    const { place, stack, parameters, inputs, outputs, primitive, colour } = equation;
+    const { stack, parameters, inputs, outputs, primitive, colour } = equation;
+    const place = this.model.places[equation.place ?? -1];
     const atoms = (list: typeof inputs): Child[] =>
       list.map(a =>
         el("code", { "data-var": a.id }, a.id === null ? a.text : `${a.text}:${a.type}`)
@@ -324,20 +325,20 @@ export class JaxprView {
         "dl",
         { class: "saem-facts" },
         fact(
-          locale.label("equation"),
+          locale.say("equation"),
           el("code", { class: `saem-primitive saem-${colour}` }, primitive)
         ),
-        fact(locale.label("inputs"), atoms(inputs)),
-        fact(locale.label("outputs"), atoms(outputs)),
+        fact(locale.say("inputs"), atoms(inputs)),
+        fact(locale.say("outputs"), atoms(outputs)),
         parameters.length > 0 &&
           fact(
-            locale.label("parameters"),
+            locale.say("parameters"),
             parameters.map(p => el("code", {}, `${p.name}=${p.value}`))
           ),
-        stack.length > 0 && fact(locale.label("stack"), stack.join(" ▸ ")),
+        stack.length > 0 && fact(locale.say("stack"), stack.join(" ▸ ")),
         place &&
           fact(
-            locale.label("place"),
+            locale.say("place"),
             placeLabel(place, locale, visit),
             place.text && el("code", { class: "saem-source-line" }, place.text)
           )
@@ -361,10 +362,14 @@ function drawToken(token: Token): Child {
     : el("span", { class: `saem-t-${token.kind}`, "data-var": token.id }, token.text);
 }
 
-function sourceLines(block: SourceBlock, all: readonly Equation[]): HTMLElement[] {
+function sourceLines(
+  block: SourceBlock,
+  all: readonly Equation[],
+  places: readonly Place[]
+): HTMLElement[] {
   return block.lines.map((text, i) => {
     const number = block.first_line + i;
-    const here = all.filter(e => covers(e.place, block.file, number));
+    const here = all.filter(e => covers(places[e.place ?? -1], block.file, number));
     return el(
       "div",
       {

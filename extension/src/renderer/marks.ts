@@ -40,9 +40,9 @@ export function glyph(kind: Record["kind"]): SVGSVGElement {
 export function legend(kinds: ReadonlySet<Record["kind"]>, locale: Locale): HTMLElement {
   return el(
     "ul",
-    { class: "saem-legend", "aria-label": locale.word("legend") },
+    { class: "saem-legend", "aria-label": locale.say("legend") },
     KINDS.filter(kind => kinds.has(kind)).map(kind =>
-      el("li", {}, glyph(kind), locale.label(`kind.${kind}`))
+      el("li", {}, glyph(kind), locale.say(`kind.${kind}`))
     )
   );
 }

@@ -87,9 +87,9 @@ export function folds(
 }
 
 /** Is this line of this file part of the place? */
-export function covers(place: Place | null, file: string, line: number): boolean {
+export function covers(place: Place | undefined, file: string, line: number): boolean {
   return (
-    place !== null &&
+    place !== undefined &&
     place.file === file &&
     place.line <= line &&
     line <= Math.max(place.line, place.end_line)

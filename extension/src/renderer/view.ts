@@ -9,7 +9,7 @@ import type { Visit } from "./detail";
 import { el } from "./dom";
 import { HistoryView } from "./history";
 import { JaxprView } from "./jaxpr";
-import { layered, type LayoutEngine } from "./layered";
+import { dagreEngine, type LayoutEngine } from "./layout";
 import { Locale } from "./locale";
 
 export interface ShowOptions {
@@ -26,7 +26,7 @@ export function show(model: unknown, options: ShowOptions): HTMLElement {
     root.appendChild(view(model as Partial<Model> | null, options));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    root.appendChild(notice(locale.word("badModel", { why })));
+    root.appendChild(notice(locale.say("badModel", { why })));
   }
   return root;
 }
@@ -35,13 +35,13 @@ function view(model: Partial<Model> | null, options: ShowOptions): HTMLElement {
   const { locale, visit } = options;
   if (model?.version !== VERSION) {
     const got = String(model?.version ?? "?");
-    return notice(locale.word("unknownModel", { have: VERSION, got }));
+    return notice(locale.say("unknownModel", { have: VERSION, got }));
   }
   if (model.kind === "history") {
     return new HistoryView(model as Model & { kind: "history" }, { locale, visit }).element;
   }
   if (model.kind === "jaxpr") {
-    const engine = options.engine ?? layered;
+    const engine = options.engine ?? dagreEngine;
     return new JaxprView(model as Model & { kind: "jaxpr" }, { locale, visit, engine }).element;
   }
   throw new Error(`kind ${JSON.stringify(model.kind)}`);
@@ -62,7 +62,7 @@ export function showJson(json: string, options: ShowOptions): HTMLElement {
     return el(
       "div",
       { class: "saem", lang: options.locale.language },
-      notice(options.locale.word("badModel", { why }))
+      notice(options.locale.say("badModel", { why }))
     );
   }
   return show(model, options);

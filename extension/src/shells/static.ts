@@ -1,11 +1,10 @@
 // How does a view live in a page with no server: nbconvert, GitHub Pages, a file, an output frame?
 //
-// A classic script that stands beside its data:
+// A classic script that a page's loader (kernel/saem/lens/page.py) unpacks and runs once; it leaves
+// one function, `saemShow(home, json)`, which shows a model inside the element `home`:
 //
 //   <div class="saem-static" data-locale="ko">
 //     … what is seen without scripts, class "saem-fallback" …
-//     <script type="application/json">{"kind": …}</script>
-//     <script>(this file)</script>
 //   </div>
 //
 // It brings its style, asks the network for nothing, and leaves the page as it was if it fails.
@@ -18,29 +17,13 @@ import { showJson } from "../renderer/view";
 // The style sheet, put in by scripts/build-shells.mjs.
 declare const SAEM_STYLE: string;
 
-const DATA = 'script[type="application/json"]';
-
-function start(): void {
-  const own = document.currentScript?.parentElement;
-  const beside = own?.querySelector(DATA);
-  const blocks = beside ? [beside] : document.querySelectorAll(`.saem-static ${DATA}`);
-  for (const block of blocks) {
-    const home = block.parentElement;
-    if (!home || home.hasAttribute("data-shown")) {
-      continue;
-    }
-    home.setAttribute("data-shown", "");
-    const locale = Locale.of(home.dataset.locale || document.documentElement.lang);
-    const view = showJson(block.textContent ?? "", { locale });
-    home.append(el("style", {}, SAEM_STYLE), view);
-    for (const fallback of home.querySelectorAll<HTMLElement>(".saem-fallback")) {
-      fallback.hidden = true;
-    }
+function saemShow(home: HTMLElement, json: string): void {
+  const locale = Locale.of(home.dataset.locale || document.documentElement.lang);
+  const view = showJson(json, { locale });
+  home.append(el("style", {}, SAEM_STYLE), view);
+  for (const fallback of home.querySelectorAll<HTMLElement>(".saem-fallback")) {
+    fallback.hidden = true;
   }
 }
 
-if (document.readyState === "loading" && !document.currentScript) {
-  document.addEventListener("DOMContentLoaded", start);
-} else {
-  start();
-}
+Object.assign(window, { saemShow });

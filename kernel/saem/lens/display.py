@@ -16,8 +16,9 @@ import graphviz
 from IPython.core.interactiveshell import InteractiveShell
 
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr
-from saem.lens.page import page
+from saem.lens.page import carrier, page
 from saem.observe import language
+from saem.observe.graph import dot
 from saem.observe.jaxpr_model import jaxpr_model
 from saem.observe.report import Explanation, History
 from saem.observe.schema import HistoryModel, JaxprModel
@@ -28,7 +29,7 @@ SHOWN: tuple[type, ...] = (ClosedJaxpr, Jaxpr, History, Explanation)
 
 # JupyterLab's extension draws this one itself: no script that a notebook would have to be trusted
 # for, and what only JupyterLab can add.
-MODEL_MIME = "application/vnd.saem.lens.v1+json"
+MODEL_MIME = "application/vnd.saem.lens.v2+json"
 
 
 def bundle_of(value: Any) -> dict[str, Any]:
@@ -38,7 +39,8 @@ def bundle_of(value: Any) -> dict[str, Any]:
         model, text, locale = value.model, repr(value), value.lang
     else:
         model, text, locale = jaxpr_model(value), str(value), language.current()
-    return {"text/plain": text, "text/html": page(model, locale), MODEL_MIME: to_json(model)}
+    shown = page(model, locale, carry=carrier.takes())
+    return {"text/plain": text, "text/html": shown, MODEL_MIME: to_json(model)}
 
 
 def install(shell: InteractiveShell) -> None:
@@ -64,4 +66,4 @@ def _formatter(shell: InteractiveShell) -> Any:
 
 def digraph(program: ClosedJaxpr | Jaxpr) -> graphviz.Source:
     """The graph of a jaxpr as a ``graphviz`` object, to be rendered where Graphviz is installed."""
-    return graphviz.Source(jaxpr_model(program).dot)
+    return graphviz.Source(dot(jaxpr_model(program).body))

@@ -13,7 +13,9 @@ import comm
 from IPython.core.interactiveshell import InteractiveShell
 
 from saem.lens import cells, display, tracebacks
+from saem.lens.page import carrier
 from saem.lens.panel import TARGET, Panel
+from saem.observe.places import places
 from saem.observe.recorder import recorder
 
 
@@ -23,6 +25,7 @@ class _Loaded:
     def __init__(self, shell: InteractiveShell) -> None:
         self.shell = shell
         recorder.start(hits=True)
+        carrier.forget()
         cells.announce_past(shell)
         display.install(shell)
         tracebacks.install(shell)
@@ -34,6 +37,7 @@ class _Loaded:
     def before(self, info: Any) -> None:
         """A cell is about to run."""
         cells.announce(self.shell, info)
+        carrier.began(places.current())
 
     def after(self, _result: Any) -> None:
         """A cell has run: what it began and did not end has failed."""

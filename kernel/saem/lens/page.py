@@ -1,8 +1,10 @@
 """How does a view live in a page that has no kernel and no network?
 
-``page(model)`` is an HTML fragment that holds all it needs: the model as JSON, the renderer that
-the extension builds (``static/renderer.js``), and, for places where no script may run, a plain
-table or text made here.  GitHub, nbconvert and a file opened from disk all show one of the two.
+``page(model)`` is an HTML fragment: the model, compressed; a plain table or text for places where
+no script may run; and a small loader.  The renderer that the extension builds
+(``static/renderer.js``) is carried once per notebook, compressed too: ``carrier`` knows which cell
+holds it, and the loader of every other output finds it there.  Where each output is a page of its
+own (Colab), each carries it.
 
 Read before: ``saem.observe.schema``.  Read after: ``saem.lens.display``.
 Invariant: text from a program is escaped wherever it stands, and nothing is loaded from anywhere
@@ -11,16 +13,21 @@ Invariant: text from a program is escaped wherever it stands, and nothing is loa
 
 from __future__ import annotations
 
+import base64
 import functools
+import gzip
+import hashlib
 import html
 import pathlib
 import re
+import sys
 
 from saem.observe.language import Language
-from saem.observe.messages import LABELS
+from saem.observe.places import Places, places
 from saem.observe.report import cost_text, summary_text
-from saem.observe.schema import FunctionHistory, HistoryModel, JaxprModel, Record, Text
+from saem.observe.schema import FunctionHistory, HistoryModel, JaxprModel, Model, Record, Text
 from saem.observe.typed_json import dumps
+from saem.observe.words import WORDS, in_language
 
 STATIC = pathlib.Path(__file__).parent / "static"
 _NOT_BUILT = Text(
@@ -29,6 +36,32 @@ _NOT_BUILT = Text(
 )
 _PRE = "white-space:pre-wrap;font-family:monospace;line-height:1.4"
 _CELL = "text-align:left;vertical-align:top;padding:0.2em 0.6em"
+# Unpacks the model beside it and shows it, as soon as some output on the page brings the renderer.
+_LOADER = """(async home => {
+const unpack = node => new Response(new Blob([Uint8Array.from(atob(node.textContent),
+ c => c.charCodeAt(0))]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+const key = "saem-DIGEST", all = "script.saem-renderer[data-digest=DIGEST]";
+const renderer = () => {
+ const node = document.querySelector(all);
+ if (node) window[key] ??= unpack(node).then(code => {
+  const script = document.createElement("script");
+  script.textContent = code;
+  document.head.append(script);
+  return window.saemShow;
+ });
+ return window[key];
+};
+const homes = home ? [home] : [...document.querySelectorAll(".saem-static:not([data-shown])")];
+for (const one of homes) one.setAttribute("data-shown", "");
+const found = renderer() ?? await new Promise(done => {
+ const watch = new MutationObserver(() => {
+  if (renderer()) { watch.disconnect(); done(window[key]); }
+ });
+ watch.observe(document, { childList: true, subtree: true });
+});
+const show = await found;
+for (const one of homes) show(one, await unpack(one.querySelector("script.saem-data")));
+})(document.currentScript?.parentElement).catch(error => console.warn("saem:", error));"""
 
 
 @functools.cache
@@ -38,12 +71,15 @@ def bundle(name: str) -> str | None:
     return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
-def data_script(model: HistoryModel | JaxprModel) -> str:
-    """The model as an inert script element that no text in it can end."""
-    text = dumps(model)
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return f'<script type="application/json">{text}</script>'
+def packed(text: str) -> str:
+    """The text compressed and in base64, which no HTML can be in."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+@functools.cache
+def packed_renderer(code: str) -> tuple[str, str]:
+    """The renderer as a page carries it, and the digest by which loaders find it."""
+    return packed(code), hashlib.sha256(code.encode()).hexdigest()[:12]
 
 
 def inline_script(code: str) -> str:
@@ -53,21 +89,59 @@ def inline_script(code: str) -> str:
     return f"<script>{code}</script>"
 
 
-def page(model: HistoryModel | JaxprModel, lang: Language) -> str:
-    """A self-contained HTML fragment that shows the model, with or without scripts."""
-    renderer = bundle("renderer.js")
+class Carrier:
+    """Which cell's output holds the renderer for the other outputs of a notebook."""
+
+    def __init__(self, named: Places = places) -> None:
+        self._places = named
+        self._cell: str | None = None
+        self._held = False
+
+    def began(self, cell: str | None) -> None:
+        """A cell begins to run: what it showed before goes away, and with it what it carried."""
+        if cell is not None and cell == self._cell:
+            self._held = False
+
+    def forget(self) -> None:
+        """Let the next output carry the renderer."""
+        self._held = False
+
+    def takes(self) -> bool:
+        """Whether the output being made must carry the renderer; if so, it does from now on."""
+        if "google.colab" in sys.modules:  # each output is a frame of its own
+            return True
+        if self._held:
+            return False
+        self._cell, self._held = self._places.current(), True
+        return True
+
+
+carrier = Carrier()
+
+
+def page(model: Model, lang: Language, carry: bool = True) -> str:
+    """An HTML fragment that shows the model, with or without scripts.
+
+    Unless it is to ``carry`` the renderer, it is shown by the one that another output carries.
+    """
+    code = bundle("renderer.js")
     shown = [f'<div class="saem-static" data-locale="{lang}" lang="{lang}">']
     shown.append(f'<div class="saem-fallback">{fallback(model, lang)}')
-    if renderer is None:
+    if code is None:
         shown.append(f"<p><small>{code_spans(_pick(_NOT_BUILT, lang))}</small></p>")
     shown.append("</div>")
-    shown.append(data_script(model))
-    if renderer is not None:
-        shown.append(inline_script(renderer))
+    shown.append(f'<script type="application/gzip" class="saem-data">{packed(dumps(model))}'
+                 "</script>")
+    if code is not None:
+        renderer, digest = packed_renderer(code)
+        if carry:
+            shown.append('<script type="application/gzip" class="saem-renderer" '
+                         f'data-digest="{digest}">{renderer}</script>')
+        shown.append(inline_script(_LOADER.replace("DIGEST", digest)))
     return "".join([*shown, "</div>"])
 
 
-def document(model: HistoryModel | JaxprModel, lang: Language, title: str) -> str:
+def document(model: Model, lang: Language, title: str) -> str:
     """The same as a whole HTML document, to be opened from a file."""
     return (
         f'<!DOCTYPE html><html lang="{lang}"><head><meta charset="utf-8">'
@@ -125,8 +199,8 @@ def code_spans(text: str) -> str:
 
 
 def _pick(text: Text, lang: Language) -> str:
-    return text.ko if lang == "ko" else text.en
+    return in_language(text, lang)
 
 
 def _label(name: str, lang: Language) -> str:
-    return _pick(LABELS[name], lang)
+    return _pick(WORDS[name], lang)

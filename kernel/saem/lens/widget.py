@@ -17,7 +17,7 @@ import anywidget
 import traitlets
 
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr
-from saem.lens.page import bundle, page
+from saem.lens.page import bundle, carrier, page
 from saem.lens.pulse import Pulse
 from saem.observe import language
 from saem.observe.jaxpr_model import jaxpr_model
@@ -61,7 +61,8 @@ class _View(anywidget.AnyWidget):
         if made is None:
             return None
         data, metadata = made if isinstance(made, tuple) else (made, {})
-        plain = {"text/plain": self._text(), "text/html": page(self._shown, language.current())}
+        shown = page(self._shown, language.current(), carry=carrier.takes())
+        plain = {"text/plain": self._text(), "text/html": shown}
         return {**data, **plain}, metadata
 
 

@@ -13,10 +13,10 @@ import json
 import typing
 
 from saem.observe import schema
-from saem.observe.messages import LABELS
 from saem.observe.typed_json import json_schema, to_json, typescript
+from saem.observe.words import WORDS
 
-_ROOTS = (*schema.MODELS, *schema.KEPT_MODELS, *schema.KERNEL_MESSAGES, *schema.PANEL_MESSAGES)
+_ROOTS = (*schema.MODELS, *schema.KERNEL_MESSAGES, *schema.PANEL_MESSAGES)
 
 
 def _union(name: str, classes: tuple[type, ...]) -> str:
@@ -26,7 +26,7 @@ def _union(name: str, classes: tuple[type, ...]) -> str:
 def _typescript() -> str:
     labels = "".join(
         f"  {json.dumps(key)}: {json.dumps(to_json(text), ensure_ascii=False)},\n"
-        for key, text in LABELS.items()
+        for key, text in WORDS.items()
     )
     tags = ", ".join(json.dumps(tag) for tag in typing.get_args(schema.Tag))
     return "\n".join(
@@ -44,7 +44,7 @@ def _typescript() -> str:
             _union("PanelMessage", schema.PANEL_MESSAGES),
             f"export const REASON_TAGS: ReadonlyArray<Reason[\"tag\"]> = [{tags}];\n",
             "/** Fixed labels of every view. */",
-            f"export const LABELS = {{\n{labels}}} as const "
+            f"export const WORDS = {{\n{labels}}} as const "
             "satisfies { readonly [key: string]: Text };\n",
             "/* prettier-ignore-end */\n",
         ]

@@ -17,7 +17,6 @@ from saem.core.jaxpr import ClosedJaxpr, DropVar, Eqn, Jaxpr, Literal, Var
 from saem.core.pretty import WIDTH, Namer, open_program, param_text
 from saem.observe import schema
 from saem.observe.environment import environment
-from saem.observe.graph import dot
 from saem.observe.places import Places, places
 
 Kind = OneOf["variable", "type", "primitive", "parameter", "literal", "keyword", "plain"]
@@ -35,15 +34,17 @@ def jaxpr_model(
     jaxpr = open_program(program)
     words = _Words()
     lines = _Printer(words).whole(jaxpr)
-    body = _Structure(words, named).body(jaxpr, "")
+    structure = _Structure(words, named)
+    body = structure.body(jaxpr, "")
+    found = tuple(structure.places)
     return schema.JaxprModel(
         kind="jaxpr",
         version=schema.VERSION,
         title=title or jaxpr.debug_name or "jaxpr",
         body=body,
         lines=tuple(line.finished() for line in lines),
-        sources=_sources(body, named),
-        dot=dot(body),
+        places=found,
+        sources=_sources(found, named),
         program=stablehlo,
         environment=environment(),
     )
@@ -274,6 +275,13 @@ class _Structure:
         self.words = words
         self.named = named
         self.seen: set[Jaxpr] = set()
+        # Each place once, with its number: equations written at one place share it.
+        self.places: dict[schema.Place, int] = {}
+
+    def place(self, eqn: Eqn) -> int | None:
+        """The number of the equation's place."""
+        found = self.named.place(eqn.position())
+        return None if found is None else self.places.setdefault(found, len(self.places))
 
     def body(self, jaxpr: Jaxpr, path: str) -> schema.Body:
         atom = self.words.atom
@@ -299,7 +307,7 @@ class _Structure:
             parameters=tuple(schema.Parameter(name, value) for name, value in parameters),
             inputs=tuple(map(self.words.atom, eqn.invars)),
             outputs=tuple(map(self.words.atom, eqn.outvars)),
-            place=self.named.place(eqn.position()),
+            place=self.place(eqn),
             stack=tuple(map(str, eqn.stack)),
             colour="backward" if backward else "forward",
             nested=tuple(
@@ -315,19 +323,11 @@ class _Structure:
         return new
 
 
-def _sources(body: schema.Body, named: Places) -> tuple[schema.SourceBlock, ...]:
+def _sources(found: tuple[schema.Place, ...], named: Places) -> tuple[schema.SourceBlock, ...]:
     """The source lines that equations point into: a short file whole, else what is around them."""
     spans: dict[str, list[int]] = {}
-
-    def visit(inner: schema.Body) -> None:
-        for equation in inner.equations:
-            place = equation.place
-            if place is not None:
-                spans.setdefault(place.file, []).extend((place.line, place.end_line))
-            for nested in equation.nested:
-                visit(nested.body)
-
-    visit(body)
+    for place in found:
+        spans.setdefault(place.file, []).extend((place.line, place.end_line))
     blocks = []
     for file, numbers in spans.items():
         lines = [line.rstrip("\n") for line in linecache.getlines(file)]

@@ -53,6 +53,11 @@ class Places:
                 self._cells.pop(next(iter(self._cells)))
             return cell
 
+    def current(self) -> str | None:
+        """The id of the cell that ran last (its execution count where it has none)."""
+        cell = self._current
+        return None if cell is None else cell.cell_id or str(cell.count)
+
     def cell(self, file: str) -> CellRun | None:
         """The latest run of the cell that is compiled as ``file``; None if it is no cell."""
         if file in _MAGIC_FILES:

@@ -94,6 +94,7 @@ class _Row:
             hits=counts["hit"],
             calls=self.misses + counts["hit"] if counts_hits else None,
             seconds=self.seconds,
+            warning=None,
         )
 
 

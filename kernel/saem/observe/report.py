@@ -13,7 +13,7 @@ from typing import Any
 
 from saem.observe import language
 from saem.observe.language import Language, duration, quantity
-from saem.observe.messages import LABELS, NOT_RECORDED
+from saem.observe.messages import NOT_RECORDED
 from saem.observe.recorder import Recorder, recorder
 from saem.observe.schema import (
     Cost,
@@ -26,6 +26,7 @@ from saem.observe.schema import (
     Record,
     Text,
 )
+from saem.observe.words import WORDS
 
 _COST_UNITS = {"flops": "FLOP"}
 
@@ -52,7 +53,7 @@ class Explanation(History):
 
     def __repr__(self) -> str:
         rows = [record_text(r, self.lang) for f in self.model.functions for r in f.records]
-        return "\n".join(rows) or _in(LABELS["empty"], self.lang)
+        return "\n".join(rows) or _in(WORDS["empty"], self.lang)
 
 
 def history(function: Any = None, lang: str | None = None, of: Recorder = recorder) -> History:
@@ -114,7 +115,7 @@ def keys(lang: str | None = None, of: Recorder = recorder) -> Keys:
 def keys_text(model: KeysModel, lang: Language) -> str:
     """The trees as plain text: a line for each key, its uses below it."""
     if not model.keys:
-        return _in(LABELS["key.none"], lang)
+        return _in(WORDS["key.none"], lang)
     depth: dict[str, int] = {}
     children: dict[str | None, list[KeyNode]] = {}
     known = {node.id for node in model.keys}
@@ -130,7 +131,7 @@ def keys_text(model: KeysModel, lang: Language) -> str:
         lines += [f"{indent}   {_use_text(use, lang)}" for use in node.uses]
         waiting += reversed(children.get(node.id, []))
     if model.dropped:
-        lines.append(f"… {model.dropped} {_in(LABELS['dropped'], lang)}")
+        lines.append(f"… {model.dropped} {_in(WORDS['dropped'], lang)}")
     return "\n".join(lines)
 
 
@@ -138,12 +139,12 @@ def _key_text(node: KeyNode, lang: Language) -> str:
     words = " ".join(node.key[i : i + 8] for i in range(0, len(node.key), 8))
     which = f"[{node.number}]" if node.action == "split" else ""
     where = f" @ {_in(node.place.label, lang)}" if node.place else ""
-    return f"• {words}  {_in(LABELS[f'key.{node.action}'], lang)}{which}{where}"
+    return f"• {words}  {_in(WORDS[f'key.{node.action}'], lang)}{which}{where}"
 
 
 def _use_text(use: KeyUse, lang: Language) -> str:
     name = "divided" if use.action == "split" else "used"
-    says = _in(LABELS["key.reused" if use.reused else f"key.{name}"], lang)
+    says = _in(WORDS["key.reused" if use.reused else f"key.{name}"], lang)
     mark = f"! {says}" if use.reused else says
     where = f" @ {_in(use.place.label, lang)}" if use.place else ""
     return f"{mark}{where}"
@@ -156,14 +157,14 @@ def _in(text: Text, lang: Language) -> str:
 def history_text(model: HistoryModel, lang: Language) -> str:
     """The history as plain text, a paragraph for each function."""
     if not model.functions:
-        return _in(LABELS["empty"], lang)
+        return _in(WORDS["empty"], lang)
     return "\n\n".join(_row_text(row, lang) for row in model.functions)
 
 
 def _row_text(row: FunctionHistory, lang: Language) -> str:
     lines = [summary_text(row.summary, lang)]
     if row.dropped:
-        lines.append(f"  … {row.dropped} {_in(LABELS['dropped'], lang)}")
+        lines.append(f"  … {row.dropped} {_in(WORDS['dropped'], lang)}")
     for record in row.records:
         lines += [f"  {line}" for line in record_text(record, lang).splitlines()]
     return "\n".join(lines)
@@ -173,11 +174,11 @@ def summary_text(summary: FunctionSummary, lang: Language) -> str:
     """``step (cell 5, line 1): versions 2, traces 3, compiles 1, found 2, time 41 ms``."""
     where = f" ({_in(summary.place.label, lang)})" if summary.place else ""
     counts = [
-        f"{_in(LABELS[name], lang).lower()} {getattr(summary, name)}"
+        f"{_in(WORDS[name], lang).lower()} {getattr(summary, name)}"
         for name in ("versions", "traces", "compiles", "found", "hits")
         if name in ("traces", "compiles") or getattr(summary, name) > (name == "versions")
     ]
-    spent = f"{_in(LABELS['seconds'], lang).lower()} {duration(summary.seconds)}"
+    spent = f"{_in(WORDS['seconds'], lang).lower()} {duration(summary.seconds)}"
     return f"{summary.name}{where}: {', '.join([*counts, spent])}"
 
 
@@ -196,7 +197,7 @@ def record_text(record: Record, lang: Language) -> str:
 def cost_text(cost: Cost | None, lang: Language) -> str:
     """``FLOPs 12, arguments 48 B, …``: what XLA estimates, leaving out what it does not say."""
     words = []
-    for name, label in LABELS.items():
+    for name, label in WORDS.items():
         field = name.removeprefix("cost.")
         amount = getattr(cost, field, None) if field != name else None
         if amount is not None:

@@ -1,0 +1,260 @@
+"""Which words does a reader see, in English and in Korean?
+
+One table for text, HTML, panel, widgets and gates.  ``say`` fills a word's fields; the browser gets
+the same table as generated data (``extension/src/schema.ts``) and fills it in the same way.
+Sentences about a traced call are in ``observe.messages``.
+
+Read before: ``saem.observe.schema`` (Text), ``saem.observe.language``.  Read after:
+``saem.observe.messages``.
+Invariant: every word exists in both languages with the same fields and code
+(tests/lens/test_messages.py).
+"""
+
+from __future__ import annotations
+
+from saem.observe.language import Language, current
+from saem.observe.schema import Text
+
+# ---- labels of models ---------------------------------------------------------------------------
+
+_LABELS: dict[str, Text] = {
+    "jaxpr": Text("Jaxpr", "Jaxpr"),
+    "text": Text("Text", "텍스트"),
+    "graph": Text("Graph", "그래프"),
+    "source": Text("Source", "소스"),
+    "program": Text("StableHLO", "StableHLO"),
+    "history": Text("Compile history", "컴파일 이력"),
+    "function": Text("Function", "함수"),
+    "what": Text("What happened", "일어난 일"),
+    "why": Text("Why", "이유"),
+    "advice": Text("What would avoid it", "피하는 방법"),
+    "cost": Text("Cost", "비용"),
+    "call": Text("Call", "호출"),
+    "place": Text("Where", "위치"),
+    "versions": Text("Versions", "버전"),
+    "traces": Text("Traces", "추적"),
+    "compiles": Text("Compiles", "컴파일"),
+    "found": Text("Found", "재사용"),
+    "hits": Text("Hits", "적중"),
+    "calls": Text("Calls", "호출 수"),
+    "seconds": Text("Time", "시간"),
+    "kind.trace": Text("traced", "추적"),
+    "kind.compile": Text("compiled", "컴파일"),
+    "kind.found": Text("traced, same program", "추적, 같은 프로그램"),
+    "kind.hit": Text("hit", "적중"),
+    "kind.failed": Text("failed", "실패"),
+    "seconds.trace": Text("trace", "추적"),
+    "seconds.lower": Text("lower", "로어링"),
+    "seconds.compile": Text("compile", "컴파일"),
+    "cost.flops": Text("FLOPs", "FLOPs"),
+    "cost.bytes_accessed": Text("bytes accessed", "접근 바이트"),
+    "cost.code_bytes": Text("code", "코드 크기"),
+    "cost.argument_bytes": Text("arguments", "인자"),
+    "cost.output_bytes": Text("outputs", "출력"),
+    "cost.temp_bytes": Text("temporaries", "임시 메모리"),
+    "equation": Text("Equation", "방정식"),
+    "equations": Text("Equations", "방정식"),
+    "parameters": Text("Parameters", "매개변수"),
+    "inputs": Text("Inputs", "입력"),
+    "outputs": Text("Outputs", "출력"),
+    "stack": Text("Transformations", "변환"),
+    "forward": Text("forward", "순방향"),
+    "backward": Text("backward", "역방향"),
+    "environment": Text("Environment", "환경"),
+    "devices": Text("Devices", "장치"),
+    "keys": Text("Random keys", "난수 키"),
+    "key.created": Text("made of a seed", "시드로 만든 키"),
+    "key.split": Text("split", "split으로 나눈 키"),
+    "key.folded": Text("fold_in", "fold_in으로 만든 키"),
+    "key.returned": Text("returned by a jitted function", "jit 함수가 돌려준 키"),
+    "key.unknown": Text("made before the recording", "기록을 시작하기 전에 만든 키"),
+    "key.used": Text("numbers drawn", "난수를 뽑음"),
+    "key.divided": Text("split into new keys", "새 키로 나눔"),
+    "key.reused": Text(
+        "used again: the same numbers come twice",
+        "다시 씀: 같은 난수가 두 번 나옵니다",
+    ),
+    "key.none": Text("No random key was made yet.", "아직 만든 난수 키가 없습니다."),
+    "empty": Text("Nothing was traced yet.", "아직 추적된 함수가 없습니다."),
+    "dropped": Text("older marks were dropped", "이전 기록은 지워졌습니다"),
+}
+
+# ---- buttons and messages of views --------------------------------------------------------------
+
+_VIEWS: dict[str, Text] = {
+    "fold": Text("Fold", "접기"),
+    "unfold": Text("Unfold", "펼치기"),
+    "fold.count": Text("{n} equations folded", "방정식 {n}개 접힘"),
+    "fold.all": Text("Fold all", "모두 접기"),
+    "unfold.all": Text("Unfold all", "모두 펼치기"),
+    "times": Text("{n} times", "{n}번"),
+    "marks": Text("What happened to {name}, oldest first", "{name}: 일어난 일, 오래된 순"),
+    "close": Text("Close details", "상세 닫기"),
+    "legend": Text("Legend", "범례"),
+    "signature": Text("Called with", "호출한 값"),
+    "programId": Text("Program", "프로그램"),
+    "version": Text("version {n}", "버전 {n}"),
+    "old": Text("before", "이전"),
+    "new": Text("now", "지금"),
+    "type": Text("Type", "타입"),
+    "pick": Text(
+        "Point at a line, an equation or a node to see where it comes from and goes to. Click "
+        "to keep it.",
+        "줄, 방정식, 노드를 가리키면 어디서 왔고 어디로 가는지 보입니다. 누르면 고정됩니다.",
+    ),
+    "input": Text("input", "입력"),
+    "constant": Text("constant", "상수"),
+    "output": Text("output", "출력"),
+    "layingOut": Text("Drawing the graph …", "그래프를 그리는 중 …"),
+    "noLayout": Text("The graph could not be drawn: {why}", "그래프를 그리지 못했습니다: {why}"),
+    "unknownModel": Text(
+        "This view understands version {have} of Saem's data, but got {got}. Update the older "
+        "of the two: run `pip install -U saem`, then reload the page.",
+        "이 화면이 읽는 샘 데이터 버전: {have}, 받은 버전: {got}. `pip install -U saem`을 "
+        "실행한 뒤 페이지를 새로 고치세요.",
+    ),
+    "badModel": Text(
+        "Saem's data could not be read here: {why}",
+        "샘 데이터를 읽지 못했습니다: {why}",
+    ),
+    "zoom.in": Text("Zoom in", "확대"),
+    "zoom.out": Text("Zoom out", "축소"),
+    "zoom.fit": Text("Fit to the frame", "창에 맞추기"),
+}
+
+# ---- JupyterLab's side panel --------------------------------------------------------------------
+
+_PANEL: dict[str, Text] = {
+    "panel.title": Text("Saem lens", "샘 렌즈"),
+    "panel.toggle": Text("Show or Hide the Saem Lens", "샘 렌즈 보이기/숨기기"),
+    "panel.clear": Text("Forget the Compile History", "컴파일 이력 지우기"),
+    "panel.clear.short": Text("Clear", "지우기"),
+    "panel.connect": Text("Connect the Saem Lens Again", "샘 렌즈 다시 연결"),
+    "panel.connect.short": Text("Connect again", "다시 연결"),
+    "panel.load": Text("Load the lens", "렌즈 불러오기"),
+    "panel.none": Text(
+        "Open a notebook: the lens follows the one you work in.",
+        "노트북을 여세요. 렌즈는 작업 중인 노트북을 따라갑니다.",
+    ),
+    "panel.noKernel": Text(
+        "This notebook has no kernel. Choose one from the Kernel menu.",
+        "이 노트북에 커널이 없습니다. 커널 메뉴에서 고르세요.",
+    ),
+    "panel.language": Text(
+        "This notebook's kernel is not Python. The lens shows what Saem does in a Python kernel.",
+        "이 노트북의 커널은 파이썬이 아닙니다. 렌즈는 파이썬 커널에서 샘이 하는 일을 보여 "
+        "줍니다.",
+    ),
+    "panel.connecting": Text("Asking the kernel …", "커널에 묻는 중 …"),
+    "panel.restarting": Text("The kernel is restarting …", "커널을 다시 시작하는 중 …"),
+    "panel.dead": Text(
+        "The kernel has died. Restart it from the Kernel menu; the history starts anew.",
+        "커널이 멈췄습니다. 커널 메뉴에서 다시 시작하세요. 이력은 처음부터 다시 쌓입니다.",
+    ),
+    "panel.absent": Text(
+        "The lens is not loaded in this kernel. Run `%load_ext saem.lens` in a cell, or load it "
+        "here:",
+        "이 커널에는 렌즈가 없습니다. 셀에서 `%load_ext saem.lens`를 실행하거나 여기서 "
+        "불러오세요.",
+    ),
+    "panel.notInstalled": Text(
+        "Saem could not be loaded in this kernel ({why}). Install it there: `%pip install "
+        "'saem[lens]'`.",
+        "이 커널에서 샘을 불러오지 못했습니다({why}). 설치하세요: `%pip install 'saem[lens]'`",
+    ),
+    "panel.version": Text(
+        "The kernel's Saem speaks protocol version {got}, this panel version {have}. Update the "
+        "older one (`pip install -U saem` in both environments), restart the kernel and reload "
+        "the page.",
+        "커널의 샘은 프로토콜 버전 {got}, 이 패널은 버전 {have}입니다. 두 환경에서 `pip install "
+        "-U saem`을 실행한 뒤 커널을 다시 시작하고 페이지를 새로 고치세요.",
+    ),
+    "panel.waiting": Text(
+        "The lens is watching. Call a function under `jit`, `grad` or `vmap` and it appears "
+        "here.",
+        "렌즈가 지켜보고 있습니다. `jit`, `grad`, `vmap`을 거친 함수를 호출하면 여기에 "
+        "나타납니다.",
+    ),
+    "panel.total": Text("{compiles} compiled · {seconds}", "컴파일 {compiles} · {seconds}"),
+    "panel.badge": Text("{n} traced here. Show in the lens.", "여기서 추적 {n}번. 렌즈에서 보기."),
+}
+
+# ---- predict gates ------------------------------------------------------------------------------
+
+_GATES: dict[str, Text] = {
+    "gate.title": Text("Predict", "예측해 봅시다"),
+    "gate.commit": Text("Commit my guess", "예측 확정하기"),
+    "gate.committed": Text(
+        "You guessed {guess}. Now run the next cells.",
+        "예측: {guess}. 이제 다음 셀을 실행해 보십시오.",
+    ),
+    "gate.how_to_answer": Text(
+        "To answer here: predict.answer({name!r}, …)",
+        "여기에서 답하려면: predict.answer({name!r}, …)",
+    ),
+    "gate.run_to_answer": Text("Run this cell to answer.", "이 셀을 실행하면 답할 수 있습니다."),
+    "gate.unanswered": Text(
+        "No guess was made. Make one first, then open this.",
+        "아직 예측하지 않았습니다. 먼저 예측한 다음 펼쳐 보십시오.",
+    ),
+    "gate.reveal": Text("Show what happened", "실제 결과 보기"),
+    "gate.truth": Text("What happened: {truth}", "실제 결과: {truth}"),
+    "gate.right": Text("Right! You guessed {guess}.", "맞았습니다! 예측: {guess}."),
+    "gate.wrong": Text(
+        "You guessed {guess}; it was {truth}.",
+        "예측: {guess}, 실제 결과: {truth}.",
+    ),
+    "gate.after": Text(
+        "(This guess was made after the result was known.)",
+        "(결과가 나온 뒤에 한 예측입니다.)",
+    ),
+    "gate.rerun": Text(
+        "This time it was {truth}; the guess is judged by the first run.",
+        "이번 결과: {truth}. 예측은 첫 실행의 결과로 판정합니다.",
+    ),
+    "gate.not_a_number": Text(
+        "Please give a number, such as 2 or 0.5.",
+        "2 또는 0.5 같은 수를 적어 주십시오.",
+    ),
+    "gate.empty": Text("Choose or write an answer first.", "먼저 답을 고르거나 적어 주십시오."),
+    "gate.compiled": Text("{function}({signature}): compiled", "{function}({signature}): 컴파일함"),
+    "gate.found": Text(
+        "{function}({signature}): traced, and the same program was found",
+        "{function}({signature}): 다시 추적했지만 같은 프로그램을 찾음",
+    ),
+    "gate.first": Text("first call", "첫 호출"),
+    "gate.nothing": Text("nothing changed", "달라진 것 없음"),
+    "gate.static": Text("static argument {path}: {old} → {new}", "정적 인자 {path}: {old} → {new}"),
+    "gate.argument": Text("argument {path}: {old} → {new}", "인자 {path}: {old} → {new}"),
+    "gate.structure": Text("structure of the arguments", "인자의 구조"),
+    "gate.redefined": Text("the function was defined anew", "함수가 새로 정의됨"),
+    "gate.placeholder": Text("your guess", "예측한 값"),
+    "gate.exercise": Text("Exercise", "연습 문제"),
+    "gate.todo": Text(
+        "Write your answer in place of exercise.todo(), then run this cell again.",
+        "exercise.todo() 자리에 답을 적고 이 셀을 다시 실행해 주십시오.",
+    ),
+    "gate.exercise_unanswered": Text(
+        "No answer yet. Write one above, run that cell, then this one.",
+        "아직 답이 없습니다. 위 셀에 답을 적고 두 셀을 차례로 실행하십시오.",
+    ),
+    "gate.exercise_right": Text(
+        "Right! Your function does all that was asked.",
+        "맞았습니다! 함수가 요구한 대로 동작합니다.",
+    ),
+    "gate.exercise_wrong": Text("Not yet.", "아직 아닙니다."),
+    "gate.raised": Text("Your code raised `{error}`", "실행 중에 난 오류: `{error}`"),
+}
+
+WORDS: dict[str, Text] = {**_LABELS, **_VIEWS, **_PANEL, **_GATES}
+
+
+def in_language(text: Text, language: Language | None = None) -> str:
+    """The text in ``language``, or in the one chosen for this process."""
+    return text.ko if (language or current()) == "ko" else text.en
+
+
+def say(key: str, language: Language | None = None, **fields: object) -> str:
+    """The word ``key`` with its fields filled in."""
+    text = in_language(WORDS[key], language)
+    return text.format(**fields) if fields else text
