@@ -1166,7 +1166,8 @@ def lower(closed: ClosedJaxpr) -> str:
 @functools.cache
 def device() -> Any:
     """Return the CPU, as XLA sees it."""
-    return _jaxlib.make_cpu_client().devices()[0]
+    client: Any = _jaxlib.make_cpu_client()
+    return client.devices()[0]
 
 
 @functools.cache

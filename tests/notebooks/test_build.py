@@ -146,17 +146,17 @@ def command(tree, *words):
 def test_the_commands_work_together(tree):
     assert "7 new" in command(tree, "merge").output
     assert command(tree, "lint").exit_code == 1
-    translate(tree, title_text_0="첫 문단의 `code`입니다.")
+    translate(tree, title_text_0="첫 문단의 `code`와 3입니다.")
     assert command(tree, "lint").exit_code == 0
     assert command(tree, "build", "--check").exit_code == 1
     assert command(tree, "build", "--no-run").exit_code == 0
     assert command(tree, "build", "--check").exit_code == 0
 
     assert "7 unit(s)" in command(tree, "sign", "01", "--by", "jiwon").output
-    refused = command(tree, "review", "01", "--by", "jiwon")
+    refused = command(tree, "accept", "01", "--by", "jiwon")
     assert refused.exit_code == 1
     assert "someone else" in refused.output
-    assert command(tree, "review", "01", "--by", "minsu", "--unit", "title|text|0").exit_code == 0
+    assert command(tree, "accept", "01", "--by", "minsu", "--unit", "title|text|0").exit_code == 0
     row = json.loads(command(tree, "status", "--json").output)[0]
     assert (row["reviewed"], row["translated"], row["units"]) == (1, 6, 7)
 

@@ -6,19 +6,25 @@
 from __future__ import annotations
 
 import copy
+import sys
 import unicodedata
 
 import pytest
+from matplotlib import font_manager
+from matplotlib.ft2font import FT2Font
 
 from saem.l10n import catalog
 from saem.l10n.assemble import SETUP
 from saem.l10n.build import planned
 from saem.l10n.glossary import Glossary, Term
-from saem.l10n.lint import RULES, check_pair, lint
+from saem.l10n.lint import RULES, check_pair, fix, fixed, lint, spacing
 from saem.l10n.lint.base import Pair
+from saem.l10n.lint.glyphs import KOREAN, drawable
 from saem.l10n.lint.hangul import final, final_of_number, right
+from saem.l10n.lint.spacing import SPACING
 from saem.l10n.lint.structure import differences
 from saem.l10n.merge import merge
+from saem.l10n.review import sign, signature
 from saem.l10n.source import read
 from saem.l10n.units import units
 
@@ -87,6 +93,14 @@ BAD = {
         ("{n} times", "{m}번", "string"),
     ],
     "links-kept": [("See [it](http://a.b/c).", "[여기](http://a.b/d)를 보십시오.")],
+    "numbers-kept": [
+        ("It takes 30 steps.", "40단계가 걸립니다."),
+        ("From 1 to 10.", "1에서 시작합니다."),
+        ("A 1.5 and a 1.5.", "1.5입니다."),
+        ("Some steps.", "3단계입니다."),
+        ("1,000 points", "10,000개의 점"),
+    ],
+    "glyphs": [("data", "데이터 🎉", "string"), ("mean", "平均", "string")],
 }
 GOOD = {
     "untranslated": [("Hello.", "안녕하십니까.")],
@@ -143,7 +157,26 @@ GOOD = {
         ("{n} times", "{n}번", "string"),
     ],
     "links-kept": [("See [it](http://a.b/c).", "[여기](http://a.b/c)를 보십시오.")],
+    "numbers-kept": [
+        ("It takes 30 steps, 1,000 at most.", "30단계, 많아야 1000단계가 걸립니다."),
+        ("Three of them, and nothing else.", "3개뿐이고 나머지는 0입니다."),
+        ("Read lesson 03.", "3강을 읽으십시오."),
+        ("`x[0]` is 2.", "`x[0]`은 2입니다. `x[1]`도 그렇습니다."),
+        ("See [it](http://a.b/2024).", "[여기](http://a.b/2024)를 보십시오."),
+    ],
+    "glyphs": [
+        ("data · w ≈ 3", "데이터 · w ≈ 3 → ‘값’", "string"), ("party", "잔치 🎉", "text"),
+    ],
 }
+# What --fix makes of a translation.
+FIXED = [
+    ("`vmap`를 쓰고 `jax.grad(f)`을 씁니다.", "`vmap`을 쓰고 `jax.grad(f)`를 씁니다."),
+    ("부수 효과(side effect)을 배열를 봅니다.", "부수 효과(side effect)를 배열을 봅니다."),
+    ("`vmap`은(는) 값을(를) GPU(으)로 옮깁니다.", "`vmap`은 값을 GPU로 옮깁니다."),
+    ("알 수 없는 `unknown`을(를) 봅니다.", "알 수 없는 `unknown`을(를) 봅니다."),
+    (unicodedata.normalize("NFD", "배열입니다."), "배열입니다."),
+    ("맞는 문장은 `은(는)`까지 그대로입니다.", "맞는 문장은 `은(는)`까지 그대로입니다."),
+]
 
 
 def pair(english, korean, kind="text", state="translated"):
@@ -157,8 +190,8 @@ def cases(fixtures):
 
 def test_every_rule_has_fixtures():
     assert {r.id for r in RULES} == set(BAD) == set(GOOD)
-    for rule in RULES:
-        assert set(rule.message) == {"en", "ko"}
+    for rule in (*RULES, SPACING):
+        assert set(rule.message) == set(rule.reason) == {"en", "ko"}
 
 
 @pytest.mark.parametrize(("rule", "case"), cases(BAD))
@@ -170,6 +203,58 @@ def test_known_bad_is_caught(rule, case):
 @pytest.mark.parametrize(("rule", "case"), cases(GOOD))
 def test_known_good_passes(rule, case):
     assert [f for f in check_pair(pair(*case)) if f.rule == rule] == []
+
+
+@pytest.mark.parametrize(("before", "after"), FIXED)
+def test_fix_changes_what_needs_no_judgement(before, after):
+    assert fixed(pair("x", before)) == after
+    assert fixed(pair("x", after)) == after
+
+
+def test_fix_writes_the_catalog_and_voids_the_signature(tree):
+    lesson = read(tree.lesson("01"))
+    po, _ = merge(units(lesson), catalog.empty("ko"))
+    for entry in po:
+        first = entry.msgctxt == "title|text|0"
+        entry.msgstr = "`code`과 3을(를) 봅니다." if first else "값입니다."
+        sign(entry, "jiwon")
+    path = tree.catalog("01-small", "ko")
+    catalog.save(po, path)
+    assert fix(tree, lesson, "ko") == 1
+    entry = catalog.active(catalog.load(path, "ko"))["title|text|0"]
+    assert entry.msgstr == "`code`와 3을 봅니다."
+    assert signature(entry) is None
+    assert fix(tree, lesson, "ko") == 0
+
+
+def test_a_finding_tells_all_that_there_is_to_tell():
+    (found,) = check_pair(pair("`vmap`", "`vmap`를 씁니다."), "ko", "ko/01-x", "a|text|0")
+    assert (found.file, found.unit, found.where) == ("ko/01-x", "a|text|0", "ko/01-x a|text|0")
+    assert (found.wrong, found.suggestion, found.mechanical) == ("`vmap`를", "`vmap`을", True)
+    assert "끝소리" in found.reason
+
+
+def test_spacing_hints_come_from_the_analyser():
+    pytest.importorskip("kiwipiepy")
+    hits = list(SPACING.check(pair("x", "배열은변하지 않습니다. `x`는 값을 돌려줍니다.")))
+    assert [(h.wrong, h.right, h.mechanical) for h in hits] == [
+        ("배열은변하지", "배열은 변하지", False)]
+
+
+def test_spacing_hints_name_the_package_that_they_need(monkeypatch):
+    monkeypatch.setitem(sys.modules, "kiwipiepy", None)
+    spacing._analyser.cache_clear()
+    with pytest.raises(ValueError, match="saem\\[spacing\\]"):
+        list(SPACING.check(pair("x", "배열은 변하지 않습니다.")))
+
+
+def test_korean_punctuation_is_in_the_font_that_plots_use():
+    fonts = [f for f in font_manager.fontManager.ttflist if f.name == "NanumGothic"]
+    if not fonts:
+        pytest.skip("NanumGothic is not installed")
+    have = FT2Font(fonts[0].fname).get_charmap()
+    assert [c for c in KOREAN if ord(c) not in have] == []
+    assert all(code in have and drawable(chr(code)) for code in range(ord("가"), ord("힣") + 1))
 
 
 # Finals and numbers as any Korean grammar gives them.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saem.l10n import catalog
+from saem.l10n import catalog, glossary
 from saem.l10n.carry import TOKEN, carry
 from saem.l10n.merge import merge
 from saem.l10n.units import Unit
@@ -74,6 +74,29 @@ def test_a_removed_block_is_kept_as_obsolete_and_comes_back():
     assert (only(gone).obsolete, only(gone).msgstr, report.obsolete) == (True, "하나.", 1)
     back, _ = merge([unit("One.")], catalog.parse(catalog.text(gone)))
     assert catalog.text(back) == catalog.text(po)
+
+
+def test_an_obsolete_translation_is_offered_again_where_it_nearly_fits():
+    po = translated([unit("Arrays never change at all.")], ["배열은 변하지 않습니다."])
+    gone, _ = merge([], po)
+    later, report = merge([unit("An array can never change at all.", cell="z")], gone)
+    assert catalog.state(only(later)) == "stale"
+    assert only(later).msgstr == "배열은 변하지 않습니다."
+    assert only(later).previous_msgid == "Arrays never change at all."
+    assert (report.offered, report.stale) == (1, 1)
+    other, report = merge([unit("Devices hold what they compute.", cell="z")], gone)
+    assert [(e.obsolete, bool(e.msgstr)) for e in other] == [(0, False), (True, True)]
+    assert report.offered == 0
+
+
+def test_particles_follow_the_code_that_is_carried():
+    words = glossary.Glossary((), {"vmap": "브이맵", "grad": "그래드", "jit": "짓"})
+    po = translated([unit("Use `vmap` on 3.")], ["3에 `vmap`을 씁니다."])
+    entry = only(merge([unit("Use `grad` on 4.")], po, words)[0])
+    assert entry.msgstr == "4에 `grad`를 씁니다."
+    entry = only(merge([unit("Use `jit` on 4.")], po, words)[0])
+    assert entry.msgstr == "4에 `jit`을 씁니다."
+    assert catalog.state(entry) == "translated"
 
 
 @pytest.mark.parametrize(

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import click
-import polib
-from rich.console import Console
-from rich.table import Table
 
 from saem.l10n import build as building
 from saem.l10n import catalog, glossary, page, project, review
 from saem.l10n.execute import ExecutionError
+from saem.l10n.lint import fix as run_fix
 from saem.l10n.lint import lint as run_lint
 from saem.l10n.merge import merge as run_merge
 from saem.l10n.project import Project
 from saem.l10n.source import SourceError, read
+from saem.l10n.team_commands import COMMANDS, as_json_option
 from saem.l10n.units import units
 
 _ERRORS = (
@@ -69,11 +66,12 @@ def extract(tree: Project, lessons: tuple[str, ...]) -> None:
 @click.pass_obj
 def merge(tree: Project, lessons: tuple[str, ...]) -> None:
     """Bring the PO files of LESSONS up to date with their sources."""
+    words = glossary.load(tree.glossary)
     for path in _chosen(tree, lessons):
         found = units(read(path))
         for language in tree.languages:
             file = tree.catalog(path.stem, language)
-            merged, report = run_merge(found, catalog.load(file, language))
+            merged, report = run_merge(found, catalog.load(file, language), words)
             catalog.save(merged, file)
             counts = ", ".join(f"{n} {what}" for what, n in dataclasses.asdict(report).items())
             click.echo(f"{file.relative_to(tree.root)}: {counts}")
@@ -103,100 +101,29 @@ def build(
 
 
 @l10n.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@as_json_option
 @click.option("--say", type=click.Choice(["en", "ko"]), default="en", help="Language of messages.")
+@click.option("--fix", "fixing", is_flag=True, help="Put right what needs no judgement, then lint.")
+@click.option("--spacing", is_flag=True, help="Add hints on word spacing (needs kiwipiepy).")
 @click.pass_obj
-def lint(tree: Project, as_json: bool, say: str) -> None:
+def lint(tree: Project, as_json: bool, say: str, fixing: bool, spacing: bool) -> None:
     """Look for mistakes in lessons and translations."""
-    findings = run_lint(tree, say)
+    if fixing:
+        for path in tree.lessons():
+            for language in tree.languages:
+                changed = run_fix(tree, read(path), language)
+                if changed and not as_json:
+                    click.echo(f"{language}/{path.stem}: changed {changed} unit(s)")
+    findings = run_lint(tree, say, spacing)
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(f) for f in findings], ensure_ascii=False))
     else:
-        for finding in findings:
-            click.echo(f"{finding.where}: {finding.rule}: {finding.message}")
+        for found in findings:
+            click.echo(f"{found.where}: {found.rule}: {found.message}")
+        for rule, reason in sorted({(f.rule, f.reason) for f in findings}):
+            click.echo(f"  {rule}: {reason}")
         click.echo(f"{len(findings)} finding(s) in {len(tree.lessons())} lesson(s).")
     raise SystemExit(1 if findings else 0)
-
-
-@l10n.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_obj
-def status(tree: Project, as_json: bool) -> None:
-    """Show how far each translation is."""
-    rows = progress(tree)
-    if as_json:
-        click.echo(json.dumps(rows, ensure_ascii=False))
-        return
-    table = Table("lesson", "language", *catalog.STATES, "units")
-    for row in rows:
-        numbers = [str(row[name]) for name in (*catalog.STATES, "units")]
-        table.add_row(row["lesson"], row["language"], *numbers)
-    Console().print(table)
-
-
-def progress(tree: Project) -> list[dict]:
-    """How many units of each lesson and language are in which state."""
-    rows = []
-    for path in tree.lessons():
-        found = units(read(path))
-        for language in tree.languages:
-            entries = catalog.active(catalog.load(tree.catalog(path.stem, language), language))
-            states = Counter(
-                catalog.state(e) if (e := entries.get(u.context)) and e.msgid == u.text
-                else "stale" if e and e.msgstr else "missing"
-                for u in found
-            )
-            row = {"lesson": path.stem, "language": language, "units": len(found)}
-            rows.append(row | {name: states[name] for name in catalog.STATES})
-    return rows
-
-
-@l10n.command()
-@click.argument("lesson")
-@click.option("--lang", default="ko", show_default=True)
-@click.option("--by", required=True, help="Your name, as it will stand in the PO file.")
-@click.option("--unit", "contexts", multiple=True, help="Only this unit, as cell|kind|index.")
-@click.pass_obj
-def sign(tree: Project, lesson: str, lang: str, by: str, contexts: tuple[str, ...]) -> None:
-    """Stand for the translations of LESSON that nobody signed yet."""
-
-    def unsigned(entry: polib.POEntry) -> None:
-        if review.signature(entry) is None:
-            review.sign(entry, by)
-
-    _each(tree, lesson, lang, contexts, unsigned)
-
-
-@l10n.command("review")
-@click.argument("lesson")
-@click.option("--lang", default="ko", show_default=True)
-@click.option("--by", required=True, help="Your name; not the translator's.")
-@click.option("--unit", "contexts", multiple=True, help="Only this unit, as cell|kind|index.")
-@click.pass_obj
-def approve(tree: Project, lesson: str, lang: str, by: str, contexts: tuple[str, ...]) -> None:
-    """Say that the signed translations of LESSON are right."""
-    _each(tree, lesson, lang, contexts, lambda e: review.review(e, by))
-
-
-def _each(
-    tree: Project,
-    lesson: str,
-    lang: str,
-    contexts: tuple[str, ...],
-    act: Callable[[polib.POEntry], None],
-) -> None:
-    """Do ``act`` to the chosen entries and save, or, if one refuses, change nothing."""
-    path = tree.catalog(tree.lesson(lesson).stem, lang)
-    po = catalog.load(path, lang)
-    entries = catalog.active(po)
-    unknown = [context for context in contexts if context not in entries]
-    if unknown:
-        raise ValueError(f"{path.name} has no unit {', '.join(unknown)}.")
-    chosen = contexts or [c for c, e in entries.items() if catalog.state(e) == "translated"]
-    for context in chosen:
-        act(entries[context])
-    catalog.save(po, path)
-    click.echo(f"{path.relative_to(tree.root)}: {len(chosen)} unit(s)")
 
 
 @l10n.command("page")
@@ -211,3 +138,7 @@ def write_page(tree: Project, lesson: str, output: Path, lang: str) -> None:
     text = page.page(read(source), po, glossary.load(tree.glossary), lang)
     project.write(output, text)
     click.echo(f"wrote {output}")
+
+
+for command in COMMANDS:
+    l10n.add_command(command)

@@ -28,6 +28,8 @@ class Term:
     forms: tuple[str, ...] = ()
     reading: str | None = None
     reason: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+    proposed: tuple[Mapping[str, str], ...] = dataclasses.field(default=(), hash=False)
+    decided: tuple[Mapping[str, str], ...] = dataclasses.field(default=(), hash=False)
 
     def occurs(self, english: str) -> bool:
         """Whether the term, its plural, or one of its forms stands in the text."""
@@ -75,4 +77,6 @@ def _term(item: Mapping, where: str) -> Term:
         forms=tuple(item.get("forms", ())),
         reading=item.get("reading"),
         reason=dict(reason),
+        proposed=tuple(item.get("proposed", ())),
+        decided=tuple(item.get("decided", ())),
     )

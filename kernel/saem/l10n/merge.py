@@ -1,8 +1,10 @@
 """The English changed: which translations still hold?
 
 Each old entry goes, at most once, to the unit it belongs to: the same text (wherever it moved to),
-else the most similar text of the same kind in the same cell.  A translation whose English changed
-is kept and marked stale with the English it translates; one whose unit is gone becomes obsolete.
+else the most similar text of the same kind in the same cell, else an obsolete one that is nearly
+the same.  A translation whose English changed is kept and marked stale with the English that it
+translates; one whose unit is gone becomes obsolete.  Where only code spans, numbers or URLs
+changed, the translation follows, and its particles are fitted to the new words.
 
 Read before: ``saem.l10n.catalog``, ``saem.l10n.carry``.  Read after: ``saem.l10n.assemble``.
 Invariant: every translation that went in comes out (tests/notebooks/test_merge.py).
@@ -19,25 +21,37 @@ import polib
 
 from saem.l10n.carry import carry
 from saem.l10n.catalog import basis, empty
+from saem.l10n.glossary import Glossary
+from saem.l10n.lint import particles
 from saem.l10n.units import Unit
 
 # Below this two texts have hardly more in common than any two of a lesson.
 SIMILAR = 0.5
+# What was given up is offered again only where it is nearly what is needed now.
+NEARLY = 0.75
 
 
 @dataclasses.dataclass
 class Report:
-    """How many units were kept, carried over, made stale, are new; entries made obsolete."""
+    """How many units were kept, carried over, made stale, are new; entries made obsolete.
+
+    ``offered`` counts those of the stale whose translation had been obsolete.
+    """
 
     kept: int = 0
     carried: int = 0
     stale: int = 0
     new: int = 0
     obsolete: int = 0
+    offered: int = 0
 
 
-def merge(units: list[Unit], old: polib.POFile) -> tuple[polib.POFile, Report]:
-    """The PO file for ``units``, with all that ``old`` knows; ``old`` is not changed."""
+def merge(units: list[Unit], old: polib.POFile, glossary: Glossary | None = None
+          ) -> tuple[polib.POFile, Report]:
+    """The PO file for ``units``, with all that ``old`` knows; ``old`` is not changed.
+
+    With the ``glossary``, particles after carried code are fitted to how it is read.
+    """
     pool = [copy.deepcopy(entry) for entry in old]
     chosen = _match(units, pool)
     merged = empty(old.metadata.get("Language", ""))
@@ -45,7 +59,7 @@ def merge(units: list[Unit], old: polib.POFile) -> tuple[polib.POFile, Report]:
     merged.header = old.header
     report = Report()
     for unit in units:
-        merged.append(_updated(unit, chosen.get(unit), report))
+        merged.append(_updated(unit, chosen.get(unit), report, glossary))
     used = {id(entry) for entry in chosen.values()}
     for entry in pool:
         if id(entry) not in used and entry.msgstr:
@@ -75,23 +89,39 @@ def _match(units: list[Unit], pool: list[polib.POEntry]) -> dict[Unit, polib.POE
          and unit.text == entry.msgid)
     take(lambda unit, entry: not entry.obsolete and same_text(unit, entry))
     take(lambda unit, entry: bool(entry.obsolete) and same_text(unit, entry))
-    for unit, entry in _similar([u for u in units if u not in chosen], free):
-        chosen[unit] = entry
+    for near in (_alike_in_cell, _alike_obsolete):
+        for unit, entry in _similar([u for u in units if u not in chosen], free, near):
+            chosen[unit] = entry
+            free.remove(entry)
     return chosen
 
 
-def _similar(units: list[Unit], free: list[polib.POEntry]) -> list[tuple[Unit, polib.POEntry]]:
-    """Pairs of one cell and kind, the most similar first, each used once."""
-    scored = []
-    for i, unit in enumerate(units):
-        for j, entry in enumerate(free):
-            if entry.obsolete or (_cell(entry), _kind(entry)) != (unit.cell, unit.kind):
-                continue
-            matcher = difflib.SequenceMatcher(None, basis(entry), unit.text, autojunk=False)
-            ratio = matcher.ratio()
-            carries = carry(basis(entry), unit.text, entry.msgstr) is not None
-            if ratio >= SIMILAR or carries:
-                scored.append((-(ratio + carries), i, j))
+def _alike_in_cell(unit: Unit, entry: polib.POEntry) -> float:
+    """How well the entry of a unit of the same cell and kind fits; 0 if it does not."""
+    if entry.obsolete or (_cell(entry), _kind(entry)) != (unit.cell, unit.kind):
+        return 0.0
+    carries = carry(basis(entry), unit.text, entry.msgstr) is not None
+    ratio = _ratio(unit, entry)
+    return ratio + carries if ratio >= SIMILAR or carries else 0.0
+
+
+def _alike_obsolete(unit: Unit, entry: polib.POEntry) -> float:
+    """How well an obsolete entry of the same kind fits, from whichever cell; 0 if it does not."""
+    if not entry.obsolete or _kind(entry) != unit.kind:
+        return 0.0
+    ratio = _ratio(unit, entry)
+    return ratio if ratio >= NEARLY else 0.0
+
+
+def _ratio(unit: Unit, entry: polib.POEntry) -> float:
+    return difflib.SequenceMatcher(None, basis(entry), unit.text, autojunk=False).ratio()
+
+
+def _similar(units: list[Unit], free: list[polib.POEntry],
+             near: Callable[[Unit, polib.POEntry], float]) -> list[tuple[Unit, polib.POEntry]]:
+    """Pairs that are ``near``, the nearest first, each used once."""
+    scored = [(-score, i, j) for i, unit in enumerate(units) for j, entry in enumerate(free)
+              if (score := near(unit, entry))]
     pairs, left, right = [], set(), set()
     for _, i, j in sorted(scored):
         if i not in left and j not in right:
@@ -101,13 +131,14 @@ def _similar(units: list[Unit], free: list[polib.POEntry]) -> list[tuple[Unit, p
     return pairs
 
 
-def _updated(unit: Unit, entry: polib.POEntry | None, report: Report) -> polib.POEntry:
+def _updated(unit: Unit, entry: polib.POEntry | None, report: Report,
+             glossary: Glossary | None) -> polib.POEntry:
     """The entry for ``unit``, made from the old one that is its own."""
     if entry is None:
         report.new += 1
         return polib.POEntry(msgctxt=unit.context, msgid=unit.text)
     before = basis(entry)
-    was_stale = bool(entry.previous_msgid)
+    was_stale, was_obsolete = bool(entry.previous_msgid), bool(entry.obsolete)
     entry.msgctxt, entry.msgid, entry.obsolete = unit.context, unit.text, False
     entry.previous_msgid = None
     if unit.text == before or not entry.msgstr:
@@ -116,13 +147,15 @@ def _updated(unit: Unit, entry: polib.POEntry | None, report: Report) -> polib.P
         return entry
     carried = carry(before, unit.text, entry.msgstr)
     if carried is not None:
-        entry.msgstr = carried
+        fitted = particles.refit(carried, glossary) if glossary is not None else carried
+        entry.msgstr = carried if carried == entry.msgstr else fitted
         _set_fuzzy(entry, _fuzzy(entry) and not was_stale)
         report.carried += 1
         return entry
     entry.previous_msgid = before
     _set_fuzzy(entry, True)
     report.stale += 1
+    report.offered += was_obsolete
     return entry
 
 

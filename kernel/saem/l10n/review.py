@@ -79,9 +79,14 @@ def review(entry: polib.POEntry, reviewer: str) -> None:
     _write(entry, Signature(signed.translator, reviewer))
 
 
-def _check(entry: polib.POEntry, name: str) -> None:
+def check_name(name: str) -> None:
+    """Raises ReviewError for what cannot stand in a signature."""
     if not _NAME.fullmatch(name):
         raise ReviewError(f"a name needs letters, digits and . @ + - _ only, but got {name!r}.")
+
+
+def _check(entry: polib.POEntry, name: str) -> None:
+    check_name(name)
     if not entry.msgstr or "fuzzy" in entry.flags:
         raise ReviewError(f"{entry.msgctxt} is missing, stale or a draft: translate it first.")
 

@@ -32,21 +32,55 @@ class Pair:
 
 
 @dataclasses.dataclass(frozen=True)
+class Hit:
+    """One place where a rule is broken: ``wrong`` stands there, ``right`` should.
+
+    ``detail`` describes the two to a reader.  ``mechanical`` says that replacing the one by the
+    other needs no judgement.
+    """
+
+    detail: str
+    wrong: str = ""
+    right: str = ""
+    mechanical: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
 class Rule:
-    """A rule; ``check`` yields what fills the ``{}`` of the message."""
+    """A rule: ``check`` yields what fills the ``{}`` of the message; ``reason`` justifies it."""
 
     id: str
     message: Mapping[str, str]
-    check: Callable[[Pair], Iterator[str]]
+    reason: Mapping[str, str]
+    check: Callable[[Pair], Iterator[Hit]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """Something wrong: which rule, where (``ko/01-arrays title|text|0``), and what."""
+    """Something wrong: which rule, in which file (``ko/01-arrays``) and unit, what, and why.
+
+    ``suggestion`` is what to write in place of ``wrong``, as far as the rule knows.
+    """
 
     rule: str
-    where: str
+    file: str
+    unit: str
     message: str
+    reason: str
+    wrong: str = ""
+    suggestion: str = ""
+    mechanical: bool = False
+
+    @property
+    def where(self) -> str:
+        """The place in one text: ``ko/01-arrays title|text|0``."""
+        return f"{self.file} {self.unit}".strip()
+
+
+def finding(rule: Rule, hit: Hit, file: str, unit: str, say: str) -> Finding:
+    """The finding of ``rule`` for ``hit``, worded in the language ``say``."""
+    return Finding(rule.id, file, unit, rule.message[say].format(hit.detail), rule.reason[say],
+                   hit.wrong, hit.right, hit.mechanical)
 
 
 def code_spans(text: str) -> list[str]:

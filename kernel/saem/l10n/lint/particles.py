@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from saem.l10n.glossary import Glossary
-from saem.l10n.lint.base import Pair, Rule
+from saem.l10n.lint.base import Hit, Pair, Rule
 from saem.l10n.lint.hangul import PAIRS, final, final_of_letters, final_of_number, right
 
 _PARTICLE = "|".join(sorted({p for pair in PAIRS for p in pair}, key=len, reverse=True))
@@ -25,7 +25,18 @@ _USE = re.compile(
 )
 
 
-def _check(pair: Pair) -> Iterator[str]:
+# Both forms of a particle, as in 값을(를) or 은/는, after the word that decides.
+FORMS = {
+    "은(는)": "은", "는(은)": "은", "은/는": "은", "을(를)": "을", "를(을)": "을", "을/를": "을",
+    "이(가)": "이", "가(이)": "이", "이/가": "이", "과(와)": "과", "와(과)": "과", "와/과": "과",
+    "(으)로": "으로", "(이)라": "이라고",
+}
+_WORD = r"`[^`\n]+`|\$[^$\n]+\$|[A-Za-z][A-Za-z0-9_]*|\d[\d,]*(?:\.\d+)?|[가-힣]+?|"
+DUAL_FORM = re.compile(
+    rf"(?P<word>{_WORD})(?P<form>{'|'.join(map(re.escape, FORMS))})")
+
+
+def _check(pair: Pair) -> Iterator[Hit]:
     for use in _USE.finditer(pair.translation):
         word, particle = use["word"], use["particle"]
         if re.match("[가-힣]", word):
@@ -35,7 +46,17 @@ def _check(pair: Pair) -> Iterator[str]:
             continue
         end = ending(word, pair.glossary)
         if end is not None and right(particle, end) != particle:
-            yield f"{use[0]} → {right(particle, end)}"
+            fitting = right(particle, end)
+            better = use[0][:use.start("particle") - use.start()] + fitting + use["more"]
+            yield Hit(f"{use[0]} → {fitting}", use[0], better, mechanical=True)
+
+
+def refit(text: str, glossary: Glossary) -> str:
+    """``text`` with particles that fit: what is left to do when a code span in it was changed."""
+    pair = Pair("text", "", text, "translated", glossary)
+    for hit in list(PARTICLE.check(pair)):
+        text = text.replace(hit.wrong, hit.right, 1)
+    return text
 
 
 def ending(word: str, glossary: Glossary) -> str | None:
@@ -64,10 +85,10 @@ def _name(name: str, glossary: Glossary) -> str | None:
     return final(reading) if reading else final_of_letters(name)
 
 
-def _after_hangul(pair: Pair) -> Iterator[str]:
+def _after_hangul(pair: Pair) -> Iterator[Hit]:
     for use in re.finditer(r"([가-힣]+)를(?![가-힣])", pair.translation):
         if final(use[1]):
-            yield f"{use[0]} → 을"
+            yield Hit(f"{use[0]} → 을", use[0], f"{use[1]}을", mechanical=True)
 
 
 PARTICLE = Rule(
@@ -75,6 +96,10 @@ PARTICLE = Rule(
     {
         "en": "The particle does not fit the word before it: {}.",
         "ko": "조사가 앞말과 맞지 않습니다: {}.",
+    },
+    {
+        "en": "The form of a particle follows the sound in which the word before it ends.",
+        "ko": "조사의 꼴은 앞말을 소리 내어 읽을 때의 끝소리를 따릅니다.",
     },
     lambda pair: (found for check in (_check, _after_hangul) for found in check(pair)),
 )

@@ -14,6 +14,10 @@ import nbformat
 from saem.l10n.assemble import SETUP
 from saem.l10n.pycode import shape
 
+REASONS = {
+    "en": "A lesson is one program: in every language it has the same cells, tags and code.",
+    "ko": "수업은 하나의 프로그램입니다. 어느 언어에서나 셀, 태그, 코드가 같아야 합니다.",
+}
 MESSAGES = {
     "cells": {
         "en": "The cells differ in id, order or kind: {}.",
