@@ -23,6 +23,7 @@ import traceback
 from pathlib import Path
 
 import matplotlib
+import matplotlib.pyplot as plt
 
 from saem.l10n import project, pycode
 from saem.l10n.execute import RAISES
@@ -41,6 +42,7 @@ def run_lesson(lesson: Lesson) -> dict:
     for cell in lesson.cells:
         if cell.kind == "code":
             run(cell.source, names, f"<{cell.id}>", RAISES in cell.tags)
+            plt.close("all")
     return names
 
 
