@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import webbrowser
 from pathlib import Path
 
 import click
+import nbformat
 
 from saem.l10n import build as building
 from saem.l10n import catalog, glossary, page, project, review
+from saem.l10n.desk import Desk
 from saem.l10n.execute import ExecutionError
 from saem.l10n.lint import fix as run_fix
 from saem.l10n.lint import lint as run_lint
 from saem.l10n.merge import merge as run_merge
 from saem.l10n.project import Project
+from saem.l10n.review_server import ReviewServer
 from saem.l10n.source import SourceError, read
-from saem.l10n.team_commands import COMMANDS, as_json_option
+from saem.l10n.team_commands import COMMANDS, as_json_option, language_option, name_option
 from saem.l10n.units import units
 
 _ERRORS = (
@@ -126,16 +130,44 @@ def lint(tree: Project, as_json: bool, say: str, fixing: bool, spacing: bool) ->
     raise SystemExit(1 if findings else 0)
 
 
+@l10n.command("review")
+@click.argument("lesson")
+@language_option
+@name_option
+@click.option("--say", type=click.Choice(["en", "ko"]), default="ko", help="Language of the page.")
+@click.option("--against", default="HEAD", help="Compare translations with this git revision.")
+@click.option("--port", default=0, help="Port on 127.0.0.1; else a free one.")
+@click.option("--no-browser", is_flag=True, help="Print the address; open no browser.")
+@click.pass_obj
+def open_review(tree: Project, lesson: str, lang: str, by: str, say: str, against: str, port: int,
+                no_browser: bool) -> None:
+    """Review LESSON in the browser: both languages side by side."""
+    server = ReviewServer(Desk(tree, lesson, lang, by), say, against, port)
+    click.echo(f"Reviewing {server.desk.source.stem} as {by} on {server.address} (Ctrl-C ends)")
+    if not no_browser:
+        webbrowser.open(server.address)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        click.echo("Everything that you changed is saved.")
+    finally:
+        server.server_close()
+
+
 @l10n.command("page")
 @click.argument("lesson")
 @click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--lang", default="ko", show_default=True)
+@language_option
+@click.option("--say", type=click.Choice(["en", "ko"]), default="ko", help="Language of the page.")
+@click.option("--against", default="HEAD", help="Compare translations with this git revision.")
 @click.pass_obj
-def write_page(tree: Project, lesson: str, output: Path, lang: str) -> None:
-    """Write a page with both languages of LESSON side by side to OUTPUT."""
+def write_page(tree: Project, lesson: str, output: Path, lang: str, say: str, against: str) -> None:
+    """Write the review page of LESSON to the file OUTPUT, for a pull request."""
     source = tree.lesson(lesson)
-    po = catalog.load(tree.catalog(source.stem, lang), lang)
-    text = page.page(read(source), po, glossary.load(tree.glossary), lang)
+    path, built = tree.catalog(source.stem, lang), tree.built(source.stem, lang)
+    notebook = nbformat.read(built, as_version=4) if built.is_file() else None
+    text = page.page(read(source), catalog.load(path, lang), glossary.load(tree.glossary), say,
+                     before=page.earlier(path, against), notebook=notebook)
     project.write(output, text)
     click.echo(f"wrote {output}")
 

@@ -1,70 +1,96 @@
 """How does a reviewer see both languages side by side?
 
-One HTML page a lesson, with no script and no outside file: English on the left, translation on the
-right, state, previous English of stale units, and what the lint says.
+One page a lesson: English on the left, the translation on the right, code with its outputs between
+them.  Written to a file it is complete in itself and asks nothing of the network, so it can be
+attached to a pull request; served by ``review_server`` the same page has a script and buttons.
 
-Read before: ``saem.l10n.lint``.  Read after: ``saem.l10n.commands``.
+Read before: ``saem.l10n.rows``.  Read after: ``saem.l10n.review_server``.
 Invariant: everything shown is escaped (tests/notebooks/test_review.py).
 """
 
 from __future__ import annotations
 
 import html
+import re
+import subprocess
+from pathlib import Path
 
+import nbformat
 import polib
 
-from saem.l10n.catalog import active, state
+from saem.l10n import catalog
 from saem.l10n.glossary import Glossary
-from saem.l10n.lint import check_pair
-from saem.l10n.lint.base import Pair, prose
-from saem.l10n.review import signature
-from saem.l10n.source import Lesson
+from saem.l10n.rows import SAY, Context, row
+from saem.l10n.source import Cell, Lesson
 from saem.l10n.units import Unit, units
 
-_STYLE = """
-body { font: 16px/1.6 sans-serif; margin: 2em auto; max-width: 80em; }
-table { border-collapse: collapse; width: 100%; }
-td { border-top: 1px solid #ccc; padding: 0.5em; vertical-align: top; width: 50%; }
-.text { white-space: pre-wrap; } .about { color: #666; font-size: 0.8em; }
-.finding { color: #b3441e; } .before { color: #666; text-decoration: line-through; }
-"""
+_STATIC = Path(__file__).parent / "static"
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def page(lesson: Lesson, po: polib.POFile, glossary: Glossary, say: str) -> str:
-    """The review page of a lesson."""
-    entries = active(po)
-    rows = "".join(_row(unit, entries.get(unit.context), glossary, say) for unit in units(lesson))
+def page(lesson: Lesson, po: polib.POFile, glossary: Glossary, say: str, *,
+         before: dict[str, str] | None = None, notebook: nbformat.NotebookNode | None = None,
+         live: str = "") -> str:
+    """The review page of a lesson, worded in ``say``.
+
+    ``before`` has the translations with which to compare, ``notebook`` the outputs.  With ``live``,
+    the version of the PO file, the page belongs to a server.
+    """
+    context = Context(glossary, say, before or {}, bool(live))
+    entries = catalog.active(po)
+    by_cell: dict[str, list[Unit]] = {}
+    for unit in units(lesson):
+        by_cell.setdefault(unit.cell, []).append(unit)
+    outputs = {c.id: c.get("outputs", ()) for c in notebook.cells} if notebook else {}
+    body = "".join(
+        "".join(row(u, entries.get(u.context), context) for u in by_cell.get(cell.id, ()))
+        + _code(cell, outputs.get(cell.id, ())) for cell in lesson.cells)
     language = html.escape(po.metadata.get("Language", ""))
     title = html.escape(f"{lesson.name} · en → {language}")
+    words = SAY[say]
+    bar = (f'<header><h1>{title}</h1><span id="left" data-left="{html.escape(words["left"])}" '
+           f'data-done="{html.escape(words["done"])}"></span><p>{html.escape(words["help"])}</p>'
+           '<p id="message" role="status"></p></header>') if live else f"<h1>{title}</h1>"
+    labels = " ".join(f'data-{key}="{html.escape(words[key])}"' for key in ("save", "cancel"))
+    script = '<script src="review.js"></script>' if live else ""
+    style = (_STATIC / "review.css").read_text(encoding="utf-8")
     return (
-        f'<!doctype html><html lang="{language}"><head><meta charset="utf-8">'
-        f"<title>{title}</title><style>{_STYLE}</style></head>"
-        f"<body><h1>{title}</h1><table>{rows}</table></body></html>\n"
+        f'<!doctype html><html lang="{say}"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{style}</style></head>"
+        f'<body data-version="{html.escape(live)}" data-language="{language}" {labels}>'
+        f"{bar}<main>{body}</main>{script}</body></html>\n"
     )
 
 
-def _row(unit: Unit, entry: polib.POEntry | None, glossary: Glossary, say: str) -> str:
-    condition = state(entry)
-    translation = entry.msgstr if entry is not None else ""
-    signed = signature(entry) if entry is not None else None
-    about = f"{unit.context} · {condition}"
-    if signed is not None:
-        about += f" · {signed.translator} → {signed.reviewer or '…'}"
-    before = ""
-    if condition == "stale" and entry is not None:
-        before = f'<div class="text before">{html.escape(entry.previous_msgid)}</div>'
-    pair = Pair(unit.kind, unit.text, translation, condition, glossary)
-    notes = "".join(
-        f'<div class="finding">{html.escape(f"{f.rule}: {f.message}")}</div>'
-        for f in check_pair(pair, say)
-    )
-    terms = ", ".join(
-        f"{t.term} → {t.accepted[0]}" for t in glossary.terms if t.occurs(prose(unit.text))
-    )
-    return (
-        f'<tr id="{html.escape(unit.context)}"><td>{before}'
-        f'<div class="text">{html.escape(unit.text)}</div>'
-        f'<div class="about">{html.escape(terms)}</div></td>'
-        f'<td><div class="text">{html.escape(translation)}</div>{notes}'
-        f'<div class="about">{html.escape(about)}</div></td></tr>'
-    )
+def earlier(path: Path, revision: str) -> dict[str, str]:
+    """The translations of a PO file in a git revision, by context; none if git has none."""
+    shown = subprocess.run(["git", "show", f"{revision}:./{path.name}"], cwd=path.parent,
+                           capture_output=True, text=True, encoding="utf-8")
+    if shown.returncode:
+        return {}
+    return {context: entry.msgstr
+            for context, entry in catalog.active(catalog.parse(shown.stdout)).items()}
+
+
+def _code(cell: Cell, outputs: list) -> str:
+    """A code cell with what it shows."""
+    if cell.kind != "code":
+        return ""
+    shown = "".join(_output(output) for output in outputs)
+    shown = f'<div class="outputs">{shown}</div>' if shown else ""
+    return f'<details class="code"><summary><code>{html.escape(cell.id)}</code></summary>' \
+           f"<pre>{html.escape(cell.source)}</pre>{shown}</details>"
+
+
+def _output(output: nbformat.NotebookNode) -> str:
+    if output.output_type == "stream":
+        return f"<pre>{html.escape(output.text)}</pre>"
+    if output.output_type == "error":
+        text = _ANSI.sub("", "\n".join(output.traceback))
+        return f'<pre class="error">{html.escape(text)}</pre>'
+    picture = output.data.get("image/png")
+    if picture:
+        data = html.escape("".join(picture.split()))
+        return f'<img alt="" src="data:image/png;base64,{data}">'
+    return f"<pre>{html.escape(output.data.get('text/plain', ''))}</pre>"

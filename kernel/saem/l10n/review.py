@@ -62,6 +62,11 @@ def sign(entry: polib.POEntry, translator: str) -> None:
     _write(entry, Signature(translator, None))
 
 
+def unsign(entry: polib.POEntry) -> None:
+    """Take the signature away: the translation is about to become another."""
+    entry.tcomment = _LINE.sub("", entry.tcomment or "").strip("\n")
+
+
 def review(entry: polib.POEntry, reviewer: str) -> None:
     """``reviewer`` found this translation right.
 

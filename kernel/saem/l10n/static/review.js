@@ -1,0 +1,117 @@
+// The buttons and keys of the review page.  The server renders each row; this file asks it to change
+// one and puts the row that comes back in its place.
+"use strict";
+
+const token = new URLSearchParams(location.search).get("token");
+const rows = () => [...document.querySelectorAll(".row")];
+const waiting = (row) => row.dataset.state !== "reviewed";
+let current = null;
+
+function say(text) {
+  document.getElementById("message").textContent = text;
+}
+
+function count() {
+  const left = document.getElementById("left");
+  const number = rows().filter(waiting).length;
+  left.textContent = number ? left.dataset.left.replace("{}", number) : left.dataset.done;
+}
+
+function choose(row) {
+  if (!row) return;
+  current?.classList.remove("current");
+  current = row;
+  row.classList.add("current");
+  row.focus({ preventScroll: true });
+  row.scrollIntoView({ block: "nearest" });
+}
+
+function step(by) {
+  const all = rows();
+  choose(all[Math.max(0, Math.min(all.length - 1, all.indexOf(current) + by))]);
+}
+
+function next() {
+  const all = rows();
+  const at = all.indexOf(current);
+  choose([...all.slice(at + 1), ...all.slice(0, at + 1)].find(waiting));
+}
+
+async function ask(action, row, text = "") {
+  const answer = await fetch(action, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "X-Saem-Token": token },
+    body: JSON.stringify({ unit: row.id, text, seen: document.body.dataset.version }),
+  });
+  const said = await answer.json();
+  if (!answer.ok) {
+    say(said.message);
+    return null;
+  }
+  document.body.dataset.version = said.version;
+  const holder = document.createElement("template");
+  holder.innerHTML = said.row;
+  const fresh = holder.content.firstElementChild;
+  row.replaceWith(fresh);
+  say("");
+  count();
+  choose(fresh);
+  return fresh;
+}
+
+function write(row, action, start) {
+  if (row.querySelector("textarea")) return;
+  const area = document.createElement("textarea");
+  area.value = start;
+  area.lang = action === "edit" ? document.body.dataset.language : "";
+  const keep = document.createElement("button");
+  keep.textContent = document.body.dataset.save;
+  keep.className = "save";
+  const drop = document.createElement("button");
+  drop.textContent = document.body.dataset.cancel;
+  const box = document.createElement("div");
+  box.append(area, keep, drop);
+  row.querySelector(".translation").after(box);
+  const close = () => { box.remove(); choose(row); };
+  keep.addEventListener("click", () => ask(action, row, area.value));
+  drop.addEventListener("click", close);
+  area.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") close();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) keep.click();
+    event.stopPropagation();
+  });
+  area.focus();
+}
+
+function act(row, what) {
+  choose(row);
+  if (what === "edit") write(row, "edit", row.dataset.text);
+  if (what === "comment") write(row, "comment", "");
+  if (what === "accept") ask("accept", row).then((fresh) => fresh && next());
+}
+
+document.addEventListener("click", (event) => {
+  const row = event.target.closest(".row");
+  const what = event.target.dataset?.do;
+  if (row && what) act(row, what);
+  else if (row && !event.target.closest("textarea, button, a")) choose(row);
+});
+
+const keys = {
+  j: () => step(1), k: () => step(-1), n: next,
+  e: () => current && act(current, "edit"),
+  a: () => current && act(current, "accept"),
+  c: () => current && act(current, "comment"),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "TEXTAREA") return;
+  const key = keys[event.key];
+  if (key) {
+    event.preventDefault();
+    key();
+  }
+});
+
+count();
+next();

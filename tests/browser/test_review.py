@@ -1,0 +1,141 @@
+"""Can a reviewer correct and accept a translation in the browser, with the keyboard alone?"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import OUTPUT, NewPage
+
+from saem.l10n import catalog, project
+from saem.l10n.desk import Desk
+from saem.l10n.review import sign, signature
+from saem.l10n.review_server import ReviewServer
+
+ROOT = Path(__file__).parents[2]
+UNIT = "title|text|1"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    """A copy of the first lesson, all of it signed by jiwon, one particle wrong."""
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
+    (tmp_path / "ko").mkdir()
+    shutil.copy(ROOT / "ko" / "01-arrays.ipynb", tmp_path / "ko")
+    tree = project.find(tmp_path)
+    path = tree.catalog("01-arrays", "ko")
+    po = catalog.load(path, "ko")
+    entries = catalog.active(po)
+    entries[UNIT].msgstr = entries[UNIT].msgstr.replace("NumPy를", "NumPy을")
+    assert "NumPy을" in entries[UNIT].msgstr
+    for entry in entries.values():
+        entry.tcomment = ""
+        sign(entry, "jiwon")
+    catalog.save(po, path)
+    for words in (["init", "-q"], ["add", "-A"],
+                  ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    return Desk(tree, "01", "ko", "minsu")
+
+
+@contextlib.contextmanager
+def serving(desk: Desk) -> Iterator[ReviewServer]:
+    server = ReviewServer(desk, "ko")
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def entry(desk: Desk, unit: str = UNIT):
+    return catalog.active(desk.read()[0])[unit]
+
+
+def test_a_unit_is_corrected_and_another_accepted(desk: Desk, new_page: NewPage) -> None:
+    with serving(desk) as server:
+        page = new_page("ko-KR", width=1280)
+        page.goto(server.address)
+        left = page.locator("#left")
+        total = len(catalog.active(desk.read()[0]))
+        assert left.inner_text() == f"검토할 문단 {total}개"
+        row = page.locator(f'[id="{UNIT}"]')
+        assert "particle" in row.locator(".finding").inner_text()
+
+        # The page begins at the first unit that waits; j goes on, e edits.
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        assert page.locator(".row.current").get_attribute("id") == UNIT
+        page.keyboard.press("e")
+        area = row.locator("textarea")
+        area.fill(area.input_value().replace("NumPy을", "NumPy를"))
+        page.screenshot(path=OUTPUT / "review-editing.png")
+        page.keyboard.press("Control+Enter")
+        row.locator(".finding").wait_for(state="detached")
+        assert "NumPy를" in entry(desk).msgstr
+        assert signature(entry(desk)).translator == "minsu"
+        assert row.locator(".change del").inner_text() == "NumPy을"
+        assert row.locator(".change ins").inner_text() == "NumPy를"
+
+        # Who edited it cannot accept it.
+        page.keyboard.press("a")
+        page.locator("#message", has_text="someone else reviews").wait_for()
+        assert signature(entry(desk)).reviewer is None
+
+        page.keyboard.press("n")
+        other = page.locator(".row.current").get_attribute("id")
+        assert other not in (None, UNIT)
+        page.keyboard.press("a")
+        page.locator(f'[id="{other}"][data-state="reviewed"]').wait_for()
+        assert signature(entry(desk, other)).reviewer == "minsu"
+        assert left.inner_text() == f"검토할 문단 {total - 1}개"
+
+        page.keyboard.press("c")
+        page.keyboard.insert_text("이 문장을 다시 봅시다.")
+        page.keyboard.press("Control+Enter")
+        page.locator(".note", has_text="이 문장을 다시 봅시다.").wait_for()
+        page.screenshot(path=OUTPUT / "review.png")
+
+
+def test_a_file_changed_underneath_is_not_overwritten(desk: Desk, new_page: NewPage) -> None:
+    with serving(desk) as server:
+        page = new_page("ko-KR", width=1280)
+        page.goto(server.address)
+        po, _ = desk.read()
+        catalog.active(po)["title|heading|0"].msgstr = "# 다른 사람이 고친 제목"
+        catalog.save(po, desk.path)
+        text = desk.path.read_text()
+        page.keyboard.press("a")
+        page.locator("#message", has_text="changed by somebody else").wait_for()
+        assert desk.path.read_text() == text
+
+
+def test_a_narrow_page_stands_in_one_column_and_in_the_dark(desk: Desk, new_page: NewPage) -> None:
+    with serving(desk) as server:
+        page = new_page("ko-KR", "dark", 400)
+        page.goto(server.address)
+        page.locator(".row").first.wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.screenshot(path=OUTPUT / "review-phone.png")
+
+
+def test_the_static_page_stands_alone(desk: Desk, new_page: NewPage, tmp_path: Path) -> None:
+    made = tmp_path / "page.html"
+    subprocess.run([sys.executable, "-m", "saem", "l10n", "--root", str(desk.project.root), "page",
+                    "01", str(made)], check=True, capture_output=True)
+    asked = []
+    page = new_page("ko-KR")
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(made.as_uri())
+    assert page.locator(".row").count() == len(catalog.active(desk.read()[0]))
+    assert page.locator("button").count() == page.locator("script").count() == 0
+    page.locator("details.code").evaluate_all("all => all.forEach(d => d.open = true)")
+    assert page.locator(".outputs img").count() >= 1
+    assert {url.split(":")[0] for url in asked} <= {"file", "data"}

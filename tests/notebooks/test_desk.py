@@ -1,0 +1,206 @@
+"""Does a change on the review page reach the file whole, and never over somebody else's work?"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import re
+import subprocess
+import threading
+
+import pytest
+
+from saem.l10n import catalog, notes, rows
+from saem.l10n.desk import ChangedError, Desk
+from saem.l10n.merge import merge
+from saem.l10n.page import earlier
+from saem.l10n.review import ReviewError, sign, signature
+from saem.l10n.review_server import ReviewServer
+from saem.l10n.source import read
+from saem.l10n.units import units
+
+FIRST = "title|text|0"
+
+
+@pytest.fixture
+def desk(tree):
+    """The small lesson, translated by jiwon, on the desk of minsu."""
+    po, _ = merge(units(read(tree.lesson("01"))), catalog.empty("ko"))
+    for entry in po:
+        entry.msgstr = "`code`와 3입니다." if entry.msgctxt == FIRST else "번역입니다."
+        sign(entry, "jiwon")
+    catalog.save(po, tree.catalog("01-small", "ko"))
+    return Desk(tree, "01", "ko", "minsu")
+
+
+def entry(desk, unit=FIRST):
+    return catalog.active(desk.read()[0])[unit]
+
+
+def test_accepting_signs_as_reviewer(desk):
+    version = desk.read()[1]
+    assert desk.accept(FIRST, version) == desk.read()[1] != version
+    assert signature(entry(desk)) == signature(entry(desk)).__class__("jiwon", "minsu")
+
+
+def test_an_edit_makes_the_reviewer_its_translator(desk):
+    version = desk.edit(FIRST, "새 번역의 `code`와 3입니다.", desk.read()[1])
+    assert entry(desk).msgstr == "새 번역의 `code`와 3입니다."
+    assert signature(entry(desk)).translator == "minsu"
+    with pytest.raises(ReviewError, match="someone else"):
+        desk.accept(FIRST, version)
+
+
+def test_an_edit_brings_a_stale_unit_up_to_date(desk, tree):
+    source = tree.lesson("01")
+    source.write_text(source.read_text().replace("First paragraph", "The first paragraph"))
+    po, _ = merge(units(read(source)), desk.read()[0])
+    catalog.save(po, desk.path)
+    assert catalog.state(entry(desk)) == "stale"
+    desk.edit(FIRST, "첫 문단의 `code`와 3입니다.", desk.read()[1])
+    assert catalog.state(entry(desk)) == "translated"
+
+
+def test_a_comment_changes_no_signature(desk):
+    version = desk.accept(FIRST, desk.read()[1])
+    desk.comment(FIRST, "  두 줄로\n  적은 메모  ", version)
+    assert notes.of(entry(desk)) == [("minsu", "두 줄로 적은 메모")]
+    assert catalog.state(entry(desk)) == "reviewed"
+
+
+@pytest.mark.parametrize("act", [
+    lambda desk, seen: desk.edit(FIRST, "x", seen), lambda desk, seen: desk.accept(FIRST, seen),
+    lambda desk, seen: desk.comment(FIRST, "x", seen),
+])
+def test_a_file_that_changed_underneath_is_left_alone(desk, act):
+    seen = desk.read()[1]
+    text = desk.path.read_text() + "\n#~ msgid \"gone\"\n#~ msgstr \"간 것\"\n"
+    desk.path.write_text(text)
+    with pytest.raises(ChangedError, match="changed by somebody else"):
+        act(desk, seen)
+    assert desk.path.read_text() == text
+
+
+def test_a_unit_that_the_lesson_no_longer_has_is_refused(desk, tree):
+    source = tree.lesson("01")
+    source.write_text(source.read_text().replace("First paragraph", "Another start"))
+    before = desk.path.read_text()
+    with pytest.raises(ChangedError, match="l10n merge"):
+        desk.edit(FIRST, "x", desk.read()[1])
+    assert desk.path.read_text() == before
+
+
+@pytest.mark.parametrize("text", ["", " \n "])
+def test_nothing_is_no_translation(desk, text):
+    for act in (desk.edit, desk.comment):
+        with pytest.raises(ReviewError, match="empty"):
+            act(FIRST, text, desk.read()[1])
+
+
+def test_word_diff_marks_words():
+    assert rows.word_diff("a b c", "a x c") == "a <del>b</del><ins>x</ins> c"
+    assert rows.word_diff("<b>", "<i>") == "<del>&lt;b&gt;</del><ins>&lt;i&gt;</ins>"
+    old, new = "하나 둘 셋", "하나 셋 넷"
+    marked = rows.word_diff(old, new)
+    assert re.sub("<ins>.*?</ins>|</?del>", "", marked) == old
+    assert re.sub("<del>.*?</del>|</?ins>", "", marked) == new
+
+
+def test_earlier_translations_come_from_git(desk):
+    for words in (["init", "-q"], ["add", "-A"],
+                  ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
+        subprocess.run(["git", *words], cwd=desk.project.root, check=True)
+    desk.edit(FIRST, "다른 `code`와 3입니다.", desk.read()[1])
+    assert earlier(desk.path, "HEAD")[FIRST] == "`code`와 3입니다."
+    assert earlier(desk.path, "no-such-revision") == {}
+
+
+# --- the server ----------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def serving(desk):
+    server = ReviewServer(desk, "ko")
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def request(server, method, path, body=None, token=None, host=None):
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    headers = {"Host": host or server.host}
+    if token:
+        headers["X-Saem-Token"] = token
+    connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer, text
+
+
+def test_the_page_is_for_who_has_the_token(desk):
+    with serving(desk) as server:
+        assert server.server_address[0] == "127.0.0.1"
+        path = "/?token=" + server.token
+        answer, text = request(server, "GET", path)
+        assert (answer.status, "번역입니다." in text) == (200, True)
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+        for bad in ("/", "/?token=x"):
+            assert request(server, "GET", bad)[0].status == 403
+        assert request(server, "GET", path, host="evil.example")[0].status == 403
+        assert request(server, "GET", "/../../etc/passwd?token=" + server.token)[0].status == 404
+
+
+def test_nothing_is_written_without_the_token(desk):
+    before = desk.path.read_text()
+    with serving(desk) as server:
+        asked = {"unit": FIRST, "text": "x", "seen": desk.read()[1]}
+        assert request(server, "POST", "/edit", asked)[0].status == 403
+        assert request(server, "POST", "/edit", asked, "wrong")[0].status == 403
+        assert request(server, "POST", "/edit", asked, server.token, "a.b:1")[0].status == 403
+        assert request(server, "POST", "/other", asked, server.token)[0].status == 404
+        assert request(server, "POST", "/edit", {}, server.token)[0].status == 400
+    assert desk.path.read_text() == before
+
+
+def test_a_change_answers_with_the_new_row_and_a_refusal_with_its_reason(desk):
+    with serving(desk) as server:
+        seen = desk.read()[1]
+        asked = {"unit": FIRST, "text": "`code`을 3번 <b>씁니다</b>.", "seen": seen}
+        answer, text = request(server, "POST", "/edit", asked, server.token)
+        said = json.loads(text)
+        assert answer.status == 200
+        assert said["version"] == desk.read()[1]
+        assert "&lt;b&gt;" in said["row"] and "<b>씁니다" not in said["row"]
+        assert "particle" in said["row"]
+        answer, text = request(server, "POST", "/accept", asked, server.token)
+        assert (answer.status, "changed by somebody else" in text) == (409, True)
+        asked["seen"] = said["version"]
+        answer, text = request(server, "POST", "/accept", asked, server.token)
+        assert (answer.status, "someone else reviews" in text) == (409, True)
+
+
+def test_many_changes_at_once_lose_none(desk):
+    contexts = [u.context for u in units(desk.lesson())]
+    with serving(desk) as server:
+
+        def accept(context):
+            while True:
+                asked = {"unit": context, "seen": desk.read()[1]}
+                answer, _ = request(server, "POST", "/accept", asked, server.token)
+                if answer.status == 200:
+                    return
+
+        threads = [threading.Thread(target=accept, args=(c,)) for c in contexts]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+    states = [catalog.state(e) for e in catalog.active(desk.read()[0]).values()]
+    assert states == ["reviewed"] * len(contexts)
