@@ -195,15 +195,6 @@ def test_without_a_guess_the_html_folds_the_truth_away():
     assert page.index("<details>") < page.index("7") < page.index("</details>")
 
 
-def test_every_sentence_exists_in_both_languages_with_the_same_places():
-    english, korean = words._UI["en"], words._UI["ko"]
-    assert english.keys() == korean.keys()
-    for key in english:
-        fields = [{p.split("}")[0] for p in s.split("{")[1:]}
-                  for s in (english[key], korean[key])]
-        assert fields[0] == fields[1], key
-
-
 def test_the_language_comes_from_the_notebook(monkeypatch):
     monkeypatch.setattr(words, "_strings", lambda language: {"01-x": {"Hello": f"{language}!"}})
     assert t("Hello") == "Hello"

@@ -43,6 +43,7 @@ class Watch:
         self.of = of if of is None or isinstance(of, str) else of.__name__
         self.misses: list[CacheMiss] = []
         self.compiles: list[Compile] = []
+        self.reused: set[int] = set()
         self._stop: Callable[[], None] | None = None
 
     def start(self) -> None:
@@ -60,6 +61,8 @@ class Watch:
             self.misses.append(event)
         elif isinstance(event, Compile) and self._meant(event):
             self.compiles.append(event)
+            if event.found and self.misses:
+                self.reused.add(len(self.misses) - 1)
 
     def _meant(self, event: CacheMiss | Compile) -> bool:
         return self.of is None or event.function.name == self.of
@@ -93,11 +96,10 @@ class Watch:
 
     def _lines(self) -> tuple[str, ...]:
         last: dict[str, CacheMiss] = {}
-        found = {c.function.identity for c in self.compiles if c.found}
         lines = []
         for number, miss in enumerate(self.misses, start=1):
             before = last.get(miss.function.qualname)
-            how = "found" if miss.function.identity in found else "compiled"
+            how = "found" if number - 1 in self.reused else "compiled"
             what = say(how, function=miss.function.name, signature=_signature(miss.signature))
             lines.append(f"{number}. {what} — {_reason(before, miss)}")
             last[miss.function.qualname] = miss
@@ -122,8 +124,11 @@ def _reason(before: CacheMiss | None, miss: CacheMiss) -> str:
     fixed = {s.path: s.value for s in old.static}
     for path in changed_paths(old, new):
         for a in new.arguments:
-            if a.path == path:
-                return say("argument", path=path, old=_short(was[path]), new=_short(a))
+            if a.path != path:
+                continue
+            one, two = _short(was[path]), _short(a)
+            if one != two or before.function == miss.function:
+                return say("argument", path=path, old=one, new=two)
         for s in new.static:
             if s.path == path:
                 return say("static", path=path, old=fixed[path], new=s.value)
