@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from saem._jaxlib import ArrayImpl
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import bind
@@ -31,6 +32,8 @@ from saem.numpy.promote import (
     promote_args_inexact,
     promote_args_numeric,
     promote_shapes,
+    scalar,
+    weakly_like,
 )
 from saem.ops import arithmetic as ops
 from saem.ops import compare, maths, numbers
@@ -110,9 +113,9 @@ def floor_divide(x: Any, y: Any, /) -> Any:
         return ops.div(x, y)
     if dtypes.is_integer(dtype):
         quotient = ops.div(x, y)
-        inexact = compare.ne(numbers.rem(x, y), like(x, 0))
+        inexact = compare.ne(numbers.rem(x, y), weakly_like(x, 0))
         down = compare.bitwise_and(compare.ne(numbers.sign(x), numbers.sign(y)), inexact)
-        return if_else(down, ops.sub(quotient, like(x, 1)), quotient)
+        return if_else(down, ops.sub(quotient, weakly_like(x, 1)), quotient)
     if dtypes.is_complex(dtype):
         raise _no_complex("floor_divide")
     return _float_divmod(x, y)[0]
@@ -124,8 +127,8 @@ def remainder(x: Any, y: Any, /) -> Any:
     if dtypes.is_complex(dtype_of(x)):
         raise _no_complex("remainder")
     if dtypes.is_integer(dtype_of(x)):
-        y = if_else(compare.eq(y, like(y, 0)), like(y, 1), y)
-    zero = like(x, 0)
+        y = if_else(compare.eq(y, weakly_like(y, 0)), weakly_like(y, 1), y)
+    zero = weakly_like(x, 0)
     rest = numbers.rem(x, y)
     nonzero = compare.ne(rest, zero)
     differ = compare.ne(compare.lt(rest, zero), compare.lt(y, zero))
@@ -145,13 +148,13 @@ def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
 
 def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     """Return quotient rounded down and remainder of floats; x / 0 keeps its infinity."""
-    zero = like(x, 0)
+    zero = weakly_like(x, 0)
     rest = numbers.rem(x, y)
     quotient = ops.div(if_else(compare.eq(y, zero), x, ops.sub(x, rest)), y)
     differ = compare.ne(numbers.sign(y), numbers.sign(rest))
     down = compare.bitwise_and(compare.ne(rest, zero), differ)
     rest = if_else(down, ops.add(rest, y), rest)
-    quotient = if_else(down, ops.sub(quotient, like(x, 1)), quotient)
+    quotient = if_else(down, ops.sub(quotient, weakly_like(x, 1)), quotient)
     return numbers.round(quotient), rest
 
 
@@ -159,7 +162,7 @@ def fmod(x: Any, y: Any, /) -> Any:
     """Return the remainder of x / y with the sign of x; 0 for integers when y is 0."""
     x, y = promote_args_numeric("fmod", x, y)
     if dtypes.is_integer(dtype_of(x)):
-        y = if_else(compare.eq(y, like(y, 0)), like(y, 1), y)
+        y = if_else(compare.eq(y, weakly_like(y, 0)), weakly_like(y, 1), y)
     return numbers.rem(x, y)
 
 
@@ -193,7 +196,7 @@ def power(x1: Any, x2: Any, /) -> Any:
 
 def is_constant_integer(x: Any) -> bool:
     """Say whether an exponent is an integer known when the program is made."""
-    if isinstance(x, (np.ndarray, np.generic)):
+    if isinstance(x, (np.ndarray, np.generic, ArrayImpl)):
         return not x.shape and dtypes.is_integer(x.dtype)
     return isinstance(x, int)
 
@@ -215,7 +218,7 @@ def integer_power(x: Any, y: int) -> Any:
 
 def _integer_loop(x: Any, y: Any) -> Any:
     """Return x ** y for integer arrays by repeated squaring, as far as six bits of y reach."""
-    zero, one = like(x, 0), like(x, 1)
+    zero, one = [scalar(number, aval_of(x).dtype) for number in (0, 1)]
     vanishes = compare.bitwise_and(compare.eq(x, zero), compare.ne(y, zero))
     out = if_else(vanishes, zero, one)
     for _ in range(6):

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes
+from saem.core.avals import aval_of
 from saem.numpy.promote import (
-    as_value,
     check_arraylike,
     convert_value,
     dtype_of,
+    like,
     promote_args,
+    promote_args_inexact,
 )
 from saem.ops import arithmetic as ops
 from saem.ops import compare, numbers, shape
@@ -45,20 +47,21 @@ def conjugate(x: Any, /) -> Any:
 def angle(z: Any, deg: bool = False) -> Any:
     """Return the angle in -pi..pi of complex numbers, in degrees if ``deg``."""
     check_arraylike("angle", z)
-    z = as_value(z)
-    dtype = dtype_of(z) if dtypes.is_inexact(dtype_of(z)) else dtypes.canonicalize(float)
-    z = convert_value(z, dtype, False)
+    (z,) = promote_args_inexact("angle", z)
+    aval = aval_of(z)
+    if not aval.shape and not dtypes.is_complex(aval.dtype):  # as JAX: a strong float32
+        z = convert_value(z, dtypes.default_dtype(float), False)
     out = numbers.atan2(imag(z), real(z))
-    return ops.mul(out, np.asarray(180 / np.pi, dtype_of(out))[()]) if deg else out
+    return ops.mul(out, like(out, 180 / np.pi)) if deg else out
 
 
 def iscomplex(x: Any) -> Any:
     """Return where the imaginary part is not zero."""
     i = imag(x)
-    return compare.ne(i, np.zeros((), dtype_of(i))[()])
+    return compare.ne(i, like(i, 0))
 
 
 def isreal(x: Any) -> Any:
     """Return where the imaginary part is zero."""
     i = imag(x)
-    return compare.eq(i, np.zeros((), dtype_of(i))[()])
+    return compare.eq(i, like(i, 0))

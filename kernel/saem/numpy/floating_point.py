@@ -26,6 +26,7 @@ from saem.numpy.promote import (
     promote_args,
     promote_args_inexact,
     promote_dtypes_inexact,
+    scalar,
 )
 from saem.ops import arithmetic as ops
 from saem.ops import compare, numbers, shape
@@ -69,7 +70,7 @@ def isinf(x: Any, /) -> Any:
         return compare.bitwise_or(isinf(numbers.real(x)), isinf(numbers.imag(x)))
     if not dtypes.is_float(dtype):
         return everywhere(x, False)
-    return bind(EQ, numbers.abs(x), like(x, np.inf))
+    return bind(EQ, numbers.abs(x), scalar(np.inf, dtype))
 
 
 def _is_infinity(name: str, x: Any, which: float) -> Any:
@@ -80,7 +81,7 @@ def _is_infinity(name: str, x: Any, which: float) -> Any:
             errors.ArgumentError, f"{name}.C1",
             "isposinf/isneginf are not well defined for complex types",
             advice="Test the real and imaginary parts.")
-    return bind(EQ, x, like(x, which)) if dtypes.is_float(dtype) else everywhere(x, False)
+    return bind(EQ, x, scalar(which, dtype)) if dtypes.is_float(dtype) else everywhere(x, False)
 
 
 def isposinf(x: Any, /, out: None = None) -> Any:
@@ -112,7 +113,7 @@ def signbit(x: Any, /) -> Any:
     if is_boolean(x) or dtypes.is_unsigned(dtype):
         return everywhere(x, False)
     if dtypes.is_integer(dtype):
-        return compare.lt(x, like(x, 0))
+        return compare.lt(x, scalar(0, dtype))
     if not dtypes.is_float(dtype):
         raise errors.explained(
             errors.ArgumentError, "signbit.C1",

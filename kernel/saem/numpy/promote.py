@@ -78,6 +78,14 @@ def scalar(value: Any, dtype: Any) -> Any:
 
 
 def like(x: Any, value: Any) -> Any:
+    """Return the Python number ``value`` in the dtype of ``x``: weak if ``x`` is a weak scalar.
+
+    Beside a weak array of higher rank it is strong, and so is what is computed of both.
+    """
+    return scalar(value, aval_of(x).dtype) if aval_of(x).shape else weakly_like(x, value)
+
+
+def weakly_like(x: Any, value: Any) -> Any:
     """Return the Python number ``value`` in the dtype of ``x``, as weak as ``x``."""
     aval = aval_of(x)
     number = scalar(value, aval.dtype)
@@ -93,6 +101,8 @@ def convert_value(x: Any, dtype: Any, weak: bool) -> Any:
     if kind in PYTHON_NUMBERS:
         return scalar(x, dtype).item() if weak else scalar(x, dtype)
     if isinstance(x, np.generic) or (kind is np.ndarray and not x.shape):
+        if weak:
+            return scalar(x, dtype).item()
         return x if x.dtype == dtype else scalar(x, dtype)
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak:
@@ -105,21 +115,31 @@ def _types(args: Sequence[Any]) -> list[tuple[Any, bool]]:
     return [(a.dtype, a.weak_type) for a in avals]
 
 
-def join_types(args: Sequence[Any]) -> tuple[Any, bool]:
-    """Return the (dtype, weak) in which ``args`` meet; extended dtypes meet only their like."""
+def join_types(args: Sequence[Any], name: str = "") -> tuple[Any, bool]:
+    """Return the (dtype, weak) in which ``args`` meet; extended dtypes meet only their like.
+
+    Raises: TypeError that names the function ``name``, if one is given, where an extended dtype
+    meets another; TypePromotionError.
+    """
     types = _types(args)
     first = types[0]
     if all(t == first for t in types):
         return first
+    if name and any(dtypes.is_extended(dtype) for dtype, _ in types):
+        shown = ", ".join(dtypes.short_name(d) if dtypes.is_extended(d) else d.name
+                          for d, _ in types)
+        raise errors.explained(
+            errors.DTypeError, f"{name}.C3", f"{name} does not accept dtypes {shown}.",
+            advice="PRNG keys take part in no arithmetic; use their numbers: random.key_data(key).")
     return promotion.join(*types) if len(types) == 2 else promotion.lattice_join(*types)
 
 
-def promote_dtypes(*args: Any) -> list[Any]:
-    """Return ``args`` in the one dtype in which they meet.
+def promote_dtypes(*args: Any, name: str = "") -> list[Any]:
+    """Return ``args`` in the one dtype in which they meet; ``name`` is of the function that asks.
 
     Raises: TypePromotionError where no implicit conversion is allowed.
     """
-    dtype, weak = join_types(args)
+    dtype, weak = join_types(args, name)
     return [convert_value(x, dtype, weak) for x in args]
 
 
@@ -131,9 +151,9 @@ def to_inexact(dtype: Any) -> Any:
     return dtypes.canonicalize(FLOAT64) if wide else FLOAT32
 
 
-def promote_dtypes_inexact(*args: Any) -> list[Any]:
+def promote_dtypes_inexact(*args: Any, name: str = "") -> list[Any]:
     """Return ``args`` in the one floating or complex dtype in which they meet."""
-    dtype, weak = join_types(args)
+    dtype, weak = join_types(args, name)
     if dtypes.is_extended(dtype):
         return list(args)
     dtype = to_inexact(dtype)
@@ -267,7 +287,7 @@ def promote_args(name: str, *args: Any) -> Sequence[Any]:
         return quick
     check_arraylike(name, *args)
     values = [as_value(x) for x in args]
-    return promote_shapes(name, *promote_dtypes(*values))
+    return promote_shapes(name, *promote_dtypes(*values, name=name))
 
 
 # The dtypes that a Python number joins without changing them, and how it becomes a scalar of one.
@@ -308,7 +328,7 @@ def promote_args_inexact(name: str, *args: Any) -> Sequence[Any]:
         return quick
     check_arraylike(name, *args)
     values = [as_value(x) for x in args]
-    return promote_shapes(name, *promote_dtypes_inexact(*values))
+    return promote_shapes(name, *promote_dtypes_inexact(*values, name=name))
 
 
 def promote_args_numeric(name: str, *args: Any) -> Sequence[Any]:

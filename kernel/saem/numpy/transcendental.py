@@ -9,11 +9,13 @@ Invariant: values agree with NumPy to a few units in the last place
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from saem.control.custom_jvp import custom_jvp
 from saem.core import dtypes, errors
 from saem.numpy.promote import (
     check_arraylike,
@@ -91,13 +93,13 @@ def hypot(x1: Any, x2: Any, /) -> Any:
             "jnp.hypot is not well defined for complex-valued inputs. Please convert to real "
             "values first, such as by using abs(x)")
     x1, x2 = numbers.abs(x1), numbers.abs(x2)
-    infinity, zero, one = like(x1, np.inf), like(x1, 0), like(x1, 1)
-    infinite = compare.bitwise_or(compare.eq(x1, infinity), compare.eq(x2, infinity))
+    infinite = compare.bitwise_or(*[compare.eq(x, like(x, np.inf)) for x in (x1, x2)])
     large, small = numbers.max(x1, x2), numbers.min(x1, x2)
-    vanishes = compare.eq(large, zero)
+    vanishes, one = compare.eq(large, like(large, 0)), like(large, 1)
     ratio = ops.div(small, if_else(vanishes, one, large))
     out = ops.mul(large, maths.sqrt(ops.add(one, maths.square(ratio))))
-    return if_else(infinite, infinity, if_else(vanishes, large, out))
+    out = if_else(vanishes, large, out)
+    return if_else(infinite, like(out, np.inf), out)
 
 
 def sinc(x: Any, /) -> Any:
@@ -115,19 +117,16 @@ def sinc(x: Any, /) -> Any:
     return if_else(vanishes, near, ops.div(maths.sin(safe), safe))
 
 
-def _log_of_sum(name: str, x1: Any, x2: Any, power: Callable, scale: float) -> Any:
+def _log_of_sum(x1: Any, x2: Any, power: Callable, scale: float) -> Any:
     """Return the logarithm of power(x1) + power(x2); ``scale`` makes log1p one of that base."""
-    x1, x2 = promote_args_inexact(name, x1, x2)
     if dtypes.is_complex(dtype_of(x1)):
         return _complex_log_of_sum(x1, x2, power, scale)
     larger, difference = numbers.max(x1, x2), ops.sub(x1, x2)
     # Equal infinities, or a NaN: their sum is the answer.
     unordered = compare.ne(difference, difference)
-    known = if_else(unordered, like(x1, 0), difference)
-    # -|known|, by a minimum: its derivative is 0 where both operands are equal, so each gets half.
-    rest = maths.log1p(power(numbers.min(known, ops.neg(known))))
+    rest = maths.log1p(power(ops.neg(numbers.abs(difference))))
     if scale != 1:
-        rest = ops.mul(like(x1, scale), rest)
+        rest = ops.mul(like(rest, scale), rest)
     return if_else(unordered, ops.add(x1, x2), ops.add(larger, rest))
 
 
@@ -144,14 +143,40 @@ def _complex_log_of_sum(x1: Any, x2: Any, power: Callable, scale: float) -> Any:
     return numbers.complex(real, ops.sub(turned, half))
 
 
+def _slope_of_log_of_sum(fun: Callable, power: Callable, primals: Any, tangents: Any) -> Any:
+    """Return ``fun(*primals)`` and its tangent: each tangent counts by its part of the sum."""
+    out = fun(*primals)
+
+    def exponent(x: Any) -> Any:
+        return if_else(compare.eq(x, like(x, np.inf)), like(x, 0), x)
+
+    parts = [ops.mul(t, power(ops.sub(exponent(x), exponent(out))))
+             for x, t in zip(primals, tangents)]
+    return out, ops.add(*parts)
+
+
+@custom_jvp
+def _log_of_exp_sum(x1: Any, x2: Any) -> Any:
+    return _log_of_sum(x1, x2, maths.exp, 1)
+
+
+@custom_jvp
+def _log2_of_exp2_sum(x1: Any, x2: Any) -> Any:
+    return _log_of_sum(x1, x2, maths.exp2, float(1 / np.log(2)))
+
+
+_log_of_exp_sum.defjvp(functools.partial(_slope_of_log_of_sum, _log_of_exp_sum, maths.exp))
+_log2_of_exp2_sum.defjvp(functools.partial(_slope_of_log_of_sum, _log2_of_exp2_sum, maths.exp2))
+
+
 def logaddexp(x1: Any, x2: Any, /) -> Any:
     """Return log(exp(x1) + exp(x2)) without overflow."""
-    return _log_of_sum("logaddexp", x1, x2, maths.exp, 1)
+    return _log_of_exp_sum(*promote_args_inexact("logaddexp", x1, x2))
 
 
 def logaddexp2(x1: Any, x2: Any, /) -> Any:
     """Return log2(2**x1 + 2**x2) without overflow."""
-    return _log_of_sum("logaddexp2", x1, x2, maths.exp2, float(1 / np.log(2)))
+    return _log2_of_exp2_sum(*promote_args_inexact("logaddexp2", x1, x2))
 
 
 def i0(x: Any) -> Any:

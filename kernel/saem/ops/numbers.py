@@ -240,7 +240,13 @@ class Rem(Nary):
 # -- powers and angles -----------------------------------------------------------------------------
 
 
+def _strong(x):
+    """Return ``x`` without its weakness: the tangent of a power is strong, as JAX's is."""
+    return convert(x, aval_of(x).dtype, False)
+
+
 def _power_by_base(t, out, x, y):
+    x, y = _strong(x), _strong(y)
     dtype = aval_of(x).dtype
     if not dtypes.is_integer(aval_of(y).dtype):
         return mul(t, mul(y, pow(x, sub(y, number_like(y, 1.0)))))
@@ -258,7 +264,7 @@ def _power_by_base(t, out, x, y):
 def _power_by_exponent(t, out, x, y):
     # At x = 0 the logarithm is taken of 1: the power stays 0 for every positive exponent.
     safe = select_n(eq(x, number_like(x, 0.0)), x, ones_like(x))
-    return mul(t, mul(log(safe), out))
+    return _strong(mul(t, mul(log(safe), out)))
 
 
 @primitive("pow")
