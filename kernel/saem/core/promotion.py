@@ -135,8 +135,8 @@ def _join(types: tuple[Typed, ...], mode: str) -> Typed:
     kinds = [dtypes.scalar_kind(dtype) for dtype, _ in types]
     if kinds[0] in ("extended", "float0") and len(set(types)) == 1:
         return types[0]
-    weak = all(w and kind != "bool" for (_, w), kind in zip(types, kinds, strict=True))
-    if mode == "standard" and all(w for _, w in types):
+    weak = all(w for _, w in types)
+    if mode == "standard" and weak:
         # All weak: their widths count among themselves, then only the kind is kept.
         least = _least_above(mode, frozenset(_node(mode, d, False) for d, _ in types))
         if isinstance(least, np.dtype) and least in TINY_INTEGERS:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import lazy as _lazy
+from saem.core import promotion
 from saem.core.avals import aval_of
 from saem.core.handles import primitive_called
 from saem.derivatives.implicit_solve import custom_linear_solve, custom_root
@@ -225,8 +226,13 @@ def shape_as_value(shape: Sequence[int]) -> Any:
 
 
 def dtype(x: Any) -> Any:
-    """Return the dtype of ``x``, canonical."""
-    return aval_of(x).dtype
+    """Return the canonical dtype of a value, or of what names a dtype.
+
+    Raises: ValueError for None, TypeError for what has no dtype.
+    """
+    if x is None:
+        raise ValueError("Invalid argument to dtype: None. Pass an array, a number or a dtype.")
+    return promotion.typed(x)[0]
 
 
 def reciprocal(x: Any) -> Any:

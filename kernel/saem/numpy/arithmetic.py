@@ -74,7 +74,7 @@ def negative(x: Any, /) -> Any:
 
 
 def positive(x: Any, /) -> Any:
-    """Return x as an array."""
+    """Return x as an array; PRNG keys are answered, too."""
     (x,) = promote_args("positive", x)
     return x
 

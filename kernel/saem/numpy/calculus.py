@@ -28,10 +28,10 @@ from saem.numpy.promote import (
     broadcast_shapes,
     broadcast_to,
     if_else,
-    like,
     promote_dtypes,
     promote_dtypes_inexact,
     scalar,
+    weakly_like,
 )
 from saem.numpy.reductions import requested_dtype
 from saem.numpy.sorting import argsort, searchsorted
@@ -225,7 +225,7 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any,
     start = getitem(xp, before, **options)
     width = ops.sub(getitem(xp, i, **options), start)
     tiny = compare.le(numbers.abs(width), scalar(np.spacing(dtypes.finfo(dtype).eps), dtype))
-    share = ops.div(ops.sub(x, start), if_else(tiny, like(width, 1), width))
+    share = ops.div(ops.sub(x, start), if_else(tiny, weakly_like(width, 1), width))
     share, rise, low = promote_dtypes(share, ops.sub(high, low), low)
     out = if_else(tiny, low, ops.add(low, ops.mul(share, rise)))
     if period is not None:
@@ -262,7 +262,7 @@ def _sliding(name: str, a: Any, v: Any, mode: str, precision: Any, preferred: An
                                "mode must be one of ['full', 'same', 'valid']",
                                advice=f"Got {mode!r}.")
     before, after = margins[mode]
-    wide = slicing.pad(a, like(a, 0), ((before, after, 0),))
+    wide = slicing.pad(a, weakly_like(a, 0), ((before, after, 0),))
     count = n + before + after - m + 1
     rows = shape.broadcasted_iota(np.dtype("int32"), (count, m), 0)
     columns = shape.broadcasted_iota(np.dtype("int32"), (count, m), 1)

@@ -47,10 +47,13 @@ def conjugate(x: Any, /) -> Any:
 def angle(z: Any, deg: bool = False) -> Any:
     """Return the angle in -pi..pi of complex numbers, in degrees if ``deg``."""
     check_arraylike("angle", z)
+    given_inexact = dtypes.is_inexact(dtype_of(z))
     (z,) = promote_args_inexact("angle", z)
     aval = aval_of(z)
     if not aval.shape and not dtypes.is_complex(aval.dtype):  # as JAX: a strong float32
         z = convert_value(z, dtypes.default_dtype(float), False)
+    elif not given_inexact:
+        z = convert_value(z, aval.dtype, False)
     out = numbers.atan2(imag(z), real(z))
     return ops.mul(out, like(out, 180 / np.pi)) if deg else out
 

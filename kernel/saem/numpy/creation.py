@@ -418,11 +418,15 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
     check_arraylike(name, a)
     aval = aval_of(as_value(a))
     shape = aval.shape if shape is None else canonical_shape(shape)
-    weak = dtype is None and aval.weak_type
+    weak = dtype is None and aval.weak_type and not aval_of(value).shape
     wanted = aval.dtype if dtype is None else check_dtype(name, dtype)
     if type(value) in PYTHON_NUMBERS and dtypes.is_extended(wanted):
         return placed(wanted.filled(shape, value), device, sharding)
     if type(value) in PYTHON_NUMBERS:
+        if type(value) is complex and not weak and not dtypes.is_complex(wanted) \
+                and not dtypes.is_bool(wanted):
+            raise TypeError(f"{name} cannot hold the complex number {value} as {wanted.name}. "
+                            "Give its real part, or dtype=complex.")
         number = scalar(value, wanted)
         value = number.item() if weak and not dtypes.is_bool(wanted) else number
     else:

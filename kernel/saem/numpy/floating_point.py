@@ -26,6 +26,7 @@ from saem.numpy.promote import (
     promote_args,
     promote_args_inexact,
     promote_dtypes_inexact,
+    promote_shapes,
     scalar,
 )
 from saem.ops import arithmetic as ops
@@ -137,8 +138,13 @@ def copysign(x1: Any, x2: Any, /) -> Any:
 
 
 def nextafter(x: Any, y: Any, /) -> Any:
-    """Return the float next to x in the direction of y."""
-    return numbers.nextafter(*promote_args_inexact("nextafter", x, y))
+    """Return the float next to x in the direction of y.  Raises: TypeError for complex operands."""
+    x, y = promote_args_inexact("nextafter", x, y)
+    if dtypes.is_complex(dtype_of(x)):
+        raise errors.explained(
+            errors.DTypeError, "nextafter.C1", "nextafter does not accept dtype "
+            f"{dtype_of(x).name}: complex numbers have no next one.", advice="Use its parts.")
+    return numbers.nextafter(x, y)
 
 
 def spacing(x: Any, /) -> Any:
@@ -215,7 +221,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     (x1,) = promote_dtypes_inexact(x1)
     x1 = convert_value(x1, dtype_of(x1), False)
     bound = np.int32(4 * bits_of(dtype_of(x1))[2])
-    n = convert_value(x2, np.dtype("int32"), False)
+    x1, n = promote_shapes("ldexp", x1, convert_value(x2, np.dtype("int32"), False))
     n = numbers.max(numbers.min(n, bound), np.int32(-bound))
     return _scale(x1, n, 4)
 

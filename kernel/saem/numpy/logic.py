@@ -31,11 +31,12 @@ from saem.numpy.promote import (
 )
 from saem.ops import compare, numbers, select
 from saem.ops.compare import And, Eq, Ge, Gt, Le, Lt, Ne, Not, Or, Xor
-from saem.ops.convert import convert_element_type
+from saem.ops.convert import convert, convert_element_type
 from saem.ops.reduce import reduce_and
 
 EQ, NE, LT, LE, GT, GE = Eq(), Ne(), Lt(), Le(), Gt(), Ge()
 AND, OR, XOR, NOT = And(), Or(), Xor(), Not()
+BOOL = np.dtype(bool)
 
 
 # -- comparisons -----------------------------------------------------------------------------------
@@ -180,7 +181,8 @@ def bitwise_count(x: Any, /) -> Any:
 
 
 def everything(x: Any) -> Any:
-    """Return whether all booleans of ``x`` are true."""
+    """Return whether all booleans of ``x`` are true; the answer is strong."""
+    x = convert(x, BOOL, False)
     return reduce_and(x, tuple(range(len(aval_of(x).shape))))
 
 

@@ -23,7 +23,13 @@ from saem.numpy.arithmetic import add, multiply, negative
 from saem.numpy.axes import array_argument, canonical_axes
 from saem.numpy.calculus import convolve
 from saem.numpy.joining import concatenate
-from saem.numpy.promote import broadcast_to, promote_dtypes, promote_dtypes_inexact, scalar
+from saem.numpy.promote import (
+    broadcast_shapes,
+    broadcast_to,
+    promote_dtypes,
+    promote_dtypes_inexact,
+    scalar,
+)
 from saem.ops import arithmetic as ops
 from saem.ops import slicing
 from saem.ops.linear import broadcast_in_dim
@@ -33,9 +39,14 @@ from saem.ops.linear import broadcast_in_dim
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     """Return the value at ``x`` of the polynomial ``p``, by Horner's rule."""
     p, x = promote_dtypes(*array_argument("polyval", p, x))
-    out = broadcast_to(scalar(0, p.dtype), x.shape)
+    if not p.shape:
+        raise errors.explained(
+            errors.JAXIndexError, "polyval.C1", "tuple index out of range: polyval needs "
+            "coefficients along an axis, got a scalar.", advice="Use jnp.atleast_1d.")
+    shape = broadcast_shapes(p.shape[1:], x.shape)
+    out = broadcast_to(scalar(0, p.dtype), shape)
     for i in range(p.shape[0]):
-        out = add(multiply(out, x), broadcast_to(slicing.index_in_dim(p, i, 0, False), x.shape))
+        out = add(multiply(out, x), slicing.index_in_dim(p, i, 0, False))
     return out
 
 

@@ -19,6 +19,7 @@ from saem.core import errors, sharded
 from saem.core.avals import aval_of
 from saem.core.lazy import later
 from saem.jit.jitted import composite
+from saem.numpy.arithmetic import multiply
 from saem.numpy.promote import check_arraylike, join_types, promote_dtypes
 from saem.ops.arithmetic import mul
 from saem.ops.compare import eq
@@ -50,13 +51,6 @@ def _contract(x: Any, y: Any, contract: tuple, batch: tuple = ((), ()), *, preci
     return out if preferred is not None or not weak else convert(out, dtype, True)
 
 
-def _scale(x: Any, y: Any, preferred: Any) -> Any:
-    """Return the product of arrays of which one is a scalar."""
-    x, y = promote_dtypes(x, y)
-    out = mul(x, y)
-    return out if preferred is None else convert(out, preferred, False)
-
-
 def _mismatch(name: str, x: Any, y: Any) -> Exception:
     return errors.explained(
         errors.ShapeError, f"{name}.C2",
@@ -81,7 +75,8 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
     check_arraylike("dot", a, b)
     m, n = len(_shape(a)), len(_shape(b))
     if not m or not n:
-        return _scale(a, b, preferred_element_type)
+        return _contract(a, b, ((), ()), precision=precision, preferred=preferred_element_type,
+                         out_sharding=out_sharding)
     axes = ((m - 1,), (max(n - 2, 0),))
     if _shape(a)[axes[0][0]] != _shape(b)[axes[1][0]]:
         raise _mismatch("dot", a, b)
@@ -171,7 +166,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     """Return the sum over the last axes of both."""
     check_arraylike("inner", a, b)
     if not _shape(a) or not _shape(b):
-        return _scale(a, b, preferred_element_type)
+        return _contract(a, b, ((), ()), precision=precision, preferred=preferred_element_type)
     if _shape(a)[-1] != _shape(b)[-1]:
         raise _mismatch("inner", a, b)
     return _contract(a, b, ((len(_shape(a)) - 1,), (len(_shape(b)) - 1,)), precision=precision,
@@ -185,7 +180,7 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
     a, b = promote_dtypes(a, b)
     a, b = (reshape(x, (math.prod(_shape(x)),)) for x in (a, b))
     n, m = _shape(a)[0], _shape(b)[0]
-    return mul(broadcast_in_dim(a, (n, 1), (0,)), broadcast_in_dim(b, (1, m), (1,)))
+    return multiply(broadcast_in_dim(a, (n, 1), (0,)), broadcast_in_dim(b, (1, m), (1,)))
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
@@ -220,6 +215,11 @@ def _tensordot(a: Any, b: Any, *, axes: Any, precision: Any, preferred: Any, out
 def _along(name: str, a: Any, b: Any, axis: int, precision: Any, preferred: Any) -> Any:
     """Return the sum of conj(a) * b over ``axis``, other axes broadcast."""
     rank = max(len(_shape(a)), len(_shape(b)))
+    if not _shape(a) or not _shape(b):
+        raise errors.explained(
+            errors.JAXIndexError, f"{name}.C1", "tuple index out of range: "
+            f"{name} needs axes to sum over, got shapes {_shape(a)} and {_shape(b)}.",
+            advice="Use * to multiply by a scalar.")
     labels = "".join(opt_einsum.get_symbol(i) for i in range(rank))
     axis = axis % rank
     if aval_of(a).dtype.kind == "c":

@@ -60,7 +60,7 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_in
 
 def _hundredth(name: str, a: Any, q: Any) -> Any:
     a, q = array_argument(name, a, q)
-    a, q = promote_dtypes_inexact(a, q)
+    a, q = promote_dtypes_inexact(*promote_dtypes_inexact(a), q)
     return a, ops.div(q, scalar(100, q.dtype))
 
 
@@ -113,7 +113,7 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
             errors.ArgumentError, f"{name}.C4",
             f"q must be have rank <= 1, got shape {q.shape}", advice="Ravel it.")
     axes = canonical_axes(axis, a.ndim)
-    a, q = promote_dtypes_inexact(a, q)
+    a, q = promote_dtypes_inexact(*promote_dtypes_inexact(a), q)
     dtype = aval_of(a).dtype
     a, q = strong(a, dtype), strong(q, dtype)
     whole, q_shape = a.shape, q.shape

@@ -17,6 +17,7 @@ from saem.numpy.arithmetic import floor_divide
 from saem.numpy.promote import broadcast_together, if_else, like, promote_args
 from saem.ops import arithmetic as ops
 from saem.ops import compare, numbers
+from saem.ops.convert import convert
 from saem.ops.reduce import reduce_or
 
 
@@ -32,6 +33,8 @@ def _magnitudes(name: str, x1: Any, x2: Any) -> list[Any]:
                                f"Arguments to jax.numpy.{name} must be integers.",
                                advice=f"Got {dtype.name}.")
     pair = broadcast_together(*pair)
+    if aval_of(pair[0]).shape:  # as JAX: weak only as scalars
+        pair = [convert(x, dtype, False) for x in pair]
     return pair if dtypes.is_unsigned(dtype) else [numbers.abs(x) for x in pair]
 
 

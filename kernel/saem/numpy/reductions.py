@@ -120,6 +120,11 @@ def start_with(out: Any, initial: Any, combine: Callable) -> Any:
 def _total(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any,
            promote_integers: bool, fold: Callable, neutral: int, combine: Callable) -> Any:
     a = array_argument(name, a)
+    if dtypes.is_extended(aval_of(a).dtype):
+        raise errors.explained(
+            errors.DTypeError, f"{name}.C1",
+            f"{name} does not accept dtype {dtypes.short_name(aval_of(a).dtype)}.",
+            advice="PRNG keys take part in no arithmetic.")
     asked = requested_dtype(name, dtype)
     result = asked if asked is not None else sum_dtype(aval_of(a).dtype, promote_integers)
     axes = canonical_axes(axis, aval_of(a).ndim)

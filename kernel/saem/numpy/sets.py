@@ -31,6 +31,7 @@ from saem.numpy.searching import nonzero
 from saem.numpy.sorting import argsort, lexsort
 from saem.ops import arithmetic as ops
 from saem.ops import compare, cumulative, shape, slicing
+from saem.ops.convert import convert
 from saem.ops.linear import broadcast_in_dim
 
 
@@ -111,6 +112,13 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
     Raises: ConcretizationTypeError under jit without ``size``.
     """
     ar = array_argument("unique", ar)
+    if dtypes.is_extended(ar.dtype):
+        raise errors.explained(
+            errors.DTypeError, "unique.C2",
+            f"jnp.unique does not accept dtype {dtypes.short_name(ar.dtype)}, which has no order.",
+            advice="Use the words of the keys: jax.random.key_data(keys).")
+    if dtypes.is_complex(ar.dtype):  # as JAX, whose complex numbers come out strong
+        ar = convert(ar, ar.dtype, False)
     rows = ravel(ar) if axis is None else moveaxis(ar, axis, 0)
     count = rows.shape[0]
     if not count:

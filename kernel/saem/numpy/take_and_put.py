@@ -30,8 +30,8 @@ from saem.numpy.promote import (
     broadcast_to,
     check_arraylike,
     if_else,
-    like,
     scalar,
+    weakly_like,
 )
 from saem.numpy.reductions import as_truth, strong
 from saem.numpy.searching import nonzero
@@ -280,13 +280,13 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None,
 @composite(static_argnames=("shape",))
 def _unravel(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     size = math.prod(shape)
-    inside = if_else(compare.lt(indices, like(indices, 0)), add(indices, like(indices, size)),
-                     indices)
-    rest = select.clamp(like(indices, 0), inside, like(indices, max(size - 1, 0)))
+    negative = compare.lt(indices, weakly_like(indices, 0))
+    inside = if_else(negative, add(indices, weakly_like(indices, size)), indices)
+    rest = select.clamp(weakly_like(indices, 0), inside, weakly_like(indices, max(size - 1, 0)))
     parts = []
     for n in reversed(shape):
-        parts.append(remainder(rest, like(rest, max(n, 1))))
-        rest = floor_divide(rest, like(rest, max(n, 1)))
+        parts.append(remainder(rest, weakly_like(rest, max(n, 1))))
+        rest = floor_divide(rest, weakly_like(rest, max(n, 1)))
     return tuple(reversed(parts))
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from saem.control.custom_jvp import custom_jvp
 from saem.core import dtypes, errors
+from saem.derivatives.custom_jvp import custom_jvp
 from saem.numpy.promote import (
     check_arraylike,
     dtype_of,
@@ -24,6 +24,7 @@ from saem.numpy.promote import (
     like,
     promote_args_inexact,
     scalar,
+    weakly_like,
 )
 from saem.ops import arithmetic as ops
 from saem.ops import compare, maths, numbers, special
@@ -148,7 +149,7 @@ def _slope_of_log_of_sum(fun: Callable, power: Callable, primals: Any, tangents:
     out = fun(*primals)
 
     def exponent(x: Any) -> Any:
-        return if_else(compare.eq(x, like(x, np.inf)), like(x, 0), x)
+        return if_else(compare.eq(x, weakly_like(x, np.inf)), weakly_like(x, 0), x)
 
     parts = [ops.mul(t, power(ops.sub(exponent(x), exponent(out))))
              for x, t in zip(primals, tangents)]

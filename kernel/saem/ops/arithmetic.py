@@ -16,7 +16,7 @@ from saem.core import dtypes, errors
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind
 from saem.ops.families import Nary, Unary, is_number
-from saem.ops.linear import number_like, unbroadcast
+from saem.ops.linear import constant_like, unbroadcast
 
 
 @primitive("neg")
@@ -145,7 +145,7 @@ class IntegerPow(Unary):
         if self.y == 1:
             return t
         rest = x if self.y == 2 else integer_pow(x, self.y - 1)
-        return mul(t, mul(number_like(x, self.y), rest))
+        return mul(t, mul(constant_like(x, self.y), rest))
 
 
 # -- functions -------------------------------------------------------------------------------------

@@ -142,14 +142,14 @@ class DotGeneral(Primitive):
         check_dimensions(self.dimension_numbers, x, y)
         batch, left, right = self.axes(x.ndim, y.ndim)
         shape = (*(x.shape[a] for a in (*batch, *left)), *(y.shape[a] for a in right))
-        if self.preferred_element_type is not None:
-            return ShapedArray(shape, self.preferred_element_type)
         for aval in (x, y):
             if dtypes.scalar_kind(aval.dtype) in ("extended", "float0", "other"):
                 raise errors.explained(
                     errors.DTypeError, "dot_general.C7",
                     f"dot_general does not accept dtype {aval.dtype.name}.",
                     advice="Multiply numbers.")
+        if self.preferred_element_type is not None:
+            return ShapedArray(shape, self.preferred_element_type)
         dtype = x.dtype if x.dtype == y.dtype else promote_types(x.dtype, y.dtype)
         return ShapedArray(shape, dtype, x.weak_type and y.weak_type)
 

@@ -228,11 +228,31 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
             advice="Pass a dtype such as jnp.float32.")
     if not isinstance(new_dtype, dtypes.ExtendedDType):
         new_dtype = dtypes.canonicalize(new_dtype, explicit=True, where="convert_element_type")
+    if type(operand) in (int, complex):
+        operand = _known_number(operand, new_dtype)
     old = aval_of(operand).dtype
     if dtypes.is_complex(old) and dtypes.scalar_kind(new_dtype) in ("float", "int", "uint"):
         warnings.warn("Casting complex values to real discards the imaginary part",
                       np.exceptions.ComplexWarning, stacklevel=2)
     return convert(operand, new_dtype)
+
+
+def _known_number(value: Any, dtype: Any) -> Any:
+    """Return a Python number as what is converted to ``dtype``: a large integer keeps its low bits.
+
+    Raises: TypeError for a complex number that is to be real; OverflowError beyond 64 bits.
+    """
+    if type(value) is complex:
+        if dtypes.scalar_kind(dtype) in ("float", "int", "uint"):
+            raise errors.explained(
+                errors.DTypeError, "convert_element_type.C3",
+                f"the Python number {value} is complex and cannot be converted to {dtype.name}.",
+                advice="Convert its real part: (...).real.")
+        return value
+    if -1 << 31 <= value < 1 << 31:
+        return value
+    wide = np.int64(value)
+    return wide.astype(dtype) if dtypes.scalar_kind(dtype) in ("int", "uint") else float(wide)
 
 
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:

@@ -22,7 +22,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_functions, aval_of, is_array_like
 from saem.core.record import Record
 from saem.core.sharded import without_axis
-from saem.core.trace import eval_trace, state
+from saem.core.trace import Tracer, eval_trace, state
 from saem.ops.compare import bitwise_not, eq
 from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.reduce import reduce_and
@@ -212,9 +212,13 @@ class PRNGKeyArray(_jaxlib.Array):
 
     T = property(lambda self: self.transpose())
 
+    def __pos__(self) -> Any:
+        return self
+
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, PRNGKeyArray) or other.dtype != self.dtype:
-            if not is_array_like(other):
+            traced = isinstance(other, Tracer) and other.dtype == self.dtype
+            if traced or not is_array_like(other):
                 return NotImplemented
             raise errors.explained(
                 errors.DTypeError, "key.equal",

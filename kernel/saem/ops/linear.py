@@ -360,6 +360,15 @@ def number_like(x: Any, value: float) -> Any:
     return np.asarray(value, aval.dtype)[()]
 
 
+def constant_like(x: Any, value: float) -> Any:
+    """Return ``value`` as a scalar of the dtype of ``x``: weak if ``x`` is a weak scalar.
+
+    Beside a weak array of higher rank it is strong, and so is what is computed of both.
+    """
+    aval = aval_of(x)
+    return np.asarray(value, aval.dtype)[()] if aval.shape else number_like(x, value)
+
+
 def zeros_of(aval: ShapedArray) -> Any:
     """Return zeros of ``aval``; of dtype float0 for the tangents of integers."""
     zeros = full(aval, 0)

@@ -24,7 +24,7 @@ from saem.core.record import Record
 from saem.core.trace import bind
 from saem.ops.arithmetic import add, div, integer_pow, mul, neg, sub
 from saem.ops.families import Unary, is_number
-from saem.ops.linear import number_like
+from saem.ops.linear import constant_like, number_like
 
 
 def in_32_bits(function: Callable) -> Callable:
@@ -220,7 +220,7 @@ class Tan(Analytic):
     hlo, numpy = "tan", staticmethod(in_32_bits(np.tan))
 
     def tangent(self, t, x, out):
-        return mul(t, add(number_like(out, 1.0), square(out)))
+        return mul(t, add(constant_like(out, 1.0), square(out)))
 
 
 @primitive("tanh")
@@ -256,7 +256,7 @@ class Atan(Analytic):
     chlo = True
 
     def tangent(self, t, x, out):
-        return div(t, add(number_like(x, 1.0), square(x)))
+        return div(t, add(constant_like(x, 1.0), square(x)))
 
 
 @primitive("sinh")
@@ -321,7 +321,7 @@ class Square(Analytic):
         return ctx.elementwise("stablehlo.multiply", x, x)
 
     def tangent(self, t, x, out):
-        return mul(t, mul(number_like(x, 2.0), x))
+        return mul(t, mul(constant_like(x, 2.0), x))
 
 
 # -- functions -------------------------------------------------------------------------------------

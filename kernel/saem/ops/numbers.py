@@ -153,7 +153,8 @@ class Nextafter(Discrete):
     """The next number after the first operand on the way to the second."""
 
     numpy, accepts, needs = staticmethod(np.nextafter), FLOAT, "a real float"
-    jvp = absent("it moves in steps between neighbouring floats, so it has no derivative")
+    jvp = absent("it moves in steps between neighbouring floats, so it has no derivative",
+                 NotImplementedError)
 
     def lower(self, ctx, x, y):
         shape = ctx.out_avals[0].shape
