@@ -26,7 +26,7 @@ from saem.ops.compare import gt
 from saem.ops.families import Nary, Unary
 from saem.ops.formula import Formula, Value
 from saem.ops.linear import number_like, stretch
-from saem.ops.maths import exp, square
+from saem.ops.maths import exp, log, square
 from saem.ops.numbers import abs, ones_like, sign
 from saem.ops.select import select_n
 
@@ -230,12 +230,38 @@ def no_derivative(primitive_name: str, operand: str) -> Callable:
     return refuse
 
 
+def _zeta_slope(s: Any, q: Any) -> Any:
+    """Return the derivative of zeta by ``s``: that of Euler and Maclaurin's sum, term by term."""
+    terms = 12
+    total = None
+    for k in range(terms):
+        base = add(q, number_like(q, float(k)))
+        part = mul(log(base), exp(mul(neg(s), log(base))))
+        total = part if total is None else add(total, part)
+    w = add(q, number_like(q, float(terms)))
+    log_w, power = log(w), exp(mul(neg(s), log(w)))
+    beyond = sub(s, number_like(s, 1.0))
+    inverse = integer_pow(beyond, -1)
+    total = add(total, mul(mul(w, power), mul(inverse, add(log_w, inverse))))
+    total = add(total, mul(number_like(s, 0.5), mul(log_w, power)))
+    # Each further term has the factor s (s + 1) …, whose logarithmic derivative grows beside it.
+    factor, growth = s, integer_pow(s, -1)
+    for n, b in enumerate(BERNOULLI):
+        scale = number_like(s, b / math.factorial(2 * n + 2))
+        weight = mul(scale, mul(factor, mul(power, integer_pow(w, -(2 * n + 1)))))
+        total = add(total, mul(weight, sub(log_w, growth)))
+        for j in (2 * n + 1, 2 * n + 2):
+            step = add(s, number_like(s, float(j)))
+            factor, growth = mul(factor, step), add(growth, integer_pow(step, -1))
+    return neg(total)
+
+
 @primitive("zeta")
 class Zeta(SpecialPair):
     """Hurwitz's zeta function: the sum of (q + k) ** -s over k = 0, 1, …"""
 
     hlo, numpy = "zeta", staticmethod(in_double(_zeta))
-    partials = (no_derivative("zeta", "s"), lambda t, out, s, q: mul(
+    partials = (lambda t, out, s, q: mul(t, _zeta_slope(s, q)), lambda t, out, s, q: mul(
         t, mul(neg(s), zeta(add(s, number_like(s, 1.0)), q))))
 
 

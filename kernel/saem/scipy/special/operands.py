@@ -1,0 +1,114 @@
+"""What does a special function do with its operands before it computes?
+
+Every function here is elementwise: its operands meet in one floating dtype and broadcast; half
+floats are computed in float32.  ``elementwise`` does this for all of them, so that the body of a
+function is the mathematics alone.
+
+Read before: ``numpy.promote``.  Read after: ``special.entropies``.
+Invariant: the result has the dtype in which the operands meet, and is weak if all of them are.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from saem import lax
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.custom_derivatives import custom_jvp
+from saem.jit.jitted import composite
+from saem.numpy.axes import array_argument, as_array
+from saem.numpy.promote import promote_args_inexact
+from saem.transform.derivatives import jvp
+from saem.typing import Array
+
+
+def floats(name: str, *args: Any) -> list[Array]:
+    """Return ``args`` as arrays of the floating dtype in which they meet.
+
+    Raises: TypeError for lists.
+    """
+    arrays = array_argument(name, *args)
+    return [as_array(x) for x in promote_args_inexact(name, *(arrays if len(args) > 1
+                                                              else (arrays,)))]
+
+
+def refuse_complex(name: str, x: Array, error: type[Exception] = errors.ArgumentError) -> None:
+    """Refuse complex operands.  Raises: ``error``, a ValueError unless given."""
+    if dtypes.is_complex(aval_of(x).dtype):
+        raise errors.explained(error, f"{name}.C1",
+                               f"{name} does not support complex-valued inputs.",
+                               advice="Take the real part first.")
+
+
+def elementwise(fun: Callable | None = None, *, complex_too: bool = False,
+                arrays: tuple[str, ...] | None = None) -> Any:
+    """Make a function of equal floating arrays a library function of any operands.
+
+    complex_too: complex operands reach ``fun``, which computes or refuses them; else ValueError.
+    arrays: which parameters are operands; all if None, and the others are static.
+    """
+    if fun is None:
+        return functools.partial(elementwise, complex_too=complex_too, arrays=arrays)
+    signature = inspect.signature(fun)
+    name = fun.__name__
+    operands = tuple(signature.parameters) if arrays is None else arrays
+    static = tuple(p for p in signature.parameters if p not in operands)
+
+    @functools.wraps(fun)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        xs = floats(name, *[given[p] for p in operands])
+        if not complex_too:
+            refuse_complex(name, xs[0])
+        dtype = aval_of(xs[0]).dtype
+        narrow = dtypes.is_float(dtype) and dtypes.itemsize_bits(dtype) < 32
+        if narrow:
+            xs = [lax.convert_element_type(x, np.float32) for x in xs]
+        given.update(zip(operands, xs))
+        out = fun(*bound.args, **bound.kwargs)
+        if not narrow:
+            return out
+        parts = [y if dtypes.is_complex(aval_of(y).dtype) else lax.convert_element_type(y, dtype)
+                 for y in (out if isinstance(out, tuple) else (out,))]
+        return tuple(parts) if isinstance(out, tuple) else parts[0]
+
+    return composite(computed, static_argnames=static or None)
+
+
+def by_partials(fun: Callable) -> Callable:
+    """Give ``fun``, whose loops run until they converge, derivatives of every order and mode.
+
+    A loop of unknown length cannot be run backwards; but each partial derivative is a forward-mode
+    derivative along one unit vector, and the tangent is linear in these.
+    """
+    ruled = custom_jvp(fun)
+
+    def partial(i: int) -> Callable:
+        def along(*args: Array) -> Array:
+            units = [lax.full_like(x, 1 if j == i else 0) for j, x in enumerate(args)]
+            return jvp(fun, args, tuple(units))[1]
+        return by_partials(along)
+
+    @ruled.defjvp
+    def rule(primals: tuple, tangents: tuple) -> tuple:
+        slopes = [partial(i)(*primals) * dx for i, dx in enumerate(tangents)]
+        return ruled(*primals), sum(slopes[1:], slopes[0])
+
+    return ruled
+
+
+def horner(coefficients: Any, x: Array) -> Array:
+    """Return the polynomial of x whose ``coefficients`` are given from the highest power down."""
+    dtype = aval_of(x).dtype
+    total = lax.full_like(x, float(coefficients[0]))
+    for c in coefficients[1:]:
+        total = total * x + np.asarray(float(c), dtype)[()]
+    return total

@@ -1,0 +1,224 @@
+"""Are special functions SciPy's in value and JAX's in type, derivative and refusal?
+
+Values are asked from SciPy, in double and single precision; everything else from JAX.  Where JAX
+itself is wrong (NaN or an error where the function has a value) the rows are SciPy's and finite
+finite differences' alone, and the table says so.
+
+Read before: ``tests/kernel/library.py``.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from library import check
+
+import saem as jax
+import saem.numpy as jnp
+import saem.scipy.special as sp
+from saem.test_util import check_grads
+
+LINE = np.concatenate([np.linspace(-6, 6, 49) + 0.013, [
+    -30, -12.5, -1e-3, 1e-8, 0.9, 1, 1.1, 3.99, 4.01, 10, 25, 45, 80, 1e3, 1e5]])
+HALF = np.abs(LINE)
+PLANE = (LINE[:, None] + 1j * np.array([-1.5, -0.1, 0.0, 1e-3, 0.1, 1, 5.0])).ravel()
+SMALL_PLANE = PLANE[np.abs(PLANE) < 30]
+AWAY = np.abs(HALF - 1) > 0.2  # logarithms of numbers near 1 have no relative precision in single
+
+# Arguments, and the largest relative error in double precision; in single it is 2e-5.
+VALUES = {
+    "dawsn": ((LINE,), 1e-13), "erfcx": ((LINE[LINE > -20],), 1e-14), "wofz": ((PLANE,), 1e-13),
+    "exp1": ((HALF,), 1e-13), "expi": ((LINE[np.abs(LINE) < 500],), 1e-12),
+    "fresnel": ((LINE,), 1e-13), "sici": ((HALF,), 1e-12), "spence": ((HALF[AWAY],), 1e-13),
+    "ndtr": ((LINE,), 1e-12), "log_ndtr": ((LINE,), 1e-11),
+    "ndtri": ((np.concatenate([np.linspace(1e-3, 0.999, 50), [1e-30, 1e-20, 1e-8, 0.9999]]),),
+              1e-13),
+    "gamma": ((LINE[np.abs(LINE) < 100],), 1e-12), "gammaln": ((LINE,), 1e-11),
+    "loggamma": ((SMALL_PLANE,), 1e-11),
+    "gammasgn": ((LINE,), 0.0),
+    "expn": ((np.repeat([1, 2, 3, 5, 12.0, 30.0], HALF.size), np.tile(HALF, 6)), 1e-13),
+    "owens_t": ((np.repeat([-3, -0.5, 0, 0.1, 1, 2.5, 8, 20.0], 7),
+                 np.tile([-4, -0.5, 0, 0.3, 1, 1.2, 9.0], 8)), 1e-12),
+    "poch": ((np.repeat([-3.0, 0.5, 1, 4, 7.3], 6), np.tile([-1.0, 0, 0.5, 1, 2, 3.0], 5)), 1e-13),
+    "comb": ((np.repeat([5.0, 7.5, 10, -1], 4), np.tile([0, 2, 3.5, 7], 4)), 1e-13),
+    "boxcox": ((np.repeat([0.1, 1, 2.5], 4), np.tile([-1, 0, 1e-9, 2], 3)), 1e-14),
+    "boxcox1p": ((np.repeat([0.1, 1, 2.5], 4), np.tile([-1, 0, 1e-9, 2], 3)), 1e-14),
+    "zeta": ((np.array([2, 3.5, 10]), np.array([1, 2.5, 0.3])), 1e-13),
+    "factorial": ((np.array([0, 1, 5, 10.5, -1]),), 1e-13),
+    "hyp1f1": ((np.repeat([0.5, 1, 2.5, -2, 10], 10), np.tile(np.repeat([0.7, 3], 5), 5),
+                np.tile([-30, -1, 0.5, 5, 40.0], 10)), 1e-12),
+    "hyp2f1": ((np.repeat([0.5, 1, 2.5, -2], 14), np.tile(np.repeat([0.7, 3], 7), 4),
+                np.tile([1.3, 2.1, 4, 0.6, 0.9, 5, 7], 8),
+                np.tile([-50, -3, -0.4, 0.5, 0.8, 0.95, 0.999], 8)), 1e-12),
+    "i0": ((LINE[np.abs(LINE) < 80],), 1e-12), "i1": ((LINE[np.abs(LINE) < 80],), 1e-12),
+    "i0e": ((LINE,), 1e-13), "i1e": ((LINE,), 1e-13), "betaln": ((HALF[:20], HALF[20:40]), 1e-12),
+    "beta": ((HALF[:20], LINE[20:40]), 1e-12),
+    "betainc": ((HALF[:9], HALF[20:29], np.linspace(0.01, 0.99, 9)), 1e-12),
+    "logit": ((np.linspace(0.01, 0.99, 9),), 1e-14), "entr": ((HALF,), 1e-13),
+    "kl_div": ((HALF[:20], HALF[20:40]), 1e-11), "rel_entr": ((HALF[:20], HALF[20:40]), 1e-11),
+    "sph_harm_y": ((np.array([0, 1, 1, 2, 5, 8, 3]), np.array([0, 1, -1, -2, 3, -8, 0]),
+                    np.linspace(0.1, 3, 7), np.linspace(0, 6, 7)), 1e-13),
+}
+ASK_SCIPY = """
+import scipy.special as s
+with np.errstate(all="ignore"):
+    out = getattr(s, name)(*args)
+result = tuple(map(np.asarray, out)) if isinstance(out, tuple) else (np.asarray(out),)
+"""
+NARROW = {"c": np.complex64, "f": np.float32, "i": np.int32}
+
+
+# These are 0 somewhere, and have no relative precision beside their zeros.
+WITH_ZEROS = {"gammaln", "loggamma", "kl_div", "rel_entr"}
+
+
+def relative_error(name, got, want):
+    """Return the error relative to ``want``, or for functions with zeros to 1 where it is small."""
+    with np.errstate(all="ignore"):
+        size = np.maximum(np.abs(want), 1) if name in WITH_ZEROS else np.abs(want)
+        error = np.abs(got - want) / size
+        same = (got == want) | (np.isnan(got) & np.isnan(want)) | (np.abs(want) < 1e-30)
+        huge = (got.dtype.itemsize <= 8) & ~(np.abs(want) < 3e38)
+    return np.where(same | huge, 0, error)
+
+
+@pytest.mark.parametrize("x64", [True, False])
+@pytest.mark.parametrize("name", VALUES)
+def test_values_are_scipys(jax_oracle, name, x64):
+    args, tolerance = VALUES[name]
+    if not x64:
+        args = tuple(a.astype(NARROW[a.dtype.kind]) for a in args)
+        tolerance = 4e-5 if name in ("gamma", "hyp2f1") else 2e-5
+    wide = tuple(a.astype({"c": complex, "f": float, "i": int}[a.dtype.kind]) for a in args)
+    wanted = jax_oracle.run(ASK_SCIPY, name=name, args=wide).value
+    with jax.enable_x64(x64):
+        got = getattr(sp, name)(*args)
+    for g, w in zip(got if isinstance(got, tuple) else (got,), wanted, strict=True):
+        assert np.asarray(g).dtype.itemsize == w.dtype.itemsize // (1 if x64 else 2)
+        errors = relative_error(name, np.asarray(g), w)
+        worst = int(np.argmax(errors))
+        assert errors[worst] <= tolerance, (errors[worst], [a[worst] for a in args],
+                                            np.asarray(g)[worst], w[worst])
+
+
+@pytest.mark.parametrize("v", [0, 1, 2, 5])
+def test_bessel_functions_are_scipys(jax_oracle, v):
+    z = np.array([0, 1e-6, 0.5, 1, 5, 10, 20, 30, -3.0])
+    wanted = jax_oracle.run("import scipy.special as s\nresult = s.jv(v, z)", v=v, z=z).value
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(sp.bessel_jn(z, v=v, n_iter=80)[v], wanted, 1e-13)
+
+
+EDGES = "jnp.array([0., -0., np.inf, -np.inf, np.nan, -1.5, -2.])"
+OPERANDS = ["jnp.array([1 + 2j, .5j])", "jnp.array([1, 2])", "[1., 2.]", "True", "1.",
+            "jnp.array([.5, 1.5], jnp.bfloat16)", "jnp.array([.5, 1.5], 'float16')",
+            "jnp.zeros((0, 2))", EDGES]
+OF_ONE = ("dawsn digamma entr erf erfc erfcx exp1 expi expit factorial fresnel gamma gammaln "
+          "gammasgn i0 i0e i1 i1e log_ndtr loggamma ndtr sici spence wofz erfinv logit "
+          "ndtri").split()
+OF_TWO = ("beta betaln boxcox boxcox1p comb gammainc gammaincc kl_div owens_t poch rel_entr "
+          "xlog1py xlogy zeta").split()
+# What JAX 0.10.2 gives for these is no value of the function: NaN at points where it has one
+# (exp1(inf) = 0, expi(0) = -inf, spence(inf) = -inf, ratios of two poles, float16), an error
+# (second derivatives of exp1), or the derivative of the program instead of the function.
+JAX_IS_WRONG = {
+    f"sp.exp1({EDGES})", f"sp.expi({EDGES})", f"sp.spence({EDGES})", f"sp.poch({EDGES}, {EDGES})",
+    "second(sp.exp1, x)", "grads(sp.spence, x)", "second(sp.spence, x)",
+    *(f"sp.{f}(jnp.array([.5, 1.5], {dtype}))" for f in ("exp1", "expi", "fresnel", "sici")
+      for dtype in ("'float16'", "jnp.bfloat16")),
+    # of complex numbers, and in float32 for half floats
+    *(f"sp.owens_t({a}, {a})" for a in OPERANDS[:1] + OPERANDS[5:7]),
+    *(f"sp.{f}({a})" for f in ("ndtri",) for a in OPERANDS[2:3]),
+}
+
+
+def operands():
+    return {"x": np.array([.1, .5, .9, 1.7, 3.2, 8.], "f"),
+            "y": np.array([2., .3, .8, 1.2, .5, 4.], "f"),
+            "p": np.array([.01, .3, .5, .77, .95, .999], "f")}
+
+
+@pytest.mark.parametrize("name", OF_ONE)
+def test_one_operand(jax_oracle, name):
+    x = "p" if name in ("erfinv", "logit", "ndtri") else "x"
+    rows = [f"sp.{name}({a})" for a in [x, *OPERANDS]]
+    rows += [f"grads(sp.{name}, {x})", f"second(sp.{name}, {x})", f"mapped(sp.{name}, {x})",
+             f"jax.jit(sp.{name})(.5)"]
+    check(jax_oracle, [row for row in rows if row not in JAX_IS_WRONG], rtol=2e-5, **operands())
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+def test_two_operands(jax_oracle, name):
+    f = f"sp.{name}"
+    rows = [f"{f}({a}, {a})" for a in OPERANDS]
+    rows += [f"{f}(x, y + 1)", f"{f}(x[:, None], y)", f"grads({f}, x + 1., y + 1.)",
+             f"second({f}, x + 1., y + 1.)", f"mapped({f}, x, y + 1)", f"{f}(x, 2)", f"{f}(1, 2.5)"]
+    check(jax_oracle, [row for row in rows if row not in JAX_IS_WRONG], rtol=2e-5, **operands())
+
+
+MORE = {
+    "incomplete": ["sp.betainc(x, y, p)", "grads(lambda p: sp.betainc(x, y, p), p)",
+                   "sp.betainc(x, y, 2)", "sp.betainc(1, 2, .5)"],
+    "expn": ["sp.expn(2, x)", "sp.expn(np.arange(6), x)", "grads(lambda x: sp.expn(3, x), x)",
+             "grads(lambda x: sp.expn(1, x), x)", "sp.expn([1., 2.], [1., 2.])",
+             "sp.expn(2.5, 1.)"],
+    "hypergeometric": ["sp.hyp1f1(x, y, p)", "grads(sp.hyp1f1, x, y, p)", "sp.hyp1f1(1, 2, 3)",
+                       "sp.hyp2f1(x[:4], y[:4], x[:4] + 2.3, p[:4])", "sp.hyp2f1(1, 2, 4, .5)",
+                       "second(lambda p: sp.hyp1f1(x, y, p), p)"],
+    "gammas": ["sp.multigammaln(x + 3, 2)", "sp.multigammaln(5, 3)", "sp.multigammaln(3., 2.)",
+               "grads(lambda x: sp.multigammaln(x, 3), x + 3)", "sp.multigammaln([1.], 2)",
+               "jax.jit(sp.multigammaln)(3., 2)", "sp.polygamma(1, x)", "sp.polygamma(1., x)",
+               "sp.polygamma(np.arange(6), x)", "grads(lambda x: sp.polygamma(2, x), x)",
+               "sp.zeta(2.)", "sp.zeta(x + 1, 2.)", "sp.bernoulli(7)", "sp.bernoulli(0)",
+               "sp.bernoulli(-1)", "sp.bernoulli(2.)", "sp.comb(5, 2, repetition=True)",
+               "sp.comb(x, y, repetition=True)", "sp.factorial(5, exact=True)",
+               "sp.factorial(np.arange(4))"],
+    "bessel": ["sp.bessel_jn(x + 5, v=3)", "sp.bessel_jn(10, v=2)", "sp.bessel_jn(10., v=2.)",
+               "sp.bessel_jn(np.array([10., 20.], 'f'), v=1, n_iter=60)",
+               "mapped(lambda x: sp.bessel_jn(x, v=2), x + 5)"],
+    "harmonics": ["sp.sph_harm_y(n, m, p[:3], x[:3])", "sp.sph_harm_y(n, m, p[:3], x[:3], n_max=4)",
+                  "sp.sph_harm_y(n, m, p[:3], x[:3], diff_n=1)",
+                  "jax.jit(sp.sph_harm_y)(n, m, p[:3], x[:3])"],
+    "sums": ["sp.softmax(x)", "sp.softmax(x, axis=0)", "sp.log_softmax(x)", "sp.logsumexp(x)",
+             "sp.softmax(x.reshape(2, 3), axis=(0, 1))", "sp.logsumexp(x, b=y)"],
+    "normal": ["sp.log_ndtr(-x * 10, series_order=5)", "sp.log_ndtr(1., 31)", "sp.log_ndtr(1., -1)",
+               "sp.log_ndtr(1., 1.)", "sp.ndtri(np.array([0., 1., -1., 2., np.nan], 'f'))"],
+    "edges": ["sp.xlogy(0., 0.)", "sp.xlog1py(0., -1.)", "sp.entr(np.array([-1., 0, 1], 'f'))",
+              "grads(sp.xlogy, np.array([0., 0., 1.], 'f'), np.array([0., 1., 0.], 'f'))",
+              "sp.rel_entr(np.array([-1., 0, 0, 1, 1], 'f'), np.array([1., 0, -1, 0, 1], 'f'))",
+              "sp.kl_div(np.array([-1., 0, 0, 1, 1], 'f'), np.array([1., 0, -1, 0, 1], 'f'))",
+              "sp.boxcox(np.array([0., 2, -1], 'f'), np.array([0., 0, 2.], 'f'))",
+              "sp.boxcox(x, 0)", "sp.boxcox(x, 2)", "sp.boxcox1p(x, 0)", "grads(sp.boxcox1p, x, y)",
+              "sp.erfinv(np.array([-1., 0, 1, 2], 'f'))"],
+}
+
+
+@pytest.mark.parametrize("kind", MORE)
+def test_calls(jax_oracle, kind):
+    check(jax_oracle, MORE[kind], rtol=2e-5, n=np.array([0, 1, 2]), m=np.array([0, 1, -1]),
+          **operands())
+
+
+SLOPES = {
+    "exp1": lambda x: sp.exp1(x), "expn": lambda x: sp.expn(3, x), "spence": sp.spence,
+    "bessel_jn": lambda x: sp.bessel_jn(x, v=2), "boxcox": lambda x: sp.boxcox(x, 0 * x),
+    "sph_harm_y": lambda x: sp.sph_harm_y(np.array([2]), np.array([1]), x, 0.3).real,
+    "hyp2f1": lambda x: sp.hyp2f1(x, 0.4, 2.3 + x, 0.3 * x), "dawsn": sp.dawsn,
+    "owens_t": lambda x: sp.owens_t(x, x - 2), "zeta": lambda x: sp.zeta(x + 1.5, x),
+    "wofz": lambda x: sp.wofz(x).imag, "fresnel": lambda x: sp.fresnel(x)[1],
+    "sici": lambda x: sp.sici(x)[1], "log_ndtr": sp.log_ndtr,
+    "hyp1f1": lambda x: sp.hyp1f1(x, x, x),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_derivatives_are_those_of_the_function(name):
+    with jax.enable_x64(True):
+        x = jnp.array([0.6, 1.3, 2.4])
+        check_grads(SLOPES[name], (x,), order=2, modes=("fwd", "rev"), rtol=1e-5, atol=1e-5)
