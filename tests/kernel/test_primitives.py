@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import saem
 from saem.core.primitive import NOT_LINEAR, RULES, Primitive, absent, primitive, registry
 from saem.ops.arithmetic import Add, IntegerPow
 from saem.ops.linear import Transpose
@@ -56,3 +60,25 @@ def test_equal_parameters_make_equal_primitives_and_none_make_one_object():
 def test_params_are_those_of_the_equation():
     assert Transpose((1, 0)).params == {"permutation": (1, 0)}
     assert np.array_equal(Transpose((1, 0)).evaluate(np.eye(2)), np.eye(2))
+
+
+def declared() -> set[str]:
+    """The names that ``Primitive`` declares: rules, facts and their defaults."""
+    return {name for cls in Primitive.__mro__ for name in (
+        *vars(cls), *vars(cls).get("__annotations__", ())) if not name.startswith("__")}
+
+
+@pytest.mark.parametrize("source", sorted((Path(saem.__file__).parent).rglob("*.py")),
+                         ids=lambda p: str(p.relative_to(Path(saem.__file__).parent)))
+def test_what_is_asked_of_a_primitive_is_declared(source):
+    """No file looks a rule up by ``getattr``, compares names, or asks for what is not declared."""
+    text = source.read_text()
+    asked = {node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)
+             and isinstance(node.value, ast.Name) and node.value.id == "prim"
+             and isinstance(node.ctx, ast.Load)}
+    engine = source.relative_to(Path(saem.__file__).parent).parts[0] in (
+        "core", "compile", "transform", "jit")
+    if engine:
+        assert not asked - declared() - {"record", "wait", "prim"}, source
+    assert not re.search(r"(getattr|hasattr)\((prim|eqn\.operation),", text)
+    assert not re.search(r"\bprim\.name (==|!=|in|not in) |operation\.name (==|!=|in) ", text)

@@ -57,10 +57,6 @@ _LEAF = _jaxlib.registry.flatten(0)[1]
 held_as: dict[type, Callable[[Any], Any]] = {}
 
 
-# Primitives whose eager form is no program of its own (placing an array on a device).
-eager_rules: dict[type, Callable[..., Any]] = {}
-
-
 def device_of(x: Any) -> Any:
     """Return the device of a single-device array, None if it lies on several."""
     return getattr(x._sharding, "_device", None)
@@ -142,8 +138,8 @@ class Spread(NamedTuple):
         """Return this place for a program that has so many further results."""
         return self._replace(outs=self.outs and (*self.outs, *(None,) * count))
 
-    def with_ticket(self) -> Spread:
-        """Return this place for a program that also takes and gives a ticket."""
+    def with_token(self) -> Spread:
+        """Return this place for a program that also takes and gives a token."""
         return self._replace(ins=self.ins and (None, *self.ins),
                              outs=self.outs and (None, *self.outs))
 
@@ -238,7 +234,7 @@ def mesh_inside(eqns: Sequence[Any]) -> Any:
 
 def mesh_named_by(prim: Any) -> Any:
     """Return the mesh that a primitive, or a program inside it, names; None if there is none."""
-    found = getattr(prim, "mesh", None)
+    found = prim.mesh
     if found is None and Seen.placements:
         found = getattr(sharded.asked_for(prim), "mesh", None)
     # Only primitives with several results have programs inside.
@@ -316,7 +312,7 @@ class Program:
         self.committed = committed = committed or bool(terms and any(terms.out_kinds))
         physical = [physical_aval(a) for a in lowered.out_avals]
         if isinstance(where, Spread):
-            where = where.with_ticket() if lowered.ordered else where
+            where = where.with_token() if lowered.ordered else where
             if lowered.exchange is not None:
                 where = where.with_results(len(lowered.exchange.written))
             self.device = None
@@ -345,7 +341,7 @@ class Program:
             self.outs = [in_memory(s, kind) for s, kind in zip(self.outs, terms.out_kinds)]
         self.handlers = [_jaxlib.array_result_handler(located(a, s), s, committed)
                          for a, s in zip(physical, self.outs)]
-        self.outs = self.outs[lowered.ordered:]  # the ticket is no result to its caller
+        self.outs = self.outs[lowered.ordered:]  # the token is no result to its caller
         self.plain = not any(isinstance(a.dtype, dtypes.ExtendedDType) or a.dtype == dtypes.float0
                              for a in (*lowered.in_avals, *lowered.out_avals))
 
@@ -374,12 +370,12 @@ class Program:
         return outs if exchange is None else exchange.put_back(references, outs)
 
     def run_with_effects(self, args: Sequence[Any]) -> list[Any]:
-        """Run a program that calls Python: keep its ticket, and remember that it runs.
+        """Run a program that calls Python: keep its token, and remember that it runs.
 
         Raises: JaxRuntimeError, caused by what a callback raised.
         """
         ordered = self.lowered.ordered
-        arrays = self.place([effects.ticket(), *args] if ordered else args)
+        arrays = self.place([effects.token(), *args] if ordered else args)
         effects.make_room()
         try:
             results = self.executable.execute_sharded([*self.consts, *arrays], with_tokens=True)
@@ -586,8 +582,7 @@ def apply_primitive(prim: Any, args: Sequence[Any]) -> Any:
     """Run one primitive on concrete arguments."""
     if bus.active:
         bus.publish(EagerOp(primitive=prim.name, caller=source.here()))
-    rule = eager_rules.get(type(prim))
-    return primitive_callable(prim)(*args) if rule is None else rule(prim, *args)
+    return primitive_callable(prim)(*args) if prim.eager is None else prim.eager(*args)
 
 
 def clear_executables() -> None:

@@ -46,7 +46,7 @@ class Lowering:
 
     ``kept`` says which arguments it takes; before them come ``consts``.  ``donated`` marks kept
     arguments whose buffers it may reuse; ``wasted`` are types of those it has no use for.
-    If ``ordered``, the first argument and result are the ticket of its ordered effects.  ``closed``
+    If ``ordered``, the first argument and result are the token of its ordered effects.  ``closed``
     is the program it says; ``terms`` (``placement.layouts``) give the layouts of kept arguments and
     results.
     """
@@ -174,11 +174,11 @@ def write_module(closed: ClosedJaxpr, *, name: str, keep_unused: bool, donated: 
 
 def lower_in_order(closed: ClosedJaxpr, name: str, keep_unused: bool, donated: Sequence[bool],
                    spread: Any, platform: str, terms: Any) -> Lowering:
-    """Write ``closed`` with a ticket as first argument and result, for the order of its effects."""
-    spread = spread if spread is None else spread.with_ticket()
+    """Write ``closed`` with a token as first argument and result, for the order of its effects."""
+    spread = spread if spread is None else spread.with_token()
     lowered = lower(in_order(closed), name=name, keep_unused=keep_unused,
                     donated=(False, *donated), spread=spread, ordered=True, platform=platform,
-                    terms=terms and terms.with_ticket())
+                    terms=terms and terms.with_token())
     return dataclasses.replace(lowered, closed=closed)
 
 
@@ -302,11 +302,10 @@ def lower_primitive(writer: Writer, prim: Any, operands: Sequence[str],
                     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
                     ) -> Sequence[str]:
     """Lower one primitive; on extended dtypes, the primitive that does the same to their arrays."""
-    physical = getattr(prim, "physical", None)
-    if physical is not None:
+    if prim.physical is not None:
         for aval in (*in_avals, *out_avals):
             if isinstance(aval.dtype, dtypes.ExtendedDType):
-                prim = physical(in_avals, out_avals)
+                prim = prim.physical(in_avals, out_avals)
                 break
     saved = writer.in_avals, writer.out_avals
     writer.in_avals, writer.out_avals = in_avals, out_avals

@@ -80,7 +80,7 @@ def any_true(ctx: Any, flags: str) -> str:
 def choose_rows(ctx: Any, flags: str, new: str, old: str) -> str:
     """Write ``new`` where the flag of its leading axes is true, else ``old``.
 
-    What has fewer axes is of no example (the ticket of ordered effects): it is ``new``.
+    What has fewer axes is of no example (the token of ordered effects): it is ``new``.
     """
     held = physical_aval(ctx.avals[new])
     rank = len(ctx.avals[flags].shape)

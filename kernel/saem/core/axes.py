@@ -130,9 +130,8 @@ def as_names(axis_name: Any) -> tuple:
 
 def names_in(prim: Primitive) -> frozenset:
     """Return the axis names that ``prim`` or a program inside it speaks of."""
-    own = getattr(prim, "speaks_of", None)
-    if own is not None:
-        return frozenset(own)
+    if prim.collective_axes is not None:
+        return frozenset(prim.collective_axes)
     return frozenset().union(*(names_in_jaxpr(inner) for _, inner in sub_jaxprs(prim)))
 
 

@@ -1,9 +1,9 @@
 """What may a program do besides computing its results, and in which order?
 
 An equation with an *effect* is never dropped.  Effects come ordered and unordered.  Order is a
-value like any other: a number called the *ticket*, which every ordered equation takes in and hands
+value like any other: a number called the *token*, which every ordered equation takes in and hands
 on, so that nothing (XLA, control flow, a later call) can run the second before the first.
-``in_order`` threads it through a program just before it is lowered; the thread keeps the ticket
+``in_order`` threads it through a program just before it is lowered; the thread keeps the token
 that the last program handed back and gives it to the next.
 
 Read before: ``core.jaxpr``.  Read after: ``effects.callbacks``, ``compile.dispatch``.
@@ -67,34 +67,34 @@ def is_ordered(effects: Iterable[Any]) -> bool:
 
 
 def in_order(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """Return ``closed`` with a ticket as first input and output, taken through its ordered eqns.
+    """Return ``closed`` with a token as first input and output, taken through its ordered eqns.
 
-    Raises: NotImplementedError for an ordered effect inside a primitive without ``with_ticket``.
+    Raises: NotImplementedError for an ordered effect inside a primitive without ``with_token``.
     """
     return closed.derived("in_order", lambda: _in_order(closed))
 
 
 def _in_order(closed: ClosedJaxpr) -> ClosedJaxpr:
-    first = ticket = Var(TICKET)
+    first = token = Var(TICKET)
     eqns = []
     for eqn in closed.jaxpr.eqns:
         if is_ordered(eqn.effects):
-            prim, place = with_ticket(eqn)
-            operands = [*eqn.invars[:place], ticket, *eqn.invars[place:]]
-            ticket = Var(TICKET)
-            eqn = eqn.replace(operation=prim, invars=operands, outvars=[ticket, *eqn.outvars])
+            prim, place = with_token(eqn)
+            operands = [*eqn.invars[:place], token, *eqn.invars[place:]]
+            token = Var(TICKET)
+            eqn = eqn.replace(operation=prim, invars=operands, outvars=[token, *eqn.outvars])
         eqns.append(eqn)
     jaxpr = closed.jaxpr
     return ClosedJaxpr(jaxpr.replace(invars=[first, *jaxpr.invars], eqns=eqns,
-                                     outvars=[ticket, *jaxpr.outvars]), closed.consts)
+                                     outvars=[token, *jaxpr.outvars]), closed.consts)
 
 
-def with_ticket(eqn: Eqn) -> tuple[Any, int]:
-    """Return the primitive of ``eqn`` that hands on a ticket, and which operand that is.
+def with_token(eqn: Eqn) -> tuple[Any, int]:
+    """Return the primitive of ``eqn`` that hands on a token, and which operand that is.
 
-    A primitive says so by its method ``with_ticket``; the ticket is then its first output.
+    A primitive says so by its method ``with_token``; the token is then its first output.
     """
-    rule = getattr(eqn.operation, "with_ticket", None)
+    rule = eqn.operation.with_token
     if rule is None:
         raise errors.explained(
             NotImplementedError, "effects.C1",
@@ -110,7 +110,7 @@ def with_ticket(eqn: Eqn) -> tuple[Any, int]:
 class _Thread(threading.local):
     """What one thread knows of the effects of the programs it started."""
 
-    ticket: Any = None
+    token: Any = None
     # How many callbacks this thread is inside of.
     depth: int = 0
 
@@ -120,9 +120,9 @@ _unfinished: collections.deque[Any] = collections.deque()
 _unheard: list[Exception] = []
 
 
-def ticket() -> Any:
-    """Return the ticket the next ordered program of this thread takes."""
-    last = _thread.ticket
+def token() -> Any:
+    """Return the token the next ordered program of this thread takes."""
+    last = _thread.token
     if last is not None and last.is_ready():
         try:
             last.block_until_ready()
@@ -131,15 +131,15 @@ def ticket() -> Any:
     return np.zeros((), np.uint32) if last is None else last
 
 
-def hand_on(ticket: Any) -> None:
-    """Keep the ticket that an ordered program of this thread hands back."""
-    _thread.ticket = ticket
+def hand_on(token: Any) -> None:
+    """Keep the token that an ordered program of this thread hands back."""
+    _thread.token = token
 
 
-def wait_for_ticket() -> None:
+def wait_for_token() -> None:
     """Wait until all ordered effects of this thread have happened."""
-    if _thread.ticket is not None:
-        last, _thread.ticket = _thread.ticket, None
+    if _thread.token is not None:
+        last, _thread.token = _thread.token, None
         last.block_until_ready()
 
 
@@ -186,7 +186,7 @@ def effects_barrier() -> None:
     """
     while _unfinished:
         _finish_oldest()
-    _thread.ticket = None
+    _thread.token = None
     if _unheard:
         failure = _unheard[0]
         _unheard.clear()

@@ -21,14 +21,6 @@ from saem.core.avals import aval_of
 from saem.core.primitive import Primitive, UndefinedPrimal, registry
 from saem.core.trace import bind
 
-# Parameters that the record keeps under another name, since ``name`` is the primitive's own.
-_FIELDS = {
-    "composite": {"name": "label"},
-    "jit": {"name": "jaxpr_name"},
-    "name": {"name": "label"},
-    "shard_map": {"newly_manual_axes": "manual_axes"},
-}
-
 
 class Handle:
     """A primitive by name: ``handle.bind(*args, **params)`` applies it."""
@@ -54,7 +46,7 @@ class Handle:
         """
         if self.record is None:
             return UserOperation(self, params)
-        fields = self.record.renamed or _FIELDS.get(self.name, {})
+        fields = self.record.renamed
         given = {fields.get(name, name): value for name, value in params.items()}
         for name in self.record.derived_params:  # these follow from the operands
             given.pop(name, None)
@@ -73,7 +65,7 @@ class Handle:
     def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, frozenset]:
         """Return the aval (or avals) of the result and the effects."""
         operation = self.operation(params)
-        return operation.typing(*avals), getattr(operation, "effects", frozenset())
+        return operation.typing(*avals), operation.effects
 
     def def_impl(self, impl: Callable) -> Callable:
         """Let ``impl(*args, **params)`` compute the primitive outside all traces."""
@@ -180,6 +172,9 @@ class UserOperation(Primitive):
 
     def evaluate(self, *xs):
         return self.handle.impl(*xs, **self.given)
+
+    def eager(self, *xs):
+        return self.evaluate(*xs)
 
     def lower(self, ctx, *xs):
         platform = ctx.module.platform

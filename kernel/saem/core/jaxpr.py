@@ -338,9 +338,9 @@ def evaluate(closed: ClosedJaxpr, *args: Any, on_step: Callable[[Eqn, list], Non
         prim = eqn.operation
         if any(isinstance(a.aval.dtype, ExtendedDType) for a in (*eqn.invars, *eqn.outvars)):
             # Keys stand as the arrays that hold them, and move as those do.
-            physical = getattr(prim, "physical", None)
-            prim = physical(*([a.aval for a in atoms] for atoms in (eqn.invars, eqn.outvars))
-                            ) if physical else prim
+            if prim.physical is not None:
+                prim = prim.physical(
+                    *([a.aval for a in atoms] for atoms in (eqn.invars, eqn.outvars)))
         out = prim.evaluate(*values)
         outs = list(out) if prim.multiple_results else [out]
         outs = [as_numpy(o, v.aval) for o, v in zip(outs, eqn.outvars)]

@@ -48,12 +48,10 @@ def result_spaces(prim: Primitive, avals: Sequence[Any]) -> list[MemorySpace] | 
     One answer is for all results.
     Raises: ValueError if two operands that are no scalars lie in different memories.
     """
-    if getattr(prim, "knows_its_memory", False) or (prim.multiple_results and sub_jaxprs(prim)):
+    if prim.types_memory or (prim.multiple_results and sub_jaxprs(prim)):
         return None
-    if prim.name == "sort":
-        return [space_of(aval) for aval in avals]
-    if prim.name == "broadcast_in_dim" or prim.name.startswith("scatter"):
-        return [space_of(avals[0])]
+    if prim.memory is not None:
+        return prim.memory([space_of(aval) for aval in avals])
     arrays = [aval for aval in avals if isinstance(aval, ShapedArray) and aval.shape]
     for aval in arrays[1:]:
         if space_of(aval) is not space_of(arrays[0]):

@@ -104,7 +104,7 @@ class Namer:
 
     def adopt_all(self, eqn: Eqn) -> None:
         """Let the inputs and outputs of a jitted program carry the names of those of ``eqn``."""
-        if eqn.operation.name != "jit" or not self.style.custom_pp_eqn_rules:
+        if not eqn.operation.called or not self.style.custom_pp_eqn_rules:
             return
         for inner in (v.jaxpr for v in eqn.params.values() if isinstance(v, ClosedJaxpr)):
             if inner in self.programs:
@@ -180,7 +180,7 @@ def in_front(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
         for eqn in (eqn for program in level for eqn in program.eqns):
             for program in programs_of(eqn):
                 nested = open_program(program)
-                called = str(eqn.params["name"]) if eqn.operation.name == "jit" else "jaxpr"
+                called = eqn.operation.called or "jaxpr"
                 words.setdefault(nested, called.strip("<>"))
                 met[nested] += 1
                 if met[nested] <= 2:  # a third time tells nothing new
@@ -248,7 +248,7 @@ def eqn_text(eqn: Eqn, namer: Namer, indent: int = 4) -> str:
         namer.name(var)
     mark = namer.note(eqn) if namer.style is not PLAIN else ""
     own_words = namer.style.custom_pp_eqn_rules
-    special = getattr(eqn.operation, "print_equation", None)
+    special = eqn.operation.print_equation
     said = own_words and special and special(eqn, namer)
     if said:
         return mark + said

@@ -13,6 +13,10 @@ A primitive is one operation the engine knows by itself; everything else is made
 There is no vjp rule: reverse mode is linearize + transpose.  A rule that cannot exist is *said*
 (``transpose = NOT_LINEAR``).  A class with a rule missing is refused when it is made.
 
+Whatever else a part of the engine may need to know of a primitive is declared on ``Primitive`` with
+a default: facts, places it names, and rules that most primitives do not need.  No other file keeps
+a table of primitives, compares their names, or looks for a method that is not declared here.
+
 Read before: ``core.avals``, ``core.record``.  Read after: ``core.trace`` (bind), ``saem.ops``.
 Invariant: equal primitives on equal avals are the same computation (they are cache keys).
 Guarded by tests/kernel/test_primitives.py.
@@ -119,7 +123,7 @@ class Primitive(Record):
     # Whether the jvp rule asks for no numbers and calls nobody's function, so that outside jit the
     # operation and its tangent may run as one compiled call (``transform.jvp.WithTangent``).
     joint_jvp: ClassVar[bool] = False
-    # Parameters that equations show but records do not hold: ``params_for(avals)`` makes them.
+    # Parameters that equations show but records do not hold.
     derived_params: ClassVar[tuple[str, ...]] = ()
     # From a parameter that the record keeps under another name, since a rule has its name, to that.
     renamed: ClassVar[dict[str, str]] = {}
@@ -128,12 +132,71 @@ class Primitive(Record):
     touches_refs: ClassVar[bool] = False
     __slots__ = ()
 
+    # -- facts --
+    # What it does besides computing its results (``core.effects``).
+    effects: ClassVar[Any] = frozenset()
+    # Whether its results are linear in all operands together, and whether in each of two.
+    linear: ClassVar[bool] = False
+    bilinear: ClassVar[bool] = False
+    # Whether it is a matrix product or a convolution, which checkpoint policies call dots.
+    is_product: ClassVar[bool] = False
+    # Whether a NaN among its results was among its operands (so none begins here).
+    passes_nan: ClassVar[bool] = False
+    # The number of the operand by which it divides, None if it does not divide.
+    divisor: ClassVar[int | None] = None
+    # Whether it uses up the PRNG key it is given, and the function by which users make keys so.
+    consumes_key: ClassVar[bool] = False
+    makes_keys: ClassVar[str] = ""
+    # Whether partial evaluation leaves it for later although its operands are known.
+    waits: ClassVar[Any] = False
+    # Whether its typing rule gives the varying axes, or the memories, of its results.
+    types_varying: ClassVar[bool] = False
+    types_memory: ClassVar[bool] = False
+
+    # -- what its parameters name --
+    # The name of the function that it calls, "" if it is no plain call of one.
+    called: ClassVar[Any] = ""
+    # The layout that it gives to its operand.
+    layout: ClassVar[Any] = None
+    # The mesh on which it must run.
+    mesh: ClassVar[Any] = None
+    # The sharding that a parameter requests of the result.
+    requested_sharding: ClassVar[Any] = None
+    # The named axes along which it communicates; None: those of the programs inside.
+    collective_axes: ClassVar[Any] = None
+
+    # -- the six rules --
     typing: ClassVar[Callable]
     evaluate: ClassVar[Callable]
     lower: ClassVar[Callable]
     jvp: ClassVar[Callable]
     transpose: ClassVar[Callable]
     batch: ClassVar[Callable]
+
+    # -- rules with a default: None says that there is nothing special to do --
+    # ``eager(*args)``: run outside traces; by default as one compiled call.
+    eager: ClassVar[Callable | None] = None
+    # ``shard_results(case)``: entries of shardings of results (``ops.sharding_rules``); by default
+    # those of the programs inside, or a refusal.
+    shard_results: ClassVar[Callable | None] = None
+    # ``varies(*vmas)``: the mesh axes along which results vary; by default all of the operands'.
+    varies: ClassVar[Callable | None] = None
+    # ``memory(spaces)``: the memory of each result; by default that of the operands.
+    memory: ClassVar[Callable | None] = None
+    # ``params_for(avals)``: the parameters that follow from the operands (``derived_params``).
+    params_for: ClassVar[Callable | None] = None
+    # ``physical(in_avals, out_avals)``: the same operation on the arrays that hold keys.
+    physical: ClassVar[Callable | None] = None
+    # ``partial_eval(trace, args)``: split by what is known; by default all of it waits.
+    partial_eval: ClassVar[Callable | None] = None
+    # ``trimmed(needed)``: (primitive, operands kept, results kept) without unneeded results.
+    trimmed: ClassVar[Callable | None] = None
+    # ``with_token()``: (primitive, place of the operand) that takes and returns an effects token.
+    with_token: ClassVar[Callable | None] = None
+    # ``window(values)``: (starts, axes, sizes) of the parts of operand 0 that it reads or writes.
+    window: ClassVar[Callable | None] = None
+    # ``print_equation(eqn, namer)``: its form in a jaxpr; by default name, parameters, operands.
+    print_equation: ClassVar[Callable | None] = None
 
     @property
     def params(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ Source: the documentation of jax.sharding, "explicit sharding".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from saem.core import errors
@@ -146,11 +146,6 @@ def entries_on(like: Any, entries: Sequence[Any]) -> Any:
 
 # -- the rules -------------------------------------------------------------------------------------
 
-# From the name of a primitive, or a class of them, to the rule ``rule(case)`` that returns entries
-# for each result (for the one result of a primitive with one).
-rules: dict[Any, Callable[[Case], Any]] = {}
-
-
 class Case:
     """What a rule sees: a primitive, how its operands are cut, the plain avals of its results."""
 
@@ -184,23 +179,9 @@ class Case:
                                 advice=advice)
 
 
-def find_rule(prim: Primitive) -> Callable[[Case], Any] | None:
-    """Return the rule of ``prim``: its own, or that of its family."""
-    found = rules.get(prim.name)
-    if found is None:
-        for cls in type(prim).__mro__:
-            if cls in rules:
-                found = rules[prim.name] = rules[cls]
-                break
-    return found
-
-
 def asked_for(prim: Primitive) -> Any:
-    """Return the sharding that a parameter of ``prim`` asks of its result, or None."""
-    found = getattr(prim, "out_sharding", None)
-    found = getattr(prim, "sharding", None) if found is None else found
-    if found is None and prim.name == "device_put":
-        found = next((d for d in prim.params["devices"] if hasattr(d, "mesh")), None)
+    """Return the sharding that a parameter of ``prim`` requests of its result, or None."""
+    found = prim.requested_sharding
     mesh = getattr(found, "mesh", None)
     return found if mesh is not None and mesh.explicit_axes else None
 
@@ -214,9 +195,8 @@ def sharded_types(prim: Primitive, avals: Sequence[ShapedArray]) -> Any:
     wanted = asked_for(prim)
     if given is None and wanted is None:
         return prim.typing(*avals)
-    rule = find_rule(prim)
-    if rule is None:
-        if sub_jaxprs(prim) or getattr(prim, "knows_where_it_varies", False):
+    if prim.shard_results is None:
+        if sub_jaxprs(prim) or prim.types_varying:
             return prim.typing(*avals)
         raise errors.explained(
             NotImplementedError, f"{prim.name}.S1",
@@ -227,7 +207,7 @@ def sharded_types(prim: Primitive, avals: Sequence[ShapedArray]) -> Any:
     out = prim.typing(*[plain(a) for a in avals])
     outs = list(out) if prim.multiple_results else [out]
     case = Case(prim, avals, outs, given if wanted is None else wanted)
-    entries = rule(case)
+    entries = prim.shard_results(case)
     found = [checked(case, aval, e)
              for aval, e in zip(outs, entries if prim.multiple_results else [entries])]
     return found if prim.multiple_results else found[0]

@@ -37,14 +37,6 @@ def varying(aval: ShapedArray, vma: Iterable) -> ShapedArray:
 TAKING_ALL = ("jaxpr", "call_jaxpr", "branches", "body_jaxpr")
 
 
-def knows_itself(prim: Primitive) -> bool:
-    """Return whether the typing rule of ``prim`` says where its outputs vary.
-
-    A linear function given by its backward pass alone does: its operands stay as they are.
-    """
-    return getattr(prim, "knows_where_it_varies", False)
-
-
 def wanted(prim: Primitive, avals: Sequence[Any]) -> list[frozenset]:
     """Return along which axes each operand of ``prim`` must vary before it is applied.
 
@@ -57,7 +49,7 @@ def wanted(prim: Primitive, avals: Sequence[Any]) -> list[frozenset]:
         before = len(own) - len(program.in_avals)
         if before >= 0 and name in TAKING_ALL:
             own[before:] = [v | vma_of(a) for v, a in zip(own[before:], program.in_avals)]
-    if inner or hasattr(prim, "varies") or knows_itself(prim):
+    if inner or prim.varies is not None or prim.types_varying:
         return own
     together = frozenset().union(*own)
     return [together] * len(own)
@@ -66,11 +58,10 @@ def wanted(prim: Primitive, avals: Sequence[Any]) -> list[frozenset]:
 def varying_types(prim: Primitive, avals: Sequence[Any], outs: list[ShapedArray]
                   ) -> list[ShapedArray]:
     """Return ``outs``, the types of results, with the mesh axes along which each varies."""
-    rule = getattr(prim, "varies", None)
-    if rule is not None:
-        vma = rule(*[vma_of(aval) for aval in avals])
+    if prim.varies is not None:
+        vma = prim.varies(*[vma_of(aval) for aval in avals])
         return [varying(aval, vma) for aval in outs]
-    if knows_itself(prim):
+    if prim.types_varying:
         return outs
     if prim.multiple_results and sub_jaxprs(prim):
         return _chosen(prim, avals, outs)

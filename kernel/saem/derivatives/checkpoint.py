@@ -17,7 +17,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from saem.compile import dispatch, lowering
+from saem.compile import lowering
 from saem.core import config, dtypes, errors, tree
 from saem.core.arguments import as_tuple, check_callable, check_outputs
 from saem.core.avals import ShapedArray, aval_of
@@ -35,7 +35,6 @@ from saem.jit.transfers import COPY, DevicePut
 from saem.loops.scan import Scan
 from saem.ops.barrier import write_barrier
 from saem.ops.convert import reduce_precision
-from saem.ops.linear import Identity
 from saem.transform.jvp import jvp_jaxpr, split_tangents
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
 from saem.transform.staging import again, dead_code_free, trace_flat
@@ -63,7 +62,7 @@ class Remat(ProgramCall):
     def printed_params(self):
         return {**super().printed_params(), "policy": repr(self.policy)}
 
-    def with_ticket(self):
+    def with_token(self):
         prevent = self.prevent_cse
         prevent = prevent if isinstance(prevent, bool) else (False, *prevent)
         return self.with_program(in_order(self.jaxpr), prevent), 0
@@ -129,17 +128,13 @@ class Remat(ProgramCall):
         outs = bind(self.with_program(program, self.prevent_cse), *fronted(xs, dims))
         return outs, [0 if b else None for b in out_batched]
 
-
-def _at_once(prim: Remat, *args: Any) -> list[Any]:
-    """Run equation by equation, as those of ``f`` would; a key used a second time is no reuse."""
-    again.depth += prim.differentiated
-    try:
-        return eval_jaxpr(prim.jaxpr.jaxpr, prim.jaxpr.consts, *args)
-    finally:
-        again.depth -= prim.differentiated
-
-
-dispatch.eager_rules[Remat] = _at_once
+    def eager(self, *args: Any) -> list[Any]:
+        """Run equation by equation, as ``f`` would; a key used a second time is no reuse."""
+        again.depth += self.differentiated
+        try:
+            return eval_jaxpr(self.jaxpr.jaxpr, self.jaxpr.consts, *args)
+        finally:
+            again.depth -= self.differentiated
 
 
 def is_log(eqn: Eqn) -> bool:
@@ -185,7 +180,7 @@ class Split:
                 residuals, again = self.taken_apart(eqn, policy)
                 saved.update(dict.fromkeys(residuals))
                 later += again
-            elif getattr(eqn.operation, "waits", False):  # begins what is for later
+            elif eqn.operation.waits:  # begins what is for later
                 self.waiting.update(eqn.outvars)
                 later.append(eqn)
             elif is_log(eqn):
@@ -256,7 +251,7 @@ class Split:
         Returns the values of its known part that are saved, and what is computed later: all of it
         again, unless the policy lets results of its kind be saved.
         """
-        if getattr(eqn.operation, "partial_eval", None) is None:
+        if eqn.operation.partial_eval is None:
             self.waiting.update(eqn.outvars)
             return [], [eqn]
         inputs = list(dict.fromkeys(a for a in eqn.invars if isinstance(a, Var)))
@@ -490,28 +485,3 @@ def traced_body(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], fixed
     closed = trace_flat(flat, avals, name="checkpoint", debug_name=name_of(fun))
     closed.jaxpr.origin = Origin("checkpoint / remat", fun, out_trees[0])
     return (*closed_over(closed), out_trees[0])
-
-
-# -- names -----------------------------------------------------------------------------------------
-
-
-@primitive("name")
-class Name(Identity):
-    """The identity on a value that policies call ``label``; its tangent has no name."""
-
-    label: str
-
-    @property
-    def params(self):
-        return {"name": self.label}
-
-    def jvp(self, primals, tangents):
-        return bind(self, *primals), tangents[0]
-
-    def transpose(self, ct, x):
-        return [ct]
-
-
-def checkpoint_name(x: Any, name: str) -> Any:
-    """Return the pytree ``x``, its leaves known to checkpoint policies as ``name``."""
-    return tree.map_(lambda leaf: bind(Name(name), leaf), x)

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.compile import dispatch
 from saem.core import errors, tree
 from saem.core.avals import ShapedArray, aval_of, is_array_like
 from saem.core.dtypes import PYTHON_SCALARS
@@ -39,6 +38,7 @@ from saem.derivatives.custom_rule import (
     pair,
     stage,
 )
+from saem.ops import sharding_rules
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import reduce_sum, zeros_of
 from saem.transform.derivatives import as_array, is_differentiable
@@ -426,7 +426,9 @@ class CustomLin(Primitive):
     tangent_avals: tuple[ShapedArray, ...]
 
     multiple_results = True
-    knows_where_it_varies = True
+    types_varying = True
+
+    shard_results = sharding_rules.unchanged
 
     def printed_params(self):
         rule: Any = self.bwd
@@ -463,9 +465,7 @@ class CustomLin(Primitive):
         prim = CustomLin(backward, n, self.nonzero, self.moving, avals)
         return bind(prim, *xs), [0] * len(avals)
 
+    def eager(self, *args: Any) -> Any:
+        raise forward_mode()
 
-def _refuse(prim: CustomLin, *args: Any) -> Any:
-    raise forward_mode()
 
-
-dispatch.eager_rules[CustomLin] = _refuse

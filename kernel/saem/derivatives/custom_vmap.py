@@ -15,7 +15,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.compile import dispatch
 from saem.core import errors, tree
 from saem.core.avals import aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -210,9 +209,9 @@ class CustomVmapCall(ProgramCall):
         outs, flags = self.rule(size, flags, fronted(xs[n:], dims[n:]))
         return outs, [0 if f else None for f in flags]
 
+    def eager(self, *args):
+        return eval_jaxpr(self.call.jaxpr, self.call.consts, *args)
 
-dispatch.eager_rules[CustomVmapCall] = lambda prim, *args: eval_jaxpr(
-    prim.call.jaxpr, prim.call.consts, *args)
 
 
 def sequential_vmap(f: Callable) -> custom_vmap:

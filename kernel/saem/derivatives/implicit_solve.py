@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from saem.compile.dispatch import eager_rules
 from saem.compile.lowering import lower_block
 from saem.core import errors, tree
 from saem.core import jaxpr as jaxpr_module
@@ -184,7 +183,7 @@ class LinearSolve(Primitive):
     def effects(self):
         return self.jaxprs.solve.effects
 
-    def with_ticket(self):
+    def with_token(self):
         before = self.const_lengths
         after = before._replace(solve=before.solve + 1)
         jaxprs = self.jaxprs._replace(solve=in_order(self.jaxprs.solve))
@@ -257,17 +256,13 @@ class LinearSolve(Primitive):
         outs = bind(LinearSolve(self.const_lengths, Four(*programs)), *stacks)
         return outs, [0] * len(outs)
 
+    def eager(self, *args: Any) -> list[Any]:
+        return run_at_once(self.jaxprs.solve, tuple(self.const_lengths), self, args)
+
 
 def _difference(t: Any, s: Any) -> Any:
     """Return ``t - s``, either of which may be None (zero)."""
     return t if s is None else neg(s) if t is None else sub(t, s)
-
-
-def _solve_at_once(prim: LinearSolve, *args: Any) -> list[Any]:
-    return run_at_once(prim.jaxprs.solve, tuple(prim.const_lengths), prim, args)
-
-
-eager_rules[LinearSolve] = _solve_at_once
 
 
 def custom_linear_solve(matvec: Callable, b: Any, solve: Callable,

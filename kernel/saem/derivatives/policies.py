@@ -12,11 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
-from saem.core import errors
+from saem.core import errors, tree
 from saem.core.jaxpr import Eqn
+from saem.core.primitive import primitive
 from saem.core.record import Record
+from saem.core.trace import bind
+from saem.ops import sharding_rules
+from saem.ops.contract import DotGeneral
+from saem.ops.linear import Identity
 
 Policy = Callable[..., Any]
 
@@ -73,7 +78,7 @@ def nothing_saveable(*_: Any, **__: Any) -> bool:
 
 
 class DotsSaveable(Record):
-    """Save results of matrix products and convolutions, the dear operations.
+    """Save results of matrix products and convolutions, the expensive operations.
 
     With ``only_if_no_batch_dims``, only of products of two matrices, such as activations with
     weights.
@@ -82,10 +87,11 @@ class DotsSaveable(Record):
     only_if_no_batch_dims: bool
 
     def __call__(self, prim: Any, *_: Any, **params: Any) -> bool:
-        if prim.name == "dot_general":
+        if prim.record is DotGeneral:
             _, batch = params["dimension_numbers"]
             return not (self.only_if_no_batch_dims and any(batch))
-        return prim.name == "conv_general_dilated" and not self.only_if_no_batch_dims
+        is_product = prim.record is not None and prim.record.is_product
+        return is_product and not self.only_if_no_batch_dims
 
 
 class SaveOnlyTheseNames(Record):
@@ -94,7 +100,7 @@ class SaveOnlyTheseNames(Record):
     saveable_names: frozenset
 
     def __call__(self, prim: Any, *_: Any, **params: Any) -> bool:
-        return prim.name == "name" and params["name"] in self.saveable_names
+        return prim.record is Name and params["name"] in self.saveable_names
 
 
 class SaveAnyNamesButThese(Record):
@@ -103,7 +109,7 @@ class SaveAnyNamesButThese(Record):
     names: frozenset
 
     def __call__(self, prim: Any, *_: Any, **params: Any) -> bool:
-        return prim.name == "name" and params["name"] not in self.names
+        return prim.record is Name and params["name"] not in self.names
 
 
 class SaveAnythingExceptTheseNames(Record):
@@ -112,7 +118,7 @@ class SaveAnythingExceptTheseNames(Record):
     names: frozenset
 
     def __call__(self, prim: Any, *_: Any, **params: Any) -> bool:
-        return prim.name != "name" or params["name"] not in self.names
+        return prim.record is not Name or params["name"] not in self.names
 
 
 class SaveFromBothPolicies(Record):
@@ -145,7 +151,7 @@ class SaveAndOffloadTheseNames(Record):
     dst: str
 
     def __call__(self, prim: Any, *_: Any, **params: Any) -> Any:
-        name = params["name"] if prim.name == "name" else None
+        name = params["name"] if prim.record is Name else None
         return (Saveable() if name in self.saved else
                 Offloadable(self.src, self.dst) if name in self.offloaded else Recompute())
 
@@ -179,3 +185,33 @@ checkpoint_policies = SimpleNamespace(
     save_from_both_policies=lambda policy_1, policy_2: SaveFromBothPolicies((policy_1, policy_2)),
     save_and_offload_only_these_names=save_and_offload_only_these_names,
 )
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+@primitive("name")
+class Name(Identity):
+    """The identity on a value that policies call ``label``; its tangent has no name."""
+
+    label: str
+
+    passes_nan = True
+    shard_results = sharding_rules.unchanged
+
+    renamed: ClassVar[dict[str, str]] = {"name": "label"}
+
+    @property
+    def params(self):
+        return {"name": self.label}
+
+    def jvp(self, primals, tangents):
+        return bind(self, *primals), tangents[0]
+
+    def transpose(self, ct, x):
+        return [ct]
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """Return the pytree ``x``, its leaves known to checkpoint policies as ``name``."""
+    return tree.map_(lambda leaf: bind(Name(name), leaf), x)

@@ -18,7 +18,7 @@ from saem.core import errors, tree
 from saem.core.arguments import Parameters
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import Eqn, Literal
-from saem.derivatives.checkpoint import Name
+from saem.derivatives.policies import Name
 from saem.jit.call import JitCall
 from saem.ops.convert import ReducePrecision
 from saem.transform.derivatives import is_differentiable

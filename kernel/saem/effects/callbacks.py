@@ -15,6 +15,7 @@ Source: the documentation of jax.pure_callback, jax.experimental.io_callback and
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,6 +30,7 @@ from saem.core.primitive import Primitive, absent, primitive
 from saem.core.trace import bind
 from saem.effects.host_calls import Callback, FlatCallback, as_value, name_of, run
 from saem.loops.scan import Scan
+from saem.ops import sharding_rules
 from saem.ops.linear import broadcast_in_dim, moveaxis
 from saem.ops.slicing import index_in_dim
 from saem.placement.shardings import NamedSharding, PartitionSpec
@@ -107,6 +109,31 @@ def batch_by_method(prim: Any, tag: str, size: int, xs: Sequence[Any], dims: Seq
     return outs, [0] * len(outs)
 
 
+def call_now(prim: Callback, *args: Any) -> list[Any]:
+    """Call the Python function now: there is no program to run it in.
+
+    Raises: JaxRuntimeError, caused by what a pure or io callback raised.
+    """
+    if effects.is_ordered(prim.effects):
+        effects.wait_for_token()
+    where, committed = dispatch.placement(args)
+    arrays = [dispatch.put(x) for x in args]
+    try:
+        outs = run(prim, arrays)
+    except RuntimeError as error:
+        effects.failure_in(str(error))
+        cause = error.__cause__
+        if isinstance(prim, Debugging) and cause is not None:
+            raise cause from None
+        raise _jaxlib.JaxRuntimeError(str(error)) from cause
+    if isinstance(where, dispatch.Spread):
+        everywhere = NamedSharding(where.mesh, PartitionSpec())
+        made = [dispatch.put_spread(x, everywhere) for x in outs]
+    else:
+        made = [dispatch.put(x, where, committed) for x in outs]
+    return [as_value(x, a) for x, a in zip(made, prim.out_avals)]
+
+
 @primitive("pure_callback")
 class PureCallback(Callback):
     """Values computed by a Python function that depends on its arguments alone."""
@@ -117,7 +144,12 @@ class PureCallback(Callback):
     vmap_method: str | None = None
     threaded: bool = False
 
+    passes_nan = True
     out_avals = property(lambda self: self.result_avals)
+
+    eager = call_now
+    shard_results = sharding_rules.elsewhere
+    requested_sharding = property(operator.attrgetter("sharding"))
 
     def host(self, *arrays):
         return self.callback(*arrays)
@@ -148,7 +180,12 @@ class IoCallback(Callback):
     ordered: bool = False
     threaded: bool = False
 
+    passes_nan = True
     out_avals = property(lambda self: self.result_avals)
+
+    eager = call_now
+    shard_results = sharding_rules.elsewhere
+    requested_sharding = property(operator.attrgetter("sharding"))
 
     @property
     def effects(self):
@@ -196,6 +233,9 @@ class DebugCallback(Debugging):
     partitioned: bool = False
     threaded: bool = False
 
+    eager = call_now
+    shard_results = sharding_rules.elsewhere
+
     @property
     def effects(self):
         return frozenset({self.effect})
@@ -205,31 +245,6 @@ class DebugCallback(Debugging):
 
     def host_name(self):
         return name_of(self.callback.callback_func)
-
-
-def eagerly(prim: Callback, *args: Any) -> list[Any]:
-    """Call the Python function now: there is no program to run it in.
-
-    Raises: JaxRuntimeError, caused by what a pure or io callback raised.
-    """
-    if effects.is_ordered(prim.effects):
-        effects.wait_for_ticket()
-    where, committed = dispatch.placement(args)
-    arrays = [dispatch.put(x) for x in args]
-    try:
-        outs = run(prim, arrays)
-    except RuntimeError as error:
-        effects.failure_in(str(error))
-        cause = error.__cause__
-        if isinstance(prim, Debugging) and cause is not None:
-            raise cause from None
-        raise _jaxlib.JaxRuntimeError(str(error)) from cause
-    if isinstance(where, dispatch.Spread):
-        everywhere = NamedSharding(where.mesh, PartitionSpec())
-        made = [dispatch.put_spread(x, everywhere) for x in outs]
-    else:
-        made = [dispatch.put(x, where, committed) for x in outs]
-    return [as_value(x, a) for x, a in zip(made, prim.out_avals)]
 
 
 # -- public ----------------------------------------------------------------------------------------
@@ -341,7 +356,3 @@ def debug_callback(callback: Callable[..., None] | None = None, *args: Any, orde
     effect = effects.ORDERED_DEBUG if ordered else effects.DEBUG
     bind(DebugCallback(FlatCallback(callback, in_tree, static), effect, partitioned), *arrays)
     return None
-
-
-for _class in (PureCallback, IoCallback, DebugCallback):
-    dispatch.eager_rules[_class] = eagerly

@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from saem.compile import dispatch
 from saem.core import effects, errors, source, tree
 from saem.core.primitive import primitive
 from saem.core.trace import bind
-from saem.effects.callbacks import Debugging, eagerly, separate
+from saem.effects.callbacks import Debugging, call_now, separate
 from saem.effects.host_calls import with_static
+from saem.ops import sharding_rules
 
 logger = logging.getLogger("saem.debug")
 
@@ -44,6 +44,9 @@ class DebugPrint(Debugging):
     partitioned: bool = False
     static_args: tuple[tuple[int, Any], ...] = ()
     threaded: bool = False
+
+    eager = call_now
+    shard_results = sharding_rules.elsewhere
 
     @property
     def effects(self):
@@ -63,9 +66,6 @@ class DebugPrint(Debugging):
 
     def host_name(self):
         return repr(self.fmt)
-
-
-dispatch.eager_rules[DebugPrint] = eagerly
 
 
 class _Checker(string.Formatter):

@@ -33,6 +33,7 @@ from saem.core.effects import Effect
 from saem.core.primitive import Primitive, absent, primitive
 from saem.core.trace import bind
 from saem.effects.callbacks import VMAP_METHODS, batch_by_method
+from saem.ops import sharding_rules
 from saem.placement.layouts import Layout
 
 SIDE_EFFECT = Effect("FfiEffect")
@@ -143,6 +144,8 @@ class FfiCall(Primitive):
     vmap_method: str | None
 
     multiple_results = True
+
+    shard_results = sharding_rules.elsewhere
 
     @property
     def effects(self):

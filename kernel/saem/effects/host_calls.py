@@ -208,7 +208,7 @@ def place_of(traceback: TracebackType | None) -> Any:
 class Callback(Primitive):
     """A call of Python by a program.
 
-    ``threaded`` is set while lowering: the first operand and output are then the ticket.
+    ``threaded`` is set while lowering: the first operand and output are then the token.
     """
 
     multiple_results = True
@@ -228,7 +228,7 @@ class Callback(Primitive):
     def params(self):
         return {k: v for k, v in super().params.items() if k != "threaded"}
 
-    def with_ticket(self) -> tuple[Callback, int]:
+    def with_token(self) -> tuple[Callback, int]:
         return dataclasses.replace(self, threaded=True), 0
 
     def typing(self, *avals):

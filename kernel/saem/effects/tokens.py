@@ -145,7 +145,7 @@ class Transfer(Primitive):
     perm: tuple[tuple[int, int], ...]
 
     @property
-    def speaks_of(self):
+    def collective_axes(self):
         return as_names(self.axis_name)
 
     def varies(self, *vmas):

@@ -29,6 +29,7 @@ from saem.core.primitive import Primitive, primitive
 from saem.core.trace import Mark, bind, eval_trace, state
 from saem.jit.call import JitCall, ProgramCall
 from saem.jit.transfers import DevicePut
+from saem.ops import sharding_rules
 from saem.ops.linear import Identity
 from saem.ops.sharding_constraint import prefix
 from saem.transform.staging import move_tracer_consts, trace_flat
@@ -87,6 +88,8 @@ class MetadataValue(Identity):
     """The value itself; the operation that made it gets attributes."""
 
     xla_metadata_kvs: tuple[tuple[str, Any], ...]
+
+    shard_results = sharding_rules.unchanged
 
     def lower(self, ctx, x):
         attributes = {k: v for k, v in words(dict(self.xla_metadata_kvs)).items() if v is not None}
@@ -257,7 +260,7 @@ class ComputeOn(MarkedCall):
     out_memory_spaces: tuple[MemorySpace, ...]
     compiler_options_json: str | None = None
 
-    knows_its_memory = True
+    types_memory = True
 
     @property
     def params(self):

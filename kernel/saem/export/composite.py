@@ -14,12 +14,11 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from saem.compile import lowering
-from saem.compile.dispatch import eager_rules
 from saem.compile.text import dense, element_type
 from saem.core import errors, tree
 from saem.core import jaxpr as jaxpr_module
@@ -71,9 +70,14 @@ class Composite(Primitive):
         return {"attributes": self.attributes, "jaxpr": self.jaxpr, "name": self.label,
                 "version": self.version}
 
+    renamed: ClassVar[dict[str, str]] = {"name": "label"}
+
     @property
     def effects(self):
         return self.jaxpr.effects
+
+    def eager(self, *args):
+        return eval_jaxpr(self.jaxpr.jaxpr, self.jaxpr.consts, *args)
 
     def typing(self, *avals):
         return self.jaxpr.out_avals
@@ -142,7 +146,6 @@ def attribute(value: Any) -> str:
         advice="Use numbers, strings, NumPy arrays, and lists and dicts of them.")
 
 
-eager_rules[Composite] = lambda prim, *args: eval_jaxpr(prim.jaxpr.jaxpr, prim.jaxpr.consts, *args)
 
 
 def _unexpected(name: str, role: str, note: str = "") -> Exception:

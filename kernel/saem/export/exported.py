@@ -30,6 +30,7 @@ from saem.core.trace import bind
 from saem.derivatives.custom_vjp import custom_vjp
 from saem.export import file_format
 from saem.jit.stages import Traced, Wrapped, jit
+from saem.ops import sharding_rules
 from saem.ops.sharding_constraint import ShardingConstraint
 from saem.placement.devices import default_device, lowering_platform
 from saem.placement.meshes import AbstractMesh
@@ -248,6 +249,8 @@ class CallExported(Primitive):
     exported: Exported
 
     multiple_results = True
+
+    shard_results = sharding_rules.call_exported
 
     def typing(self, *avals):
         for number, (aval, wanted) in enumerate(zip(avals, self.exported.in_avals)):

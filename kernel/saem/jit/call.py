@@ -45,7 +45,7 @@ class ProgramCall(Primitive):
     def effects(self):
         return self.program.effects
 
-    def with_ticket(self) -> tuple[Primitive, int]:
+    def with_token(self) -> tuple[Primitive, int]:
         return JitCall(in_order(self.program), self.name), 0
 
     def typing(self, *avals):
@@ -69,6 +69,12 @@ class JitCall(ProgramCall):
     inline: bool = False
     ctx_mesh: Any = None  # that set_mesh had put in force, for who prints the program
 
+    renamed: ClassVar[dict[str, str]] = {"name": "jaxpr_name"}
+
+    @property
+    def called(self):
+        return str(self.jaxpr_name)
+
     @property
     def params(self):
         return {"jaxpr": self.jaxpr, "name": self.jaxpr_name, "inline": self.inline,
@@ -90,7 +96,7 @@ class JitCall(ProgramCall):
         """Return the call of another program made from this one."""
         return JitCall(closed, self.jaxpr_name, ctx_mesh=self.ctx_mesh)
 
-    def with_ticket(self):
+    def with_token(self):
         return self.with_program(in_order(self.jaxpr)), 0
 
     def lower(self, ctx, *xs):

@@ -38,11 +38,12 @@ from saem.core.refs import check_references, is_ref
 from saem.core.trace import Tracer, bind, eval_trace, state
 from saem.jit import signature
 from saem.jit.call import JitCall
+from saem.ops.keys import key_watch
 from saem.ops.sharding_constraint import ShardingConstraint, demands_of, is_place, place_of, prefix
 from saem.placement.layouts import terms_of
 from saem.placement.meshes import mesh_set
 from saem.placement.spread import check_fits
-from saem.transform.staging import key_watch, move_refs, move_tracer_consts, trace_flat
+from saem.transform.staging import move_refs, move_tracer_consts, trace_flat
 
 
 class Entry:

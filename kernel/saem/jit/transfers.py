@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.compile import arrays, dispatch
+from saem.compile import arrays
 from saem.compile.dispatch import relaid
 from saem.core import tree
 from saem.core.avals import aval_of
 from saem.core.memory_spaces import MemorySpace, placed, space_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import Tracer, bind
+from saem.ops import sharding_rules
 from saem.ops.sharding_constraint import constrained, prefix
 from saem.placement import devices
 from saem.placement.layouts import Format, check_layouts, format_of, is_concrete, space_of_sharding
@@ -53,8 +54,11 @@ class DevicePut(Primitive):
     srcs: tuple = (None,)
     copy_semantics: tuple = (REUSE,)
 
+    passes_nan = True
     multiple_results = True
-    knows_its_memory = True
+    types_memory = True
+
+    shard_results = sharding_rules.device_put
 
     @property
     def mesh(self) -> Any:
@@ -107,6 +111,10 @@ class DevicePut(Primitive):
                 for field in (self.devices, self.srcs, self.copy_semantics)]
         return DevicePut(*kept), list(needed), list(needed)
 
+    def eager(self, *xs: Any) -> list[Any]:
+        """Place arrays outside any program."""
+        return [put_one(x, d) for x, d in zip(xs, self.devices)]
+
 
 def space_named(device: Any, here: MemorySpace) -> MemorySpace:
     """Return the memory in which a value lies after it was put on ``device``."""
@@ -115,14 +123,6 @@ def space_named(device: Any, here: MemorySpace) -> MemorySpace:
     if isinstance(device, Format):
         device = device.sharding
     return space_of_sharding(device) if isinstance(device, _jaxlib.Sharding) else here
-
-
-def put_eagerly(prim: DevicePut, *xs: Any) -> list[Any]:
-    """Place arrays outside any program."""
-    return [put_one(x, d) for x, d in zip(xs, prim.devices)]
-
-
-dispatch.eager_rules[DevicePut] = put_eagerly
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = False,

@@ -29,9 +29,10 @@ from saem.core.varying import vma_of
 from saem.jit.jitted import traces
 from saem.ops.collectives import PVary
 from saem.ops.convert import convert_element_type
+from saem.ops.keys import key_watch
 from saem.placement.layouts import terms_of
 from saem.transform.restructure import open_consts, pick, rearranged, split_list
-from saem.transform.staging import key_watch, trace_flat
+from saem.transform.staging import trace_flat
 
 
 class Body:

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from saem.compile.dispatch import eager_rules
 from saem.compile.lowering import lower_block
 from saem.compile.regions import write_case
 from saem.core import axes, config, dtypes, errors, tree
@@ -107,7 +106,7 @@ class Cond(Primitive):
         """Return the choice among programs made from these."""
         return Cond(tuple(branches), self.branches_platforms)
 
-    def with_ticket(self):
+    def with_token(self):
         return self.of([in_order(b) for b in self.branches]), 1
 
     def typing(self, index, *avals):
@@ -229,12 +228,8 @@ class Cond(Primitive):
             chosen.append(select_n(which, *cases))
         return chosen, [0] * len(chosen)
 
-
-def _cond_at_once(prim: Cond, *args: Any) -> list[Any]:
-    return run_at_once(prim.branches[0], prim.branches[1:], prim, args)
-
-
-eager_rules[Cond] = _cond_at_once
+    def eager(self, *args: Any) -> list[Any]:
+        return run_at_once(self.branches[0], self.branches[1:], self, args)
 
 
 def split_branches(branches: Sequence[ClosedJaxpr], unknown: Sequence[bool]

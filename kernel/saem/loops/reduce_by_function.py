@@ -27,6 +27,7 @@ from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import Tracer, bind
 from saem.loops.carry import trace_body
 from saem.ops import reduce as folds
+from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, mul
 from saem.ops.compare import bitwise_and, bitwise_or, bitwise_xor
 from saem.ops.convert import convert_element_type
@@ -133,6 +134,8 @@ class Reduce(GeneralFold):
 
     axes = property(lambda self: self.dimensions)
 
+    shard_results = sharding_rules.generic_reduction
+
     def printed_params(self):
         return {"computation": str(self.computation), "dimensions": self.dimensions,
                 "jaxpr": self.jaxpr}
@@ -230,6 +233,8 @@ class ReduceWindow(GeneralFold):
     window_dilation: Sizes
 
     how = Window.how
+
+    shard_results = sharding_rules.window
 
     def printed_params(self):
         return dict(sorted({**self.params, "consts": ()}.items()))

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saem.compile.dispatch import eager_rules
 from saem.compile.lowering import lower_block
 from saem.compile.regions import COUNTER, FLAG, read_row, write_row, write_while, zeros
 from saem.compile.text import physical_aval
@@ -93,7 +92,7 @@ class Scan(Primitive):
     def effects(self):
         return self.jaxpr.effects
 
-    def with_ticket(self):
+    def with_token(self):
         body = first_input_to(in_order(self.jaxpr), self.num_consts)
         return self.other(body, self.num_consts, self.num_carry + 1), self.num_consts
 
@@ -366,6 +365,10 @@ class Scan(Primitive):
         return got, [None if not b else 0 if i < self.num_carry else 1
                      for i, b in enumerate(outs)]
 
+    def eager(self, *args: Any) -> list[Any]:
+        key = (self.length, self.num_consts, self.num_carry, self.reverse, self.unroll)
+        return run_at_once(self.jaxpr, key, self, args)
+
 
 class Split(NamedTuple):
     """A scan in two: ``early`` runs now, ``late`` waits for operands that are unknown."""
@@ -396,14 +399,6 @@ class Split(NamedTuple):
         rows = operands[scan.num_consts + scan.num_carry:]
         return plain, [*constants, *waiting[:late_consts], *waiting[late_consts:],
                        *(rows[i] for i in self.handed), *stacks]
-
-
-def _scan_at_once(prim: Scan, *args: Any) -> list[Any]:
-    key = (prim.length, prim.num_consts, prim.num_carry, prim.reverse, prim.unroll)
-    return run_at_once(prim.jaxpr, key, prim, args)
-
-
-eager_rules[Scan] = _scan_at_once
 
 
 # -- the function ----------------------------------------------------------------------------------

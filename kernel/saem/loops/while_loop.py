@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from saem.compile.dispatch import eager_rules
 from saem.compile.lowering import lower_block
 from saem.compile.regions import any_true, choose_rows, write_while
 from saem.core import config, dtypes, errors, tree
@@ -86,7 +85,7 @@ class While(Primitive):
     def effects(self):
         return self.cond_jaxpr.effects | shifted(self.body_jaxpr.effects, self.cond_nconsts)
 
-    def with_ticket(self):
+    def with_token(self):
         if is_ordered(self.cond_jaxpr.effects):
             return JitCall(asking_in_body(self), "while"), 0
         body = first_input_to(in_order(self.body_jaxpr), self.body_nconsts)
@@ -247,6 +246,13 @@ class While(Primitive):
         outs = bind(While(flag, body, self.cond_nconsts, self.body_nconsts), *stacks)
         return outs, [0 if b else None for b in carry_in]
 
+    def eager(self, *args: Any) -> list[Any]:
+        references = [id(x) for x in args if is_ref(aval_of(x))]
+        if len(set(references)) < len(references):  # the condition looks at what the body changes
+            return core_refs.chapter.through_refs(self, args)
+        key = (self.cond_jaxpr, self.cond_nconsts, self.body_nconsts)
+        return run_at_once(self.body_jaxpr, key, self, args)
+
 
 def guarded(loop: While, guard: Any) -> tuple[While, list[int]]:
     """Return ``loop`` so that what its body checks counts only where its condition holds.
@@ -271,45 +277,34 @@ def guarded(loop: While, guard: Any) -> tuple[While, list[int]]:
 
 
 def asking_in_body(loop: While) -> ClosedJaxpr:
-    """Return ``loop`` as a program that takes a ticket and hands it on, first of all.
+    """Return ``loop`` as a program that takes a token and hands it on, first of all.
 
     A condition with ordered effects is asked once before the loop and then at the end of every
-    step, so that its ticket can be carried; its answer is carried too.
+    step, so that its token can be carried; its answer is carried too.
     """
     ask = JitCall(in_order(loop.cond_jaxpr), "cond_fun")
     step = JitCall(in_order(loop.body_jaxpr), "body_fun")
     count = loop.cond_nconsts + loop.body_nconsts
 
-    def whole(ticket: Any, *operands: Any) -> list[Any]:
+    def whole(token: Any, *operands: Any) -> list[Any]:
         cond_consts, _, carry = loop.parts(operands)
         consts = operands[:count]
-        ticket, flag = bind(ask, ticket, *cond_consts, *carry)
-        inner = [aval_of(x) for x in (ticket, flag, *carry)]
+        token, flag = bind(ask, token, *cond_consts, *carry)
+        inner = [aval_of(x) for x in (token, flag, *carry)]
         body = trace_flat(one_step, [*map(aval_of, consts), *inner], name="while")
-        cond = trace_flat(lambda ticket, flag, *carry: [flag], inner, name="while")
-        ticket, _, *carry = bind(While(cond, body, 0, count), *consts, ticket, flag, *carry)
-        return [ticket, *carry]
+        cond = trace_flat(lambda token, flag, *carry: [flag], inner, name="while")
+        token, _, *carry = bind(While(cond, body, 0, count), *consts, token, flag, *carry)
+        return [token, *carry]
 
     def one_step(*operands: Any) -> list[Any]:
-        cond_consts, body_consts, (ticket, _, *carry) = loop.parts(operands)
-        ticket, *carry = bind(step, ticket, *body_consts, *carry)
-        return [*bind(ask, ticket, *cond_consts, *carry), *carry]
+        cond_consts, body_consts, (token, _, *carry) = loop.parts(operands)
+        token, *carry = bind(step, token, *body_consts, *carry)
+        return [*bind(ask, token, *cond_consts, *carry), *carry]
 
     carried = loop.body_jaxpr.in_avals[loop.body_nconsts:]
     consts = [*loop.cond_jaxpr.in_avals[:loop.cond_nconsts],
               *loop.body_jaxpr.in_avals[:loop.body_nconsts]]
     return trace_flat(whole, [TICKET, *consts, *carried], name="while")
-
-
-def _while_at_once(prim: While, *args: Any) -> list[Any]:
-    references = [id(x) for x in args if is_ref(aval_of(x))]
-    if len(set(references)) < len(references):  # the condition looks at what the body changes
-        return core_refs.chapter.through_refs(prim, args)
-    key = (prim.cond_jaxpr, prim.cond_nconsts, prim.body_nconsts)
-    return run_at_once(prim.body_jaxpr, key, prim, args)
-
-
-eager_rules[While] = _while_at_once
 
 
 # -- the functions ---------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ from saem.ops.linear import constant_like, unbroadcast
 
 @primitive("neg")
 class Neg(Unary):
+    passes_nan = True
+    linear = True
     hlo, numpy, accepts = "negate", staticmethod(np.negative), staticmethod(is_number)
 
     def tangent(self, t, x, out):
@@ -39,6 +41,7 @@ def _same_of_tangents(prim: Primitive, primals: Any, tangents: Any) -> tuple[Any
 
 @primitive("add")
 class Add(Nary):
+    linear = True
     hlo, numpy, accepts = "add", staticmethod(np.add), staticmethod(is_number)
     partials = (lambda t, out, x, y: t, lambda t, out, x, y: t)
 
@@ -52,6 +55,7 @@ class Add(Nary):
 
 @primitive("sub")
 class Sub(Nary):
+    linear = True
     hlo, numpy, accepts = "subtract", staticmethod(np.subtract), staticmethod(is_number)
     partials = (lambda t, out, x, y: t, lambda t, out, x, y: neg(t))
 
@@ -65,6 +69,7 @@ class Sub(Nary):
 
 @primitive("mul")
 class Mul(Nary):
+    bilinear = True
     hlo, numpy, accepts = "multiply", staticmethod(np.multiply), staticmethod(is_number)
     partials = (lambda t, out, x, y: mul(t, y), lambda t, out, x, y: mul(x, t))
 
@@ -93,6 +98,7 @@ def _divide(x, y):
 class Div(Nary):
     """Division; integers round towards zero."""
 
+    divisor = 1
     hlo, numpy, accepts = "divide", staticmethod(_divide), staticmethod(is_number)
     partials = (lambda t, out, x, y: div(t, y),
                 lambda t, out, x, y: mul(mul(neg(t), x), integer_pow(y, -2)))

@@ -18,6 +18,7 @@ from saem.core import tree
 from saem.core.avals import aval_of
 from saem.core.primitive import Primitive, primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.linear import zeros_of
 
 
@@ -25,7 +26,10 @@ from saem.ops.linear import zeros_of
 class OptimizationBarrier(Primitive):
     """The identity on its operands, which XLA does not see through."""
 
+    passes_nan = True
     multiple_results = True
+
+    shard_results = sharding_rules.unchanged
 
     def typing(self, *avals):
         return list(avals)

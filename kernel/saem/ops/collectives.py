@@ -33,7 +33,7 @@ from saem.core.axes import as_names, find, size_of
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind
 from saem.core.varying import vma_of
-from saem.ops import arithmetic
+from saem.ops import arithmetic, sharding_rules
 from saem.ops.compare import Eq
 from saem.ops.convert import convert
 from saem.ops.linear import (
@@ -89,7 +89,7 @@ def group_size(groups: Groups, size: int, caller: str) -> int:
 
 def no_groups(prim: Any) -> None:
     """Refuse groups on a mapped axis, as JAX does.  Raises: NotImplementedError."""
-    if getattr(prim, "axis_index_groups", None) is not None:
+    if prim.params.get("axis_index_groups") is not None:
         raise errors.explained(
             NotImplementedError, f"{prim.name}.groups",
             "axis_index_groups not supported in vmap collectives.",
@@ -135,8 +135,10 @@ class AllReduce(Primitive):
     identity: ClassVar[Callable]  # of a dtype: the number that changes nothing
     repeated: ClassVar[Callable]  # of equal values: (value, how many) to their combination
 
+    shard_results = sharding_rules.collective
+
     @property
-    def speaks_of(self) -> tuple:
+    def collective_axes(self) -> tuple:
         return names_of(self.axes)
 
     @property
@@ -156,8 +158,8 @@ class AllReduce(Primitive):
             n for i, n in enumerate(x.shape) if i not in self.positional))
 
     def evaluate(self, x):
-        if self.speaks_of:
-            raise elsewhere(self, self.speaks_of)
+        if self.collective_axes:
+            raise elsewhere(self, self.collective_axes)
         return getattr(np, self.numpy)(x, axis=self.positional).astype(x.dtype)
 
     def lower(self, ctx, x):
@@ -167,9 +169,9 @@ class AllReduce(Primitive):
             shape = tuple(n for i, n in enumerate(aval.shape) if i not in self.positional)
             aval = ShapedArray(shape, aval.dtype)
             x = ctx.reduce(self.stablehlo, x, init, self.positional, out=aval)
-        if not self.speaks_of:
+        if not self.collective_axes:
             return x
-        rows = device_axes(ctx, self).groups(self.speaks_of, self.axis_index_groups)
+        rows = device_axes(ctx, self).groups(self.collective_axes, self.axis_index_groups)
         region = reduce_region(ctx, self.stablehlo, aval.dtype)
         return ctx.emit(
             f'"stablehlo.all_reduce"({x}) <{{{CHANNEL}, {groups_text(rows)}, '
@@ -209,7 +211,7 @@ class PSum(AllReduce):
     jvp = Linear.jvp
 
     def transpose(self, ct, x):
-        names = self.speaks_of
+        names = self.collective_axes
         if names:
             ct = bind(PSum(names, self.axis_index_groups), ct)
         kept = tuple(i for i in range(len(x.shape)) if i not in self.positional)
@@ -266,8 +268,11 @@ class PVary(Identity):
 
     axes: tuple
 
+    passes_nan = True
+    shard_results = sharding_rules.collective
+
     @property
-    def speaks_of(self):
+    def collective_axes(self):
         return self.axes
 
     def varies(self, vma):
@@ -283,8 +288,10 @@ class PSumInvariant(Linear):
 
     axes: tuple
 
+    shard_results = sharding_rules.collective
+
     @property
-    def speaks_of(self):
+    def collective_axes(self):
         return self.axes
 
     def varies(self, vma):
@@ -328,7 +335,7 @@ class AxisIndex(Primitive):
         return {"axis_name": self.axis_name}
 
     @property
-    def speaks_of(self):
+    def collective_axes(self):
         return (self.axis_name,)
 
     def varies(self):
@@ -338,7 +345,7 @@ class AxisIndex(Primitive):
         return ShapedArray((), np.dtype(np.int32))
 
     def evaluate(self):
-        raise elsewhere(self, self.speaks_of)
+        raise elsewhere(self, self.collective_axes)
 
     def lower(self, ctx):
         mesh = device_axes(ctx, self)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import enum
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ from saem.core.primitive import Primitive, UndefinedPrimal, primitive, remembere
 from saem.core.promotion import promote_types
 from saem.core.sharded import entries_on, like_type, with_entry
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import add_cotangents, permute, shift_axes
 from saem.ops.reshard import target
@@ -127,6 +129,11 @@ class DotGeneral(Primitive):
     precision: Any = None
     preferred_element_type: Any = None
     out_sharding: Any = None
+
+    bilinear = True
+    is_product = True
+    shard_results = sharding_rules.dot_general
+    requested_sharding = property(operator.attrgetter("out_sharding"))
 
     def printed_params(self):
         shown = {"dimension_numbers": tuple(

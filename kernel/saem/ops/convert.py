@@ -10,6 +10,7 @@ Source: StableHLO specification: convert, bitcast_convert, reduce_precision.
 
 from __future__ import annotations
 
+import operator
 import warnings
 from typing import Any
 
@@ -20,6 +21,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind, eval_trace, state
+from saem.ops import sharding_rules
 from saem.ops.families import Unary
 from saem.ops.linear import Linear, moveaxis
 
@@ -48,6 +50,11 @@ class ConvertElementType(Primitive):
     new_dtype: Any
     weak_type: bool = False
     sharding: Any = None
+
+    passes_nan = True
+    linear = True
+    shard_results = sharding_rules.elementwise
+    requested_sharding = property(operator.attrgetter("sharding"))
 
     def printed_params(self):
         return {"new_dtype": self.new_dtype, "weak_type": self.weak_type}
@@ -90,6 +97,9 @@ class BitcastConvertType(Primitive):
     """The same bits in another dtype; a last axis appears or goes where the widths differ."""
 
     new_dtype: Any
+
+    passes_nan = True
+    shard_results = sharding_rules.bitcast
 
     def typing(self, x):
         new, old = self.new_dtype, x.dtype
@@ -137,6 +147,9 @@ class ReducePrecision(Linear):
 
     exponent_bits: int
     mantissa_bits: int
+
+    passes_nan = True
+    shard_results = sharding_rules.elementwise
 
     def typing(self, x):
         if not dtypes.is_float(x.dtype):
@@ -188,6 +201,9 @@ class ReducePrecision(Linear):
 @primitive("copy")
 class Copy(Unary):
     """The same value in memory of its own."""
+
+    passes_nan = True
+    shard_results = sharding_rules.unchanged
 
     def evaluate(self, x):
         return np.array(x)

@@ -20,6 +20,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, mul, sub
 from saem.ops.compare import eq
 from saem.ops.families import is_number
@@ -50,6 +51,8 @@ class Cumulative(Primitive):
     hlo: ClassVar[str] = ""
     axis: int
     reverse: bool
+
+    shard_results = sharding_rules.cumulative
 
     def typing(self, x):
         if not type(self).accepts(x.dtype):

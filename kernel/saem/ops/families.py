@@ -19,6 +19,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive, remembered
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.linear import (
     add_cotangents,
     broadcast_in_dim,
@@ -102,6 +103,8 @@ class Elementwise(Primitive):
     accepts: ClassVar[Callable[[Any], bool] | None] = None
     needs: ClassVar[str] = "a number"
     joint_jvp = True
+
+    shard_results = sharding_rules.elementwise
 
     @remembered
     def typing(self, *avals: ShapedArray) -> ShapedArray:

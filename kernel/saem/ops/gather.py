@@ -25,6 +25,7 @@ from saem.core.jaxpr import Eqn, Jaxpr, Var
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry
 from saem.core.sharded import cut_like
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.linear import broadcast_in_dim, broadcast_new_dim, held_dims, moveaxis, zeros_of
 from saem.ops.shape import concatenate
 from saem.ops.windows import (
@@ -75,6 +76,12 @@ class Gather(Primitive):
     indices_are_sorted: bool = False
     mode: GatherScatterMode = FILL
     fill_value: Any = None
+
+    linear = True
+    shard_results = sharding_rules.gather
+
+    def window(self, values):
+        return values[1], self.dimension_numbers.start_index_map, self.slice_sizes
 
     def typing(self, x, indices):
         numbers = self.dimension_numbers
@@ -201,6 +208,8 @@ class ScatterFamily(Primitive):
     accepts: ClassVar[Callable[[Any], bool] | None] = None
     derived_params: ClassVar[tuple[str, ...]] = ("update_consts", "update_jaxpr")
 
+    shard_results = sharding_rules.scatter
+
     def params_for(self, avals: Sequence[ShapedArray]) -> dict[str, Any]:
         """Return what readers of jaxprs expect besides ``params``: the combination as a program."""
         return {"update_consts": (), "update_jaxpr": combination(self.name, avals[0].dtype)}
@@ -209,6 +218,17 @@ class ScatterFamily(Primitive):
     def numbers(self) -> GatherDimensionNumbers:
         """Return the description of the gather that reads the same windows."""
         return self.dimension_numbers.as_gather()
+
+    def memory(self, spaces):
+        return spaces[:1]
+
+    def window(self, values):
+        numbers = self.dimension_numbers
+        rank, updates = len(aval_of(values[0]).shape), aval_of(values[2]).shape
+        single = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+        kept = iter(numbers.update_window_dims)
+        sizes = [1 if i in single else updates[next(kept)] for i in range(rank)]
+        return values[1], numbers.scatter_dims_to_operand_dims, sizes
 
     def typing(self, x, indices, updates):
         name = self.name
@@ -364,6 +384,7 @@ def is_number(dtype: Any) -> bool:
 class ScatterAdd(ScatterFamily):
     """Add to the operand."""
 
+    linear = True
     hlo, combine, accepts = "add", np.add, staticmethod(is_number)
 
     def jvp(self, primals, tangents):

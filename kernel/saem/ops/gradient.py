@@ -14,6 +14,7 @@ from saem.core import dtypes, tree
 from saem.core.avals import aval_of
 from saem.core.primitive import primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.families import Discrete
 
 
@@ -21,7 +22,10 @@ from saem.ops.families import Discrete
 class StopGradient(Discrete):
     """The identity, constant for every derivative."""
 
+    passes_nan = True
     numpy = staticmethod(lambda x: x)
+
+    shard_results = sharding_rules.unchanged
 
     def lower(self, ctx, x):
         return x

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from saem import _jaxlib
 from saem.compile.dispatch import held_as
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_functions, aval_of, is_array_like
+from saem.core.jaxpr import ClosedJaxpr
 from saem.core.record import Record
 from saem.core.sharded import without_axis
 from saem.core.trace import Tracer, eval_trace, state
@@ -27,6 +29,19 @@ from saem.ops.compare import bitwise_not, eq
 from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.reduce import reduce_and
 from saem.ops.shape import reshape, squeeze
+
+
+class KeyWatch:
+    """What ``debug_key_reuse`` does with programs and operations on keys: nothing, until
+    ``random.reuse`` is imported and replaces these functions.
+    """
+
+    traced: Callable[[ClosedJaxpr], None] = staticmethod(lambda closed: None)
+    called: Callable[..., list[Any]] = staticmethod(lambda closed, leaves, name, run: run())
+    applied: Callable[..., Any] = staticmethod(lambda prim, call, keys, *more: call(keys, *more))
+
+
+key_watch = KeyWatch()
 
 
 class Generator(Record):

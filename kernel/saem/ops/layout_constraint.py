@@ -17,6 +17,7 @@ from saem.core import tree
 from saem.core.avals import Seen, aval_of
 from saem.core.primitive import primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.linear import Identity
 from saem.placement.layouts import Layout
 
@@ -26,6 +27,8 @@ class LayoutConstraint(Identity):
     """The identity, on a value that lies in memory as ``layout`` says."""
 
     layout: Layout
+
+    shard_results = sharding_rules.unchanged
 
     def lower(self, ctx, x):
         ndim = len(ctx.avals[x].shape)
@@ -45,17 +48,13 @@ class LayoutConstraint(Identity):
                         self.layout.sub_byte_element_size_in_bits)
         return bind(LayoutConstraint(layout), x), d
 
-
-def _laid(prim: LayoutConstraint, x: Any) -> Any:
-    """Return a value laid out, outside any program: in the memory where it lies."""
-    held = dispatch.hold(dispatch.put(x))
-    if held is not x:  # keys, whose words have further axes
-        return dispatch.primitive_callable(prim)(x)
-    committed = dispatch.place_like(held, held._sharding)
-    return dispatch.relaid(committed, prim.layout)
-
-
-dispatch.eager_rules[LayoutConstraint] = _laid
+    def eager(self, x: Any) -> Any:
+        """Return a value laid out, outside any program: in the memory where it lies."""
+        held = dispatch.hold(dispatch.put(x))
+        if held is not x:  # keys, whose words have further axes
+            return dispatch.primitive_callable(self)(x)
+        committed = dispatch.place_like(held, held._sharding)
+        return dispatch.relaid(committed, self.layout)
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:

@@ -10,6 +10,7 @@ Invariant: broadcast_in_dim and reduce_sum transpose into each other, and everyt
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,11 +29,13 @@ from saem.core.sharded import (
 )
 from saem.core.trace import bind
 from saem.core.varying import vma_of
+from saem.ops import sharding_rules
 
 
 class Linear(Primitive):
     """Linear in its one operand: the tangent goes through the same operation."""
 
+    linear = True
     __slots__ = ()
     joint_jvp = True
 
@@ -74,9 +77,16 @@ class BroadcastInDim(Linear):
     broadcast_dimensions: tuple[int, ...] = ()
     sharding: Any = None
 
+    passes_nan = True
+    shard_results = sharding_rules.broadcast_in_dim
+    requested_sharding = property(operator.attrgetter("sharding"))
+
     def printed_params(self):
         dims = self.broadcast_dimensions
         return {"broadcast_dimensions": dims} if dims else {}
+
+    def memory(self, spaces):
+        return spaces[:1]
 
     @remembered
     def typing(self, x):
@@ -144,6 +154,9 @@ class ReduceSum(Linear):
     axes: tuple[int, ...]
     out_sharding: Any = None
 
+    shard_results = sharding_rules.reduction
+    requested_sharding = property(operator.attrgetter("out_sharding"))
+
     @remembered
     def typing(self, x):
         if not (dtypes.is_inexact(x.dtype) or dtypes.is_integer(x.dtype)):
@@ -175,6 +188,9 @@ class Transpose(Linear):
     """Permute axes: output axis i is operand axis ``permutation[i]``."""
 
     permutation: tuple[int, ...]
+
+    passes_nan = True
+    shard_results = sharding_rules.transpose
 
     @remembered
     def typing(self, x):
@@ -208,6 +224,8 @@ class Transpose(Linear):
 @primitive("add_any")
 class AddAny(Primitive):
     """Add two cotangents (or tangents) of the same value."""
+
+    shard_results = sharding_rules.elementwise
 
     def typing(self, x, y):
         if x.shape != y.shape or x.dtype != y.dtype:

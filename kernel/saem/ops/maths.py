@@ -106,6 +106,7 @@ class Exp(Analytic):
 @primitive("exp2")
 class Exp2(Analytic):
     accuracy: Any = None
+    passes_nan = True
     hlo, numpy = "exponential", staticmethod(in_32_bits(np.exp2))
 
     def lower(self, ctx, x):
@@ -311,6 +312,7 @@ class Atanh(Analytic):
 
 @primitive("square")
 class Square(Analytic):
+    passes_nan = True
     hlo, numpy = "square", staticmethod(in_32_bits(np.square))
     chlo = True
     accepts, needs = staticmethod(is_number), "a number"

@@ -55,6 +55,7 @@ def _sign(x):
 class Sign(Discrete):
     """-1, 0 or 1; of a complex number, it divided by its absolute value."""
 
+    passes_nan = True
     hlo, numpy, accepts = "sign", staticmethod(in_32_bits(_sign)), staticmethod(is_number)
 
     def lower(self, ctx, x):
@@ -67,11 +68,13 @@ class Sign(Discrete):
 
 @primitive("floor")
 class Floor(Discrete):
+    passes_nan = True
     hlo, numpy, accepts, needs = "floor", staticmethod(np.floor), FLOAT, "a real float"
 
 
 @primitive("ceil")
 class Ceil(Discrete):
+    passes_nan = True
     hlo, numpy, accepts, needs = "ceil", staticmethod(np.ceil), FLOAT, "a real float"
 
 
@@ -93,6 +96,7 @@ class Round(Discrete):
     """The nearest integer; ``rounding_method`` says where halves go."""
 
     rounding_method: RoundingMethod
+    passes_nan = True
     accepts, needs = FLOAT, "a real float"
 
     def printed_params(self):
@@ -127,6 +131,7 @@ def _has_abs(dtype: Any) -> bool:
 class Abs(Unary):
     """The absolute value.  At 0 the derivative is taken as 1 (real) or 0 (complex)."""
 
+    passes_nan = True
     numpy, accepts = staticmethod(np.abs), staticmethod(_has_abs)
     needs = "a signed or complex number"
 
@@ -152,6 +157,7 @@ def ones_like(x: Any) -> Any:
 class Nextafter(Discrete):
     """The next number after the first operand on the way to the second."""
 
+    passes_nan = True
     numpy, accepts, needs = staticmethod(np.nextafter), FLOAT, "a real float"
     jvp = absent("it moves in steps between neighbouring floats, so it has no derivative",
                  NotImplementedError)
@@ -208,11 +214,13 @@ class Extremum(Nary):
 
 @primitive("max")
 class Max(Extremum):
+    passes_nan = True
     hlo, numpy, greater = "maximum", staticmethod(np.maximum), True
 
 
 @primitive("min")
 class Min(Extremum):
+    passes_nan = True
     hlo, numpy, greater = "minimum", staticmethod(np.minimum), False
 
 
@@ -338,6 +346,8 @@ def zero_beside(ct: Any) -> Any:
 
 @primitive("real")
 class Real(Part):
+    passes_nan = True
+    linear = True
     hlo, numpy = "real", staticmethod(np.real)
 
     def transpose(self, ct, x):
@@ -346,6 +356,8 @@ class Real(Part):
 
 @primitive("imag")
 class Imag(Part):
+    passes_nan = True
+    linear = True
     hlo, numpy = "imag", staticmethod(np.imag)
 
     def transpose(self, ct, x):
@@ -360,6 +372,8 @@ def _has_complex(dtype: Any) -> bool:
 class Complex(Nary):
     """The complex number of a real and an imaginary part."""
 
+    passes_nan = True
+    linear = True
     hlo, accepts, needs = "complex", staticmethod(_has_complex), "float32 or float64"
     partials = (lambda t, out, x, y: complex(t, number_like(t, 0.0)),
                 lambda t, out, x, y: complex(number_like(t, 0.0), t))
@@ -399,6 +413,8 @@ class Conj(Unary):
     """The complex conjugate; a real number becomes complex.  ``input_dtype`` is the operand's."""
 
     input_dtype: Any
+    passes_nan = True
+    linear = True
     accepts, needs = staticmethod(_has_conj), "a complex number, float32 or float64"
 
     def result_dtype(self, dtype):

@@ -24,6 +24,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.handles import Handle, handle_of
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.compare import Ge, Le
 from saem.ops.families import is_number
 from saem.ops.linear import zeros_of
@@ -109,6 +110,8 @@ class Window(Primitive):
     padding: Padding
     base_dilation: Sizes
     window_dilation: Sizes
+
+    shard_results = sharding_rules.window
 
     @property
     def how(self) -> Sliding:
@@ -220,11 +223,13 @@ class WindowExtremum(WindowFold):
 
 @primitive("reduce_window_max")
 class ReduceWindowMax(WindowExtremum):
+    passes_nan = True
     hlo, numpy, initial, select = "maximum", np.maximum, staticmethod(lowest), Ge
 
 
 @primitive("reduce_window_min")
 class ReduceWindowMin(WindowExtremum):
+    passes_nan = True
     hlo, numpy, initial, select = "minimum", np.minimum, staticmethod(highest), Le
 
 
@@ -252,6 +257,8 @@ class SelectAndGatherAdd(Primitive):
     window_dilation: Sizes
 
     how = Window.how
+
+    shard_results = sharding_rules.window
 
     def typing(self, tangents, operand):
         if tangents.shape != operand.shape:
@@ -326,6 +333,8 @@ class SelectAndScatterAdd(Primitive):
     window_dimensions: Sizes
     window_strides: Sizes
     padding: Padding
+
+    shard_results = sharding_rules.select_and_scatter_add
 
     @property
     def how(self) -> Sliding:

@@ -18,12 +18,14 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile import dispatch
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.families import align_batch
-from saem.ops.keys import Generator, KeyDType, key_dtype
+from saem.ops.keys import Generator, KeyDType, key_dtype, key_watch
 from saem.ops.linear import broadcast_in_dim, moveaxis
 
 U32, U64 = np.dtype("uint32"), np.dtype("uint64")
@@ -92,6 +94,8 @@ class Threefry2x32(Primitive):
 
     multiple_results = True
 
+    shard_results = sharding_rules.elementwise
+
     def typing(self, *avals):
         if any(a.dtype != U32 for a in avals):
             got = ", ".join(a.str_short() for a in avals)
@@ -118,7 +122,12 @@ class Threefry2x32(Primitive):
 
 
 # From (primitive, generator) to what runs in its place; Threefry runs the primitive itself.
-physical_rules: dict[tuple[str, Generator], Callable[[Any], Any]] = {}
+physical_rules: dict[tuple[type, Generator], Callable[[Any], Any]] = {}
+
+
+def watched(self: Primitive, keys: Any, *more: Any) -> Any:
+    """Run a primitive on keys outside traces; ``debug_key_reuse`` may follow the keys."""
+    return key_watch.applied(self, dispatch.primitive_callable(self), keys, *more)
 
 
 def of_generator(prim: Any, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
@@ -126,7 +135,7 @@ def of_generator(prim: Any, in_avals: Sequence[ShapedArray], out_avals: Sequence
     """Return what does ``prim`` on the words of keys of the generator in question."""
     for aval in (*in_avals, *out_avals):
         if isinstance(aval.dtype, KeyDType):
-            rule = physical_rules.get((prim.name, aval.dtype.impl))
+            rule = physical_rules.get((type(prim), aval.dtype.impl))
             return prim if rule is None else rule(prim)
     return prim
 
@@ -167,7 +176,11 @@ def as_held(ctx: Any, x: str, aval: ShapedArray) -> str:
 class RandomSeed(OnKeys):
     """Make a key of an integer: its high and low 32 bits."""
 
+    makes_keys = "key"
+
     impl: Generator
+
+    shard_results = sharding_rules.keys
 
     def typing(self, seeds):
         if not dtypes.is_integer(seeds.dtype):
@@ -224,7 +237,11 @@ def words(ctx: Any, key: str, shape: tuple[int, ...]) -> tuple[str, str]:
 class RandomWrap(OnKeys):
     """See uint32 words as keys."""
 
+    makes_keys = "wrap_key_data"
+
     impl: Generator
+
+    shard_results = sharding_rules.keys
 
     def typing(self, base):
         if base.dtype != U32:
@@ -251,6 +268,8 @@ class RandomWrap(OnKeys):
 class RandomUnwrap(OnKeys):
     """See keys as the uint32 words that hold them."""
 
+    shard_results = sharding_rules.keys
+
     def typing(self, keys):
         trailing, dtype = key_aval(self, keys).physical
         return ShapedArray((*keys.shape, *trailing), dtype)
@@ -265,6 +284,11 @@ class RandomUnwrap(OnKeys):
 @primitive("random_clone")
 class RandomClone(OnKeys):
     """The same key under a new name, for reuse that is meant."""
+
+    makes_keys = "clone"
+    eager = watched
+
+    shard_results = sharding_rules.elementwise
 
     def typing(self, keys):
         key_aval(self, keys)
@@ -323,7 +347,13 @@ def _checked_shape(prim: Primitive, shape: tuple[int, ...]) -> None:
 class RandomSplit(OnKeys):
     """Make ``shape`` new keys of each key."""
 
+    consumes_key = True
+    makes_keys = "split"
+    eager = watched
+
     shape: tuple[int, ...]
+
+    shard_results = sharding_rules.keys
 
     def typing(self, keys):
         _checked_shape(self, self.shape)
@@ -343,8 +373,13 @@ class RandomSplit(OnKeys):
 class RandomBits(OnKeys):
     """Make unsigned integers of ``bit_width`` bits and of ``shape`` from each key."""
 
+    consumes_key = True
+    eager = watched
+
     bit_width: int
     shape: tuple[int, ...]
+
+    shard_results = sharding_rules.keys
 
     @property
     def dtype(self) -> np.dtype:
@@ -381,7 +416,12 @@ class RandomBits(OnKeys):
 class RandomFoldIn(Primitive):
     """Make a new key of a key and a number (uint32); shapes broadcast."""
 
+    makes_keys = "fold_in"
+    eager = watched
+
     physical = of_generator
+
+    shard_results = sharding_rules.elementwise
 
     def typing(self, keys, numbers):
         dtype = key_aval(self, keys)

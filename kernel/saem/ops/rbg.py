@@ -20,6 +20,10 @@ from saem.core.avals import ShapedArray
 from saem.ops.keys import RBG, UNSAFE_RBG
 from saem.ops.random_bits import (
     U32,
+    RandomBits,
+    RandomFoldIn,
+    RandomSeed,
+    RandomSplit,
     blocks_numpy,
     counters_text,
     physical_rules,
@@ -205,7 +209,7 @@ class GeneratedFold(Rule):
 
 for _impl, _split, _fold in ((RBG, HalvesSplit, HalvesFold),
                              (UNSAFE_RBG, GeneratedSplit, GeneratedFold)):
-    physical_rules["random_seed", _impl] = Seed
-    physical_rules["random_bits", _impl] = Bits
-    physical_rules["random_split", _impl] = _split
-    physical_rules["random_fold_in", _impl] = _fold
+    physical_rules[RandomSeed, _impl] = Seed
+    physical_rules[RandomBits, _impl] = Bits
+    physical_rules[RandomSplit, _impl] = _split
+    physical_rules[RandomFoldIn, _impl] = _fold

@@ -22,6 +22,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.arithmetic import div, mul
 from saem.ops.compare import eq
 from saem.ops.convert import convert_element_type
@@ -76,6 +77,8 @@ class Fold(Primitive):
     accepts: ClassVar[Callable[[Any], bool]]
     needs: ClassVar[str]
     axes: tuple[int, ...]
+
+    shard_results = sharding_rules.reduction
 
     def typing(self, x):
         if not type(self).accepts(x.dtype):
@@ -141,12 +144,14 @@ class Extremum(Fold):
 
 @primitive("reduce_max")
 class ReduceMax(Extremum):
+    passes_nan = True
     hlo, numpy, initial = "maximum", np.maximum, staticmethod(lowest)
     axes: tuple[int, ...]
 
 
 @primitive("reduce_min")
 class ReduceMin(Extremum):
+    passes_nan = True
     hlo, numpy, initial = "minimum", np.minimum, staticmethod(highest)
     axes: tuple[int, ...]
 
@@ -227,6 +232,8 @@ class ArgExtremum(Primitive):
     worst: ClassVar[Callable[[Any], Any]]
     axes: tuple[int, ...]
     index_dtype: Any
+
+    shard_results = sharding_rules.reduction
 
     def typing(self, x):
         if not dtypes.is_integer(np.dtype(self.index_dtype)):

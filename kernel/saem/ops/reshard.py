@@ -23,7 +23,6 @@ from saem.core.sharded import entries_of, like_type, with_entry
 from saem.core.trace import bind
 from saem.ops import linear
 from saem.ops.linear import Linear
-from saem.ops.sharding_rules import rule
 from saem.placement.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, mesh_context
 from saem.placement.shardings import NamedSharding, PartitionSpec
 
@@ -37,12 +36,21 @@ class Reshard(Linear):
 
     joint_jvp = False
 
+    requested_sharding = property(operator.attrgetter("sharding"))
+
     def printed_params(self):
         return {}
 
     @property
     def mesh(self) -> Any:
         return self.sharding.mesh
+
+    def eager(self, x):
+        return placed(x, self.sharding)
+
+    def shard_results(self, case: sharded.Case) -> Any:
+        given = tuple(self.sharding.spec)
+        return (*given, *(None,) * (len(case.outs[0].shape) - len(given)))
 
     def typing(self, x):
         return x
@@ -61,12 +69,6 @@ class Reshard(Linear):
         entry = axes.batch_entry()
         made = Reshard(with_entry(self.sharding, dim, entry), with_entry(self.back, dim, entry))
         return bind(made, x), dim
-
-
-@rule("reshard")
-def _reshard_rule(case: sharded.Case) -> Any:
-    given = tuple(case.prim.sharding.spec)
-    return (*given, *(None,) * (len(case.outs[0].shape) - len(given)))
 
 
 def target(given: Any, ndim: int) -> Any:
@@ -166,9 +168,6 @@ def merged(wanted: Sequence[Any], kept: Sequence[Any], free: set) -> list[Any]:
     pad = lambda entries: (*entries, *(None,) * (length - len(entries)))
     return [(*names_of(w), *(n for n in names_of(k) if n in free and n not in used)) or None
             for w, k in zip(pad(wanted), pad(kept))]
-
-
-dispatch.eager_rules[Reshard] = lambda prim, x: placed(x, prim.sharding)
 
 
 # -- where the partitioner decides -----------------------------------------------------------------

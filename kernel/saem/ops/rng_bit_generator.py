@@ -24,6 +24,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray
 from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.linear import moveaxis
 from saem.ops.random_bits import scramble_numpy
 from saem.ops.reshard import reshard_to, target
@@ -164,6 +165,8 @@ class RngBitGenerator(Primitive):
 
     multiple_results = True
 
+    shard_results = sharding_rules.rng_bit_generator
+
     @property
     def params(self):
         return {"algorithm": self.algorithm, "dtype": self.dtype, "out_sharding": None,
@@ -220,6 +223,8 @@ class RngUniform(Primitive):
     shape: tuple[int, ...]
 
     effects = frozenset({StateOfItsOwn("rng_uniform")})
+
+    shard_results = sharding_rules.elementwise
 
     def typing(self, a, b):
         if a.dtype != b.dtype:

@@ -20,6 +20,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import sharding_of
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.compare import bitwise_and, gt, is_ordered, lt
 from saem.ops.families import align_batch, check_dtypes, is_discrete
 from saem.ops.linear import (
@@ -38,6 +39,10 @@ class SelectN(Primitive):
 
     ``which`` is of rank 0 or of the shape of the cases; a bool chooses between two.
     """
+
+    passes_nan = True
+    linear = True
+    shard_results = sharding_rules.select_n
 
     def typing(self, which, *cases):
         self.check_which(which, len(cases))
@@ -133,6 +138,9 @@ def _stack_all(size: int, xs: Sequence[Any], dims: Sequence[int | None]) -> tupl
 @primitive("clamp")
 class Clamp(Primitive):
     """The nearest number to ``x`` in ``low..high``; bounds are of rank 0 or shaped as ``x``."""
+
+    passes_nan = True
+    shard_results = sharding_rules.elementwise
 
     def typing(self, low, x, high):
         check_dtypes(self, (low, x, high), None, "")

@@ -23,6 +23,7 @@ from saem.core.axes import batch_entry
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import cut_like, like_type, with_entry
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import (
     BroadcastInDim,
@@ -87,6 +88,10 @@ class Reshape(Linear):
     dimensions: None = None
     sharding: Any = None
 
+    passes_nan = True
+    shard_results = sharding_rules.reshape
+    requested_sharding = property(operator.attrgetter("sharding"))
+
     def typing(self, x):
         if any(n < 0 for n in self.new_sizes):
             raise errors.explained(
@@ -124,6 +129,9 @@ class Squeeze(Linear):
 
     dimensions: tuple[int, ...]
 
+    passes_nan = True
+    shard_results = sharding_rules.squeeze
+
     def typing(self, x):
         check_axes("squeeze", self.dimensions, x)
         if any(x.shape[d] != 1 for d in self.dimensions):
@@ -155,6 +163,10 @@ class Concatenate(Primitive):
     """Join operands along axis ``dimension``.  Source: StableHLO specification, concatenate."""
 
     dimension: int
+
+    passes_nan = True
+    linear = True
+    shard_results = sharding_rules.concatenate
 
     def typing(self, *avals):
         self.check(avals)
@@ -223,7 +235,10 @@ class Split(Primitive):
     sizes: tuple[int, ...]
     axis: int
 
+    passes_nan = True
     multiple_results = True
+
+    shard_results = sharding_rules.split
 
     def typing(self, x):
         check_axes("split", (self.axis,), x)
@@ -278,6 +293,9 @@ class Rev(Linear):
 
     dimensions: tuple[int, ...]
 
+    passes_nan = True
+    shard_results = sharding_rules.unchanged
+
     def typing(self, x):
         check_axes("rev", self.dimensions, x)
         return x
@@ -301,6 +319,8 @@ class Tile(Linear):
     """Repeat the whole array ``reps[i]`` times along axis i."""
 
     reps: tuple[int, ...]
+
+    shard_results = sharding_rules.tile
 
     def typing(self, x):
         if len(self.reps) != x.ndim:
@@ -354,6 +374,10 @@ class Iota(Primitive):
     shape: tuple[int, ...]
     dimension: int = 0
     sharding: Any = None
+
+    passes_nan = True
+    shard_results = sharding_rules.iota
+    requested_sharding = property(operator.attrgetter("sharding"))
 
     def typing(self):
         if any(n < 0 for n in self.shape):

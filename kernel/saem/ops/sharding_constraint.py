@@ -11,6 +11,7 @@ Source: the documentation of jax.lax.with_sharding_constraint and jax.jit; the S
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from saem.core.memory_spaces import MemorySpace
 from saem.core.primitive import primitive
 from saem.core.sharded import entries_of
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.layout_constraint import LayoutConstraint
 from saem.ops.linear import Identity
 from saem.ops.reshard import reshard_to, target, with_rank
@@ -39,6 +41,10 @@ class ShardingConstraint(Identity):
 
     sharding: Any
 
+    passes_nan = True
+    shard_results = sharding_rules.unchanged
+    requested_sharding = property(operator.attrgetter("sharding"))
+
     @property
     def mesh(self) -> Any:
         return getattr(self.sharding, "mesh", None)
@@ -48,6 +54,9 @@ class ShardingConstraint(Identity):
                 "unconstrained_dims": frozenset(
                     i for i, e in enumerate(getattr(self.sharding, "spec", ()))
                     if e is PartitionSpec.UNCONSTRAINED)}
+
+    def eager(self, x):
+        return dispatch.present(dispatch.put_spread(x, self.sharding), x)
 
     def lower(self, ctx, x):
         return x if self.mesh is None else constrained(ctx, x, self.sharding)
@@ -199,7 +208,3 @@ def taken_apart(places: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
         return places, ()
     return ([p.sharding if isinstance(p, Format) else p for p in places],
             [p.layout if isinstance(p, Format) else None for p in places])
-
-
-dispatch.eager_rules[ShardingConstraint] = lambda prim, x: dispatch.present(
-    dispatch.put_spread(x, prim.sharding), x)

@@ -12,24 +12,13 @@ Source: the documentation of jax.sharding, "explicit sharding"; observed behavio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from saem.core.sharded import Case, entries_of, names_of, rules
-from saem.ops.families import Elementwise
+from saem.core.avals import names_of
+from saem.core.sharded import Case, entries_of
 
 Entries = tuple
-
-
-def rule(*keys: Any) -> Callable[[Callable[[Case], Any]], Callable[[Case], Any]]:
-    """Make a function the rule of the primitives named, or of a class of them."""
-
-    def decorate(function: Callable[[Case], Any]) -> Callable[[Case], Any]:
-        for key in keys:
-            rules[key] = function
-        return function
-
-    return decorate
 
 
 def wanted_or(case: Case, entries: Sequence[Any], name: str = "sharding") -> Entries:
@@ -44,9 +33,7 @@ def wanted_or(case: Case, entries: Sequence[Any], name: str = "sharding") -> Ent
 # -- element by element ----------------------------------------------------------------------------
 
 
-@rule(Elementwise, "convert_element_type", "reduce_precision", "integer_pow", "threefry2x32",
-      "random_fold_in", "mulhi", "clamp", "random_clone", "add_any", "rng_uniform")
-def elementwise(case: Case) -> Any:
+def elementwise(self: Any, case: Case) -> Any:
     """Each axis as the operands that cut it agree."""
     rank = len(case.outs[0].shape)
     found: list[Any] = [None] * rank
@@ -57,31 +44,26 @@ def elementwise(case: Case) -> Any:
             if found[axis] is not None and found[axis] != entry:
                 shown = ", ".join(str(s) for s in case.specs if len(s) == rank)
                 raise case.refuse(
-                    1, f"{case.prim.name} got incompatible shardings for broadcasting: {shown}.",
+                    1, f"{self.name} got incompatible shardings for broadcasting: {shown}.",
                     "Reshard one of them to the cut of the other: jax.reshard(x, P(...)).")
             found[axis] = entry
-    return [tuple(found)] * len(case.outs) if case.prim.multiple_results else tuple(found)
+    return [tuple(found)] * len(case.outs) if self.multiple_results else tuple(found)
 
 
-@rule("copy", "stop_gradient", "rev", "optimization_barrier", "name", "custom_lin",
-      "inspect_sharding", "layout_constraint", "sharding_constraint", "xla_metadata_value",
-      "dce_sink")
-def unchanged(case: Case) -> Any:
+def unchanged(self: Any, case: Case) -> Any:
     """Each result as its operand."""
-    return list(case.specs) if case.prim.multiple_results else case.specs[0]
+    return list(case.specs) if self.multiple_results else case.specs[0]
 
 
-@rule("device_put")
-def device_put(case: Case) -> Any:
+def device_put(self: Any, case: Case) -> Any:
     """Each result where it is put; along Auto axes types say nothing."""
-    places = case.prim.params["devices"]
+    places = self.params["devices"]
     return [tuple(place.spec) + (None,) * (len(out.shape) - len(place.spec))
             if hasattr(place, "spec") else spec
             for place, out, spec in zip(places, case.outs, case.specs)]
 
 
-@rule("select_n")
-def select_n(case: Case) -> Any:
+def select_n(self: Any, case: Case) -> Any:
     which, *cases = case.specs
     if any(spec != cases[0] for spec in cases):
         shown = [case.shown(n + 1) for n in range(len(cases))]
@@ -98,37 +80,32 @@ def select_n(case: Case) -> Any:
 # -- axes come, go and move ------------------------------------------------------------------------
 
 
-@rule("broadcast_in_dim")
-def broadcast_in_dim(case: Case) -> Any:
+def broadcast_in_dim(self: Any, case: Case) -> Any:
     (aval,), (spec,) = case.avals, case.specs
     entries: list[Any] = [None] * len(case.outs[0].shape)
-    for target, entry, size in zip(case.prim.broadcast_dimensions, spec, aval.shape):
+    for target, entry, size in zip(self.broadcast_dimensions, spec, aval.shape):
         if size == case.outs[0].shape[target]:
             entries[target] = entry
     return wanted_or(case, entries)
 
 
-@rule("iota")
-def iota(case: Case) -> Any:
+def iota(self: Any, case: Case) -> Any:
     return wanted_or(case, ())
 
 
-@rule("transpose")
-def transpose(case: Case) -> Any:
-    return tuple(case.specs[0][p] for p in case.prim.permutation)
+def transpose(self: Any, case: Case) -> Any:
+    return tuple(case.specs[0][p] for p in self.permutation)
 
 
-@rule("squeeze")
-def squeeze(case: Case) -> Any:
-    drop = {d % len(case.specs[0]) for d in case.prim.dimensions}
+def squeeze(self: Any, case: Case) -> Any:
+    drop = {d % len(case.specs[0]) for d in self.dimensions}
     return tuple(e for axis, e in enumerate(case.specs[0]) if axis not in drop)
 
 
-@rule("reshape")
-def reshape(case: Case) -> Any:
+def reshape(self: Any, case: Case) -> Any:
     """Axes are joined, or one axis split, where the cut of the result follows from that."""
     (aval,), (spec,) = case.avals, case.specs
-    if case.prim.sharding is not None:
+    if self.sharding is not None:
         return wanted_or(case, ())
     old = [(n, e) for n, e in zip(aval.shape, spec) if n != 1]
     sizes = [n for n in case.outs[0].shape if n != 1]
@@ -202,8 +179,7 @@ def divided(entry: Any, sizes: Sequence[int], mesh: dict) -> list[Any] | None:
     return [None if not p else p[0] if len(p) == 1 else tuple(p) for p in parts]
 
 
-@rule("concatenate")
-def concatenate(case: Case) -> Any:
+def concatenate(self: Any, case: Case) -> Any:
     if any(spec != case.specs[0] for spec in case.specs):
         shown = ", ".join(str(case.shown(n)) for n in range(len(case.specs)))
         raise case.refuse(1, f"All operands should have the same sharding. Got shardings {shown}",
@@ -211,16 +187,14 @@ def concatenate(case: Case) -> Any:
     return case.specs[0]
 
 
-@rule("stack")
-def stack(case: Case) -> Any:
-    entries = list(concatenate(case))
-    entries.insert(case.prim.axis, None)
+def stack(self: Any, case: Case) -> Any:
+    entries = list(concatenate(self, case))
+    entries.insert(self.axis, None)
     return tuple(entries)
 
 
-@rule("unstack")
-def unstack(case: Case) -> Any:
-    spec, axis = case.specs[0], case.prim.axis
+def unstack(self: Any, case: Case) -> Any:
+    spec, axis = case.specs[0], self.axis
     if spec[axis] is not None:
         raise case.refuse(1, f"unstack needs an axis that is not cut, got axis {axis} of "
                           f"{case.avals[0].str_short(short_dtypes=False)}.",
@@ -228,10 +202,9 @@ def unstack(case: Case) -> Any:
     return [(*spec[:axis], *spec[axis + 1:])] * len(case.outs)
 
 
-@rule("tile")
-def tile(case: Case) -> Any:
+def tile(self: Any, case: Case) -> Any:
     (aval,), (spec,) = case.avals, case.specs
-    reps = case.prim.reps
+    reps = self.reps
     for axis, entry in enumerate(spec):
         if entry is not None and reps[axis] != 1:
             raise case.refuse(
@@ -241,8 +214,7 @@ def tile(case: Case) -> Any:
     return spec
 
 
-@rule("bitcast_convert_type")
-def bitcast(case: Case) -> Any:
+def bitcast(self: Any, case: Case) -> Any:
     spec, rank = case.specs[0], len(case.outs[0].shape)
     return (*spec, *(None,) * (rank - len(spec)))[:rank]
 
@@ -264,28 +236,23 @@ def part_of(case: Case, name: str, shape: Sequence[int], spec: Entries) -> Entri
     return spec
 
 
-@rule("slice")
-def slice_(case: Case) -> Any:
+def slice_(self: Any, case: Case) -> Any:
     return part_of(case, "slicing", case.outs[0].shape, case.specs[0])
 
 
-@rule("dynamic_slice")
-def dynamic_slice(case: Case) -> Any:
+def dynamic_slice(self: Any, case: Case) -> Any:
     return part_of(case, "dynamic_slice", case.outs[0].shape, case.specs[0])
 
 
-@rule("pad")
-def pad(case: Case) -> Any:
+def pad(self: Any, case: Case) -> Any:
     return part_of(case, "padding", case.outs[0].shape, case.specs[0])
 
 
-@rule("split")
-def split(case: Case) -> Any:
+def split(self: Any, case: Case) -> Any:
     return [part_of(case, "split", out.shape, case.specs[0]) for out in case.outs]
 
 
-@rule("dynamic_update_slice")
-def dynamic_update_slice(case: Case) -> Any:
+def dynamic_update_slice(self: Any, case: Case) -> Any:
     operand, update = case.specs[:2]
     if operand != update:
         shown = [a.str_short(short_dtypes=False) for a in case.avals[:2]]
@@ -299,39 +266,32 @@ def dynamic_update_slice(case: Case) -> Any:
 # -- axes are folded -------------------------------------------------------------------------------
 
 
-@rule("reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or",
-      "reduce_xor", "argmax", "argmin")
-def reduction(case: Case) -> Any:
+def reduction(self: Any, case: Case) -> Any:
     """What remains is cut as before; the sum over a cut axis is the same everywhere."""
     spec = case.specs[0]
-    folded = {a % len(spec) for a in case.prim.axes}
+    folded = {a % len(spec) for a in self.axes}
     entries = tuple(e for axis, e in enumerate(spec) if axis not in folded)
-    return wanted_or(case, entries, "out_sharding") if case.prim.name == "reduce_sum" else entries
+    return wanted_or(case, entries, "out_sharding") if self.name == "reduce_sum" else entries
 
 
-@rule("reduce")
-def generic_reduction(case: Case) -> Any:
-    folded = set(case.prim.dimensions)
+def generic_reduction(self: Any, case: Case) -> Any:
+    folded = set(self.dimensions)
     entries = tuple(e for axis, e in enumerate(case.specs[0]) if axis not in folded)
     return [entries] * len(case.outs)
 
 
-@rule("select_and_scatter_add")
-def select_and_scatter_add(case: Case) -> Any:
+def select_and_scatter_add(self: Any, case: Case) -> Any:
     """As the operand from which the places are chosen."""
     return case.specs[1]
 
 
-@rule("reduce_window_sum", "reduce_window_max", "reduce_window_min", "reduce_window",
-      "select_and_gather_add")
-def window(case: Case) -> Any:
-    entries = part_of(case, case.prim.name, case.outs[0].shape, case.specs[0])
-    return [entries] * len(case.outs) if case.prim.multiple_results else entries
+def window(self: Any, case: Case) -> Any:
+    entries = part_of(case, self.name, case.outs[0].shape, case.specs[0])
+    return [entries] * len(case.outs) if self.multiple_results else entries
 
 
-@rule("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
-def cumulative(case: Case) -> Any:
-    spec, axis = case.specs[0], case.prim.axis
+def cumulative(self: Any, case: Case) -> Any:
+    spec, axis = case.specs[0], self.axis
     if spec[axis] is not None:
         raise case.refuse(
             1, "Input should be unsharded over the axis being reduced. Got input type="
@@ -340,24 +300,22 @@ def cumulative(case: Case) -> Any:
     return spec
 
 
-@rule("sort")
-def sort(case: Case) -> Any:
+def sort(self: Any, case: Case) -> Any:
     for number, spec in enumerate(case.specs):
         if spec != case.specs[0]:
             shown = " ".join(str(case.shown(n)) for n in range(len(case.specs)))
             raise case.refuse(1, f"Arguments to sort must have equal shardings, got: {shown}",
                               "Reshard them to one cut first.")
-        if spec[case.prim.dimension] is not None:
+        if spec[self.dimension] is not None:
             raise case.refuse(
                 2, "Arguments to sort must be unsharded over the sorting dimension. Got arg "
-                f"sharding={case.shown(number)} and sorting dimension={case.prim.dimension}",
+                f"sharding={case.shown(number)} and sorting dimension={self.dimension}",
                 "Reshard the operand so that this axis is not cut.")
     return case.specs
 
 
-@rule("top_k")
-def top_k(case: Case) -> Any:
-    spec, axis = case.specs[0], case.prim.axis
+def top_k(self: Any, case: Case) -> Any:
+    spec, axis = case.specs[0], self.axis
     if spec[axis] is not None:
         raise case.refuse(
             1, f"top_k operand must be unsharded over axis {axis}, got sharding={case.shown(0)}",
@@ -368,9 +326,8 @@ def top_k(case: Case) -> Any:
 # -- products --------------------------------------------------------------------------------------
 
 
-@rule("dot_general")
-def dot_general(case: Case) -> Any:
-    (x, y), prim = case.specs, case.prim
+def dot_general(self: Any, case: Case) -> Any:
+    (x, y), prim = case.specs, self
     (xc, yc), (xb, yb) = prim.dimension_numbers
     _, left, right = prim.axes(len(x), len(y))
     if prim.out_sharding is not None:
@@ -398,12 +355,11 @@ def dot_general(case: Case) -> Any:
     return (*shared, *(x[i] for i in left), *(y[i] for i in right))
 
 
-@rule("conv_general_dilated")
-def convolution(case: Case) -> Any:
+def convolution(self: Any, case: Case) -> Any:
     """Examples of the left operand may be cut, and features of the right one."""
     lhs, rhs = case.specs
-    numbers = case.prim.dimension_numbers
-    if getattr(case.prim, "out_sharding", None) is not None:
+    numbers = self.dimension_numbers
+    if getattr(self, "out_sharding", None) is not None:
         return wanted_or(case, (), "out_sharding")
     if any(lhs[a] is not None for a in numbers.lhs_spec[1:]) or any(
             rhs[a] is not None for a in numbers.rhs_spec[1:]):
@@ -417,9 +373,8 @@ def convolution(case: Case) -> Any:
     return tuple(entries)
 
 
-@rule("fft")
-def fft(case: Case) -> Any:
-    count = len(case.prim.fft_lengths)
+def fft(self: Any, case: Case) -> Any:
+    count = len(self.fft_lengths)
     return on_batch(case, count, count)[0]
 
 
@@ -434,22 +389,18 @@ def on_batch(case: Case, inner: int, result_inner: int | None = None) -> list[En
     return [(*spec[:keep], *(None,) * (len(out.shape) - keep)) for out in case.outs]
 
 
-@rule("cholesky", "lu", "qr", "eigh", "eig", "svd", "schur", "hessenberg", "tridiagonal",
-      "geqrf", "householder_product", "triangular_solve", "tridiagonal_solve",
-      "lu_pivots_to_permutation")
-def decomposition(case: Case) -> Any:
+def decomposition(self: Any, case: Case) -> Any:
     """Stacks of matrices may be cut, a matrix not."""
-    found = on_batch(case, 1 if case.prim.name == "lu_pivots_to_permutation" else 2)
-    return found if case.prim.multiple_results else found[0]
+    found = on_batch(case, 1 if self.name == "lu_pivots_to_permutation" else 2)
+    return found if self.multiple_results else found[0]
 
 
 # -- reading and writing by index ------------------------------------------------------------------
 
 
-@rule("gather")
-def gather(case: Case) -> Any:
+def gather(self: Any, case: Case) -> Any:
     """Axes read whole, and axes that operand and indices share, keep their cut."""
-    (x, indices), prim = case.specs, case.prim
+    (x, indices), prim = case.specs, self
     numbers, sizes = prim.dimension_numbers, prim.slice_sizes
     shared = dict(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims))
     dropped = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
@@ -478,11 +429,10 @@ def open_gather(case: Case) -> Exception:
         "Say how the result is cut: x.at[i].get(out_sharding=P(...)).")
 
 
-@rule("scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-min", "scatter-max")
-def scatter(case: Case) -> Any:
+def scatter(self: Any, case: Case) -> Any:
     """The operand keeps its cut if along cut axes whole windows are written."""
     x, indices, updates = case.specs
-    numbers = case.prim.dimension_numbers
+    numbers = self.dimension_numbers
     shape, update_shape = case.avals[0].shape, case.avals[2].shape
     shared = dict(zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims))
     dropped = {*numbers.inserted_window_dims, *shared}
@@ -512,16 +462,14 @@ def scatter(case: Case) -> Any:
 # -- outside the program ---------------------------------------------------------------------------
 
 
-@rule("pure_callback", "io_callback", "debug_callback", "debug_print", "check", "ffi_call")
-def elsewhere(case: Case) -> Any:
+def elsewhere(self: Any, case: Case) -> Any:
     """What is computed elsewhere is given whole arrays, and gives such."""
-    return [()] * len(case.outs) if case.prim.multiple_results else ()
+    return [()] * len(case.outs) if self.multiple_results else ()
 
 
-@rule("call_exported")
-def call_exported(case: Case) -> Any:
+def call_exported(self: Any, case: Case) -> Any:
     """As the program was exported."""
-    exported = case.prim.exported
+    exported = self.exported
     return [entries_of(out) if said is None else
             (*said.spec, *(None,) * (len(out.shape) - len(said.spec)))
             for out, said in zip(exported.out_avals, exported.out_named_shardings)]
@@ -530,38 +478,33 @@ def call_exported(case: Case) -> Any:
 # -- keys ------------------------------------------------------------------------------------------
 
 
-@rule("random_bits", "random_split", "random_wrap", "random_unwrap", "random_seed")
-def keys(case: Case) -> Any:
+def keys(self: Any, case: Case) -> Any:
     """A stack of keys is cut along its own axes; what each key gives is whole."""
     spec, rank = case.specs[0], len(case.outs[0].shape)
     return (*spec, *(None,) * (rank - len(spec)))[:rank]
 
 
-@rule("random_gamma")
-def random_gamma(case: Case) -> Any:
+def random_gamma(self: Any, case: Case) -> Any:
     """Whole: how its program, which rejects and draws again, is cut is the partitioner's affair."""
     return ()
 
 
-@rule("rng_bit_generator")
-def rng_bit_generator(case: Case) -> Any:
+def rng_bit_generator(self: Any, case: Case) -> Any:
     return [case.specs[0], ()]
 
 
 # -- inside shard_map ------------------------------------------------------------------------------
 
 
-@rule("psum", "pmax", "pmin", "psum_invariant", "pvary", "ppermute", "pbroadcast")
-def collective(case: Case) -> Any:
+def collective(self: Any, case: Case) -> Any:
     """Values on devices along a manual axis are put together; Explicit axes stay as they are.
 
     Axes given by number (what ``vmap`` makes of names) are folded.
     """
-    folded = getattr(case.prim, "positional", ())
+    folded = getattr(self, "positional", ())
     return tuple(e for axis, e in enumerate(case.specs[0]) if axis not in folded)
 
 
-@rule("all_gather", "all_gather_invariant", "reduce_scatter", "all_to_all")
-def regathering(case: Case) -> Any:
+def regathering(self: Any, case: Case) -> Any:
     spec, rank = case.specs[0], len(case.outs[0].shape)
     return spec if len(spec) == rank else (None,) * rank

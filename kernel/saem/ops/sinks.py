@@ -17,6 +17,7 @@ from saem.core.avals import aval_of
 from saem.core.effects import Effect
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import Tracer, bind
+from saem.ops import sharding_rules
 
 
 class SinkEffect(Effect):
@@ -36,6 +37,8 @@ class Sink(Primitive):
 
     multiple_results = True
     effects = frozenset({SINK})
+
+    shard_results = sharding_rules.unchanged
 
     def typing(self, x):
         return []

@@ -21,6 +21,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import cut_like
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, sub
 from saem.ops.compare import lt
 from saem.ops.convert import convert_element_type
@@ -37,7 +38,14 @@ from saem.ops.linear import (
 )
 from saem.ops.scatter import update_windows
 from saem.ops.select import select_n
-from saem.ops.shape import canonical_axis, check_same_dtypes, expand_dims, squeeze
+from saem.ops.shape import (
+    canonical_axis,
+    check_same_dtypes,
+    concatenate,
+    expand_dims,
+    reshape,
+    squeeze,
+)
 
 
 @primitive("slice")
@@ -47,6 +55,9 @@ class Slice(Linear):
     start_indices: tuple[int, ...]
     limit_indices: tuple[int, ...]
     strides: tuple[int, ...] | None = None
+
+    passes_nan = True
+    shard_results = sharding_rules.slice_
 
     def typing(self, x):
         self.check(x)
@@ -122,6 +133,9 @@ class Pad(Primitive):
     """
 
     padding_config: tuple[tuple[int, int, int], ...]
+
+    linear = True
+    shard_results = sharding_rules.pad
 
     def typing(self, x, value):
         self.check(x, value)
@@ -239,6 +253,15 @@ def clamped(starts: Sequence[np.ndarray], room: Sequence[int]) -> list[int]:
     return [min(max(int(s), 0), r) for s, r in zip(starts, room)]
 
 
+def index_vector(starts: Sequence[Any]) -> Any:
+    """Return integers as one vector of 32 bits; without any, as an empty one."""
+    if not starts:
+        return broadcast_in_dim(np.int32(0), (0,))
+    numbers = [x if aval_of(x).dtype == np.int32 else convert_element_type(x, np.int32)
+               for x in starts]
+    return concatenate([reshape(x, (1,)) for x in numbers], 0)
+
+
 @primitive("dynamic_slice")
 class DynamicSlice(Primitive):
     """The part of ``slice_sizes`` that begins at the given start indices, clamped.
@@ -247,6 +270,13 @@ class DynamicSlice(Primitive):
     """
 
     slice_sizes: tuple[int, ...]
+
+    passes_nan = True
+    linear = True
+    shard_results = sharding_rules.dynamic_slice
+
+    def window(self, values):
+        return index_vector(values[1:]), range(len(self.slice_sizes)), self.slice_sizes
 
     def typing(self, x, *starts):
         check_starts("dynamic_slice", x, starts)
@@ -298,6 +328,14 @@ class DynamicUpdateSlice(Primitive):
 
     Source: StableHLO specification, dynamic_update_slice.
     """
+
+    passes_nan = True
+    linear = True
+    shard_results = sharding_rules.dynamic_update_slice
+
+    def window(self, values):
+        sizes = aval_of(values[1]).shape
+        return index_vector(values[2:]), range(len(sizes)), sizes
 
     def typing(self, x, update, *starts):
         check_same_dtypes("dynamic_update_slice", (x, update), "Convert the update first.")

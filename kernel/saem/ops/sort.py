@@ -22,6 +22,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.sharded import sharding_of
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.compare import total_order
 from saem.ops.gather import gather
 from saem.ops.linear import broadcast_in_dim, broadcast_new_dim, moveaxis
@@ -66,7 +67,13 @@ class Sort(Primitive):
     is_stable: bool = True
     num_keys: int = 1
 
+    passes_nan = True
     multiple_results = True
+
+    shard_results = sharding_rules.sort
+
+    def memory(self, spaces):
+        return spaces
 
     def typing(self, *avals):
         if any(a.shape != avals[0].shape for a in avals):
@@ -158,7 +165,10 @@ class TopK(Primitive):
     k: int
     axis: int
 
+    passes_nan = True
     multiple_results = True
+
+    shard_results = sharding_rules.top_k
 
     def typing(self, x):
         if dtypes.is_complex(x.dtype):

@@ -17,6 +17,7 @@ from saem.core import errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.linear import broadcast_new_dim, held_dims, moveaxis, zeros_of
 from saem.ops.shape import canonical_axis, check_same_dtypes
 
@@ -26,6 +27,8 @@ class Stack(Primitive):
     """The operands side by side along a new ``axis``."""
 
     axis: int
+
+    shard_results = sharding_rules.stack
 
     def typing(self, *avals):
         shapes = ", ".join(str(a.shape) for a in avals)
@@ -80,6 +83,8 @@ class Unstack(Primitive):
     axis: int
 
     multiple_results = True
+
+    shard_results = sharding_rules.unstack
 
     def typing(self, x):
         shape = x.shape

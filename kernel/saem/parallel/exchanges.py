@@ -24,7 +24,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import as_names, size_of
 from saem.core.primitive import primitive
 from saem.core.trace import bind
-from saem.ops import arithmetic
+from saem.ops import arithmetic, sharding_rules
 from saem.ops.collectives import (
     Groups,
     axis_index,
@@ -48,26 +48,26 @@ class Exchange(Linear):
     __slots__ = ()
 
     @property
-    def speaks_of(self: Any):
+    def collective_axes(self: Any):
         return as_names(self.axis_name)
 
     def varies(self, vma):
         return vma
 
     def evaluate(self, x):
-        raise elsewhere(self, self.speaks_of)
+        raise elsewhere(self, self.collective_axes)
 
     def mapped(self) -> bool:
         """Return whether the axis being batched now is one of those."""
         axis = named_axes.batching()
-        found = axis is not None and axis.name in self.speaks_of
+        found = axis is not None and axis.name in self.collective_axes
         if found:
             no_groups(self)
         return found
 
     def around(self) -> tuple[tuple, int, int]:
         """Return the other names, and the sizes of the axes before and after the mapped one."""
-        names, name = self.speaks_of, named_axes.batching().name
+        names, name = self.collective_axes, named_axes.batching().name
         at = names.index(name)
         before, after = names[:at], names[at + 1:]
         return (*before, *after), size_of(before), size_of(after)
@@ -94,6 +94,8 @@ class Gathering(Exchange):
 
     __slots__ = ()
 
+    shard_results = sharding_rules.regathering
+
     def typing(self: Any, x):
         d, n = self.all_gather_dimension, self.axis_size
         shape = list(x.shape)
@@ -108,7 +110,7 @@ class Gathering(Exchange):
         if not self.tiled:
             shape = (*aval.shape[:d], 1, *aval.shape[d:])
             x = ctx.broadcast(x, shape, [i for i in range(len(shape)) if i != d])
-        rows = device_axes(ctx, self).groups(self.speaks_of, self.axis_index_groups)
+        rows = device_axes(ctx, self).groups(self.collective_axes, self.axis_index_groups)
         return ctx.emit(
             f'"stablehlo.all_gather"({x}) <{{all_gather_dim = {d} : i64, {CHANNEL}, '
             f"{groups_text(rows)}, use_global_device_ids}}>", x)
@@ -118,7 +120,7 @@ class Gathering(Exchange):
         at = self.all_gather_dimension
         if not self.mapped():
             where = at + (at >= dim) if self.tiled else at + (at > dim)
-            return bind(self.over(self.speaks_of, where, self.tiled, self.axis_size), x), \
+            return bind(self.over(self.collective_axes, where, self.tiled, self.axis_size), x), \
                 dim + (not self.tiled and at <= dim)
         if dim is None:
             x = broadcast_new_dim(x, size, at)
@@ -195,6 +197,8 @@ class ReduceScatter(Exchange):
     scatter_dimension: int
     tiled: bool
 
+    shard_results = sharding_rules.regathering
+
     def typing(self, x):
         d, n = self.scatter_dimension, self.axis_size
         shape = list(x.shape)
@@ -218,7 +222,7 @@ class ReduceScatter(Exchange):
     def lower(self, ctx, x):
         aval, d = ctx.avals[x], self.scatter_dimension
         shape = (*aval.shape[:d], aval.shape[d] // self.axis_size, *aval.shape[d + 1:])
-        rows = device_axes(ctx, self).groups(self.speaks_of, self.axis_index_groups)
+        rows = device_axes(ctx, self).groups(self.collective_axes, self.axis_index_groups)
         region = reduce_region(ctx, "add", aval.dtype)
         out = ctx.emit(
             f'"stablehlo.reduce_scatter"({x}) <{{{CHANNEL}, {groups_text(rows)}, '
@@ -235,7 +239,7 @@ class ReduceScatter(Exchange):
         at = self.scatter_dimension
         if not self.mapped():
             where = at + (at >= dim)
-            return bind(self.over(self.speaks_of, where, self.tiled, self.axis_size), x), \
+            return bind(self.over(self.collective_axes, where, self.tiled, self.axis_size), x), \
                 dim - (not self.tiled and where < dim)
         x = times(x, size) if dim is None else reduce_sum(x, (dim,))
         rest, before, after = self.around()
@@ -269,6 +273,8 @@ class AllToAll(Exchange):
     tiled: bool
     axis_size: int
 
+    shard_results = sharding_rules.regathering
+
     @property
     def params(self):
         return {"split_axis": self.split_axis, "concat_axis": self.concat_axis,
@@ -288,7 +294,7 @@ class AllToAll(Exchange):
         return x.update(shape=tuple(shape))
 
     def lower(self, ctx, x):
-        rows = device_axes(ctx, self).groups(self.speaks_of, self.axis_index_groups)
+        rows = device_axes(ctx, self).groups(self.collective_axes, self.axis_index_groups)
         return ctx.emit(
             f'"stablehlo.all_to_all"({x}) <{{{CHANNEL}, concat_dimension = {self.concat_axis} : '
             f"i64, {groups_text(rows)}, split_count = {self.axis_size} : i64, "
@@ -307,7 +313,7 @@ class AllToAll(Exchange):
         if not self.mapped():
             out = bind(self.between(split + (split >= dim), concat + (concat >= dim)), x)
             return out, dim
-        if len(self.speaks_of) > 1:
+        if len(self.collective_axes) > 1:
             raise errors.explained(
                 NotImplementedError, "all_to_all.names",
                 "all_to_all over several axes is not implemented under vmap.",
@@ -333,11 +339,13 @@ class PPermute(Exchange):
     axis_name: tuple
     perm: tuple[tuple[int, int], ...]
 
+    shard_results = sharding_rules.collective
+
     def typing(self, x):
         return x
 
     def lower(self, ctx, x):
-        rows = device_axes(ctx, self).groups(self.speaks_of)
+        rows = device_axes(ctx, self).groups(self.collective_axes)
         pairs = [[int(row[a]), int(row[b])] for row in rows for a, b in self.perm]
         return ctx.emit(
             f'"stablehlo.collective_permute"({x}) <{{{CHANNEL}, '
@@ -350,7 +358,7 @@ class PPermute(Exchange):
         (x,), (dim,) = xs, dims
         if not self.mapped():
             return bind(self, x), dim
-        if len(self.speaks_of) > 1:
+        if len(self.collective_axes) > 1:
             x = broadcast_new_dim(x, size, 0) if dim is None else moveaxis(x, dim, 0)
             return self.batch_several(size, x), 0
         source = {b: a for a, b in self.perm}

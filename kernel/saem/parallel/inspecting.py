@@ -26,6 +26,7 @@ from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.effects.callbacks import Debugging
 from saem.effects.host_calls import host_call_numbers
+from saem.ops import sharding_rules
 from saem.placement import devices
 from saem.placement.shardings import named_from_xla
 
@@ -57,6 +58,8 @@ class InspectSharding(Debugging):
     threaded = False
     effects = frozenset({effects.DEBUG})
 
+    shard_results = sharding_rules.unchanged
+
     def host_name(self):
         return getattr(self.callback, "__name__", repr(self.callback))
 
@@ -84,13 +87,9 @@ class InspectSharding(Debugging):
         bind(self, *xs)
         return [], []
 
-
-def _now(prim: InspectSharding, x: Any) -> list[Any]:
-    prim.callback(dispatch.hold(dispatch.put(x)).sharding)
-    return []
-
-
-dispatch.eager_rules[InspectSharding] = _now
+    def eager(self, x: Any) -> list[Any]:
+        self.callback(dispatch.hold(dispatch.put(x)).sharding)
+        return []
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:

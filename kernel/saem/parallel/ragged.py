@@ -53,7 +53,7 @@ class RaggedAllToAll(Primitive):
     axis_index_groups: Groups
 
     @property
-    def speaks_of(self):
+    def collective_axes(self):
         return as_names(self.axis_name)
 
     def typing(self, operand, output, *places):
@@ -71,10 +71,10 @@ class RaggedAllToAll(Primitive):
         return output.strip_weak_type()
 
     def evaluate(self, *xs):
-        raise elsewhere(self, self.speaks_of)
+        raise elsewhere(self, self.collective_axes)
 
     def lower(self, ctx, *xs):
-        rows = device_axes(ctx, self).groups(self.speaks_of, self.axis_index_groups)
+        rows = device_axes(ctx, self).groups(self.collective_axes, self.axis_index_groups)
         groups = groups_text(rows)
         return ctx.emit(
             f"stablehlo.custom_call @ragged_all_to_all({', '.join(xs)}) {{api_version = 4 : i32, "
@@ -104,9 +104,9 @@ class RaggedAllToAll(Primitive):
 
     def batch(self, size, xs, dims):
         axis = named_axes.batching()
-        if axis is not None and axis.name in self.speaks_of:
+        if axis is not None and axis.name in self.collective_axes:
             no_groups(self)
-            if len(self.speaks_of) > 1:
+            if len(self.collective_axes) > 1:
                 raise errors.explained(
                     NotImplementedError, "ragged_all_to_all.batch",
                     "ragged_all_to_all over several axes is not implemented under vmap.",

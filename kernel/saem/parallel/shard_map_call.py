@@ -17,7 +17,7 @@ import functools
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -98,6 +98,8 @@ class ShardMap(Primitive):
 
     # -- what the rules share --
 
+    renamed: ClassVar[dict[str, str]] = {"newly_manual_axes": "manual_axes"}
+
     @property
     def params(self):
         return {"mesh": self.mesh, "in_specs": self.in_specs, "out_specs": self.out_specs,
@@ -114,7 +116,7 @@ class ShardMap(Primitive):
         return self.jaxpr.effects
 
     @property
-    def speaks_of(self):
+    def collective_axes(self):
         return names_in_jaxpr(self.jaxpr) - self.manual_axes
 
     @property
@@ -135,8 +137,8 @@ class ShardMap(Primitive):
     def size(self, names: Any) -> int:
         return math.prod(self.mesh.shape[n] for n in names)
 
-    def with_ticket(self):
-        """Every device takes the one ticket and hands on its own, which count alike."""
+    def with_token(self):
+        """Every device takes the one token and hands on its own, which count alike."""
         return self.around(in_order(self.jaxpr), (P(), *self.in_specs), (P(), *self.out_specs)), 0
 
     # -- the rules --

@@ -122,8 +122,8 @@ class Terms(NamedTuple):
     in_layouts: tuple[Any, ...]
     out_layouts: tuple[Any, ...]
 
-    def with_ticket(self) -> Terms:
-        """Return the terms of the program that also takes and gives a ticket."""
+    def with_token(self) -> Terms:
+        """Return the terms of the program that also takes and gives a token."""
         return Terms((None, *self.in_kinds), (None, *self.out_kinds), (False, *self.told),
                      (None, *self.in_layouts), (None, *self.out_layouts))
 
@@ -153,7 +153,7 @@ def terms_of(closed: ClosedJaxpr, args: Sequence[Any], demands: Any) -> Terms | 
     check_layouts("arguments", in_layouts, in_avals)
     check_layouts("outputs", out_layouts, out_avals)
     # A result that the program lays out by itself stays as it is.
-    laid = {v for eqn in closed.eqns if eqn.operation.name == "layout_constraint"
+    laid = {v for eqn in closed.eqns if eqn.operation.layout is not None
             for v in eqn.outvars}
     out_layouts = [Layout.AUTO if v in laid and w is None else w
                    for v, w in zip(closed.jaxpr.outvars, out_layouts)]

@@ -27,6 +27,7 @@ from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
 from saem.core.sharded import plain
 from saem.core.trace import bind
 from saem.jit.call import JitCall
+from saem.ops import sharding_rules
 from saem.ops.gradient import stop_gradient
 from saem.ops.keys import THREEFRY
 from saem.ops.linear import moveaxis
@@ -116,6 +117,8 @@ class RandomGamma(Primitive):
     """Gamma variates (or their logarithms) of keys and shapes that begin with those of the keys."""
 
     log_space: bool
+
+    shard_results = sharding_rules.random_gamma
 
     def typing(self, keys, alpha):
         if alpha.shape[:keys.ndim] != keys.shape:

@@ -20,11 +20,11 @@ import numpy as np
 
 from saem.core import errors, source
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, sub_jaxprs
+from saem.derivatives.checkpoint import Remat
+from saem.loops.conditional import Cond
+from saem.loops.scan import Scan
+from saem.loops.while_loop import While
 from saem.ops.keys import KeyDType
-
-CONSUMES = ("random_bits", "random_split", "random_gamma")
-MAKES = {"random_split": "split", "random_fold_in": "fold_in", "random_clone": "clone",
-         "random_seed": "key", "random_wrap": "wrap_key_data"}
 
 
 class Use(NamedTuple):
@@ -257,17 +257,20 @@ class _Follower:
 
     def equation(self, eqn: Eqn, ins: list[Value]) -> list[Value]:
         """Return the values of an equation, whatever its primitive is."""
-        name = eqn.operation.name
-        special = {"cond": self.cond, "scan": self.scan, "while": self.while_loop}.get(name)
-        if special is not None:
-            return special(eqn, ins)
+        prim = eqn.operation
+        if isinstance(prim, Cond):
+            return self.cond(eqn, ins)
+        if isinstance(prim, Scan):
+            return self.scan(eqn, ins)
+        if isinstance(prim, While):
+            return self.while_loop(eqn, ins)
         if sub_jaxprs(eqn.operation):
             return self.inner(eqn, ins)
         keys = next((v.keys for v in ins if v.keys is not None), None)
-        if name in CONSUMES:
-            self.use(keys, eqn, 0, name)
-        if name in MAKES:
-            return [self.unknown(v.aval, MAKES[name], keys, eqn.source) for v in eqn.outvars]
+        if prim.consumes_key:
+            self.use(keys, eqn, 0, prim.name)
+        if prim.makes_keys:
+            return [self.unknown(v.aval, prim.makes_keys, keys, eqn.source) for v in eqn.outvars]
         number = self.numbered((eqn.operation, *(v.number for v in ins))) \
             if not eqn.effects else next(self.fresh_numbers)
         return [Value(self.numbered((number, i)),
@@ -303,7 +306,7 @@ class _Follower:
         same = len(jaxpr.invars) == len(ins) and all(
             v.keys is None or v.keys.shape == inside.aval.shape
             for v, inside in zip(ins, jaxpr.invars))
-        second = bool(getattr(eqn.operation, "differentiated", False))
+        second = isinstance(eqn.operation, Remat) and eqn.operation.differentiated
         self.again += second
         if same:
             outs = self.run(jaxpr, [*consts, *ins])

@@ -18,13 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from saem.compile import dispatch
 from saem.core import config, errors, source
 from saem.core.events import KeyEvent, bus
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.trace import Tracer, eval_trace, state
-from saem.ops.keys import PRNGKeyArray
-from saem.ops.random_bits import RandomBits, RandomClone, RandomFoldIn, RandomSplit
+from saem.ops.keys import PRNGKeyArray, key_watch
 from saem.random.key_flow import Birth, Flow, Use, flow_of, how_to_avoid
 from saem.transform import staging
 
@@ -138,12 +136,11 @@ def derived(action: str, key: Any, make: Callable[[], Any]) -> Any:
     return made
 
 
-def _eagerly(prim: Any, keys: Any, *more: Any) -> Any:
+def applied(prim: Any, call: Callable[..., Any], keys: Any, *more: Any) -> Any:
     """Run a primitive on keys outside traces, under every transformation that is no jit."""
-    call = dispatch.primitive_callable(prim)
     if type(keys) is not PRNGKeyArray or not watching() or staging.again.depth:
         return call(keys, *more)
-    action = EAGER_ACTIONS[prim.name]
+    action = PAST.get(prim.makes_keys, "used")
     if action in ("used", "split"):
         use(keys, ..., prim.name, 0, Use(prim.name, source.capture()))
     out = call(keys, *more)
@@ -154,10 +151,8 @@ def _eagerly(prim: Any, keys: Any, *more: Any) -> Any:
     return out
 
 
-EAGER_ACTIONS = {"random_bits": "used", "random_split": "split", "random_fold_in": "folded",
-                 "random_clone": "cloned"}
-for _prim in (RandomBits, RandomSplit, RandomFoldIn, RandomClone):
-    dispatch.eager_rules[_prim] = _eagerly
+# How events tell that keys were made, by the function that makes them.
+PAST = {"split": "split", "fold_in": "folded", "clone": "cloned"}
 
 
 # -- traced programs -------------------------------------------------------------------------------
@@ -215,8 +210,9 @@ def _returned(flow: Flow, given: Sequence[Any], outs: Sequence[Any], name: str) 
             tell("returned" if type(parent) is PRNGKeyArray else "created", out, parent)
 
 
-staging.key_watch.traced = check
-staging.key_watch.called = call
+key_watch.traced = check
+key_watch.called = call
+key_watch.applied = applied
 
 
 # -- listeners -------------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile import dispatch
-from saem.compile.dispatch import eager_rules
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_functions, aval_of
 from saem.core.refs import AbstractRef, Indexer, Span, is_ref
@@ -392,21 +391,20 @@ def compiled(prim: OnPart, keep: bool, donate: bool) -> Any:
     return make_jit(pure, library=True, donate_argnums=(0,) if donate else None)
 
 
-def _new(prim: NewRef, x: Any) -> Ref:
+def make(prim: NewRef, x: Any) -> Ref:
+    """Return a new reference that holds ``x``."""
     aval = aval_of(x)
     shared = not isinstance(x, (np.ndarray, np.generic, bool, int, float, complex))
     return Ref(AbstractRef(aval, prim.memory_space, prim.kind), dispatch.put(x), shared)
 
 
-def _empty(prim: EmptyRef) -> Ref:
-    return _new(NewRef(prim.memory_space), np.zeros(prim.ty.shape, prim.ty.dtype))
+def make_empty(prim: EmptyRef) -> Ref:
+    """Return a new reference whose array is filled with zeros."""
+    return make(NewRef(prim.memory_space), np.zeros(prim.ty.shape, prim.ty.dtype))
 
 
-def _freeze(prim: Freeze, ref: Ref) -> Any:
-    return ref.shown()
-
-
-def _get(prim: Get, ref: Ref, *operands: Any) -> Any:
+def read(prim: Get, ref: Ref, *operands: Any) -> Any:
+    """Return the part of the array in ``ref`` that ``prim`` names."""
     prim.typing(ref._aval, *map(aval_of, operands))
     if not prim.transforms:
         return ref.shown()
@@ -420,10 +418,3 @@ def change(prim: Swap | AddUpdate, keep: bool, ref: Ref, value: Any, *operands: 
         ref._held, value, *operands)
     ref.hold(new, False)
     return old
-
-
-eager_rules.update({
-    NewRef: _new, EmptyRef: _empty, Freeze: _freeze, FreeRef: lambda prim, ref: [], Get: _get,
-    Swap: lambda prim, *args: change(prim, True, *args),
-    AddUpdate: lambda prim, *args: change(prim, False, *args) or [],
-})

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saem.compile.lowering import Stateful
-from saem.core import dtypes, errors
+from saem.core import dtypes, errors, lazy
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
 from saem.core.refs import (
@@ -51,6 +51,9 @@ from saem.ops.linear import (
 from saem.ops.shape import broadcasted_iota
 from saem.refs.parts import add_rows, numpy_read, numpy_write, read, write
 
+# The arrays that references are outside traces: that module is built on this one.
+arrays = lazy.later("saem.refs.arrays")
+
 
 def as_held(value: Any, aval: ShapedArray) -> Any:
     """Return ``value`` with the weak type of what a reference of ``aval`` holds."""
@@ -65,7 +68,7 @@ class OnRef(Primitive):
     __slots__ = ()
     touches_refs = True
     # Inside shard_map: a reference varies as what it holds, and so does what is read of it.
-    knows_where_it_varies = True
+    types_varying = True
     # Whether it belongs to what a linearization leaves for later, though all operands are known.
     waits: ClassVar[Any] = False
 
@@ -109,6 +112,9 @@ class NewRef(OnRef):
             x = trace.emit(BroadcastInDim(aval.shape), [zero])
         return trace.emit(self, [x])
 
+    def eager(self, x):
+        return arrays.make(self, x)
+
     def typing(self, x):
         return AbstractRef(x, self.memory_space, self.kind)
 
@@ -147,6 +153,9 @@ class EmptyRef(OnRef):
 
     effects = frozenset({OWN_REF})
 
+    def eager(self):
+        return arrays.make_empty(self)
+
     def typing(self):
         return AbstractRef(self.ty, self.memory_space)
 
@@ -170,6 +179,9 @@ class Freeze(OnRef):
     """Give what a reference holds at its end."""
 
     effects = frozenset({OWN_REF, ReadEffect(0)})
+
+    def eager(self, ref):
+        return ref.shown()
 
     def typing(self, ref):
         return ref.inner_aval
@@ -197,6 +209,9 @@ class FreeRef(OnRef):
 
     multiple_results = True
     effects = frozenset({OWN_REF})
+
+    def eager(self, ref):
+        return []
 
     def typing(self, ref):
         return []
@@ -362,6 +377,9 @@ class Get(OnPart):
     values = 0
     effects = frozenset({ReadEffect(0)})
 
+    def eager(self, ref, *indices):
+        return arrays.read(self, ref, *indices)
+
     def typing(self, ref, *indices):
         part = self.part(ref, indices)
         chosen = frozenset().union(*map(vma_of, indices))
@@ -413,6 +431,9 @@ class Swap(OnPart):
     verb = "ref_swap"
     values = 1
     effects = frozenset({WriteEffect(0)})
+
+    def eager(self, ref, value, *indices):
+        return arrays.change(self, True, ref, value, *indices)
 
     def typing(self, ref, value, *indices):
         part = self.part(ref, indices)
@@ -474,6 +495,10 @@ class AddUpdate(OnPart):
     verb = "ref_addupdate"
     values = 1
     effects = frozenset({AccumEffect(0)})
+
+    def eager(self, ref, value, *indices):
+        arrays.change(self, False, ref, value, *indices)
+        return []
 
     def typing(self, ref, value, *indices):
         self.check_value(ref, self.part(ref, indices), value)

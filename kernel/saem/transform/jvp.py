@@ -37,7 +37,7 @@ class WithTangent(Primitive):
     nonzero: tuple[bool, ...]
 
     multiple_results = True
-    knows_where_it_varies = True
+    types_varying = True
 
     @property
     def name(self):  # type: ignore[override]

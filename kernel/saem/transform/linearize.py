@@ -56,7 +56,7 @@ class PartialTrace(Recorder):
             if type(x) is PartialTracer and x._trace is self:
                 break
         else:  # all is known
-            if prim.touches_refs and getattr(prim, "waits", False):
+            if prim.touches_refs and prim.waits:
                 return prim.wait(self, args)  # type: ignore[attr-defined]
             saved = state.trace
             state.trace = parent = self.parent
@@ -64,9 +64,8 @@ class PartialTrace(Recorder):
                 return parent.process(prim, args)
             finally:
                 state.trace = saved
-        partial_eval = getattr(prim, "partial_eval", None)
-        if partial_eval is not None:
-            return partial_eval(self, args)
+        if prim.partial_eval is not None:
+            return prim.partial_eval(self, args)
         return self.emit(prim, args)
 
     def emit(self, prim: Primitive, args: Sequence[Any]) -> Any:

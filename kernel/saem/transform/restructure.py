@@ -159,7 +159,7 @@ def reaches(jaxpr: Jaxpr, flags: Sequence[bool]) -> list[bool]:
     """Return which outputs may depend on the inputs that ``flags`` marks."""
     marked = {v for v, flag in zip(jaxpr.invars, flags) if flag}
     for eqn in jaxpr.eqns:
-        if getattr(eqn.operation, "waits", False):
+        if eqn.operation.waits:
             marked.update(eqn.outvars)
         elif not marked.isdisjoint(a for a in eqn.invars if isinstance(a, Var)):
             marked.update(eqn.outvars)

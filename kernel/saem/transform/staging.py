@@ -28,19 +28,10 @@ from saem.core.refs import is_ref
 from saem.core.trace import Boundary, Mark, Trace, Tracer, current, eval_trace, marks_of, state
 from saem.core.varying import varying, vma_of, wanted
 from saem.ops.collectives import PVary
+from saem.ops.keys import key_watch
 from saem.transform.leaking import check_leaks
 
 _SCALARS = (bool, int, float, complex)
-
-
-class KeyWatch:
-    """What ``debug_key_reuse`` does where programs are traced and called; ``random.reuse`` says."""
-
-    traced: Callable[[ClosedJaxpr], None] = staticmethod(lambda closed: None)
-    called: Callable[..., list[Any]] = staticmethod(lambda closed, leaves, name, run: run())
-
-
-key_watch = KeyWatch()
 
 
 class Again(threading.local):
@@ -293,11 +284,10 @@ def _trimmed(eqn: Eqn, live: set[Var]) -> Eqn:
     ``trimmed(needed)`` of a primitive gives the primitive that does so, and which of its operands
     and results remain.
     """
-    rule = getattr(eqn.operation, "trimmed", None)
     needed = [v in live for v in eqn.outvars]
-    if rule is None or all(needed):
+    if eqn.operation.trimmed is None or all(needed):
         return eqn
-    prim, ins, outs = rule(needed)
+    prim, ins, outs = eqn.operation.trimmed(needed)
     return eqn.replace(operation=prim,
                        invars=[a for a, keep in zip(eqn.invars, ins) if keep],
                        outvars=[v for v, keep in zip(eqn.outvars, outs) if keep])

@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saem import _jaxlib
-from saem.compile import dispatch
 from saem.core import errors, source, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import Effect
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import Primitive, absent, primitive
 from saem.core.trace import Tracer, bind, concrete_or_none, is_concrete, state
+from saem.ops import sharding_rules
 from saem.ops.arithmetic import add
 from saem.ops.compare import bitwise_not, bitwise_or
 from saem.ops.linear import broadcast_in_dim, zeros_of
@@ -370,6 +370,8 @@ class Check(Primitive):
     effects = frozenset({CHECK})
     transpose = absent("it has no results")
 
+    shard_results = sharding_rules.elsewhere
+
     def printed_params(self):
         return {"debug": self.debug}
 
@@ -381,7 +383,7 @@ class Check(Primitive):
         return []
 
     def evaluate(self, *values):
-        return raise_failure(self, *values)
+        return self.eager(*values)
 
     def lower(self, ctx, *values):
         if self.debug:
@@ -413,22 +415,18 @@ class Check(Primitive):
         bind_check(Error(slots, sites), self.debug)
         return [], []
 
+    def eager(self, *values: Any) -> list[Any]:
+        """Raise what failed, if anything did: nothing is being traced.
 
-def raise_failure(prim: Check, *values: Any) -> list[Any]:
-    """Raise what failed, if anything did: nothing is being traced.
-
-    Raises: JaxRuntimeError, with a note that says where.
-    """
-    failure = None if prim.debug else prim.error(values).get_exception()
-    if failure is None:
-        return []
-    error = JaxRuntimeError(str(failure))
-    if failure.where is not None:
-        error.add_note(f"checked in {errors.place_and_line(failure.where)}")
-    raise error
-
-
-dispatch.eager_rules[Check] = raise_failure
+        Raises: JaxRuntimeError, with a note that says where.
+        """
+        failure = None if self.debug else self.error(values).get_exception()
+        if failure is None:
+            return []
+        error = JaxRuntimeError(str(failure))
+        if failure.where is not None:
+            error.add_note(f"checked in {errors.place_and_line(failure.where)}")
+        raise error
 
 
 def bind_check(error: Error, debug: bool) -> None:

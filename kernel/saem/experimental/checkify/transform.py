@@ -45,16 +45,13 @@ from saem.experimental.checkify.checks import (
     bind_check,
     init_error,
 )
-from saem.ops.arithmetic import Div
 from saem.ops.compare import bitwise_and, bitwise_or, eq, gt, lt, ne
 from saem.ops.convert import convert_element_type
-from saem.ops.gather import Gather, ScatterAdd
 from saem.ops.linear import broadcast_in_dim, number_like
 from saem.ops.numbers import rem
 from saem.ops.reduce import argmax, reduce_or
-from saem.ops.scatter import Scatter, ScatterMax, ScatterMin, ScatterMul, ScatterSub
 from saem.ops.shape import concatenate, reshape
-from saem.ops.slicing import DynamicSlice, DynamicUpdateSlice, dynamic_index_in_dim
+from saem.ops.slicing import dynamic_index_in_dim
 from saem.transform.derivatives import as_array
 from saem.transform.staging import trace_flat
 
@@ -216,28 +213,17 @@ def check_output(f: Any, x: Any) -> None:
 
 # -- what one operation can do wrong ---------------------------------------------------------------
 
-# Operations that only hand numbers on, pick, order or round them: a NaN in what they give was in
-# what they got.  (Neither does JAX look at these; nor at what Python functions give back.)
-HANDS_ON = frozenset("""
-    abs bitcast_convert_type broadcast_in_dim ceil clamp complex concatenate conj
-    convert_element_type copy copy_p device_put dynamic_slice dynamic_update_slice exp2 floor imag
-    io_callback iota max min name neg nextafter optimization_barrier pure_callback pvary real
-    reduce_max reduce_min reduce_precision reduce_window_max reduce_window_min reshape rev round
-    select_n sharding_constraint sign slice sort split square squeeze stop_gradient top_k transpose
-""".split())
-
-
 def run_one(prim: Primitive, values: Sequence[Any], wanted: Categories
             ) -> tuple[Error, list[Any]]:
     """Apply a plain operation, looking for what it does wrong."""
     found = init_error
-    if DivisionByZeroError in wanted and type(prim) is Div:
-        y = values[1]
+    if DivisionByZeroError in wanted and prim.divisor is not None:
+        y = values[prim.divisor]
         found = failure(DivisionByZeroError, somewhere(eq(y, number_like(y, 0))))
-    if OOBError in wanted and type(prim) in WINDOWS:
+    if OOBError in wanted and prim.window is not None:
         found = found.then(outside(prim, values))
     outs = results(prim, values)
-    if NaNError in wanted and prim.name not in HANDS_ON:
+    if NaNError in wanted and not prim.passes_nan:
         found = found.then(nan_among(prim, outs))
     return found, outs
 
@@ -272,46 +258,6 @@ def can_be_nan(aval: Any) -> bool:
     return isinstance(aval.dtype, np.dtype) and dtypes.is_inexact(aval.dtype) and not is_ref(aval)
 
 
-Window = tuple[Any, Sequence[int], Sequence[int]]
-
-
-def _gather_window(prim: Gather, values: Sequence[Any]) -> Window:
-    return values[1], prim.dimension_numbers.start_index_map, prim.slice_sizes
-
-
-def _scatter_window(prim: Any, values: Sequence[Any]) -> Window:
-    numbers = prim.dimension_numbers
-    rank, updates = len(aval_of(values[0]).shape), aval_of(values[2]).shape
-    alone = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
-    held = iter(numbers.update_window_dims)
-    sizes = [1 if i in alone else updates[next(held)] for i in range(rank)]
-    return values[1], numbers.scatter_dims_to_operand_dims, sizes
-
-
-def _slice_window(prim: DynamicSlice, values: Sequence[Any]) -> Window:
-    return _vector(values[1:]), range(len(prim.slice_sizes)), prim.slice_sizes
-
-
-def _update_window(prim: DynamicUpdateSlice, values: Sequence[Any]) -> Window:
-    sizes = aval_of(values[1]).shape
-    return _vector(values[2:]), range(len(sizes)), sizes
-
-
-# For an operation that reads or writes windows of its first operand: the starts (their last axis
-# counts components), the axis that each component is about, and the size of the window.
-WINDOWS: dict[type, Callable[[Any, Sequence[Any]], Window]] = {
-    Gather: _gather_window, DynamicSlice: _slice_window, DynamicUpdateSlice: _update_window,
-    **dict.fromkeys((Scatter, ScatterAdd, ScatterSub, ScatterMul, ScatterMin, ScatterMax),
-                    _scatter_window)}
-
-
-def _vector(scalars: Sequence[Any]) -> Any:
-    """Return integers as one vector; without any, as an empty one."""
-    if not scalars:
-        return broadcast_in_dim(np.int32(0), (0,))
-    return concatenate([reshape(as_code(x), (1,)) for x in scalars], 0)
-
-
 def as_code(x: Any) -> Any:
     """Return an integer as one of 32 bits."""
     return x if aval_of(x).dtype == CODE else convert_element_type(x, CODE)
@@ -322,7 +268,7 @@ def outside(prim: Primitive, values: Sequence[Any]) -> Error:
 
     Its payload is the first such start, the axis it is about, and the size of that axis.
     """
-    starts, axes, sizes = WINDOWS[type(prim)](prim, values)
+    starts, axes, sizes = prim.window(values)
     shape, counts = aval_of(values[0]).shape, aval_of(starts).shape
     if 0 in counts:
         return init_error

@@ -27,20 +27,9 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, sub_jaxprs
 from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, bind, current, state
-from saem.ops.arithmetic import Add, Div, Mul, Neg, Sub, add, div, mul, neg, sub
-from saem.ops.contract import DotGeneral
-from saem.ops.convert import ConvertElementType
-from saem.ops.gather import Gather, ScatterAdd
-from saem.ops.linear import Linear, number_like, zeros_of
-from saem.ops.numbers import Complex, Conj, Imag, Real
-from saem.ops.select import SelectN
-from saem.ops.shape import Concatenate
-from saem.ops.slicing import DynamicSlice, DynamicUpdateSlice, Pad
+from saem.ops.arithmetic import Div, add, div, mul, neg, sub
+from saem.ops.linear import number_like, zeros_of
 from saem.transform.staging import trace_flat
-
-LINEAR = (Add, Sub, Neg, Linear, Concatenate, Pad, ConvertElementType, Real, Imag, Complex, Conj,
-          SelectN, DynamicSlice, DynamicUpdateSlice, Gather, ScatterAdd)
-BILINEAR = (Mul, DotGeneral)
 
 # For an operation with programs inside: rule(trace, prim, args) gives its list of results.
 rules: dict[type[Primitive], Callable[[JetTrace, Any, Sequence[Any]], list[Any]]] = {}
@@ -169,7 +158,7 @@ class JetTrace(Trace):
                      count: int) -> Callable[[int], Sequence[Any]]:
         """Return the function that gives coefficient k of the results of ``prim``."""
         several = sum(map(self.owns, args)) > 1
-        if isinstance(prim, BILINEAR) and several:
+        if prim.bilinear and several:
             return lambda k: [self.below(self.convolved, prim, *args, k)]
         if isinstance(prim, Div) and self.owns(args[1]):
             known: list[Any] = [None]
@@ -179,7 +168,7 @@ class JetTrace(Trace):
                 return known[-1:]
 
             return quotient
-        if isinstance(prim, (*LINEAR, *BILINEAR, Div)):
+        if prim.linear or prim.bilinear or isinstance(prim, Div):
             return lambda k: self.below(self.pushed, prim, args, primals, k, count)
         slopes: list[Any] = []
         if sub_jaxprs(prim) and prim.multiple_results:

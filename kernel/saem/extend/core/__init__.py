@@ -11,12 +11,10 @@ Invariant: nothing is defined here but names of the core room.
 
 from __future__ import annotations
 
-from saem.compile.dispatch import eager_rules as _eager_rules
 from saem.core.check import check_jaxpr
 from saem.core.effects import Effect
 from saem.core.errors import InconclusiveDimensionOperation, JaxprTypeError
 from saem.core.handles import Handle as Primitive
-from saem.core.handles import UserOperation as _UserOperation
 from saem.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var, jaxpr_as_fun
 from saem.core.jaxpr import Eqn as JaxprEqn
 from saem.core.provenance import DebugInfo
@@ -44,6 +42,3 @@ from saem.core.readers import (
 )
 from saem.effects.tokens import AbstractToken, Token
 from saem.extend.core import primitives
-
-# Outside all traces a primitive of the user's is computed as the user said.
-_eager_rules[_UserOperation] = lambda prim, *args: prim.evaluate(*args)

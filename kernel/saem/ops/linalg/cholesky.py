@@ -17,6 +17,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, div, mul, sub
 from saem.ops.linalg.algebra import adjoint, diagonal_part, matmul, number, tril
 from saem.ops.linalg.custom_calls import (
@@ -36,6 +37,8 @@ from saem.ops.linalg.triangular import TriangularSolve
 @primitive("cholesky")
 class Cholesky(MatrixOperation):
     """The lower triangular L with x = L Lᴴ."""
+
+    shard_results = sharding_rules.decomposition
 
     def typing(self, x):
         self.check(x)

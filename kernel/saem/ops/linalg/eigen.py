@@ -21,6 +21,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray
 from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, div, mul, sub
 from saem.ops.convert import convert_element_type
 from saem.ops.linalg.algebra import (
@@ -80,6 +81,8 @@ class Eigh(MatrixOperation):
 
     multiple_results = True
     renamed: ClassVar[dict[str, str]] = {"lower": "lower_half"}
+
+    shard_results = sharding_rules.decomposition
 
     def typing(self, x):
         leading = self.check(x)
@@ -167,6 +170,8 @@ class Eig(MatrixOperation):
     implementation: EigImplementation | None = None
 
     multiple_results = True
+
+    shard_results = sharding_rules.decomposition
 
     def typing(self, x):
         leading = self.check(x)

@@ -18,6 +18,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.arithmetic import add
 from saem.ops.compare import eq
 from saem.ops.convert import convert_element_type
@@ -44,6 +45,8 @@ class Lu(MatrixOperation):
     """
 
     multiple_results = True
+
+    shard_results = sharding_rules.decomposition
 
     def typing(self, x):
         leading = self.check(x)
@@ -173,6 +176,8 @@ class LuPivotsToPermutation(MatrixOperation):
     permutation_size: int
 
     cores = (1,)
+
+    shard_results = sharding_rules.decomposition
 
     def typing(self, pivots):
         if not dtypes.is_integer(pivots.dtype) or pivots.dtype != I32:

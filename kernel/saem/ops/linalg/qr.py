@@ -20,6 +20,7 @@ from saem.core import errors
 from saem.core.avals import ShapedArray
 from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, neg, sub
 from saem.ops.linalg.algebra import (
     I32,
@@ -103,6 +104,8 @@ class Factorization(NoDerivative):
 class Geqrf(Factorization):
     """The reflections of the QR decomposition: packed matrix (m, n), factors (k,)."""
 
+    shard_results = sharding_rules.decomposition
+
     def typing(self, x):
         return [ShapedArray(x.shape, x.dtype), self.factors(x)]
 
@@ -145,6 +148,8 @@ class HouseholderProduct(NoDerivative):
     """The first columns (m, n) of the product of reflections: packed (m, n), factors (k,)."""
 
     cores = (2, 1)
+
+    shard_results = sharding_rules.decomposition
 
     def typing(self, a, taus):
         self.check(a, taus)
@@ -273,6 +278,8 @@ class Qr(MatrixOperation):
     use_magma: bool | None = None
 
     multiple_results = True
+
+    shard_results = sharding_rules.decomposition
 
     def typing(self, x):
         leading = self.check(x)

@@ -21,6 +21,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray
 from saem.core.primitive import primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.linalg.custom_calls import (
     character,
     custom_call,
@@ -38,6 +39,8 @@ class Hessenberg(NoDerivative):
     """H with the vectors of its reflections below it (n, n), and their factors (n - 1,)."""
 
     multiple_results = True
+
+    shard_results = sharding_rules.decomposition
 
     def typing(self, x):
         leading = self.check(x)
@@ -85,6 +88,8 @@ class Schur(NoDerivative):
     select_callable: Callable | None = None
 
     multiple_results = True
+
+    shard_results = sharding_rules.decomposition
 
     def typing(self, x):
         self.check(x)

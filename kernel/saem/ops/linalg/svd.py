@@ -18,6 +18,7 @@ from saem.core import errors
 from saem.core.avals import ShapedArray
 from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, div, mul, sub
 from saem.ops.convert import convert_element_type
 from saem.ops.linalg.algebra import (
@@ -69,6 +70,8 @@ class Svd(MatrixOperation):
     algorithm: SvdAlgorithm | None = None
 
     multiple_results = True
+
+    shard_results = sharding_rules.decomposition
 
     def typing(self, x):
         leading = self.check(x)

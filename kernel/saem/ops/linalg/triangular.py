@@ -15,6 +15,7 @@ from saem.core import errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.arithmetic import neg
 from saem.ops.linalg import custom_calls
 from saem.ops.linalg.algebra import conjugate, matmul, transposed, tril, triu
@@ -39,6 +40,8 @@ class TriangularSolve(MatrixOperation):
 
     cores = (2, 2)
     renamed: ClassVar[dict[str, str]] = {"lower": "lower_half"}
+
+    shard_results = sharding_rules.decomposition
 
     def typing(self, a, b):
         self.check(a, b)

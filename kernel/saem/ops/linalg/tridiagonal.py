@@ -19,6 +19,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.arithmetic import neg
 from saem.ops.linalg.algebra import rows_scaled, shape_of
 from saem.ops.linalg.custom_calls import (
@@ -46,6 +47,8 @@ class Tridiagonal(NoDerivative):
 
     multiple_results = True
     renamed: ClassVar[dict[str, str]] = {"lower": "lower_half"}
+
+    shard_results = sharding_rules.decomposition
 
     def typing(self, x):
         leading = self.check(x)
@@ -106,6 +109,8 @@ class TridiagonalSolve(MatrixOperation):
     perturb_singular: bool = False
 
     cores = (1, 1, 1, 2)
+
+    shard_results = sharding_rules.decomposition
 
     def typing(self, dl, d, du, b):
         self.check_ranks(dl, d, du, b)
