@@ -26,6 +26,7 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.experimental.multihost_utils": "",
     "saem.experimental.ode": "",
     "saem.experimental.random": "",
+    "saem.experimental.sparse": "",
     "saem.experimental.topologies": "",
 })
 

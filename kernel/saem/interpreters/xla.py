@@ -26,6 +26,6 @@ def apply_primitive(prim: Handle, *args: Any, **params: Any) -> Any:
 # From a class to what makes an array of its values; ``core.pytype_aval_mappings`` is what decides
 # whether they are taken.  Libraries add classes that wrap NumPy arrays.
 canonicalize_dtype_handlers: dict[type, Callable[[Any], Any]] = {
-    np.ndarray: lambda x: np.asarray(x, canonicalize_dtype(x.dtype))}
+    np.ndarray: lambda x: x.astype(canonicalize_dtype(x.dtype), copy=False)}
 
 __all__ = ["apply_primitive", "canonicalize_dtype_handlers"]

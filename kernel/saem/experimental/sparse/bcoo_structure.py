@@ -1,0 +1,376 @@
+"""How is a sparse array cut, joined, stretched and summed without making it dense?
+
+Each function changes coordinates and keeps the elements; what falls outside becomes padding.
+
+Read before: ``bcoo_format``.
+Invariant: ``f(mat).todense()`` is the dense function of ``mat.todense()``
+(tests/kernel/test_sparse.py).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import saem.numpy as jnp
+from saem import lax
+from saem.core.promotion import result_type
+from saem.experimental.sparse.base import Shape, nfold_vmap
+from saem.experimental.sparse.bcoo_format import (
+    BCOO,
+    bcoo_sum_duplicates,
+    columns,
+    in_range,
+    masked,
+    size_of,
+    split,
+    whole,
+)
+from saem.ops.windows import GatherDimensionNumbers
+from saem.typing import Array
+
+
+def _rebuilt(mat: BCOO, data: Array, indices: Array, keep: Array, shape: Sequence[int],
+             **known: bool) -> BCOO:
+    """Return new coordinates, padding where ``keep`` is false, with no more than fit."""
+    n_batch = indices.ndim - 2
+    sparse = tuple(shape)[n_batch:n_batch + indices.shape[-1]]
+    indices = jnp.where(keep[..., None], indices, jnp.asarray(sparse, indices.dtype))
+    out = BCOO((masked(keep, data), indices), shape=shape, **known)
+    places = size_of(sparse)
+    return bcoo_sum_duplicates(out, nse=places) if out.nse > places else out
+
+
+def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Shape, broadcast_dimensions: Sequence[int],
+                          sharding: Any = None) -> BCOO:
+    """Return ``mat`` stretched to ``shape``, its axes at ``broadcast_dimensions``.
+
+    New axes before the first sparse axis are batch axes, those after the first dense axis dense,
+    all others sparse: along these, elements are stored again for each place.
+    """
+    if sharding is not None:
+        raise NotImplementedError("bcoo_broadcast_in_dim with sharding")
+    dims = [int(a) for a in broadcast_dimensions]
+    if len(dims) != mat.ndim or sorted(set(dims)) != dims:
+        raise ValueError(f"broadcast_dimensions must be increasing, one per axis; got {dims} for "
+                         f"shape {mat.shape}")
+    b_dims, _, d_dims = split(dims, mat.n_batch, mat.n_sparse)
+    n_batch = dims[mat.n_batch] if mat.ndim > mat.n_batch else len(shape)
+    n_dense = len(shape) - min(d_dims) if d_dims else 0
+    data, indices = whole(mat)
+    batch = shape[:n_batch]
+    sparse = shape[n_batch:len(shape) - n_dense]
+    dense = shape[len(shape) - n_dense:]
+    keep = in_range(indices, mat.sparse_shape)
+    dense_at = [n_batch + 1 + a - (len(shape) - n_dense) for a in d_dims]
+    data = lax.broadcast_in_dim(data, (*batch, mat.nse, *dense), (*b_dims, n_batch, *dense_at))
+    indices = lax.broadcast_in_dim(indices, (*batch, *indices.shape[-2:]),
+                                   (*b_dims, n_batch, n_batch + 1))
+    keep = lax.broadcast_in_dim(keep, (*batch, mat.nse), (*b_dims, n_batch))
+    at = {a: i for i, a in enumerate(dims[mat.n_batch:mat.n_batch + mat.n_sparse])}
+    # Along an axis that is new, or of size 1, each element stands at every place.
+    repeated = [a for a in range(n_batch, n_batch + len(sparse))
+                if a not in at or mat.sparse_shape[at[a]] != shape[a]]
+    grid = [np.ravel(g) for g in np.meshgrid(*(np.arange(shape[a]) for a in repeated),
+                                             indexing="ij")]
+    times = size_of([shape[a] for a in repeated])
+    index_columns = []
+    for a in range(n_batch, n_batch + len(sparse)):
+        if a in repeated:
+            column = jnp.asarray(np.tile(grid[repeated.index(a)], mat.nse), indices.dtype)
+            index_columns.append(jnp.broadcast_to(column, (*batch, mat.nse * times)))
+        else:
+            index_columns.append(jnp.repeat(indices[..., at[a]], times, axis=n_batch))
+    new = jnp.stack(index_columns, -1) if sparse else \
+        jnp.zeros((*batch, mat.nse * times, 0), indices.dtype)
+    return _rebuilt(mat, jnp.repeat(data, times, axis=n_batch), new,
+                    jnp.repeat(keep, times, axis=n_batch), shape)
+
+
+def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
+    """Return the arrays, of one layout, one after the other along ``dimension``.
+
+    Raises: ValueError for layouts or shapes that differ, TypeError for ranks that do.
+    """
+    if not operands:
+        raise ValueError("bcoo_concatenate: operands cannot be empty.")
+    first, axis = operands[0], int(dimension)
+    b, s = first.n_batch, first.n_sparse
+    if any(m.ndim != first.ndim for m in operands):
+        raise TypeError("Cannot concatenate arrays with different numbers of dimensions: got "
+                        f"{', '.join(str(m.shape) for m in operands)}.")
+    for m in operands:
+        if (m.n_batch, m.n_dense) != (b, first.n_dense):
+            raise ValueError("bcoo_concatenate requires inputs to have matching layouts.")
+        if [n for a, n in enumerate(m.shape) if a != axis] != \
+                [n for a, n in enumerate(first.shape) if a != axis]:
+            raise ValueError("Cannot concatenate arrays with shapes "
+                             f"{[m.shape for m in operands]} along dimension {axis}")
+    shape = list(first.shape)
+    shape[axis] = sum(m.shape[axis] for m in operands)
+    dtype = result_type(*(m.dtype for m in operands))
+    parts = [whole(m) for m in operands]
+    starts = list(itertools.accumulate((m.shape[axis] for m in operands), initial=0))
+    if axis < b:
+        nse = max(m.nse for m in operands)
+        made = [_padded(m, d, i, nse) for m, (d, i) in zip(operands, parts)]
+        return BCOO((jnp.concatenate([d.astype(dtype) for d, _ in made], axis),
+                     jnp.concatenate([i for _, i in made], axis)), shape=shape)
+    datas, indices = [], []
+    for m, (data, index), start in zip(operands, parts, starts):
+        if axis < b + s:
+            keep = in_range(index, m.sparse_shape)
+            moved = index.at[..., axis - b].add(start)
+            index = jnp.where(keep[..., None], moved, jnp.asarray(shape[b:b + s], index.dtype))
+            data = masked(keep, data)
+        else:
+            after = shape[axis] - start - m.shape[axis]
+            data = jnp.pad(data, [(start, after) if a == axis - s + 1 else (0, 0)
+                                  for a in range(data.ndim)])
+        datas.append(data.astype(dtype))
+        indices.append(index)
+    return BCOO((jnp.concatenate(datas, b), jnp.concatenate(indices, b)), shape=shape)
+
+
+def _padded(mat: BCOO, data: Array, indices: Array, nse: int) -> tuple[Array, Array]:
+    """Return data and indices with padding up to ``nse`` elements."""
+    more = nse - mat.nse
+    at = mat.n_batch
+    data = jnp.pad(data, [(0, more) if a == at else (0, 0) for a in range(data.ndim)])
+    filling = jnp.broadcast_to(jnp.asarray(mat.sparse_shape, indices.dtype),
+                               (*indices.shape[:-2], more, mat.n_sparse))
+    return data, jnp.concatenate([indices, filling], at)
+
+
+def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None,
+                 sharding: Any = None) -> BCOO:
+    """Return ``mat`` with shape ``new_sizes``: batch, sparse and dense axes each among themselves.
+
+    Raises: ValueError when an axis would have to leave its part.
+    """
+    if sharding is not None:
+        raise NotImplementedError("bcoo_reshape with sharding")
+    if dimensions is not None:
+        mat = mat.transpose(dimensions)
+    new = tuple(int(n) for n in new_sizes)
+    if size_of(new) != mat.size:
+        raise ValueError(f"cannot reshape array of shape {mat.shape} into shape {new}")
+    batch, sparse, dense = split(mat.shape, mat.n_batch, mat.n_sparse)
+    first = _axes_of(new, size_of(batch), bool(batch))
+    last = _axes_of(new[::-1], size_of(dense), bool(dense))
+    if first is None or last is None or first + last > len(new) or \
+            size_of(new[first:len(new) - last]) != size_of(sparse):
+        raise ValueError(
+            "bcoo_reshape: new shape cannot mix batch, sparse and dense dimensions; got "
+            f"shape={mat.shape} new_shape={new} with n_batch={mat.n_batch}, n_dense={mat.n_dense}")
+    new_sparse = new[first:len(new) - last]
+    data, indices = whole(mat)
+    keep = in_range(indices, sparse)
+    place = jnp.zeros(indices.shape[:-1], indices.dtype)
+    for n, column in zip(sparse, columns(indices)):
+        place = place * n + column
+    columns_back = []
+    for n in new_sparse[::-1]:
+        columns_back.append(place % max(n, 1))
+        place = place // max(n, 1)
+    out = jnp.stack(columns_back[::-1], -1) if new_sparse else \
+        jnp.zeros((*place.shape, 0), indices.dtype)
+    data = data.reshape(*new[:first], mat.nse, *new[len(new) - last:])
+    return _rebuilt(mat, data, out.reshape(*new[:first], mat.nse, len(new_sparse)),
+                    keep.reshape(*new[:first], mat.nse), new,
+                    unique_indices=mat.unique_indices, indices_sorted=mat.indices_sorted)
+
+
+def _axes_of(sizes: Sequence[int], size: int, some: bool) -> int | None:
+    """Return how many leading ``sizes`` have the product ``size``, None if none have."""
+    if not some:
+        return 0
+    product = 1
+    for n, have in enumerate(sizes, 1):
+        product *= have
+        if product == size:
+            return n
+    return None
+
+
+def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
+    """Return ``operand`` reversed along ``dimensions``."""
+    batch, sparse, dense = _parted(operand, dimensions)
+    data, indices = whole(operand)
+    data = jnp.flip(data, (*batch, *(a - operand.n_sparse + 1 for a in dense)))
+    indices = jnp.flip(indices, tuple(batch))
+    keep = in_range(indices, operand.sparse_shape)
+    for a in sparse:
+        k = a - operand.n_batch
+        indices = indices.at[..., k].set(operand.shape[a] - 1 - indices[..., k])
+    return _rebuilt(operand, data, indices, keep, operand.shape,
+                    unique_indices=operand.unique_indices)
+
+
+def _parted(mat: BCOO, axes: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+    """Return the batch, sparse and dense ones of ``axes``, counted from 0."""
+    axes = [int(a) + mat.ndim * (a < 0) for a in axes]
+    b, s = mat.n_batch, mat.n_batch + mat.n_sparse
+    return ([a for a in axes if a < b], [a for a in axes if b <= a < s],
+            [a for a in axes if a >= s])
+
+
+def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int],
+               strides: Sequence[int] | None = None) -> BCOO:
+    """Return ``lax.slice`` of ``mat``."""
+    strides = [1] * mat.ndim if strides is None else [int(n) for n in strides]
+    cuts = list(zip(map(int, start_indices), map(int, limit_indices), strides))
+    if len(cuts) != mat.ndim or any(not 0 <= a <= z <= n or step < 1 for (a, z, step), n in
+                                    zip(cuts, mat.shape)):
+        raise ValueError(f"bcoo_slice: start={start_indices}, limit={limit_indices}, "
+                         f"strides={strides} do not fit shape {mat.shape}")
+    shape = [-(-(z - a) // step) for a, z, step in cuts]
+    batch, sparse, dense = split([slice(*cut) for cut in cuts], mat.n_batch, mat.n_sparse)
+    data, indices = whole(mat)
+    data, indices = data[(*batch, slice(None), *dense)], indices[tuple(batch)]
+    keep = in_range(indices, mat.sparse_shape)
+    out = []
+    for column, cut in zip(columns(indices), sparse):
+        keep &= (column >= cut.start) & (column < cut.stop) & \
+            ((column - cut.start) % cut.step == 0)
+        out.append((column - cut.start) // cut.step)
+    new = jnp.stack(out, -1) if out else indices
+    return _rebuilt(mat, data, new, keep, shape, unique_indices=mat.unique_indices)
+
+
+def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]
+                       ) -> BCOO:
+    """Return ``lax.dynamic_slice`` of ``mat``: starts are moved inside."""
+    sizes = [int(n) for n in slice_sizes]
+    if len(sizes) != mat.ndim or any(not 0 <= n <= m for n, m in zip(sizes, mat.shape)):
+        raise TypeError(f"slice_sizes must be at most the operand's shape {mat.shape}, got {sizes}")
+    starts = [jnp.clip(jnp.where(jnp.asarray(a) < 0, jnp.asarray(a) + n, a),
+                       0, n - m) for a, n, m in zip(start_indices, mat.shape, sizes)]
+    b, s, d = split(starts, mat.n_batch, mat.n_sparse)
+    bs, ss, ds = split(sizes, mat.n_batch, mat.n_sparse)
+    data, indices = whole(mat)
+    zero = jnp.zeros((), jnp.int32)
+    data = lax.dynamic_slice(data, [*b, zero, *d], [*bs, mat.nse, *ds])
+    indices = lax.dynamic_slice(indices, [*b, zero, zero], [*bs, mat.nse, mat.n_sparse])
+    keep = in_range(indices, mat.sparse_shape)
+    out = []
+    for column, start, size in zip(columns(indices), s, ss):
+        moved = column - start.astype(column.dtype)
+        keep &= (moved >= 0) & (moved < size)
+        out.append(moved)
+    new = jnp.stack(out, -1) if out else indices
+    return _rebuilt(mat, data, new, keep, sizes, unique_indices=mat.unique_indices)
+
+
+def bcoo_gather(operand: BCOO, start_indices: Array, dimension_numbers: GatherDimensionNumbers,
+                slice_sizes: Shape, *, unique_indices: bool = False,
+                indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None
+                ) -> BCOO:
+    """Return ``lax.gather`` of ``operand`` as indexing with arrays makes it: starts are clamped.
+
+    Raises: NotImplementedError for gathers whose slices do not stand last in the result.
+    """
+    d = dimension_numbers
+    batch = start_indices.shape[:-1]
+    kept = [a for a in range(operand.ndim) if a not in d.collapsed_slice_dims]
+    expected = tuple(range(len(batch), len(batch) + len(kept)))
+    if tuple(d.offset_dims) != expected or d.operand_batching_dims:
+        raise NotImplementedError("bcoo_gather: slices must be the last axes of the result.")
+
+    def one(start: Array) -> BCOO:
+        starts: list[Any] = [jnp.zeros((), start.dtype)] * operand.ndim
+        for k, axis in enumerate(d.start_index_map):
+            starts[axis] = start[k]
+        part = bcoo_dynamic_slice(operand, starts, slice_sizes)
+        return bcoo_squeeze(part, dimensions=d.collapsed_slice_dims)
+
+    made = nfold_vmap(one, len(batch))(start_indices)
+    shape = (*batch, *(slice_sizes[a] for a in kept))
+    return BCOO((made.data, made.indices), shape=shape)
+
+
+def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
+    """Return the sum of ``mat`` along ``axes``; elements that meet are stored side by side."""
+    batch, sparse, dense = _parted(mat, axes)
+    data, indices = whole(mat)
+    data = masked(in_range(indices, mat.sparse_shape), data) if sparse else data
+    data = data.sum(tuple(a - mat.n_sparse + 1 for a in dense)) if dense else data
+    indices = _moved_out(mat, indices, sparse)
+    if batch:  # the batches summed become more elements
+        stay = [a for a in range(mat.n_batch) if a not in batch]
+        times = size_of([mat.shape[a] for a in batch])
+        merge = lambda x: x.transpose(
+            *stay, *batch, *range(mat.n_batch, x.ndim)).reshape(
+            *(mat.shape[a] for a in stay), times * mat.nse, *x.shape[mat.n_batch + 1:])
+        data, indices = merge(data), merge(indices)
+    shape = [n for a, n in enumerate(mat.shape) if a not in (*batch, *sparse, *dense)]
+    return BCOO((data, indices), shape=shape)
+
+
+def _moved_out(mat: BCOO, indices: Array, sparse: Sequence[int]) -> Array:
+    """Return ``indices`` without the columns of the axes ``sparse``, padding still padding."""
+    if not sparse:
+        return indices
+    stay = [k for k in range(mat.n_sparse) if k + mat.n_batch not in sparse]
+    keep = in_range(indices, mat.sparse_shape)
+    sizes = jnp.asarray([mat.sparse_shape[k] for k in stay], indices.dtype)
+    return jnp.where(keep[..., None], indices[..., np.array(stay, int)], sizes)
+
+
+def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
+    """Return ``arr`` without the axes ``dimensions``, all of size 1."""
+    batch, sparse, dense = _parted(arr, dimensions)
+    if any(arr.shape[a] != 1 for a in (*batch, *sparse, *dense)):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one, "
+                         f"got shape={arr.shape} and dimensions={tuple(dimensions)}")
+    data, indices = whole(arr)
+    if sparse:
+        data = masked(in_range(indices, arr.sparse_shape), data)
+        indices = _moved_out(arr, indices, sparse)
+    data = jnp.squeeze(data, (*batch, *(a - arr.n_sparse + 1 for a in dense)))
+    indices = jnp.squeeze(indices, tuple(batch))
+    shape = [n for a, n in enumerate(arr.shape) if a not in (*batch, *sparse, *dense)]
+    return BCOO((data, indices), shape=shape, unique_indices=arr.unique_indices,
+                indices_sorted=arr.indices_sorted)
+
+
+def bcoo_conv_general_dilated(lhs: Any, rhs: Any, *, window_strides: Sequence[int], padding: Any,
+                              lhs_dilation: Any = None, rhs_dilation: Any = None,
+                              dimension_numbers: Any = None, feature_group_count: int = 1,
+                              batch_group_count: int = 1, precision: Any = None,
+                              preferred_element_type: Any = None, out_sharding: Any = None) -> BCOO:
+    """Return the convolution of two sparse signals of shape (1, 1, n), with stride 1.
+
+    Raises: NotImplementedError for all other convolutions.
+    """
+    plain = (lhs.ndim == rhs.ndim == 3 and lhs.shape[:2] == rhs.shape[:2] == (1, 1)
+             and tuple(window_strides) == (1,) and lhs_dilation in (None, (1,), [1])
+             and rhs_dilation in (None, (1,), [1]) and feature_group_count == 1
+             and batch_group_count == 1 and out_sharding is None
+             and lhs.n_batch + lhs.n_dense + rhs.n_batch + rhs.n_dense == 0)
+    if not plain:
+        raise NotImplementedError("bcoo_conv_general_dilated: only one-dimensional convolutions "
+                                  "with one batch, one feature and stride 1.")
+    n, m = lhs.shape[2], rhs.shape[2]
+    before, after = lax.padtype_to_pads((n,), (m,), (1,), padding)[0] \
+        if isinstance(padding, str) else padding[0]
+    size = n + before + after - m + 1
+    dtype = preferred_element_type or result_type(lhs.dtype, rhs.dtype)
+    keep = in_range(lhs.indices, lhs.shape)[:, None] & in_range(rhs.indices, rhs.shape)[None]
+    place = lhs.indices[:, None, 2] - rhs.indices[None, :, 2] + before
+    keep &= (place >= 0) & (place < size)
+    data = (lhs.data[:, None].astype(dtype) * rhs.data[None].astype(dtype)).reshape(-1)
+    zero = jnp.zeros_like(place)
+    indices = jnp.stack([zero, zero, place], -1).reshape(-1, 3)
+    return _rebuilt(lhs, data, indices, keep.reshape(-1), (1, 1, size))
+
+
+def side_by_side(x: BCOO, y: BCOO) -> BCOO:
+    """Return the sum of two arrays of one shape and layout: the elements of both."""
+    dtype = result_type(x.dtype, y.dtype)
+    (xd, xi), (yd, yi) = whole(x), whole(y)
+    return BCOO((jnp.concatenate([xd.astype(dtype), yd.astype(dtype)], x.n_batch),
+                 jnp.concatenate([xi, yi], x.n_batch)), shape=x.shape)

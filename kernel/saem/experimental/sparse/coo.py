@@ -1,0 +1,270 @@
+"""How are the older formats for one matrix stored: ``COO``, ``CSR`` and ``CSC``?
+
+They hold what BCOO and BCSR hold without batch and dense axes, and compute through these.
+
+Read before: ``bcoo_format``, ``bcsr``.
+Source: the documentation of jax.experimental.sparse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import saem.numpy as jnp
+from saem.core import tree
+from saem.experimental.sparse.base import JAXSparse, Shape
+from saem.experimental.sparse.bcoo_format import BCOO, bcoo_fromdense
+from saem.experimental.sparse.bcsr import BCSR
+from saem.typing import Array, ArrayLike, DTypeLike
+
+
+class COO(JAXSparse):
+    """A sparse matrix as lists of rows, columns and elements."""
+
+    data: Array
+    row: Array
+    col: Array
+
+    def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int],
+                 rows_sorted: bool = False, cols_sorted: bool = False):
+        self.data, self.row, self.col = map(jnp.asarray, args)
+        super().__init__(args, shape=shape)
+        self._rows_sorted, self._cols_sorted = rows_sorted, cols_sorted
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the elements."""
+        return self.data.dtype
+
+    @property
+    def nse(self) -> int:
+        """The number of elements stored."""
+        return self.data.size
+
+    @property
+    def _bufs(self) -> tuple[Array, ...]:
+        return self.data, self.row, self.col
+
+    @classmethod
+    def fromdense(cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32
+                  ) -> COO:
+        """Return the dense matrix ``mat`` as COO."""
+        m = bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype)
+        return cls((m.data, m.indices[:, 0], m.indices[:, 1]), shape=m.shape, rows_sorted=True)
+
+    @classmethod
+    def from_scipy_sparse(cls, mat: Any, *, index_dtype: DTypeLike | None = None,
+                          n_dense: int = 0, n_batch: int = 0) -> COO:
+        """Return a matrix of ``scipy.sparse`` as COO."""
+        if n_dense or n_batch:
+            raise NotImplementedError("COO.from_scipy_sparse with nonzero n_dense/n_batch.")
+        m = BCOO.from_scipy_sparse(mat, index_dtype=index_dtype)
+        return cls((m.data, m.indices[:, 0], m.indices[:, 1]), shape=m.shape)
+
+    @classmethod
+    def _empty(cls, shape: Sequence[int], *, dtype: DTypeLike | None = None,
+               index_dtype: DTypeLike = "int32") -> COO:
+        _matrix(shape, cls)
+        empty = jnp.empty(0, index_dtype)
+        return cls((jnp.empty(0, dtype), empty, empty), shape=shape, rows_sorted=True,
+                   cols_sorted=True)
+
+    def to_bcoo(self) -> BCOO:
+        """Return it as BCOO."""
+        return BCOO((self.data, jnp.stack([self.row, self.col], 1)), shape=self.shape)
+
+    def todense(self) -> Array:
+        """Return the dense matrix."""
+        return self.to_bcoo().todense()
+
+    def transpose(self, axes: Any = None) -> COO:
+        """Return the transpose."""
+        _no_axes(axes)
+        return COO((self.data, self.col, self.row), shape=self.shape[::-1],
+                   rows_sorted=self._cols_sorted, cols_sorted=self._rows_sorted)
+
+    def __matmul__(self, other: Any) -> Array:
+        return _matmul(self, other)
+
+    def tree_flatten(self) -> tuple[tuple[Array, ...], dict[str, Any]]:
+        """Return the arrays and what is static."""
+        return (self.data, self.row, self.col), {
+            "shape": self.shape, "rows_sorted": self._rows_sorted,
+            "cols_sorted": self._cols_sorted}
+
+    def _fill(self, children: Sequence[Any], static: dict[str, Any]) -> None:
+        self.data, self.row, self.col = children
+        self.shape = static["shape"]
+        self._rows_sorted, self._cols_sorted = static["rows_sorted"], static["cols_sorted"]
+
+
+class _Compressed(JAXSparse):
+    """A matrix stored line by line: by rows (``CSR``) or by columns (``CSC``)."""
+
+    data: Array
+    indices: Array
+    indptr: Array
+
+    def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int]):
+        self.data, self.indices, self.indptr = map(jnp.asarray, args)
+        super().__init__(args, shape=shape)
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the elements."""
+        return self.data.dtype
+
+    @property
+    def nse(self) -> int:
+        """The number of elements stored."""
+        return self.data.size
+
+    @property
+    def _bufs(self) -> tuple[Array, ...]:
+        return self.data, self.indices, self.indptr
+
+    def todense(self) -> Array:
+        """Return the dense matrix."""
+        return self.to_bcoo().todense()
+
+    def to_bcoo(self) -> BCOO:
+        """Return it as BCOO."""
+        raise NotImplementedError
+
+    def __matmul__(self, other: Any) -> Array:
+        return _matmul(self, other)
+
+    def tree_flatten(self) -> tuple[tuple[Array, ...], dict[str, Any]]:
+        """Return the arrays and what is static."""
+        return (self.data, self.indices, self.indptr), {"shape": self.shape}
+
+    def _fill(self, children: Sequence[Any], static: dict[str, Any]) -> None:
+        self.data, self.indices, self.indptr = children
+        self.shape = static["shape"]
+
+
+class CSR(_Compressed):
+    """A sparse matrix stored row by row."""
+
+    @classmethod
+    def fromdense(cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32
+                  ) -> CSR:
+        """Return the dense matrix ``mat`` as CSR."""
+        m = BCSR.fromdense(mat, nse=nse, index_dtype=index_dtype)
+        return cls((m.data, m.indices, m.indptr), shape=m.shape)
+
+    @classmethod
+    def _empty(cls, shape: Sequence[int], *, dtype: DTypeLike | None = None,
+               index_dtype: DTypeLike = "int32") -> CSR:
+        _matrix(shape, cls)
+        return cls((jnp.empty(0, dtype), jnp.empty(0, index_dtype),
+                    jnp.zeros(shape[0] + 1, index_dtype)), shape=shape)
+
+    def to_bcoo(self) -> BCOO:
+        """Return it as BCOO."""
+        return BCSR((self.data, self.indices, self.indptr), shape=self.shape).to_bcoo()
+
+    def transpose(self, axes: Any = None) -> CSC:
+        """Return the transpose, the same arrays read by columns."""
+        _no_axes(axes)
+        return CSC((self.data, self.indices, self.indptr), shape=self.shape[::-1])
+
+
+class CSC(_Compressed):
+    """A sparse matrix stored column by column."""
+
+    @classmethod
+    def fromdense(cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32
+                  ) -> CSC:
+        """Return the dense matrix ``mat`` as CSC."""
+        return CSR.fromdense(jnp.asarray(mat).T, nse=nse, index_dtype=index_dtype).transpose()
+
+    @classmethod
+    def _empty(cls, shape: Sequence[int], *, dtype: DTypeLike | None = None,
+               index_dtype: DTypeLike = "int32") -> CSC:
+        _matrix(shape, cls)
+        return CSR._empty(shape[::-1], dtype=dtype, index_dtype=index_dtype).transpose()
+
+    def to_bcoo(self) -> BCOO:
+        """Return it as BCOO."""
+        return self.transpose().to_bcoo().transpose()
+
+    def transpose(self, axes: Any = None) -> CSR:
+        """Return the transpose, the same arrays read by rows."""
+        _no_axes(axes)
+        return CSR((self.data, self.indices, self.indptr), shape=self.shape[::-1])
+
+
+for _kind in (COO, CSR, CSC):
+    tree.register_pytree_node_class(_kind)
+
+
+def _matrix(shape: Sequence[int], cls: type) -> None:
+    if len(shape) != 2:
+        raise ValueError(f"{cls.__name__} must have ndim=2; got shape={tuple(shape)}")
+
+
+def _no_axes(axes: Any) -> None:
+    if axes is not None and tuple(axes) != (1, 0):
+        raise NotImplementedError("axes argument to transpose()")
+
+
+def _matmul(mat: Any, other: Any) -> Array:
+    if isinstance(other, JAXSparse):
+        raise NotImplementedError(f"{type(mat).__name__} @ a sparse array. Try: x.to_bcoo() @ y")
+    other = jnp.asarray(other)
+    if other.ndim not in (1, 2):
+        raise NotImplementedError(f"matmul with object of shape {other.shape}")
+    return mat.to_bcoo() @ other
+
+
+def _transposed(mat: Any, transpose: bool) -> BCOO:
+    bcoo = mat.to_bcoo()
+    return bcoo.transpose() if transpose else bcoo
+
+
+def coo_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32
+                  ) -> COO:
+    """Return the dense matrix ``mat`` as COO."""
+    return COO.fromdense(mat, nse=nse, index_dtype=index_dtype)
+
+
+def coo_todense(mat: COO) -> Array:
+    """Return the dense matrix."""
+    return mat.todense()
+
+
+def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
+    """Return ``mat @ v``, or ``mat.T @ v``."""
+    return _transposed(mat, transpose) @ jnp.asarray(v)
+
+
+def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
+    """Return ``mat @ B``, or ``mat.T @ B``."""
+    return _transposed(mat, transpose) @ jnp.asarray(B)
+
+
+def csr_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32
+                  ) -> CSR:
+    """Return the dense matrix ``mat`` as CSR."""
+    return CSR.fromdense(mat, nse=nse, index_dtype=index_dtype)
+
+
+def csr_todense(mat: CSR) -> Array:
+    """Return the dense matrix."""
+    return mat.todense()
+
+
+def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
+    """Return ``mat @ v``, or ``mat.T @ v``."""
+    return _transposed(mat, transpose) @ jnp.asarray(v)
+
+
+def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
+    """Return ``mat @ B``, or ``mat.T @ B``."""
+    return _transposed(mat, transpose) @ jnp.asarray(B)
+
+
+__all__ = ["COO", "CSC", "CSR", "Shape", "coo_fromdense", "coo_matmat", "coo_matvec", "coo_todense",
+           "csr_fromdense", "csr_matmat", "csr_matvec", "csr_todense"]
