@@ -153,4 +153,5 @@ def test_every_setting_is_one_of_jax_with_the_same_default(jax_oracle):
     theirs["jax_platforms"] = None
     theirs["jax_num_cpu_devices"] = -1
     ours = {"jax_" + row.name: row.default for row in DECLARED}
+    assert ours.pop("jax_shortcuts") is True and "jax_shortcuts" not in theirs  # of our own
     assert ours == {name: theirs[name] for name in ours}

@@ -4,7 +4,7 @@ Programs come from ``drawing.py``: operations and control flow on typed values. 
 equality between two ways to compute the same thing.  What a law needs in order to hold (that no
 branch is decided, and no order sorted, within rounding of a tie) is tested on NumPy first.
 
-``SAEM_PROGRAMS=2000`` draws that many programs over all laws; the default is 210.
+``SAEM_PROGRAMS=2000`` draws that many programs over all laws; the default is 240.
 
 Read before: ``programs.py``, ``drawing.py``.
 Invariant: the jaxpr checker passes after each transformation.
@@ -25,10 +25,11 @@ import saem as jax
 import saem.numpy as jnp
 from saem import lax
 from saem.core.check import check_jaxpr
+from saem.core.config import shortcuts
 from saem.core.jaxpr import evaluate
 
-LAWS = 7
-COUNT = max(1, int(os.environ.get("SAEM_PROGRAMS", "210")) // LAWS)
+LAWS = 8
+COUNT = max(1, int(os.environ.get("SAEM_PROGRAMS", "240")) // LAWS)
 # Each example compiles programs, so a failing one is made smaller only in the long setting.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, *((Phase.shrink,) if COUNT > 30 else ()))
 law = settings(max_examples=COUNT, deadline=None, derandomize=COUNT <= 30, phases=PHASES,
@@ -180,6 +181,28 @@ def test_linearize_is_jvp_and_vmap_of_jvp_is_jvp_of_vmap(drawn):
 
     checked(orders, xs, vs)
     close(*jax.jit(orders)(xs, vs), rtol=1e-3)
+
+
+def with_derivative(f):
+    """Return ``f`` beside its derivative along the input itself, as what differentiates it now."""
+    def both(x):
+        return f(x), jax.jvp(f, (x,), (x,))[1] if "custom_vjp" not in f.kinds() else f(x)
+    return both
+
+
+@law
+@given(with_inputs())
+def test_the_long_way_gives_what_the_shortcuts_give(drawn):
+    f, x = drawn
+    steady(f, x)
+    program = str(jax.make_jaxpr(f)(x))
+    quick = with_derivative(f)(jnp.asarray(x))
+    with shortcuts(False):
+        assert str(jax.make_jaxpr(f)(x)) == program
+        long_way = with_derivative(f)(jnp.asarray(x))
+    for a, b in zip(quick, long_way, strict=True):
+        assert a.dtype == b.dtype and a.weak_type == b.weak_type
+        close(a, b, rtol=1e-5)
 
 
 @pytest.mark.parametrize("unroll", [1, 2, 5, True])

@@ -419,7 +419,7 @@ class Program:
     def fast_path(self, out_tree: Any) -> FastPath | None:
         """Return what lets C++ answer the next call, None if Python must."""
         if not self.plain or bus.hits or config.staging.value or self.lowered.module.callbacks \
-                or finite.wanted():
+                or finite.wanted() or not config.shortcuts.value:
             return None
         if self.lowered.exchange is not None:
             return None  # C++ knows no references

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes, errors, source, tree
+from saem.core import config, dtypes, errors, source, tree
 from saem.core.avals import ShapedArray, aval_functions, aval_of
 from saem.core.refs import is_ref, returned_reference
 
@@ -42,7 +42,7 @@ def signature_of(fun: Callable) -> inspect.Signature | None:
 def is_plain(fun: Callable) -> bool:
     """Return whether the signature of ``fun`` is that of its code, which is cheap to read."""
     return (type(fun) is types.FunctionType and not hasattr(fun, "__wrapped__")
-            and not hasattr(fun, "__signature__"))
+            and not hasattr(fun, "__signature__") and config.shortcuts.value)
 
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -106,6 +106,9 @@ DECLARED = (
              in_key=True),
     Declared("legacy_prng_key", "allow", "str", "whether raw uint32 keys are accepted",
              ("allow", "warn", "error")),
+    Declared("shortcuts", True, "bool",
+             "take the quick paths before the general ones; off: the general ones alone, slowly",
+             in_key=True),
     # -- checks --
     Declared("enable_checks", False, "bool", "check every jaxpr that is made", in_key=True),
     Declared("debug_nans", False, "bool", "raise FloatingPointError where a NaN first appears",
@@ -420,6 +423,7 @@ debug_key_reuse = SETTINGS["jax_debug_key_reuse"]
 default_prng_impl = SETTINGS["jax_default_prng_impl"]
 enable_custom_prng = SETTINGS["jax_enable_custom_prng"]
 legacy_prng_key = SETTINGS["jax_legacy_prng_key"]
+shortcuts = SETTINGS["jax_shortcuts"]
 enable_checks = SETTINGS["jax_enable_checks"]
 debug_nans = SETTINGS["jax_debug_nans"]
 debug_infs = SETTINGS["jax_debug_infs"]

@@ -175,7 +175,8 @@ class Jitted:
         return abstract_arguments(self.fun, bound.leaves, lambda: self.leaf_names(bound))
 
     def leaf_names(self, bound: Bound) -> list[tuple[str, str]]:
-        if not bound.statics and bound.in_tree.num_nodes == bound.in_tree.num_leaves + 3:
+        if (not bound.statics and config.shortcuts.value
+                and bound.in_tree.num_nodes == bound.in_tree.num_leaves + 3):
             # Each argument is an array: beside them the tree has two containers and their pair.
             return self.parameters.names_of_arrays(bound.nargs, bound.kwargs)
         return self.parameters.leaf_names(bound.positions(), bound.kwargs)
@@ -306,7 +307,7 @@ class Jitted:
         if self.accepts is not None and not self.accepts(*args):
             return NotImplemented, None, False
         traced = state.trace is not eval_trace
-        if traced and self.inline:
+        if self.inline and (traced or (self.library and not config.shortcuts.value)):
             return self.fun(*args, **kwargs), None, False
         if traced and self.options:
             self.refuse_options()

@@ -44,7 +44,7 @@ FLOAT = np.dtype("float64")
 
 def on_host(size: int) -> bool:
     """Say whether ``size`` known numbers are best made on the host, here and now."""
-    return size <= SMALL and not config.staging.value
+    return size <= SMALL and not config.staging.value and config.shortcuts.value
 
 
 def placed(x: Any, device: Any, sharding: Any = None) -> Any:
@@ -316,7 +316,7 @@ def _fill(value: Any, *, shape: tuple[int, ...]) -> Any:
 def filled(shape: tuple[int, ...], value: Any) -> Any:
     """Return an array of ``shape`` full of ``value``, a number or scalar array."""
     known = not isinstance(value, (_jaxlib.ArrayImpl, Tracer))
-    if config.staging.value:
+    if config.staging.value or not config.shortcuts.value:
         return shaping.full(shape, value)
     if known and count(shape) <= SMALL:
         if type(value) not in PYTHON_NUMBERS:

@@ -82,7 +82,7 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None,
         given = {"mode": mode, "fill_value": fill_value, "indices_are_sorted": indices_are_sorted,
                  "unique_indices": unique_indices, "wrap_negative_indices": wrap_negative_indices}
         return indexed_freely(lambda x, idx: getitem(x, idx, **given), out_sharding, idx, x)
-    eager = state.trace is eval_trace
+    eager = state.trace is eval_trace and config.shortcuts.value
     if type(idx) is int and type(x) is ArrayImpl and eager and mode is None:
         shape = x.aval.shape
         if shape and shape[0]:
@@ -268,7 +268,8 @@ def scatter_update(x: Any, idx: Any, y: Any, kind: str, *, mode: Any = None,
     options = DEFAULT
     if mode is not None or indices_are_sorted or unique_indices:
         options = make_options(x, mode, None, indices_are_sorted, unique_indices)
-    if state.trace is eval_trace and not isinstance(x, Tracer) and not isinstance(y, Tracer):
+    if state.trace is eval_trace and config.shortcuts.value \
+            and not isinstance(x, Tracer) and not isinstance(y, Tracer):
         return _writer(tokens, kind, options)(x, y, *values)
     return write(x, tokens, values, y, kind, options)
 

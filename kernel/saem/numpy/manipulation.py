@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from saem._jaxlib import ArrayImpl
-from saem.core import dtypes, errors
+from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import bind, concrete_or_none, eval_trace, state
 from saem.jit.jitted import composite
@@ -103,7 +103,8 @@ def _reshaper(given: tuple[int, ...]) -> Any:
 def reshape_method(x: Any, *args: Any, order: str = "C", copy: bool | None = None,
                    out_sharding: Any = None) -> Any:
     """Return the elements of ``x`` in the shape ``args``: ``x.reshape(2, -1)``."""
-    if order == "C" and type(x) is ArrayImpl and state.trace is eval_trace and not out_sharding:
+    if order == "C" and type(x) is ArrayImpl and state.trace is eval_trace and not out_sharding \
+            and config.shortcuts.value:
         try:
             return _reshaper(args[0] if type(args[0]) is tuple else args)(x)
         except TypeError as error:
@@ -127,7 +128,8 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
         if order == "C":
             return shape_ops.reshape(a, resolved(given, a.shape), out_sharding=out_sharding)
         return freely(lambda a: reshape(a, shape, order), out_sharding, a)
-    if order == "C" and type(a) is ArrayImpl and state.trace is eval_trace:
+    if order == "C" and type(a) is ArrayImpl and state.trace is eval_trace \
+            and config.shortcuts.value:
         return _reshaper(given)(a)
     a = as_array(a)
     return reshaped(a, resolved(given, a.shape), order)

@@ -275,14 +275,22 @@ def agree(args: Sequence[Any]) -> bool:
     return True
 
 
+def promoted_quickly(args: Sequence[Any]) -> Sequence[Any] | None:
+    """Return the promoted ``args`` where that needs no lattice; None: go the long way.
+
+    They are arrays of one type, which stay as they are, or an array and a Python number.
+    """
+    if not config.shortcuts.value:
+        return None
+    return args if agree(args) else with_number(args)
+
+
 def promote_args(name: str, *args: Any) -> Sequence[Any]:
     """Return the operands of ``name`` in one dtype and rank.
 
     Raises: TypeError for lists and other non-arrays; TypePromotionError; ShapeError.
     """
-    if agree(args):
-        return args
-    quick = with_number(args)
+    quick = promoted_quickly(args)
     if quick is not None:
         return quick
     check_arraylike(name, *args)
@@ -321,9 +329,7 @@ def promote_args_inexact(name: str, *args: Any) -> Sequence[Any]:
 
     Raises: as ``promote_args``.
     """
-    if agree(args) and dtypes.is_inexact(args[0].aval.dtype):
-        return args
-    quick = with_number(args)
+    quick = promoted_quickly(args)
     if quick is not None and dtypes.is_inexact(dtype_of(quick[0])):
         return quick
     check_arraylike(name, *args)

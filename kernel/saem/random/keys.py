@@ -101,7 +101,8 @@ def _make(seed: Any, impl: Any, caller: str) -> PRNGKeyArray:
     if offset := config.random_seed_offset.value:
         with np.errstate(over="ignore"):  # a seed of few bits wraps around
             seed = seed + offset
-    if state.trace is eval_trace and (words := _seed_words(seed)) is not None:
+    if state.trace is eval_trace and config.shortcuts.value \
+            and (words := _seed_words(seed)) is not None:
         if impl.key_shape == (4,):
             words = np.concatenate([words, words])
         return PRNGKeyArray(put(words), dtype_of(impl))
@@ -178,7 +179,7 @@ def is_typed(keys: Any) -> bool:
 
 def key_data(keys: Any) -> Any:
     """Return the uint32 words of keys, of shape (*keys.shape, 2), or 4 for ``rbg``."""
-    if type(keys) is PRNGKeyArray and state.trace is eval_trace:
+    if type(keys) is PRNGKeyArray and state.trace is eval_trace and config.shortcuts.value:
         return keys._base
     held = _held(keys)
     return random_unwrap(held) if is_typed(keys) else keys
@@ -269,7 +270,7 @@ def taker(statics: int = 0, gives_keys: bool = False) -> Callable[[Callable], Ca
 
         @functools.wraps(fun)
         def run(key: Any, *args: Any) -> Any:
-            if state.trace is eval_trace:
+            if state.trace is eval_trace and config.shortcuts.value:
                 if typed := type(key) is PRNGKeyArray:
                     words, impl = key._base, key.dtype.impl
                 elif isinstance(key, Tracer):

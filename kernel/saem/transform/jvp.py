@@ -122,7 +122,7 @@ class JVPTrace(Trace):
         try:
             if not differentiated and not prim.touches_refs:
                 return parent.process(prim, args)
-            if prim.joint_jvp and parent is eval_trace:
+            if prim.joint_jvp and parent is eval_trace and config.shortcuts.value:
                 out, out_tangent = jvp_now(prim, primals, tangents)
             else:
                 out, out_tangent = prim.jvp(primals, tangents)
