@@ -259,6 +259,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
 # What some programs use: loaded when first named.
 _find, __dir__ = _lazy.namespace(__name__, {
     "saem.lax.linalg": "",
+    "saem.ops.fft": "FftType fft",
 })
 
 

@@ -203,6 +203,8 @@ from saem.numpy.ufuncs import *  # noqa: F403 - its __all__ is the list
 
 # What some programs use: loaded when first named.
 __getattr__, __dir__ = _lazy.namespace(__name__, {
+    "saem.numpy.fft": "",
+    "saem.numpy.linalg": "",
     "saem.numpy.bits": "packbits unpackbits",
     "saem.numpy.calculus":
         "convolve corrcoef correlate cov cross diff ediff1d gradient interp trapezoid "
