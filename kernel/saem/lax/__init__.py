@@ -59,7 +59,15 @@ from saem.ops.compare import (
     shift_right_arithmetic,
     shift_right_logical,
 )
-from saem.ops.contract import DotAlgorithmPreset, Precision, batch_matmul, dot, dot_general
+from saem.ops.contract import (
+    DotAlgorithmPreset,
+    DotDimensionNumbers,
+    Precision,
+    PrecisionLike,
+    batch_matmul,
+    dot,
+    dot_general,
+)
 from saem.ops.convert import bitcast_convert_type, convert_element_type, reduce_precision
 from saem.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from saem.ops.gather import gather
@@ -259,6 +267,12 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
 # What some programs use: loaded when first named.
 _find, __dir__ = _lazy.namespace(__name__, {
     "saem.lax.linalg": "",
+    "saem.ops.approx_top_k": "approx_max_k approx_min_k",
+    "saem.ops.convolve":
+        "ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv conv_dimension_numbers conv_general_dilated "
+        "conv_general_dilated_local conv_general_dilated_patches conv_general_permutations "
+        "conv_general_shape_tuple conv_shape_tuple conv_transpose conv_transpose_shape_tuple "
+        "conv_with_general_padding",
     "saem.ops.fft": "FftType fft",
 })
 

@@ -118,6 +118,13 @@ def canonicalize_precision(precision: Any) -> Any:
         advice="On CPU every precision is exact; leave it out.")
 
 
+# What ``precision`` and ``dimension_numbers`` may be.
+PrecisionLike = (str | Precision | tuple[str, str] | tuple[Precision, Precision]
+                 | DotAlgorithmPreset | None)
+DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]],
+                            tuple[Sequence[int], Sequence[int]]]
+
+
 @primitive("dot_general")
 class DotGeneral(Primitive):
     """Multiply, summing contracting axes, side by side over batch axes.

@@ -76,9 +76,8 @@ def symmetrized(x: Any) -> Any:
 def eye(shape: tuple[int, ...], dtype: Any) -> Any:
     """Return identity matrices of ``shape``, which may be rectangular."""
     rank = len(shape)
-    rows, columns = (broadcasted_iota(I32, shape, rank - 2),
-                     broadcasted_iota(I32, shape, rank - 1))
-    return convert_element_type(eq(rows, columns), dtype)
+    rows = add(broadcasted_iota(I32, shape, rank - 2), I32.type(0))
+    return convert_element_type(eq(rows, broadcasted_iota(I32, shape, rank - 1)), dtype)
 
 
 def lower_mask(shape: tuple[int, ...], k: int = 0) -> Any:

@@ -1,0 +1,631 @@
+"""How does a kernel slide over an array, with a sum of products at each place?
+
+``conv_general_dilated`` is every convolution: operand and kernel may be dilated (have gaps between
+their elements), the operand padded, windows stepped; features and examples may be split into groups
+that do not mix.  It is bilinear, so its transposes are convolutions again: by the operand, with the
+kernel reversed; by the kernel, with examples and features exchanged.
+
+Read before: ``ops.contract``, ``ops.pooling``.  Read after: ``saem.lax``.
+Invariant: the kernel is not reversed (what signal processing calls correlation), except in
+transposes by the operand.
+Source: StableHLO specification, convolution; Dumoulin & Visin, "A guide to convolution arithmetic
+for deep learning" (2016).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.trace import bind
+from saem.ops.contract import Precision, canonicalize_precision, dot_general
+from saem.ops.convert import convert_element_type
+from saem.ops.linalg.algebra import eye
+from saem.ops.linear import (
+    add_cotangents,
+    broadcast_in_dim,
+    moveaxis,
+    permute,
+    zeros_of,
+)
+from saem.ops.pooling import Sliding, laid_out, padtype_to_pads, stretched, window_places
+from saem.ops.shape import reshape, rev
+
+Axes = tuple[int, ...]
+Pads = tuple[tuple[int, int], ...]
+
+
+class ConvDimensionNumbers(NamedTuple):
+    """Which axes are which: (batch, feature, spatial axes …) of the operand and of the result,
+    (output feature, input feature, spatial axes …) of the kernel.
+    """
+
+    lhs_spec: Sequence[int]
+    rhs_spec: Sequence[int]
+    out_spec: Sequence[int]
+
+
+# What ``dimension_numbers`` may be.
+ConvGeneralDilatedDimensionNumbers = tuple[str, str, str] | ConvDimensionNumbers | None
+
+
+@primitive("conv_general_dilated")
+class ConvGeneralDilated(Primitive):
+    """The sums of products of a kernel ``rhs`` with the windows of ``lhs``."""
+
+    window_strides: Axes
+    padding: Pads
+    lhs_dilation: Axes
+    rhs_dilation: Axes
+    dimension_numbers: ConvDimensionNumbers
+    feature_group_count: int
+    batch_group_count: int
+    precision: Any = None
+    preferred_element_type: Any = None
+    out_sharding: Any = None
+
+    def changed(self, **fields: Any) -> ConvGeneralDilated:
+        return ConvGeneralDilated(**{**self.params, **fields})
+
+    def typing(self, lhs, rhs):
+        check(self, lhs, rhs)
+        numbers = self.dimension_numbers
+        (n, _, *room), (o, _, *window) = ([x.shape[d] for d in spec] for x, spec in zip(
+            (lhs, rhs), numbers))
+        how = Sliding(tuple(window), self.window_strides, self.padding, self.lhs_dilation,
+                      self.rhs_dilation)
+        sizes = (n // self.batch_group_count, o, *how.out_shape(room))
+        shape = [0] * len(sizes)
+        for axis, size in zip(numbers.out_spec, sizes):
+            shape[axis] = size
+        dtype = self.preferred_element_type or lhs.dtype
+        return ShapedArray(tuple(shape), dtype)
+
+    def evaluate(self, lhs, rhs):
+        aval = self.typing(ShapedArray(lhs.shape, lhs.dtype), ShapedArray(rhs.shape, rhs.dtype))
+        numbers = self.dimension_numbers
+        wide = np.result_type(*(
+            np.int64 if dtypes.is_bool(d) else np.float32
+            if dtypes.is_float(d) and dtypes.itemsize_bits(d) < 32 else d
+            for d in (lhs.dtype, rhs.dtype)))
+        x = np.transpose(lhs, numbers.lhs_spec).astype(wide)
+        k = np.transpose(rhs, numbers.rhs_spec).astype(wide)
+        strides, window = self.window_strides, k.shape[2:]
+        whole = Sliding((1, 1, *window), (1, 1, *strides), ((0, 0), (0, 0), *self.padding),
+                        (1, 1, *self.lhs_dilation), (1, 1, *self.rhs_dilation))
+        grid = laid_out(x, whole, 0)
+        out = tuple(aval.shape[d] for d in numbers.out_spec)
+        b, f = self.batch_group_count, self.feature_group_count
+        groups, total = b * f, np.zeros((out[1], out[0], *out[2:]), wide)
+        for place, there in zip(window_places(whole, (*grid.shape[:2], *out[2:])),
+                                itertools.product(*map(range, window))):
+            part = grid[place]  # examples, input features, places
+            per = k[(slice(None), slice(None), *there)]
+            for g in range(groups):
+                rows = slice(g * out[1] // groups, (g + 1) * out[1] // groups)
+                examples = part[g * out[0]:(g + 1) * out[0]] if b > 1 else part
+                features = part.shape[1] // f
+                inputs = slice(g * features, (g + 1) * features) if f > 1 else slice(None)
+                total[rows] += np.tensordot(per[rows], examples[:, inputs], (1, 1))
+        made = np.moveaxis(total, 0, 1)
+        made = np.transpose(made, np.argsort(numbers.out_spec))
+        return made != 0 if aval.dtype == bool else made.astype(aval.dtype)
+
+    def lower(self, ctx, lhs, rhs):
+        out = ctx.out_avals[0]
+        if not out.size or not ctx.avals[lhs].size or not ctx.avals[rhs].size:
+            return ctx.constant(0, out)
+        if not dtypes.is_complex(out.dtype):
+            return self.write(ctx, lhs, rhs, out)
+        # Three real products: (a + ib)(c + id) = (k1 - k3) + i (k1 + k2).
+        part = out.update(dtype=dtypes.real_dtype(out.dtype))
+        a, b, c, d = (ctx.emit(f"stablehlo.{op} {x}", x,
+                               out=ctx.avals[x].update(dtype=part.dtype))
+                      for x in (lhs, rhs) for op in ("real", "imag"))
+
+        def op(name: str, x: str, y: str) -> str:
+            return ctx.elementwise(f"stablehlo.{name}", x, y, out=ctx.avals[x])
+
+        k1 = self.write(ctx, op("add", a, b), c, part)
+        k2 = self.write(ctx, a, op("subtract", d, c), part)
+        k3 = self.write(ctx, b, op("add", c, d), part)
+        real, imag = op("subtract", k1, k3), op("add", k1, k2)
+        return ctx.emit(f"stablehlo.complex {real}, {imag}", real, imag, out=out)
+
+    def write(self, ctx: Any, lhs: str, rhs: str, out: ShapedArray) -> str:
+        """Write one convolution of real numbers."""
+        numbers = self.dimension_numbers
+
+        def places(spec: Sequence[int], first: str, second: str) -> str:
+            shown = [""] * len(spec)
+            for number, axis in enumerate(spec):
+                shown[axis] = (first, second)[number] if number < 2 else str(number - 2)
+            return f"[{', '.join(shown)}]"
+
+        names = ", ".join(f"#stablehlo<precision {p.name}>"
+                          for p in self.precision or (Precision.DEFAULT,) * 2)
+        count = len(self.window_strides)
+        window = (f"stride = {list(self.window_strides)}, pad = "
+                  f"{[list(pair) for pair in self.padding]}, lhs_dilate = "
+                  f"{list(self.lhs_dilation)}, rhs_dilate = {list(self.rhs_dilation)}, "
+                  f"reverse = [{', '.join(['false'] * count)}]") if count else ""
+        return ctx.emit(
+            f"stablehlo.convolution({lhs}, {rhs}) dim_numbers = "
+            f"{places(numbers.lhs_spec, 'b', 'f')}x{places(numbers.rhs_spec, 'o', 'i')}->"
+            f"{places(numbers.out_spec, 'b', 'f')}, window = {{{window}}} "
+            f"{{batch_group_count = {self.batch_group_count} : i64, feature_group_count = "
+            f"{self.feature_group_count} : i64, precision_config = [{names}]}}", lhs, rhs, out=out)
+
+    def jvp(self, primals, tangents):
+        (x, k), (tx, tk) = primals, tangents
+        from_x = None if tx is None else bind(self, tx, k)
+        from_k = None if tk is None else bind(self, x, tk)
+        return bind(self, x, k), add_cotangents(from_x, from_k)
+
+    def transpose(self, ct, lhs, rhs):
+        known = rhs if isinstance(lhs, UndefinedPrimal) else lhs
+        wanted = lhs if isinstance(lhs, UndefinedPrimal) else rhs
+        if not aval_of(ct).size:
+            made = zeros_of(wanted.aval)
+        else:
+            dtype = aval_of(ct).dtype
+            if aval_of(known).dtype != dtype:  # the result was wider than the operands
+                known = convert_element_type(known, dtype)
+            pull = self.pull_lhs if wanted is lhs else self.pull_rhs
+            made = pull(ct, known, wanted.shape)
+            if aval_of(made).dtype != wanted.dtype:
+                made = convert_element_type(made, wanted.dtype)
+        return [made, None] if wanted is lhs else [None, made]
+
+    def pull_lhs(self, ct: Any, rhs: Any, lhs_shape: Axes) -> Any:
+        """Return the cotangent of the operand: ct convolved with the kernel reversed."""
+        ls, rs, os = self.dimension_numbers
+        shape, cts = aval_of(rhs).shape, aval_of(ct).shape
+        groups = max(self.feature_group_count, self.batch_group_count)
+        o, i = rs[0], rs[1]
+        kernel = regrouped(rhs, o, i, groups) if groups > 1 else rhs
+        kernel = rev(kernel, rs[2:])
+        pads = []
+        for axis, size in enumerate(shape[d] for d in rs[2:]):
+            window = stretched(size, self.rhs_dilation[axis])
+            n = stretched(lhs_shape[ls[2 + axis]], self.lhs_dilation[axis])
+            out = stretched(cts[os[2 + axis]], self.window_strides[axis])
+            low = self.padding[axis][0]
+            pads.append((window - 1 - low, n + low - out))
+        back = self.changed(
+            window_strides=self.lhs_dilation, padding=tuple(pads),
+            lhs_dilation=self.window_strides, feature_group_count=groups, batch_group_count=1,
+            dimension_numbers=ConvDimensionNumbers(os, (i, o, *rs[2:]), ls), out_sharding=None)
+        made = bind(back, ct, kernel)
+        if self.batch_group_count > 1:
+            made = regrouped(made, ls[1], ls[0], self.batch_group_count)
+        return made
+
+    def pull_rhs(self, ct: Any, lhs: Any, rhs_shape: Axes) -> Any:
+        """Return the cotangent of the kernel: the operand convolved with ct."""
+        ls, rs, os = self.dimension_numbers
+        shape, cts = aval_of(lhs).shape, aval_of(ct).shape
+        pads = []
+        for axis, size in enumerate(shape[d] for d in ls[2:]):
+            window = stretched(rhs_shape[rs[2 + axis]], self.rhs_dilation[axis])
+            n = stretched(size, self.lhs_dilation[axis])
+            out = stretched(cts[os[2 + axis]], self.window_strides[axis])
+            low = self.padding[axis][0]
+            pads.append((low, window - 1 + out - n - low))
+        numbers = ConvDimensionNumbers((ls[1], ls[0], *ls[2:]), (os[1], os[0], *os[2:]),
+                                       (rs[1], rs[0], *rs[2:]))
+        back = self.changed(
+            window_strides=self.rhs_dilation, padding=tuple(pads),
+            rhs_dilation=self.window_strides, dimension_numbers=numbers,
+            feature_group_count=self.batch_group_count,
+            batch_group_count=self.feature_group_count, out_sharding=None)
+        return bind(back, lhs, ct)
+
+    def batch(self, size, xs, dims):
+        (lhs, rhs), (dl, dr) = xs, dims
+        ls, rs, os = self.dimension_numbers
+        b, f = self.batch_group_count, self.feature_group_count
+        if dr is None:  # more examples
+            out = bind(self, merged(lhs, dl, ls[0], b), rhs)
+            return parted(out, os[0], size), 0
+        if dl is None:  # more output features
+            out = bind(self, lhs, merged(rhs, dr, rs[0], max(b, f)))
+            return parted(out, os[1], size, max(b, f)), 0
+        if not size:
+            one = self.typing(without(lhs, dl), without(rhs, dr))
+            return zeros_of(one.update(shape=(0, *one.shape))), 0
+        kernel = merged(rhs, dr, rs[0])
+        if b > 1:  # each example is a group of examples
+            out = bind(self.changed(batch_group_count=b * size), merged(lhs, dl, ls[0]), kernel)
+        else:  # each example is a group of features
+            out = bind(self.changed(feature_group_count=f * size), merged(lhs, dl, ls[1]), kernel)
+        return parted(out, os[1], size), 0
+
+
+def without(x: Any, dim: int) -> ShapedArray:
+    """Return the aval of one example of a stack."""
+    aval = aval_of(x)
+    return ShapedArray((*aval.shape[:dim], *aval.shape[dim + 1:]), aval.dtype)
+
+
+def regrouped(x: Any, source: int, target: int, groups: int) -> Any:
+    """Return ``x`` whose axis ``source`` = (groups, rest) has the groups moved to ``target``."""
+    shape = aval_of(x).shape
+    x = reshape(x, (*shape[:source], groups, shape[source] // groups, *shape[source + 1:]))
+    axes = [d for d in range(len(shape) + 1) if d != source]
+    axes.insert(target, source)  # axis ``target`` of the rest now stands behind the groups
+    x = permute(x, tuple(axes))
+    sizes = aval_of(x).shape
+    return reshape(x, (*sizes[:target], groups * sizes[target + 1], *sizes[target + 2:]))
+
+
+def merged(x: Any, dim: int, axis: int, groups: int = 1) -> Any:
+    """Return ``x`` with its batch axis ``dim`` in front of each group of its example's ``axis``."""
+    x = moveaxis(x, dim, axis)
+    shape = aval_of(x).shape
+    size, n = shape[axis], shape[axis + 1]
+    if groups > 1:
+        x = reshape(x, (*shape[:axis + 1], groups, n // groups, *shape[axis + 2:]))
+        x = moveaxis(x, axis, axis + 1)
+    return reshape(x, (*shape[:axis], size * n, *shape[axis + 2:]))
+
+
+def parted(x: Any, axis: int, size: int, groups: int = 1) -> Any:
+    """Return ``x`` with the batch axis, which stands in each group of ``axis``, in front."""
+    shape = aval_of(x).shape
+    n = shape[axis] // (size * groups) if size else 0
+    x = reshape(x, (*shape[:axis], groups, size, n, *shape[axis + 1:]))
+    x = moveaxis(x, axis + 1, 0)
+    return reshape(x, (size, *shape[:axis], groups * n, *shape[axis + 1:]))
+
+
+# -- what fits -------------------------------------------------------------------------------------
+
+
+def refuse(number: int, sentence: str, advice: str = "See the documentation of "
+           "jax.lax.conv_general_dilated.", kind: type = errors.ArgumentError) -> Any:
+    return errors.explained(kind, f"conv_general_dilated.C{number}", sentence, advice=advice)
+
+
+def check(prim: ConvGeneralDilated, lhs: ShapedArray, rhs: ShapedArray) -> None:
+    """Refuse operands that do not fit ``prim`` or each other.
+
+    Raises: TypeError for ranks and dtypes, ValueError for sizes.
+    """
+    name = "conv_general_dilated"
+    wrong = errors.ArgumentTypeError
+    if lhs.dtype != rhs.dtype:
+        raise refuse(1, f"lax.{name} requires arguments to have the same dtypes, got "
+                     f"{lhs.dtype.name}, {rhs.dtype.name}.", "Convert one of them.", wrong)
+    if lhs.ndim != rhs.ndim:
+        raise refuse(2, f"{name} requires lhs and rhs ndim to be equal, got {lhs.ndim} and "
+                     f"{rhs.ndim}.", "A stack of examples has a batch axis.", wrong)
+    count = lhs.ndim - 2
+    for what, values in (("window_strides", prim.window_strides),
+                         ("padding", prim.padding), ("lhs_dilation", prim.lhs_dilation),
+                         ("rhs_dilation", prim.rhs_dilation)):
+        if len(values) != count:
+            raise refuse(3, f"{name} window and {what} must have the same number of dimensions, "
+                         f"but got {count} and {len(values)}", "One entry for each spatial axis.")
+    if any(s < 1 for s in prim.window_strides):
+        raise refuse(4, f"{name}: expects window to have positive stride, got "
+                     f"{prim.window_strides}.")
+    if any(d < 1 for d in (*prim.lhs_dilation, *prim.rhs_dilation)):
+        raise refuse(5, "All dilations must be positive, got "
+                     f"{prim.lhs_dilation} and {prim.rhs_dilation}.", "1 means no gaps.", wrong)
+    ls, rs, _ = prim.dimension_numbers
+    n, c = lhs.shape[ls[0]], lhs.shape[ls[1]]
+    o, i = rhs.shape[rs[0]], rhs.shape[rs[1]]
+    f, b = prim.feature_group_count, prim.batch_group_count
+    if f < 1 or b < 1:
+        raise refuse(6, f"{name} feature_group_count and batch_group_count must be positive "
+                     f"integers, got {f} and {b}.")
+    if c % f:
+        raise refuse(7, f"{name} feature_group_count must divide lhs feature dimension size, but "
+                     f"{f} does not divide {c}.")
+    if c // f != i:
+        raise refuse(8, f"{name} lhs feature dimension size divided by feature_group_count must "
+                     f"equal the rhs input feature dimension size, but {c} // {f} != {i}.",
+                     f"The operands are {lhs.str_short()} and {rhs.str_short()}.")
+    if o % f:
+        raise refuse(9, f"{name} rhs output feature dimension size must be a multiple of "
+                     f"feature_group_count, but {o} is not a multiple of {f}.")
+    if n % b:
+        raise refuse(10, f"{name} batch_group_count must divide lhs batch dimension size, but {b} "
+                     f"does not divide {n}.")
+    if o % b:
+        raise refuse(11, f"{name} rhs output feature dimension size must be a multiple of "
+                     f"batch_group_count, but {o} is not a multiple of {b}.")
+    if f > 1 and b > 1:
+        raise refuse(12, f"At most one of batch_group_count and feature_group_count may be > 1, "
+                     f"got batch_group_count={b} and feature_group_count={f}")
+
+
+def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[Axes, Axes, Axes]:
+    """Return the axes that the letters of three strings name: N, C; O, I; and spatial ones.
+
+    Raises: TypeError for letters that are missing, double or unknown.
+
+    >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
+    ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
+    """
+    lhs, rhs, out = dimension_numbers
+    pairs = (("N", "C"), ("O", "I"), ("N", "C"))
+    for number, (text, pair) in enumerate(zip((lhs, rhs, out), pairs)):
+        if any(text.count(letter) != 1 for letter in pair):
+            raise refuse(13, "convolution dimension_numbers[{}] must contain the characters "
+                         "\"{}\" and \"{}\" exactly once, got {}.".format(number, *pair, text),
+                         kind=errors.ArgumentTypeError)
+        if len(set(text)) != len(text):
+            raise refuse(14, f"convolution dimension_numbers[{number}] cannot have duplicate "
+                         f"characters, got {text}.", kind=errors.ArgumentTypeError)
+    spatial = [set(text) - set(pair) for text, pair in zip((lhs, rhs, out), pairs)]
+    if not spatial[0] == spatial[1] == spatial[2]:
+        raise refuse(15, "convolution dimension_numbers elements must each have the same set of "
+                     f"spatial characters, got {tuple(dimension_numbers)}.",
+                     kind=errors.ArgumentTypeError)
+    order = [letter for letter in rhs if letter not in "OI"]
+
+    def spec(text: str, pair: tuple[str, str]) -> Axes:
+        return tuple(text.index(letter) for letter in (*pair, *order))
+
+    return spec(lhs, pairs[0]), spec(rhs, pairs[1]), spec(out, pairs[2])
+
+
+def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
+                           dimension_numbers: Any) -> ConvDimensionNumbers:
+    """Return ``dimension_numbers``, None or three strings, as a ``ConvDimensionNumbers``.
+
+    None means batch and features (of the kernel: output, input features) first.
+    Raises: TypeError for ranks or letters that do not fit.
+    """
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return dimension_numbers
+    wrong = errors.ArgumentTypeError
+    if len(lhs_shape) != len(rhs_shape):
+        raise refuse(2, "convolution requires lhs and rhs ndim to be equal, got "
+                     f"{len(lhs_shape)} and {len(rhs_shape)}.", kind=wrong)
+    if dimension_numbers is None:
+        whole = tuple(range(len(lhs_shape)))
+        return ConvDimensionNumbers(whole, whole, whole)
+    if not isinstance(dimension_numbers, (list, tuple)):
+        raise refuse(16, "convolution dimension_numbers must be tuple/list or None, got "
+                     f"{type(dimension_numbers)}.", kind=wrong)
+    if len(dimension_numbers) != 3:
+        raise refuse(16, "convolution dimension_numbers list/tuple must be length 3, got "
+                     f"{len(dimension_numbers)}.", kind=wrong)
+    if not all(isinstance(text, str) for text in dimension_numbers):
+        shown = tuple(map(type, dimension_numbers))
+        raise refuse(16, f"convolution dimension_numbers elements must be strings, got {shown}.",
+                     kind=wrong)
+    for number, text in enumerate(dimension_numbers):
+        if len(text) != len(lhs_shape):
+            raise refuse(17, f"convolution dimension_numbers[{number}] must have len equal to the "
+                         f"ndim of lhs and rhs, got {len(text)} for lhs and rhs shapes "
+                         f"{tuple(lhs_shape)} and {tuple(rhs_shape)}.", kind=wrong)
+    return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
+
+
+def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
+                     pads: Any, batch_group_count: int = 1) -> tuple[int, ...]:
+    """Return the shape of the convolution of operands with batch and features first."""
+    if isinstance(pads, str):
+        pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
+    if len(pads) != len(lhs_shape) - 2:
+        raise refuse(18, "Wrong number of explicit pads for convolution: expected "
+                     f"{len(lhs_shape) - 2}, got {len(pads)}.", kind=errors.ArgumentTypeError)
+    ones = (1,) * len(pads)
+    how = Sliding(tuple(rhs_shape[2:]), tuple(strides), tuple(pads), ones, ones)
+    return (lhs_shape[0] // batch_group_count, rhs_shape[0], *how.out_shape(lhs_shape[2:]))
+
+
+def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
+                             window_strides: Sequence[int], padding: Any, dimension_numbers: Any
+                             ) -> tuple[int, ...]:
+    """Return the shape of a convolution whose axes are ordered as ``dimension_numbers`` say."""
+    ls, rs, os = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    made = conv_shape_tuple([lhs_shape[d] for d in ls], [rhs_shape[d] for d in rs], window_strides,
+                            padding)
+    return tuple(made[os.index(d)] for d in range(len(os)))
+
+
+def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
+                               window_strides: Sequence[int], padding: Any,
+                               dimension_numbers: Any) -> tuple[int, ...]:
+    """Return the shape of a transposed convolution (see ``conv_transpose``)."""
+    ls, rs, os = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    lhs, rhs = [lhs_shape[d] for d in ls], [rhs_shape[d] for d in rs]
+    if isinstance(padding, str):
+        padding = [transposed_pads(k, s, padding) for k, s in zip(rhs[2:], window_strides)]
+    sizes = [(n - 1) * s + 1 + low + high - k + 1 for n, s, (low, high), k in zip(
+        lhs[2:], window_strides, padding, rhs[2:])]
+    made = (lhs[0], rhs[0], *sizes)
+    return tuple(made[os.index(d)] for d in range(len(os)))
+
+
+# -- functions, with the names and signatures of jax.lax -------------------------------------------
+
+
+def _ints(values: Any, count: int) -> Axes:
+    return (1,) * count if values is None else tuple(int(v) for v in values)
+
+
+def conv_general_dilated(
+        lhs: Any, rhs: Any, window_strides: Sequence[int],
+        padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None = None,
+        rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
+        feature_group_count: int = 1, batch_group_count: int = 1, precision: Any = None,
+        preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+    """Return the sums of products of the kernel ``rhs`` with the windows of ``lhs``.
+
+    ``padding``: 'SAME', 'SAME_LOWER', 'VALID', or a pair for each spatial axis; negative numbers
+    cut.  ``dimension_numbers``: None for (N, C, …), (O, I, …), (N, C, …), or three strings such as
+    ('NHWC', 'HWIO', 'NHWC').  ``feature_group_count``: features are split into groups, each with
+    its own part of the kernel; ``batch_group_count``: examples are.
+
+    Raises: TypeError for ranks and dtypes, ValueError for sizes that do not fit.
+
+    >>> x = jnp.arange(4.).reshape(1, 1, 4)
+    >>> lax.conv_general_dilated(x, jnp.ones((1, 1, 2)), (1,), "VALID")
+    Array([[[1., 3., 5.]]], dtype=float32)
+    """
+    x, k = aval_of(lhs), aval_of(rhs)
+    numbers = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
+    numbers = ConvDimensionNumbers(*(tuple(map(int, spec)) for spec in numbers))
+    count = len(numbers.lhs_spec) - 2
+    left, right = _ints(lhs_dilation, count), _ints(rhs_dilation, count)
+    strides = _ints(window_strides, count)
+    if isinstance(padding, str):
+        if any(d != 1 for d in left):
+            raise refuse(19, "String padding is not implemented for transposed convolution using "
+                         "this op. Please either exactly specify the required padding or use "
+                         "conv_transpose.")
+        if len(strides) == count and len(right) == count and 0 not in strides:
+            window = [stretched(k.shape[d], r) for d, r in zip(numbers.rhs_spec[2:], right)]
+            padding = padtype_to_pads([x.shape[d] for d in numbers.lhs_spec[2:]], window, strides,
+                                      padding)
+        else:
+            padding = [(0, 0)] * count
+    else:
+        try:
+            padding = [(int(low), int(high)) for low, high in padding]
+        except (ValueError, TypeError) as error:
+            raise refuse(20, "padding argument to conv_general_dilated should be a string or a "
+                         f"sequence of (low, high) pairs, got {padding}") from error
+        if len(padding) != count:
+            raise refuse(18, "Wrong number of explicit pads for convolution: expected "
+                         f"{count}, got {len(padding)}.", kind=errors.ArgumentTypeError)
+    preferred = None if preferred_element_type is None else dtypes.canonicalize(
+        preferred_element_type, explicit=True, where="conv_general_dilated")
+    return bind(ConvGeneralDilated(
+        strides, tuple(padding), left, right, numbers, int(feature_group_count),
+        int(batch_group_count), canonicalize_precision(precision), preferred, out_sharding),
+        lhs, rhs)
+
+
+def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precision: Any = None,
+         preferred_element_type: Any = None) -> Any:
+    """Return the convolution of ``lhs`` (N, C, …) with ``rhs`` (O, I, …)."""
+    return conv_general_dilated(lhs, rhs, window_strides, padding, precision=precision,
+                                preferred_element_type=preferred_element_type)
+
+
+def conv_with_general_padding(
+        lhs: Any, rhs: Any, window_strides: Sequence[int],
+        padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None,
+        rhs_dilation: Sequence[int] | None, precision: Any = None,
+        preferred_element_type: Any = None) -> Any:
+    """Return the convolution of ``lhs`` (N, C, …) with ``rhs`` (O, I, …), both dilated."""
+    return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
+                                precision=precision,
+                                preferred_element_type=preferred_element_type)
+
+
+def transposed_pads(k: int, stride: int, padding: str) -> tuple[int, int]:
+    """Return the padding by which a convolution of dilated operands undoes the shape of another."""
+    if padding == "SAME":
+        total = k + stride - 2
+        low = k - 1 if stride > k - 1 else -(-total // 2)
+    elif padding == "VALID":
+        total = k + stride - 2 + max(k - stride, 0)
+        low = k - 1
+    else:
+        raise refuse(21, "Padding mode must be `SAME` or `VALID`.", f"Got {padding!r}.")
+    return low, total - low
+
+
+def conv_transpose(lhs: Any, rhs: Any, strides: Sequence[int],
+                   padding: str | Sequence[tuple[int, int]],
+                   rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
+                   transpose_kernel: bool = False, precision: Any = None,
+                   preferred_element_type: Any = None, use_consistent_padding: bool = False) -> Any:
+    """Return the transposed convolution, by which the operand grows by ``strides``.
+
+    ``padding``: 'SAME' (the result is ``strides`` times as long), 'VALID', or pairs, which are
+    those of the dilated operand, or with ``use_consistent_padding`` those of the convolution of
+    which this is the transpose.  ``dimension_numbers``: None for ('NHWC', 'HWIO', 'NHWC') and its
+    like.  ``transpose_kernel``: reverse the kernel and exchange its features, so that the result is
+    the gradient of a convolution.
+    """
+    x, k = aval_of(lhs), aval_of(rhs)
+    count = x.ndim - 2
+    if dimension_numbers is None:
+        letters = {1: "H", 2: "HW", 3: "HWD"}.get(count)
+        if count == 0:
+            letters = ""
+        if letters is None:
+            raise refuse(22, f"No 4+ dimensional dimension_number defaults, got {count} spatial "
+                         "axes.", "Give dimension_numbers.")
+        dimension_numbers = (f"N{letters}C", f"{letters}IO", f"N{letters}C")
+    numbers = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
+    dilation = _ints(rhs_dilation, count)
+    sizes = [stretched(k.shape[d], r) for d, r in zip(numbers.rhs_spec[2:], dilation)]
+    if isinstance(padding, str):
+        pads: Any = [transposed_pads(n, s, padding) for n, s in zip(sizes, strides)]
+    elif use_consistent_padding:
+        pads = [(n - 1 - low, n - 1 - high) for n, (low, high) in zip(sizes, padding)]
+    else:
+        pads = padding
+    if transpose_kernel:
+        o, i, *spatial = numbers.rhs_spec
+        for d in spatial:
+            rhs = rev(rhs, (d,))
+        axes = list(range(k.ndim))
+        axes[o], axes[i] = axes[i], axes[o]
+        rhs = permute(rhs, tuple(axes))
+    return conv_general_dilated(lhs, rhs, (1,) * count, pads, tuple(strides), dilation, numbers,
+                                precision=precision,
+                                preferred_element_type=preferred_element_type)
+
+
+def conv_general_dilated_patches(
+        lhs: Any, filter_shape: Sequence[int], window_strides: Sequence[int],
+        padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None = None,
+        rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
+        precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """Return the windows of ``lhs`` laid along its features: feature by feature, then by place.
+
+    Raises: ValueError if features are not floating point numbers; as ``conv_general_dilated``.
+    """
+    x = aval_of(lhs)
+    window = tuple(int(n) for n in filter_shape)
+    numbers = conv_dimension_numbers(x.shape, (1, 1, *window), dimension_numbers)
+    features, size = x.shape[numbers.lhs_spec[1]], math.prod(window)
+    kernel = broadcast_in_dim(eye((size, size), x.dtype), (features, size, size), (1, 2))
+    kernel = reshape(kernel, (features * size, 1, *window))
+    kernel = permute(kernel, tuple(int(d) for d in np.argsort(numbers.rhs_spec)))
+    return conv_general_dilated(
+        lhs, kernel, window_strides, padding, lhs_dilation, rhs_dilation, numbers,
+        feature_group_count=features, precision=precision,
+        preferred_element_type=preferred_element_type)
+
+
+def conv_general_dilated_local(
+        lhs: Any, rhs: Any, window_strides: Sequence[int],
+        padding: str | Sequence[tuple[int, int]], filter_shape: Sequence[int],
+        lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
+        dimension_numbers: Any = None, precision: Any = None) -> Any:
+    """Return a convolution whose kernel is another at each place.
+
+    ``rhs`` has the result's spatial axes, its input features are those of
+    ``conv_general_dilated_patches``.
+    """
+    both = canonicalize_precision(precision)
+    first = both[0] if isinstance(both, tuple) else both
+    patches = conv_general_dilated_patches(
+        lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
+        precision=first)
+    _, rs, os = conv_dimension_numbers(
+        aval_of(lhs).shape, (1, 1, *filter_shape), dimension_numbers)
+    made = dot_general(patches, rhs, (((os[1],), (rs[1],)), (tuple(os[2:]), tuple(rs[2:]))), both)
+    # It has the spatial axes first, then examples and features.
+    count = len(os) - 2
+    have = (*os[2:], os[0], os[1])
+    return permute(made, tuple(have.index(d) for d in range(count + 2)))
