@@ -269,7 +269,8 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.lax.linalg": "",
     "saem.ops.approx_top_k": "approx_max_k approx_min_k",
     "saem.ops.convolve":
-        "ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv conv_dimension_numbers conv_general_dilated "
+        "ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv conv_dimension_numbers "
+        "conv_general_dilated "
         "conv_general_dilated_local conv_general_dilated_patches conv_general_permutations "
         "conv_general_shape_tuple conv_shape_tuple conv_transpose conv_transpose_shape_tuple "
         "conv_with_general_padding",

@@ -218,6 +218,7 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.numpy.triangular_indices":
         "diag_indices diag_indices_from fill_diagonal mask_indices tril_indices "
         "tril_indices_from triu_indices triu_indices_from",
+    "saem.numpy.fitting": "polyfit roots",
     "saem.numpy.polynomials":
         "bartlett blackman hamming hanning kaiser poly polyadd polyder polydiv polyint "
         "polymul polysub polyval trim_zeros",

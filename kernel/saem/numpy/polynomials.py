@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes, errors
+from saem.core import dtypes, errors, lazy
 from saem.core.avals import aval_of
 from saem.core.trace import concrete_or_none
 from saem.jit.jitted import composite
@@ -33,6 +33,8 @@ from saem.numpy.promote import (
 from saem.ops import arithmetic as ops
 from saem.ops import slicing
 from saem.ops.linear import broadcast_in_dim
+
+decompositions = lazy.later("saem.numpy.linalg.decompositions")
 
 
 @composite(static_argnames=("unroll",))
@@ -175,14 +177,15 @@ def polyint(p: Any, m: int = 1, k: Any = 0) -> Any:
 def poly(seq_of_zeros: Any) -> Any:
     """Return the polynomial, of leading coefficient 1, with these zeros.
 
-    Raises: ValueError for more than one axis (eigenvalues of matrices are not computed here).
+    Of a square matrix it is the characteristic polynomial.  Raises: ValueError for other shapes.
     """
     (zeros,) = promote_dtypes_inexact(array_argument("poly", seq_of_zeros))
+    if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1] and zeros.shape[0]:
+        zeros = decompositions.eigvals(zeros)
     if zeros.ndim > 1:
         raise errors.explained(
             errors.ArgumentError, "poly.C1",
-            "input must be a 1d sequence of zeros here.",
-            advice="For a matrix pass its eigenvalues: jnp.poly(jnp.linalg.eigvals(a)).")
+            "input must be 1d or non-empty square 2d array.", advice=f"Got shape {zeros.shape}.")
     if not math.prod(zeros.shape):
         return broadcast_in_dim(scalar(1, zeros.dtype), ())
     if not zeros.ndim:

@@ -76,8 +76,11 @@ class Fft(Linear):
                                 "fft_lengths[-1] // 2 + 1" if kind is FftType.IRFFT else ""),
                 advice="Cut or pad the operand first; jnp.fft does so.")
         last = self.kept if kind is FftType.RFFT else lengths[-1]
-        dtype = {FftType.RFFT: dtypes.complex_dtype, FftType.IRFFT: dtypes.real_dtype}.get(
-            kind, lambda dtype: dtype)(x.dtype)
+        dtype = x.dtype
+        if kind is FftType.RFFT:
+            dtype = dtypes.complex_dtype(dtype)
+        elif kind is FftType.IRFFT:
+            dtype = dtypes.real_dtype(dtype)
         return ShapedArray((*x.shape[:-1], last), dtype)
 
     def evaluate(self, x):

@@ -52,7 +52,7 @@ def check_gradient(oracle: Any, body: str, x: Any, rtol: float) -> None:
 def difference(case: str, wanted: Any, weak: Any, rtol: float, arguments: Any) -> str:
     """Return in words how the answer to one case differs from JAX's, '' if it does not."""
     try:
-        got = eval(case, {"jnp": jnp, "np": np, **arguments})
+        got = eval(case, {"jax": jax, "jnp": jnp, "lax": jax.lax, "np": np, **arguments})
     except Exception as error:
         if wanted[0] == "value":
             return f"raised {error!r}, JAX gives {wanted[1]!r}"

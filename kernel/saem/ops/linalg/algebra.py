@@ -18,11 +18,14 @@ from saem.ops.arithmetic import add, mul
 from saem.ops.compare import eq, ge
 from saem.ops.contract import Precision, dot_general
 from saem.ops.convert import convert_element_type
+from saem.ops.gather import gather
 from saem.ops.linear import broadcast_in_dim, permute, reduce_sum
 from saem.ops.numbers import conj
 from saem.ops.select import select_n
 from saem.ops.shape import broadcasted_iota, concatenate, expand_dims
 from saem.ops.slicing import slice_in_dim
+from saem.ops.sort import sort
+from saem.ops.windows import GatherDimensionNumbers
 
 HIGHEST = (Precision.HIGHEST, Precision.HIGHEST)
 I32 = np.dtype("int32")
@@ -128,6 +131,24 @@ def block(x: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
 def beside(a: Any, b: Any) -> Any:
     """Return the columns of ``a`` and then those of ``b``."""
     return concatenate([a, b], len(shape_of(a)) - 1)
+
+
+def rows_in_order(x: Any, order: Any) -> Any:
+    """Return the matrices ``x`` (…, n, m) with their rows in the ``order`` (…, n)."""
+    rank = len(shape_of(x))
+    leading = tuple(range(rank - 2))
+    numbers = GatherDimensionNumbers((rank - 1,), (rank - 2,), (rank - 2,), leading, leading)
+    sizes = (1,) * (rank - 1) + (shape_of(x)[-1],)
+    if 0 in shape_of(x):
+        return x
+    return gather(x, expand_dims(order, (rank - 1,)), numbers, sizes, mode="promise_in_bounds")
+
+
+def inverse_order(order: Any) -> Any:
+    """Return the permutations that undo ``order`` (…, n)."""
+    rank = len(shape_of(order))
+    counts = broadcasted_iota(I32, shape_of(order), rank - 1)
+    return sort((order, counts), dimension=rank - 1, num_keys=1)[1]
 
 
 def above(a: Any, b: Any) -> Any:

@@ -235,7 +235,8 @@ class Eig(MatrixOperation):
                 "input that JAX cannot check (see the enable_eigvec_derivs argument to "
                 "jax.lax.linalg.eig).",
                 advice="Differentiate the values alone (eigvals), or eigh for Hermitian matrices.")
-        whole = Eig(left, True, self.enable_eigvec_derivs, self.implementation)
+        # What follows depends on the vectors in ways that no phase can change.
+        whole = Eig(left, True, True, self.implementation)
         w, *vectors = bind(whole, x)
         v = vectors[-1]
         moved = matmul(convert_element_type(t, dtype_of(v)), v)

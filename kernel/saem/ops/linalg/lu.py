@@ -20,9 +20,19 @@ from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
 from saem.ops import sharding_rules
 from saem.ops.arithmetic import add
-from saem.ops.compare import eq
-from saem.ops.convert import convert_element_type
-from saem.ops.linalg.algebra import I32, above, beside, block, dtype_of, eye, matmul, tril, triu
+from saem.ops.linalg.algebra import (
+    I32,
+    above,
+    beside,
+    block,
+    dtype_of,
+    eye,
+    inverse_order,
+    matmul,
+    rows_in_order,
+    tril,
+    triu,
+)
 from saem.ops.linalg.custom_calls import (
     custom_call,
     lapack,
@@ -34,7 +44,6 @@ from saem.ops.linalg.custom_calls import (
 from saem.ops.linalg.families import MatrixOperation, each_matrix
 from saem.ops.linalg.triangular import TriangularSolve
 from saem.ops.linear import broadcast_in_dim
-from saem.ops.shape import broadcasted_iota
 
 
 @primitive("lu")
@@ -99,7 +108,7 @@ class Lu(MatrixOperation):
         k = min(m, n)
         dtype = dtype_of(x)
         shape = (*lead, m, m)
-        swapped = matmul(one_hot(rows, dtype), t)
+        swapped = rows_in_order(t, rows)
         # L and U made square by ones on the diagonal.
         low = tril(block(packed, (0, m), (0, k)), -1)
         if k < m:
@@ -117,20 +126,25 @@ class Lu(MatrixOperation):
     transpose = NOT_LINEAR
 
 
-def one_hot(rows: Any, dtype: Any) -> Any:
-    """Return the matrices that bring rows into the order ``rows``."""
-    shape = (*aval_of(rows).shape, aval_of(rows).shape[-1])
-    rank = len(shape)
-    wanted = broadcast_in_dim(rows, shape, range(rank - 1))
-    return convert_element_type(eq(wanted, broadcasted_iota(I32, shape, rank - 1)), dtype)
+def lu_solve(packed: Any, rows: Any, b: Any, trans: int = 0) -> Any:
+    """Return a⁻¹ b for the square matrices of which ``packed`` and ``rows`` are results of ``lu``.
+
+    ``trans``: 1 for the transpose of a, 2 for its conjugate transpose.
+    """
+    conjugated = trans == 2 and dtypes.is_complex(dtype_of(packed))
+    if not trans:
+        b = rows_in_order(b, rows)
+        b = bind(TriangularSolve(True, True, False, False, True), packed, b)
+        return bind(TriangularSolve(True, False, False, False, False), packed, b)
+    b = bind(TriangularSolve(True, False, True, conjugated, False), packed, b)
+    b = bind(TriangularSolve(True, True, True, conjugated, True), packed, b)
+    return rows_in_order(b, inverse_order(rows))
 
 
 def solve(a: Any, b: Any) -> Any:
     """Return a⁻¹ b for square matrices ``a``."""
     packed, _, rows = bind(Lu(), a)
-    b = matmul(one_hot(rows, dtype_of(b)), b)
-    b = bind(TriangularSolve(True, True, False, False, True), packed, b)
-    return bind(TriangularSolve(True, False, False, False, False), packed, b)
+    return lu_solve(packed, rows, b)
 
 
 def permutation(ctx: Any, pivots: str, out: ShapedArray) -> str:

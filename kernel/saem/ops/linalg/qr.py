@@ -29,10 +29,10 @@ from saem.ops.linalg.algebra import (
     beside,
     block,
     diagonal_part,
-    dtype_of,
     is_complex,
     matmul,
     number,
+    rows_in_order,
     shape_of,
     transposed,
     tril,
@@ -47,7 +47,6 @@ from saem.ops.linalg.custom_calls import (
     refuse_platform,
 )
 from saem.ops.linalg.families import MatrixOperation, NoDerivative, each_matrix
-from saem.ops.linalg.lu import one_hot
 from saem.ops.linalg.triangular import TriangularSolve
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.numbers import complex as complex_
@@ -335,7 +334,7 @@ class Qr(MatrixOperation):
         if t is None:
             return outs, [None] * len(outs)
         if order:
-            t = matmul(t, transposed(one_hot(order[0], dtype_of(t))))
+            t = transposed(rows_in_order(transposed(t), order[0]))
         dq, dr = tangents_of(q, r, t)
         return outs, [dq, dr, *[None for _ in order]]
 

@@ -1,0 +1,148 @@
+"""Where is a polynomial zero, and which polynomial passes closest to points?
+
+Zeros are eigenvalues of a companion matrix; the closest polynomial is a least-squares solution with
+a Vandermonde matrix.
+
+Read before: ``numpy.polynomials``, ``numpy.linalg``.
+Invariant: values are NumPy's (tests/kernel/test_linalg.py).
+Source: the NumPy reference of roots and polyfit; Edelman & Murakami, "Polynomial roots from
+companion matrix eigenvalues" (1995).
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.trace import concrete_or_none
+from saem.jit.jitted import composite
+from saem.numpy.axes import array_argument
+from saem.numpy.creation import zeros
+from saem.numpy.joining import concatenate
+from saem.numpy.linalg.decompositions import eigvals
+from saem.numpy.linalg.equations import inv, lstsq
+from saem.numpy.matrices import eye, vander
+from saem.numpy.promote import promote_dtypes_inexact
+from saem.numpy.searching import where
+from saem.numpy.sorting import argsort
+from saem.numpy.take_and_put import take
+
+
+def roots(p: Any, *, strip_zeros: bool = True) -> Any:
+    """Return the complex zeros of the polynomial with coefficients ``p``, the highest power first.
+
+    ``strip_zeros``: leave out leading zeros of ``p``, which must then be known; without it ``p``
+    may be traced, and for each leading zero there is a NaN at the end.
+
+    Raises: ValueError for more than one axis; ConcretizationTypeError for a traced ``p``.
+
+    >>> jnp.roots(jnp.array([1., -3., 2.]))
+    Array([2.+0.j, 1.+0.j], dtype=complex64)
+    """
+    (p,) = promote_dtypes_inexact(array_argument("roots", p))
+    p = p.reshape(1) if not p.ndim else p
+    if p.ndim != 1:
+        raise errors.explained(
+            errors.ArgumentError, "roots.rank", "Input must be a rank-1 array.",
+            advice=f"Got shape {p.shape}.")
+    if not strip_zeros:
+        return _zeros_and_nan(p) if p.shape[0] > 1 else zeros(0, dtypes.complex_dtype(p.dtype))
+    known = concrete_or_none(p)
+    if known is None:
+        raise errors.explained(
+            errors.ConcretizationTypeError, "roots.traced",
+            "The number of zeros that jnp.roots finds depends on the leading coefficients, "
+            "which are traced.",
+            advice="With strip_zeros=False a leading coefficient of zero gives a zero of NaN.")
+    places = np.flatnonzero(np.asarray(known))
+    if not len(places):
+        return zeros(0, dtypes.complex_dtype(p.dtype))
+    first, last = int(places[0]), int(places[-1])
+    trailing = p.shape[0] - 1 - last
+    p = p[first:last + 1]
+    found = _zeros(p) if p.shape[0] > 1 else zeros(0, dtypes.complex_dtype(p.dtype))
+    return concatenate([zeros(int(trailing), found.dtype), found]) if trailing else found
+
+
+@composite
+def _zeros(p: Any) -> Any:
+    n = p.shape[0] - 1
+    companion = eye(n, k=-1, dtype=p.dtype).at[0].set(-p[1:] / p[0])
+    return eigvals(companion)
+
+
+@composite
+def _zeros_and_nan(p: Any) -> Any:
+    places = np.arange(p.shape[0])
+    lead = (p != 0).argmax()
+    found = _zeros(take(p, (places + lead) % p.shape[0]))
+    found = take(found, argsort(found == 0, stable=True))
+    return where(places[:-1] < p.shape[0] - 1 - lead, found, complex(np.nan, np.nan))
+
+
+def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False,
+            w: Any = None, cov: bool | str = False) -> Any:
+    """Return the polynomial of degree ``deg`` closest to ``y`` at ``x``, least squares.
+
+    Shapes: x (m,), y (m,) or (m, k), weights ``w`` (m,); the result is (deg + 1,) or
+    (deg + 1, k), the highest power first.  ``full``: also residuals, rank, singular values and
+    rcond; ``cov``: also the covariance of the coefficients ("unscaled": for known errors 1 / w).
+
+    Raises: ValueError or TypeError for shapes that do not fit.
+
+    >>> jnp.polyfit(jnp.array([0., 1., 2.]), jnp.array([1., 3., 5.]), 1).round(3)
+    Array([2., 1.], dtype=float32)
+    """
+    arrays = (x, y) if w is None else (x, y, w)
+    x, y, *weights = array_argument("polyfit", *arrays)
+    deg = operator.index(deg)
+
+    def refuse(kind: type, tag: str, sentence: str) -> Exception:
+        return errors.explained(kind, f"polyfit.{tag}", sentence,
+                                advice=f"Got x {x.shape}, y {y.shape} and deg {deg}.")
+
+    if deg < 0:
+        raise refuse(errors.ArgumentError, "degree", "expected deg >= 0")
+    if x.ndim != 1:
+        raise refuse(errors.ArgumentTypeError, "x", "expected 1D vector for x")
+    if not x.size:
+        raise refuse(errors.ArgumentTypeError, "empty", "expected non-empty vector for x")
+    if not 1 <= y.ndim <= 2:
+        raise refuse(errors.ArgumentTypeError, "y", "expected 1D or 2D array for y")
+    if x.shape[0] != y.shape[0]:
+        raise refuse(errors.ArgumentTypeError, "length", "expected x and y to have same length")
+    if not dtypes.is_inexact(x.dtype) and rcond is None:
+        raise refuse(errors.ArgumentError, "dtype", f"data type {x.dtype.type!r} not inexact")
+    if weights and weights[0].ndim != 1:
+        raise refuse(errors.ArgumentTypeError, "weights", "expected a 1-d array for weights")
+    if weights and weights[0].shape[0] != y.shape[0]:
+        raise refuse(errors.ArgumentTypeError, "weights",
+                     "expected w and y to have the same length")
+    if cov and not full and cov != "unscaled" and x.shape[0] <= deg + 1:
+        raise refuse(errors.ArgumentError, "covariance",
+                     "the number of data points must exceed order to scale the covariance matrix")
+    if rcond is None:
+        rcond = len(x) * float(dtypes.finfo(x.dtype).eps)
+    left, right = promote_dtypes_inexact(vander(x, deg + 1), y)
+    if weights:
+        left = left * weights[0][:, None]
+        right = right * (weights[0][:, None] if right.ndim == 2 else weights[0])
+    # Columns of one length: powers of x differ by orders of magnitude.
+    scale = ((left * left.conj()).real.sum(axis=0)) ** 0.5
+    found, residuals, rank, s = lstsq(left / scale, right, rcond)
+    found = (found.T / scale).T
+    if full:
+        return found, residuals, rank, s, array_argument("polyfit", rcond)
+    if not cov:
+        return found
+    base = inv(left.T @ left)
+    if cov == "unscaled":
+        factor: Any = 1
+    else:
+        factor = residuals / (x.shape[0] - deg - 1)
+    if y.ndim == 1:
+        return found, base * factor
+    return found, base[:, :, None] * factor

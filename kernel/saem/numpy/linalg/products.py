@@ -1,0 +1,140 @@
+"""Which products of NumPy stand in the namespace of linear algebra, too?
+
+The array API standard gives some of them stricter arguments: ``outer`` takes vectors only,
+``cross`` three-dimensional ones.
+
+Read before: ``numpy.products``.
+Invariant: where both namespaces accept arguments, results are equal.
+Source: the Python array API standard, extension "Linear Algebra Functions"; Cormen et al.,
+Introduction to Algorithms, 15.2 (matrix-chain multiplication).
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from saem.core import errors
+from saem.numpy import calculus, diagonals, manipulation, products
+from saem.numpy.axes import array_argument
+from saem.numpy.promote import promote_dtypes
+
+
+def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
+           ) -> Any:
+    """Return the matrix product of ``x1`` (…, n, k) and ``x2`` (…, k, m)."""
+    return products.matmul(x1, x2, precision=precision,
+                           preferred_element_type=preferred_element_type)
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None,
+              preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+    """Return the sum of products over ``axes``: the last n of x1 with the first of x2, or pairs."""
+    return products.tensordot(x1, x2, axes, precision=precision,
+                              preferred_element_type=preferred_element_type,
+                              out_sharding=out_sharding)
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
+           preferred_element_type: Any = None) -> Any:
+    """Return the products of vectors along ``axis``, the first conjugated."""
+    return products.vecdot(x1, x2, axis=axis, precision=precision,
+                           preferred_element_type=preferred_element_type)
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """Return ``x`` with its last two axes exchanged."""
+    return manipulation.matrix_transpose(x)
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    """Return the diagonals (…, k) of the matrices ``x`` (…, n, m)."""
+    x = array_argument("jnp.linalg.diagonal", x)
+    if x.ndim < 2:
+        raise errors.explained(
+            errors.ArgumentError, "diagonal.rank",
+            "diagonal requires an array of at least two dimensions.",
+            advice=f"Got shape {x.shape}.")
+    return diagonals.diagonal(x, offset, -2, -1)
+
+
+def outer(x1: Any, x2: Any, /) -> Any:
+    """Return the products of each element of vector ``x1`` with each of ``x2``.
+
+    Raises: ValueError if one is not a vector.
+    """
+    x1, x2 = array_argument("jnp.linalg.outer", x1, x2)
+    if x1.ndim != 1 or x2.ndim != 1:
+        raise errors.explained(
+            errors.ArgumentError, "outer.rank",
+            f"Input arrays must be one-dimensional, but they are x1.ndim={x1.ndim} "
+            f"x2.ndim={x2.ndim}", advice="jnp.outer flattens its arguments.")
+    x1, x2 = promote_dtypes(x1, x2)
+    return x1[:, None] * x2[None, :]
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Return the vectors at right angles to ``x1`` and ``x2``, three-dimensional along ``axis``.
+
+    Raises: ValueError for vectors of another size.
+    """
+    x1, x2 = array_argument("jnp.linalg.outer", x1, x2)
+    if x1.shape[axis] != 3 or x2.shape[axis] != 3:
+        raise errors.explained(
+            errors.ArgumentError, "cross.size",
+            "Both input arrays must be (arrays of) 3-dimensional vectors, but they have "
+            f"x1.shape[axis]={x1.shape[axis]} and x2.shape[axis]={x2.shape[axis]}",
+            advice="jnp.cross takes vectors in the plane, too.")
+    return calculus.cross(x1, x2, axis=axis)
+
+
+def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Any:
+    """Return the product of several matrices, in the order that costs the fewest multiplications.
+
+    The first and the last may be vectors.
+
+    Raises: ValueError for fewer than two, or sizes that do not fit.
+    """
+    arrays = list(arrays)
+    if arrays:
+        array_argument("jnp.linalg.multi_dot", *arrays)
+    if len(arrays) < 2:
+        raise errors.explained(
+            errors.ArgumentError, "multi_dot.count",
+            f"multi_dot requires at least two arrays; got len(arrays)={len(arrays)}",
+            advice="Give the factors as a list.")
+    xs = promote_dtypes(*[array_argument("jnp.linalg.multi_dot", x) for x in arrays])
+    shapes = [x.shape for x in xs]
+    ends = [len(s) for s in (shapes[0], shapes[-1])]
+    if not all(1 <= n <= 2 for n in ends) or any(len(s) != 2 for s in shapes[1:-1]):
+        raise errors.explained(
+            errors.ArgumentError, "multi_dot.rank",
+            "multi_dot: input arrays must all be two-dimensional, except for the first and last "
+            f"array which may be 1 or 2 dimensional. Got array shapes {shapes}",
+            advice="For stacks of matrices use @.")
+    if any(a[-1] != b[0] for a, b in itertools.pairwise(shapes)):
+        raise errors.explained(
+            errors.ArgumentError, "multi_dot.sizes",
+            "multi_dot: last dimension of each array must match first dimension of following "
+            f"array. Got array shapes {shapes}", advice="The inner sizes of a product agree.")
+    sizes = (1 if ends[0] == 1 else shapes[0][0], *(s[0] for s in shapes[1:]),
+             1 if ends[1] == 1 else shapes[-1][1])
+    inner = tuple(int(n) for n in sizes)
+
+    @functools.cache
+    def best(i: int, j: int) -> tuple[int, int]:
+        """Return the cost of the product of factors i to j, and after which it is split."""
+        if i == j:
+            return 0, i
+        return min((best(i, k)[0] + best(k + 1, j)[0] + inner[i] * inner[k + 1] * inner[j + 1], k)
+                   for k in range(i, j))
+
+    def product(i: int, j: int) -> Any:
+        if i == j:
+            return xs[i]
+        k = best(i, j)[1]
+        return products.matmul(product(i, k), product(k + 1, j), precision=precision)
+
+    return product(0, len(xs) - 1)
