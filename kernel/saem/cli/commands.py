@@ -8,6 +8,8 @@ traceback.
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import platform
 from pathlib import Path
@@ -37,6 +39,7 @@ from saem.cli.server import (
     write_settings,
 )
 from saem.dropin import kernelspec, run
+from saem.l10n.check import TOLERANCE, check
 from saem.l10n.commands import l10n
 
 VERSION = (
@@ -111,6 +114,31 @@ def doctor() -> None:
     Console().print(table)
     if sick:
         raise SystemExit(1)
+
+
+@saem.command("check")
+@click.argument("files", nargs=-1, required=True, metavar="FILE.ipynb…",
+                type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--timeout", default=300, show_default=True, help="Seconds that one cell may take.")
+@click.option("--tolerance", default=TOLERANCE, show_default=True, help="For decimal numbers.")
+@click.option("--kernel", "kernel_name", default="", help="Instead of the notebook's own.")
+def check_notebooks(files: tuple[Path, ...], as_json: bool, timeout: int, tolerance: float,
+                    kernel_name: str) -> None:
+    """Run notebooks and compare what they show with what they store; no file is changed."""
+    rows = []
+    for path in files:
+        try:
+            found = check(path, timeout, tolerance, kernel_name)
+        except ValueError as error:
+            raise click.ClickException(str(error)) from error
+        rows += [{"file": str(path), **dataclasses.asdict(d)} for d in found]
+        if not as_json:
+            click.echo("\n".join([f"{path}: {len(found)} difference(s)", *map(str, found)])
+                       if found else f"{path}: as stored")
+    if as_json:
+        click.echo(json.dumps(rows, ensure_ascii=False))
+    raise SystemExit(1 if rows else 0)
 
 
 @saem.command("run", context_settings={"ignore_unknown_options": True, "help_option_names": []})

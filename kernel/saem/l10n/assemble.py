@@ -16,7 +16,7 @@ import json
 import nbformat
 import polib
 
-from saem.l10n.catalog import active, state
+from saem.l10n.catalog import active, load, state
 from saem.l10n.project import Project
 from saem.l10n.source import Cell, Lesson
 from saem.l10n.units import Unit, compose
@@ -42,6 +42,12 @@ _SAY = {
     },
 }
 
+_BADGES = {
+    "missing": "This part is not translated yet.",
+    "stale": "The English has changed. This translates what it was.",
+    "draft": "A draft of a translation.",
+}
+
 _SETUP = """\
 # {comment}
 import importlib.util
@@ -54,13 +60,32 @@ from saem import lesson
 lesson.begin("{name}", language="{language}")"""
 
 
+FRAME = "frame"
+
+
+def frame_units() -> list[Unit]:
+    """What stands around lessons, as units: a new language translates it in ``frame.po``."""
+    return [Unit(FRAME, key, 0, text)
+            for key, text in ({"name": NAMES["en"]} | _SAY["en"] | _BADGES).items()]
+
+
+def frame(project: Project, language: str) -> dict[str, str]:
+    """What stands around lessons in a language; English where nobody translated it."""
+    if language in _SAY:
+        return {"name": NAMES[language]} | _SAY[language]
+    entries = active(load(project.catalog(FRAME, language), language))
+    return {unit.kind: entries[unit.context].msgstr or unit.text
+            if unit.context in entries else unit.text for unit in frame_units()}
+
+
 def assemble(
     project: Project, lesson: Lesson, language: str, po: polib.POFile | None
 ) -> nbformat.NotebookNode:
     """The notebook without outputs; ``po`` is None for the source language."""
     entries = active(po) if po is not None else None
-    cells = [_header(project, lesson, language), _setup(lesson, language)]
-    cells += [_cell(cell, language, entries) for cell in lesson.cells]
+    say = frame(project, language)
+    cells = [_header(project, lesson, language, say), _setup(lesson, language, say)]
+    cells += [_cell(cell, say, entries) for cell in lesson.cells]
     notebook = nbformat.v4.new_notebook(cells=cells)
     notebook.metadata = nbformat.from_dict(
         {
@@ -95,10 +120,10 @@ def strings(lesson_units: list[Unit], po: polib.POFile) -> dict[str, str]:
     }
 
 
-def _header(project: Project, lesson: Lesson, language: str) -> nbformat.NotebookNode:
-    say = _SAY[language]
+def _header(project: Project, lesson: Lesson, language: str, say: dict[str, str]
+            ) -> nbformat.NotebookNode:
     others = [code for code in (project.source_language, *project.languages) if code != language]
-    links = [f"[{NAMES[code]}](../{code}/{lesson.name}.ipynb)" for code in others]
+    links = [f"[{frame(project, code)['name']}](../{code}/{lesson.name}.ipynb)" for code in others]
     if project.repository:
         address = f"{project.repository}/blob/{project.branch}/{language}/{lesson.name}.ipynb"
         links.insert(0, f"[{say['colab']}](https://colab.research.google.com/github/{address})")
@@ -106,13 +131,13 @@ def _header(project: Project, lesson: Lesson, language: str) -> nbformat.Noteboo
     return _new("markdown", HEADER, f"<!-- {note} -->\n{' · '.join(links)}", [GENERATED_TAG])
 
 
-def _setup(lesson: Lesson, language: str) -> nbformat.NotebookNode:
-    source = _SETUP.format(comment=_SAY[language]["setup"], name=lesson.name, language=language)
+def _setup(lesson: Lesson, language: str, say: dict[str, str]) -> nbformat.NotebookNode:
+    source = _SETUP.format(comment=say["setup"], name=lesson.name, language=language)
     return _new("code", SETUP, source, [GENERATED_TAG])
 
 
 def _cell(
-    cell: Cell, language: str, entries: dict[str, polib.POEntry] | None
+    cell: Cell, say: dict[str, str], entries: dict[str, polib.POEntry] | None
 ) -> nbformat.NotebookNode:
     def translate(unit: Unit) -> str:
         if entries is None:
@@ -124,7 +149,7 @@ def _cell(
         text = unit.text if entry is None or condition == "missing" else entry.msgstr
         if condition in ("translated", "reviewed"):
             return text
-        return _badged(unit.kind, text, condition, _SAY[language][condition])
+        return _badged(unit.kind, text, condition, say[condition])
 
     return _new(cell.kind, cell.id, compose(cell, translate), list(cell.tags))
 

@@ -15,7 +15,8 @@ import click
 import nbformat
 
 from saem.l10n import build as building
-from saem.l10n import catalog, glossary, page, project, review
+from saem.l10n import catalog, glossary, languages, page, project, review
+from saem.l10n.bring_back import bring_back
 from saem.l10n.desk import Desk
 from saem.l10n.execute import ExecutionError
 from saem.l10n.lint import fix as run_fix
@@ -170,6 +171,28 @@ def write_page(tree: Project, lesson: str, output: Path, lang: str, say: str, ag
                      before=page.earlier(path, against), notebook=notebook)
     project.write(output, text)
     click.echo(f"wrote {output}")
+
+
+@l10n.command("import")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@name_option
+@click.pass_obj
+def import_notebook(tree: Project, file: Path, by: str) -> None:
+    """Take the texts of an edited notebook FILE.ipynb back into its PO file."""
+    done = bring_back(tree, file, by)
+    click.echo(f"{done.language}/{done.lesson}: {len(done.changed)} unit(s) changed")
+    for context in done.changed:
+        click.echo(f"  {context}")
+
+
+@l10n.command("new")
+@click.argument("language")
+@click.pass_obj
+def new_language(tree: Project, language: str) -> None:
+    """Begin the translation into LANGUAGE (a code such as ja or pt-BR)."""
+    for path in languages.begin(tree, language):
+        click.echo(f"wrote {path.relative_to(tree.root)}")
+    click.echo(f"Next: translate the PO files, then `saem l10n build --lang {language}`.")
 
 
 for command in COMMANDS:

@@ -36,7 +36,8 @@ def page(lesson: Lesson, po: polib.POFile, glossary: Glossary, say: str, *,
     ``before`` has the translations with which to compare, ``notebook`` the outputs.  With ``live``,
     the version of the PO file, the page belongs to a server.
     """
-    context = Context(glossary, say, before or {}, bool(live))
+    code = po.metadata.get("Language", "")
+    context = Context(glossary, say, before or {}, bool(live), code)
     entries = catalog.active(po)
     by_cell: dict[str, list[Unit]] = {}
     for unit in units(lesson):
@@ -45,7 +46,7 @@ def page(lesson: Lesson, po: polib.POFile, glossary: Glossary, say: str, *,
     body = "".join(
         "".join(row(u, entries.get(u.context), context) for u in by_cell.get(cell.id, ()))
         + _code(cell, outputs.get(cell.id, ())) for cell in lesson.cells)
-    language = html.escape(po.metadata.get("Language", ""))
+    language = html.escape(code)
     title = html.escape(f"{lesson.name} · en → {language}")
     words = SAY[say]
     bar = (f'<header><h1>{title}</h1><span id="left" data-left="{html.escape(words["left"])}" '

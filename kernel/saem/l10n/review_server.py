@@ -64,7 +64,8 @@ class ReviewServer(ThreadingHTTPServer):
         desk = self.desk
         po, _ = desk.read()
         unit = next(u for u in units(desk.lesson()) if u.context == context)
-        shared = Context(glossary.load(desk.project.glossary), self.say, self.before, live=True)
+        shared = Context(glossary.load(desk.project.glossary), self.say, self.before, True,
+                         desk.language)
         return row(unit, catalog.active(po).get(context), shared)
 
     def change(self, action: str, asked: dict[str, str]) -> str:

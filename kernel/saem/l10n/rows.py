@@ -58,6 +58,7 @@ class Context:
     say: str
     before: dict[str, str]
     live: bool = False
+    language: str = "ko"
 
 
 def row(unit: Unit, entry: polib.POEntry | None, context: Context) -> str:
@@ -128,7 +129,7 @@ def _terms(unit: Unit, translation: str, glossary: Glossary) -> str:
 
 
 def _findings(unit: Unit, translation: str, condition: str, context: Context) -> str:
-    pair = Pair(unit.kind, unit.text, translation, condition, context.glossary)
+    pair = Pair(unit.kind, unit.text, translation, condition, context.glossary, context.language)
     return "".join(
         f'<div class="finding" title="{html.escape(f.reason)}">'
         f"<b>{html.escape(f.rule)}</b> {html.escape(f.message)}</div>"

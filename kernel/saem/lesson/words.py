@@ -16,9 +16,11 @@ import importlib.resources
 import json
 
 from saem.observe import words
-from saem.observe.language import choose, current
+from saem.observe.language import LANGUAGES, choose, current
 
 _lesson: str | None = None
+# A language that lessons are written in, but neither gates nor the lens: those stay English.
+_language: str | None = None
 
 
 def begin(lesson: str, language: str | None = None) -> None:
@@ -26,15 +28,18 @@ def begin(lesson: str, language: str | None = None) -> None:
 
     Raises ValueError for a language that no lesson is written in.
     """
-    global _lesson
-    if language is not None:
+    global _lesson, _language
+    _language = None
+    if language is not None and language not in LANGUAGES and _has_strings(language):
+        _language = language
+    elif language is not None:
         choose(language)
     _lesson = lesson
 
 
 def language() -> str:
     """The language of this process: from ``begin``, else ``SAEM_LANG``, else English."""
-    return current()
+    return _language or current()
 
 
 def t(text: str) -> str:
@@ -45,6 +50,10 @@ def t(text: str) -> str:
 def say(key: str, **values: object) -> str:
     """One of the gates' own sentences, filled in."""
     return words.say(f"gate.{key}", **values)
+
+
+def _has_strings(language: str) -> bool:
+    return (importlib.resources.files("saem.lesson") / "strings" / f"{language}.json").is_file()
 
 
 @functools.cache

@@ -54,6 +54,8 @@ def check_pair(pair: Pair, say: str = "en", file: str = "", unit: str = "",
                spacing: bool = False) -> Iterator[Finding]:
     """What every rule finds in one unit; nothing but its state is judged if it is untranslated."""
     for rule in RULES + (OPTIONAL if spacing else ()):
+        if rule.languages and pair.language not in rule.languages:
+            continue
         if rule is STATE or pair.state not in ("missing", "stale"):
             for hit in rule.check(pair):
                 yield finding(rule, hit, file, unit, say)
@@ -81,7 +83,8 @@ def fix(project: Project, lesson: Lesson, language: str) -> int:
     changed = 0
     for unit, entry in _entries(lesson, active(po)):
         if entry is not None and entry.msgstr:
-            text = fixed(Pair(unit.kind, unit.text, entry.msgstr, state(entry), glossary))
+            text = fixed(Pair(unit.kind, unit.text, entry.msgstr, state(entry), glossary,
+                              language))
             changed += text != entry.msgstr
             entry.msgstr = text
     if changed:
@@ -110,7 +113,7 @@ def _translation(
     entries = active(load(project.catalog(lesson.name, language), language))
     for unit, entry in _entries(lesson, entries):
         translation = entry.msgstr if entry is not None else ""
-        pair = Pair(unit.kind, unit.text, translation, state(entry), glossary)
+        pair = Pair(unit.kind, unit.text, translation, state(entry), glossary, language)
         yield from check_pair(pair, say, f"{language}/{lesson.name}", unit.context, spacing)
 
 

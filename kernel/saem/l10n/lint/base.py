@@ -29,6 +29,7 @@ class Pair:
     translation: str
     state: str
     glossary: Glossary
+    language: str = "ko"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Rule:
     message: Mapping[str, str]
     reason: Mapping[str, str]
     check: Callable[[Pair], Iterator[Hit]]
+    languages: tuple[str, ...] = ()  # those that it is about; none named: all
 
 
 @dataclasses.dataclass(frozen=True)

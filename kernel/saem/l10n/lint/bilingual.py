@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from saem.l10n.lint.base import MATH, Hit, Pair, Rule, code_spans, prose
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)|(https?://[^\s)>\]]+)")
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?")
+_NUMBER = re.compile(r"(?<![A-Za-z0-9_.])\d+(?:,\d{3})*(?:\.\d+)?")
 _CARDINALS = "zero one two three four five six seven eight nine ten eleven twelve".split()
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 _WORDS = {word: str(n) for n, word in enumerate(_CARDINALS)}
@@ -110,6 +110,7 @@ TERMS = Rule(
         "ko": "모든 수업에서 한 가지를 한 낱말로 부릅니다. 까닭은 용어집에 있습니다.",
     },
     _terms,
+    ("ko",),
 )
 KEPT = Rule(
     "code-kept",

@@ -91,6 +91,7 @@ DUAL = Rule(
         "ko": "조사를 둘 다 적으면 읽기 어렵습니다. 앞말에 따라 하나로 정해집니다.",
     },
     _dual,
+    ("ko",),
 )
 REGISTER = Rule(
     "register",
@@ -103,6 +104,7 @@ REGISTER = Rule(
         "ko": "수업은 처음부터 끝까지 합니다체로 씁니다.",
     },
     _register,
+    ("ko",),
 )
 NFC = Rule(
     "nfc",

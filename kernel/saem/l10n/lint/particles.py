@@ -102,4 +102,5 @@ PARTICLE = Rule(
         "ko": "조사의 꼴은 앞말을 소리 내어 읽을 때의 끝소리를 따릅니다.",
     },
     lambda pair: (found for check in (_check, _after_hangul) for found in check(pair)),
+    ("ko",),
 )

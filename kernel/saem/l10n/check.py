@@ -1,0 +1,149 @@
+"""Does a notebook still show what it shows?
+
+``check(path)`` runs any notebook in a kernel of its own and compares what each cell shows now with
+what is stored.  Numbers may differ within a tolerance, addresses and places of a machine are left
+out, pictures only have to be there.  Tags of a cell: ``raises-exception`` (it must raise),
+``nondeterministic`` (it runs, its outputs are not compared), ``skip-execution`` (it does not run).
+A cell that was never run has nothing to compare.
+
+Read before: ``saem.l10n.execute``.  Read after: ``saem.cli.commands``, ``saem.cli.pytest_plugin``.
+Invariant: the file is never written (tests/notebooks/test_check.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import nbformat
+from jupyter_client.kernelspec import KernelSpecManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+
+from saem.l10n.execute import NONDETERMINISTIC, RAISES, normal_text
+
+SKIP = "skip-execution"
+TOLERANCE = 2e-5  # what float32 sums differ by between machines and thread counts
+_NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d+)?")
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """One cell that did not show what it should; ``number`` counts cells from 1."""
+
+    cell: str
+    number: int
+    what: str
+    expected: str = ""
+    got: str = ""
+
+    def __str__(self) -> str:
+        shown = [f"cell {self.number} ({self.cell}): {self.what}"]
+        for label, text in (("expected", self.expected), ("got", self.got)):
+            if text:
+                shown += [f"  {label}:", *(f"    {line}" for line in text.splitlines()[:20])]
+        return "\n".join(shown)
+
+
+def check(path: Path, timeout: int = 300, tolerance: float = TOLERANCE, kernel: str = ""
+          ) -> list[Difference]:
+    """Run the notebook at ``path`` in its folder and return where it differs from what it stores.
+
+    Raises ValueError if the file is no notebook, or no kernel can run it.
+    """
+    try:
+        stored = nbformat.read(path, as_version=4)
+    except Exception as error:  # nbformat raises what json and validators raise
+        raise ValueError(f"{path} is not a notebook: {error}") from error
+    run = nbformat.reads(nbformat.writes(stored), as_version=4)
+    for cell in run.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    client = NotebookClient(
+        run, timeout=timeout, allow_errors=True, record_timing=False, coalesce_streams=True,
+        kernel_name=kernel or _kernel(stored), store_widget_state=False,
+        skip_cells_with_tag=SKIP, resources={"metadata": {"path": str(path.parent.resolve())}},
+    )
+    try:
+        client.execute()
+    except CellTimeoutError:
+        late = max(range(len(run.cells)), key=lambda i: (run.cells[i].get("execution_count") or 0))
+        return [Difference(run.cells[late].get("id", "?"), late + 1,
+                           f"it or the cell after it took more than {timeout} s")]
+    except DeadKernelError:
+        return [Difference("?", 0, "the kernel died")]
+    found = []
+    for number, (one, two) in enumerate(zip(stored.cells, run.cells, strict=True), start=1):
+        if one.cell_type == "code" and SKIP not in one.metadata.get("tags", ()):
+            found += _compare(number, one, two, tolerance)
+    return found
+
+
+def _kernel(notebook: nbformat.NotebookNode) -> str:
+    """The kernel that the notebook names if it is here, else ``python3``.
+
+    Raises ValueError if a notebook of another language has no kernel here.
+    """
+    facts = notebook.metadata.get("kernelspec", {})
+    if facts.get("name") in KernelSpecManager().find_kernel_specs():
+        return facts["name"]
+    if facts.get("language", "python") != "python":
+        raise ValueError(f"the notebook needs the kernel {facts.get('name')!r}, which is not here.")
+    return "python3"
+
+
+def _compare(number: int, stored: nbformat.NotebookNode, run: nbformat.NotebookNode,
+             tolerance: float) -> list[Difference]:
+    identity, tags = stored.get("id", "?"), stored.metadata.get("tags", ())
+    errors = [o for o in run.outputs if o.output_type == "error"]
+    if errors and RAISES not in tags:
+        text = _ANSI.sub("", "\n".join(errors[0].traceback))
+        return [Difference(identity, number, f"it raised {errors[0].ename}", "", text)]
+    if RAISES in tags and not errors:
+        return [Difference(identity, number, f"tagged {RAISES}, but nothing raised")]
+    never_run = stored.execution_count is None and not stored.outputs
+    if NONDETERMINISTIC in tags or never_run:
+        return []
+    before, now = shown(stored.outputs), shown(run.outputs)
+    kinds = [[kind for kind, _ in found] for found in (before, now)]
+    if kinds[0] != kinds[1]:
+        return [Difference(identity, number, "it shows other kinds of outputs",
+                           _text(before), _text(now))]
+    return [Difference(identity, number, f"its {kind} differs", one, two)
+            for (kind, one), (_, two) in zip(before, now, strict=True)
+            if not same_text(one, two, tolerance)]
+
+
+def shown(outputs: list) -> list[tuple[str, str]]:
+    """What outputs show, as kinds with texts; streams of one name are one."""
+    found: list[tuple[str, str]] = []
+    for output in outputs:
+        if output.output_type == "stream":
+            kind, text = output.name, output.text
+            if found and found[-1][0] == kind:
+                found[-1] = kind, found[-1][1] + normal_text(text)
+                continue
+        elif output.output_type == "error":
+            kind, text = "error", f"{output.ename}: {output.evalue.splitlines()[:1]}"
+        else:
+            pictures = sorted(m for m in output.data if m.startswith("image/"))
+            kind = " ".join(pictures) or "value"
+            text = "" if pictures else output.data.get("text/plain", "")
+        found.append((kind, normal_text(text)))
+    return found
+
+
+def same_text(one: str, two: str, tolerance: float) -> bool:
+    """Whether two texts are equal, spaces aside, and their decimal numbers within ``tolerance``."""
+    if one == two:
+        return True
+    if _NUMBER.sub("#", one).split() != _NUMBER.sub("#", two).split():
+        return False
+    return all(abs(float(a) - float(b)) <= tolerance * max(1.0, abs(float(a)))
+               for a, b in zip(_NUMBER.findall(one), _NUMBER.findall(two), strict=True))
+
+
+def _text(found: list[tuple[str, str]]) -> str:
+    return "\n".join(f"[{kind}] {text}".rstrip() for kind, text in found) or "(nothing)"

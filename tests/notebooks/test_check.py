@@ -1,0 +1,123 @@
+"""Does ``saem check`` see every way in which a notebook can stop showing what it shows?"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from click.testing import CliRunner
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+from saem.cli.commands import saem
+from saem.l10n import check as checking
+
+COUNT = itertools.count()
+
+
+def stream(text, name="stdout"):
+    return new_output("stream", name=name, text=text)
+
+
+def value(text, **more):
+    return new_output("execute_result", {"text/plain": text, **more}, execution_count=1)
+
+
+def cell(source, *outputs, tags=(), run=True):
+    return new_code_cell(source, id=f"c{next(COUNT)}", outputs=list(outputs),
+                         execution_count=1 if run else None, metadata={"tags": list(tags)})
+
+
+def notebook(path, *cells):
+    nbformat.write(new_notebook(cells=list(cells)), path)
+    return path
+
+
+GOOD = [
+    cell("import os\nprint('a'); print('b')", stream("a\nb\n")),
+    cell("1 / 3", value("0.333333")),
+    cell("object()", value("<object at 0x7f00aa00bb>")),
+    cell("1 / 0", new_output("error", ename="ZeroDivisionError", evalue="division by zero"),
+         tags=["raises-exception"]),
+    cell("os.getpid()", value("1"), tags=["nondeterministic"]),
+    cell("undefined", value("1"), tags=["skip-execution"]),
+    cell("'never run'", run=False),
+    cell("open('beside.txt').read()", value("'here'")),
+]
+BAD = [
+    ("stdout differs", cell("print(1)", stream("2\n"))),
+    ("value differs", cell("0.5", value("0.6"))),
+    ("value differs", cell("'a'", value("'b'"))),
+    ("other kinds", cell("print(1)", value("1"))),
+    ("other kinds", cell("1", run=True)),
+    ("other kinds", cell("1;", value("1"))),
+    ("raised ZeroDivisionError", cell("1 / 0", value("1"))),
+    ("nothing raised", cell("1", value("1"), tags=["raises-exception"])),
+    ("error differs", cell("1 / 0", new_output("error", ename="TypeError", evalue="x"),
+                           tags=["raises-exception"])),
+    ("other kinds", cell("import sys\nprint(1, file=sys.stderr)", stream("1\n"))),
+]
+
+
+def test_a_good_notebook_passes_and_is_not_written(tmp_path):
+    (tmp_path / "beside.txt").write_text("here")
+    path = notebook(tmp_path / "good.ipynb", *GOOD)
+    before = path.read_bytes()
+    assert checking.check(path) == []
+    assert path.read_bytes() == before
+
+
+def test_every_fault_is_found_in_its_cell(tmp_path):
+    path = notebook(tmp_path / "bad.ipynb", *(c for _, c in BAD))
+    found = checking.check(path)
+    assert [d.number for d in found] == list(range(1, len(BAD) + 1))
+    for difference, (what, _) in zip(found, BAD, strict=True):
+        assert what in str(difference)
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same"),
+    [("1.00001 2", "1.00002 2", True), ("1.0 2", "1.0 3", False), ("[1. 2.]", "[1.  2.]", True),
+     ("1.5e-07", "1.6e-07", True), ("1.5", "1.6", False), ("x 1.5", "y 1.5", False)],
+)
+def test_numbers_have_a_tolerance(one, two, same):
+    assert checking.same_text(one, two, 2e-5) is same
+
+
+def test_a_cell_that_takes_too_long_is_named(tmp_path):
+    path = notebook(tmp_path / "slow.ipynb", cell("1", value("1")),
+                    cell("import time; time.sleep(30)"))
+    (found,) = checking.check(path, timeout=3)
+    assert "took more than 3 s" in str(found)
+
+
+def test_the_command_prints_and_fails(tmp_path):
+    good = notebook(tmp_path / "good.ipynb", cell("1", value("1")))
+    bad = notebook(tmp_path / "bad.ipynb", cell("1", value("2")))
+    run = CliRunner().invoke(saem, ["check", str(good)])
+    assert (run.exit_code, run.output) == (0, f"{good}: as stored\n")
+    run = CliRunner().invoke(saem, ["check", str(bad), "--json"])
+    assert run.exit_code == 1
+    (row,) = json.loads(run.output)
+    assert (row["file"], row["expected"], row["got"]) == (str(bad), "2", "1")
+    (tmp_path / "no.ipynb").write_text("no json")
+    run = CliRunner().invoke(saem, ["check", str(tmp_path / "no.ipynb")])
+    assert run.exit_code == 1
+    assert "is not a notebook" in run.output
+
+
+def test_the_pytest_plugin_runs_notebooks(tmp_path):
+    notebook(tmp_path / "good.ipynb", cell("1", value("1")))
+    notebook(tmp_path / "bad.ipynb", cell("1.5", value("1.6")))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "saem.cli.pytest_plugin", "-p",
+               "no:cacheprovider", "."]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "1 failed, 1 passed" in done.stdout
+    assert "cell 1" in done.stdout and "1.6" in done.stdout
+    (tmp_path / "pytest.ini").write_text("[pytest]\nsaem_tolerance = 0.5\n")
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert "2 passed" in done.stdout
