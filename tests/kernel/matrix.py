@@ -36,6 +36,7 @@ from saem.core.avals import ShapedArray
 from saem.core.check import check_jaxpr
 from saem.core.jaxpr import ClosedJaxpr, evaluate
 from saem.core.trace import bind
+from saem.ops import contract, maths, windows
 from saem.placement.devices import default_device
 from saem.transform.jvp import instantiate, jvp_flat
 from saem.transform.linearize import linearize_flat
@@ -476,9 +477,67 @@ def check_commute(case: all_cases.Case) -> None:
             close(x, w, w.dtype, max(tolerance, case.tolerance or 0), "vmap(jvp) on XLA")
 
 
+# -- check: parameters -----------------------------------------------------------------------------
+
+# For each parameter that is handed on, a value that no case has by itself.
+OTHER_VALUES: dict[str, Any] = {
+    "accuracy": maths.AccuracyMode.HIGHEST,
+    "precision": (contract.Precision.HIGH, contract.Precision.HIGHEST),
+    "unique_indices": True,
+    "indices_are_sorted": True,
+    "mode": windows.GatherScatterMode.CLIP,
+    "is_stable": False,
+}
+
+
+def derived_programs(case: all_cases.Case) -> dict[str, ClosedJaxpr]:
+    """Return the programs of the derivative, its transpose and the stack of a case, by name."""
+    data = Operands(case)
+    found = {}
+    for nonzero in moving(case)[-1:]:  # all operands that can move, together
+        ts = [data.like(a) for a, nz in zip(data.avals, nonzero) if nz]
+        found["jvp"] = staged(with_tangents(case, nonzero), [*data.arrays, *ts])
+        outs = typed(case, data.avals)
+        if case.reversible and any(dtypes.is_inexact(a.dtype) for a in outs):
+            cts = [data.like(a) if dtypes.is_inexact(a.dtype) else None for a in outs]
+            found["transpose"] = staged(pulled_back(case, nonzero, cts), data.arrays)
+    if case.batchable and case.specs:
+        dims = [0] * len(case.specs)
+        found["batch"] = staged(on_stack(case, dims, 2), data.stack(2, dims))
+    return found
+
+
+def pulled_back(case: all_cases.Case, nonzero: Sequence[bool], cts: Sequence[Any]) -> Callable:
+    """Return the function of operands to their cotangents, those that are not zero."""
+
+    def back(*xs: Any) -> list[Any]:
+        _, linear = linearize_flat(
+            lambda *args: as_list(case.prim, bind(case.prim, *args)), xs, nonzero)
+        return [ct for ct in linear.backward(cts) if ct is not None]
+
+    return back
+
+
+def check_params(case: all_cases.Case) -> None:
+    """What a parameter says of how to compute is said by every operation derived from it."""
+    for name in case.prim.handed_on:
+        if name not in case.prim.params:
+            continue
+        value = OTHER_VALUES[name]
+        told = dataclasses.replace(case, prim=dataclasses.replace(case.prim, **{name: value}))
+        for kind, program in derived_programs(told).items():
+            for eqn in program.jaxpr.eqns:
+                if name in eqn.operation.handed_on and name in eqn.operation.params:
+                    got = eqn.operation.params[name]
+                    reversed_too = isinstance(value, tuple) and got == value[::-1]
+                    assert got == value or reversed_too, (
+                        f"{kind}: {eqn.operation.name} has {name}={got}, not {value}")
+
+
 CHECKS: dict[str, Callable[[all_cases.Case], None]] = {
     "typing": check_typing, "xla": check_xla, "jvp": check_jvp, "transpose": check_transpose,
     "batch": check_batch, "commute": check_commute,
+    "params": check_params,
 }
 
 

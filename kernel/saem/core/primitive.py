@@ -165,6 +165,10 @@ class Primitive(Record):
     # The named axes along which it communicates; None: those of the programs inside.
     collective_axes: ClassVar[Any] = None
 
+    # The parameters that say how it is computed (accuracy, precision, what is known of indices):
+    # its derivative, transpose and batch hand them on to every operation that has such a parameter.
+    handed_on: ClassVar[tuple[str, ...]] = ()
+
     # -- the six rules --
     typing: ClassVar[Callable]
     evaluate: ClassVar[Callable]

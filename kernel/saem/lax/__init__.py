@@ -73,6 +73,7 @@ from saem.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from saem.ops.gather import gather
 from saem.ops.gradient import stop_gradient
 from saem.ops.incomplete import betainc, igamma, igamma_grad_a, igammac, random_gamma_grad
+from saem.ops.linear import broadcast_in_dim, reduce_sum
 from saem.ops.linear import permute as _permute
 from saem.ops.maths import (
     AccuracyMode,
@@ -130,7 +131,6 @@ from saem.ops.reduce import (
     reduce_prod,
     reduce_xor,
 )
-from saem.ops.reshard import broadcast_in_dim, reduce_sum
 from saem.ops.rng_bit_generator import RandomAlgorithm, rng_bit_generator, rng_uniform
 from saem.ops.scatter import (
     scatter,

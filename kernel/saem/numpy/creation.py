@@ -35,7 +35,8 @@ from saem.numpy.promote import (
 from saem.ops import arithmetic as ops
 from saem.ops import shape as shaping
 from saem.ops.convert import copy as copy_array
-from saem.ops.reshard import reshard_to, target
+from saem.ops.reshard import reshard_to
+from saem.placement.shardings import target
 
 # Up to so many elements, an array of known numbers is cheaper to send than to compute.
 SMALL = 1 << 14

@@ -33,8 +33,9 @@ from saem.ops import cumulative, slicing
 from saem.ops import shape as shape_ops
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import Transpose, broadcast_in_dim, permute
-from saem.ops.reshard import freely, target
+from saem.ops.reshard import freely
 from saem.ops.shape import canonical_axis
+from saem.placement.shardings import target
 
 INT32 = np.dtype("int32")
 
@@ -316,7 +317,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
             advice=f"Only axes of size 1 are repeated; {name}{list(have)} has others.")
     if out_sharding is not None and (cut := target(out_sharding, len(sizes))) is not None:
         lead = len(sizes) - len(have)
-        return broadcast_in_dim(array, sizes, range(lead, len(sizes)), cut)
+        return broadcast_in_dim(array, sizes, range(lead, len(sizes)), out_sharding=cut)
     return _broadcast(array, sizes=sizes)
 
 

@@ -27,9 +27,10 @@ from saem.ops.contract import dot_general
 from saem.ops.convert import convert
 from saem.ops.linear import broadcast_in_dim, permute, reduce_sum, zeros_of
 from saem.ops.numbers import conj
-from saem.ops.reshard import reshard_to, target, with_rank
+from saem.ops.reshard import reshard_to, with_rank
 from saem.ops.select import select_n
 from saem.ops.shape import broadcasted_iota, expand_dims, reshape, squeeze
+from saem.placement.shardings import target
 
 opt_einsum: Any = later("opt_einsum")  # dear to load, and only einsum needs it
 

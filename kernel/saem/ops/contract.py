@@ -29,7 +29,7 @@ from saem.core.trace import bind
 from saem.ops import sharding_rules
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import add_cotangents, permute, shift_axes
-from saem.ops.reshard import target
+from saem.placement.shardings import target
 
 Axes = tuple[int, ...]
 DimensionNumbers = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
@@ -140,6 +140,7 @@ class DotGeneral(Primitive):
     bilinear = True
     is_product = True
     shard_results = sharding_rules.dot_general
+    handed_on = ("precision",)
     requested_sharding = property(operator.attrgetter("out_sharding"))
 
     def printed_params(self):

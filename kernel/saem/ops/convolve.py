@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.contract import Precision, canonicalize_precision, dot_general
 from saem.ops.convert import convert_element_type
 from saem.ops.linalg.algebra import eye
@@ -70,6 +72,12 @@ class ConvGeneralDilated(Primitive):
     precision: Any = None
     preferred_element_type: Any = None
     out_sharding: Any = None
+
+    bilinear = True
+    is_product = True
+    handed_on = ("precision",)
+    shard_results = sharding_rules.convolution
+    requested_sharding = property(operator.attrgetter("out_sharding"))
 
     def changed(self, **fields: Any) -> ConvGeneralDilated:
         return ConvGeneralDilated(**{**self.params, **fields})

@@ -21,6 +21,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.arithmetic import mul
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import Linear, moveaxis
@@ -42,6 +43,8 @@ class Fft(Linear):
 
     fft_type: FftType
     fft_lengths: tuple[int, ...]
+
+    shard_results = sharding_rules.fft
 
     @property
     def kept(self) -> int:

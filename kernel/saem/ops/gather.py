@@ -78,6 +78,7 @@ class Gather(Primitive):
     fill_value: Any = None
 
     linear = True
+    handed_on = ("unique_indices", "indices_are_sorted", "mode")
     shard_results = sharding_rules.gather
 
     def window(self, values):
@@ -155,8 +156,7 @@ class Gather(Primitive):
                                        indices_are_sorted=False)
         else:
             more = dataclasses.replace(self, dimension_numbers=walking_together(numbers),
-                                       slice_sizes=(min(1, size), *self.slice_sizes),
-                                       indices_are_sorted=False)
+                                       slice_sizes=(min(1, size), *self.slice_sizes))
         return bind(more, x, indices), 0
 
     def physical(self, in_avals, out_avals):
@@ -203,6 +203,7 @@ class ScatterFamily(Primitive):
     unique_indices: bool = False
     mode: GatherScatterMode = FILL
 
+    handed_on = ("unique_indices", "indices_are_sorted", "mode")
     hlo: ClassVar[str | None] = None
     combine: ClassVar[Callable | None] = None
     accepts: ClassVar[Callable[[Any], bool] | None] = None
@@ -344,8 +345,7 @@ class ScatterFamily(Primitive):
         else:
             indices = moveaxis(indices, di, 0)
             more = dataclasses.replace(
-                self, dimension_numbers=walking_together(numbers).as_scatter(),
-                indices_are_sorted=False)
+                self, dimension_numbers=walking_together(numbers).as_scatter())
         return bind(more, x, indices, updates), 0
 
     def physical(self, in_avals, out_avals):

@@ -30,6 +30,7 @@ from saem.core.sharded import (
 from saem.core.trace import bind
 from saem.core.varying import vma_of
 from saem.ops import sharding_rules
+from saem.placement.shardings import target
 
 
 class Linear(Primitive):
@@ -125,7 +126,7 @@ class BroadcastInDim(Linear):
         x = moveaxis(x, d, 0)
         placed = (0, *(b + 1 for b in self.broadcast_dimensions))
         cut = with_entry(self.sharding, 0, batch_entry()) if self.sharding else None
-        return broadcast_in_dim(x, (size, *self.shape), placed, cut), 0
+        return broadcast_in_dim(x, (size, *self.shape), placed, out_sharding=cut), 0
 
     def physical(self, in_avals, out_avals):
         held = held_dims(in_avals[0])
@@ -176,7 +177,7 @@ class ReduceSum(Linear):
 
     def transpose(self, ct, x):
         kept = tuple(i for i in range(len(x.shape)) if i not in self.axes)
-        return [broadcast_in_dim(ct, x.shape, kept, like_type(x.aval))]
+        return [broadcast_in_dim(ct, x.shape, kept, out_sharding=like_type(x.aval))]
 
     def batch(self, size, xs, dims):
         (x,), (d,) = xs, dims
@@ -289,16 +290,18 @@ def dim_after_reduce(axes: Sequence[int], dim: int) -> int:
     return dim - sum(a < dim for a in axes)
 
 
-def broadcast_in_dim(x: Any, shape: Sequence[int], dims: Sequence[int] = (), cut: Any = None
-                     ) -> Any:
-    """Place the axes of ``x`` at ``dims`` of ``shape``; ``x`` itself if that changes nothing.
+def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int] = (),
+                     *, out_sharding: Any = None) -> Any:
+    """Return ``operand`` with axis i at axis ``broadcast_dimensions[i]`` of ``shape``, repeated.
 
-    ``cut`` is a NamedSharding over Explicit mesh axes, or None.
+    It is ``operand`` itself if that changes nothing.  ``out_sharding`` cuts the result along
+    Explicit mesh axes.  Raises: TypeError if an axis does not fit.
     """
-    shape = tuple(shape)
-    if aval_of(x).shape == shape and len(dims) == len(shape):
-        return x
-    return bind(BroadcastInDim(shape, tuple(dims), cut), x)
+    shape = tuple([operator.index(n) for n in shape])
+    places = tuple([operator.index(d) for d in broadcast_dimensions])
+    if aval_of(operand).shape == shape and len(places) == len(shape):
+        return operand
+    return bind(BroadcastInDim(shape, places, target(out_sharding, len(shape))), operand)
 
 
 def broadcast_new_dim(x: Any, size: int, dim: int, cut: Any = None) -> Any:
@@ -335,9 +338,14 @@ def unbroadcast(ct: Any, aval: Any) -> Any:
     return broadcast_in_dim(reduce_sum(ct, axes), shape, kept)
 
 
-def reduce_sum(x: Any, axes: tuple[int, ...]) -> Any:
-    """Return the sum of ``x`` over ``axes``; ``x`` itself if there are none."""
-    return bind(ReduceSum(axes), x) if axes else x
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """Return the sum of ``operand`` over ``axes``; ``operand`` itself if there are none.
+
+    ``out_sharding`` cuts the result along Explicit mesh axes.
+    """
+    axes = tuple([operator.index(a) for a in axes])
+    cut = target(out_sharding, len(aval_of(operand).shape) - len(axes))
+    return bind(ReduceSum(axes, cut), operand) if axes or cut is not None else operand
 
 
 def permute(x: Any, permutation: tuple[int, ...]) -> Any:

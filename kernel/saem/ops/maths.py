@@ -76,6 +76,7 @@ class Analytic(Unary):
 
     __slots__ = ()
     chlo: ClassVar[bool] = False
+    handed_on = ("accuracy",)
     accepts, needs = staticmethod(dtypes.is_inexact), "a real or complex float"
 
     def lower(self, ctx, x):
@@ -203,7 +204,7 @@ class Sin(Analytic):
     hlo, numpy = "sine", staticmethod(in_32_bits(np.sin))
 
     def tangent(self, t, x, out):
-        return mul(t, cos(x))
+        return mul(t, cos(x, accuracy=self.accuracy))
 
 
 @primitive("cos")
@@ -212,7 +213,7 @@ class Cos(Analytic):
     hlo, numpy = "cosine", staticmethod(in_32_bits(np.cos))
 
     def tangent(self, t, x, out):
-        return neg(mul(t, sin(x)))
+        return neg(mul(t, sin(x, accuracy=self.accuracy)))
 
 
 @primitive("tan")

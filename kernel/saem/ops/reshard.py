@@ -17,14 +17,13 @@ from typing import Any
 
 from saem.compile import dispatch, lowering
 from saem.core import axes, dtypes, errors, sharded, tree
-from saem.core.avals import Seen, ShapedArray, ShapeDtypeStruct, aval_functions, aval_of, names_of
+from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_functions, aval_of, names_of
 from saem.core.primitive import primitive
 from saem.core.sharded import entries_of, like_type, with_entry
 from saem.core.trace import bind
-from saem.ops import linear
 from saem.ops.linear import Linear
 from saem.placement.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, mesh_context
-from saem.placement.shardings import NamedSharding, PartitionSpec
+from saem.placement.shardings import NamedSharding, PartitionSpec, target
 
 
 @primitive("reshard")
@@ -69,35 +68,6 @@ class Reshard(Linear):
         entry = axes.batch_entry()
         made = Reshard(with_entry(self.sharding, dim, entry), with_entry(self.back, dim, entry))
         return bind(made, x), dim
-
-
-def target(given: Any, ndim: int) -> Any:
-    """Return what a caller gave as ``out_sharding`` as a NamedSharding of rank ``ndim``.
-
-    None where the mesh has no Explicit axis, so that types say nothing.
-    Raises: ValueError for a PartitionSpec without a mesh, or one that is too long.
-    """
-    if given is None or not Seen.placements:
-        return None
-    if isinstance(given, tuple):
-        given = PartitionSpec(*given)
-    if isinstance(given, PartitionSpec):
-        mesh = get_abstract_mesh()
-        if mesh.empty:
-            raise errors.explained(
-                errors.ArgumentError, "sharding.C3",
-                "Using PartitionSpec when you are not under a mesh context is not allowed. Please "
-                "pass a NamedSharding instance or enter into a mesh context via `jax.set_mesh`. "
-                f"Got {given!r}", advice="For example with jax.set_mesh(mesh): ...")
-        given = NamedSharding(mesh, given)
-    if not isinstance(given, NamedSharding) or not given.mesh.explicit_axes:
-        return None
-    if len(given.spec) > ndim:
-        raise errors.explained(
-            errors.ArgumentError, "sharding.C4",
-            f"Sharding {given} has more entries than the value has axes: {ndim}.",
-            advice="Give at most one entry for each axis.")
-    return given
 
 
 def _struct_aval(struct: ShapeDtypeStruct) -> ShapedArray:
@@ -258,25 +228,3 @@ def cut_alike(ct: Any, aval: ShapedArray) -> Any:
     if entries_of(have) == entries_of(aval) or len(have.shape) != len(aval.shape):
         return ct
     return bind(Reshard(like_type(aval, have), like_type(have, aval)), ct)
-
-
-# -- functions, with the names and signatures of jax.lax -------------------------------------------
-
-
-def broadcast_in_dim(operand: Any, shape: Sequence[int],
-                     broadcast_dimensions: Sequence[int] = (), *, out_sharding: Any = None) -> Any:
-    """Return ``operand`` with axis i at axis ``broadcast_dimensions[i]`` of ``shape``, repeated.
-
-    Raises: TypeError if an axis does not fit.
-    """
-    return linear.broadcast_in_dim(operand, tuple(operator.index(n) for n in shape),
-                                   tuple(operator.index(d) for d in broadcast_dimensions),
-                                   target(out_sharding, len(shape)))
-
-
-def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
-    """Return the sum of ``operand`` over ``axes``."""
-    axes = tuple(operator.index(a) for a in axes)
-    cut = target(out_sharding, len(aval_of(operand).shape) - len(axes))
-    return linear.reduce_sum(operand, axes) if cut is None else bind(
-        linear.ReduceSum(axes, cut), operand)

@@ -27,9 +27,10 @@ from saem.core.trace import bind
 from saem.ops import sharding_rules
 from saem.ops.linear import moveaxis
 from saem.ops.random_bits import scramble_numpy
-from saem.ops.reshard import reshard_to, target
+from saem.ops.reshard import reshard_to
 from saem.ops.shape import squeeze
 from saem.ops.slicing import dynamic_update_index_in_dim, slice_in_dim
+from saem.placement.shardings import target
 
 U32, U64 = np.dtype("uint32"), np.dtype("uint64")
 WIDTHS = (8, 16, 32, 64)

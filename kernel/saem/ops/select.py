@@ -123,7 +123,7 @@ class SelectN(Primitive):
         if ranks[0] < ranks[1]:
             cases, dim = _stack_all(size, cases, dims[1:])
             shape, cut = aval_of(cases[0]).shape, sharding_of(aval_of(cases[0]))
-            return bind(self, broadcast_in_dim(which, shape, (dim,), cut), *cases), dim
+            return bind(self, broadcast_in_dim(which, shape, (dim,), out_sharding=cut), *cases), dim
         stacks, dim = _stack_all(size, xs, dims)
         return bind(self, *stacks), dim
 

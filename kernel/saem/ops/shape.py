@@ -37,7 +37,7 @@ from saem.ops.linear import (
     shift_axes,
     zeros_of,
 )
-from saem.ops.reshard import target
+from saem.placement.shardings import target
 
 
 def check_same_dtypes(name: str, avals: Sequence[ShapedArray], advice: str) -> None:
@@ -468,7 +468,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
         return operand
     shape = (*(operator.index(n) for n in sizes), *aval_of(operand).shape)
     return broadcast_in_dim(operand, shape, tuple(range(len(sizes), len(shape))),
-                            target(out_sharding, len(shape)))
+                            out_sharding=out_sharding)
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Any:

@@ -28,10 +28,10 @@ from saem.core.trace import bind
 from saem.ops import sharding_rules
 from saem.ops.layout_constraint import LayoutConstraint
 from saem.ops.linear import Identity
-from saem.ops.reshard import reshard_to, target, with_rank
+from saem.ops.reshard import reshard_to, with_rank
 from saem.placement.layouts import Format, Layout, is_usual
 from saem.placement.meshes import Mesh, get_mesh
-from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of, resolve
+from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of, resolve, target
 from saem.placement.spread import check_rank
 
 

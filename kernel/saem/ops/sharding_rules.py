@@ -356,26 +356,25 @@ def dot_general(self: Any, case: Case) -> Any:
 
 
 def convolution(self: Any, case: Case) -> Any:
-    """Examples of the left operand may be cut, and features of the right one."""
+    """As the left operand on its examples and places; the kernel and all features are whole."""
     lhs, rhs = case.specs
     numbers = self.dimension_numbers
-    if getattr(self, "out_sharding", None) is not None:
+    if self.out_sharding is not None:
         return wanted_or(case, (), "out_sharding")
-    if any(lhs[a] is not None for a in numbers.lhs_spec[1:]) or any(
-            rhs[a] is not None for a in numbers.rhs_spec[1:]):
+    if any(entry is not None for entry in (lhs[numbers.lhs_spec[1]], *rhs)):
         raise case.refuse(
-            1, "conv_general_dilated on sharded dims where the output does not follow from the "
-            f"operands: {', '.join(a.str_short() for a in case.avals)}.",
-            "Cut only the batch axis of the left operand, or say out_sharding=.")
+            1, "Please specify the output sharding via `out_sharding` parameter of "
+            f"`conv_general_dilated`: {', '.join(a.str_short() for a in case.avals)}.",
+            "Keep the kernel and the features of the left operand whole, or say out_sharding=.")
     entries: list[Any] = [None] * len(case.outs[0].shape)
-    entries[numbers.out_spec[0]] = lhs[numbers.lhs_spec[0]]
-    entries[numbers.out_spec[1]] = rhs[numbers.rhs_spec[0]]
+    for axis, place in zip(numbers.lhs_spec, numbers.out_spec):
+        entries[place] = lhs[axis]
     return tuple(entries)
 
 
 def fft(self: Any, case: Case) -> Any:
-    count = len(self.fft_lengths)
-    return on_batch(case, count, count)[0]
+    """As the operand, also along the axes that are transformed."""
+    return case.specs[0]
 
 
 def on_batch(case: Case, inner: int, result_inner: int | None = None) -> list[Entries]:

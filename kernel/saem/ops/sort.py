@@ -69,6 +69,7 @@ class Sort(Primitive):
 
     passes_nan = True
     multiple_results = True
+    handed_on = ("is_stable",)
 
     shard_results = sharding_rules.sort
 

@@ -20,8 +20,15 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.core import errors
+from saem.core.avals import Seen
 from saem.placement.devices import SingleDeviceSharding, onto
-from saem.placement.meshes import AbstractMesh, AxisType, Mesh, mesh_context
+from saem.placement.meshes import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    get_abstract_mesh,
+    mesh_context,
+)
 
 
 class IndivisibleError(errors.ArgumentError):
@@ -424,3 +431,32 @@ def mesh_text(mesh: Mesh | AbstractMesh, devices: Sequence[Any] = ()) -> str:
         numbers = [tuple(devices).index(d) for d in mesh._flat]
         return f"<[{axes}], device_ids={numbers}>"
     return f"<[{axes}]>"
+
+
+def target(given: Any, ndim: int) -> Any:
+    """Return what a caller gave as ``out_sharding`` as a NamedSharding of rank ``ndim``.
+
+    None where the mesh has no Explicit axis, so that types say nothing.
+    Raises: ValueError for a PartitionSpec without a mesh, or one that is too long.
+    """
+    if given is None or not Seen.placements:
+        return None
+    if isinstance(given, tuple):
+        given = PartitionSpec(*given)
+    if isinstance(given, PartitionSpec):
+        mesh = get_abstract_mesh()
+        if mesh.empty:
+            raise errors.explained(
+                errors.ArgumentError, "sharding.C3",
+                "Using PartitionSpec when you are not under a mesh context is not allowed. Please "
+                "pass a NamedSharding instance or enter into a mesh context via `jax.set_mesh`. "
+                f"Got {given!r}", advice="For example with jax.set_mesh(mesh): ...")
+        given = NamedSharding(mesh, given)
+    if not isinstance(given, NamedSharding) or not given.mesh.explicit_axes:
+        return None
+    if len(given.spec) > ndim:
+        raise errors.explained(
+            errors.ArgumentError, "sharding.C4",
+            f"Sharding {given} has more entries than the value has axes: {ndim}.",
+            advice="Give at most one entry for each axis.")
+    return given

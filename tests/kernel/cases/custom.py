@@ -7,13 +7,13 @@ import numpy as np
 from cases import case, each, spec
 from saem.core.avals import ShapedArray
 from saem.core.jaxpr import ClosedJaxpr
-from saem.derivatives.checkpoint import Name, Remat
+from saem.derivatives.checkpoint import Remat
 from saem.derivatives.closure_conversion import LinearCall
 from saem.derivatives.custom_jvp import CustomJVPCall
 from saem.derivatives.custom_vjp import CustomVJPCall
 from saem.derivatives.custom_vmap import CustomVmapCall
 from saem.derivatives.optimize_remat import RematOpt
-from saem.derivatives.policies import everything_saveable
+from saem.derivatives.policies import Name, everything_saveable
 from saem.ops.arithmetic import add, div, mul
 from saem.ops.barrier import OptimizationBarrier
 from saem.ops.linear import broadcast_new_dim
