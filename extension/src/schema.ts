@@ -41,7 +41,8 @@ export interface Nested {
  *
  * ``place`` is a number in the model's ``places``.  ``stack`` lists the transformations it came
  * from, outermost first.  ``colour`` tells whether it computes the function (forward) or carries
- * cotangents back (backward).
+ * cotangents back (backward).  ``bytes`` are those of its operands and results; ``flops`` is XLA's
+ * estimate of this equation alone, None where it was not asked for.
  */
 export interface Equation {
   readonly id: string;
@@ -52,6 +53,8 @@ export interface Equation {
   readonly place: number | null;
   readonly stack: ReadonlyArray<string>;
   readonly colour: "forward" | "backward";
+  readonly bytes: number;
+  readonly flops: number | null;
   readonly nested: ReadonlyArray<Nested>;
 }
 
@@ -137,6 +140,23 @@ export interface ProgramLine {
 }
 
 /**
+ * One instruction that XLA runs: a fusion of operations, a call, a loop, …
+ *
+ * ``share`` is its part of the bytes that all instructions touch.  ``equations`` are those of the
+ * jaxpr that ended in it, by their place in the source.
+ */
+export interface Kernel {
+  readonly name: string;
+  readonly kind: string;
+  readonly operations: ReadonlyArray<string>;
+  readonly type: string;
+  readonly bytes: number;
+  readonly share: number;
+  readonly equations: ReadonlyArray<string>;
+  readonly text: string;
+}
+
+/**
  * One device: its number, platform (cpu, gpu, tpu) and description.
  */
 export interface Device {
@@ -158,7 +178,8 @@ export interface Environment {
 /**
  * A jaxpr as text and as graph, linked to the source and, if known, to StableHLO.
  *
- * ``places`` are what equations point to by number; ``program`` is the StableHLO text.
+ * ``places`` are what equations point to by number; ``program`` is the StableHLO text, and
+ * ``kernels`` are what XLA made of it.
  */
 export interface JaxprModel {
   readonly kind: "jaxpr";
@@ -169,6 +190,7 @@ export interface JaxprModel {
   readonly places: ReadonlyArray<Place>;
   readonly sources: ReadonlyArray<SourceBlock>;
   readonly program: ReadonlyArray<ProgramLine> | null;
+  readonly kernels: ReadonlyArray<Kernel> | null;
   readonly environment: Environment;
 }
 
@@ -431,7 +453,6 @@ export interface StepsModel {
   readonly inputs: ReadonlyArray<Picture>;
   readonly steps: ReadonlyArray<Step>;
   readonly born: ReadonlyArray<string>;
-  readonly agrees: boolean | null;
   readonly environment: Environment;
 }
 
@@ -497,30 +518,12 @@ export interface BenchModel {
 }
 
 /**
- * One instruction that XLA runs: a fusion of operations, a call, a loop, …
- *
- * ``share`` is its part of the bytes that all instructions touch.  ``equations`` are those of the
- * jaxpr that ended in it, by their place in the source.
- */
-export interface Kernel {
-  readonly name: string;
-  readonly kind: string;
-  readonly operations: ReadonlyArray<string>;
-  readonly type: string;
-  readonly bytes: number;
-  readonly share: number;
-  readonly equations: ReadonlyArray<string>;
-  readonly text: string;
-}
-
-/**
- * What XLA made of a program.
+ * What XLA made of a program: the jaxpr with its kernels, and what it costs.
  */
 export interface CompiledModel {
   readonly kind: "compiled";
   readonly version: number;
   readonly jaxpr: JaxprModel;
-  readonly kernels: ReadonlyArray<Kernel>;
   readonly cost: Cost;
   readonly seconds: number | null;
   readonly environment: Environment;
@@ -791,6 +794,106 @@ export const WORDS = {
   "zoom.in": {"en": "Zoom in", "ko": "확대"},
   "zoom.out": {"en": "Zoom out", "ko": "축소"},
   "zoom.fit": {"en": "Fit to the frame", "ko": "창에 맞추기"},
+  "xray.plain": {"en": "Python value", "ko": "파이썬 값"},
+  "xray.array": {"en": "array", "ko": "배열"},
+  "xray.abstract": {"en": "abstract tracer", "ko": "추상 트레이서"},
+  "xray.concrete": {"en": "concrete tracer", "ko": "구체 트레이서"},
+  "xray.allowed": {"en": "`{what}` of `{type}` was allowed: under {stack} the numbers are known", "ko": "`{what}` 허용: {stack} 아래에서 `{type}`의 값을 알고 있습니다"},
+  "xray.refused": {"en": "`{what}` of `{type}` was refused: under {stack} only the type is known", "ko": "`{what}` 거부: {stack} 아래에서는 `{type}`의 타입만 압니다"},
+  "xray.loop": {"en": "unrolled: went round {times} times and wrote {equations} equations, {share}% of this function's", "ko": "펼쳐짐: {times}번 돌며 방정식 {equations}개 기록, 이 함수의 {share}%"},
+  "xray.title": {"en": "X-ray", "ko": "엑스레이"},
+  "xray.runs": {"en": "ran {n} times", "ko": "{n}번 실행"},
+  "xray.calls": {"en": "traced {n} times", "ko": "{n}번 추적"},
+  "xray.none": {"en": "No function of yours ran under a trace here. Call one through `jit`, `grad` or `vmap`.", "ko": "여기서 추적된 함수가 없습니다. `jit`, `grad`, `vmap`을 거쳐 함수를 호출하십시오."},
+  "xray.returns": {"en": "returns", "ko": "반환"},
+  "xray.legend": {"en": "Whose numbers are known", "ko": "값을 아는 정도"},
+  "xray.ended": {"en": "The call ended with an error", "ko": "호출이 오류로 끝났습니다"},
+  "progress.trace": {"en": "Tracing `{name}`", "ko": "`{name}` 추적 중"},
+  "progress.lower": {"en": "Lowering `{name}`", "ko": "`{name}` 로어링 중"},
+  "progress.compile": {"en": "Compiling `{name}`", "ko": "`{name}` 컴파일 중"},
+  "progress.large": {"en": "The program has {lines} lines of StableHLO; XLA's time grows with them. A loop in Python may have been unrolled: `lax.scan` or `lax.fori_loop` writes its body once.", "ko": "프로그램이 StableHLO {lines}줄입니다. 줄이 많을수록 XLA가 오래 걸립니다. 파이썬 반복문이 펼쳐졌을 수 있습니다. `lax.scan`이나 `lax.fori_loop`는 본문을 한 번만 적습니다."},
+  "progress.unrolled": {"en": "A Python loop at {where_en} is being unrolled: {times} times so far, {share}% of {equations} equations. `lax.scan` or `lax.fori_loop` would write its body once.", "ko": "{where_ko}에서 파이썬 반복문이 펼쳐지고 있습니다. 지금까지 {times}번, 방정식 {equations}개의 {share}%입니다. `lax.scan`이나 `lax.fori_loop`는 본문을 한 번만 적습니다."},
+  "steps.born": {"en": "a first NaN or infinity is made here", "ko": "여기서 처음 NaN이나 무한대가 생깁니다"},
+  "steps.title": {"en": "Step through", "ko": "한 단계씩 실행"},
+  "steps.at": {"en": "Equation {n} of {all}", "ko": "방정식 {n} / {all}"},
+  "steps.start": {"en": "Inputs", "ko": "입력"},
+  "steps.next": {"en": "Next equation", "ko": "다음 방정식"},
+  "steps.back": {"en": "Previous equation", "ko": "이전 방정식"},
+  "steps.play": {"en": "Play", "ko": "재생"},
+  "steps.stop": {"en": "Stop", "ko": "멈춤"},
+  "steps.none": {"en": "No NaN and no infinity was made.", "ko": "NaN이나 무한대가 생기지 않았습니다."},
+  "steps.go": {"en": "Go to where it is made", "ko": "생긴 곳으로 가기"},
+  "stat.minimum": {"en": "min", "ko": "최솟값"},
+  "stat.maximum": {"en": "max", "ko": "최댓값"},
+  "stat.mean": {"en": "mean", "ko": "평균"},
+  "stat.deviation": {"en": "std", "ko": "표준편차"},
+  "autodiff.title": {"en": "Reverse mode", "ko": "역방향 미분"},
+  "autodiff.total": {"en": "Kept for the backward pass: {bytes}", "ko": "역방향 계산을 위해 보관: {bytes}"},
+  "autodiff.forward": {"en": "Forward", "ko": "순방향"},
+  "autodiff.backward": {"en": "Backward", "ko": "역방향"},
+  "autodiff.kept": {"en": "Kept", "ko": "보관한 값"},
+  "autodiff.given": {"en": "an argument", "ko": "인자"},
+  "autodiff.none": {"en": "The backward pass needs nothing of the forward pass.", "ko": "역방향 계산에 필요한 값이 없습니다."},
+  "bench.title": {"en": "Transformation bench", "ko": "변환 실험대"},
+  "bench.add": {"en": "Add", "ko": "추가"},
+  "bench.remove": {"en": "Remove {name}", "ko": "{name} 빼기"},
+  "bench.earlier": {"en": "Apply {name} earlier", "ko": "{name} 먼저 적용"},
+  "bench.later": {"en": "Apply {name} later", "ko": "{name} 나중에 적용"},
+  "bench.own": {"en": "Another transformation, such as vmap(in_axes=(None, 0))", "ko": "다른 변환(예: vmap(in_axes=(None, 0)))"},
+  "bench.static": {"en": "Run the cell in a kernel to change the transformations.", "ko": "변환을 바꾸려면 커널에서 셀을 실행하십시오."},
+  "bench.same": {"en": "same", "ko": "같음"},
+  "bench.gone": {"en": "before only", "ko": "이전에만"},
+  "bench.new": {"en": "new", "ko": "새로 생김"},
+  "compiled.title": {"en": "Compiled program", "ko": "컴파일된 프로그램"},
+  "compiled.kernels": {"en": "Kernels", "ko": "커널"},
+  "compiled.share": {"en": "Share of bytes", "ko": "바이트 비중"},
+  "compiled.memory": {"en": "Memory", "ko": "메모리"},
+  "compiled.fused": {"en": "{n} equations became one kernel", "ko": "방정식 {n}개가 커널 하나로 합쳐졌습니다"},
+  "compiled.copy": {"en": "made by XLA alone", "ko": "XLA가 스스로 만든 것"},
+  "devices.arrays": {"en": "Arrays", "ko": "배열"},
+  "devices.none": {"en": "No array has a name here.", "ko": "이름이 붙은 배열이 없습니다."},
+  "devices.moved": {"en": "Transfers", "ko": "전송"},
+  "devices.donated": {"en": "Donations", "ko": "기부"},
+  "devices.committed": {"en": "committed", "ko": "고정됨"},
+  "devices.replicated": {"en": "whole on each device", "ko": "장치마다 전체"},
+  "devices.reused": {"en": "{n} reused", "ko": "{n}개 재사용"},
+  "gates.right": {"en": "right", "ko": "맞음"},
+  "gates.wrong": {"en": "wrong", "ko": "틀림"},
+  "gates.waiting": {"en": "guessed, not run", "ko": "예측만 함"},
+  "gates.unanswered": {"en": "no guess", "ko": "예측 없음"},
+  "gates.title": {"en": "Gates", "ko": "예측 문제"},
+  "gates.notebook": {"en": "Notebook", "ko": "노트북"},
+  "gates.gate": {"en": "Question", "ko": "문제"},
+  "gates.guess": {"en": "Guess", "ko": "예측"},
+  "gates.truth": {"en": "What happened", "ko": "실제 결과"},
+  "gates.unreadable": {"en": "Not readable: {names}", "ko": "읽을 수 없음: {names}"},
+  "gates.none": {"en": "No gate was found in these notebooks.", "ko": "이 노트북들에는 예측 문제가 없습니다."},
+  "keys.title": {"en": "Random keys", "ko": "난수 키"},
+  "keys.reused": {"en": "Keys used again: {n}. The same random numbers came twice.", "ko": "다시 쓴 키: {n}개. 같은 난수가 두 번 나왔습니다."},
+  "keys.fine": {"en": "No key was used twice.", "ko": "두 번 쓴 키가 없습니다."},
+  "error.title": {"en": "What happened", "ko": "무슨 일이 있었습니까"},
+  "error.needed": {"en": "What was needed", "ko": "필요한 것"},
+  "error.got": {"en": "What came", "ko": "실제로 온 것"},
+  "error.path": {"en": "How the value came about", "ko": "값이 지나온 길"},
+  "error.mends": {"en": "Ways to mend it", "ko": "고치는 방법"},
+  "error.lesson": {"en": "Read more", "ko": "더 읽기"},
+  "error.message": {"en": "The engine's message", "ko": "엔진의 메시지"},
+  "search": {"en": "Search", "ko": "검색"},
+  "search.found": {"en": "{n} found", "ko": "{n}개 찾음"},
+  "columns": {"en": "Columns", "ko": "열"},
+  "source.show": {"en": "Show in the source", "ko": "소스에서 보기"},
+  "kernel": {"en": "Kernel", "ko": "커널"},
+  "bytes": {"en": "Bytes", "ko": "바이트"},
+  "variable": {"en": "Variable", "ko": "변수"},
+  "legend.colour": {"en": "Colours by", "ko": "색 기준"},
+  "colour.pass": {"en": "pass", "ko": "방향"},
+  "colour.stack": {"en": "transformations", "ko": "변환"},
+  "export.json": {"en": "Save as JSON", "ko": "JSON으로 저장"},
+  "export.csv": {"en": "Save as CSV", "ko": "CSV로 저장"},
+  "warning": {"en": "Warning", "ko": "경고"},
+  "magic.call": {"en": "The last line of the cell needs to be a call, such as `f(x)`, whose function is shown.", "ko": "셀의 마지막 줄은 `f(x)` 같은 호출이어야 하며, 그 함수를 보여 줍니다."},
+  "graph.part": {"en": "{n} of {all} equations, around the chosen one", "ko": "고른 방정식 주변 {n}개 (전체 {all}개)"},
+  "colour.none": {"en": "none", "ko": "없음"},
   "panel.title": {"en": "Saem lens", "ko": "샘 렌즈"},
   "panel.toggle": {"en": "Show or Hide the Saem Lens", "ko": "샘 렌즈 보이기/숨기기"},
   "panel.clear": {"en": "Forget the Compile History", "ko": "컴파일 이력 지우기"},

@@ -20,7 +20,7 @@ X = np.asarray([1.0, 2.0], np.float32)
 @pytest.fixture
 def seen():
     found = []
-    end = bus.subscribe(found.append)
+    end = bus.subscribe(found.append, eager=True)
     yield found
     end()
 

@@ -167,7 +167,8 @@ def test_without_a_listener_nothing_is_published():
     bus = events.Bus()
     recorder = Recorder()
     recorder.start(bus, hits=True)
-    assert (bus.active, bus.hits) == (True, True)
+    # Hits are counted around the C++ path: no call has to leave it.
+    assert (bus.active, bus.hits) == (True, False)
     recorder.stop()
     assert (bus.active, bus.hits) == (False, False)
 

@@ -96,7 +96,8 @@ export function timeBar(seconds: Seconds, locale: Locale): Child {
   );
 }
 
-function costRows(cost: Cost, locale: Locale): [string, string][] {
+/** What XLA estimates, leaving out what it does not say. */
+export function costRows(cost: Cost, locale: Locale): [string, string][] {
   const rows: [string, string][] = [];
   if (cost.flops !== null) {
     rows.push([locale.say("cost.flops"), locale.flops(cost.flops)]);

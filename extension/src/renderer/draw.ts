@@ -104,8 +104,9 @@ function drawNode(
       "data-var": node.variable,
       "data-fold-node": node.folds ? node.equations[0] : null,
       tabindex: focus ? 0 : null,
-      role: focus ? "button" : null,
-      "aria-label": focus ? label : `${kindWord(node, locale)} ${label}`
+      // Its title names it; a group holds others that can be chosen.
+      role: focus ? (node.kind === "group" ? "group" : "button") : "img",
+      "aria-label": focus ? null : `${kindWord(node, locale)} ${label}`
     },
     svg("title", {}, label),
     svg("rect", { width: round(width), height: round(height), rx: corner(node, height) }),

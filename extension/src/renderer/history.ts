@@ -10,7 +10,7 @@ import { placeLabel, recordDetail, type Visit } from "./detail";
 import { el, prose, type Child } from "./dom";
 import type { Locale } from "./locale";
 import { glyph, legend } from "./marks";
-import { find, telling } from "./model";
+import { csv, find, telling } from "./model";
 
 export interface HistoryOptions {
   readonly locale: Locale;
@@ -140,8 +140,27 @@ export function drawHistory(
       { class: columns ? "saem-rows saem-aligned" : "saem-rows" },
       model.functions.map(row => drawRow(row, options, columns, chosen))
     ),
-    legend(kinds, locale)
+    el("div", { class: "saem-bar" }, legend(kinds, locale), exports(model, locale))
   ];
+}
+
+/** Buttons that save the history as a file. */
+function exports(model: HistoryModel, locale: Locale): HTMLElement {
+  const save = (name: string, type: string, text: () => string): void => {
+    const url = URL.createObjectURL(new Blob([text()], { type }));
+    el("a", { href: url, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  };
+  const button = (word: "export.json" | "export.csv", act: () => void): HTMLElement =>
+    el("button", { type: "button", class: "saem-button", onclick: act }, locale.say(word));
+  return el(
+    "span",
+    { class: "saem-tools" },
+    button("export.json", () =>
+      save("saem-history.json", "application/json", () => JSON.stringify(model, null, 1))
+    ),
+    button("export.csv", () => save("saem-history.csv", "text/csv", () => csv(model)))
+  );
 }
 
 function drawRow(
@@ -182,6 +201,8 @@ function drawRow(
         ),
       records.map(record => drawMark(record, records, locale, columns, chosen))
     ),
+    summary.warning &&
+      el("p", { class: "saem-warning", role: "note" }, "⚠ ", prose(locale.pick(summary.warning))),
     open ? details(open, options) : brief(row, locale)
   );
 }
@@ -220,7 +241,7 @@ function drawMark(
   const inRow = records.some(r => r.id === chosen);
   const reachable = inRow ? record.id === chosen : record.id === records.at(-1)?.id;
   const headline = locale.pick(record.headline).replaceAll("`", "");
-  const times = record.count > 1 ? ` (${locale.say("times", { n: record.count })})` : "";
+  const times = record.count > 1 ? ` ×${locale.brief(record.count)}` : "";
   return el(
     "button",
     {

@@ -1,18 +1,23 @@
 // What did the engine make of this function?
 //
-// The learner's source, the printed jaxpr, the graph and the StableHLO text side by side. Pointing
-// at one lights the same equation in all; nested jaxprs fold in text and graph together.
-// Read before: link.ts, graph.ts, draw.ts. Read after: view.ts.
+// The learner's source, the jaxpr as text or in columns, the graph, the StableHLO text and XLA's
+// kernels side by side. Pointing at one lights the same equation in all; nested jaxprs fold in
+// text and graph together; a search finds lines.
+// Read before: link.ts, rows.ts, graph.ts, draw.ts. Read after: view.ts.
 // Invariant: folding hides lines and never changes them (test/jaxpr.test.ts).
 import type { Equation, JaxprModel, Line, Place, SourceBlock, Token } from "../schema";
+import { around } from "./around";
+import { card } from "./card";
+import type { Visit } from "./detail";
 import { drawGraph } from "./draw";
-import { placeLabel, type Visit } from "./detail";
 import { el, type Child } from "./dom";
 import { graphOf } from "./graph";
+import { kernelList } from "./kernels";
 import type { LayoutEngine } from "./layout";
 import { Linker } from "./link";
 import type { Locale } from "./locale";
 import { covers, equations, folds, within } from "./model";
+import { Rows } from "./rows";
 import { Zoom } from "./zoom";
 
 export interface JaxprOptions {
@@ -20,20 +25,42 @@ export interface JaxprOptions {
   readonly visit?: Visit;
   /** The engine that lays the graph out, at once or once it is loaded. */
   readonly engine: LayoutEngine | Promise<LayoutEngine>;
+  /** Leave out what a view around this one shows itself. */
+  readonly bare?: boolean;
 }
 
 /** Equations beyond this number start folded, so that the first look is at the whole. */
 const OPEN_EQUATIONS = 40;
+/** Of a larger program the graph shows the part around the chosen equation. */
+const DRAWN_EQUATIONS = 150;
+const LINE = 20;
+const TONES = 6;
+
+type Mode = "text" | "columns";
 
 /** A jaxpr explorer. */
 export class JaxprView {
   readonly element: HTMLElement;
   private readonly folded = new Set<string>();
   private readonly all: Equation[];
+  private readonly byId: Map<string, Equation>;
+  private readonly depth = new Map<string, number>();
+  private readonly ranges: Map<string, { first: number; last: number; count: number }>;
+  private readonly headAt: Map<number, string>;
+  private readonly stacks: string[];
   private readonly card = el("div", { class: "saem-card", "aria-live": "polite" });
   private readonly graph: Zoom;
-  private readonly lines = el("div", { class: "saem-scroll saem-code", role: "tree" });
+  private readonly lines: Rows;
   private readonly linker: Linker;
+  private readonly found = el("output", { class: "saem-found" });
+  private mode: Mode = "text";
+  private byStack = false;
+  private shown: number[] = [];
+  private query = "";
+  private hits: number[] = [];
+  private hit = -1;
+  private centre: string | null = null;
+  private timer = 0;
 
   constructor(
     private readonly model: JaxprModel,
@@ -41,11 +68,23 @@ export class JaxprView {
   ) {
     const { locale } = options;
     this.all = equations(model.body);
+    this.byId = new Map(this.all.map(e => [e.id, e]));
+    for (const { id } of this.all) {
+      this.depth.set(id, (id.match(/\./g)?.length ?? 0) / 2);
+    }
+    const ranges = folds(model.lines, model.body);
+    this.ranges = new Map(ranges.map(r => [r.equation.id, r]));
+    this.headAt = new Map(ranges.map(r => [r.first, r.equation.id]));
+    this.stacks = [...new Set(this.all.map(e => e.stack.join(" ▸ ")))];
     this.graph = new Zoom(locale);
+    this.lines = new Rows(LINE, at => this.drawRow(at), () => this.linker?.refresh(), {
+      role: "tree",
+      "aria-label": locale.say("jaxpr"),
+      class: "saem-code saem-fixed"
+    });
     if (this.all.length > OPEN_EQUATIONS) {
       this.all.filter(e => e.nested.length > 0).forEach(e => this.folded.add(e.id));
     }
-    this.lines.setAttribute("aria-label", locale.say("jaxpr"));
     this.element = el(
       "section",
       { class: "saem-jaxpr" },
@@ -57,13 +96,18 @@ export class JaxprView {
         el("div", { class: "saem-column" }, pane(locale.say("graph"), "graph", this.graph.element))
       ),
       this.card,
-      this.programPane()
+      this.programPane(),
+      model.kernels && model.kernels.length > 0 && this.kernelPane()
     );
-    this.linker = new Linker(this.element, id => this.tell(id));
+    this.linker = new Linker(
+      this.element,
+      id => this.tell(id),
+      id => this.bring(id)
+    );
     this.element.addEventListener("click", event => this.onClick(event));
     this.element.addEventListener("keydown", event => this.onKey(event));
     this.drawLines();
-    void this.drawGraph();
+    this.drawGraphSoon();
     this.tell(null);
   }
 
@@ -73,43 +117,119 @@ export class JaxprView {
     const nested = this.all.some(e => e.nested.length > 0);
     const tone = (name: "forward" | "backward"): HTMLElement =>
       el("li", { class: `saem-tone saem-${name}` }, locale.say(name));
+    const stackTone = (stack: string, at: number): HTMLElement =>
+      el("li", { class: `saem-tone saem-stack-${at % TONES}` }, stack || locale.say("colour.none"));
+    const legend = el("ul", { class: "saem-legend", "aria-label": locale.say("legend") });
+    const fill = (): void =>
+      legend.replaceChildren(
+        ...(this.byStack
+          ? this.stacks.map(stackTone)
+          : backward
+            ? [tone("forward"), tone("backward")]
+            : [])
+      );
+    fill();
+    const colours = el(
+      "button",
+      {
+        type: "button",
+        class: "saem-button",
+        "aria-pressed": "false",
+        onclick: () => {
+          this.byStack = !this.byStack;
+          colours.setAttribute("aria-pressed", String(this.byStack));
+          this.element.classList.toggle("saem-by-stack", this.byStack);
+          fill();
+          this.drawLines();
+        }
+      },
+      locale.say("colour.stack")
+    );
     return el(
       "header",
       { class: "saem-bar" },
       el("code", { class: "saem-title" }, this.model.title),
-      backward && el("ul", { class: "saem-legend" }, tone("forward"), tone("backward")),
-      nested &&
-        el(
-          "span",
-          { class: "saem-tools" },
-          el(
-            "button",
-            { type: "button", class: "saem-button", onclick: () => this.foldAll(true) },
-            locale.say("fold.all")
-          ),
-          el(
-            "button",
-            { type: "button", class: "saem-button", onclick: () => this.foldAll(false) },
-            locale.say("unfold.all")
-          )
-        )
+      legend,
+      el(
+        "span",
+        { class: "saem-tools" },
+        this.search(),
+        this.stacks.length > 1 && colours,
+        nested && this.button("fold.all", () => this.foldAll(true)),
+        nested && this.button("unfold.all", () => this.foldAll(false))
+      )
     );
   }
 
-  private sourcePane(): Child {
-    const { sources } = this.model;
+  private button(word: "fold.all" | "unfold.all", act: () => void): HTMLElement {
+    return el(
+      "button",
+      { type: "button", class: "saem-button", onclick: act },
+      this.options.locale.say(word)
+    );
+  }
+
+  private search(): HTMLElement {
     const { locale } = this.options;
-    return sources.map(block =>
-      pane(
-        `${locale.say("source")} · ${locale.pick(block.label)}`,
-        "source",
-        el("div", { class: "saem-scroll saem-code" }, sourceLines(block, this.all, this.model.places))
+    const box = el("input", {
+      type: "search",
+      class: "saem-search",
+      placeholder: locale.say("search"),
+      "aria-label": locale.say("search"),
+      oninput: () => this.find(box.value),
+      onkeydown: (event: Event) => {
+        const { key, shiftKey } = event as KeyboardEvent;
+        if (key === "Enter") {
+          event.preventDefault();
+          this.goTo(this.hit + (shiftKey ? -1 : 1));
+        }
+        event.stopPropagation();
+      }
+    });
+    return el("span", { class: "saem-search-box", role: "search" }, box, this.found);
+  }
+
+  private sourcePane(): Child {
+    const { sources, places } = this.model;
+    const { locale, bare } = this.options;
+    return (
+      !bare &&
+      sources.map(block =>
+        pane(
+          `${locale.say("source")} · ${locale.pick(block.label)}`,
+          "source",
+          el("div", { class: "saem-scroll saem-code" }, sourceLines(block, this.all, places))
+        )
       )
     );
   }
 
   private textPane(): HTMLElement {
-    return pane(this.options.locale.say("jaxpr"), "text", this.lines);
+    const { locale } = this.options;
+    const tabs = (["text", "columns"] as const).map(mode =>
+      el(
+        "button",
+        {
+          type: "button",
+          class: "saem-tab",
+          "data-mode": mode,
+          "aria-pressed": String(mode === this.mode),
+          onclick: () => {
+            this.mode = mode;
+            tabs.forEach(t => t.setAttribute("aria-pressed", String(t.dataset.mode === mode)));
+            this.drawLines();
+            this.find(this.query);
+          }
+        },
+        locale.say(mode)
+      )
+    );
+    return pane(
+      locale.say("jaxpr"),
+      "text",
+      this.lines.element,
+      el("span", { class: "saem-tabs saem-tools" }, tabs)
+    );
   }
 
   private programPane(): Child {
@@ -117,80 +237,181 @@ export class JaxprView {
     if (!program || program.length === 0) {
       return null;
     }
-    return el(
+    const rows = new Rows(
+      LINE,
+      at => {
+        const line = program[at]!;
+        return el(
+          "div",
+          { class: "saem-line", "data-eqn": line.equations.join(" ") || null },
+          el("span", { class: "saem-number", "aria-hidden": "true" }, String(at + 1)),
+          el("span", { class: "saem-text" }, line.text)
+        );
+      },
+      () => this.linker?.refresh(),
+      { class: "saem-code saem-fixed" }
+    );
+    this.programRows = rows;
+    const details = el(
       "details",
       { class: "saem-program saem-pane" },
       el("summary", {}, this.options.locale.say("program")),
-      el(
-        "div",
-        { class: "saem-scroll saem-code" },
-        program.map((line, at) =>
-          el(
-            "div",
-            { class: "saem-line", "data-eqn": line.equations.join(" ") || null },
-            el("span", { class: "saem-number", "aria-hidden": "true" }, String(at + 1)),
-            el("span", { class: "saem-text" }, line.text)
-          )
-        )
-      )
+      rows.element
+    );
+    details.addEventListener("toggle", () => details.open && rows.set(program.length));
+    return details;
+  }
+
+  private programRows: Rows | null = null;
+
+  private kernelPane(): HTMLElement {
+    const { locale } = this.options;
+    return el(
+      "details",
+      { class: "saem-program saem-pane" },
+      el("summary", {}, locale.say("compiled.kernels")),
+      kernelList(this.model.kernels ?? [], locale)
     );
   }
 
+  // ---- lines ----
+
   private drawLines(): void {
-    const { lines, body } = this.model;
-    const ranges = folds(lines, body);
-    const hidden = new Set<number>();
-    for (const { equation, first, last } of ranges) {
-      if (this.folded.has(equation.id)) {
-        for (let at = first + 1; at <= last; at += 1) {
-          hidden.add(at);
-        }
-      }
+    this.shown = [];
+    if (this.mode === "columns") {
+      this.all.forEach((e, at) => !this.hides(e.id) && this.shown.push(at));
+    } else {
+      const hidden = this.hiddenLines();
+      this.model.lines.forEach((_, at) => !hidden.has(at) && this.shown.push(at));
     }
-    const heads = new Map(ranges.map(r => [r.first, r]));
-    const rows = lines.map((line, at) => {
-      const head = heads.get(at);
-      const row = this.drawLine(line, head && { id: head.equation.id, count: head.count });
-      row.hidden = hidden.has(at);
-      return row;
-    });
-    rows.find(r => !r.hidden && r.hasAttribute("data-eqn"))?.setAttribute("tabindex", "0");
-    this.lines.replaceChildren(...rows);
+    this.lines.element.classList.toggle("saem-columns", this.mode === "columns");
+    this.lines.set(this.shown.length);
+    this.lines.element.querySelector(".saem-line[data-eqn]")?.setAttribute("tabindex", "0");
   }
 
-  private drawLine(line: Line, fold: { id: string; count: number } | undefined): HTMLElement {
+  /** Is an equation inside a folded one? */
+  private hides(id: string): boolean {
+    for (let at = id.lastIndexOf("."); at > 0; at = id.lastIndexOf(".", at - 1)) {
+      if (this.folded.has(id.slice(0, at))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private hiddenLines(): Set<number> {
+    const hidden = new Set<number>();
+    for (const id of this.folded) {
+      const range = this.ranges.get(id);
+      for (let at = (range?.first ?? 0) + 1; range && at <= range.last; at += 1) {
+        hidden.add(at);
+      }
+    }
+    return hidden;
+  }
+
+  private drawRow(row: number): HTMLElement {
+    const at = this.shown[row] ?? 0;
+    const node = this.mode === "columns" ? this.drawColumns(at) : this.drawLine(at);
+    if (this.hits.includes(row)) {
+      node.classList.add(this.hits[this.hit] === row ? "saem-hit-now" : "saem-hit");
+    }
+    return node;
+  }
+
+  private classOf(equation: Equation | undefined): string {
+    const tone = equation?.colour === "backward" ? " saem-backward" : "";
+    const stack = this.byStack && equation ? this.stacks.indexOf(equation.stack.join(" ▸ ")) : -1;
+    return `saem-line${tone}${stack >= 0 ? ` saem-stack-${stack % TONES}` : ""}`;
+  }
+
+  private foldMark(id: string | undefined, folded: boolean): HTMLElement {
+    return id
+      ? el(
+          "span",
+          {
+            class: "saem-fold",
+            "data-fold": id,
+            title: this.options.locale.say(folded ? "unfold" : "fold"),
+            "aria-hidden": "true"
+          },
+          folded ? "▸" : "▾"
+        )
+      : el("span", { class: "saem-fold", "aria-hidden": "true" });
+  }
+
+  private drawLine(at: number): HTMLElement {
     const { locale } = this.options;
-    const equation = this.all.find(e => e.id === line.equation);
-    const folded = fold !== undefined && this.folded.has(fold.id);
+    const line: Line = this.model.lines[at]!;
+    const head = this.headAt.get(at);
+    const folded = head !== undefined && this.folded.has(head);
+    const equation = this.byId.get(line.equation ?? "");
     return el(
       "div",
       {
-        class: equation?.colour === "backward" ? "saem-line saem-backward" : "saem-line",
+        class: this.classOf(equation),
         role: "treeitem",
-        "aria-expanded": fold ? (folded ? "false" : "true") : null,
+        "aria-expanded": head ? String(!folded) : null,
         "data-eqn": line.equation === null ? null : this.idsOf(line.equation, folded),
-        "data-head": fold?.id,
+        "data-head": head,
         tabindex: line.equation === null ? null : -1
       },
-      fold
-        ? el(
-            "span",
-            {
-              class: "saem-fold",
-              "data-fold": fold.id,
-              title: locale.say(folded ? "unfold" : "fold"),
-              "aria-hidden": "true"
-            },
-            folded ? "▸" : "▾"
-          )
-        : el("span", { class: "saem-fold", "aria-hidden": "true" }),
+      this.foldMark(head, folded),
       el("span", { class: "saem-text" }, " ".repeat(line.indent), line.tokens.map(drawToken)),
       folded &&
         el(
           "span",
-          { class: "saem-folded", "data-fold": fold.id },
-          locale.say("fold.count", { n: fold.count })
+          { class: "saem-folded", "data-fold": head },
+          locale.say("fold.count", { n: this.ranges.get(head)?.count ?? 0 })
         )
+    );
+  }
+
+  private drawColumns(at: number): HTMLElement {
+    const { locale } = this.options;
+    const equation = this.all[at]!;
+    const { id, outputs, inputs, primitive, parameters } = equation;
+    const folds = equation.nested.length > 0;
+    const folded = folds && this.folded.has(id);
+    const cell = (name: string, ...children: Child[]): HTMLElement =>
+      el("span", { class: `saem-col saem-col-${name}` }, ...children);
+    const params = parameters.map(p => `${p.name}=${p.value}`).join(" ");
+    return el(
+      "div",
+      {
+        class: this.classOf(equation),
+        role: "treeitem",
+        "aria-expanded": folds ? String(!folded) : null,
+        "aria-level": (this.depth.get(id) ?? 0) + 1,
+        "data-eqn": this.idsOf(id, folded),
+        "data-head": folds ? id : null,
+        tabindex: -1
+      },
+      this.foldMark(folds ? id : undefined, folded),
+      cell(
+        "variable",
+        outputs.map((a, i) => [
+          i > 0 && " ",
+          el("span", { class: "saem-t-variable", "data-var": a.id }, a.text)
+        ])
+      ),
+      cell("type", outputs.map(a => a.type).join(" ")),
+      cell(
+        "equation",
+        " ".repeat(2 * (this.depth.get(id) ?? 0)),
+        el("span", { class: "saem-t-primitive" }, primitive),
+        " ",
+        inputs.map((a, i) => [
+          i > 0 && " ",
+          el(
+            "span",
+            { class: a.id === null ? "saem-t-literal" : "saem-t-variable", "data-var": a.id },
+            a.text
+          )
+        ]),
+        params && el("span", { class: "saem-t-parameter", title: params }, `  [${params}]`)
+      ),
+      cell("bytes", equation.bytes > 0 && locale.bytes(equation.bytes))
     );
   }
 
@@ -204,25 +425,107 @@ export class JaxprView {
       : id;
   }
 
-  private async drawGraph(): Promise<void> {
-    const { engine, locale } = this.options;
-    const draw = (ready: LayoutEngine): void => {
-      const graph = graphOf(this.model.body, this.folded);
-      this.graph.show(drawGraph(graph, ready, locale));
-      this.linker?.refresh();
-    };
-    try {
-      if (engine instanceof Promise) {
-        this.graph.say(locale.say("layingOut"));
-        draw(await engine);
-      } else {
-        draw(engine);
+  /** The row of an equation, or of the fold that hides it; -1 if there is none. */
+  private rowOf(id: string): number {
+    return this.shown.findIndex(at => {
+      const own = this.mode === "columns" ? this.all[at]!.id : this.model.lines[at]!.equation;
+      return own !== null && (own === id || (this.folded.has(own) && within(id, own)));
+    });
+  }
+
+  private bring(id: string): void {
+    const row = this.rowOf(id);
+    if (row >= 0) {
+      this.lines.show(row);
+    }
+    const line = this.model.program?.findIndex(l => l.equations.includes(id)) ?? -1;
+    if (line >= 0 && this.programRows?.element.isConnected) {
+      this.programRows.show(line);
+    }
+    if (this.model.body.equations.length > DRAWN_EQUATIONS && this.centre !== id) {
+      this.centre = id;
+      this.drawGraphSoon();
+    }
+  }
+
+  // ---- search ----
+
+  private find(query: string): void {
+    this.query = query.trim().toLowerCase();
+    const text = (at: number): string => {
+      if (this.mode === "columns") {
+        const e = this.all[at]!;
+        const atoms = [...e.outputs, ...e.inputs].map(a => `${a.text}:${a.type}`);
+        return [e.primitive, ...atoms, ...e.parameters.map(p => p.value)].join(" ");
       }
+      return this.model.lines[at]!.tokens.map(t => t.text).join("");
+    };
+    this.hits = this.query
+      ? [...this.shown.keys()].filter(row =>
+          text(this.shown[row]!).toLowerCase().includes(this.query)
+        )
+      : [];
+    this.hit = -1;
+    this.goTo(0);
+  }
+
+  private goTo(hit: number): void {
+    const { locale } = this.options;
+    const count = this.hits.length;
+    this.found.textContent = this.query ? locale.say("search.found", { n: count }) : "";
+    if (count > 0) {
+      this.hit = (hit + count) % count;
+      this.lines.set(this.shown.length);
+      this.lines.show(this.hits[this.hit]!);
+    } else {
+      this.lines.set(this.shown.length);
+    }
+  }
+
+  // ---- graph ----
+
+  private drawGraphSoon(): void {
+    const { engine } = this.options;
+    if (this.all.length <= OPEN_EQUATIONS && !(engine instanceof Promise)) {
+      this.drawGraph(engine);
+      return;
+    }
+    // The lines are painted first.
+    this.graph.say(this.options.locale.say("layingOut"));
+    clearTimeout(this.timer);
+    this.timer = Number(
+      setTimeout(() => {
+        Promise.resolve(engine).then(
+          ready => this.drawGraph(ready),
+          error => this.graph.say(this.options.locale.say("noLayout", { why: String(error) }))
+        );
+      }, 30)
+    );
+  }
+
+  private drawGraph(engine: LayoutEngine): void {
+    const { locale } = this.options;
+    try {
+      const part = around(this.model.body, this.centre, DRAWN_EQUATIONS / 2);
+      const whole = this.model.body.equations.length <= DRAWN_EQUATIONS;
+      const graph = graphOf(whole ? this.model.body : part, this.folded);
+      this.graph.show(drawGraph(graph, engine, locale));
+      this.graph.note(
+        whole
+          ? ""
+          : locale.say("graph.part", {
+              n: part.equations.length,
+              all: this.model.body.equations.length
+            })
+      );
+      this.linker?.refresh();
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       this.graph.say(locale.say("noLayout", { why }));
     }
   }
+
+  // ---- folding, keys ----
 
   private setFold(id: string, folded: boolean): void {
     if (folded) {
@@ -243,7 +546,7 @@ export class JaxprView {
 
   private redraw(): void {
     this.drawLines();
-    void this.drawGraph();
+    this.drawGraphSoon();
     this.linker.refresh();
   }
 
@@ -256,7 +559,7 @@ export class JaxprView {
   }
 
   private focusHead(id: string): void {
-    this.lines.querySelector<HTMLElement>(`[data-head="${CSS.escape(id)}"]`)?.focus();
+    this.lines.element.querySelector<HTMLElement>(`[data-head="${CSS.escape(id)}"]`)?.focus();
   }
 
   private onKey(event: KeyboardEvent): void {
@@ -267,7 +570,7 @@ export class JaxprView {
       return;
     }
     const line = target.closest<HTMLElement>(".saem-line[tabindex]");
-    if (!line || !this.lines.contains(line)) {
+    if (!line || !this.lines.element.contains(line)) {
       return;
     }
     const head = line.dataset.head;
@@ -284,11 +587,11 @@ export class JaxprView {
     }
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {
-      const rows = [
-        ...this.lines.querySelectorAll<HTMLElement>(".saem-line[tabindex]:not([hidden])")
-      ];
+      const rows = [...this.lines.element.querySelectorAll<HTMLElement>(".saem-line[tabindex]")];
       event.preventDefault();
-      rows[rows.indexOf(line) + step]?.focus();
+      const next = rows[rows.indexOf(line) + step];
+      next?.focus();
+      next?.scrollIntoView?.({ block: "nearest" });
     }
   }
 
@@ -300,63 +603,44 @@ export class JaxprView {
     } else if (fold && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
       event.preventDefault();
       this.setFold(fold, event.key === "ArrowLeft");
-      this.graph.element.querySelector<SVGElement>(`[data-fold-node="${CSS.escape(fold)}"]`)?.focus();
+      const name = CSS.escape(fold);
+      this.graph.element.querySelector<SVGElement>(`[data-fold-node="${name}"]`)?.focus();
     }
   }
 
   /** Describe one equation under the panes. */
   private tell(id: string | null): void {
     const { locale, visit } = this.options;
-    const equation = this.all.find(e => e.id === id);
-    if (!equation) {
+    const equation = this.byId.get(id ?? "");
+    if (equation) {
+      this.card.replaceChildren(card(equation, this.model, locale, visit));
+    } else {
       this.card.replaceChildren(el("p", { class: "saem-hint" }, locale.say("pick")));
-      return;
     }
-    const fact = (name: string, ...value: Child[]): HTMLElement =>
-      el("div", { class: "saem-fact" }, el("dt", {}, name), el("dd", {}, ...value));
-    const { stack, parameters, inputs, outputs, primitive, colour } = equation;
-    const place = this.model.places[equation.place ?? -1];
-    const atoms = (list: typeof inputs): Child[] =>
-      list.map(a =>
-        el("code", { "data-var": a.id }, a.id === null ? a.text : `${a.text}:${a.type}`)
-      );
-    this.card.replaceChildren(
-      el(
-        "dl",
-        { class: "saem-facts" },
-        fact(
-          locale.say("equation"),
-          el("code", { class: `saem-primitive saem-${colour}` }, primitive)
-        ),
-        fact(locale.say("inputs"), atoms(inputs)),
-        fact(locale.say("outputs"), atoms(outputs)),
-        parameters.length > 0 &&
-          fact(
-            locale.say("parameters"),
-            parameters.map(p => el("code", {}, `${p.name}=${p.value}`))
-          ),
-        stack.length > 0 && fact(locale.say("stack"), stack.join(" ▸ ")),
-        place &&
-          fact(
-            locale.say("place"),
-            placeLabel(place, locale, visit),
-            place.text && el("code", { class: "saem-source-line" }, place.text)
-          )
-      )
-    );
+  }
+
+  /** Keep an equation lit and in sight, as a click on it would. */
+  choose(id: string): void {
+    this.linker.keepEquation(id);
+    this.bring(id);
   }
 }
 
-function pane(title: string, name: string, body: HTMLElement): HTMLElement {
+export function pane(
+  title: string,
+  name: string,
+  body: HTMLElement,
+  ...tools: Child[]
+): HTMLElement {
   return el(
     "div",
     { class: `saem-pane saem-pane-${name}` },
-    el("h4", { class: "saem-pane-title" }, title),
+    el("div", { class: "saem-pane-title" }, el("h4", {}, title), tools),
     body
   );
 }
 
-function drawToken(token: Token): Child {
+export function drawToken(token: Token): Child {
   return token.kind === "plain" && token.id === null
     ? token.text
     : el("span", { class: `saem-t-${token.kind}`, "data-var": token.id }, token.text);

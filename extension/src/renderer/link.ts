@@ -19,7 +19,8 @@ export class Linker {
 
   constructor(
     private readonly root: HTMLElement,
-    private readonly onShow: (equation: string | null) => void
+    private readonly onShow: (equation: string | null) => void,
+    private readonly onKeep: (equation: string) => void = () => {}
   ) {
     root.addEventListener("pointerover", event => this.show(targetOf(event.target) ?? this.kept));
     root.addEventListener("pointerleave", () => this.show(this.kept));
@@ -45,13 +46,14 @@ export class Linker {
 
   private onClick(event: Event): void {
     const element = event.target as Element;
-    if (element.closest("[data-fold], summary, .saem-tools")) {
+    if (element.closest("[data-fold], summary, .saem-tools, input")) {
       return;
     }
     const target = targetOf(element);
     this.keep(target && !same(target, this.kept) ? target : NOTHING);
     const first = target?.equations[0];
     if (first) {
+      this.onKeep(first);
       this.bring(first, element);
     }
   }

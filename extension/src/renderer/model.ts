@@ -39,6 +39,37 @@ export function telling(row: FunctionHistory): Record | undefined {
   return row.records.findLast(r => r.kind !== "hit") ?? row.records.at(-1);
 }
 
+/** The history as a table, a line for each mark; cells that a spreadsheet would run are quoted. */
+export function csv(history: HistoryModel): string {
+  const head = [
+    "function", "kind", "count", "signature", "why", "old", "new", "trace_s", "lower_s",
+    "compile_s", "flops", "caller", "time"
+  ];
+  const rows = history.functions.flatMap(({ summary, records }) =>
+    records.map(r => [
+      summary.name,
+      r.kind,
+      r.count,
+      r.signature,
+      r.reasons.map(x => x.says.en).join("; "),
+      r.reasons.map(x => x.old ?? "").join("; "),
+      r.reasons.map(x => x.new ?? "").join("; "),
+      r.seconds.trace,
+      r.seconds.lower,
+      r.seconds.compile,
+      r.cost?.flops,
+      r.caller?.label.en,
+      new Date(r.time * 1000).toISOString()
+    ])
+  );
+  const cell = (value: unknown): string => {
+    const text = String(value ?? "");
+    const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+    return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  };
+  return [head, ...rows].map(row => row.map(cell).join(",")).join("\r\n") + "\r\n";
+}
+
 /** The record with this id, and its row. */
 export function find(
   history: HistoryModel,

@@ -5,17 +5,26 @@
 // Read before: history.ts, jaxpr.ts. Read after: the shells (../shells, ../lab).
 // Invariant: `show` never throws (test/view.test.ts).
 import { VERSION, type Model } from "../schema";
+import { drawError, drawGates } from "./cards";
+import { drawCompiled } from "./compiled";
 import type { Visit } from "./detail";
+import { drawDevices } from "./devices";
 import { el } from "./dom";
 import { HistoryView } from "./history";
 import { JaxprView } from "./jaxpr";
+import { drawKeys } from "./keys";
 import { dagreEngine, type LayoutEngine } from "./layout";
 import { Locale } from "./locale";
+import { StepsView } from "./steps";
+import { drawTracers } from "./tracers";
+import { drawAutodiff, drawBench, type Choose } from "./transformed";
 
 export interface ShowOptions {
   readonly locale: Locale;
   readonly visit?: Visit;
   readonly engine?: LayoutEngine | Promise<LayoutEngine>;
+  /** Set where the transformations of a bench can be changed. */
+  readonly choose?: Choose;
 }
 
 /** The view of a model, in an element of class `saem`. */
@@ -31,20 +40,40 @@ export function show(model: unknown, options: ShowOptions): HTMLElement {
   return root;
 }
 
-function view(model: Partial<Model> | null, options: ShowOptions): HTMLElement {
+function view(any: Partial<Model> | null, options: ShowOptions): HTMLElement {
   const { locale, visit } = options;
-  if (model?.version !== VERSION) {
-    const got = String(model?.version ?? "?");
+  if (any?.version !== VERSION) {
+    const got = String(any?.version ?? "?");
     return notice(locale.say("unknownModel", { have: VERSION, got }));
   }
-  if (model.kind === "history") {
-    return new HistoryView(model as Model & { kind: "history" }, { locale, visit }).element;
+  const model = any as Model;
+  const jaxpr = { locale, visit, engine: options.engine ?? dagreEngine };
+  switch (model.kind) {
+    case "history":
+      return new HistoryView(model, { locale, visit }).element;
+    case "jaxpr":
+      return new JaxprView(model, jaxpr).element;
+    case "tracers":
+      return drawTracers(model, locale);
+    case "steps":
+      return new StepsView(model, jaxpr).element;
+    case "autodiff":
+      return drawAutodiff(model, jaxpr);
+    case "bench":
+      return drawBench(model, jaxpr, options.choose);
+    case "compiled":
+      return drawCompiled(model, jaxpr);
+    case "devices":
+      return drawDevices(model, locale, visit);
+    case "keys":
+      return drawKeys(model, locale, visit);
+    case "error":
+      return drawError(model, locale, visit);
+    case "gates":
+      return drawGates(model, locale);
+    default:
+      throw new Error(`kind ${JSON.stringify((model as { kind?: unknown }).kind)}`);
   }
-  if (model.kind === "jaxpr") {
-    const engine = options.engine ?? dagreEngine;
-    return new JaxprView(model as Model & { kind: "jaxpr" }, { locale, visit, engine }).element;
-  }
-  throw new Error(`kind ${JSON.stringify(model.kind)}`);
 }
 
 /** A message where a view should be. */

@@ -15,6 +15,7 @@ export class Zoom {
   readonly element: HTMLElement;
   private readonly frame = el("div", { class: "saem-scroll saem-graph-box", tabindex: -1 });
   private readonly shown = el("output", { class: "saem-zoom-scale" });
+  private readonly words = el("p", { class: "saem-zoom-note saem-dim" });
   private drawing: SVGSVGElement | null = null;
   private size = { width: 1, height: 1 };
   private scale = 1;
@@ -37,6 +38,7 @@ export class Zoom {
       "div",
       { class: "saem-zoom" },
       this.frame,
+      this.words,
       el(
         "div",
         { class: "saem-tools saem-zoom-tools" },
@@ -73,6 +75,11 @@ export class Zoom {
   say(text: string): void {
     this.drawing = null;
     this.frame.replaceChildren(el("p", { class: "saem-empty" }, text));
+  }
+
+  /** A remark in the corner. */
+  note(text: string): void {
+    this.words.textContent = text;
   }
 
   /** As large as the frame allows, at most as drawn. */

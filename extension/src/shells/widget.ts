@@ -1,7 +1,8 @@
 // How does a view live as a widget (Jupyter, Colab, VS Code)?
 //
-// The ESM that anywidget loads. Traits: `model` (the schema's JSON) and `locale` ("" follows the
-// browser). The style comes beside it (saem.css), as anywidget's `_css`.
+// The ESM that anywidget loads. Traits: `model` (the schema's JSON), `locale` ("" follows the
+// browser) and, of a bench, `chips` (the list of transformations). The style comes beside it
+// (saem.css), as anywidget's `_css`.
 // Read before: ../renderer/view.ts. Read after: nothing.
 // Invariant: a new value of a trait shows at once (tests/browser).
 import { HistoryView } from "../renderer/history";
@@ -12,6 +13,9 @@ import { VERSION, type HistoryModel, type Model } from "../schema";
 interface WidgetModel {
   get(name: "model"): unknown;
   get(name: "locale"): string | null | undefined;
+  get(name: "chips"): string[] | undefined;
+  set(name: "chips", value: string[]): void;
+  save_changes(): void;
   on(event: string, callback: () => void): void;
   off(event: string, callback: () => void): void;
 }
@@ -37,7 +41,11 @@ export function render({ model, el }: { model: WidgetModel; el: HTMLElement }): 
       return;
     }
     history = null;
-    el.replaceChildren(show(data, { locale }));
+    const choose = (chips: string[]): void => {
+      model.set("chips", chips);
+      model.save_changes();
+    };
+    el.replaceChildren(show(data, { locale, choose: data?.kind === "bench" ? choose : undefined }));
   };
   draw();
   model.on("change:model", draw);

@@ -580,7 +580,7 @@ def primitive_callable(prim: Any) -> Any:
 
 def apply_primitive(prim: Any, args: Sequence[Any]) -> Any:
     """Run one primitive on concrete arguments."""
-    if bus.active:
+    if bus.eager:
         bus.publish(EagerOp(primitive=prim.name, caller=source.here()))
     return primitive_callable(prim)(*args) if prim.eager is None else prim.eager(*args)
 

@@ -134,7 +134,7 @@ class CacheMiss(Event, kw_only=True):
 
 
 class CacheHit(Event, kw_only=True):
-    """A call found its program.  Published only while a listener asks for hits.
+    """A call found its program.  Calls that C++ answers are events only if a listener asks.
 
     ``stale``: what the program took from its surroundings when it was traced and is other now.
     """
@@ -193,7 +193,7 @@ class Compile(Event, kw_only=True):
 
 
 class EagerOp(Event, kw_only=True):
-    """One primitive ran outside any trace."""
+    """One primitive ran outside any trace.  Published only while a listener asks for these."""
 
     primitive: str
     caller: Position | None
@@ -258,16 +258,20 @@ class Bus:
     def __init__(self) -> None:
         self.active = False
         self.hits = False
+        self.eager = False
         # Called with the new value of ``hits``: whoever answers calls must then step aside.
         self.when_hits_change: Callable[[bool], None] = lambda hits: None
-        self._listeners: tuple[tuple[Callable[[Event], None], bool], ...] = ()
+        self._listeners: tuple[tuple[Callable[[Event], None], bool, bool], ...] = ()
         self._lock = threading.Lock()
         self.failures: list[BaseException] = []
 
-    def subscribe(self, listener: Callable[[Event], None], hits: bool = False
+    def subscribe(self, listener: Callable[[Event], None], hits: bool = False, eager: bool = False
                   ) -> Callable[[], None]:
-        """Call ``listener`` with every event from now on; returns the function that ends it."""
-        entry = (listener, hits)
+        """Call ``listener`` with every event from now on; returns the function that ends it.
+
+        Every hit, and every operation outside traces, is an event only if ``hits`` or ``eager``.
+        """
+        entry = (listener, hits, eager)
         with self._lock:
             self._set((*self._listeners, entry))
 
@@ -280,7 +284,8 @@ class Bus:
     def _set(self, listeners: tuple) -> None:
         self._listeners = listeners
         self.active = bool(listeners)
-        hits = any(wanted for _, wanted in listeners)
+        hits = any(wanted for _, wanted, _ in listeners)
+        self.eager = any(wanted for _, _, wanted in listeners)
         if hits != self.hits:
             self.hits = hits
             self.when_hits_change(hits)

@@ -325,7 +325,7 @@ class Jitted:
             outs = constrain(bind(entry.call, *entry.moved, *leaves), entry.demands.outs)
             return entry.out_tree.unflatten(outs), None, False
         program = self.program(entry, bound, new=self.misses == misses)
-        if bus.hits and not self.library and self.misses == misses:
+        if bus.active and not self.library and self.misses == misses:
             stale = signature.changed(self, entry.seen, bound) if entry.seen else ()
             bus.publish(CacheHit(function=self.reference, caller=source.here(), stale=stale))
         if (bus.active or config.debug_key_reuse.value) and not self.library:

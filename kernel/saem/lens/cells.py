@@ -59,11 +59,16 @@ def announce_past(shell: InteractiveShell, named: Places = places) -> None:
     start = max(1, len(raws) - _PAST)
     for count in range(start, len(raws)):
         current = count == len(raws) - 1
-        cell_id = _current_cell_id(shell) if current else None
+        cell_id = current_cell_id(shell) if current else None
         _name(file_of(shell, raws[count], None, count), count, cell_id, named)
 
 
-def _current_cell_id(shell: InteractiveShell) -> str | None:
+def name_running(shell: InteractiveShell, file: str, named: Places = places) -> None:
+    """Name a file of code that the running cell compiles by itself."""
+    _name(file, shell.execution_count - 1, current_cell_id(shell), named)
+
+
+def current_cell_id(shell: InteractiveShell) -> str | None:
     """The notebook's id of the running cell, if the front end sent one with the request."""
     ask = getattr(shell, "get_parent", None)
     parent = ask() if ask is not None else None

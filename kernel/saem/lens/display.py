@@ -1,4 +1,4 @@
-"""What does a cell show when its value is a jaxpr or a history?
+"""What does a cell show when its value is a jaxpr, a history or another view?
 
 One mime bundle: plain text, and HTML that needs neither kernel nor network, so that nothing is
 lost when the notebook is saved and opened elsewhere.  A front end shows the richest it can.  The
@@ -17,14 +17,16 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr
 from saem.lens.page import carrier, page
+from saem.lens.views import JaxprView, View
 from saem.observe import language
 from saem.observe.graph import dot
 from saem.observe.jaxpr_model import jaxpr_model
-from saem.observe.report import Explanation, History
-from saem.observe.schema import HistoryModel, JaxprModel
+from saem.observe.language import Language
+from saem.observe.report import Explanation, History, Keys
+from saem.observe.schema import Model
 from saem.observe.typed_json import to_json
 
-SHOWN: tuple[type, ...] = (ClosedJaxpr, Jaxpr, History, Explanation)
+SHOWN: tuple[type, ...] = (ClosedJaxpr, Jaxpr, History, Explanation, Keys, View, JaxprView)
 
 
 # JupyterLab's extension draws this one itself: no script that a notebook would have to be trusted
@@ -33,12 +35,14 @@ MODEL_MIME = "application/vnd.saem.lens.v2+json"
 
 
 def bundle_of(value: Any) -> dict[str, Any]:
-    """The mime bundle of a jaxpr or of a history."""
-    model: HistoryModel | JaxprModel
-    if isinstance(value, History):
-        model, text, locale = value.model, repr(value), value.lang
-    else:
-        model, text, locale = jaxpr_model(value), str(value), language.current()
+    """The mime bundle of a jaxpr, a history or another view."""
+    if isinstance(value, (History, Keys, View)):
+        return bundle(value.model, repr(value), value.lang)
+    return bundle(jaxpr_model(value), str(value), language.current())
+
+
+def bundle(model: Model, text: str, locale: Language) -> dict[str, Any]:
+    """The mime bundle of a model."""
     shown = page(model, locale, carry=carrier.takes())
     return {"text/plain": text, "text/html": shown, MODEL_MIME: to_json(model)}
 

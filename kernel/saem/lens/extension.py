@@ -12,10 +12,11 @@ from typing import Any
 import comm
 from IPython.core.interactiveshell import InteractiveShell
 
-from saem.lens import cells, display, tracebacks
+from saem.lens import cells, display, magics, tracebacks
 from saem.lens.page import carrier
 from saem.lens.panel import TARGET, Panel
 from saem.observe.places import places
+from saem.observe.progress import Watch
 from saem.observe.recorder import recorder
 
 
@@ -29,7 +30,9 @@ class _Loaded:
         cells.announce_past(shell)
         display.install(shell)
         tracebacks.install(shell)
+        magics.install(shell)
         self.panel = Panel()
+        self.watch = Watch(self.panel.progress)
         comm.get_comm_manager().register_target(TARGET, self.panel.opened)
         shell.events.register("pre_run_cell", self.before)
         shell.events.register("post_run_cell", self.after)
@@ -39,16 +42,20 @@ class _Loaded:
         cells.announce(self.shell, info)
         carrier.began(places.current())
 
-    def after(self, _result: Any) -> None:
+    def after(self, result: Any) -> None:
         """A cell has run: what it began and did not end has failed."""
         recorder.settle()
         self.panel.flush()
+        if hasattr(self.shell, "kernel"):  # a terminal has shown the engine's own message
+            tracebacks.explain(self.shell, result.error_in_exec)
 
     def undo(self) -> None:
         self.shell.events.unregister("pre_run_cell", self.before)
         self.shell.events.unregister("post_run_cell", self.after)
         comm.get_comm_manager().unregister_target(TARGET, self.panel.opened)
+        self.watch.stop()
         self.panel.stop()
+        magics.remove(self.shell)
         tracebacks.remove(self.shell)
         display.remove(self.shell)
         recorder.stop()

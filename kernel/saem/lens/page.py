@@ -25,7 +25,8 @@ import sys
 from saem.observe.language import Language
 from saem.observe.places import Places, places
 from saem.observe.report import cost_text, summary_text
-from saem.observe.schema import FunctionHistory, HistoryModel, JaxprModel, Model, Record, Text
+from saem.observe.schema import ErrorModel, FunctionHistory, HistoryModel, Model, Record, Text
+from saem.observe.texts import text_of
 from saem.observe.typed_json import dumps
 from saem.observe.words import WORDS, in_language
 
@@ -40,7 +41,7 @@ _CELL = "text-align:left;vertical-align:top;padding:0.2em 0.6em"
 _LOADER = """(async home => {
 const unpack = node => new Response(new Blob([Uint8Array.from(atob(node.textContent),
  c => c.charCodeAt(0))]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
-const key = "saem-DIGEST", all = "script.saem-renderer[data-digest=DIGEST]";
+const key = "saem-DIGEST", all = 'script.saem-renderer[data-digest="DIGEST"]';
 const renderer = () => {
  const node = document.querySelector(all);
  if (node) window[key] ??= unpack(node).then(code => {
@@ -153,10 +154,12 @@ def document(model: Model, lang: Language, title: str) -> str:
 # ---- without scripts ----------------------------------------------------------------------------
 
 
-def fallback(model: HistoryModel | JaxprModel, lang: Language) -> str:
-    """The model as plain HTML: a jaxpr as text, a history as a table."""
-    if isinstance(model, JaxprModel):
-        return _jaxpr(model)
+def fallback(model: Model, lang: Language) -> str:
+    """The model as plain HTML: a history as a table, an error as a card, all else as text."""
+    if isinstance(model, ErrorModel):
+        return _error(model, lang)
+    if not isinstance(model, HistoryModel):
+        return f'<pre style="{_PRE}">{html.escape(text_of(model, lang))}</pre>'
     if not model.functions:
         return f"<p>{html.escape(_label('empty', lang))}</p>"
     heads = "".join(
@@ -167,9 +170,16 @@ def fallback(model: HistoryModel | JaxprModel, lang: Language) -> str:
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def _jaxpr(model: JaxprModel) -> str:
-    lines = (" " * line.indent + "".join(t.text for t in line.tokens) for line in model.lines)
-    return f'<pre style="{_PRE}">{html.escape(chr(10).join(lines))}</pre>'
+def _error(model: ErrorModel, lang: Language) -> str:
+    got = " ".join(f"<code>{html.escape(text)}</code>" for text in model.got)
+    mends = "".join(f"<li>{code_spans(_pick(mend, lang))}</li>" for mend in model.mends)
+    path = " → ".join(html.escape(step.name) for step in model.path)
+    return (
+        f"<p><b>{code_spans(_pick(model.title, lang))}</b></p>"
+        f"<p>{code_spans(_pick(model.needed, lang))} {got}</p>"
+        + (f"<p><code>{path}</code></p>" if path else "")
+        + f"<p>{html.escape(_label('error.mends', lang))}</p><ol>{mends}</ol>"
+    )
 
 
 def _function(row: FunctionHistory, lang: Language) -> str:

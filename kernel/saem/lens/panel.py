@@ -26,6 +26,7 @@ from saem.observe.schema import (
     FunctionSummary,
     Greeting,
     Hello,
+    Progress,
     Record,
     Request,
     Snapshot,
@@ -91,6 +92,13 @@ class Panel:
             comms = list(self._comms.values())
         for each in comms:
             self._snapshot(each)
+
+    def progress(self, running: Progress) -> None:
+        """Tell every panel what has been running for a while, or that it ended."""
+        with self._lock:
+            comms = list(self._comms.values())
+        for comm in comms:
+            _send(comm, running)
 
     def closed(self, comm: Any) -> None:
         """A panel went away."""

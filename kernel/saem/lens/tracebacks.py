@@ -11,6 +11,7 @@ Invariant: the first frame, and every frame outside the engine, stays (tests/len
 
 from __future__ import annotations
 
+import os
 import pathlib
 from types import TracebackType
 from typing import Any
@@ -19,6 +20,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import saem
 from saem.core.errors import Explained
+from saem.lens.display import bundle
+from saem.observe import cards, language
 
 ENGINE = pathlib.Path(saem.__file__).parent.as_posix() + "/"
 
@@ -47,6 +50,19 @@ def _inside(frame: TracebackType) -> bool:
 
 def _explains(error: BaseException) -> bool:
     return isinstance(error, Explained) or hasattr(error, "saem_tag")
+
+
+def explain(shell: InteractiveShell, error: BaseException | None) -> None:
+    """Show the card of an error of the engine, in the learner's language, under its traceback.
+
+    Notebooks that are built as pages keep the traceback alone.
+    """
+    if error is None or not cards.is_engines(error) or os.environ.get("SAEM_LESSON_STATIC") == "1":
+        return
+    model = cards.error_model(error, error.__traceback__)
+    # The text is the same in every language; a terminal has the engine's own message.
+    text = f"{model.name}: {' → '.join(step.name for step in model.path) or model.tag}"
+    shell.display_pub.publish(bundle(model, text, language.current()))
 
 
 def install(shell: InteractiveShell) -> None:

@@ -10,7 +10,7 @@ Invariant: no change is lost, and at most one is sent in ``_PAUSE`` seconds (tes
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import anywidget
@@ -21,12 +21,15 @@ from saem.lens.page import bundle, carrier, page
 from saem.lens.pulse import Pulse
 from saem.observe import language
 from saem.observe.jaxpr_model import jaxpr_model
+from saem.observe.look import looking
 from saem.observe.recorder import Recorder, recorder
-from saem.observe.report import history_text
-from saem.observe.schema import HistoryModel, JaxprModel
+from saem.observe.schema import Model
+from saem.observe.texts import text_of
+from saem.observe.transformed import bench_model
 from saem.observe.typed_json import to_json
 
 _PAUSE = 0.25
+_MOST_CHIPS = 12
 # Shown by anywidget where the extension was not built; the HTML beside it says so in words.
 _NO_BUNDLE = "export default { render({ el }) { el.textContent = 'make extension'; } };"
 
@@ -39,22 +42,14 @@ class _View(anywidget.AnyWidget):
     model = traitlets.Dict().tag(sync=True)
     locale = traitlets.Unicode("en").tag(sync=True)
 
-    def __init__(self, model: HistoryModel | JaxprModel) -> None:
+    def __init__(self, model: Model) -> None:
         self._shown = model
         super().__init__(model=to_json(model), locale=language.current())
 
-    def show(self, model: HistoryModel | JaxprModel) -> None:
+    def show(self, model: Model) -> None:
         """Show another model in the same place."""
         self._shown = model
         self.model = to_json(model)
-
-    def _text(self) -> str:
-        shown = self._shown
-        if isinstance(shown, HistoryModel):
-            return history_text(shown, language.current())
-        return "\n".join(
-            " " * line.indent + "".join(t.text for t in line.tokens) for line in shown.lines
-        )
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
         made = super()._repr_mimebundle_(**kwargs)
@@ -62,7 +57,7 @@ class _View(anywidget.AnyWidget):
             return None
         data, metadata = made if isinstance(made, tuple) else (made, {})
         shown = page(self._shown, language.current(), carry=carrier.takes())
-        plain = {"text/plain": self._text(), "text/html": shown}
+        plain = {"text/plain": text_of(self._shown, language.current()), "text/html": shown}
         return {**data, **plain}, metadata
 
 
@@ -86,6 +81,35 @@ class LiveHistory(_View):
         self._end()
         self._pulse.stop()
         super().close()
+
+
+class Bench(_View):
+    """A function under transformations that the learner adds, removes and reorders.
+
+    The page sends the list of chips in the trait ``chips``; the model that answers is made here.
+    """
+
+    chips = traitlets.List(traitlets.Unicode()).tag(sync=True)
+
+    def __init__(self, fun: Callable, chips: Sequence[str], args: Sequence[Any]) -> None:
+        self._fun = fun
+        self._args = tuple(args)
+        with looking():
+            super().__init__(bench_model(fun, chips, args))
+        self.chips = list(chips)
+        self.observe(self._changed, names="chips")
+
+    def _changed(self, change: Any) -> None:
+        with looking():
+            self.show(bench_model(self._fun, change["new"][:_MOST_CHIPS], self._args))
+
+
+def bench(fun: Callable, *chips: str) -> Callable[..., Bench]:
+    """Return a function that shows ``fun`` under transformations that can be changed in the page.
+
+    A chip is ``"grad"``, ``"vmap(in_axes=(None, 0))"``, ``"jit"`` …, the innermost first.
+    """
+    return lambda *args: Bench(fun, chips, args)
 
 
 def live() -> LiveHistory:

@@ -10,6 +10,8 @@ Invariant: the model's lines, joined, are ``str(jaxpr)`` (tests/lens/test_jaxpr_
 from __future__ import annotations
 
 import linecache
+import math
+from collections.abc import Mapping
 from typing import Literal as OneOf
 
 from saem.core.jaxpr import Atom as CoreAtom
@@ -28,13 +30,18 @@ def jaxpr_model(
     program: ClosedJaxpr | Jaxpr,
     title: str = "",
     stablehlo: tuple[schema.ProgramLine, ...] | None = None,
+    kernels: tuple[schema.Kernel, ...] | None = None,
+    flops: Mapping[str, float] | None = None,
     named: Places = places,
 ) -> schema.JaxprModel:
-    """The model of ``program``: text, structure, graph and the source it came from."""
+    """The model of ``program``: text, structure, graph and the source it came from.
+
+    ``flops`` are those of equations by their ids.
+    """
     jaxpr = open_program(program)
     words = _Words()
     lines = _Printer(words).whole(jaxpr)
-    structure = _Structure(words, named)
+    structure = _Structure(words, named, flops or {})
     body = structure.body(jaxpr, "")
     found = tuple(structure.places)
     return schema.JaxprModel(
@@ -46,6 +53,7 @@ def jaxpr_model(
         places=found,
         sources=_sources(found, named),
         program=stablehlo,
+        kernels=kernels,
         environment=environment(),
     )
 
@@ -70,6 +78,14 @@ def _first_places(jaxpr: Jaxpr, path: str, found: dict[Jaxpr, tuple[str, str]]) 
                 here = f"{path}{index}.{number}."
                 found[inner] = here, f"e{path}{index}"
                 _first_places(inner, here, found)
+
+
+def bytes_of(atom: CoreAtom) -> int:
+    """The bytes that a value takes; 0 where its size is not a number."""
+    shape = getattr(atom.aval, "shape", ())
+    if not all(isinstance(size, int) for size in shape):
+        return 0
+    return math.prod(shape) * getattr(getattr(atom.aval, "dtype", None), "itemsize", 0)
 
 
 class _Words:
@@ -271,9 +287,10 @@ class _Printer:
 class _Structure:
     """Makes the tree of equations."""
 
-    def __init__(self, words: _Words, named: Places) -> None:
+    def __init__(self, words: _Words, named: Places, flops: Mapping[str, float]) -> None:
         self.words = words
         self.named = named
+        self.flops = flops
         self.seen: set[Jaxpr] = set()
         # Each place once, with its number: equations written at one place share it.
         self.places: dict[schema.Place, int] = {}
@@ -310,6 +327,8 @@ class _Structure:
             place=self.place(eqn),
             stack=tuple(map(str, eqn.stack)),
             colour="backward" if backward else "forward",
+            bytes=sum(bytes_of(atom) for atom in (*eqn.invars, *eqn.outvars)),
+            flops=self.flops.get(f"e{path}"),
             nested=tuple(
                 schema.Nested(label, self.body(inner, f"{path}.{index}."))
                 for index, (label, inner) in enumerate(nested) if self._first(inner)
@@ -324,14 +343,14 @@ class _Structure:
 
 
 def _sources(found: tuple[schema.Place, ...], named: Places) -> tuple[schema.SourceBlock, ...]:
-    """The source lines that equations point into: a short file whole, else what is around them."""
+    """The source lines that equations point into: a short cell whole, else what is around them."""
     spans: dict[str, list[int]] = {}
     for place in found:
         spans.setdefault(place.file, []).extend((place.line, place.end_line))
     blocks = []
     for file, numbers in spans.items():
         lines = [line.rstrip("\n") for line in linecache.getlines(file)]
-        if len(lines) <= _WHOLE:
+        if named.cell(file) is not None and len(lines) <= _WHOLE:
             first, last = 1, len(lines)
         else:
             first = max(1, min(numbers) - _CONTEXT)

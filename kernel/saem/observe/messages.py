@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import string
 
-from saem.observe.schema import Text
+from saem.observe.schema import Reason, Text
 
 
 def _reason(en: str, ko: str, advice_en: str = "", advice_ko: str = "") -> tuple[Text, Text]:
@@ -247,6 +247,18 @@ HEADLINES: dict[str, Text] = {
     ),
     "failed": Text("tracing ended with an error", "추적이 오류로 끝났습니다"),
 }
+
+
+WARNING = Text(
+    "`{name}` was compiled {count} times for one cause: {says_en}. {advice_en}",
+    "`{name}`: 같은 까닭으로 {count}번 컴파일했습니다. {says_ko}. {advice_ko}",
+)
+
+
+def warning(name: str, reason: Reason, count: int) -> Text:
+    """What is said when one cause made a function compile ``count`` times."""
+    return fill(WARNING, name=name, count=count, says_en=reason.says.en, says_ko=reason.says.ko,
+                advice_en=reason.advice.en, advice_ko=reason.advice.ko)
 
 
 def fill(template: Text, **values: object) -> Text:

@@ -58,6 +58,14 @@ class Places:
         cell = self._current
         return None if cell is None else cell.cell_id or str(cell.count)
 
+    def running_cell(self) -> Place | None:
+        """The cell that ran last, as a place without a line; None outside notebooks."""
+        cell = self._current
+        if cell is None:
+            return None
+        label = Text(f"cell {cell.count}", f"셀 {cell.count}")
+        return Place(label, "", 1, 0, 1, 0, "", "", cell.count, cell.cell_id, cell.run)
+
     def cell(self, file: str) -> CellRun | None:
         """The latest run of the cell that is compiled as ``file``; None if it is no cell."""
         if file in _MAGIC_FILES:

@@ -11,16 +11,19 @@ is bounded by ``functions × records`` (tests/lens/test_recorder.py).
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import threading
-from collections import deque
-from collections.abc import Callable
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from saem.core import events
 from saem.core.source import function_ref
 from saem.observe import messages, reasons
+from saem.observe.calls import Calls, stale
 from saem.observe.environment import environment
 from saem.observe.language import duration
 from saem.observe.lineage import Lineage
@@ -28,11 +31,13 @@ from saem.observe.places import Places, places
 from saem.observe.schema import (
     VERSION,
     Cost,
+    Donated,
     FunctionHistory,
     FunctionSummary,
     HistoryModel,
     KeysModel,
     Kind,
+    Moved,
     Place,
     Record,
     Seconds,
@@ -42,6 +47,8 @@ from saem.observe.schema import (
 Watcher = Callable[[FunctionSummary, Record], None]
 # Per function: how many earlier signatures are compared with, and how many versions are known.
 _KEPT_VERSIONS = 64
+# So many compiles for one cause are worth a warning.
+_WARNED = 3
 _NO_SECONDS = Seconds(None, None, None)
 _COST_FIELDS = tuple(field.name for field in dataclasses.fields(Cost))
 
@@ -61,6 +68,9 @@ class _Row:
         self.misses = 0
         self.counts = dict.fromkeys(("trace", "compile", "found", "hit"), 0)
         self.seconds = 0.0
+        # How often it was compiled because of one difference (tag and argument).
+        self.causes: Counter[tuple[str, str]] = Counter()
+        self.warning: Text | None = None
 
     def version_of(self, identity: int) -> int:
         """1 for the first version of the function, 2 after it was redefined once, …"""
@@ -94,7 +104,7 @@ class _Row:
             hits=counts["hit"],
             calls=self.misses + counts["hit"] if counts_hits else None,
             seconds=self.seconds,
-            warning=None,
+            warning=self.warning,
         )
 
 
@@ -128,6 +138,10 @@ class Recorder:
         self._watchers: tuple[Watcher, ...] = ()
         self._unsubscribe: Callable[[], None] | None = None
         self._hits = False
+        self._calls = Calls()
+        self._paused: set[int] = set()
+        self._moves: dict[tuple[str, str], Moved] = {}
+        self._donations: dict[tuple[str, str], Donated] = {}
         self.failures: deque[BaseException] = deque(maxlen=16)
         self.lineage = Lineage(named=named)
 
@@ -143,7 +157,9 @@ class Recorder:
         with self._lock:
             self.stop()
             self._hits = hits
-            self._unsubscribe = bus.subscribe(self.receive, hits=hits)
+            self._unsubscribe = bus.subscribe(self.receive)
+            if hits and bus is events.bus:
+                self._calls.start()
 
     def stop(self) -> None:
         """Listen no longer; what was recorded stays."""
@@ -151,6 +167,22 @@ class Recorder:
             if self._unsubscribe is not None:
                 self._unsubscribe()
                 self._unsubscribe = None
+                self.count_calls()
+                self._calls.stop()
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Take in nothing that happens on this thread inside the block."""
+        thread = threading.get_ident()
+        self.count_calls()
+        fresh = thread not in self._paused
+        self._paused.add(thread)
+        try:
+            yield
+        finally:
+            self._calls.take()
+            if fresh:
+                self._paused.discard(thread)
 
     def clear(self) -> None:
         """Forget everything."""
@@ -158,12 +190,20 @@ class Recorder:
             self._rows.clear()
             self._open.clear()
             self._moved.clear()
+            self._moves.clear()
+            self._donations.clear()
+            self._calls.take()
             self.lineage.clear()
 
     def keys(self) -> KeysModel:
         """The PRNG keys that were made and used, as family trees."""
         with self._lock:
             return self.lineage.snapshot()
+
+    def moves(self) -> tuple[tuple[Moved, ...], tuple[Donated, ...]]:
+        """The transfers and the donations seen so far."""
+        with self._lock:
+            return tuple(self._moves.values()), tuple(self._donations.values())
 
     def watch(self, watcher: Watcher) -> Callable[[], None]:
         """Call ``watcher`` with every new or renewed record; returns the function that ends it."""
@@ -179,6 +219,7 @@ class Recorder:
     def snapshot(self, function: Any = None) -> HistoryModel:
         """All rows, or the row of one Python function, as they are now."""
         wanted = None if function is None else self._wanted(function)
+        self.count_calls()
         with self._lock:
             rows = [r for k, r in self._rows.items() if wanted is None or k == wanted]
             functions = tuple(
@@ -199,6 +240,7 @@ class Recorder:
     def settle(self, thread: int | None = None) -> None:
         """Say that nothing runs now on ``thread``: a trace begun there and not ended has failed."""
         thread = threading.get_ident() if thread is None else thread
+        self.count_calls()
         with self._lock:
             for call in self._open.pop(thread, []):
                 if not call.traced:
@@ -209,7 +251,7 @@ class Recorder:
     def receive(self, event: events.Event) -> None:
         """Take in one event, on whichever thread it was published."""
         handler = _HANDLERS.get(type(event))
-        if handler is not None:
+        if handler is not None and event.thread not in self._paused:
             with self._lock:
                 handler(self, event)
 
@@ -224,7 +266,14 @@ class Recorder:
         row.place = self._places.place_of_function(function)
         return row
 
+    def count_calls(self) -> None:
+        """Take in the calls that C++ answered since the last time."""
+        with self._lock:
+            for info, count in self._calls.take() if self._hits else ():
+                self._add_hits(info.reference, count, stale(info), self._places.running_cell())
+
     def _miss(self, event: events.CacheMiss) -> None:
+        self.count_calls()
         row = self._row(event.function)
         identity = event.function.identity
         found = reasons.why(
@@ -310,24 +359,30 @@ class Recorder:
         )
         cost = Cost(*(getattr(event, name) for name in _COST_FIELDS))
         call.loaded = event.seconds if event.disk == "found" else None
+        if kind == "compile":
+            _blame(row, call.record)
         self._renew(call, kind=kind, seconds=seconds, program=event.program, cost=cost)
 
     def _hit(self, event: events.CacheHit) -> None:
-        row = self._row(event.function)
-        row.counts["hit"] += 1
-        version = row.version_of(event.function.identity)
+        self._add_hits(event.function, 1, event.stale, self._places.place(event.caller))
+
+    def _add_hits(self, function: events.FunctionRef, count: int,
+                  changed: tuple[events.Changed, ...], caller: Place | None) -> None:
+        """Add calls that found their program: to the last mark if it is of such calls."""
+        row = self._row(function)
+        row.counts["hit"] += count
+        version = row.version_of(function.identity)
         last = row.records[-1] if row.records else None
-        why = reasons.stale(row.name, event.stale)
+        why = reasons.stale(row.name, changed)
         if (last is not None and last.kind == "hit" and last.version == version
-                and last.reasons == why):
-            count = last.count + 1
-            record = dataclasses.replace(last, count=count, time=event.time)
+                and last.reasons == why and _cell(last.caller) == _cell(caller)):
+            record = dataclasses.replace(last, count=last.count + count, time=time.time())
         else:
             record = Record(
-                id=event.sequence,
+                id=events.CacheHit(function=function, caller=None).sequence,
                 kind="hit",
-                time=event.time,
-                count=1,
+                time=time.time(),
+                count=count,
                 version=version,
                 signature="",
                 headline=Text("", ""),
@@ -336,7 +391,7 @@ class Recorder:
                 equations=None,
                 program=None,
                 cost=None,
-                caller=self._places.place(event.caller),
+                caller=caller,
             )
         variant = "hit.stale" if why else "hit"
         headline = messages.fill(messages.HEADLINES[variant], count=record.count)
@@ -348,6 +403,16 @@ class Recorder:
         place = self._places.place(event.caller)
         if place is not None:
             self._moved[event.target] = place
+        route = (event.source, event.target)
+        old = self._moves.get(route, Moved(*route, 0, 0, None))
+        self._moves[route] = Moved(*route, old.count + 1, old.bytes + event.bytes,
+                                   place or old.place)
+
+    def _donation(self, event: events.Donation) -> None:
+        key = (event.function.name, event.path)
+        old = self._donations.get(key, Donated(*key, 0, 0, 0))
+        self._donations[key] = Donated(*key, old.count + 1, old.bytes + event.bytes,
+                                       old.reused + event.reused)
 
     def _key(self, event: events.KeyEvent) -> None:
         self.lineage.receive(event)
@@ -367,6 +432,20 @@ class Recorder:
             except Exception as error:  # a broken view must not end the recording
                 self.failures.append(error)
                 self._watchers = tuple(w for w in self._watchers if w is not watcher)
+
+
+def _cell(place: Place | None) -> object:
+    return None if place is None else (place.cell_id, place.cell)
+
+
+def _blame(row: _Row, record: Record) -> None:
+    """Count what made a function compile again; the third time for one cause is worth a warning."""
+    for reason in record.reasons:
+        if reason.tag not in ("first_call", "nested", "dropped"):
+            cause = (reason.tag, reason.path or "")
+            row.causes[cause] += 1
+            if row.causes[cause] >= _WARNED:
+                row.warning = messages.warning(row.name, reason, row.causes[cause])
 
 
 def _headline(record: Record, again: bool, loaded: float | None = None) -> Text:
@@ -398,6 +477,7 @@ _HANDLERS: dict[type, Callable[[Recorder, Any], None]] = {
     events.CacheHit: Recorder._hit,
     events.Transfer: Recorder._transfer,
     events.KeyEvent: Recorder._key,
+    events.Donation: Recorder._donation,
 }
 
 recorder = Recorder()

@@ -141,7 +141,8 @@ def test_each_change_is_named_with_its_cost_and_advice(recorder, name):
         said = tuple((tag, path, "", "") for tag, path, _, _ in said)
     assert said == row.said
     assert record.kind == row.kind
-    assert record.caller.file == "later.py"
+    # Calls that C++ answers are counted by cell; outside notebooks they have no place.
+    assert record.caller.file == "later.py" if record.caller else row.kind == "hit"
     for reason in record.reasons:
         assert reason.advice.en and reason.advice.ko
         for word in (reason.path, reason.old, reason.new):

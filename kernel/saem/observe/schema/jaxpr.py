@@ -46,7 +46,8 @@ class Equation:
 
     ``place`` is a number in the model's ``places``.  ``stack`` lists the transformations it came
     from, outermost first.  ``colour`` tells whether it computes the function (forward) or carries
-    cotangents back (backward).
+    cotangents back (backward).  ``bytes`` are those of its operands and results; ``flops`` is XLA's
+    estimate of this equation alone, None where it was not asked for.
     """
 
     id: str
@@ -57,6 +58,8 @@ class Equation:
     place: int | None
     stack: tuple[str, ...]
     colour: Literal["forward", "backward"]
+    bytes: int
+    flops: float | None
     nested: tuple[Nested, ...]
 
 
@@ -114,10 +117,29 @@ class SourceBlock:
 
 
 @dataclasses.dataclass(frozen=True)
+class Kernel:
+    """One instruction that XLA runs: a fusion of operations, a call, a loop, …
+
+    ``share`` is its part of the bytes that all instructions touch.  ``equations`` are those of the
+    jaxpr that ended in it, by their place in the source.
+    """
+
+    name: str
+    kind: str
+    operations: tuple[str, ...]
+    type: str
+    bytes: int
+    share: float
+    equations: tuple[str, ...]
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
 class JaxprModel:
     """A jaxpr as text and as graph, linked to the source and, if known, to StableHLO.
 
-    ``places`` are what equations point to by number; ``program`` is the StableHLO text.
+    ``places`` are what equations point to by number; ``program`` is the StableHLO text, and
+    ``kernels`` are what XLA made of it.
     """
 
     kind: Literal["jaxpr"]
@@ -128,4 +150,5 @@ class JaxprModel:
     places: tuple[Place, ...]
     sources: tuple[SourceBlock, ...]
     program: tuple[ProgramLine, ...] | None
+    kernels: tuple[Kernel, ...] | None
     environment: Environment

@@ -135,7 +135,6 @@ class StepsModel:
     inputs: tuple[Picture, ...]
     steps: tuple[Step, ...]
     born: tuple[str, ...]
-    agrees: bool | None
     environment: Environment
 
 
@@ -208,31 +207,12 @@ class BenchModel:
 
 
 @dataclasses.dataclass(frozen=True)
-class Kernel:
-    """One instruction that XLA runs: a fusion of operations, a call, a loop, …
-
-    ``share`` is its part of the bytes that all instructions touch.  ``equations`` are those of the
-    jaxpr that ended in it, by their place in the source.
-    """
-
-    name: str
-    kind: str
-    operations: tuple[str, ...]
-    type: str
-    bytes: int
-    share: float
-    equations: tuple[str, ...]
-    text: str
-
-
-@dataclasses.dataclass(frozen=True)
 class CompiledModel:
-    """What XLA made of a program."""
+    """What XLA made of a program: the jaxpr with its kernels, and what it costs."""
 
     kind: Literal["compiled"]
     version: int
     jaxpr: JaxprModel
-    kernels: tuple[Kernel, ...]
     cost: Cost
     seconds: float | None
     environment: Environment

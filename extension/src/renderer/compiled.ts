@@ -1,0 +1,65 @@
+// What did XLA make of a program?
+//
+// Kernels with their share of the bytes, beside the jaxpr they came from; memory and costs.
+// Read before: jaxpr.ts, kernels.ts. Read after: view.ts.
+// Invariant: pointing at a kernel lights its equations (link.ts).
+import type { CompiledModel } from "../schema";
+import { costRows } from "./detail";
+import { el } from "./dom";
+import { JaxprView, type JaxprOptions } from "./jaxpr";
+import { kernelList } from "./kernels";
+
+export function drawCompiled(model: CompiledModel, options: JaxprOptions): HTMLElement {
+  const { locale } = options;
+  const { jaxpr, cost, seconds } = model;
+  const kernels = jaxpr.kernels ?? [];
+  const view = new JaxprView({ ...jaxpr, kernels: [] }, options);
+  const facts = costRows(cost, locale);
+  if (seconds !== null) {
+    facts.push([locale.say("seconds.compile"), locale.seconds(seconds)]);
+  }
+  const sizes = (["argument_bytes", "output_bytes", "temp_bytes"] as const).map(
+    name => [name, cost[name] ?? 0] as const
+  );
+  const total = sizes.reduce((n, [, size]) => n + size, 0) || 1;
+  view.element.prepend(
+    el(
+      "div",
+      { class: "saem-pane" },
+      el(
+        "div",
+        { class: "saem-pane-title" },
+        el("h4", {}, `${locale.say("compiled.kernels")} (${kernels.length})`)
+      ),
+      kernelList(kernels, locale)
+    ),
+    el(
+      "div",
+      { class: "saem-memory" },
+      el(
+        "div",
+        { class: "saem-time-bar", "aria-hidden": "true" },
+        sizes.map(([name, size]) =>
+          el("span", { class: `saem-memory-${name}`, style: `flex-grow:${size / total}` })
+        )
+      ),
+      el(
+        "dl",
+        { class: "saem-facts" },
+        facts.map(([name, value]) =>
+          el("div", { class: "saem-fact" }, el("dt", {}, name), el("dd", {}, value))
+        )
+      )
+    )
+  );
+  return el(
+    "section",
+    { class: "saem-compiled" },
+    el(
+      "header",
+      { class: "saem-bar" },
+      el("span", { class: "saem-title" }, locale.say("compiled.title"))
+    ),
+    view.element
+  );
+}

@@ -1,0 +1,83 @@
+// Which random key came from which, and was one used twice?
+//
+// Read before: detail.ts. Read after: view.ts.
+// Invariant: a key that was used twice shows both places (test/views.test.ts).
+import type { KeyNode, KeyUse, KeysModel } from "../schema";
+import { placeLabel, type Visit } from "./detail";
+import { el } from "./dom";
+import type { Locale } from "./locale";
+
+/** Deeper branches start folded. */
+const OPEN = 200;
+
+export function drawKeys(model: KeysModel, locale: Locale, visit?: Visit): HTMLElement {
+  const known = new Set(model.keys.map(k => k.id));
+  const children = new Map<string | null, KeyNode[]>();
+  for (const key of model.keys) {
+    const parent = key.parent !== null && known.has(key.parent) ? key.parent : null;
+    children.set(parent, [...(children.get(parent) ?? []), key]);
+  }
+  const open = model.keys.length <= OPEN;
+  const branch = (keys: readonly KeyNode[]): HTMLElement =>
+    el(
+      "ul",
+      { class: "saem-keys" },
+      keys.map(key => {
+        const below = children.get(key.id) ?? [];
+        return el(
+          "li",
+          { class: key.reused ? "saem-key-node saem-reused" : "saem-key-node" },
+          below.length > 0
+            ? el("details", { open: open || key.reused }, el("summary", {}, head(key)),
+                uses(key), branch(below))
+            : [head(key), uses(key)]
+        );
+      })
+    );
+  const head = (key: KeyNode): HTMLElement =>
+    el(
+      "span",
+      { class: "saem-key-head" },
+      el("code", { class: "saem-key-words" }, key.key.replace(/(.{8})(?=.)/g, "$1 ")),
+      el(
+        "span",
+        { class: "saem-dim" },
+        locale.say(`key.${key.action}`),
+        key.action === "split" && ` [${key.number}]`
+      ),
+      key.place && placeLabel(key.place, locale, visit)
+    );
+  const uses = (key: KeyNode): HTMLElement | null =>
+    key.uses.length === 0
+      ? null
+      : el(
+          "ul",
+          { class: "saem-uses" },
+          key.uses.map(use => el("li", { class: use.reused ? "saem-reuse" : "" }, told(use)))
+        );
+  const told = (use: KeyUse): Node[] => [
+    el("span", { "aria-hidden": "true" }, use.reused ? "⚠ " : use.action === "split" ? "⇉ " : "● "),
+    el(
+      "span",
+      {},
+      locale.say(use.reused ? "key.reused" : use.action === "split" ? "key.divided" : "key.used"),
+      " "
+    ),
+    ...(use.place ? [placeLabel(use.place, locale, visit)] : [])
+  ];
+  return el(
+    "section",
+    { class: "saem-keys-view" },
+    el(
+      "p",
+      { class: model.reused > 0 ? "saem-notice saem-failed-note" : "saem-dim" },
+      model.keys.length === 0
+        ? locale.say("key.none")
+        : model.reused > 0
+          ? locale.say("keys.reused", { n: model.reused })
+          : locale.say("keys.fine")
+    ),
+    branch(children.get(null) ?? []),
+    model.dropped > 0 && el("p", { class: "saem-dim" }, locale.say("dropped"))
+  );
+}

@@ -1,0 +1,71 @@
+"""What does the notebook around a call hold, and what did learners answer in a folder of notebooks?
+
+Read before: ``saem.lens.views``.  Read after: nothing.
+Invariant: notebooks are read and never written (tests/lens/test_gates_overview.py).
+"""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+from IPython.core.getipython import get_ipython
+
+from saem.lens import magics, views
+from saem.observe.schema import VERSION, GateRow, GatesModel
+
+
+def devices() -> views.View:
+    """Show where the notebook's arrays live, what moved between places, what was donated."""
+    shell = get_ipython()
+    return views.devices({} if shell is None else magics.visible(shell))
+
+
+def gates(folder: str | pathlib.Path) -> views.View:
+    """Show which gates were answered, and how, in all notebooks below ``folder``."""
+    rows: list[GateRow] = []
+    unreadable: list[str] = []
+    root = pathlib.Path(folder)
+    for file in sorted(root.rglob("*.ipynb")):
+        if ".ipynb_checkpoints" in file.parts:
+            continue
+        name = file.relative_to(root).as_posix()
+        try:
+            notebook = json.loads(file.read_text(encoding="utf-8"))
+            rows += _rows(name, notebook)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            unreadable.append(name)
+    return views.View(GatesModel("gates", VERSION, tuple(rows), tuple(unreadable)))
+
+
+class _Verdicts(html.parser.HTMLParser):
+    """Finds the verdicts in an output: elements that carry ``data-gate`` and ``data-state``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[dict[str, str]] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        named = {k: v or "" for k, v in attributes}
+        if "data-gate" in named:
+            self.found.append(named)
+
+
+def _rows(name: str, notebook: dict[str, Any]) -> Iterator[GateRow]:
+    """The gates of one notebook, each with the last that its outputs say of it."""
+    latest: dict[str, dict[str, str]] = {}
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", ()):
+            shown = output.get("data", {}).get("text/html", "")
+            reader = _Verdicts()
+            reader.feed("".join(shown) if isinstance(shown, list) else str(shown))
+            for verdict in reader.found:
+                latest[verdict["data-gate"]] = {**latest.get(verdict["data-gate"], {}), **verdict}
+    for gate, verdict in latest.items():
+        state = verdict.get("data-state", "unanswered")
+        known = state if state in ("right", "wrong", "waiting") else "unanswered"
+        yield GateRow(name, gate, verdict.get("data-question", ""), verdict.get("data-guess", ""),
+                      verdict.get("data-truth", ""), known)  # type: ignore[arg-type]

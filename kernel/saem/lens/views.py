@@ -1,0 +1,185 @@
+"""What can a learner ask the lens to show?
+
+Each function here takes a function (or nothing) and shows one view of it::
+
+    lens.jaxpr(f)(x)        text, graph, StableHLO and fusions, linked
+    lens.tracers(f)(x)      the source, with what each line sees while it is traced
+    lens.steps(f)(x)        the jaxpr on real numbers, equation by equation
+    lens.bench(f, "grad")(x)  before and after each transformation
+    lens.autodiff(f)(x)     forward, backward, and what is kept between
+    lens.compiled(f)(x)     what XLA made of it
+    lens.recompiles()  lens.keys()  lens.devices()  lens.gates(folder)
+
+A view is shown in every front end and prints as text; ``view.save("page.html")`` keeps it.
+
+Read before: ``saem.observe``.  Read after: ``saem.lens.display``, ``saem.lens.magics``.
+Invariant: looking at a function leaves no mark in the recorded history (tests/lens/test_views.py).
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import graphviz
+
+from saem.core import tree
+from saem.core.jaxpr import ClosedJaxpr
+from saem.jit.stages import jit
+from saem.lens.page import document
+from saem.observe import language, report, words
+from saem.observe.compiled import compiled_model
+from saem.observe.devices import devices_model
+from saem.observe.graph import dot
+from saem.observe.jaxpr_model import jaxpr_model
+from saem.observe.look import looking
+from saem.observe.programs import compiled as compile_named
+from saem.observe.programs import flops, kernels, lowered, program_lines
+from saem.observe.schema import JaxprModel, Model
+from saem.observe.steps import steps_model
+from saem.observe.texts import text_of
+from saem.observe.transformed import autodiff_model, bench_model
+from saem.observe.xray import Xray
+from saem.transform.programs import make_jaxpr
+
+# Programs of more equations are shown without what XLA makes of them, which takes long.
+_COMPILED = 400
+
+
+class View:
+    """Something the lens shows: ``model`` is its JSON model, ``lang`` the language it prints in."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.lang = language.current()
+
+    def __repr__(self) -> str:
+        return text_of(self.model, self.lang)
+
+    def save(self, file: str | pathlib.Path) -> pathlib.Path:
+        """Write the view as a page that needs neither kernel nor network; returns its path."""
+        target = pathlib.Path(file)
+        title = getattr(self.model, "title", "") or words.say("panel.title", self.lang)
+        target.write_text(document(self.model, self.lang, title), encoding="utf-8")
+        return target
+
+
+class JaxprView(View):
+    """A jaxpr; ``digraph()`` is its graph as a ``graphviz`` object."""
+
+    model: JaxprModel
+
+    def digraph(self) -> graphviz.Source:
+        """The graph, to be rendered as ``.svg``, ``.png`` or ``.dot`` where Graphviz is
+        installed."""
+        return graphviz.Source(dot(self.model.body))
+
+
+def _title(fun: Callable, before: str = "") -> str:
+    name = getattr(fun, "__name__", None) or type(fun).__name__
+    return f"{before}({name})" if before else name
+
+
+def jaxpr(fun: Callable, **options: Any) -> Callable[..., JaxprView]:
+    """Return a function that shows the jaxpr of ``fun`` for its arguments.
+
+    With it come the StableHLO text and, of programs that are not very long, the kernels that XLA
+    makes and the operations of each equation.  ``options`` are those of ``make_jaxpr``.
+    """
+    def show(*args: Any, **named: Any) -> JaxprView:
+        with looking():
+            return JaxprView(linked(make_jaxpr(fun, **options)(*args, **named), _title(fun)))
+
+    return show
+
+
+def linked(closed: ClosedJaxpr, title: str) -> JaxprModel:
+    """The model of a program with its StableHLO text and kernels, where it can be lowered alone."""
+    count = len(str(closed).splitlines())
+    try:
+        program = lowered(closed, title)
+        lines = program_lines(program)
+        made = kernels(compile_named(program)) if count <= _COMPILED else None
+    except Exception:  # a program for other devices or inside a mesh: shown without
+        return jaxpr_model(closed, title)
+    return jaxpr_model(closed, title, lines, made, flops(closed))
+
+
+def tracers(fun: Callable) -> Callable[..., View]:
+    """Return a function that calls ``fun`` and shows what each line of each function of yours saw.
+
+    ``fun`` is called as it is, under the transformations it has; a plain function is traced by
+    ``jit``.  An error of the call is shown at the end of the view, not raised.
+    """
+    called = jit(fun) if isinstance(fun, FunctionType) and not hasattr(fun, "__wrapped__") else fun
+
+    def show(*args: Any, **named: Any) -> View:
+        error: BaseException | None = None
+        with looking(), Xray() as xray:
+            try:
+                called(*args, **named)
+            except Exception as raised:
+                error = raised
+        return View(xray.model(_title(fun), error))
+
+    return show
+
+
+def steps(fun: Callable) -> Callable[..., View]:
+    """Return a function that runs the jaxpr of ``fun`` on NumPy and shows every value.
+
+    Equations that give the first NaN or infinity are marked.
+    """
+    def show(*args: Any) -> View:
+        with looking():
+            closed = make_jaxpr(fun)(*args)
+            return View(steps_model(closed, tree.leaves(args), _title(fun)))
+
+    return show
+
+
+def bench_view(fun: Callable, *chips: str) -> Callable[..., View]:
+    """Return a function that shows ``fun`` under each of the transformations ``chips`` in turn.
+
+    A chip is ``"grad"``, ``"vmap(in_axes=(None, 0))"``, ``"jit"`` …, the innermost first.
+    """
+    def show(*args: Any) -> View:
+        with looking():
+            return View(bench_model(fun, chips, args))
+
+    return show
+
+
+def autodiff(fun: Callable) -> Callable[..., View]:
+    """Return a function that shows the gradient of ``fun``: forward, backward, and what is kept."""
+    def show(*args: Any) -> View:
+        with looking():
+            return View(autodiff_model(fun, args, _title(fun, "grad")))
+
+    return show
+
+
+def compiled(fun: Callable) -> Callable[..., View]:
+    """Return a function that shows what XLA makes of ``fun``: kernels, costs, memory."""
+    def show(*args: Any, **named: Any) -> View:
+        with looking():
+            return View(compiled_model(make_jaxpr(fun)(*args, **named), _title(fun)))
+
+    return show
+
+
+def keys() -> report.Keys:
+    """Show the family trees of PRNG keys; a key used twice stands out."""
+    return report.keys()
+
+
+def recompiles(function: Any = None) -> report.History:
+    """Show what was traced and compiled, when and why; of one function, if given."""
+    return report.history(function)
+
+
+def devices(names: dict[str, Any] | None = None) -> View:
+    """Show where arrays are: of the notebook's variables, or of ``names``."""
+    return View(devices_model(names or {}))

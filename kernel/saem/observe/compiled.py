@@ -1,0 +1,28 @@
+"""What did XLA make of a program, and at what cost?
+
+Read before: ``saem.observe.programs``.  Read after: ``saem.lens.views``.
+Invariant: the shares of kernels add up to one (tests/lens/test_programs.py).
+"""
+
+from __future__ import annotations
+
+import time
+
+from saem.compile import executables
+from saem.core.jaxpr import ClosedJaxpr
+from saem.observe import schema
+from saem.observe.environment import environment
+from saem.observe.jaxpr_model import jaxpr_model
+from saem.observe.programs import compiled, flops, kernels, lowered, program_lines
+from saem.observe.schema import CompiledModel, Cost
+
+
+def compiled_model(closed: ClosedJaxpr, title: str) -> CompiledModel:
+    """Compile a program for the default device and describe the result."""
+    program = lowered(closed, title)
+    begin = time.perf_counter()
+    executable = compiled(program)
+    seconds = time.perf_counter() - begin
+    model = jaxpr_model(closed, title, program_lines(program), kernels(executable), flops(closed))
+    cost = Cost(**executables.costs(f"lens {title} {id(executable)}", executable))
+    return CompiledModel("compiled", schema.VERSION, model, cost, seconds, environment())

@@ -1,0 +1,47 @@
+"""How is a function looked at without leaving marks in what is recorded?
+
+Looking traces a function again, also the jitted functions inside that were traced before: the trace
+context holds a token that no earlier trace knows.  The recorder does not listen meanwhile, and what
+was kept for the token is forgotten.
+
+Read before: ``core.config``, ``saem.observe.recorder``.  Read after: ``saem.lens.views``.
+Invariant: after a look the recorder's history and the functions' programs are what they were
+(tests/lens/test_look.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+
+from saem import _jaxlib
+from saem.core import config
+from saem.jit import jitted
+from saem.observe.recorder import Recorder, recorder
+
+_token = _jaxlib.Config(
+    "saem_look", None, include_in_jit_key=True, include_in_trace_context=True
+)
+_numbers = itertools.count(1)
+
+
+@contextlib.contextmanager
+def looking(of: Recorder = recorder) -> Iterator[None]:
+    """Trace everything anew inside the block, unseen by the recorder."""
+    saved = _token.swap_local(next(_numbers))
+    context = config.trace_key()
+    try:
+        with of.paused():
+            yield
+    finally:
+        _token.set_local(saved)
+        _forget(context)
+
+
+def _forget(context: object) -> None:
+    """Drop the traces that were made for one look."""
+    for options in list(jitted.traces.values()):
+        for entries in options.values():
+            for key in [key for key in entries if key[-1] == context]:
+                del entries[key]

@@ -1,0 +1,244 @@
+"""Which line of StableHLO, and which kernel of XLA's, did an equation become?
+
+A program's text and XLA's optimised program both carry the name under which each operation was
+written.  Before lowering, every equation gets a scope of its own (``~e2.0.1``), so names lead back
+to equations, through fusions too.
+
+Read before: ``saem.observe.jaxpr_model``.  Read after: ``saem.observe.compiled``.
+Invariant: the program computes what it computed; only names differ (tests/lens/test_programs.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from saem import _jaxlib
+from saem.compile import executables
+from saem.compile.lowering import Lowering, lower, one_equation
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr
+from saem.core.trace import Scope
+from saem.observe.schema import Kernel, ProgramLine
+from saem.placement import devices
+
+_LOCATION = re.compile(r' loc\("((?:[^"\\]|\\.)*)"(?:\("[^"]*":\d+:\d+\))?\)$')
+_MARK = re.compile(r"~(e[\d.]+)/")
+_INSTRUCTION = re.compile(r"^\s*(ROOT )?%?([\w.\-]+) = (.+?) ([\w\-]+)\((.*)$")
+_COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\{$")
+_CALLED = re.compile(r"(?:calls|to_apply|body|condition)=%?([\w.\-]+)")
+_BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
+_OP_NAME = re.compile(r'op_name="([^"]*)"')
+_TYPE = re.compile(r"\b(pred|[su]\d+|bf16|f\d+\w*|c\d+)\[([\d,]*)\]")
+_OPERAND = re.compile(r"%([\w.\-]+)")
+_SILENT = frozenset(("parameter", "constant", "tuple", "get-tuple-element", "bitcast"))
+_BYTES = {"pred": 1, "s4": 1, "u4": 1, "bf16": 2, "c64": 8, "c128": 16}
+# More distinct equations than this are not priced one by one.
+_PRICED = 300
+
+
+def anchored(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The program with each equation under a scope that names it, in nested programs too."""
+    return ClosedJaxpr(_anchored(closed.jaxpr, ""), closed.consts)
+
+
+def _anchored(jaxpr: Jaxpr, path: str) -> Jaxpr:
+    return jaxpr.replace(eqns=[_equation(e, f"{path}{i}") for i, e in enumerate(jaxpr.eqns)])
+
+
+def _equation(eqn: Eqn, path: str) -> Eqn:
+    number = 0
+    changes: dict[str, Any] = {}
+
+    def inside(value: Any) -> Any:
+        nonlocal number
+        if isinstance(value, ClosedJaxpr):
+            number += 1
+            return ClosedJaxpr(_anchored(value.jaxpr, f"{path}.{number - 1}."), value.consts)
+        if isinstance(value, Jaxpr):
+            number += 1
+            return _anchored(value, f"{path}.{number - 1}.")
+        if isinstance(value, tuple) and any(isinstance(v, (ClosedJaxpr, Jaxpr)) for v in value):
+            return tuple(inside(v) for v in value)
+        return value
+
+    for name, value in eqn.operation.params.items():
+        made = inside(value)
+        if made is not value:
+            changes[name] = made
+    operation = dataclasses.replace(eqn.operation, **changes) if changes else eqn.operation
+    return Eqn(operation, eqn.invars, eqn.outvars, eqn.source, (*eqn.stack, Scope(f"~e{path}")))
+
+
+@contextlib.contextmanager
+def _scopes() -> Iterator[None]:
+    """Let lowering write the names of scopes."""
+    saved, Scope.used = Scope.used, True
+    try:
+        yield
+    finally:
+        Scope.used = saved
+
+
+def lowered(closed: ClosedJaxpr, name: str) -> Lowering:
+    """The program lowered for the default device, its operations named after equations."""
+    with _scopes():
+        return lower(anchored(closed), name=name, keep_unused=True,
+                     platform=devices.lowering_platform(devices.default_device()))
+
+
+def program_lines(program: Lowering) -> tuple[ProgramLine, ...]:
+    """The StableHLO text without locations, each line with the equations it came from."""
+    lines = []
+    for line in program.located_text().splitlines():
+        found = _LOCATION.search(line)
+        marks = _MARK.findall(found.group(1)) if found else []
+        lines.append(ProgramLine(_LOCATION.sub("", line), tuple(marks[-1:])))
+    return tuple(lines)
+
+
+def compiled(program: Lowering) -> Any:
+    """The executable of a program, compiled for its names' sake even if one like it is known."""
+    return executables._compile(program, [devices.default_device()], {})
+
+
+def kernels(executable: Any) -> tuple[Kernel, ...]:
+    """What XLA runs, in order: each instruction of the entry and of its loops and branches."""
+    found: list[Kernel] = []
+    for module in executable.hlo_modules():
+        found += _kernels(module.to_string())
+    total = sum(kernel.bytes for kernel in found) or 1
+    return tuple(dataclasses.replace(k, share=k.bytes / total) for k in found)
+
+
+def _kernels(text: str) -> list[Kernel]:
+    computations: dict[str, list[re.Match[str]]] = {}
+    entry, current = "", ""
+    for line in text.splitlines():
+        opened = _COMPUTATION.match(line)
+        if opened:
+            current = opened.group(2)
+            computations[current] = []
+            entry = current if opened.group(1) else entry
+        elif current and (instruction := _INSTRUCTION.match(line)):
+            computations[current].append(instruction)
+    types = {m.group(2): m.group(3) for body in computations.values() for m in body}
+    found: list[Kernel] = []
+    seen: set[str] = set()
+
+    def visit(name: str) -> None:
+        if name in seen:
+            return
+        seen.add(name)
+        for match in computations.get(name, ()):
+            kind, rest = match.group(4), match.group(5)
+            called = _called(rest)
+            if kind in ("while", "conditional", "call"):
+                for inner in called:
+                    visit(inner)
+            if kind in _SILENT or kind in ("while", "conditional", "call"):
+                continue
+            inside = [m for c in called for m in _below(c, computations)]
+            found.append(_kernel(match, kind, inside, types))
+
+    visit(entry)
+    return found
+
+
+def _called(rest: str) -> list[str]:
+    branches = [name.strip(" %") for group in _BRANCHES.findall(rest) for name in group.split(",")]
+    return [*_CALLED.findall(rest), *branches]
+
+
+def _below(name: str, computations: dict[str, list[re.Match[str]]]) -> list[re.Match[str]]:
+    """All instructions of a computation and of those it calls."""
+    found = list(computations.get(name, ()))
+    for match in list(found):
+        for inner in _called(match.group(5)):
+            found += _below(inner, computations)
+    return found
+
+
+def _kernel(match: re.Match[str], kind: str, inside: list[re.Match[str]], types: dict[str, str]
+            ) -> Kernel:
+    whole = [match, *inside]
+    names = [n for m in whole for n in _OP_NAME.findall(m.group(5))]
+    equations = dict.fromkeys(mark for name in names for mark in _MARK.findall(name)[-1:])
+    operations = dict.fromkeys(m.group(4) for m in inside if m.group(4) not in _SILENT)
+    operands = match.group(5).partition(")")[0]
+    touched = _size(match.group(3)) + sum(
+        _size(types.get(name, "")) for name in _OPERAND.findall(operands))
+    text = re.sub(r", metadata=\{[^}]*\}|, backend_config=\{.*\}", "", match.group(0).strip())
+    return Kernel(match.group(2), kind, tuple(operations), _shown(match.group(3)), touched, 0.0,
+                  tuple(equations), text[:400])
+
+
+def _shown(kind: str) -> str:
+    return ", ".join(f"{dtype}[{sizes}]" for dtype, sizes in _TYPE.findall(kind))
+
+
+def _size(kind: str) -> int:
+    """The bytes of all arrays in an HLO type."""
+    total = 0
+    for dtype, sizes in _TYPE.findall(kind):
+        bits = re.search(r"\d+", dtype)
+        item = _BYTES.get(dtype) or max(int(bits.group()) // 8 if bits else 1, 1)
+        count = 1
+        for size in filter(None, sizes.split(",")):
+            count *= int(size)
+        total += item * count
+    return total
+
+
+def flops(closed: ClosedJaxpr) -> dict[str, float]:
+    """XLA's estimate of the operations of each equation alone, by its id; nothing if there are
+    too many different ones."""
+    wanted: dict[Any, list[str]] = {}
+    shown: dict[Any, Eqn] = {}
+
+    def visit(jaxpr: Jaxpr, path: str) -> None:
+        for index, eqn in enumerate(jaxpr.eqns):
+            number = 0
+            for _, inner in _inside(eqn):
+                visit(inner, f"{path}{index}.{number}.")
+                number += 1
+            if not number and not eqn.effects:
+                key = (eqn.operation, tuple(a.aval for a in eqn.invars))
+                wanted.setdefault(key, []).append(f"e{path}{index}")
+                shown[key] = eqn
+
+    visit(closed.jaxpr, "")
+    if len(wanted) > _PRICED:
+        return {}
+    found: dict[str, float] = {}
+    for key, ids in wanted.items():
+        estimate = _price(*key)
+        if estimate is not None:
+            found.update(dict.fromkeys(ids, estimate))
+    return found
+
+
+def _inside(eqn: Eqn) -> list[tuple[str, Jaxpr]]:
+    from_params = []
+    for name, value in eqn.operation.printed_params().items():
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, ClosedJaxpr):
+                from_params.append((name, item.jaxpr))
+            elif isinstance(item, Jaxpr):
+                from_params.append((name, item))
+    return from_params
+
+
+def _price(operation: Any, avals: tuple) -> float | None:
+    device = devices.default_device()
+    try:
+        program = lower(one_equation(operation, avals), name="one", keep_unused=True,
+                        platform=devices.lowering_platform(device))
+        module = _jaxlib.mlir_module_to_xla_computation(program.located_text()).get_hlo_module()
+        cost = _jaxlib.hlo_module_cost_analysis(device.client, module)
+    except (TypeError, ValueError, NotImplementedError, _jaxlib.JaxRuntimeError):
+        return None
+    counted = cost.get("flops", 0.0) + cost.get("transcendentals", 0.0)
+    return counted if counted >= 0 else None

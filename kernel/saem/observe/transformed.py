@@ -1,0 +1,162 @@
+"""What does a transformation make of a program, and what does reverse mode keep?
+
+``bench_model`` applies a list of transformations one after the other and sets each program beside
+the one before, equation by equation; ``autodiff_model`` shows a gradient's program with the values
+that its forward part keeps for its backward part.
+
+Read before: ``saem.observe.jaxpr_model``.  Read after: ``saem.lens.views``.
+Invariant: each row of a diff holds each equation once (tests/lens/test_transformed.py).
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from saem import ad_checkpoint
+from saem.core.jaxpr import ClosedJaxpr, Literal
+from saem.jit.stages import jit
+from saem.observe import schema
+from saem.observe.environment import environment
+from saem.observe.jaxpr_model import bytes_of, jaxpr_model
+from saem.observe.schema import (
+    AutodiffModel,
+    BenchModel,
+    BenchStage,
+    DiffRow,
+    JaxprModel,
+    Residual,
+)
+from saem.transform.derivatives import grad, jvp, value_and_grad
+from saem.transform.mapping import vmap
+from saem.transform.programs import make_jaxpr
+
+OFFERED = ("grad", "value_and_grad", "vmap", "vmap(in_axes=1)", "jvp", "jit", "checkpoint")
+
+
+def _forward(fun: Callable, **options: Any) -> Callable:
+    """The jvp of ``fun`` along the arguments themselves, as a function of them alone."""
+    return lambda *args: jvp(fun, args, args, **options)
+
+
+_MADE: dict[str, Callable[..., Callable]] = {
+    "grad": grad, "value_and_grad": value_and_grad, "vmap": vmap, "jvp": _forward, "jit": jit,
+    "checkpoint": ad_checkpoint.checkpoint,
+}  # fmt: skip
+
+
+def transformation(chip: str) -> Callable[[Callable], Callable]:
+    """The transformation a chip names: ``grad``, ``vmap(in_axes=(0, None))``, ``jit``.
+
+    Its keyword arguments are Python literals.
+    Raises: ValueError for anything else.
+    """
+    try:
+        parsed = ast.parse(chip.strip(), mode="eval").body
+        if isinstance(parsed, ast.Name):
+            name, options = parsed.id, {}
+        elif isinstance(parsed, ast.Call) and isinstance(parsed.func, ast.Name) and not parsed.args:
+            name = parsed.func.id
+            options = {k.arg: ast.literal_eval(k.value) for k in parsed.keywords if k.arg}
+        else:
+            raise ValueError
+        make = _MADE[name]
+    except (SyntaxError, ValueError, KeyError):
+        raise ValueError(
+            f"a transformation needs to be one of {list(_MADE)}, with literal keyword arguments, "
+            f"but got {chip!r}") from None
+    return lambda fun: make(fun, **options)
+
+
+def bench_model(fun: Callable, chips: Sequence[str], args: Sequence[Any], title: str = ""
+                ) -> BenchModel:
+    """The programs of ``fun`` and of ``fun`` under each further transformation."""
+    name = title or getattr(fun, "__name__", "f")
+    stages = [_stage(name, fun, args, None)]
+    label = name
+    for chip in chips:
+        label = f"{chip}({label})" if "(" not in chip else f"{chip[:-1]})({label})"
+        before = stages[-1].jaxpr
+        try:
+            fun = transformation(chip)(fun)
+        except Exception as error:
+            stages.append(BenchStage(label, None, (), (), 0, _said(error)))
+            break
+        stages.append(_stage(label, fun, args, before))
+    return BenchModel("bench", schema.VERSION, name, tuple(chips), OFFERED, tuple(stages),
+                      environment())
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _stage(label: str, fun: Callable, args: Sequence[Any], before: JaxprModel | None
+           ) -> BenchStage:
+    try:
+        closed = make_jaxpr(fun)(*args)
+    except Exception as error:  # a learner's function, or a transformation that does not fit it
+        return BenchStage(label, None, (), (), 0, _said(error))
+    model = jaxpr_model(closed, label)
+    saved = residuals(closed, model)
+    rows = () if before is None else diff(before, model)
+    return BenchStage(label, model, rows, saved, sum(r.bytes for r in saved), None)
+
+
+def diff(left: JaxprModel, right: JaxprModel) -> tuple[DiffRow, ...]:
+    """Equations of two programs side by side: those that are the same in one row."""
+    def key(equation: schema.Equation) -> tuple:
+        return (equation.primitive, tuple(a.type for a in equation.outputs),
+                tuple(a.type for a in equation.inputs), equation.colour)
+
+    was, now = left.body.equations, right.body.equations
+    matcher = difflib.SequenceMatcher(None, [key(e) for e in was], [key(e) for e in now], False)
+    rows: list[DiffRow] = []
+    for kind, a, b, c, d in matcher.get_opcodes():
+        if kind == "equal":
+            rows += [DiffRow(was[a + i].id, now[c + i].id, True) for i in range(b - a)]
+        else:
+            for i in range(max(b - a, d - c)):
+                rows.append(DiffRow(was[a + i].id if a + i < b else None,
+                                    now[c + i].id if c + i < d else None, False))
+    return tuple(rows)
+
+
+def autodiff_model(fun: Callable, args: Sequence[Any], title: str = "") -> AutodiffModel:
+    """The program of the gradient of ``fun`` with what it keeps on the way forward."""
+    name = title or f"grad({getattr(fun, '__name__', 'f')})"
+    closed = make_jaxpr(value_and_grad(fun))(*args)
+    model = jaxpr_model(closed, name)
+    saved = residuals(closed, model)
+    return AutodiffModel("autodiff", schema.VERSION, model, saved, sum(r.bytes for r in saved),
+                         environment())
+
+
+def residuals(closed: ClosedJaxpr, model: JaxprModel) -> tuple[Residual, ...]:
+    """The values made on the way forward (or given) that equations on the way back read."""
+    makers: dict[Any, int] = dict.fromkeys((*closed.jaxpr.constvars, *closed.jaxpr.invars), -1)
+    readers: dict[Any, list[str]] = {}
+    equations = model.body.equations
+    for index, (eqn, equation) in enumerate(zip(closed.jaxpr.eqns, equations)):
+        if equation.colour == "backward":
+            for atom in eqn.invars:
+                if not isinstance(atom, Literal) and atom in makers:
+                    readers.setdefault(atom, []).append(equation.id)
+        else:
+            makers.update((v, index) for v in eqn.outvars)
+    atoms = {a.id: a for a in (*model.body.constants, *model.body.inputs)}
+    atoms.update((a.id, a) for e in equations for a in e.outputs)
+    by_var = dict(zip((*closed.jaxpr.constvars, *closed.jaxpr.invars),
+                      (*model.body.constants, *model.body.inputs)))
+    for eqn, equation in zip(closed.jaxpr.eqns, equations):
+        by_var.update(zip(eqn.outvars, equation.outputs))
+    found = []
+    for var, used in readers.items():
+        atom, maker = by_var[var], makers[var]
+        found.append(Residual(
+            atom.id, atom.text, atom.type, bytes_of(var),
+            None if maker < 0 else equations[maker].id, tuple(dict.fromkeys(used)),
+            None if maker < 0 else equations[maker].place))
+    return tuple(found)

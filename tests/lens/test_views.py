@@ -1,0 +1,164 @@
+"""Views: what they show is what NumPy, the jaxpr and the recorder say; looking leaves no mark."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import saem as jax
+import saem.numpy as jnp
+from saem.lens import views
+from saem.lens.notebook import gates
+from saem.lens.page import document
+from saem.observe import language, schema
+from saem.observe.recorder import recorder
+from saem.observe.texts import text_of
+from saem.observe.transformed import transformation
+from saem.observe.typed_json import from_json, to_json
+
+W, X = jnp.arange(6.0).reshape(2, 3), jnp.ones(3)
+
+
+def f(w, x):
+    return jnp.sum(jnp.tanh(w @ x) ** 2)
+
+
+def ill(x):
+    y = x - 1.0
+    z = jnp.log(y)
+    return jnp.sum(z)
+
+
+@pytest.fixture
+def recording():
+    recorder.clear()
+    recorder.start()
+    yield recorder
+    recorder.stop()
+    recorder.clear()
+
+
+MADE = {
+    "jaxpr": lambda: views.jaxpr(jax.grad(f))(W, X),
+    "tracers": lambda: views.tracers(f)(W, X),
+    "steps": lambda: views.steps(f)(W, X),
+    "bench": lambda: views.bench_view(f, "grad", "vmap(in_axes=(None, 0))")(W, jnp.ones((4, 3))),
+    "autodiff": lambda: views.autodiff(f)(W, X),
+    "compiled": lambda: views.compiled(f)(W, X),
+    "devices": lambda: views.devices({"w": W, "tree": {"x": X}}),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_each_view_has_a_text_a_page_and_json_that_comes_back(name):
+    view = MADE[name]()
+    for lang in language.LANGUAGES:
+        assert text_of(view.model, lang)
+        assert "saem-data" in document(view.model, lang, "t")
+    assert from_json(schema.Model, json.loads(json.dumps(to_json(view.model)))) == view.model
+
+
+def test_looking_leaves_no_mark(recording):
+    fast = jax.jit(f)
+    fast(W, X)
+    before = recording.snapshot()
+    for name in ("jaxpr", "tracers", "steps", "compiled"):
+        getattr(views, name)(fast)(W, X)
+    entries = len(fast.info.entries)
+    assert recording.snapshot().functions == before.functions
+    assert entries == 1
+    fast(W, X)
+    assert recording.snapshot().functions[0].summary.hits == 1
+
+
+def test_every_equation_has_its_stablehlo_and_its_kernel():
+    model = views.jaxpr(jax.grad(f))(W, X).model
+    written = {e for line in model.program for e in line.equations}
+    needed = {a.id for a in model.body.outputs}
+    for equation in reversed(model.body.equations):
+        # What gives nothing to the result is not lowered.
+        live = not needed.isdisjoint(a.id for a in equation.outputs)
+        assert (equation.id in written) == live
+        needed |= {a.id for a in equation.inputs if a.id} if live else set()
+    tanh = next(e for e in model.body.equations if e.primitive == "tanh")
+    assert any("stablehlo.tanh" in line.text and tanh.id in line.equations
+               for line in model.program)
+    assert any(tanh.id in kernel.equations for kernel in model.kernels)
+    assert math.isclose(sum(kernel.share for kernel in model.kernels), 1.0)
+    dot = next(e for e in model.body.equations if e.primitive == "dot_general")
+    assert dot.flops == 2 * 2 * 3  # multiply and add
+    assert dot.bytes == 4 * (6 + 3 + 2)
+
+
+def test_steps_are_numpys_numbers():
+    model = views.steps(f)(W, X).model
+    product = np.asarray(W) @ np.asarray(X)
+    first = model.steps[0].outputs[0]
+    assert first.grid == (tuple(float(f"{v:.4g}") for v in product),)
+    assert math.isclose(first.mean, product.mean(), rel_tol=1e-6)
+    total = model.steps[-1].outputs[0]
+    assert math.isclose(total.minimum, np.sum(np.tanh(product) ** 2), rel_tol=1e-5)
+
+
+def test_a_nan_is_born_where_the_logarithm_is_taken():
+    model = views.steps(ill)(jnp.array([0.5, 2.0])).model
+    (born,) = model.born
+    assert next(e for e in model.jaxpr.body.equations if e.id == born).primitive == "log"
+
+
+def test_what_reverse_mode_keeps_and_its_bytes():
+    model = views.autodiff(f)(W, X).model
+    assert model.bytes == sum(r.bytes for r in model.saved) > 0
+    equations = {e.id: e for e in model.jaxpr.body.equations}
+    for value in model.saved:
+        assert value.maker is None or equations[value.maker].colour == "forward"
+        assert {equations[r].colour for r in value.readers} == {"backward"}
+    assert any(value.maker is None for value in model.saved)  # w needs x
+
+
+def test_a_diff_holds_each_equation_once():
+    model = views.bench_view(f, "grad")(W, X).model
+    before, after = model.stages
+    left = [row.left for row in after.rows if row.left]
+    right = [row.right for row in after.rows if row.right]
+    assert left == [e.id for e in before.jaxpr.body.equations]
+    assert right == [e.id for e in after.jaxpr.body.equations]
+    assert before.bytes == 0 < after.bytes
+
+
+def test_a_transformation_that_does_not_fit_is_told():
+    model = views.bench_view(f, "vmap(in_axes=(5, None))", "grad")(W, X).model
+    assert model.stages[-1].error
+    assert len(model.stages) == 2 or model.stages[1].error
+    with pytest.raises(ValueError, match="one of"):
+        transformation("__import__('os')")
+    with pytest.raises(ValueError, match="one of"):
+        transformation("vmap(in_axes=open('x'))")
+
+
+def test_devices_show_shards_and_containers():
+    model = views.devices({"w": W, "tree": {"x": X}, "_hidden": X, "n": 3}).model
+    assert [a.name for a in model.arrays] == ["w", "tree['x']"]
+    assert model.arrays[0].bytes == 24
+    (shard,) = model.arrays[0].shards
+    assert (shard.height, shard.width) == (1.0, 1.0)
+
+
+def test_gates_of_a_folder(tmp_path):
+    verdict = '<div class="saem-gate-verdict" data-gate="g" data-state="{}"></div>'
+    for name, state in (("a", "right"), ("b", "wrong")):
+        cell = {"cell_type": "code", "outputs": [{"data": {"text/html": verdict.format(state)}}]}
+        (tmp_path / f"{name}.ipynb").write_text(json.dumps({"cells": [cell]}))
+    (tmp_path / "c.ipynb").write_text("{")
+    model = gates(tmp_path).model
+    assert [(r.notebook, r.gate, r.state) for r in model.rows] == [
+        ("a.ipynb", "g", "right"), ("b.ipynb", "g", "wrong")]
+    assert model.unreadable == ("c.ipynb",)
+
+
+def test_a_view_is_saved_as_a_page(tmp_path):
+    target = MADE["steps"]().save(tmp_path / "steps.html")
+    assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

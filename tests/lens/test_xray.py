@@ -1,0 +1,100 @@
+"""The X-ray: what each line sees is what the interpreters say, and nothing stays patched."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import saem as jax
+import saem.numpy as jnp
+from saem.core.trace import Tracer
+from saem.observe.xray import Xray
+
+X = jnp.ones(3)
+
+
+def activate(y):
+    y = jnp.tanh(y)
+    return y
+
+
+def model(w, x):
+    size = len(x)
+    h = x
+    for _ in range(4):
+        h = activate(w * h)
+    total = jnp.sum(h)
+    return total * size
+
+
+def asks(x):
+    total = jnp.sum(x)
+    if total > 0:
+        return total
+    return -total
+
+
+def seen(fun, *args):
+    error = None
+    with Xray() as xray:
+        try:
+            fun(*args)
+        except Exception as raised:
+            error = raised
+    return xray.model("t", error)
+
+
+def values(function):
+    return {(v.name, v.kind, v.type) for line in function.lines for v in line.values}
+
+
+def test_kinds_of_locals_under_grad_and_under_jit():
+    function = seen(jax.grad(model), X, X).functions[0]
+    assert {("size", "plain", "int 3"), ("h", "concrete", "f32[3]"),
+            ("total", "concrete", "f32[]")} <= values(function)
+    assert {(a.name, a.kind) for a in function.arguments} == {("w", "concrete"), ("x", "array")}
+    assert function.stack == ("grad",)
+    function = seen(jax.jit(lambda w, x: model(w, x)), X, X).functions[1]
+    assert ("h", "abstract", "f32[3]") in values(function)
+    assert function.stack == ("jit",)
+
+
+def test_the_stack_tells_the_axis_and_size_of_a_batch():
+    batched = jax.vmap(model, (None, 1))
+    function = seen(jax.jit(lambda w, xs: batched(w, xs)), X, jnp.ones((3, 5))).functions[1]
+    stacks = {a.name: a.stack for a in function.arguments}
+    assert stacks == {"w": ("jit",), "x": ("jit", "vmap (axis 1 of 5)")}
+
+
+def test_an_unrolled_loop_is_counted_with_its_equations():
+    function = next(f for f in seen(jax.make_jaxpr(model), X, X).functions if f.name == "model")
+    (loop,) = function.loops
+    # Each round multiplies and takes a tanh.
+    assert (loop.times, loop.equations) == (4, 8)
+    assert "h = activate" in function.lines[loop.line + 1 - function.lines[0].line].text
+
+
+def test_questions_are_noted_and_refused():
+    found = seen(jax.jit(asks), X)
+    (attempt,) = found.functions[0].attempts
+    assert (attempt.what, attempt.allowed, attempt.name) == ("bool", False, "gt")
+    assert found.error.startswith("TracerBoolConversionError")
+
+
+def test_a_known_value_may_be_asked():
+    def scaled(x):
+        return x * int(x)
+
+    (attempt,) = seen(jax.grad(scaled), jnp.float32(2.0)).functions[0].attempts
+    assert (attempt.what, attempt.allowed) == ("int", True)
+
+
+def test_libraries_are_not_followed_and_nothing_stays():
+    before = {name: vars(Tracer)[name] for name in ("__bool__", "item")}
+    with pytest.raises(ZeroDivisionError), Xray():
+        raise ZeroDivisionError
+    assert sys.gettrace() is None or "Xray" not in repr(sys.gettrace())
+    assert before == {name: vars(Tracer)[name] for name in before}
+    names = [f.name for f in seen(jax.jit(model), X, X).functions]
+    assert names == ["model", "activate"]
