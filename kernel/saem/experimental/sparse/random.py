@@ -44,7 +44,7 @@ def random_bcoo(key: Array, shape: Sequence[int], *, dtype: DTypeLike = np.float
     count = math.ceil(nse * places) if 0 < nse < 1 else int(nse)
     if indices_dtype is None:
         indices_dtype = dtypes.canonicalize_dtype(np.int64)
-    key_of_data, key_of_places = random.split(key)
+    keys = random.split(key, 1 + math.prod(batch))
 
     def place(key: Array) -> Array:
         if not sparse:
@@ -52,11 +52,7 @@ def random_bcoo(key: Array, shape: Sequence[int], *, dtype: DTypeLike = np.float
         flat = random.choice(key, places, shape=(count,), replace=not unique_indices)
         return jnp.stack(jnp.unravel_index(flat, sparse), 1).astype(indices_dtype)
 
-    keys = key_of_places
-    if batch:
-        keys = random.split(keys, math.prod(batch))
-        keys = keys.reshape(*batch, *keys.shape[1:])
-    indices = nfold_vmap(place, n_batch)(keys)
-    data = generator(key_of_data, shape=(*batch, count, *dense), dtype=dtype, **kwds)
+    indices = nfold_vmap(place, n_batch)(keys[1:].reshape(*batch, *keys.shape[1:]))
+    data = generator(keys[0], shape=(*batch, count, *dense), dtype=dtype, **kwds)
     out = BCOO((data, indices), shape=shape, unique_indices=unique_indices)
     return out.sort_indices() if sorted_indices else out
