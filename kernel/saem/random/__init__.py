@@ -12,6 +12,7 @@ Invariant: same key, shape and dtype, same numbers as JAX 0.10.2 (tests/kernel/t
 
 from __future__ import annotations
 
+from saem.core import lazy as _lazy
 from saem.random.basic import bernoulli, bits, rademacher, randint, uniform
 from saem.random.continuous import (
     cauchy,
@@ -56,12 +57,18 @@ from saem.random.keys import (
     wrap_key_data,
 )
 
+# They load numpy.linalg.
+__getattr__, __dir__ = _lazy.namespace(__name__, {
+    "saem.random.matrices": "multivariate_normal orthogonal",
+})
+
 __all__ = [
     "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
     "chisquare", "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f",
     "fold_in", "gamma", "generalized_normal", "geometric", "gumbel", "key", "key_data",
     "key_dtype", "key_impl", "laplace", "loggamma", "logistic", "lognormal", "maxwell",
-    "multinomial", "normal", "pareto", "permutation", "poisson", "rademacher", "randint",
-    "random_gamma_p", "rayleigh", "split", "t", "triangular", "truncated_normal", "uniform",
+    "multinomial", "multivariate_normal", "normal", "orthogonal", "pareto", "permutation",
+    "poisson", "rademacher", "randint", "random_gamma_p", "rayleigh", "split", "t", "triangular",
+    "truncated_normal", "uniform",
     "wald", "weibull_min", "wrap_key_data",
 ]
