@@ -411,7 +411,9 @@ def make_jit(fun: Callable, *, static_argnums: Any = None, static_argnames: Any 
                   options=options, library=library, in_shardings=in_shardings,
                   out_shardings=out_shardings)
     # While jit is disabled C++ calls the function itself; the library's composites stay compiled.
-    plain = (lambda *args, **kwargs: info(*args, **kwargs)[0]) if library else fun
+    # Either has the signature of the function.
+    plain = functools.wraps(fun)(lambda *args, **kwargs: info(*args, **kwargs)[0]) \
+        if library else fun
     fast = dispatch.make_fast(info.name, plain, info, parameters.static_argnums,
                               parameters.static_argnames)
     functools.update_wrapper(fast, fun)

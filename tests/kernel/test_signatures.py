@@ -1,0 +1,43 @@
+"""Do public functions show their true signature and documentation?"""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import saem as jax
+import saem.numpy as jnp
+
+ROOMS = {"numpy": jnp, "lax": jax.lax, "random": jax.random}
+# These take whatever NumPy's function of the same name takes.
+PASS_ON = {"numpy.printoptions"}
+
+
+def functions():
+    for room, module in ROOMS.items():
+        for name in dir(module):
+            value = getattr(module, name)
+            if name[0] != "_" and callable(value) and not isinstance(value, type):
+                yield f"{room}.{name}"
+
+
+@pytest.mark.parametrize("name", sorted(functions()))
+def test_a_public_function_shows_its_signature_and_documentation(name):
+    room, _, function = name.partition(".")
+    value = getattr(ROOMS[room], function)
+    signature = inspect.signature(value)
+    assert str(signature).partition(" ->")[0] != "(*args, **kwargs)" or name in PASS_ON
+    assert (inspect.getdoc(value) or "").strip()
+    assert (getattr(value, "__module__", "") or "").startswith(("saem", "numpy"))
+
+
+def test_signatures_are_jaxs(jax_oracle):
+    names = ["where", "sum", "mean", "clip", "concatenate", "linspace", "einsum", "sort", "take",
+             "pad", "var", "argmax", "cumsum", "reshape", "full", "arange", "quantile", "unique"]
+    theirs = jax_oracle.run("import inspect\nresult = [str([(p.name, p.kind.name) for p in "
+                        "inspect.signature(getattr(jnp, n)).parameters.values()]) for n in names]",
+                        names=names).value
+    mine = [str([(p.name, p.kind.name) for p in inspect.signature(getattr(jnp, n))
+                 .parameters.values()]) for n in names]
+    assert dict(zip(names, mine)) == dict(zip(names, theirs))
