@@ -64,11 +64,11 @@ def groups_text(rows: np.ndarray, what: str = "replica_groups") -> str:
     return f"{what} = dense<{rows.tolist()}> : tensor<{n}x{m}xi64>"
 
 
-def reduce_region(ctx: Any, op: str, dtype: Any) -> str:
+def reduce_region(ctx: Any, op: str, dtype: Any) -> Any:
     """Return the region that combines two scalars by ``op``."""
     scalar = ShapedArray((), dtype)
-    return ctx.block([scalar, scalar],
-                     lambda a, b: [ctx.elementwise(f"stablehlo.{op}", a, b, out=scalar)])
+    return ctx.region([scalar, scalar],
+                      lambda a, b: [ctx.elementwise(f"stablehlo.{op}", a, b, out=scalar)])
 
 
 def axis_index_text(ctx: Any, mesh: DeviceAxes, name: Hashable) -> str:

@@ -18,22 +18,21 @@ from typing import Any
 import numpy as np
 
 from saem.compile import donation
+from saem.compile.operations import Operation, quoted
 from saem.compile.text import (
     Module,
     Writer,
     dense,
     physical_aval,
-    quoted,
     symbol,
     tensor_type,
-    with_attributes,
 )
 from saem.core import dtypes, refs
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.effects import in_order, is_ordered
 from saem.core.infer import infer
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var
-from saem.core.refs import is_ref
+from saem.core.refs import is_ref, works_on_references
 from saem.core.source import Source, position
 from saem.core.trace import Mark, Scope, Tracer, attributes_of, scopes_of
 from saem.placement import layouts
@@ -78,10 +77,6 @@ class Lowering:
         return "jit_" + symbol(self.name)
 
 
-class Stateful(Exception):
-    """Raised by what works on references: the program must become a pure one first."""
-
-
 def needed_equations(jaxpr: Jaxpr) -> tuple[list[Eqn], set[Var]]:
     """Return the equations that outputs or effects need, and every variable that is read."""
     live: set[Var] = {v for v in jaxpr.outvars if type(v) is not Literal}
@@ -111,16 +106,26 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
         spread = spread and spread.with_results(len(exchange.written))
         lowered = lower(exchange.pure, donated=gives, spread=spread, **options)
         return dataclasses.replace(lowered, exchange=exchange)
-    try:
-        return write_module(closed, donated=donated, spread=spread, **options)
-    except Stateful:  # only programs with references pay for asking
+    if works_on_references(closed):
         return lower(refs.chapter.pure_program(closed), donated=donated, spread=spread, **options)
+    if not ordered and has_ordered_effects(closed):
+        return lower_in_order(closed, donated=donated, spread=spread, **options)
+    return write_module(closed, donated=donated, spread=spread, **options)
+
+
+def has_ordered_effects(closed: ClosedJaxpr) -> bool:
+    """Return whether effects of ``closed`` must keep their order; most equations have no effect."""
+    for eqn in closed.jaxpr.eqns:
+        effects = eqn.operation.effects
+        if effects and is_ordered(effects):
+            return True
+    return False
 
 
 def write_module(closed: ClosedJaxpr, *, name: str, keep_unused: bool, donated: Sequence[bool],
                  spread: Any, ordered: bool, platform: str, embed: bool, terms: Any) -> Lowering:
-    """Write a program without references, as ``lower`` says.  Raises: Stateful if it has some."""
-    jaxpr, given = closed.jaxpr, terms
+    """Write a program without references, as ``lower`` says."""
+    jaxpr = closed.jaxpr
     eqns, live = needed_equations(jaxpr)
     kept = [keep_unused or v in live for v in jaxpr.invars]
     donated = donated or (False,) * len(kept)
@@ -151,9 +156,6 @@ def write_module(closed: ClosedJaxpr, *, name: str, keep_unused: bool, donated: 
     for var, value in scalars:
         env[var] = writer.constant(np.asarray(value), var.aval)
     results = write_equations(writer, eqns, jaxpr.outvars, env)
-    if module.callbacks and not ordered and is_ordered(closed.effects):
-        # Written in vain, but so only programs with ordered effects pay for asking.
-        return lower_in_order(closed, name, keep_unused, donated, spread, platform, given)
     if terms and any(terms.told):
         results = [writer.in_memory(r, kind) if told else r for r, kind, told in zip(
             results, terms.out_kinds, terms.told)]
@@ -172,26 +174,24 @@ def write_module(closed: ClosedJaxpr, *, name: str, keep_unused: bool, donated: 
         wasted=donation.wasted([v.aval for v in inputs], gives, passed))
 
 
-def lower_in_order(closed: ClosedJaxpr, name: str, keep_unused: bool, donated: Sequence[bool],
-                   spread: Any, platform: str, terms: Any) -> Lowering:
+def lower_in_order(closed: ClosedJaxpr, *, donated: Sequence[bool], spread: Any, terms: Any,
+                   **options: Any) -> Lowering:
     """Write ``closed`` with a token as first argument and result, for the order of its effects."""
-    spread = spread if spread is None else spread.with_token()
-    lowered = lower(in_order(closed), name=name, keep_unused=keep_unused,
-                    donated=(False, *donated), spread=spread, ordered=True, platform=platform,
-                    terms=terms and terms.with_token())
+    options["ordered"] = True
+    lowered = lower(in_order(closed), donated=(False, *donated), spread=spread and
+                    spread.with_token(), terms=terms and terms.with_token(), **options)
     return dataclasses.replace(lowered, closed=closed)
 
 
 def embed_constants(writer: Writer) -> None:
-    """Write the array constants of a function as its first lines, instead of as arguments."""
-    held = Writer(writer.module)
+    """Write the array constants of a function as its first operations, not as arguments."""
+    held = []
     for name, value, aval in writer.hoisted.values():
         physical = physical_aval(aval)
         number = np.asarray(getattr(value, "_base", value), physical.dtype)
-        held.line(f"{name} = stablehlo.constant {dense(number, physical.dtype)} : "
-                  f"{tensor_type(aval)}")
-    writer.lines[:0] = held.lines
-    writer.locs[:0] = held.locs
+        held.append(Operation(name, 1, f"stablehlo.constant {dense(number, physical.dtype)}",
+                              tensor_type(aval)))
+    writer.operations[:0] = held
     writer.hoisted.clear()
 
 
@@ -240,14 +240,13 @@ def sharding_note(module: Module, sharding: Any, aval: ShapedArray) -> str:
 
 def write_function(writer: Writer, visibility: str, name: str, arguments: Sequence[str],
                    results: Sequence[str], notes: Sequence[str] = ()) -> None:
-    """Put the lines of ``writer`` into a function of the module; ``notes`` stand by its results."""
+    """Add a function of the operations of ``writer``; ``notes`` are attributes of its results."""
     types = writer.type_of(*results) if results else ""
     noted = types if not any(notes) else ", ".join(
         writer.type_of(r) + note for r, note in zip(results, notes))
     head = f"  func.func {visibility} @{name}({', '.join(arguments)}) -> ({noted}) {{"
     ending = f"    return {', '.join(results)} : {types}" if results else "    return"
-    lines = [head, *writer.lines, ending, "  }"]
-    writer.module.functions.append((lines, ["", *writer.locs, "", ""]))
+    writer.module.functions.append((head, writer.operations, ending))
 
 
 @functools.lru_cache(16384)
@@ -282,19 +281,19 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
             stack = eqn.stack
             scope = "".join([f"{name}/" for name in scopes_of(stack)]) if Scope.used else ""
             attributes = attributes_of(stack) if Mark.used else attributes
-        begin = len(writer.lines)
-        writer.loc = location(eqn.source, scope + prim.name if scope else prim.name)
+        begin = len(writer.operations)
+        writer.place = location(eqn.source, scope + prim.name if scope else prim.name)
         operands = [name_of(a) if type(a) is Literal else env[a] for a in eqn.invars]
         outs = lower_primitive(writer, prim, operands, [a.aval for a in eqn.invars],
                                [v.aval for v in eqn.outvars])
         if attributes:
-            writer.lines[begin:] = [
-                with_attributes(x, attributes, writer.pad) for x in writer.lines[begin:]]
+            for operation in writer.operations[begin:]:
+                operation.add_frontend(attributes)
         if Seen.placements:
             outs = [constrained(writer, name, v.aval.sharding) if v.aval.sharding is not None
                     else name for name, v in zip(outs, eqn.outvars)]
         env.update(zip(eqn.outvars, outs))
-    writer.loc = ""
+    writer.place = ""
     return [name_of(a) if type(a) is Literal else env[a] for a in outvars]
 
 
@@ -323,13 +322,9 @@ def constrained(writer: Writer, x: str, sharding: Any) -> str:
     if not mesh.explicit_axes:
         return x
     aval = writer.avals[x]
-    name = f"%{writer.count}"
-    writer.count += 1
-    writer.avals[name] = aval
     text = annotation(sharding, len(physical_aval(aval).shape), bool(mesh.auto_axes))
-    writer.line(f"{name} = sdy.sharding_constraint {x} <{writer.module.mesh(mesh)}, {text}> : "
-                f"{tensor_type(aval)}")
-    return name
+    return writer.append(f"sdy.sharding_constraint {x} <{writer.module.mesh(mesh)}, {text}>",
+                         tensor_type(aval), aval)
 
 
 def private_function(module: Module, closed: ClosedJaxpr, name: str) -> tuple[str, list]:
@@ -364,8 +359,8 @@ def call(writer: Writer, closed: ClosedJaxpr, operands: Sequence[str], name: str
     """
     symbol, consts = private_function(writer.module, closed, name)
     operands = [*operands, *(writer.hoist(value, aval) for _, value, aval in consts)]
-    # Inside a region of another dialect the operation's own dialect must be said.
-    verb = "call" if writer.pad == "    " else "func.call"
+    # Inside a region of another dialect the operation's own dialect is written.
+    verb = "func.call" if writer.depth else "call"
     return writer.emit_many(f"{verb} @{symbol}({', '.join(operands)})", *operands,
                             outs=closed.out_avals)
 
@@ -382,10 +377,9 @@ def inline(writer: Writer, closed: ClosedJaxpr, env: dict[Var, str]) -> list[str
 
 def lower_block(writer: Writer, closed: ClosedJaxpr, names: Sequence[str]) -> list[str]:
     """Write ``closed`` inside a region whose arguments are ``names``."""
-    loc = writer.loc
-    writer.loc = ""
+    place = writer.place
     results = inline(writer, closed, dict(zip(closed.jaxpr.invars, names)))
-    writer.loc = loc
+    writer.place = place
     return results
 
 
@@ -394,15 +388,14 @@ def lower_apart(writer: Writer, closed: ClosedJaxpr, names: Sequence[str]) -> li
 
     So its array constants are written there, too.
     """
-    loc, pad = writer.loc, writer.pad
-    writer.loc, writer.pad = "", pad + " "  # inside a region a call names its dialect
+    place = writer.place
     eqns, live = needed_equations(closed.jaxpr)
     env = dict(zip(closed.jaxpr.invars, names))
     for var, value in zip(closed.jaxpr.constvars, closed.consts):
         if var in live:
             env[var] = writer.constant(np.asarray(value), var.aval)
     results = write_equations(writer, eqns, closed.jaxpr.outvars, env)
-    writer.loc, writer.pad = loc, pad
+    writer.place = place
     return results
 
 

@@ -15,60 +15,26 @@ from typing import Any
 
 import numpy as np
 
-from saem.compile.text import physical_aval, tensor_type
+from saem.compile.text import physical_aval
 from saem.core.avals import ShapedArray
 
 COUNTER = ShapedArray((), np.dtype("int32"))
 FLAG = ShapedArray((), np.dtype(bool))
 
 
-def write_regions(ctx: Any, op: str, operands: Sequence[str], outs: Sequence[ShapedArray],
-                  regions: Sequence[tuple[Sequence[ShapedArray], Callable[..., Sequence[str]]]]
-                  ) -> list[str]:
-    """Write an operation with regions, (avals of arguments, what writes it and returns results).
-
-    The lines inside keep the places in user code that they come from.
-    """
-    name, loc, pad = f"%{ctx.count}", ctx.loc, ctx.pad
-    ctx.count += 1
-    names = [f"{name}#{i}" for i in range(len(outs))] if len(outs) != 1 else [name]
-    ctx.avals.update(zip(names, outs))
-    head = f"{name}:{len(outs)} = " if len(outs) > 1 else f"{name} = " if outs else ""
-    ctx.loc = ""
-    ctx.line(f'{head}"{op}"({", ".join(operands)}) ({{')
-    for number, (avals, build) in enumerate(regions):
-        if number:
-            ctx.line("}, {")
-        arguments = [f"%b{ctx.count + i}" for i in range(len(avals))]
-        ctx.count += len(avals)
-        ctx.avals.update(zip(arguments, avals))
-        if arguments:
-            given = ", ".join(f"{v}: {tensor_type(a)}" for v, a in zip(arguments, avals))
-            ctx.line(f"^bb0({given}):")
-        ctx.pad, ctx.loc = pad + "  ", loc
-        results = build(*arguments)
-        ctx.line(f"stablehlo.return {', '.join(results)} : {ctx.type_of(*results)}"
-                 if results else "stablehlo.return")
-        ctx.pad, ctx.loc = pad, ""
-    ctx.loc = loc
-    types = ", ".join(map(tensor_type, outs))
-    types = types if len(outs) == 1 else f"({types})"
-    ctx.line(f"}}) : ({ctx.type_of(*operands)}) -> {types}")
-    return names
-
-
 def write_while(ctx: Any, starts: Sequence[str], avals: Sequence[ShapedArray],
                 test: Callable[..., str], step: Callable[..., Sequence[str]]) -> list[str]:
     """Write: while ``test(*state)``, state is ``step(*state)``, from ``starts`` of ``avals``."""
-    return write_regions(ctx, "stablehlo.while", starts, avals,
-                         [(avals, lambda *state: [test(*state)]), (avals, step)])
+    regions = [ctx.region(avals, lambda *state: [test(*state)]), ctx.region(avals, step)]
+    return ctx.emit_many(f'"stablehlo.while"({", ".join(starts)})', *starts, outs=avals,
+                         regions=regions)
 
 
 def write_case(ctx: Any, index: str, avals: Sequence[ShapedArray],
                branches: Sequence[Callable[[], Sequence[str]]]) -> list[str]:
     """Write the results of the branch whose number is ``index``, of the last if there is none."""
-    return write_regions(ctx, "stablehlo.case", [index], avals,
-                         [((), branch) for branch in branches])
+    return ctx.emit_many(f'"stablehlo.case"({index})', index, outs=avals,
+                         regions=[ctx.region((), branch) for branch in branches])
 
 
 def any_true(ctx: Any, flags: str) -> str:

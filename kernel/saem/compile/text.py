@@ -1,10 +1,9 @@
 """How is StableHLO written?
 
-As text: lowering rules are string builders.  A ``Writer`` collects the lines of one function and
-knows the aval of every value it has named; a ``Module`` collects functions.  Locations stand beside
-the lines, so the same text with and without them costs one join each.
+Lowering rules make operations through a ``Writer``, which collects those of one function and knows
+the aval of every value it has named; a ``Module`` collects functions, and prints them as text.
 
-Read before: ``core.jaxpr``.  Read after: ``compile.lowering``.
+Read before: ``core.jaxpr``, ``compile.operations``.  Read after: ``compile.lowering``.
 Invariant: the text without locations is the same for the same program, whatever its names and
 places in user code (it is the key of the compile cache).
 Source: StableHLO specification; MLIR language reference (locations, dense literals).
@@ -13,12 +12,18 @@ Source: StableHLO specification; MLIR language reference (locations, dense liter
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from saem.compile.operations import (
+    FRONTEND,
+    Attribute,
+    Operation,
+    Region,
+    print_operations,
+)
 from saem.core import dtypes, sharded
 from saem.core.avals import ShapedArray
 from saem.placement.shardings import annotation, mesh_text
@@ -112,37 +117,6 @@ def symbol(name: str) -> str:
     return f"_{kept}" if not kept or kept[0].isdigit() else kept
 
 
-def with_attributes(line: str, attributes: dict[str, str], pad: str) -> str:
-    """Return a line with frontend attributes, which XLA hands on as they are.
-
-    It is left alone if no operation whose lines begin after ``pad`` ends there, and if that is a
-    constant.
-    """
-    if not attributes or not line.startswith(pad) or line[len(pad)] in " ^" \
-            or line.endswith("{") or "stablehlo.constant" in line or " sdy." in line:
-        return line
-    pairs = ", ".join(f'{name} = "{quoted(value)}"' for name, value in attributes.items())
-    begin = "mhlo.frontend_attributes = {"
-    head, colon, types = line.rpartition(" : ")
-    if begin in head.rsplit("\n", 1)[-1]:
-        return f"{head.replace(begin, f'{begin}{pairs}, ')}{colon}{types}"
-    said = f"{begin}{pairs}}}"
-    if head.endswith("}"):  # there are attributes
-        said = said if head.endswith("{}") else f", {said}"
-        return f"{head[:-1]}{said}}}{colon}{types}"
-    return f"{head} {{{said}}}{colon}{types}"
-
-
-def quoted(text: str) -> str:
-    """Return ``text`` as it stands between the quotes of an MLIR string."""
-    text = text.encode("utf-8", "backslashreplace").decode()  # bytes that are no UTF-8
-    return "".join(f"\\{ord(c):02X}" if c < " " or c in '"\\\x7f' else c for c in text)
-
-
-# Inside a region, which is one string, a line's location stands between these two characters.
-_PLACE = re.compile("\1[^\2]*\2")
-
-
 class Module:
     """A StableHLO module: functions, and a memo so that a repeated program is written once."""
 
@@ -150,7 +124,10 @@ class Module:
 
     def __init__(self, name: str):
         self.name = name
-        self.functions: list[tuple[list[str], list[str]]] = []
+        # (head, operations, ending) of each function.
+        self.functions: list[tuple[str, list[Operation], str]] = []
+        # Functions that came as text: those of exported programs.
+        self.written: list[str] = []
         self.memo: dict[Any, Any] = {}
         self.keepalive: list[Any] = []
         self.header: list[str] = []
@@ -198,55 +175,59 @@ class Module:
         count = len(self.devices) or 1
         parts = [f"module @{name} attributes {{mhlo.num_partitions = {count} : i32, "
                  "mhlo.num_replicas = 1 : i32} {", *self.header]
-        for lines, locs in self.functions:
-            if locations:
-                parts += [f"{line} {loc}" if loc else line for line, loc in zip(lines, locs)]
-            else:
-                parts += lines
-        parts.append("}\n")
-        text = "\n".join(parts)
-        if "\1" not in text:
-            return text
-        return text.replace("\1", " ").replace("\2", "") if locations else _PLACE.sub("", text)
+        for head, operations, ending in self.functions:
+            parts += [head, *print_operations(operations, "    ", locations), ending, "  }"]
+        return "\n".join([*parts, *self.written, "}\n"])
 
 
 class Writer:
-    """Writes one function: names values, knows their avals, keeps a location for each line.
+    """Makes the operations of one function: names values, knows their avals.
 
-    While a primitive lowers, ``in_avals`` and ``out_avals`` are those of its equation.
+    While a primitive lowers, ``in_avals`` and ``out_avals`` are those of its equation and ``place``
+    is its location.
     """
 
     def __init__(self, module: Module):
         self.module = module
-        self.lines: list[str] = []
-        self.locs: list[str] = []
+        self.operations: list[Operation] = []
         self.avals: dict[str, ShapedArray] = {}
         self.count = 0
-        self.loc = ""
-        self.pad = "    "
+        self.place = ""
+        self.depth = 0  # how many regions are open around what is made now
         self.in_avals: Sequence[ShapedArray] = ()
         self.out_avals: Sequence[ShapedArray] = ()
-        # Array constants of programs inside this function: they become arguments of it.
+        # Array constants of programs inside this function: they become arguments of it, called
+        # ``%k0``, ``%k1``, … (inside a region that sees nothing from outside, something else).
         self.hoisted: dict[int, tuple[str, Any, ShapedArray]] = {}
+        self.hoisted_name = "%k"
 
     def hoist(self, value: Any, aval: ShapedArray) -> str:
         """Return the name of an argument, added to this function, that carries ``value``."""
         if id(value) not in self.hoisted:
-            name = f"%k{len(self.hoisted)}"
+            name = f"{self.hoisted_name}{len(self.hoisted)}"
             self.avals[name] = aval
             self.hoisted[id(value)] = (name, value, aval)
         return self.hoisted[id(value)][0]
 
-    def line(self, text: str) -> None:
-        self.lines.append(self.pad + text)
-        self.locs.append(self.loc)
+    def append(self, text: str, types: str, out: ShapedArray | None = None) -> str:
+        """Append an operation of type ``types``; return the name of its result, if it has one."""
+        if out is None:
+            self.operations.append(Operation("", 0, text, types, self.place))
+            return ""
+        name = f"%{self.count}"
+        self.count += 1
+        self.avals[name] = out
+        self.operations.append(Operation(name, 1, text, types, self.place))
+        return name
 
     def type_of(self, *values: str) -> str:
         """Return the types of ``values``, separated by commas."""
         return ", ".join([tensor_type(self.avals[v]) for v in values])
 
-    def emit(self, text: str, *operands: str, out: ShapedArray | None = None) -> str:
-        """Write ``%n = text : (operand types) -> out type`` and return ``%n``.
+    def emit(self, text: str, *operands: str, out: ShapedArray | None = None,
+             attributes: dict[str, Attribute] | None = None,
+             regions: Sequence[Region] = ()) -> str:
+        """Append ``%n = text : (operand types) -> out type`` and return ``%n``.
 
         ``out`` is the equation's output unless given.
         """
@@ -256,21 +237,23 @@ class Writer:
         self.count += 1
         avals[name] = aval
         types = tensor_type(avals[operands[0]]) if len(operands) == 1 else self.type_of(*operands)
-        self.lines.append(f"{self.pad}{name} = {text} : ({types}) -> {tensor_type(aval)}")
-        self.locs.append(self.loc)
+        self.operations.append(Operation(
+            name, 1, text, f"({types}) -> {tensor_type(aval)}", self.place, attributes, regions))
         return name
 
-    def emit_many(self, text: str, *operands: str, outs: Sequence[ShapedArray]) -> list[str]:
-        """Write an operation with several results; returns their names."""
+    def emit_many(self, text: str, *operands: str, outs: Sequence[ShapedArray],
+                  attributes: dict[str, Attribute] | None = None,
+                  regions: Sequence[Region] = ()) -> list[str]:
+        """Append an operation with several results; returns their names."""
         name = f"%{self.count}"
         self.count += 1
         names = [f"{name}#{i}" for i in range(len(outs))] if len(outs) != 1 else [name]
         self.avals.update(zip(names, outs))
         types = ", ".join(map(tensor_type, outs))
         types = types if len(outs) == 1 else f"({types})"
-        head = f"{name}:{len(outs)}" if len(outs) > 1 else name
-        prefix = f"{head} = " if outs else ""
-        self.line(f"{prefix}{text} : ({self.type_of(*operands)}) -> {types}")
+        self.operations.append(Operation(
+            name, len(outs), text, f"({self.type_of(*operands)}) -> {types}", self.place,
+            attributes, regions))
         return names
 
     def elementwise(self, op: str, *xs: str, out: ShapedArray | None = None) -> str:
@@ -285,8 +268,8 @@ class Writer:
         name = f"%{self.count}"
         self.count += 1
         avals[name] = aval
-        self.lines.append(f"{self.pad}{name} = {op} {', '.join(xs)} : {tensor_type(aval)}")
-        self.locs.append(self.loc)
+        self.operations.append(
+            Operation(name, 1, f"{op} {', '.join(xs)}", tensor_type(aval), self.place))
         return name
 
     def broadcast(self, x: str, shape: tuple[int, ...], dims: Sequence[int] = ()) -> str:
@@ -301,12 +284,8 @@ class Writer:
 
     def constant(self, value: Any, aval: ShapedArray) -> str:
         """Write a constant of ``aval`` (filled with ``value`` if that is one number)."""
-        name = f"%{self.count}"
-        self.count += 1
-        self.avals[name] = aval
-        self.line(f"{name} = stablehlo.constant {dense(np.asarray(value), aval.dtype)} : "
-                  f"{tensor_type(aval)}")
-        return name
+        return self.append(f"stablehlo.constant {dense(np.asarray(value), aval.dtype)}",
+                           tensor_type(aval), aval)
 
     def convert(self, x: str, dtype: Any) -> str:
         """Convert ``x`` to ``dtype``; nothing if it has it."""
@@ -335,9 +314,9 @@ class Writer:
     def in_memory(self, x: str, kind: str) -> str:
         """Write that ``x`` is to lie in the memory called ``kind``."""
         return self.emit(
-            f'stablehlo.custom_call @annotate_device_placement({x}) {{backend_config = "", '
-            "has_side_effect = true, mhlo.frontend_attributes = "
-            f'{{_xla_buffer_placement = "{kind}"}}}}', x, out=self.avals[x])
+            f"stablehlo.custom_call @annotate_device_placement({x})", x, out=self.avals[x],
+            attributes={"backend_config": '""', "has_side_effect": "true",
+                        FRONTEND: {"_xla_buffer_placement": kind}})
 
     def choose(self, which: str, x: str, y: str) -> str:
         """Write ``x`` where ``which`` is true, else ``y``; of one shape, or ``which`` rank 0."""
@@ -345,30 +324,26 @@ class Writer:
 
     def iota(self, axis: int, aval: ShapedArray) -> str:
         """Write an array of ``aval`` that counts along ``axis``."""
-        name = f"%{self.count}"
-        self.count += 1
-        self.avals[name] = aval
-        self.line(f"{name} = stablehlo.iota dim = {axis} : {tensor_type(aval)}")
-        return name
+        return self.append(f"stablehlo.iota dim = {axis}", tensor_type(aval), aval)
 
-    def block(self, avals: Sequence[ShapedArray], build: Callable[..., Sequence[str]]) -> str:
-        """Return the text of a region: ``build(*argument names)`` writes it, returns results."""
-        saved = self.lines, self.locs, self.pad, self.loc
-        self.lines, self.locs, self.pad, self.loc = [], [], saved[2] + "  ", ""
+    def region(self, avals: Sequence[ShapedArray], build: Callable[..., Sequence[str]],
+               shardy: bool = False) -> Region:
+        """Return a region: ``build(*argument names)`` makes its operations, returns results."""
+        saved, self.operations = self.operations, []
+        self.depth += 1
         names = []
         for aval in avals:
             names.append(f"%b{self.count}")
             self.count += 1
             self.avals[names[-1]] = aval
+        place = self.place
         results = build(*names)
-        args = ", ".join(f"{n}: {tensor_type(a)}" for n, a in zip(names, avals))
-        ending = (f"stablehlo.return {', '.join(results)} : {self.type_of(*results)}"
-                  if results else "stablehlo.return")
-        lines = [f"{line}\1{loc}\2" if loc else line for line, loc in zip(self.lines, self.locs)]
-        body = "\n".join([*lines, f"{self.pad}{ending}"])
-        self.lines, self.locs, self.pad, self.loc = saved
-        head = f"{self.pad}^bb0({args}):\n" if names else ""
-        return f"{{\n{head}{body}\n{self.pad}}}"
+        self.place = place
+        arguments = [(name, tensor_type(aval)) for name, aval in zip(names, avals)]
+        made = Region(arguments, self.operations, results, self.type_of(*results), shardy)
+        self.operations = saved
+        self.depth -= 1
+        return made
 
     def reduce(self, op: str, x: str, init: Any, axes: Sequence[int],
                out: ShapedArray | None = None) -> str:
@@ -385,9 +360,9 @@ class Writer:
         """Reduce ``xs`` together by the region ``build(*accumulated, *next)`` writes."""
         scalars = [ShapedArray((), self.avals[x].dtype) for x in xs]
         starts = [self.constant(v, a) for v, a in zip(inits, scalars)]
-        region = self.block([*scalars, *scalars], build)
+        region = self.region([*scalars, *scalars], build)
         operands = [*xs, *starts]
         return self.emit_many(
             f'"stablehlo.reduce"({", ".join(operands)}) <{{dimensions = array<i64: '
-            f'{", ".join(map(str, axes))}>}}> ({region})'.replace("<i64: >", "<i64>"),
-            *operands, outs=outs)
+            f'{", ".join(map(str, axes))}>}}>'.replace("<i64: >", "<i64>"),
+            *operands, outs=outs, regions=[region])

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 from saem.core import errors
 from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.effects import Effect
-from saem.core.primitive import UndefinedPrimal
+from saem.core.jaxpr import ClosedJaxpr, sub_jaxprs
+from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.record import Record
 
 # The kind of a reference that stands outside derivatives and recomputation.
@@ -101,6 +102,25 @@ def not_unpacked(aval: AbstractRef) -> Exception:
 def is_ref(aval: Any) -> bool:
     """Return whether ``aval`` is the type of a mutable array."""
     return type(aval) is AbstractRef
+
+
+def works_on_references(closed: ClosedJaxpr) -> bool:
+    """Return whether ``closed``, or a program inside it, works on references."""
+
+    def look() -> bool:
+        for eqn in closed.eqns:
+            prim = eqn.operation
+            if prim.touches_refs or (prim.multiple_results and works_inside_on_references(prim)):
+                return True
+        return False
+
+    return closed.derived("works on references", look)
+
+
+def works_inside_on_references(prim: Primitive) -> bool:
+    """Return whether a program inside ``prim`` works on references."""
+    return any(works_on_references(inner) for _, inner in sub_jaxprs(prim)
+               if isinstance(inner, ClosedJaxpr))
 
 
 def check_references(name: str, transform: str, leaves: Sequence[Any],

@@ -23,7 +23,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import Primitive, absent, primitive
 from saem.core.trace import bind, current, eval_trace
 from saem.effects.callbacks import VMAP_METHODS, batch_by_method, refuse
-from saem.effects.foreign_calls import SIDE_EFFECT, aliases_text, checked_aliases, row_major
+from saem.effects.foreign_calls import SIDE_EFFECT, aliases, checked_aliases, row_major
 from saem.effects.host_calls import host_call_numbers, name_of
 
 
@@ -85,13 +85,14 @@ class BufferCallback(Primitive):
         kind = "cpu" if platform == "cpu" else (
             "gpu" + "_cmd_buffer" * self.command_buffer_compatible)
         layouts = [row_major(physical_aval(a)) for a in (*ctx.in_avals, *self.result_avals)]
-        said = ["api_version = 4 : i32", f"backend_config = {{index = {index} : ui64}}",
-                *(["has_side_effect = true"] if self.has_side_effect else []),
-                f"operand_layouts = [{', '.join(layouts[:len(xs)])}]",
-                f"result_layouts = [{', '.join(layouts[len(xs):])}]",
-                *aliases_text(self.input_output_aliases, len(self.result_avals))]
-        return ctx.emit_many(f"stablehlo.custom_call @xla_buffer_python_{kind}_callback("
-                             f"{', '.join(xs)}) {{{', '.join(said)}}}", *xs, outs=self.result_avals)
+        attributes = {"api_version": "4 : i32", "backend_config": f"{{index = {index} : ui64}}",
+                      **({"has_side_effect": "true"} if self.has_side_effect else {}),
+                      "operand_layouts": f"[{', '.join(layouts[:len(xs)])}]",
+                      "result_layouts": f"[{', '.join(layouts[len(xs):])}]",
+                      **aliases(self.input_output_aliases, len(self.result_avals))}
+        return ctx.emit_many(
+            f"stablehlo.custom_call @xla_buffer_python_{kind}_callback({', '.join(xs)})", *xs,
+            outs=self.result_avals, attributes=attributes)
 
     jvp = refuse(errors.ArgumentError, "buffer_callback.jvp",
                  "Buffer callbacks do not support JVP. Please use `jax.custom_jvp` to use "

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from saem.compile import dispatch
+from saem.compile.operations import quoted
 from saem.compile.text import (
     dense,
     element_type,
     number_text,
     physical_aval,
-    quoted,
     tensor_type,
 )
 from saem.core import dtypes, errors
@@ -164,20 +164,20 @@ class FfiCall(Primitive):
             (*self.input_layouts, *self.output_layouts), held)]
         said = self.configuration()
         if self.has_side_effect:
-            said.append("has_side_effect = true")
-        said.append(f"operand_layouts = [{', '.join(layouts[:len(xs)])}]")
-        said.append(f"result_layouts = [{', '.join(layouts[len(xs):])}]")
-        said += aliases_text(self.input_output_aliases, len(self.result_avals))
+            said["has_side_effect"] = "true"
+        said["operand_layouts"] = f"[{', '.join(layouts[:len(xs)])}]"
+        said["result_layouts"] = f"[{', '.join(layouts[len(xs):])}]"
+        said.update(aliases(self.input_output_aliases, len(self.result_avals)))
         return ctx.emit_many(
-            f'stablehlo.custom_call @{symbol_name(self.target_name)}({", ".join(xs)}) '
-            f"{{{', '.join(said)}}}", *xs, outs=self.result_avals)
+            f'stablehlo.custom_call @{symbol_name(self.target_name)}({", ".join(xs)})', *xs,
+            outs=self.result_avals, attributes=said)
 
-    def configuration(self) -> list[str]:
-        """Return what the text says of the interface and the attributes."""
+    def configuration(self) -> dict[str, str]:
+        """Return the attributes of the interface and the parameters of the function."""
         if self.custom_call_api_version < 4:
-            return [f"api_version = {self.custom_call_api_version} : i32",
-                    f'backend_config = "{quoted(self.legacy_backend_config or "")}"']
-        return ["api_version = 4 : i32", f"backend_config = {attributes(self.attributes)}"]
+            return {"api_version": f"{self.custom_call_api_version} : i32",
+                    "backend_config": f'"{quoted(self.legacy_backend_config or "")}"'}
+        return {"api_version": "4 : i32", "backend_config": attributes(self.attributes)}
 
     def refuse_derivative(self, *_args: Any) -> Any:
         raise errors.explained(
@@ -208,13 +208,13 @@ class FfiCall(Primitive):
             self.target_name, self.vmap_method)
 
 
-def aliases_text(aliases: Sequence[tuple[int, int]], results: int) -> list[str]:
-    """Return what the text says of results that take over the memory of operands, if any do."""
-    pairs = ", ".join(
+def aliases(pairs: Sequence[tuple[int, int]], results: int) -> dict[str, str]:
+    """Return the attribute for results that take over the memory of operands, if any do."""
+    shown = ", ".join(
         "#stablehlo.output_operand_alias<output_tuple_indices = "
         f"[{o if results > 1 else ''}], operand_index = {i}, operand_tuple_indices = []>"
-        for i, o in aliases)
-    return [f"output_operand_aliases = [{pairs}]"] if pairs else []
+        for i, o in pairs)
+    return {"output_operand_aliases": f"[{shown}]"} if shown else {}
 
 
 def row_major(held: ShapedArray) -> str:

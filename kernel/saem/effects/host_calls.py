@@ -251,23 +251,23 @@ class Callback(Primitive):
             f'"stablehlo.custom_call"({", ".join(xs)}) <{{call_target_name = '
             f'"xla_ffi{parts}_python_{platform}_callback", api_version = 4 : i32, '
             f"backend_config = {{index = {index} : ui64}}, has_side_effect = {kept}, "
-            f"operand_layouts = [{layouts[0]}], result_layouts = [{layouts[1]}]}}>{note}",
-            *xs, outs=outs)
+            f"operand_layouts = [{layouts[0]}], result_layouts = [{layouts[1]}]}}>",
+            *xs, outs=outs, attributes=note)
 
 
-def on_several(module: Any, results: int, varies: bool) -> tuple[bool, str]:
+def on_several(module: Any, results: int, varies: bool) -> tuple[bool, dict[str, str] | None]:
     """Return whether a program on several devices is written here as a whole, and the attribute
     by which a callback then runs once, on the first device with all of its operands."""
     inside = getattr(module, "device_axes", None)
     if len(module.devices) < 2:
-        return False, ""
+        return False, None
     if inside is not None and (results or varies or not inside.silent):
-        return False, ""  # each device calls for itself
+        return False, None  # each device calls for itself
     mesh = "  sdy.mesh @first_device = <[], device_ids=[0]>"
     if mesh not in module.header:
         module.header.append(mesh)
     places = ", ".join(["<@first_device, []>"] * max(results, 1))
-    return inside is None, f" {{sdy.sharding = #sdy.sharding_per_value<[{places}]>}}"
+    return inside is None, {"sdy.sharding": f"#sdy.sharding_per_value<[{places}]>"}
 
 
 def layout(aval: ShapedArray) -> str:

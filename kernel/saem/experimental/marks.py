@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from saem.compile import lowering
-from saem.compile.text import with_attributes
 from saem.core import config, errors, tree
 from saem.core.avals import aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -93,10 +92,9 @@ class MetadataValue(Identity):
 
     def lower(self, ctx, x):
         attributes = {k: v for k, v in words(dict(self.xla_metadata_kvs)).items() if v is not None}
-        made = f"{ctx.pad}{x.split('#')[0]} ", f"{ctx.pad}{x.split('#')[0]}:"
-        for number, line in enumerate(ctx.lines):
-            if line.startswith(made):
-                ctx.lines[number] = with_attributes(line, attributes, ctx.pad)
+        for operation in ctx.operations:
+            if operation.result == x.split("#")[0]:
+                operation.add_frontend(attributes)
         return x
 
     def jvp(self, primals, tangents):
@@ -154,11 +152,11 @@ class MarkedCall(ProgramCall):
         raise NotImplementedError(f"{self.name} does not say its attributes")
 
     def lower(self, ctx, *xs):
-        begin = len(ctx.lines)
+        begin = len(ctx.operations)
         outs = lowering.call(ctx, self.jaxpr, xs, self.name)
         if outs:
-            ctx.lines[begin:] = [with_attributes(line, self.attributes(), ctx.pad)
-                                 for line in ctx.lines[begin:]]
+            for operation in ctx.operations[begin:]:
+                operation.add_frontend(self.attributes())
         return outs
 
 

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saem.compile import lowering
+from saem.compile.operations import quoted
 from saem.compile.text import dense, element_type
 from saem.core import errors, tree
 from saem.core import jaxpr as jaxpr_module
@@ -95,10 +96,9 @@ class Composite(Primitive):
         operands = [*xs, *(ctx.hoist(value, aval) for _, value, aval in consts)]
         shown = {"composite_attributes": self.attribute_text(), "decomposition": f"@{symbol}",
                  "version": f"{self.version} : i32" if self.version else ""}
-        fields = ", ".join(f"{name} = {text}" for name, text in shown.items() if text)
         return ctx.emit_many(
-            f"stablehlo.composite {attribute(self.label)} {', '.join(operands)} {{{fields}}}",
-            *operands, outs=ctx.out_avals)
+            f"stablehlo.composite {attribute(self.label)} {', '.join(operands)}", *operands,
+            outs=ctx.out_avals, attributes={name: text for name, text in shown.items() if text})
 
     def attribute_text(self) -> str:
         made = {name: structure.unflatten(leaves) for name, leaves, structure in self.attributes}
@@ -129,7 +129,7 @@ def attribute(value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value)).lower()
     if isinstance(value, str):
-        return f'"{lowering.quoted(value)}"'
+        return f'"{quoted(value)}"'
     if isinstance(value, dict):
         return f"{{{', '.join(f'{name} = {attribute(value[name])}' for name in sorted(value))}}}"
     if isinstance(value, (list, tuple)):

@@ -337,7 +337,7 @@ def embed(exported: Exported, module: Any) -> str:
             continue
         if f"@{main}(" in block[0]:
             block = [private_head(exported, main), *block[1:]]
-        module.functions.append((block, [""] * len(block)))
+        module.written += block
     return main
 
 

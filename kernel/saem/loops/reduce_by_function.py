@@ -68,9 +68,9 @@ def fold_numpy(program: ClosedJaxpr, held: Sequence[np.ndarray], new: Sequence[n
     return [o.reshape(shape) for o in outs]
 
 
-def region_of(ctx: Any, program: ClosedJaxpr) -> str:
-    """Write ``program`` as the region of a fold."""
-    return ctx.block(program.in_avals, lambda *names: lower_apart(ctx, program, names))
+def region_of(ctx: Any, program: ClosedJaxpr) -> Any:
+    """Return ``program`` as the region of a fold."""
+    return ctx.region(program.in_avals, lambda *names: lower_apart(ctx, program, names))
 
 
 def check_starts(name: str, dtype_sentence: str, operands: Sequence[ShapedArray],
@@ -163,8 +163,8 @@ class Reduce(GeneralFold):
         dims = ", ".join(map(str, self.dimensions))
         return ctx.emit_many(
             f'"stablehlo.reduce"({", ".join(xs)}) <{{dimensions = array<i64'
-            f"{': ' if dims else ''}{dims}>}}> ({region_of(ctx, self.jaxpr)})", *xs,
-            outs=ctx.out_avals)
+            f"{': ' if dims else ''}{dims}>}}>", *xs, outs=ctx.out_avals,
+            regions=[region_of(ctx, self.jaxpr)])
 
     def jvp(self, primals, tangents):
         (operands, starts), (moving, fixed) = self.pairs(primals), self.pairs(tangents)
@@ -263,8 +263,8 @@ class ReduceWindow(GeneralFold):
 
     def lower(self, ctx, *xs):
         return ctx.emit_many(
-            f'"stablehlo.reduce_window"({", ".join(xs)}) <{{{self.how.attributes()}}}> '
-            f"({region_of(ctx, self.jaxpr)})", *xs, outs=ctx.out_avals)
+            f'"stablehlo.reduce_window"({", ".join(xs)}) <{{{self.how.attributes()}}}>',
+            *xs, outs=ctx.out_avals, regions=[region_of(ctx, self.jaxpr)])
 
     def jvp(self, primals, tangents):
         if all(t is None for t in tangents):

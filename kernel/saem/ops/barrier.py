@@ -57,13 +57,8 @@ def write_barrier(ctx: Any, xs: Sequence[str]) -> list[str]:
     """Write the barrier of the values called ``xs``; returns their names behind it."""
     if not xs:
         return []
-    name = f"%{ctx.count}"
-    ctx.count += 1
-    names = [f"{name}#{i}" for i in range(len(xs))] if len(xs) > 1 else [name]
-    ctx.avals.update((out, ctx.avals[x]) for out, x in zip(names, xs))
-    head = f"{name}:{len(xs)}" if len(xs) > 1 else name
-    ctx.line(f"{head} = stablehlo.optimization_barrier {', '.join(xs)} : {ctx.type_of(*xs)}")
-    return names
+    avals = [ctx.avals[x] for x in xs]
+    return ctx.emit_many(f'"stablehlo.optimization_barrier"({", ".join(xs)})', *xs, outs=avals)
 
 
 def optimization_barrier(operand: Any) -> Any:

@@ -175,7 +175,7 @@ class AllReduce(Primitive):
         region = reduce_region(ctx, self.stablehlo, aval.dtype)
         return ctx.emit(
             f'"stablehlo.all_reduce"({x}) <{{{CHANNEL}, {groups_text(rows)}, '
-            f"use_global_device_ids}}> ({region})", x, out=aval)
+            f"use_global_device_ids}}>", x, out=aval, regions=[region])
 
     def batch(self, size, xs, dims):
         (x,), (d,) = xs, dims
@@ -354,12 +354,11 @@ class AxisIndex(Primitive):
             return axis_index_text(ctx, mesh, self.axis_name)
         # Partition numbers may be asked only where every axis is manual.
         out = ctx.out_avals[0]
-        region = ctx.block([], lambda: [axis_index_text(ctx, mesh, self.axis_name)])
-        region = region.replace("stablehlo.return", "sdy.return")
+        region = ctx.region([], lambda: [axis_index_text(ctx, mesh, self.axis_name)], shardy=True)
         names = ", ".join(f'"{name}"' for name in others)
         return ctx.emit(
             f"sdy.manual_computation() in_shardings=[] out_shardings=[<@{mesh.symbol}, []>] "
-            f"manual_axes={{{names}}} () {region}", out=out)
+            f"manual_axes={{{names}}}", out=out, regions=[region])
 
     def jvp(self, primals, tangents):
         return bind(self), None

@@ -82,11 +82,11 @@ class Cumulative(Primitive):
         before, after = (0, n - 1) if self.reverse else (n - 1, 0)
         padding = [[before, after] if i == self.axis else [0, 0] for i in range(aval.ndim)]
         start = ctx.constant(type(self).initial(aval.dtype), scalar)
-        region = ctx.block([scalar, scalar], lambda a, b: [self.fold(ctx, a, b)])
+        region = ctx.region([scalar, scalar], lambda a, b: [self.fold(ctx, a, b)])
         return ctx.emit(
             f'"stablehlo.reduce_window"({x}, {start}) <{{window_dimensions = array<i64: '
             f"{', '.join(map(str, window))}>, padding = dense<{padding}> : "
-            f"tensor<{aval.ndim}x2xi64>}}> ({region})", x, start)
+            f"tensor<{aval.ndim}x2xi64>}}>", x, start, regions=[region])
 
     def fold(self, ctx: Any, a: str, b: str) -> str:
         """Write the fold of two scalars."""

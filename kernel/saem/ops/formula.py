@@ -164,9 +164,9 @@ class AsText:
             following = ctx.elementwise("stablehlo.add", number, one, out=avals[0])
             return [following, (on & goes_on).raw, *kept]
 
-        regions = f"({ctx.block(avals, condition)}, {ctx.block(avals, step)})"
-        results = ctx.emit_many(f'"stablehlo.while"({", ".join(operands)}) {regions}', *operands,
-                                outs=avals)
+        results = ctx.emit_many(
+            f'"stablehlo.while"({", ".join(operands)})', *operands, outs=avals,
+            regions=[ctx.region(avals, condition), ctx.region(avals, step)])
         return [Value(self, r) for r in results[2:]]
 
 

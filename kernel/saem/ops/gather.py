@@ -310,11 +310,12 @@ class ScatterFamily(Primitive):
              ) -> str:
         """Write the scatter with dimension numbers ``attr``."""
         scalar = ShapedArray((), out.dtype)
-        region = ctx.block([scalar, scalar], lambda a, b: [self.combiner(ctx, a, b, scalar)])
+        region = ctx.region([scalar, scalar], lambda a, b: [self.combiner(ctx, a, b, scalar)])
         return ctx.emit(
             f'"stablehlo.scatter"({x}, {indices}, {updates}) <{{scatter_dimension_numbers = {attr},'
             f" indices_are_sorted = {str(self.indices_are_sorted).lower()}, unique_indices = "
-            f"{str(self.unique_indices).lower()}}}> ({region})", x, indices, updates, out=out)
+            f"{str(self.unique_indices).lower()}}}>", x, indices, updates, out=out,
+            regions=[region])
 
     def lower_scalar(self, ctx: Any, x: str, updates: str, aval: ShapedArray, given: ShapedArray
                      ) -> str:

@@ -37,8 +37,9 @@ class LayoutConstraint(Identity):
         order = [*range(held - 1, ndim - 1, -1), *self.layout.major_to_minor[::-1]]
         axes = f"dense<{order}> : tensor<{held}xindex>"
         return ctx.emit(
-            f'stablehlo.custom_call @LayoutConstraint({x}) {{backend_config = "", '
-            f"operand_layouts = [{axes}], result_layouts = [{axes}]}}", x)
+            f"stablehlo.custom_call @LayoutConstraint({x})", x,
+            attributes={"backend_config": '""', "operand_layouts": f"[{axes}]",
+                        "result_layouts": f"[{axes}]"})
 
     def batch(self, size, xs, dims):
         (x,), (d,) = xs, dims

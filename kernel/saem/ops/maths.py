@@ -82,14 +82,14 @@ class Analytic(Unary):
     def lower(self, ctx, x):
         if self.chlo:
             return ctx.emit(f'"chlo.{self.hlo}"({x})', x)
-        return ctx.emit(f"stablehlo.{self.hlo} {x}{self.wanted()}", x)
+        return ctx.emit(f"stablehlo.{self.hlo} {x}", x, attributes=self.wanted())
 
-    def wanted(self) -> str:
-        """Return the attribute that asks for an accuracy, nothing by default."""
+    def wanted(self) -> dict[str, str] | None:
+        """Return the attribute that asks for an accuracy, None by default."""
         accuracy = getattr(self, "accuracy", None)
         if accuracy is None:
-            return ""
-        return f" {{result_accuracy = #stablehlo.result_accuracy<{accuracy.text}>}}"
+            return None
+        return {"result_accuracy": f"#stablehlo.result_accuracy<{accuracy.text}>"}
 
     def printed_params(self):
         return {k: v for k, v in self.params.items() if v is not None}
@@ -113,7 +113,7 @@ class Exp2(Analytic):
     def lower(self, ctx, x):
         base = ctx.constant(np.log(2.0), ctx.out_avals[0])
         scaled = ctx.elementwise("stablehlo.multiply", base, x)
-        return ctx.emit(f"stablehlo.exponential {scaled}{self.wanted()}", scaled)
+        return ctx.emit(f"stablehlo.exponential {scaled}", scaled, attributes=self.wanted())
 
     def tangent(self, t, x, out):
         return mul(number_like(x, np.log(2.0)), mul(t, out))
@@ -189,7 +189,8 @@ class Logistic(Analytic):
 
     def lower(self, ctx, x):
         inverse = ctx.elementwise("stablehlo.negate", x)
-        inverse = ctx.emit(f"stablehlo.exponential {inverse}{self.wanted()}", inverse)
+        inverse = ctx.emit(f"stablehlo.exponential {inverse}", inverse,
+                           attributes=self.wanted())
         one = ctx.constant(1, ctx.out_avals[0])
         return ctx.elementwise(
             "stablehlo.divide", one, ctx.elementwise("stablehlo.add", one, inverse))

@@ -146,10 +146,10 @@ class WindowFold(Window):
         aval = ctx.avals[x]
         scalar = ShapedArray((), aval.dtype)
         start = ctx.constant(type(self).initial(aval.dtype), scalar)
-        region = ctx.block([scalar, scalar], lambda a, b: [self.fold(ctx, a, b)])
+        region = ctx.region([scalar, scalar], lambda a, b: [self.fold(ctx, a, b)])
         return ctx.emit(
-            f'"stablehlo.reduce_window"({x}, {start}) <{{{self.how.attributes()}}}> ({region})',
-            x, start)
+            f'"stablehlo.reduce_window"({x}, {start}) <{{{self.how.attributes()}}}>',
+            x, start, regions=[region])
 
     def fold(self, ctx: Any, a: str, b: str) -> str:
         """Write the fold of two scalars."""
@@ -289,12 +289,12 @@ class SelectAndGatherAdd(Primitive):
             stays = ctx.compare(self.select_prim.name.upper(), a, b)
             return [ctx.choose(stays, a, b), ctx.choose(stays, ta, tb)]
 
-        region = ctx.block([*scalars, *scalars], choose)
+        region = ctx.region([*scalars, *scalars], choose)
         operands = [operand, tangents, *starts]
         shape = ctx.out_avals[0].shape
         return ctx.emit_many(
-            f'"stablehlo.reduce_window"({", ".join(operands)}) <{{{self.how.attributes()}}}> '
-            f"({region})", *operands, outs=[ShapedArray(shape, a.dtype) for a in scalars])[1]
+            f'"stablehlo.reduce_window"({", ".join(operands)}) <{{{self.how.attributes()}}}>',
+            *operands, outs=[ShapedArray(shape, a.dtype) for a in scalars], regions=[region])[1]
 
     def jvp(self, primals, tangents):
         return bind(self, *primals), None if tangents[0] is None else bind(
@@ -377,16 +377,16 @@ class SelectAndScatterAdd(Primitive):
             f"stablehlo.pad {operand}, {start}, low = {list(low)}, high = {list(high)}, "
             f"interior = {[0] * aval.ndim}", operand, start, out=ShapedArray(shape, aval.dtype))
         zero = ctx.constant(0, ShapedArray((), kind))
-        select = ctx.block([ShapedArray((), aval.dtype)] * 2, lambda a, b: [
+        select = ctx.region([ShapedArray((), aval.dtype)] * 2, lambda a, b: [
             ctx.compare(self.select_prim.name.upper(), a, b)])
-        scatter = ctx.block([ShapedArray((), kind)] * 2, lambda a, b: [
+        scatter = ctx.region([ShapedArray((), kind)] * 2, lambda a, b: [
             ctx.elementwise("stablehlo.add", a, b, out=ctx.avals[a])])
         fields = [array_text("window_dimensions", self.window_dimensions),
                   array_text("window_strides", self.window_strides),
                   padding_text(((0, 0),) * aval.ndim)]
         out = ctx.emit(
-            f'"stablehlo.select_and_scatter"({wide}, {source}, {zero}) <{{{", ".join(fields)}}}> '
-            f"({select}, {scatter})", wide, source, zero, out=ShapedArray(shape, kind))
+            f'"stablehlo.select_and_scatter"({wide}, {source}, {zero}) <{{{", ".join(fields)}}}>',
+            wide, source, zero, out=ShapedArray(shape, kind), regions=[select, scatter])
         cut = [f"{a}:{n - b}" for n, (a, b) in zip(shape, self.padding)]
         return ctx.emit(f"stablehlo.slice {out} [{', '.join(cut)}]", out)
 

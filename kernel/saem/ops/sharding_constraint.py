@@ -79,12 +79,8 @@ def constrained(ctx: Any, x: str, sharding: Any) -> str:
     """Write that ``x`` is cut as ``sharding`` says; returns its new name."""
     aval = ctx.avals[x]
     ndim = len(physical_aval(aval).shape)
-    name = f"%{ctx.count}"
-    ctx.count += 1
-    ctx.avals[name] = aval
-    ctx.line(f"{name} = sdy.sharding_constraint {x} "
-             f"{ctx.module.sharding(sharding, ndim)} : {tensor_type(aval)}")
-    return name
+    return ctx.append(f"sdy.sharding_constraint {x} {ctx.module.sharding(sharding, ndim)}",
+                      tensor_type(aval), aval)
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:

@@ -48,8 +48,8 @@ class Sink(Primitive):
 
     def lower(self, ctx, x):
         if self.prevent_mlir_dce:
-            ctx.line(f"stablehlo.custom_call @dce_sink({x}) {{has_side_effect = true}} : "
-                     f"({ctx.type_of(x)}) -> ()")
+            ctx.emit_many(f"stablehlo.custom_call @dce_sink({x})", x, outs=[],
+                          attributes={"has_side_effect": "true"})
         return []
 
     def jvp(self, primals, tangents):

@@ -95,10 +95,11 @@ class Sort(Primitive):
 
     def lower(self, ctx, *xs):
         scalars = [ShapedArray((), ctx.avals[x].dtype) for x in xs for _ in range(2)]
-        region = ctx.block(scalars, lambda *pairs: [self.before(ctx, pairs)])
+        region = ctx.region(scalars, lambda *pairs: [self.before(ctx, pairs)])
         return ctx.emit_many(
             f'"stablehlo.sort"({", ".join(xs)}) <{{dimension = {self.dimension} : i64, '
-            f'is_stable = {str(self.is_stable).lower()}}}> ({region})', *xs, outs=ctx.out_avals)
+            f'is_stable = {str(self.is_stable).lower()}}}>', *xs, outs=ctx.out_avals,
+            regions=[region])
 
     def before(self, ctx: Any, pairs: Sequence[str]) -> str:
         """Write whether the first of each pair of scalars comes before the second."""

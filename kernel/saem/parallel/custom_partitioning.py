@@ -191,15 +191,15 @@ class CustomPartitioning(ProgramCall):
     def lower(self, ctx, *xs):
         if not ctx.module.devices:
             return lowering.call(ctx, self.call, xs, "custom_partitioning")
-        rule = "" if self.sharding_rule is None else (
-            ", sdy.sharding_rule = " + self.sharding_rule.text(
-                [physical_aval(a) for a in self.call.in_avals],
-                [physical_aval(a) for a in self.call.out_avals]))
         mesh = next(iter(ctx.module.meshes))
-        return ctx.emit_many(
-            f'stablehlo.custom_call @{TARGET}({", ".join(xs)}) {{api_version = 2 : i32, '
-            f'backend_config = "{questions.number(self, mesh)}"{rule}}}',
-            *xs, outs=self.call.out_avals)
+        attributes = {"api_version": "2 : i32",
+                      "backend_config": f'"{questions.number(self, mesh)}"'}
+        if self.sharding_rule is not None:
+            attributes["sdy.sharding_rule"] = self.sharding_rule.text(
+                [physical_aval(a) for a in self.call.in_avals],
+                [physical_aval(a) for a in self.call.out_avals])
+        return ctx.emit_many(f"stablehlo.custom_call @{TARGET}({', '.join(xs)})", *xs,
+                             outs=self.call.out_avals, attributes=attributes)
 
     jvp = absent("Differentiation rule for 'custom_partitioning' not implemented. Put it inside a "
                  "custom_vjp", NotImplementedError)

@@ -226,8 +226,8 @@ class ReduceScatter(Exchange):
         region = reduce_region(ctx, "add", aval.dtype)
         out = ctx.emit(
             f'"stablehlo.reduce_scatter"({x}) <{{{CHANNEL}, {groups_text(rows)}, '
-            f"scatter_dimension = {d} : i64, use_global_device_ids}}> ({region})", x,
-            out=ShapedArray(shape, aval.dtype))
+            f"scatter_dimension = {d} : i64, use_global_device_ids}}>", x,
+            out=ShapedArray(shape, aval.dtype), regions=[region])
         return out if self.tiled else ctx.reshape(out, ctx.out_avals[0].shape)
 
     def transpose(self, ct, x):

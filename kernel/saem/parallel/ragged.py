@@ -77,8 +77,9 @@ class RaggedAllToAll(Primitive):
         rows = device_axes(ctx, self).groups(self.collective_axes, self.axis_index_groups)
         groups = groups_text(rows)
         return ctx.emit(
-            f"stablehlo.custom_call @ragged_all_to_all({', '.join(xs)}) {{api_version = 4 : i32, "
-            f"backend_config = {{channel_id = 1 : i64, {groups}}}}}", *xs)
+            f"stablehlo.custom_call @ragged_all_to_all({', '.join(xs)})", *xs,
+            attributes={"api_version": "4 : i32",
+                        "backend_config": f"{{channel_id = 1 : i64, {groups}}}"})
 
     def jvp(self, primals, tangents):
         out = bind(self, *primals)

@@ -37,8 +37,8 @@ class ShardAlike(Primitive):
             group = ctx.module.memo["sharding groups"] = ctx.module.memo.get("sharding groups", 0)
             ctx.module.memo["sharding groups"] += 1
             for value in (x, y):
-                ctx.line(f"sdy.sharding_group {value} group_id={group} : "
-                         f"{tensor_type(ctx.avals[value])}")
+                ctx.append(f"sdy.sharding_group {value} group_id={group}",
+                           tensor_type(ctx.avals[value]))
         return [x, y]
 
     def jvp(self, primals, tangents):

@@ -13,9 +13,7 @@ Source: the documentation of jax.shard_map; the Shardy dialect, sdy.manual_compu
 
 from __future__ import annotations
 
-import functools
 import math
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -462,37 +460,24 @@ def lower_manual(call: ShardMap, ctx: Any, xs: Sequence[str]) -> list[str]:
         finally:
             module.device_axes = outer
     # A region of Shardy sees nothing from outside: constants inside become further operands.
-    hoisted, ctx.hoisted = ctx.hoisted, {}
+    saved = ctx.hoisted, ctx.hoisted_name
+    ctx.hoisted, ctx.hoisted_name = {}, f"%k{ctx.count}_"
     try:
-        region = ctx.block(call.jaxpr.in_avals,
-                           lambda *names: lower_block(ctx, call.jaxpr, names))
+        region = ctx.region(call.jaxpr.in_avals,
+                            lambda *names: lower_block(ctx, call.jaxpr, names), shardy=True)
         inside = list(ctx.hoisted.values())
     finally:
         module.device_axes = outer
-        ctx.hoisted = hoisted
+        ctx.hoisted, ctx.hoisted_name = saved
     names = ", ".join(f'"{n}"' for n in call.named)
     specs = [*call.in_specs, *(P() for _ in inside)]
     xs = [*xs, *(ctx.hoist(value, aval) for _, value, aval in inside)]
     ins = ", ".join(sharding(s, ctx.avals[x]) for s, x in zip(specs, xs))
-    # The function has constants of its own under these names.
-    own = functools.partial(re.compile(r"%k(\d+)\b").sub, rf"%k{ctx.count}_\1")
-    more = [f"{own(name)}: {tensor_type(aval)}" for name, _, aval in inside]
+    region.arguments += [(name, tensor_type(aval)) for name, _, aval in inside]
     outs = ", ".join(sharding(s, a) for s, a in zip(call.out_specs, out_avals))
     return ctx.emit_many(
         f"sdy.manual_computation({', '.join(xs)}) in_shardings=[{ins}] out_shardings=[{outs}] "
-        f"manual_axes={{{names}}} {region_text(own(region), more)}", *xs, outs=out_avals)
-
-
-def region_text(region: str, more: Sequence[str]) -> str:
-    """Return a region in the form of the Shardy dialect: arguments, and ``more``, come first."""
-    body = region.removeprefix("{\n")
-    head, _, rest = body.partition("\n")
-    arguments = list(more)
-    if head.strip().startswith("^bb0"):
-        body = rest
-        arguments.insert(0, head.strip().removeprefix("^bb0(").removesuffix("):"))
-    before, _, after = body.rpartition("stablehlo.return")
-    return f"({', '.join(arguments)}) {{\n{before}sdy.return{after}"
+        f"manual_axes={{{names}}}", *xs, outs=out_avals, regions=[region])
 
 
 __all__ = ["ShardMap", "global_aval", "local_aval", "manual_axes_of", "spec_axes"]

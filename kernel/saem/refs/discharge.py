@@ -19,9 +19,9 @@ from typing import Any
 
 from saem.core import axes, errors
 from saem.core.avals import aval_of
-from saem.core.jaxpr import ClosedJaxpr, Eqn, Literal, Var, eval_jaxpr, sub_jaxprs
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Literal, Var, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal
-from saem.core.refs import LinearRef, is_ref
+from saem.core.refs import LinearRef, is_ref, works_inside_on_references
 from saem.core.source import position
 from saem.core.trace import at_source, bind
 from saem.ops.linear import zeros_of
@@ -36,18 +36,6 @@ Outcome = tuple[list[Any], dict[int, Any]]
 # are the same reference.
 Rule = Callable[[Any, list[Any], tuple[bool, ...], bool, list[Any]], Outcome]
 rules: dict[type[Primitive], Rule] = {}
-
-
-def is_stateful(closed: ClosedJaxpr) -> bool:
-    """Return whether ``closed``, or a program inside it, works on references."""
-    return closed.derived("stateful", lambda: any(
-        isinstance(eqn.operation, OnRef) or holds_state(eqn.operation) for eqn in closed.eqns))
-
-
-def holds_state(prim: Primitive) -> bool:
-    """Return whether a program inside ``prim`` works on references."""
-    return prim.multiple_results and any(
-        is_stateful(inner) for _, inner in sub_jaxprs(prim) if isinstance(inner, ClosedJaxpr))
 
 
 def discharged(closed: ClosedJaxpr, which: tuple[bool, ...], deep: bool,
@@ -144,7 +132,7 @@ class Discharge:
             if new is not None:
                 self.hold(eqn.invars[0], new)
             return outs
-        if any(which) or (self.deep and holds_state(prim)):
+        if any(which) or (self.deep and works_inside_on_references(prim)):
             outs, news = rule_of(prim, eqn)(prim, args, which, self.deep, list(eqn.invars))
             for number, new in news.items():
                 self.hold(eqn.invars[number], new)

@@ -20,10 +20,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from saem.compile.lowering import Stateful
 from saem.core import dtypes, errors, lazy
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
+from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, absent, primitive
 from saem.core.refs import (
     OWN_REF,
     AbstractRef,
@@ -72,8 +71,8 @@ class OnRef(Primitive):
     # Whether it belongs to what a linearization leaves for later, though all operands are known.
     waits: ClassVar[Any] = False
 
-    def lower(self, ctx, *operands):
-        raise Stateful(self.name)
+    lower = absent("XLA has no references: a program is discharged (``refs.discharge``) before it "
+                   "is lowered")
 
     def print_equation(self, eqn: Any, namer: Any) -> str | None:
         """Return how an equation of this primitive prints, None if like any other."""

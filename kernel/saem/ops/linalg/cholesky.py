@@ -117,11 +117,11 @@ class CholeskyUpdate(NoDerivative):
         if on_gpu(ctx) and not leading:
             outs = [ctx.out_avals[0], ctx.avals[w]]
             # The kernel of the plugin reads rows, so the matrix is handed over as it stands.
-            rows = "operand_layouts = [dense<[1, 0]> : tensor<2xindex>, dense<0> : tensor<1xindex>]"
-            text = (f"stablehlo.custom_call @cu_cholesky_update_ffi({r}, {w}) {{api_version = 4 : "
-                    f"i32, backend_config = {{}}, {rows}, result_layouts = [dense<[1, 0]> : "
-                    "tensor<2xindex>, dense<0> : tensor<1xindex>]}")
-            return ctx.emit_many(text, r, w, outs=outs)[0]
+            rows = "[dense<[1, 0]> : tensor<2xindex>, dense<0> : tensor<1xindex>]"
+            return ctx.emit_many(
+                f"stablehlo.custom_call @cu_cholesky_update_ffi({r}, {w})", r, w, outs=outs,
+                attributes={"api_version": "4 : i32", "backend_config": "{}",
+                            "operand_layouts": rows, "result_layouts": rows})[0]
         return rotated_rows(ctx, r, w)
 
 
@@ -162,9 +162,9 @@ def rotated_rows(ctx: Any, r: str, w: str) -> str:
                      update, *places, out=matrix)
         return [ctx.elementwise("stablehlo.add", i, one, out=index), r, left]
 
-    condition, body = ctx.block(state, go_on), ctx.block(state, step)
-    return ctx.emit_many(f'"stablehlo.while"({zero}, {r}, {w}) ({condition}, {body})',
-                         zero, r, w, outs=state)[1]
+    regions = [ctx.region(state, go_on), ctx.region(state, step)]
+    return ctx.emit_many(f'"stablehlo.while"({zero}, {r}, {w})', zero, r, w, outs=state,
+                         regions=regions)[1]
 
 
 def rotation(ctx: Any, a: str, b: str) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
+from saem.compile.operations import FRONTEND, Attribute
 from saem.compile.text import strong_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray
@@ -81,22 +82,22 @@ def custom_call(ctx: Any, target: str, operands: Sequence[str], outs: Sequence[S
     config, reuse = config or {}, reuse or {}
     avals = [ctx.avals[x] for x in operands]
     shown = ", ".join(f"{name} = {value}" for name, value in config.items())
-    parts = [
-        "api_version = 4 : i32", f"backend_config = {{{shown}}}",
-        f'mhlo.frontend_attributes = {{num_batch_dims = "{leading}"}}',
-        f"operand_layouts = [{', '.join(layout(a, leading) for a in avals)}]",
-        f"result_layouts = [{', '.join(layout(a, leading) for a in outs)}]",
-    ]
+    attributes: dict[str, Attribute] = {
+        "api_version": "4 : i32", "backend_config": f"{{{shown}}}",
+        FRONTEND: {"num_batch_dims": str(leading)},
+        "operand_layouts": f"[{', '.join(layout(a, leading) for a in avals)}]",
+        "result_layouts": f"[{', '.join(layout(a, leading) for a in outs)}]",
+    }
     if reuse:
         pairs = ", ".join(
             "#stablehlo.output_operand_alias<output_tuple_indices = "
             f"[{out if len(outs) > 1 else ''}], operand_index = {operand}, "
             "operand_tuple_indices = []>" for out, operand in reuse.items())
-        parts.append(f"output_operand_aliases = [{pairs}]")
+        attributes["output_operand_aliases"] = f"[{pairs}]"
     if ctx.module.devices:
-        parts.append(f"sdy.sharding_rule = {partitioning(avals, outs, leading)}")
-    return ctx.emit_many(f"stablehlo.custom_call @{target}({', '.join(operands)}) "
-                         f"{{{', '.join(parts)}}}", *operands, outs=outs)
+        attributes["sdy.sharding_rule"] = partitioning(avals, outs, leading)
+    return ctx.emit_many(f"stablehlo.custom_call @{target}({', '.join(operands)})", *operands,
+                         outs=outs, attributes=attributes)
 
 
 def partitioning(avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], leading: int) -> str:

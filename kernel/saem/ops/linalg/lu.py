@@ -177,10 +177,10 @@ def permutation(ctx: Any, pivots: str, out: ShapedArray) -> str:
         return [ctx.elementwise("stablehlo.add", i, one, out=index), pivots, rows]
 
     counts = places
-    condition = ctx.block(state, lambda i, _p, _r: [ctx.compare("LT", i, count)])
-    body = ctx.block(state, step)
-    return ctx.emit_many(f'"stablehlo.while"({zero}, {pivots}, {places}) ({condition}, {body})',
-                         zero, pivots, places, outs=state)[2]
+    condition = ctx.region(state, lambda i, _p, _r: [ctx.compare("LT", i, count)])
+    body = ctx.region(state, step)
+    return ctx.emit_many(f'"stablehlo.while"({zero}, {pivots}, {places})',
+                         zero, pivots, places, outs=state, regions=[condition, body])[2]
 
 
 @primitive("lu_pivots_to_permutation")

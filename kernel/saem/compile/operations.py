@@ -1,0 +1,122 @@
+"""What is a StableHLO program before it is text?
+
+A list of ``Operation``s: nodes with a result, attributes, regions and a place in user code.
+Lowering rules make nodes; only ``print_operations`` knows how they are written.
+
+Read before: the StableHLO specification, "Programs".  Read after: ``compile.text``.
+Invariant: text without places is the same for the same program: it is the key of the compile
+cache (tests/kernel/test_lowering.py).
+Source: MLIR language reference, "Operations" and "Regions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+# The attribute that XLA hands on as it is: a dictionary of strings.
+FRONTEND = "mhlo.frontend_attributes"
+
+# The value of an attribute: its text, or a dictionary of strings.
+Attribute = str | Mapping[str, str]
+
+
+class Operation:
+    """One operation: ``result`` names its ``count`` results, ``text`` holds name and operands.
+
+    ``types`` is its type, ``place`` its location in user code, "" if unknown.
+    """
+
+    __slots__ = ("attributes", "count", "place", "regions", "result", "text", "types")
+
+    def __init__(self, result: str, count: int, text: str, types: str, place: str = "",
+                 attributes: dict[str, Attribute] | None = None,
+                 regions: Sequence[Region] = ()):
+        self.result = result
+        self.count = count
+        self.text = text
+        self.types = types
+        self.place = place
+        self.attributes = attributes
+        self.regions = regions
+
+    def add_frontend(self, attributes: Mapping[str, str]) -> None:
+        """Add frontend attributes; constants and annotations of shardings take none."""
+        if attributes and not self.text.startswith(("stablehlo.constant", "sdy.")):
+            own = dict(self.attributes or {})
+            own[FRONTEND] = {**attributes, **dict(own.get(FRONTEND, {}))}  # type: ignore[arg-type]
+            self.attributes = own
+
+
+class Region:
+    """A block of operations inside an operation, with typed arguments.
+
+    ``shardy`` regions are written in the form of that dialect.
+    """
+
+    __slots__ = ("arguments", "operations", "result_types", "results", "shardy")
+
+    def __init__(self, arguments: Sequence[tuple[str, str]], operations: Sequence[Operation],
+                 results: Sequence[str], result_types: str, shardy: bool = False):
+        self.arguments = list(arguments)
+        self.operations = operations
+        self.results = results
+        self.result_types = result_types
+        self.shardy = shardy
+
+    def ending(self) -> str:
+        """Return the operation that hands the results on."""
+        verb = "sdy.return" if self.shardy else "stablehlo.return"
+        return f"{verb} {', '.join(self.results)} : {self.result_types}" if self.results else verb
+
+
+def quoted(text: str) -> str:
+    """Return ``text`` as it stands between the quotes of an MLIR string."""
+    text = text.encode("utf-8", "backslashreplace").decode()  # bytes that are no UTF-8
+    return "".join(f"\\{ord(c):02X}" if c < " " or c in '"\\\x7f' else c for c in text)
+
+
+def attribute_text(attributes: Mapping[str, Attribute]) -> str:
+    """Return ``{name = value, …}``; a dictionary of strings is written with quotes."""
+    shown = []
+    for name, value in attributes.items():
+        if not isinstance(value, str):
+            pairs = ", ".join(f'{key} = "{quoted(word)}"' for key, word in value.items())
+            value = f"{{{pairs}}}"
+        shown.append(f"{name} = {value}")
+    return f"{{{', '.join(shown)}}}"
+
+
+def print_operations(operations: Iterable[Operation], pad: str, places: bool) -> list[str]:
+    """Return the lines of ``operations``, each after ``pad``; with their ``places`` if wanted."""
+    lines: list[str] = []
+    for op in operations:
+        count = op.count
+        if count == 1 and not places and not op.regions and op.attributes is None:  # most are
+            lines.append(f"{pad}{op.result} = {op.text} : {op.types}")
+            continue
+        line = f"{pad}{op.result} = {op.text}" if count == 1 else (
+            f"{pad}{op.result}:{count} = {op.text}" if count else f"{pad}{op.text}")
+        if op.regions:
+            line = print_regions(line, op.regions, pad, places, lines)
+        if op.attributes:
+            line += f" {attribute_text(op.attributes)}"
+        lines.append(f"{line} : {op.types} {op.place}" if places and op.place
+                     else f"{line} : {op.types}")
+    return lines
+
+
+def print_regions(line: str, regions: Sequence[Region], pad: str, places: bool,
+                  lines: list[str]) -> str:
+    """Append ``line`` and the regions after it to ``lines``; return the line that closes them."""
+    inner = pad + "  "
+    for number, region in enumerate(regions):
+        given = ", ".join(f"{name}: {kind}" for name, kind in region.arguments)
+        if region.shardy:
+            lines.append(f"{line} ({given}) {{")
+        else:
+            lines.append(f"{pad}}}, {{" if number else f"{line} ({{")
+            if given:
+                lines.append(f"{pad}^bb0({given}):")
+        lines += print_operations(region.operations, inner, places)
+        lines.append(f"{inner}{region.ending()}")
+    return f"{pad}}}" if regions[0].shardy else f"{pad}}})"
