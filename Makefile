@@ -27,13 +27,14 @@ EXTENSION_SOURCES := $(shell find extension -type f -not -path '*/node_modules/*
 	-not -path 'extension/lib/*' -not -path 'extension/build/*' -not -name '.built-from' \
 	-not -name '*.tsbuildinfo' 2>/dev/null)
 
-.PHONY: help lab test check bench wheel clean extension
+.PHONY: help lab test check bench docs wheel clean extension
 
 help:
 	@echo 'make lab [lang=ko]   open the first lesson in JupyterLab'
 	@echo 'make test            run every test'
 	@echo 'make check           style, types, import layers, sizes, generated files'
 	@echo 'make bench [only=X]  compare with JAX $(JAX_VERSION); X is part of a row'"'"'s name'
+	@echo 'make docs            the lessons as a static site in build/site'
 	@echo 'make wheel           build dist/*.whl'
 	@echo 'make clean           remove environments and everything built'
 
@@ -66,6 +67,10 @@ bench: $(VENV)/.lab $(ORACLE)/.done
 	$(call say,Saem and JAX $(JAX_VERSION) in turns)
 	@$(PY) tests/benchmarks/bench.py --saem $(PY) --jax $(ORACLE)/bin/python \
 		$(if $(only),--only '$(only)')
+
+docs: $(VENV)/.dev
+	$(call say,The lessons as a static site in build/site)
+	@$(VENV)/bin/saem l10n site build/site
 
 wheel: $(VENV)/.dev
 	$(call say,Building the wheel into dist/)

@@ -7,6 +7,7 @@ Invariant: a command that finds something wrong ends with exit code 1 and change
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import webbrowser
 from pathlib import Path
@@ -171,6 +172,18 @@ def write_page(tree: Project, lesson: str, output: Path, lang: str, say: str, ag
                      before=page.earlier(path, against), notebook=notebook)
     project.write(output, text)
     click.echo(f"wrote {output}")
+
+
+@l10n.command("site")
+@click.argument("out", type=click.Path(path_type=Path, file_okay=False))
+@click.pass_obj
+def write_site(tree: Project, out: Path) -> None:
+    """Write all built lessons as a static site into the folder OUT."""
+    build_site = importlib.import_module("saem.l10n.site").build_site  # needs saem[docs]
+    made = build_site(tree, out)
+    for page_name, target in made.missing:
+        click.echo(f"{page_name}: {target} is not built yet; its link is left out")
+    click.echo(f"wrote {len(made.pages)} files; open {out / 'index.html'}")
 
 
 @l10n.command("import")

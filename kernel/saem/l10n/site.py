@@ -1,0 +1,347 @@
+"""How do the built lessons become a site that needs neither a kernel nor a server?
+
+One page for each lesson and language is made of the notebook in the tree, with its outputs:
+pictures, text, and the lens's views, which bring their own renderer.  Formulas become MathML.
+Cells have the same ids in all languages, so the language switch keeps the reader's place, and one
+index a language serves the search.  Nothing is loaded from another machine, and the pages also work
+from a folder.
+
+Read before: ``saem.l10n.build``.  Read after: ``saem.l10n.commands``.
+Invariant: a link inside the site leads to a page of the site (tests/notebooks/test_site.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import html
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+from latex2mathml.converter import convert as mathml
+from markdown_it import MarkdownIt
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+from saem.l10n.assemble import HEADER, HIDE_INPUT, SETUP, frame
+from saem.l10n.glossary import Glossary, load
+from saem.l10n.project import Project, write
+
+_STATIC = Path(__file__).parent / "static"
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_HEADING = re.compile(r"^(#{1,3})\s+(.*?)\s*$", re.M)
+GLOSSARY = "glossary"
+
+SAY = {
+    "en": {
+        "title": "Saem: lessons", "lessons": "Lessons", "glossary": "Glossary",
+        "search": "Search", "nothing": "Nothing found.", "contents": "On this page",
+        "code": "Code", "term": "Term", "accepted": "In Korean", "not": "Not", "why": "Why",
+        "before": "Previous", "after": "Next", "notebook": "This page as a notebook",
+        "about": "Learn how a JAX-style array engine works, on an engine made to be read. Each "
+                 "page shows a lesson with its outputs; to predict and run, open it as a notebook.",
+    },
+    "ko": {
+        "title": "Saem: 수업", "lessons": "수업", "glossary": "용어집",
+        "search": "검색", "nothing": "찾은 것이 없습니다.", "contents": "이 페이지의 차례",
+        "code": "코드", "term": "용어", "accepted": "한국어", "not": "쓰지 않는 말", "why": "까닭",
+        "before": "이전", "after": "다음", "notebook": "이 페이지의 노트북",
+        "about": "JAX 방식의 배열 엔진이 어떻게 동작하는지, 읽으라고 만든 엔진으로 배웁니다. "
+                 "페이지마다 수업과 그 출력이 있습니다. 예측하고 실행하려면 노트북으로 여십시오.",
+    },
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Section:
+    """One heading of a lesson with the prose under it: what the search finds."""
+
+    page: str
+    anchor: str
+    title: str
+    heading: str
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Site:
+    """What was written, and the links that lead nowhere yet: pairs of a page and a target."""
+
+    pages: tuple[Path, ...]
+    missing: tuple[tuple[str, str], ...]
+
+
+@dataclasses.dataclass
+class _Page:
+    """One page while it is made."""
+
+    name: str
+    title: str
+    body: str
+    headings: list[tuple[int, str, str]]
+    sections: list[Section]
+
+
+def build_site(project: Project, out: Path) -> Site:
+    """Write the site of all built notebooks into the folder ``out``.
+
+    Raises FileNotFoundError if no notebook is built.
+    """
+    languages = [code for code in (project.source_language, *project.languages)
+                 if any((project.root / code).glob("[0-9][0-9]-*.ipynb"))]
+    if not languages:
+        raise FileNotFoundError("no notebook is built; run `saem l10n build` first.")
+    names = {code: [p.stem for p in project.lessons() if project.built(p.stem, code).is_file()]
+             for code in languages}
+    written: list[Path] = []
+    missing: list[tuple[str, str]] = []
+
+    def put(place: str, text: str) -> None:
+        write(out / place, text)
+        written.append(out / place)
+
+    for code in languages:
+        pages = [_lesson(project, code, name, names[code], missing) for name in names[code]]
+        pages.append(_glossary(load(project.glossary), code))
+        shell = functools.partial(_shell, project, code, languages, pages)
+        put(f"{code}/index.html", shell(_index(code, pages), None))
+        for page in pages:
+            put(f"{code}/{page.name}.html", shell(page.body, page))
+        for name in names[code]:
+            shutil.copyfile(project.built(name, code), out / code / f"{name}.ipynb")
+        found = [dataclasses.asdict(s) for page in pages for s in page.sections]
+        put(f"{code}/search.js", f"window.saemSearch = {_script_json(found)};\n")
+    put("index.html", _entrance(languages))
+    style = (_STATIC / "site.css").read_text(encoding="utf-8")
+    colours = HtmlFormatter(cssclass="source").get_style_defs(".source")
+    dark = HtmlFormatter(style="github-dark", cssclass="source").get_style_defs(".source")
+    put("site.css", f"{style}\n{colours}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n")
+    put("site.js", (_STATIC / "site.js").read_text(encoding="utf-8"))
+    return Site(tuple(written), tuple(dict.fromkeys(missing)))
+
+
+def words_for(code: str) -> dict[str, str]:
+    """The site's own words in a language; English where nobody wrote them."""
+    return SAY.get(code, SAY["en"])
+
+
+# --- one lesson ----------------------------------------------------------------------------------
+
+
+def _lesson(project: Project, code: str, name: str, known: list[str],
+            missing: list[tuple[str, str]]) -> _Page:
+    notebook = nbformat.read(project.built(name, code), as_version=4)
+    headings: list[tuple[int, str, str]] = []
+    sections: list[Section] = []
+    parts = []
+    title = name
+    for cell in notebook.cells:
+        if cell.id == HEADER:
+            continue
+        if cell.cell_type == "code":
+            parts.append(_code_cell(cell, code))
+            continue
+        for count, found in enumerate(_HEADING.finditer(_without_code(cell.source))):
+            anchor = cell.id if count == 0 else f"{cell.id}-{count}"
+            text = _plain(found[2])
+            headings.append((len(found[1]), anchor, text))
+            title = text if len(found[1]) == 1 else title
+        anchor = next((a for _, a, _ in headings[::-1]), cell.id)
+        sections.append(Section(name, anchor, title, headings[-1][2] if headings else title,
+                                _plain(cell.source)))
+        link = _links(f"{code}/{name}", known, missing)
+        text = _markdown(cell.source, link, cell.id)
+        parts.append(f'<section id="{html.escape(cell.id)}">{text}</section>')
+    download = (f'<p class="download"><a href="{name}.ipynb" download>'
+                f"{html.escape(words_for(code)['notebook'])}</a></p>")
+    return _Page(name, title, "\n".join([*parts, download]), headings, sections)
+
+
+def _links(page: str, known: list[str], missing: list[tuple[str, str]]) -> Callable[[str], str]:
+    """What a link to another notebook becomes: its page, or '' where there is none."""
+
+    def link(target: str) -> str:
+        found = re.fullmatch(r"([\w-]+)\.ipynb(#.*)?", target)
+        if found is None:
+            return target
+        if found[1] not in known:
+            missing.append((page, target))
+            return ""
+        return f"{found[1]}.html{found[2] or ''}"
+
+    return link
+
+
+def _markdown(text: str, link: Callable[[str], str], cell: str) -> str:
+    """A text cell as HTML; its headings after the first have anchors of their own."""
+    md = _renderer()
+    tokens = md.parse(text)
+    opened = [t for t in tokens if t.type == "heading_open" and t.tag in ("h1", "h2", "h3")]
+    for count, heading in enumerate(opened[1:], start=1):
+        heading.attrs["id"] = f"{cell}-{count}"
+    for token in tokens:
+        children = token.children or []
+        for child in children:
+            if child.type == "link_open":
+                target = link(str(child.attrs.get("href", "")))
+                if target:
+                    child.attrs["href"] = target
+                else:  # the text stays, the link goes
+                    child.attrs = {"class": "not-yet"}
+                    child.tag = "span"
+                    child.meta["gone"] = True
+            if child.type == "link_close" and any(c.meta.get("gone") for c in children):
+                opened = [c for c in children[:children.index(child)] if c.type == "link_open"]
+                child.tag = opened[-1].tag
+    return md.renderer.render(tokens, md.options, {})
+
+
+@functools.cache
+def _renderer() -> MarkdownIt:
+    md = MarkdownIt("commonmark", {"html": True}).enable("table")
+    return md.use(dollarmath_plugin, renderer=_formula, allow_space=False)
+
+
+def _formula(text: str, options: dict) -> str:
+    return mathml(text, display="block" if options["display_mode"] else "inline")
+
+
+def _code_cell(cell: nbformat.NotebookNode, code: str) -> str:
+    source = highlight(cell.source, PythonLexer(), HtmlFormatter(cssclass="source"))
+    hidden = cell.id == SETUP or HIDE_INPUT in cell.metadata.get("tags", ())
+    if hidden:
+        label = html.escape(words_for(code)["code"])
+        source = f"<details><summary>{label}</summary>{source}</details>"
+    outputs = "".join(_output(o) for o in cell.outputs)
+    shown = f'<div class="outputs">{outputs}</div>' if outputs else ""
+    return f'<section class="code" id="{html.escape(cell.id)}">{source}{shown}</section>'
+
+
+def _output(output: nbformat.NotebookNode) -> str:
+    if output.output_type == "stream":
+        return f'<pre class="{html.escape(output.name)}">{html.escape(output.text)}</pre>'
+    if output.output_type == "error":
+        text = _ANSI.sub("", "\n".join(output.traceback))
+        return f'<pre class="error">{html.escape(text)}</pre>'
+    data = output.data
+    if "text/html" in data:  # what the lens made: it escapes what comes from programs
+        return f'<div class="view">{data["text/html"]}</div>'
+    if "image/svg+xml" in data:
+        return f'<div class="view">{data["image/svg+xml"]}</div>'
+    if "image/png" in data:
+        picture = html.escape("".join(data["image/png"].split()))
+        alt = html.escape(data.get("text/plain", ""))
+        return f'<img alt="{alt}" src="data:image/png;base64,{picture}">'
+    return f"<pre>{html.escape(data.get('text/plain', ''))}</pre>"
+
+
+def _without_code(text: str) -> str:
+    """Markdown without fenced code, whose comments look like headings."""
+    return re.sub(r"^(```+|~~~+).*?^\1", "", text, flags=re.M | re.S)
+
+
+def _plain(text: str) -> str:
+    """Markdown as a search finds it: words without marks."""
+    text = re.sub(r"<[^>]+>|!?\[([^\]]*)\]\([^)]*\)", lambda m: m[1] or "", _without_code(text))
+    return " ".join(re.sub(r"[`*#|]+|\$", "", text).split())
+
+
+# --- what stands around --------------------------------------------------------------------------
+
+
+def _index(code: str, pages: list[_Page]) -> str:
+    say = words_for(code)
+    items = "".join(f'<li><a href="{p.name}.html">{html.escape(_number(p))}{html.escape(p.title)}'
+                    "</a></li>" for p in pages)
+    return f"<h1>{html.escape(say['title'])}</h1><p>{html.escape(say['about'])}</p>" \
+           f'<ul class="lessons">{items}</ul>'
+
+
+def _number(page: _Page) -> str:
+    return f"{page.name[:2]} · " if page.name[:2].isdigit() else ""
+
+
+def _glossary(glossary: Glossary, code: str) -> _Page:
+    say = words_for(code)
+    rows, sections = [], []
+    for term in sorted(glossary.terms, key=lambda t: t.term.casefold()):
+        anchor = "term-" + re.sub(r"[^a-z0-9]+", "-", term.term.lower())
+        cells = (term.term, ", ".join(term.accepted), ", ".join(term.rejected),
+                 term.reason.get(code, term.reason.get("en", "")))
+        rows.append(f'<tr id="{anchor}">' + "".join(f"<td>{html.escape(c)}</td>" for c in cells)
+                    + "</tr>")
+        sections.append(Section(GLOSSARY, anchor, say["glossary"], term.term,
+                                " ".join(cells[1:])))
+    titles = [say[key] for key in ("term", "accepted", "not", "why")]
+    head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
+    body = (f"<h1>{html.escape(say['glossary'])}</h1>"
+            f'<div class="view"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
+            "</table></div>")
+    return _Page(GLOSSARY, say["glossary"], body, [], sections)
+
+
+def _shell(project: Project, code: str, languages: list[str], pages: list[_Page], body: str,
+           page: _Page | None) -> str:
+    """A whole page around ``body``; ``page`` is None for the index."""
+    say = words_for(code)
+    here = page.name if page else "index"
+    others = "".join(
+        f'<a class="language" lang="{other}" hreflang="{other}" href="../{other}/{here}.html"'
+        f'{" aria-current=true" if other == code else ""}>'
+        f"{html.escape(frame(project, other)['name'])}</a>" for other in languages)
+    menu = "".join(
+        f'<li><a href="{p.name}.html"{" aria-current=page" if p is page else ""}>'
+        f"{html.escape(_number(p))}{html.escape(p.title)}</a></li>" for p in pages)
+    contents = "".join(f'<li><a href="#{anchor}">{html.escape(text)}</a></li>'
+                       for level, anchor, text in (page.headings if page else []) if level == 2)
+    contents = (f'<nav class="contents" aria-label="{html.escape(say["contents"])}"><b>'
+                f"{html.escape(say['contents'])}</b><ul>{contents}</ul></nav>") if contents else ""
+    title = html.escape(f"{page.title} · Saem" if page else say["title"])
+    search = html.escape(say["search"])
+    return (
+        f'<!doctype html><html lang="{code}"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<title>{title}</title><link rel="stylesheet" href="../site.css"></head><body>'
+        f'<header><a class="home" href="index.html">Saem 샘</a>'
+        f'<input type="search" placeholder="{search}" aria-label="{search}" '
+        f'data-nothing="{html.escape(say["nothing"])}"><nav class="languages">{others}</nav>'
+        '<ol id="results" hidden></ol></header><div class="columns">'
+        f'<details class="menu"><summary>{html.escape(say["lessons"])}</summary>'
+        f"<nav><ul>{menu}</ul></nav></details>"
+        f"<main>{body}{_neighbours(page, pages, say)}</main>{contents}</div>"
+        '<script src="search.js"></script><script src="../site.js"></script></body></html>\n'
+    )
+
+
+def _neighbours(page: _Page | None, pages: list[_Page], say: dict[str, str]) -> str:
+    if page is None:
+        return ""
+    at = pages.index(page)
+    links = []
+    for label, other in (("before", at - 1), ("after", at + 1)):
+        if 0 <= other < len(pages):
+            links.append(f'<a class="{label}" href="{pages[other].name}.html">'
+                         f"<small>{html.escape(say[label])}</small> "
+                         f"{html.escape(pages[other].title)}</a>")
+    return f'<nav class="neighbours">{"".join(links)}</nav>'
+
+
+def _entrance(languages: list[str]) -> str:
+    """The page that sends a reader to the index in the language of the browser."""
+    links = " ".join(f'<a href="{code}/index.html">{code}</a>' for code in languages)
+    script = (f"const have = {json.dumps(languages)}; const want = navigator.languages.map("
+              "l => l.split('-')[0]).find(l => have.includes(l)) ?? have[0];"
+              "location.replace(want + '/index.html');")
+    return ('<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Saem</title></head>'
+            f"<body>{links}<script>{script}</script></body></html>\n")
+
+
+def _script_json(value: object) -> str:
+    """JSON that may stand in a script."""
+    return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")

@@ -1,0 +1,156 @@
+"""Is the static site whole: every lesson in every language, every link leading somewhere?"""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from saem.l10n import build as building
+from saem.l10n import catalog, project
+from saem.l10n.merge import merge
+from saem.l10n.site import build_site
+from saem.l10n.source import read
+from saem.l10n.units import units
+
+TREE = project.find(Path(__file__))
+
+
+class Reader(html.parser.HTMLParser):
+    """The links, sources and ids of a page."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.links, self.ids, self.loaded = [], [], []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        if "id" in found:
+            self.ids.append(found["id"])
+        if tag == "a" and found.get("href"):
+            self.links.append(found["href"])
+        elif found.get("src") or tag == "link":
+            self.loaded.append(found.get("src") or found.get("href"))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site of this tree's lessons."""
+    out = tmp_path_factory.mktemp("site")
+    return out, build_site(TREE, out)
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return {path: Reader(path) for path in site[1].pages if path.suffix == ".html"}
+
+
+def test_every_lesson_has_a_page_in_every_language(site):
+    out, _ = site
+    for lesson in TREE.lessons():
+        for language in ("en", "ko"):
+            assert (out / language / f"{lesson.stem}.html").is_file()
+            assert (out / language / f"{lesson.stem}.ipynb").is_file()
+
+
+def test_every_link_inside_leads_to_a_page_and_a_place(pages):
+    wrong = []
+    for path, page in pages.items():
+        for link in page.links:
+            if re.match(r"[a-z]+:", link):
+                continue
+            name, _, anchor = link.partition("#")
+            target = (path.parent / name).resolve() if name else path
+            if not target.is_file():
+                wrong.append((path.name, link))
+            elif anchor and target.suffix == ".html" and anchor not in pages[target].ids:
+                wrong.append((path.name, link))
+    assert wrong == []
+
+
+def test_nothing_is_loaded_from_another_machine(pages):
+    for page in pages.values():
+        assert [x for x in page.loaded if not x.startswith(("data:", "../", "search.js"))] == []
+
+
+def test_ids_are_unique_and_the_same_in_every_language(site, pages):
+    out, _ = site
+    for lesson in TREE.lessons():
+        cells = [[i for i in pages[out / code / f"{lesson.stem}.html"].ids
+                  if i in {c.id for c in read(lesson).cells}] for code in ("en", "ko")]
+        assert cells[0] == cells[1] and len(set(cells[0])) == len(cells[0])
+
+
+def test_formulas_are_mathml_and_outputs_are_there(site):
+    out, _ = site
+    text = (out / "ko" / "01-arrays.html").read_text()
+    assert "<math" in text and "\\nabla" not in re.sub(r"<script.*?</script>", "", text, flags=re.S)
+    assert "data:image/png" in text and "saem-static" in text
+
+
+def test_the_search_finds_what_pages_have(site, pages):
+    out, _ = site
+    for code in ("en", "ko"):
+        text = (out / code / "search.js").read_text().removeprefix("window.saemSearch = ")
+        index = json.loads(text.rstrip(";\n"))
+        assert all(s["anchor"] in pages[out / code / f"{s['page']}.html"].ids for s in index)
+        assert any("XLA" in s["text"] for s in index)
+        assert "</" not in text
+
+
+def test_a_site_is_built_the_same_twice(site, tmp_path):
+    out, made = site
+    build_site(TREE, tmp_path)
+    for path in made.pages:
+        assert (tmp_path / path.relative_to(out)).read_bytes() == path.read_bytes()
+
+
+@pytest.fixture
+def small(tree):
+    """The small lesson, translated, built in both languages."""
+    po, _ = merge(units(read(tree.lesson("01"))), catalog.empty("ko"))
+    for entry in po:
+        entry.msgstr = "번역"
+    catalog.save(po, tree.catalog("01-small", "ko"))
+    for code in ("en", "ko"):
+        building.build(tree, tree.lesson("01"), code, run=False)
+    return tree
+
+
+def test_what_a_program_printed_is_escaped(small, tmp_path):
+    path = small.built("01-small", "en")
+    notebook = nbformat.read(path, as_version=4)
+    cell = next(c for c in notebook.cells if c.id == "run")
+    cell.outputs = [
+        nbformat.v4.new_output("stream", name="stdout", text="<script>1</script>"),
+        nbformat.v4.new_output("error", ename="E", evalue="x", traceback=["\x1b[31m<b>x</b>"]),
+        nbformat.v4.new_output("execute_result", {"text/plain": "<i>"}, execution_count=1),
+    ]
+    nbformat.write(notebook, path)
+    build_site(small, tmp_path / "site")
+    text = (tmp_path / "site" / "en" / "01-small.html").read_text()
+    for bad in ("<script>1", "<b>x", "<i>", "\x1b"):
+        assert bad not in text
+    assert "&lt;script&gt;1" in text and "&lt;b&gt;x" in text
+
+
+def test_a_link_to_a_lesson_that_is_not_there_becomes_text(small, tmp_path):
+    source = small.lesson("01")
+    source.write_text(source.read_text().replace(
+        "Second paragraph.", "See [nine](09-x.ipynb) and [this](01-small.ipynb#run)."))
+    building.build(small, source, "en", run=False)
+    made = build_site(small, tmp_path / "site")
+    assert made.missing == (("en/01-small", "09-x.ipynb"),)
+    text = (tmp_path / "site" / "en" / "01-small.html").read_text()
+    assert '<span class="not-yet">nine</span>' in text
+    assert '<a href="01-small.html#run">this</a>' in text
+
+
+def test_without_notebooks_there_is_no_site(tree, tmp_path):
+    with pytest.raises(FileNotFoundError, match="l10n build"):
+        build_site(tree, tmp_path / "site")
