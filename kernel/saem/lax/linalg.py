@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from saem.core.handles import primitive_called
+from saem.lax.polar import qdwh
 from saem.ops.linalg.cholesky import cholesky, cholesky_update
 from saem.ops.linalg.eigen import EighImplementation, EigImplementation, eig, eigh
 from saem.ops.linalg.lu import lu, lu_pivots_to_permutation

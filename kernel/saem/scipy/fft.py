@@ -1,0 +1,146 @@
+"""How is a signal written as a sum of cosines?  (``jax.scipy.fft``)
+
+The cosine transform of n numbers is the Fourier transform of the same numbers in another order,
+each value turned by a quarter of its frequency.
+
+Read before: ``numpy.fft``.
+Invariant: ``idct`` undoes ``dct`` (tests/kernel/test_fft.py).
+Source: Makhoul, "A fast cosine transform in one and two dimensions" (1980).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.jit.jitted import composite
+from saem.numpy import fft
+from saem.numpy.axes import array_argument
+from saem.numpy.joining import concatenate
+from saem.numpy.manipulation import flip, moveaxis
+from saem.numpy.promote import promote_dtypes_inexact
+from saem.ops.numbers import complex as complex_
+from saem.ops.shape import canonical_axis
+from saem.ops.slicing import pad, slice_in_dim
+
+
+def _check(name: str, type: int, norm: str | None) -> None:
+    if type != 2:
+        raise errors.explained(
+            NotImplementedError, f"{name}.type", "Only DCT type 2 is implemented.",
+            advice="The type 3 is idct, up to a factor.")
+    if norm not in (None, "ortho"):
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.norm",
+            f"jax.scipy.fft.{name}: norm={norm!r} is not implemented",
+            advice="Use None or 'ortho'.")
+
+
+def _resized(x: Any, axis: int, n: int) -> Any:
+    have = x.shape[axis]
+    if have > n:
+        return slice_in_dim(x, 0, n, axis=axis)
+    more = [(0, n - have if i == axis else 0, 0) for i in range(x.ndim)]
+    return pad(x, aval_of(x).dtype.type(0), more) if have < n else x
+
+
+def _scales(n: int, dtype: Any) -> np.ndarray:
+    """Return by what the values of the transform are divided for it to be orthonormal."""
+    scales = np.full(n, math.sqrt(2 * n))
+    scales[:1] = math.sqrt(4 * n)
+    return scales.astype(dtypes.real_dtype(dtype))
+
+
+def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+        ) -> Any:
+    """Return the cosine transform of ``x`` along ``axis``, cut or padded to ``n``.
+
+    y[k] = 2 Σ x[j] cos(π k (2 j + 1) / 2 n); with ``norm`` "ortho" of length-preserving scale.
+
+    Raises: NotImplementedError for another type than 2; ValueError for another norm.
+
+    >>> jax.scipy.fft.dct(jnp.array([1., 1.]))
+    Array([4., 0.], dtype=float32)
+    """
+    _check("dct", type, norm)
+    x = promote_dtypes_inexact(array_argument("dct", x))[0]
+    axis = canonical_axis(axis, x.ndim)
+    return _dct(x, n=x.shape[axis] if n is None else int(n), axis=axis, ortho=norm == "ortho")
+
+
+@composite(static_argnames=("n", "axis", "ortho"))
+def _dct(x: Any, n: int, axis: int, ortho: bool) -> Any:
+    dtype = aval_of(x).dtype
+    if dtypes.is_complex(dtype):
+        return complex_(_dct(x.real, n=n, axis=axis, ortho=ortho),
+                        _dct(x.imag, n=n, axis=axis, ortho=ortho))
+    rows = moveaxis(_resized(x, axis, n), axis, -1)
+    order = concatenate([rows[..., ::2], flip(rows[..., 1::2], -1)], axis=-1)
+    turns = np.exp(-0.5j * np.pi * np.arange(n) / max(n, 1)).astype(dtypes.complex_dtype(
+        np.promote_types(dtype, np.float32)))
+    out = 2 * (fft.fft(order) * turns).real
+    if ortho:
+        out = out / _scales(n, out.dtype)
+    return moveaxis(out.astype(dtype), -1, axis)
+
+
+def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+         ) -> Any:
+    """Return the inverse of ``dct`` along ``axis``, of ``x`` cut or padded to ``n``."""
+    _check("idct", type, norm)
+    x = promote_dtypes_inexact(array_argument("idct", x))[0]
+    axis = canonical_axis(axis, x.ndim)
+    return _idct(x, n=x.shape[axis] if n is None else int(n), axis=axis, ortho=norm == "ortho")
+
+
+@composite(static_argnames=("n", "axis", "ortho"))
+def _idct(x: Any, n: int, axis: int, ortho: bool) -> Any:
+    dtype = aval_of(x).dtype
+    if dtypes.is_complex(dtype):
+        return complex_(_idct(x.real, n=n, axis=axis, ortho=ortho),
+                        _idct(x.imag, n=n, axis=axis, ortho=ortho))
+    rows = moveaxis(_resized(x, axis, n), axis, -1)
+    if ortho:
+        rows = rows * _scales(n, rows.dtype)
+    back = concatenate([rows[..., :1] * 0, flip(rows[..., 1:], -1)], axis=-1)
+    wide = np.promote_types(dtype, np.float32)
+    turns = np.exp(0.5j * np.pi * np.arange(n) / max(n, 1)).astype(dtypes.complex_dtype(wide))
+    values = fft.ifft(complex_(rows.astype(wide), -back.astype(wide)) * turns / 2).real
+    half = (n + 1) // 2
+    places = np.empty(n, int)
+    places[::2], places[1::2] = np.arange(half), np.arange(n - 1, half - 1, -1)
+    return moveaxis(values[..., places].astype(dtype), -1, axis)
+
+
+def _over_axes(one: Any, name: str, x: Any, type: int, s: Sequence[int] | None,
+               axes: Sequence[int] | None, norm: str | None) -> Any:
+    _check(name, type, norm)
+    x = promote_dtypes_inexact(array_argument(name, x))[0]
+    if axes is None:
+        axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
+    axes = [canonical_axis(d, x.ndim) for d in axes]
+    if len(set(axes)) != len(axes) or (s is not None and len(s) != len(axes)):
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.axes",
+            f"jax.scipy.fft.{name} needs distinct axes, one for each length; got axes={axes} and "
+            f"s={s}.", advice="Name each axis once.")
+    for number, axis in enumerate(axes):
+        x = one(x, 2, None if s is None else s[number], axis, norm)
+    return x
+
+
+def dctn(x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+         norm: str | None = None) -> Any:
+    """Return the cosine transform over several ``axes``, each cut or padded as ``s`` says."""
+    return _over_axes(dct, "dctn", x, type, s, axes, norm)
+
+
+def idctn(x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+          norm: str | None = None) -> Any:
+    """Return the inverse of ``dctn``."""
+    return _over_axes(idct, "idctn", x, type, s, axes, norm)

@@ -1,0 +1,224 @@
+"""How does SciPy solve systems of linear equations with a decomposition at hand?
+
+Read before: ``numpy.linalg.equations``.
+Invariant: arguments that say what may be overwritten or need not be checked change nothing.
+Source: the SciPy reference, scipy.linalg; Bartels & Stewart, "Solution of the matrix equation
+AX + XB = C" (1972).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.jit.jitted import composite
+from saem.loops.while_loop import fori_loop
+from saem.numpy.axes import array_argument
+from saem.numpy.linalg import det as _det
+from saem.numpy.linalg import equations
+from saem.numpy.manipulation import broadcast_to
+from saem.numpy.promote import broadcast_shapes, promote_dtypes_inexact
+from saem.numpy.searching import where
+from saem.ops.linalg.algebra import adjoint, eye, matmul, triu
+from saem.ops.linalg.cholesky import cholesky
+from saem.ops.linalg.eigen import eig
+from saem.ops.linalg.lu import lu, lu_pivots_to_permutation
+from saem.ops.linalg.lu import lu_solve as solve_by_lu
+from saem.ops.linalg.lu import solve as solve_at_once
+from saem.ops.linalg.reduction import schur
+from saem.ops.linalg.triangular import triangular_solve
+from saem.ops.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
+
+
+def inexact(name: str, *args: Any) -> list[Any]:
+    """Return arguments as floating point or complex numbers of one dtype."""
+    arrays = [array_argument(name, x) for x in args]
+    return promote_dtypes_inexact(*arrays)
+
+
+def refuse(name: str, tag: str, sentence: str) -> Exception:
+    return errors.explained(errors.ArgumentError, f"{name}.{tag}", sentence,
+                            advice=f"See scipy.linalg.{name}.")
+
+
+def right_sides(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
+    """Return matrices a and right sides b with equal leading axes, and whether b was a vector."""
+    n = a.shape[-1]
+    single = b.ndim == 1
+    if a.shape[-2] != n or b.shape[0 if single else -2] != n:
+        raise refuse(name, "sizes", f"inconsistent size for core dimension 'n': {name} needs "
+                     f"(…, n, n) and (n,) or (…, n, k), got {a.shape} and {b.shape}.")
+    b = b[:, None] if single else b
+    leading = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return (broadcast_to(a, (*leading, *a.shape[-2:])),
+            broadcast_to(b, (*leading, *b.shape[-2:])), single)
+
+
+@composite(static_argnames=("lower",))
+def _cholesky(a: Any, lower: bool) -> Any:
+    (a,) = inexact("cholesky", a)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise refuse("cholesky", "square", "The input to cholesky must be a square matrix. Got "
+                     f"shape {a.shape[-2:]}.")
+    if lower:
+        return cholesky(a, symmetrize_input=False)
+    return adjoint(cholesky(adjoint(a), symmetrize_input=False))
+
+
+def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+               ) -> tuple[Any, bool]:
+    """Return the Cholesky factor of ``a`` (…, n, n), and ``lower``, for ``cho_solve``."""
+    return _cholesky(a, lower=bool(lower)), lower
+
+
+def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False,
+              check_finite: bool = True) -> Any:
+    """Return x with a x = b, given ``cho_factor(a)``."""
+    c, lower = c_and_lower
+    return _cho_solve(c, b, lower=bool(lower))
+
+
+@composite(static_argnames=("lower",))
+def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
+    c, b = inexact("cho_solve", c, b)
+    c, b, single = right_sides("cho_solve", c, b)
+    first = triangular_solve(c, b, left_side=True, lower=lower, transpose_a=not lower,
+                             conjugate_a=not lower)
+    out = triangular_solve(c, first, left_side=True, lower=lower, transpose_a=lower,
+                           conjugate_a=lower)
+    return out[..., 0] if single else out
+
+
+@composite(static_argnames=("overwrite_a", "check_finite"))
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+    """Return L and U in one matrix and the pivots of ``a`` (…, m, n), for ``lu_solve``."""
+    (a,) = inexact("lu_factor", a)
+    packed, pivots, _ = lu(a)
+    return packed, pivots
+
+
+def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: bool = False,
+             check_finite: bool = True) -> Any:
+    """Return x with a x = b (aᵀ x = b, aᴴ x = b for ``trans`` 1, 2), given ``lu_factor(a)``.
+
+    Raises: ValueError for another ``trans``, or sizes that do not fit.
+    """
+    packed, pivots = lu_and_piv
+    if trans not in (0, 1, 2):
+        raise refuse("lu_solve", "trans", f"'trans' value must be 0, 1, or 2, got {trans}")
+    return _lu_solve(packed, pivots, b, trans=int(trans))
+
+
+@composite(static_argnames=("trans",))
+def _lu_solve(packed: Any, pivots: Any, b: Any, trans: int) -> Any:
+    packed, b = inexact("lu_solve", packed, b)
+    packed, b, single = right_sides("lu_solve", packed, b)
+    pivots = broadcast_to(array_argument("lu_solve", pivots), packed.shape[:-1])
+    rows = lu_pivots_to_permutation(pivots, packed.shape[-1])
+    out = solve_by_lu(packed, rows, b, trans)
+    return out[..., 0] if single else out
+
+
+def solve(a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
+          debug: bool = False, check_finite: bool = True, assume_a: str = "gen") -> Any:
+    """Return x with a x = b, for ``a`` (…, n, n) and ``b`` (n,) or (…, n, k).
+
+    ``assume_a``: "pos" for positive definite matrices, which are decomposed in half the time, of
+    the ``lower`` triangle or the upper one; "gen", "sym" and "her" decompose a = P L U.
+
+    Raises: ValueError for another kind, or sizes that do not fit.
+    """
+    if assume_a not in ("gen", "sym", "her", "pos"):
+        raise refuse("solve", "assume_a", "Expected assume_a to be one of ['gen', 'sym', 'her', "
+                     f"'pos']; got {assume_a!r}")
+    if assume_a != "pos":
+        return equations.solve(a, b)
+    a, b = inexact("solve", a, b)
+    return cho_solve(cho_factor(a, lower=lower), b)
+
+
+def solve_triangular(a: Any, b: Any, trans: int | str = 0, lower: bool = False,
+                     unit_diagonal: bool = False, overwrite_b: bool = False, debug: Any = None,
+                     check_finite: bool = True) -> Any:
+    """Return x with a x = b for triangular ``a`` (…, n, n), and ``b`` (n,) or (…, n, k).
+
+    ``trans``: 0 or "N", 1 or "T" for the transpose, 2 or "C" for its conjugate.
+
+    Raises: ValueError for another ``trans``, or sizes that do not fit.
+    """
+    kinds = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}
+    if trans not in kinds:
+        raise refuse("solve_triangular", "trans", f"Invalid 'trans' value {trans}")
+    return _solve_triangular(a, b, trans=kinds[trans], lower=bool(lower),
+                             unit_diagonal=bool(unit_diagonal))
+
+
+@composite(static_argnames=("trans", "lower", "unit_diagonal"))
+def _solve_triangular(a: Any, b: Any, trans: int, lower: bool, unit_diagonal: bool) -> Any:
+    a, b = inexact("solve_triangular", a, b)
+    a, b, single = right_sides("solve_triangular", a, b)
+    out = triangular_solve(a, b, left_side=True, lower=lower, transpose_a=trans > 0,
+                           conjugate_a=trans == 2, unit_diagonal=unit_diagonal)
+    return out[..., 0] if single else out
+
+
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Return the inverses of ``a`` (…, n, n)."""
+    return equations.inv(a)
+
+
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Return the determinants of ``a`` (…, n, n)."""
+    return _det(a)
+
+
+def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Any:
+    """Return X with A X + X B = C, for A (m, m), B (n, n), C (m, n).
+
+    ``method``: "schur", by triangular forms, or "eigen", by eigenvectors.  NaN if a sum of
+    eigenvalues of A and B is within ``tol`` of zero, where X is not determined.
+
+    Raises: ValueError for sizes that do not fit, or another method.
+    """
+    A, B, C = inexact("solve_sylvester", A, B, C)
+    m, n = A.shape[0], B.shape[0]
+    if A.shape != (m, m) or B.shape != (n, n) or C.shape != (m, n):
+        raise refuse("solve_sylvester", "sizes", "Incompatible shapes for Sylvester equation: "
+                     f"A: {A.shape} B: {B.shape} C: {C.shape}")
+    if method not in ("schur", "eigen"):
+        raise refuse("solve_sylvester", "method", f"Unrecognized method {method}. The two valid "
+                     'methods are either "schur" or "eigen".')
+    return _solve_sylvester(A, B, C, tol, method=method)
+
+
+@composite(static_argnames=("method",))
+def _solve_sylvester(A: Any, B: Any, C: Any, tol: Any, method: str) -> Any:
+    dtype = dtypes.complex_dtype(A.dtype)
+    a, b, c = (x.astype(dtype) for x in (A, B, C))
+    if method == "eigen":
+        (p, v), (q, w) = (eig(x, compute_left_eigenvectors=False) for x in (a, b))
+        sums = p[:, None] + q[None, :]
+        inner = matmul(solve_at_once(v, c), w) / sums
+        # Y = inner w⁻¹, that is wᵀ Yᵀ = innerᵀ.
+        out = matmul(v, solve_at_once(w.T, inner.T).T)
+    else:
+        (r, u), (s, v) = schur(a), schur(b)
+        f = matmul(matmul(adjoint(u), c), v)
+        sums = r.diagonal()[:, None] + s.diagonal()[None, :]
+        identity = eye(r.shape, dtype)
+
+        def column(k: Any, y: Any) -> Any:
+            """Solve for column k, given those before; the others are zero."""
+            of_s = dynamic_index_in_dim(s, k, 1)
+            right = dynamic_index_in_dim(f, k, 1) - matmul(y, of_s)
+            shifted = triu(r) + identity * dynamic_index_in_dim(of_s, k, 0)
+            found = triangular_solve(shifted, right, left_side=True)
+            return dynamic_update_index_in_dim(y, found, k, 1)
+
+        y = fori_loop(0, s.shape[0], column, f * 0)
+        out = matmul(matmul(u, y), adjoint(v))
+    out = where((abs(sums) < tol).any(), np.nan, out)
+    return out if dtypes.is_complex(aval_of(A).dtype) else out.real

@@ -1,0 +1,299 @@
+"""Which matrices have a name, and how are they made from a few numbers?
+
+Matrices made of an argument take its elements by an index that is known beforehand; those made of a
+size alone are computed by NumPy.
+
+Read before: ``numpy.indexing``.
+Invariant: an argument with leading axes gives a stack of matrices.
+Source: the SciPy reference, scipy.linalg, "Special matrices".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from saem.core import dtypes, errors
+from saem.core.avals import aval_of
+from saem.jit.jitted import composite
+from saem.numpy.axes import array_argument
+from saem.numpy.creation import asarray, zeros
+from saem.numpy.joining import concatenate
+from saem.numpy.manipulation import flip
+from saem.numpy.promote import promote_dtypes
+from saem.ops.slicing import pad
+
+
+def _refuse(name: str, sentence: str) -> Exception:
+    return errors.explained(errors.ArgumentError, f"{name}.C1", sentence,
+                            advice=f"See scipy.linalg.{name}.")
+
+
+def _vectors(name: str, *args: Any) -> list[Any]:
+    """Return arguments as vectors (…, n) of one dtype; a number is a vector of one."""
+    arrays = [array_argument(name, x) for x in args]
+    return promote_dtypes(*[x.reshape(1) if not x.ndim else x for x in arrays])
+
+
+@composite
+def block_diag(*arrs: Any) -> Any:
+    """Return the matrix with ``arrs`` along its diagonal, and zeros elsewhere.
+
+    Raises: ValueError for more than two axes.
+    """
+    blocks = [array_argument("block_diag", x) for x in arrs] or [zeros((1, 0))]
+    for number, x in enumerate(blocks):
+        if x.ndim > 2:
+            raise _refuse("block_diag", "Arguments to jax.scipy.linalg.block_diag must have at "
+                          f"most 2 dimensions, got {aval_of(x).str_short()} at argument "
+                          f"{number}.")
+    blocks = promote_dtypes(*[x.reshape((1,) * (2 - x.ndim) + x.shape) for x in blocks])
+    columns = sum(x.shape[1] for x in blocks)
+    rows, before = [], 0
+    for x in blocks:
+        after = columns - before - x.shape[1]
+        zero = aval_of(x).dtype.type(0)
+        rows.append(pad(x, zero, ((0, 0, 0), (before, after, 0))))
+        before += x.shape[1]
+    return concatenate(rows, axis=0)
+
+
+@composite
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """Return the matrices (…, n, m) constant along diagonals: column ``c``, row ``r`` (c conj.).
+
+    >>> jax.scipy.linalg.toeplitz(jnp.array([1, 2, 3]), jnp.array([1, 4]))
+    Array([[1, 4],
+           [2, 1],
+           [3, 2]], dtype=int32)
+    """
+    (c,) = _vectors("toeplitz", c)
+    r = c.conj() if r is None else r
+    c, r = _vectors("toeplitz", c, r)
+    n, m = c.shape[-1], r.shape[-1]
+    if not n or not m:
+        return zeros((*c.shape[:-1], n, m), c.dtype)
+    values = concatenate([flip(c, -1), r[..., 1:]], axis=-1)
+    return values[..., np.arange(m) - np.arange(n)[:, None] + n - 1]
+
+
+@composite
+def hankel(c: Any, r: Any = None) -> Any:
+    """Return the matrices (…, n, m) constant along antidiagonals: column ``c``, last row ``r``."""
+    (c,) = _vectors("hankel", c)
+    r = c * 0 if r is None else r
+    c, r = _vectors("hankel", c, r)
+    n, m = c.shape[-1], r.shape[-1]
+    if not n or not m:
+        return zeros((*c.shape[:-1], n, m), c.dtype)
+    values = concatenate([c, r[..., 1:]], axis=-1)
+    return values[..., np.arange(m) + np.arange(n)[:, None]]
+
+
+@composite
+def circulant(c: Any) -> Any:
+    """Return the matrices (…, n, n) whose columns are ``c`` (…, n), turned on by one each."""
+    (c,) = _vectors("circulant", c)
+    n = c.shape[-1]
+    if not n:
+        return zeros((*c.shape[:-1], 0, 0), c.dtype)
+    return c[..., (np.arange(n)[:, None] - np.arange(n)) % n]
+
+
+@composite
+def companion(a: Any) -> Any:
+    """Return the matrices whose characteristic polynomial has the coefficients ``a`` (…, n + 1).
+
+    Raises: ValueError for fewer than two coefficients.
+    """
+    a = array_argument("companion", a)
+    if not a.ndim or a.shape[-1] < 2:
+        raise _refuse("companion", "The length of `a` along the last axis must be at least 2; got "
+                      f"shape {a.shape}.")
+    first = -a[..., 1:] / a[..., :1]
+    n = first.shape[-1]
+    rest = np.broadcast_to(np.eye(n - 1, n, dtype=first.dtype), (*a.shape[:-1], n - 1, n))
+    return concatenate([first[..., None, :], asarray(rest)], axis=-2)
+
+
+@composite(static_argnames=("n", "mode"))
+def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
+    """Return the matrix C with C v = convolve(a, v, mode) for vectors v of length ``n``.
+
+    Raises: ValueError for another mode, or lengths of zero.
+    """
+    a = array_argument("convolution_matrix", a)
+    if n <= 0:
+        raise _refuse("convolution_matrix", f"n must be a positive integer; got {n}.")
+    if not a.ndim or not a.shape[-1]:
+        raise _refuse("convolution_matrix", f"len(a) must be at least 1; got shape {a.shape}.")
+    if mode not in ("full", "valid", "same"):
+        raise _refuse("convolution_matrix",
+                      f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.")
+    m = a.shape[-1]
+    places = np.arange(m + n - 1)[:, None] - np.arange(n)
+    inside = (places >= 0) & (places < m)
+    whole = a[..., np.where(inside, places, 0)] * inside.astype(a.dtype)
+    if mode == "full":
+        return whole
+    if mode == "same":
+        start, rows = (min(m, n) - 1) // 2, max(m, n)
+    else:
+        start, rows = min(m, n) - 1, max(m, n) - min(m, n) + 1
+    return whole[..., start:start + rows, :]
+
+
+@composite
+def fiedler(a: Any) -> Any:
+    """Return the matrices (…, n, n) of the distances |a[i] - a[j]|."""
+    (a,) = _vectors("fiedler", a)
+    return abs(a[..., :, None] - a[..., None, :])
+
+
+@composite
+def fiedler_companion(a: Any) -> Any:
+    """Return the five-diagonal matrices with characteristic polynomial ``a`` (…, n + 1)."""
+    a = array_argument("fiedler_companion", a)
+    n = a.shape[-1] - 1
+    if n < 1:
+        return zeros((*a.shape[:-1], 0, 0), a.dtype)
+    values = a / a[..., :1]
+    # Which coefficient (negated) or constant stands where; 0 is none, -1 is one.
+    where = np.zeros((n, n), int)
+    if n == 1:
+        where[0, 0] = 1
+    else:
+        for i in range(n):
+            if i % 2 == 0:
+                if i + 1 < n:
+                    where[i, i + 1] = i + 2
+                if i:
+                    where[i, i - 1] = i + 1
+                if i + 2 < n:
+                    where[i, i + 2] = -1
+            else:
+                where[i, i - 1] = -1 if i == 1 else 0
+        where[0, 0] = 1
+        for i in range(3, n, 2):
+            where[i, i - 2] = -1
+    found = -values[..., np.where(where > 0, where, 0)] * (where > 0).astype(values.dtype)
+    return found + (where < 0).astype(values.dtype)
+
+
+@composite
+def leslie(f: Any, s: Any) -> Any:
+    """Return the matrices of a population: fertilities ``f`` (…, n), survival ``s`` (…, n - 1).
+
+    Raises: ValueError for lengths that do not fit.
+    """
+    f, s = _vectors("leslie", f, s)
+    n = f.shape[-1]
+    if n < 2:
+        raise _refuse("leslie", "The length of f along the last axis must be at least 2; got shape "
+                      f"{f.shape}.")
+    if s.shape[-1] != n - 1:
+        raise _refuse("leslie", "Incorrect lengths for f and s. The length of s along the last "
+                      f"axis must be one less than the length of f; got f shape {f.shape} and s "
+                      f"shape {s.shape}.")
+    below = s[..., :, None] * np.eye(n - 1, n, dtype=s.dtype)
+    return concatenate([f[..., None, :], below], axis=-2)
+
+
+# -- made of a size alone --------------------------------------------------------------------------
+
+
+def _float(values: np.ndarray) -> Any:
+    return asarray(values.astype(dtypes.canonicalize(np.dtype("float64"))))
+
+
+def _size(name: str, n: int, least: int = 0) -> int:
+    if n < least:
+        raise _refuse(name, f"n must be a positive integer; got {n}.")
+    return int(n)
+
+
+def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
+    """Return the matrix (n, n) of the discrete Fourier transform, times 1 / √n ("sqrtn") or 1 / n.
+
+    Raises: ValueError for another scale, or a dtype that is not complex.
+    """
+    if scale not in (None, "sqrtn", "n"):
+        raise _refuse("dft", f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
+    dtype = dtypes.canonicalize(np.dtype("complex128") if dtype is None else np.dtype(dtype))
+    if not dtypes.is_complex(dtype):
+        raise _refuse("dft", f"dtype must be a complex floating-point type; got {dtype.name}.")
+    turns = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
+    values = np.exp(-2j * np.pi * turns / max(n, 1))
+    if n and scale is not None:
+        values = values / (math.sqrt(n) if scale == "sqrtn" else n)
+    return asarray(values.astype(dtype))
+
+
+def hadamard(n: int, dtype: Any = int) -> Any:
+    """Return the matrix (n, n) of ones and minus ones with orthogonal rows; n is a power of 2.
+
+    Raises: ValueError for another n.
+    """
+    if n < 1 or n & (n - 1):
+        raise _refuse("hadamard", f"n must be a positive power of 2; got {n}.")
+    values = np.ones((1, 1))
+    while len(values) < n:
+        values = np.block([[values, values], [values, -values]])
+    return asarray(values.astype(dtypes.canonicalize(np.dtype(dtype))))
+
+
+def helmert(n: int, full: bool = False) -> Any:
+    """Return the matrix of Helmert contrasts (n - 1, n); with ``full`` a row of 1 / √n before."""
+    n = _size("helmert", n, 1)
+    i = np.arange(1, n)
+    values = np.tril(np.ones((n - 1, n)), 0)
+    values[i - 1, i] = -i
+    values = values / np.sqrt(i * (i + 1))[:, None]
+    if full:
+        values = np.concatenate([np.full((1, n), 1 / math.sqrt(n)), values])
+    return _float(values)
+
+
+def hilbert(n: int) -> Any:
+    """Return the matrix (n, n) of 1 / (i + j + 1)."""
+    i = np.arange(n)
+    return _float(1 / (i[:, None] + i + 1.0))
+
+
+def invhilbert(n: int) -> Any:
+    """Return the inverse of ``hilbert(n)``, whose elements are integers."""
+    values = np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            values[i, j] = float((-1) ** (i + j) * (i + j + 1) * math.comb(n + i, n - j - 1)
+                                 * math.comb(n + j, n - i - 1) * math.comb(i + j, i) ** 2)
+    return _float(values)
+
+
+def _kinds(name: str, kind: str | None) -> str:
+    kind = "symmetric" if kind is None else kind
+    if kind not in ("symmetric", "lower", "upper"):
+        raise _refuse(name, "Expected kind to be one of: ['symmetric', 'lower', 'upper']; got "
+                      f"{kind}")
+    return kind
+
+
+def _binomials(n: int) -> np.ndarray:
+    return np.array([[math.comb(i, j) for j in range(n)] for i in range(n)],
+                    float).reshape(n, n)
+
+
+def pascal(n: int, kind: str | None = None) -> Any:
+    """Return the matrix (n, n) of binomial coefficients: C(i, j) ("lower"), or their product."""
+    kind, low = _kinds("pascal", kind), _binomials(n)
+    return _float(low if kind == "lower" else low.T if kind == "upper" else low @ low.T)
+
+
+def invpascal(n: int, kind: str | None = None) -> Any:
+    """Return the inverse of ``pascal(n, kind)``, whose elements are integers."""
+    kind = _kinds("invpascal", kind)
+    i = np.arange(n)
+    low = _binomials(n) * np.where((i[:, None] - i) % 2, -1.0, 1.0)
+    return _float(low if kind == "lower" else low.T if kind == "upper" else low.T @ low)
