@@ -6,9 +6,9 @@
 // Invariant: badges never change a notebook's content (they are page furniture only).
 import type { Cell } from "@jupyterlab/cells";
 import type { NotebookPanel } from "@jupyterlab/notebook";
-import { el } from "../renderer/dom";
+import { el, prose } from "../renderer/dom";
 import { glyph } from "../renderer/marks";
-import type { HistoryModel, Place, Record } from "../schema";
+import type { HistoryModel, Place, Progress, Record } from "../schema";
 import type { Locale } from "../renderer/locale";
 
 function isAt(cell: Cell, place: Place): boolean {
@@ -39,6 +39,8 @@ export async function visit(panel: NotebookPanel, place: Place): Promise<void> {
 interface Tally {
   readonly kind: Record["kind"];
   readonly count: number;
+  readonly compiles: number;
+  readonly seconds: number;
   readonly key: string;
 }
 
@@ -48,7 +50,7 @@ const WEIGHT = { failed: 3, compile: 2, found: 1, trace: 0, hit: -1 } as const;
 export function tally(history: HistoryModel): Map<string, Tally> {
   const tallies = new Map<string, Tally>();
   for (const { summary, records } of history.functions) {
-    for (const { caller, kind } of records) {
+    for (const { caller, kind, seconds } of records) {
       const id = caller?.cell_id ?? (caller ? null : summary.place?.cell_id);
       if (!id || kind === "hit") {
         continue;
@@ -58,7 +60,13 @@ export function tally(history: HistoryModel): Map<string, Tally> {
       tallies.set(id, {
         kind: heavier ? kind : old.kind,
         key: heavier ? summary.key : old.key,
-        count: (old?.count ?? 0) + 1
+        count: (old?.count ?? 0) + 1,
+        compiles: (old?.compiles ?? 0) + (kind === "compile" ? 1 : 0),
+        seconds:
+          (old?.seconds ?? 0) +
+          (seconds.trace ?? 0) +
+          (seconds.lower ?? 0) +
+          (seconds.compile ?? 0)
       });
     }
   }
@@ -76,7 +84,16 @@ export function badges(
   for (const cell of panel.content.widgets) {
     const old = cell.node.querySelector(":scope > .saem-badge");
     const found = tallies.get(cell.model.id);
-    const state = found ? `${found.kind} ${found.count} ${locale.language}` : "";
+    const state = found
+      ? `${found.kind} ${found.count} ${found.compiles} ${locale.language}`
+      : "";
+    const title =
+      found &&
+      locale.say("panel.badge", {
+        n: found.count,
+        compiles: found.compiles,
+        seconds: locale.seconds(found.seconds)
+      });
     if (old?.getAttribute("data-state") === state) {
       continue;
     }
@@ -89,8 +106,8 @@ export function badges(
             type: "button",
             class: `saem-badge saem-kind-${found.kind}`,
             "data-state": state,
-            title: locale.say("panel.badge", { n: found.count }),
-            "aria-label": locale.say("panel.badge", { n: found.count }),
+            title,
+            "aria-label": title,
             onclick: () => reveal(found.key)
           },
           glyph(found.kind),
@@ -99,6 +116,27 @@ export function badges(
       );
     }
   }
+}
+
+/** Say on the cell that runs what the engine has been doing for a while. */
+export function running(panel: NotebookPanel, progress: Progress | null, locale: Locale): void {
+  for (const old of panel.node.querySelectorAll(".saem-running")) {
+    old.remove();
+  }
+  const place = progress?.place;
+  const cell = place && panel.content.widgets.find(c => isAt(c, place));
+  if (!progress || progress.activity === "idle" || !cell) {
+    return;
+  }
+  const name = progress.function;
+  const node = el(
+    "p",
+    { class: "saem-running saem", role: "status" },
+    el("span", { class: "saem-spinner", "aria-hidden": "true" }),
+    prose(locale.say(`progress.${progress.activity}`, { name })),
+    progress.why && [" · ", prose(locale.pick(progress.why))]
+  );
+  cell.node.appendChild(node);
 }
 
 /** Does any cell of the notebook speak of Saem? Kernels of other notebooks are left in peace. */

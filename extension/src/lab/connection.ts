@@ -14,6 +14,7 @@ import {
   type HistoryModel,
   type KernelMessage,
   type PanelMessage,
+  type Progress,
   type Text
 } from "../schema";
 
@@ -30,13 +31,16 @@ export type State =
 
 export class Connection {
   state: State = { name: "none" };
+  /** What has been running for a while. */
+  progress: Progress | null = null;
   private kernel: Kernel.IKernelConnection | null = null;
   private comm: Kernel.IComm | null = null;
   private environment: Environment | null = null;
 
   constructor(
     private readonly changed: (state: State) => void,
-    public locale: string
+    public locale: string,
+    private readonly working: (progress: Progress | null) => void = () => {}
   ) {}
 
   /** Follow `kernel`, or wait in `state`; `greet` says whether to ask it for the lens at once. */
@@ -179,6 +183,9 @@ export class Connection {
           this.set({ ...this.state, history: receive(this.state.history, message) });
         }
         break;
+      case "progress":
+        this.work(message.activity === "idle" ? null : message);
+        break;
       case "error":
         if (message.tag === "version") {
           this.drop(true);
@@ -187,11 +194,21 @@ export class Connection {
           console.warn(`saem-lens: ${message.message.en}`);
         }
         break;
+      default:
+        console.warn("saem-lens: a message of no known type was dropped", message);
     }
+  }
+
+  private work(progress: Progress | null): void {
+    this.progress = progress;
+    this.working(progress);
   }
 
   private set(state: State): void {
     this.state = state;
+    if (state.name !== "live" && this.progress) {
+      this.work(null);
+    }
     this.changed(state);
   }
 }

@@ -1,66 +1,120 @@
-// Which notebook does the panel follow, and what makes it look again?
+// Which notebook or console does the panel follow, and what makes it look again?
 //
-// Joins JupyterLab's notebook tracker, the connection, the panel and the badges.
-// Read before: connection.ts, panel.ts, cells.ts. Read after: index.ts.
+// Joins JupyterLab's trackers, the connection, the panel, badges and inlay hints.
+// Read before: connection.ts, panel.ts, cells.ts, hints.ts. Read after: index.ts.
 // Invariant: kernels of notebooks that do not speak of Saem get no message from us.
 import type { ISessionContext } from "@jupyterlab/apputils";
+import type { IConsoleTracker } from "@jupyterlab/console";
 import { NotebookActions, type INotebookTracker, type NotebookPanel } from "@jupyterlab/notebook";
-import type { Place } from "../schema";
-import { badges, mentionsSaem, visit } from "./cells";
-import { Connection, type State } from "./connection";
-import { LensPanel } from "./panel";
+import { Signal, type ISignal } from "@lumino/signaling";
 import type { Locale } from "../renderer/locale";
+import type { Place, Progress, TracersModel } from "../schema";
+import { badges, running, visit } from "./cells";
+import { Connection, type State } from "./connection";
+import { clearHints, showHints } from "./hints";
+import { LensPanel } from "./panel";
+import { ofConsole, ofNotebook, type Subject } from "./subject";
+
+export interface Settings {
+  readonly marks: boolean;
+  readonly opens: boolean;
+  readonly hints: boolean;
+}
 
 export class Follower {
   readonly panel: LensPanel;
   readonly connection: Connection;
-  private notebook: NotebookPanel | null = null;
-  private marks = true;
-  private opens = true;
+  private subject: Subject | null = null;
+  private settings: Settings = { marks: true, opens: true, hints: true };
   private again = false;
+  private readonly signal = new Signal<this, void>(this);
 
   constructor(
     private readonly tracker: INotebookTracker,
+    private readonly consoles: IConsoleTracker | null,
     public locale: Locale,
     private readonly open: () => void
   ) {
-    this.connection = new Connection(state => this.onState(state), locale.language);
+    this.connection = new Connection(
+      state => this.onState(state),
+      locale.language,
+      progress => this.onProgress(progress)
+    );
     this.panel = new LensPanel(locale, {
       visit: place => this.visit(place),
       clear: () => this.connection.request("clear"),
       connect: () => this.connection.greet(),
-      load: () => void this.connection.load()
+      load: () => void this.connection.load(),
+      insert: code => this.insert(code)
     });
+  }
+
+  /** The state or the progress of the connection changed. */
+  get changed(): ISignal<this, void> {
+    return this.signal;
+  }
+
+  /** The notebook that is followed, if it is one. */
+  get notebook(): NotebookPanel | null {
+    return this.subject?.notebook ?? null;
   }
 
   /** Begin to follow. */
   start(): void {
-    this.tracker.currentChanged.connect((_tracker, notebook) => this.follow(notebook));
+    this.tracker.currentChanged.connect((_tracker, notebook) =>
+      this.follow(notebook && ofNotebook(notebook))
+    );
     NotebookActions.executed.connect((_, { notebook, cell }) => {
-      const { name } = this.connection.state;
-      const looks = name === "absent" || name === "notInstalled" || name === "version";
-      const source = cell.model.sharedModel.getSource();
-      if (notebook !== this.notebook?.content || !/\bsaem\b/.test(source)) {
-        return;
-      }
-      if (looks) {
-        this.connection.greet();
-      } else if (name === "connecting") {
-        // The kernel may have refused before this cell ran, and the refusal be on its way.
-        this.again = true;
+      if (notebook === this.notebook?.content) {
+        this.ran(cell.model.sharedModel.getSource());
       }
     });
-    this.follow(this.tracker.currentWidget);
+    this.consoles?.currentChanged.connect((_tracker, console) =>
+      console ? this.followConsole(console) : this.back()
+    );
+    const { currentWidget } = this.tracker;
+    this.follow(currentWidget && ofNotebook(currentWidget));
+  }
+
+  private followConsole(panel: Parameters<typeof ofConsole>[0]): void {
+    const subject = ofConsole(panel);
+    panel.console.executed.connect(() => {
+      if (this.subject?.widget === panel && subject.mentions()) {
+        this.ran("saem");
+      }
+    });
+    this.follow(subject);
+  }
+
+  private back(): void {
+    const { currentWidget } = this.tracker;
+    this.follow(currentWidget && ofNotebook(currentWidget));
+  }
+
+  /** Code ran: the lens may be there now. */
+  private ran(source: string): void {
+    const { name } = this.connection.state;
+    if (!/\bsaem\b/.test(source)) {
+      return;
+    }
+    if (name === "absent" || name === "notInstalled" || name === "version") {
+      this.connection.greet();
+    } else if (name === "connecting") {
+      // The kernel may have refused before this cell ran, and the refusal be on its way.
+      this.again = true;
+    }
   }
 
   /** Speak, mark and open as the settings say. */
-  set(locale: Locale, marks: boolean, opens: boolean): void {
+  set(locale: Locale, settings: Settings): void {
     const turned = locale.language !== this.locale.language;
     this.locale = locale;
-    this.marks = marks;
-    this.opens = opens;
+    this.settings = { ...settings, opens: settings.opens && this.settings.opens };
     this.connection.locale = locale.language;
     this.panel.speak(locale);
+    if (!settings.hints && this.notebook) {
+      clearHints(this.notebook);
+    }
     this.onState(this.connection.state);
     if (turned && this.connection.state.name === "live") {
       this.connection.greet();
@@ -74,29 +128,48 @@ export class Follower {
     }
   }
 
-  private follow(notebook: NotebookPanel | null): void {
-    const { notebook: old } = this;
-    if (notebook === old) {
+  /** Put the hints of an X-ray into the cells of the notebook that is followed. */
+  hint(model: TracersModel): void {
+    const { notebook } = this;
+    if (notebook && !notebook.isDisposed && this.settings.hints) {
+      showHints(notebook, model, this.locale);
+    }
+  }
+
+  /** Insert a cell with `code` below the active one. */
+  private insert(code: string): void {
+    const { notebook } = this;
+    if (notebook) {
+      NotebookActions.insertBelow(notebook.content);
+      notebook.content.activeCell?.model.sharedModel.setSource(code);
+      notebook.content.mode = "edit";
+      notebook.activate();
+    }
+  }
+
+  private follow(subject: Subject | null): void {
+    const { subject: old } = this;
+    if (subject?.widget === old?.widget) {
       return;
     }
-    if (old && !old.isDisposed) {
-      old.sessionContext.kernelChanged.disconnect(this.onKernel, this);
+    if (old && !old.widget.isDisposed) {
+      old.context.kernelChanged.disconnect(this.onKernel, this);
     }
-    this.notebook = notebook;
-    if (!notebook) {
+    this.subject = subject;
+    if (!subject) {
       this.connection.follow(null, { name: "none" });
       return;
     }
-    notebook.sessionContext.kernelChanged.connect(this.onKernel, this);
+    subject.context.kernelChanged.connect(this.onKernel, this);
     this.connection.follow(null, { name: "connecting" });
-    void Promise.all([notebook.context.ready, notebook.sessionContext.ready])
-      .then(() => this.onKernel(notebook.sessionContext))
-      .catch(() => this.onKernel(notebook.sessionContext));
+    void subject.ready
+      .then(() => this.onKernel(subject.context))
+      .catch(() => this.onKernel(subject.context));
   }
 
   private onKernel(context: ISessionContext): void {
-    const { notebook } = this;
-    if (!notebook || notebook.isDisposed || notebook.sessionContext !== context) {
+    const { subject } = this;
+    if (!subject || subject.widget.isDisposed || subject.context !== context) {
       return;
     }
     const kernel = context.session?.kernel ?? null;
@@ -106,16 +179,24 @@ export class Follower {
     }
     void kernel.info
       .then(info => {
-        if (notebook !== this.notebook || context.session?.kernel !== kernel) {
+        if (subject !== this.subject || context.session?.kernel !== kernel) {
           return;
         }
         if (info.language_info.name !== "python") {
           this.connection.follow(null, { name: "language" });
         } else {
-          this.connection.follow(kernel, undefined, mentionsSaem(notebook));
+          this.connection.follow(kernel, undefined, subject.mentions());
         }
       })
       .catch(() => this.connection.follow(null, { name: "dead" }));
+  }
+
+  private onProgress(progress: Progress | null): void {
+    this.panel.work(progress);
+    if (this.notebook && !this.notebook.isDisposed) {
+      running(this.notebook, progress, this.locale);
+    }
+    this.signal.emit();
   }
 
   private onState(state: State): void {
@@ -127,18 +208,19 @@ export class Follower {
         return;
       }
     }
-    this.panel.display(state, notebook?.title.label ?? "");
-    if (state.name === "live" && this.opens) {
+    this.panel.display(state, this.subject?.title() ?? "", notebook !== null);
+    if (state.name === "live" && this.settings.opens) {
       // Once: a reader who closes the panel wants it closed.
-      this.opens = false;
+      this.settings = { ...this.settings, opens: false };
       this.open();
     }
     if (notebook && !notebook.isDisposed) {
-      const history = this.marks && state.name === "live" ? state.history : null;
+      const history = this.settings.marks && state.name === "live" ? state.history : null;
       badges(notebook, history, this.locale, key => {
         this.open();
         this.panel.reveal(key);
       });
     }
+    this.signal.emit();
   }
 }

@@ -1,7 +1,7 @@
 // How does an output of Saem look in JupyterLab?
 //
 // The same views as in a page, from the same model, with what only JupyterLab can add: Graphviz's
-// drawing, links to cells, and no scripts in the notebook to be trusted.
+// drawing, links to cells, inlay hints, and no scripts in the notebook to be trusted.
 // Read before: ../renderer/view.ts. Read after: index.ts.
 // Invariant: Graphviz is loaded when the first jaxpr is shown, never before.
 import type { IRenderMime } from "@jupyterlab/rendermime-interfaces";
@@ -9,10 +9,12 @@ import { Widget } from "@lumino/widgets";
 import type { Visit } from "../renderer/detail";
 import { graphvizEngine } from "../renderer/graphviz";
 import { dagreEngine, type LayoutEngine } from "../renderer/layout";
-import { show } from "../renderer/view";
 import type { Locale } from "../renderer/locale";
+import { show } from "../renderer/view";
+import { VERSION, type TracersModel } from "../schema";
 
 export const MIME = "application/vnd.saem.lens.v2+json";
+const DRAWN = new Set(["jaxpr", "steps", "autodiff", "bench", "compiled"]);
 
 let engine: Promise<LayoutEngine> | null = null;
 
@@ -27,6 +29,18 @@ function graphviz(): Promise<LayoutEngine> {
 export interface Surroundings {
   readonly locale: () => Locale;
   readonly visit: Visit;
+  readonly hint: (model: TracersModel) => void;
+}
+
+/** A model shown with what JupyterLab adds. */
+export function showHere(data: unknown, surroundings: Surroundings): HTMLElement {
+  const { visit } = surroundings;
+  const model = data as { kind?: string; version?: number } | undefined;
+  if (model?.kind === "tracers" && model.version === VERSION) {
+    surroundings.hint(data as TracersModel);
+  }
+  const drawing = DRAWN.has(model?.kind ?? "") ? graphviz() : dagreEngine;
+  return show(data, { locale: surroundings.locale(), visit, engine: drawing });
 }
 
 /** The factory that JupyterLab asks for a renderer of our mime type. */
@@ -47,10 +61,6 @@ class ModelOutput extends Widget implements IRenderMime.IRenderer {
   }
 
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
-    const locale = this.surroundings.locale();
-    const { visit } = this.surroundings;
-    const data = model.data[MIME] as { kind?: string } | undefined;
-    const drawing = data?.kind === "jaxpr" ? graphviz() : dagreEngine;
-    this.node.replaceChildren(show(data, { locale, visit, engine: drawing }));
+    this.node.replaceChildren(showHere(model.data[MIME], this.surroundings));
   }
 }

@@ -1,29 +1,44 @@
 // What does the side panel show?
 //
-// The active notebook's functions, compiles, reasons and costs, live; or, in words, why there is
-// nothing to show and what to do.
+// The active notebook's functions, compiles, reasons and costs, live; what is running now; what to
+// try next; or, in words, why there is nothing to show and what to do.
 // Read before: connection.ts, ../renderer/history.ts. Read after: index.ts.
 // Invariant: the page is drawn at most once a frame, however many records come (tests/browser).
 import type { Message } from "@lumino/messaging";
 import { Widget } from "@lumino/widgets";
 import { el, prose, type Child } from "../renderer/dom";
 import { HistoryView } from "../renderer/history";
-import { VERSION, type Place } from "../schema";
-import type { State } from "./connection";
 import type { Locale } from "../renderer/locale";
+import { VERSION, type HistoryModel, type Place, type Progress } from "../schema";
+import type { State } from "./connection";
 
 export interface PanelActions {
   readonly visit: (place: Place) => void;
   readonly clear: () => void;
   readonly connect: () => void;
   readonly load: () => void;
+  readonly insert: (code: string) => void;
 }
+
+const NEXT = [
+  ["next.jaxpr", "%%lens jaxpr\n{call}"],
+  ["next.tracers", "%%lens tracers\n{call}"],
+  ["next.steps", "%%lens steps\n{call}"],
+  ["next.autodiff", "%%lens autodiff\n{call}"],
+  ["next.compiled", "%%lens compiled\n{call}"],
+  ["next.keys", "%lens keys"],
+  ["next.devices", "%lens devices"]
+] as const;
 
 export class LensPanel extends Widget {
   private state: State = { name: "none" };
   private notebook = "";
+  private inserts = false;
+  private progress: Progress | null = null;
   private view: HistoryView | null = null;
   private frame = 0;
+  private clock = 0;
+  private readonly working = el("div", { class: "saem-working", role: "status" });
 
   constructor(
     private locale: Locale,
@@ -35,11 +50,22 @@ export class LensPanel extends Widget {
     this.draw();
   }
 
-  /** Show a state of the connection to the kernel of `notebook`. */
-  display(state: State, notebook: string): void {
+  /** Show a state of the connection to the kernel of `notebook`; cells can be put into it or not. */
+  display(state: State, notebook: string, inserts: boolean): void {
     this.state = state;
     this.notebook = notebook;
+    this.inserts = inserts;
     this.soon();
+  }
+
+  /** Show what has been running for a while. */
+  work(progress: Progress | null): void {
+    this.progress = progress;
+    clearInterval(this.clock);
+    if (progress) {
+      this.clock = Number(setInterval(() => this.drawWork(), 500));
+    }
+    this.drawWork();
   }
 
   /** Speak another language. */
@@ -68,6 +94,7 @@ export class LensPanel extends Widget {
 
   override dispose(): void {
     cancelAnimationFrame(this.frame);
+    clearInterval(this.clock);
     super.dispose();
   }
 
@@ -94,18 +121,79 @@ export class LensPanel extends Widget {
     if (this.view) {
       this.view.update(state.history, options);
       this.node.querySelector(".saem-panel-head")?.replaceWith(this.head());
-      const empty = state.history.functions.length === 0;
-      this.view.element.hidden = empty;
-      this.node.querySelector<HTMLElement>(".saem-waiting")!.hidden = !empty;
+      this.node.querySelector(".saem-next")?.replaceWith(this.next(state.history));
+      this.hideEmpty(state.history);
       return;
     }
     this.view = new HistoryView(state.history, options);
-    const empty = state.history.functions.length === 0;
-    this.view.element.hidden = empty;
-    const words = prose(locale.say("panel.waiting"));
-    const waiting = el("p", { class: "saem-waiting saem-hint" }, words);
-    waiting.hidden = !empty;
-    this.replace(this.head(), waiting, this.view.element);
+    const waiting = el(
+      "p",
+      { class: "saem-waiting saem-hint" },
+      prose(locale.say("panel.waiting"))
+    );
+    this.replace(this.head(), this.working, waiting, this.view.element, this.next(state.history));
+    this.hideEmpty(state.history);
+    this.drawWork();
+  }
+
+  private hideEmpty(history: HistoryModel): void {
+    const empty = history.functions.length === 0;
+    this.view!.element.hidden = empty;
+    this.node.querySelector<HTMLElement>(".saem-waiting")!.hidden = !empty;
+  }
+
+  private drawWork(): void {
+    const { progress, locale } = this;
+    if (!progress || progress.activity === "idle") {
+      this.working.replaceChildren();
+      return;
+    }
+    const since = Math.max(0, Date.now() / 1000 - progress.began);
+    this.working.replaceChildren(
+      el("span", { class: "saem-spinner", "aria-hidden": "true" }),
+      el(
+        "span",
+        {},
+        prose(locale.say(`progress.${progress.activity}`, { name: progress.function })),
+        el("b", { class: "saem-since" }, ` ${Math.round(since)} s`)
+      ),
+      ...(progress.why ? [el("p", { class: "saem-dim" }, prose(locale.pick(progress.why)))] : [])
+    );
+  }
+
+  /** What to try next: each puts a cell into the notebook. */
+  private next(history: HistoryModel): HTMLElement {
+    const { locale } = this;
+    const name = history.functions.at(-1)?.summary.name;
+    const call = name && /^[A-Za-z_]\w*$/.test(name) ? `${name}(…)` : "f(x)";
+    return el(
+      "section",
+      { class: "saem-next" },
+      this.inserts && [
+        el("h4", { class: "saem-heading" }, locale.say("panel.next")),
+        el(
+          "ul",
+          {},
+          NEXT.map(([word, code]) =>
+            el(
+              "li",
+              {},
+              el(
+                "button",
+                {
+                  type: "button",
+                  class: "saem-next-item",
+                  title: locale.say("panel.insert"),
+                  onclick: () => this.actions.insert(code.replace("{call}", call))
+                },
+                el("code", {}, code.split("\n")[0]!),
+                el("span", {}, locale.say(word))
+              )
+            )
+          )
+        )
+      ]
+    );
   }
 
   private replace(...children: HTMLElement[]): void {
@@ -148,9 +236,7 @@ export class LensPanel extends Widget {
     if (state.name !== "live") {
       return null;
     }
-    const rows = state.history.functions.map(f => f.summary);
-    const compiles = rows.reduce((n, row) => n + row.compiles, 0);
-    const seconds = rows.reduce((n, row) => n + row.seconds, 0);
+    const { compiles, seconds } = total(state.history);
     const devices = state.environment?.devices.map(d => d.platform) ?? [];
     const ran = state.environment && [
       ` · jaxlib ${state.environment.jaxlib}`,
@@ -193,4 +279,13 @@ export class LensPanel extends Widget {
       state.name === "version" && button("connect.short", actions.connect)
     );
   }
+}
+
+/** Compiles and seconds of all functions. */
+export function total(history: HistoryModel): { compiles: number; seconds: number } {
+  const rows = history.functions.map(f => f.summary);
+  return {
+    compiles: rows.reduce((n, row) => n + row.compiles, 0),
+    seconds: rows.reduce((n, row) => n + row.seconds, 0)
+  };
 }

@@ -35,9 +35,12 @@ def announce(shell: InteractiveShell, info: Any, named: Places = places) -> None
     if info.silent:
         return
     transformed = getattr(info, "transformed_cell", None)
-    count = _count(shell, info.store_history)
-    file = file_of(shell, info.raw_cell, transformed, count)
-    _name(file, count, getattr(info, "cell_id", None), named)
+    cell_id = getattr(info, "cell_id", None)
+    # What runs outside the history, on behalf of a cell, goes by that cell's number.
+    known = None if info.store_history else named.count_of(cell_id)
+    count = _count(shell, info.store_history) if known is None else known
+    file = file_of(shell, info.raw_cell, transformed, _count(shell, info.store_history))
+    _name(file, count, cell_id, named)
 
 
 def _count(shell: InteractiveShell, stored: bool) -> int:

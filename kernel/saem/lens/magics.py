@@ -34,7 +34,12 @@ _FIRST_LINE = "# %%lens\n"
 
 def lens(shell: InteractiveShell, line: str, cell: str | None = None) -> None:
     """The magic itself; raises UsageError for a view it does not know."""
-    name = line.strip() or "recompiles"
+    name, _, rest = line.strip().partition(" ")
+    name = name or "recompiles"
+    if rest and rest != "whole":
+        raise UsageError(f"%%lens {name} takes nothing more, but got {rest!r}")
+    # A cell that is given whole, as JupyterLab's commands do, had no first line of ours.
+    cell = cell if cell is None or rest else _FIRST_LINE + cell
     if cell is None:
         display(now(shell, name))
     elif name == "tracers":
@@ -68,19 +73,19 @@ def xray_cell(shell: InteractiveShell, cell: str) -> None:
     """Run a cell as it is, and show what its traced functions saw."""
     with looking(), Xray() as xray:
         result = shell.run_cell(
-            _FIRST_LINE + cell, store_history=False, silent=False,
+            cell, store_history=False, silent=False,
             cell_id=cells.current_cell_id(shell))
     display(views.View(xray.model(error=result.error_before_exec or result.error_in_exec)))
 
 
 def last_call(shell: InteractiveShell, view: Callable[[Callable], Callable], cell: str) -> Any:
     """Run a cell up to its last line, a call, and show the view of that call."""
-    transformed = shell.transform_cell(_FIRST_LINE + cell)
+    transformed = shell.transform_cell(cell)
     tree = ast.parse(transformed)
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr) or not isinstance(last.value, ast.Call):
         raise UsageError(words.say("magic.call").replace("`", ""))
-    name = shell.compile.cache(transformed, shell.execution_count, raw_code=_FIRST_LINE + cell)
+    name = shell.compile.cache(transformed, shell.execution_count, raw_code=cell)
     cells.name_running(shell, name)
     before = ast.Module(tree.body[:-1], type_ignores=[])
     call = last.value

@@ -38,6 +38,7 @@ class Places:
         self._cells: dict[str, CellRun] = {}
         self._runs: dict[str, int] = {}
         self._current: CellRun | None = None
+        self._counts: dict[str, int] = {}
         self._limit = limit
 
     def announce(self, file: str, count: int, cell_id: str | None) -> CellRun:
@@ -49,9 +50,15 @@ class Places:
             self._cells.pop(file, None)
             self._cells[file] = cell
             self._current = cell
+            if cell_id is not None:
+                self._counts[cell_id] = count
             while len(self._cells) > self._limit:
                 self._cells.pop(next(iter(self._cells)))
             return cell
+
+    def count_of(self, cell_id: str | None) -> int | None:
+        """The execution count with which a cell of this id last ran; None if it did not."""
+        return None if cell_id is None else self._counts.get(cell_id)
 
     def current(self) -> str | None:
         """The id of the cell that ran last (its execution count where it has none)."""

@@ -331,7 +331,42 @@ _PANEL: dict[str, Text] = {
         "나타납니다.",
     ),
     "panel.total": Text("{compiles} compiled · {seconds}", "컴파일 {compiles} · {seconds}"),
-    "panel.badge": Text("{n} traced here. Show in the lens.", "여기서 추적 {n}번. 렌즈에서 보기."),
+    "panel.badge": Text(
+        "{n} traced and {compiles} compiled here, {seconds}. Show in the lens.",
+        "여기서 추적 {n}번, 컴파일 {compiles}번, {seconds}. 렌즈에서 보기.",
+    ),
+    "panel.next": Text("Try next", "다음에 해 볼 것"),
+    "panel.insert": Text("Put this into a new cell", "새 셀에 넣기"),
+    "panel.status": Text(
+        "Saem: {compiles} compiled, {seconds}",
+        "샘: 컴파일 {compiles}, {seconds}",
+    ),
+    "panel.jaxpr": Text("Show the Jaxpr of the Cell's Last Call", "셀의 마지막 호출의 Jaxpr 보기"),
+    "panel.xray": Text("X-Ray the Cell", "셀 엑스레이"),
+    "panel.hints": Text("Show or Hide X-Ray Hints in Cells", "셀 안의 엑스레이 힌트 보이기/숨기기"),
+    "panel.lessons": Text("Saem Lessons", "샘 수업"),
+    "panel.lessons.caption": Text("Open the lessons folder", "수업 폴더 열기"),
+    "panel.lessons.none": Text(
+        "No lessons were found below this server's folder. Run `saem lab` in a terminal: it "
+        "puts them into a folder and opens JupyterLab there.",
+        "이 서버의 폴더에서 수업을 찾지 못했습니다. 터미널에서 `saem lab`을 실행하면 수업을 "
+        "폴더에 넣고 JupyterLab을 엽니다.",
+    ),
+    "next.jaxpr": Text(
+        "the jaxpr, its graph and what XLA makes of it",
+        "jaxpr와 그래프, XLA가 만든 것",
+    ),
+    "next.tracers": Text("what each line sees while it is traced", "추적하는 동안 각 줄이 보는 값"),
+    "next.steps": Text("the jaxpr on real numbers, step by step", "실제 수로 한 단계씩"),
+    "next.autodiff": Text(
+        "forward, backward, and what is kept between",
+        "순방향, 역방향, 그 사이에 보관한 값",
+    ),
+    "next.compiled": Text("kernels, costs and memory", "커널, 비용, 메모리"),
+    "next.keys": Text("random keys and their uses", "난수 키와 쓰임"),
+    "next.devices": Text("where arrays live", "배열이 있는 곳"),
+    "ask.jaxpr": Text("Jaxpr", "Jaxpr"),
+    "ask.tracers": Text("X-ray", "엑스레이"),
 }
 
 # ---- predict gates ------------------------------------------------------------------------------

@@ -1,0 +1,133 @@
+"""Do the views live in JupyterLab: hints, cards, commands, status, toolbar, what to try next?
+
+Read before: ``jupyter.py``, ``extension/src/lab``.  Read after: nothing.
+Invariant: all that is shown comes from the engine in a real kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from jupyter import Lab
+from playwright.sync_api import Page, expect
+
+PANEL = "#saem-lens-panel"
+SETUP = "%load_ext saem.lens\nimport saem as jax, saem.numpy as jnp"
+MODEL = """def loss(w, x):
+    h = x
+    for i in range(3):
+        h = jnp.tanh(w * h)
+    return jnp.sum(h)
+step = jax.jit(jax.grad(loss))
+step(jnp.ones(3), jnp.ones(3))"""
+ASKS = "jax.jit(lambda x: 1 if x > 0 else 2)(1.0)"
+
+
+@pytest.fixture(params=["en", "ko"])
+def lab(request, labs: Callable[[str], Lab]) -> Iterator[Lab]:
+    """JupyterLab in each language."""
+    yield labs(request.param)
+    labs(request.param).close_all()
+
+
+def opened(lab: Lab, new_page, name: str, *cells: str) -> Page:
+    """A notebook with these cells, all of them run."""
+    lab.write(name, *cells)
+    page: Page = new_page(width=1500)
+    lab.open(page, name)
+    if lab.language == "ko":
+        page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme',"
+                      " {theme: 'JupyterLab Dark'})")
+    lab.run_all(page)
+    return page
+
+
+def select(page: Page, index: int) -> None:
+    page.evaluate("i => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = i; }",
+                  index)
+
+
+def test_the_xray_stands_in_the_cells_own_editor(lab: Lab, new_page, picture) -> None:
+    """Hints beside the lines after an X-ray, gone when the text changes; the source unchanged."""
+    page = opened(lab, new_page, "xray.ipynb", SETUP, MODEL, "%%lens tracers\n" + MODEL)
+    third = page.locator(".jp-Cell").nth(2)
+    hints = third.locator(".saem-inlay")
+    expect(hints.filter(has_text="h: f32[3]").first).to_be_visible()
+    expect(hints.filter(has_text="↻ ×3")).to_have_count(1)
+    expect(third.locator(".saem-tracers .saem-unrolled")).to_be_visible()
+    source = page.evaluate("() => window.jupyterapp.shell.currentWidget.content.widgets[2]"
+                           ".model.sharedModel.source")
+    assert source == "%%lens tracers\n" + MODEL
+    picture(page, f"lab-xray-{lab.language}")
+    lab.command(page, "saem-lens:hints")
+    expect(hints).to_have_count(0)
+    lab.command(page, "saem-lens:hints")
+    select(page, 1)
+    lab.command(page, "saem-lens:xray")
+    second = page.locator(".jp-NotebookPanel .jp-Cell").nth(1)
+    expect(second.locator(".saem-inlay").first).to_be_visible(timeout=15_000)
+    expect(page.locator(".jp-MainAreaWidget > .saem-output .saem-tracers")).to_be_visible()
+    picture(page, f"lab-xray-command-{lab.language}")
+    page.evaluate("() => { const n = [...window.jupyterapp.shell.widgets('main')]"
+                  ".find(w => w.content?.widgets); n.content.widgets[1].model.sharedModel"
+                  ".setSource('1'); }")
+    expect(second.locator(".saem-inlay")).to_have_count(0)
+
+
+def test_an_error_has_a_card_in_the_readers_language(lab: Lab, new_page, picture) -> None:
+    """Under the traceback: what was needed, the path of the value, ways to mend it."""
+    page = opened(lab, new_page, "card.ipynb", SETUP, ASKS)
+    card = page.locator(".jp-OutputArea-output .saem-error")
+    needed = {"en": "need numbers", "ko": "수가 필요합니다"}[lab.language]
+    expect(card).to_contain_text(needed)
+    expect(card.locator(".saem-path-steps li b")).to_have_text(["x", "gt", "bool"])
+    expect(card.locator(".saem-mends li")).to_have_count(2)
+    picture(page, f"lab-error-{lab.language}")
+
+
+def test_status_toolbar_badge_and_what_to_try_next(lab: Lab, new_page, picture) -> None:
+    """One compile shows in the status bar, the toolbar, on the cell; a click adds a cell."""
+    page = opened(lab, new_page, "status.ipynb", SETUP, MODEL)
+    name = {"en": "Saem: 1 compiled", "ko": "샘: 컴파일 1"}[lab.language]
+    expect(page.locator(".saem-status-button")).to_contain_text(name)
+    expect(page.locator(".jp-NotebookPanel:visible .saem-toolbar-count")).to_have_text("1")
+    expect(page.locator(".jp-Cell").nth(1).locator("> .saem-badge")).to_be_visible()
+    picture(page, f"lab-panel-next-{lab.language}")
+    page.locator(f"{PANEL} .saem-next-item").first.click()
+    expect(page.locator(".jp-Cell.jp-mod-active")).to_contain_text("%%lens jaxpr")
+    page.reload()
+    expect(page.locator(f"{PANEL} .saem-name")).to_have_text(["loss"], timeout=60_000)
+
+
+def test_what_runs_long_shows_on_cell_panel_and_status(lab: Lab, new_page, picture) -> None:
+    """A trace of some seconds is told while it runs, and no longer when it ended."""
+    slow = ("import time\n@jax.jit\ndef crawl(x):\n    time.sleep(4)\n    return x\ncrawl(1.)")
+    lab.write("slow.ipynb", SETUP, slow)
+    page: Page = new_page(width=1500)
+    lab.open(page, "slow.ipynb")
+    page.locator(".jp-Notebook .jp-Cell").first.click()
+    lab.command(page, "notebook:run-cell-and-select-next")
+    expect(page.locator(f"{PANEL} [data-state='live']")).to_be_visible(timeout=20_000)
+    page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-cell'); }")
+    says = {"en": "Tracing crawl", "ko": "crawl 추적 중"}[lab.language]
+    expect(page.locator(f"{PANEL} .saem-working")).to_contain_text(says, timeout=20_000)
+    expect(page.locator(".saem-running")).to_contain_text(says)
+    expect(page.locator(".saem-status-button")).to_contain_text(says)
+    picture(page, f"lab-progress-{lab.language}")
+    expect(page.locator(".saem-running")).to_have_count(0, timeout=20_000)
+    expect(page.locator(f"{PANEL} .saem-name")).to_have_text(["crawl"])
+
+
+def test_the_bench_answers_to_its_chips(lab: Lab, new_page, picture) -> None:
+    """Adding vmap to grad in the page shows another stage; removing it takes it away."""
+    page = opened(lab, new_page, "bench.ipynb", SETUP + "\nimport saem.lens as lens", MODEL,
+                  "lens.bench(loss, 'grad')(jnp.ones((2, 3)), jnp.ones((2, 3)))")
+    bench = page.locator(".jp-OutputArea-output .saem-bench")
+    expect(bench.locator(".saem-stage")).to_have_count(1, timeout=20_000)
+    bench.get_by_role("button", name="+ vmap", exact=True).click()
+    expect(bench.locator(".saem-stage")).to_have_count(2, timeout=20_000)
+    expect(bench.locator("th").last).to_have_text("vmap(grad(loss))")
+    picture(page, f"lab-bench-{lab.language}")
+    bench.locator(".saem-chip").nth(2).locator(".saem-chip-act").last.click()
+    expect(bench.locator(".saem-stage")).to_have_count(1, timeout=20_000)
