@@ -45,7 +45,7 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
     ``fn`` is a capsule (see ``pycapsule``), or a dict of them by stage: instantiate, prepare,
     initialize, execute.  ``api_version`` 0 is XLA's older interface.
 
-    Raises: JaxRuntimeError for what is no capsule, or another function under the same name.
+    Raises: JaxRuntimeError for a non-capsule, or another function under the same name.
     """
     _jaxlib.register_call_target(name, fn, platform, api_version, **kwargs)
 

@@ -314,9 +314,9 @@ def lower_primitive(writer: Writer, prim: Any, operands: Sequence[str],
 
 
 def constrained(writer: Writer, x: str, sharding: Any) -> str:
-    """Tell the partitioner that ``x`` is cut as the NamedSharding ``sharding`` says.
+    """Tell the partitioner that ``x`` is sharded as the NamedSharding ``sharding`` says.
 
-    Along axes of the mesh that are its own to decide, it may cut further.
+    Along axes of the mesh that are its own to decide, it may shard further.
     """
     mesh = sharding.mesh
     if not mesh.explicit_axes:

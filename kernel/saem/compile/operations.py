@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-# The attribute that XLA hands on as it is: a dictionary of strings.
+# The attribute that XLA passes on as it is: a dictionary of strings.
 FRONTEND = "mhlo.frontend_attributes"
 
 # The value of an attribute: its text, or a dictionary of strings.

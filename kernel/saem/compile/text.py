@@ -75,7 +75,7 @@ def physical_aval(aval: ShapedArray) -> ShapedArray:
     if isinstance(aval.dtype, dtypes.ExtendedDType):
         trailing, dtype = aval.dtype.physical
         held = ShapedArray((*aval.shape, *trailing), dtype)
-        return held if type(aval) is ShapedArray else sharded.cut_like(held, aval)
+        return held if type(aval) is ShapedArray else sharded.shard_like(held, aval)
     return aval
 
 

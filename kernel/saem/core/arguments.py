@@ -72,7 +72,7 @@ class Parameters:
 
     @functools.cached_property
     def signature(self) -> inspect.Signature | None:
-        """The signature of the function; read only when a name is needed, since it is dear."""
+        """The signature of the function; read only when a name is needed, since it is expensive."""
         return signature_of(self.fun)
 
     @functools.cached_property
@@ -121,7 +121,7 @@ class Parameters:
         return tuple(sorted(set(numbers))), tuple(dict.fromkeys(words))
 
     def _check(self, what: str, numbers: Sequence[int], words: Sequence[str]) -> None:
-        if self.knows(numbers, words):  # the common case, without the dear signature
+        if self.knows(numbers, words):  # the common case, without the expensive signature
             return
         for kind, values in ((int, numbers), (str, words)):
             for value in values:
@@ -189,7 +189,7 @@ def described(fun: Callable) -> str:
 
 
 def check_callable(fun: Any) -> None:
-    """Refuse what is no function: what cannot be called, or only makes a generator.
+    """Refuse a non-function: what cannot be called, or only makes a generator.
 
     Raises: TypeError.
     """

@@ -45,7 +45,7 @@ NOWHERE: frozenset = frozenset()
 
 
 class Placement(NamedTuple):
-    """Where a value is placed, if not whole and alike on its devices, in their own memory.
+    """Where a value is placed, if not replicated on its devices, in their own memory.
 
     ``sharding`` is a NamedSharding of an AbstractMesh, with one entry per axis that names Explicit
     mesh axes only; ``vma`` are the mesh axes along which the value varies inside ``shard_map``.

@@ -26,7 +26,7 @@ class Axis(NamedTuple):
 
     ``spmd`` names mesh axes along which a mapped axis lies; ``mesh`` is that of an axis over
     devices, along which values are tracked as varying or not if ``checked``; ``cut`` is the
-    sharding (of one entry) of an axis that Explicit mesh axes cut.
+    sharding (of one entry) of an axis that Explicit mesh axes shard.
     """
 
     name: Hashable
@@ -79,7 +79,7 @@ def batching() -> Axis | None:
 
 
 def batch_entry() -> Any:
-    """Return along which Explicit mesh axes the axis mapped over is cut, None if it is not."""
+    """Return along which Explicit mesh axes the axis mapped over is sharded, None if it is not."""
     axis = batching()
     return None if axis is None or axis.cut is None else axis.cut.spec[0]
 

@@ -2,7 +2,7 @@
 
 NumPy's dtypes, the narrow ones of ``ml_dtypes`` (bfloat16, float8…, int4…), ``float0`` (the
 tangent of what has no derivative) and *extended* dtypes such as PRNG keys.  Unless ``enable_x64``
-is on, 64-bit dtypes become their 32-bit kin: ``canonicalize``.
+is on, 64-bit dtypes become their 32-bit counterparts: ``canonicalize``.
 
 Read before: ``core.config``.  Read after: ``core.promotion``, ``core.avals``.
 Invariant: every dtype inside the engine is a ``numpy.dtype`` or an ``ExtendedDType``, canonical
@@ -86,7 +86,7 @@ class ExtendedDType:
     ``key<fry>``), ``itemsize`` (bytes of one element), ``physical`` (how one element is held:
     trailing shape and NumPy dtype, ``((2,), uint32)`` for a threefry key), ``wrap`` (the array that
     holds a value to the value) and ``filled`` (a value of a shape whose array holds one number).
-    Equal ones must hash alike.
+    Equal ones must have equal hashes.
 
     It is no abc.ABC: ``isinstance`` on it is on the path of every operation.
     """
@@ -133,7 +133,7 @@ def canonicalize(dtype: Any, explicit: bool = False, where: str = "") -> DType:
     ``explicit``: the user wrote this dtype, so say when it is narrowed; ``where`` names the
     function asked (``zeros``).  A Python type (``float``) asks for no width and is never explicit.
 
-    Raises: TypeError for what is no dtype; ValueError where ``explicit_x64_dtypes`` is 'error'.
+    Raises: TypeError for a non-dtype; ValueError where ``explicit_x64_dtypes`` is 'error'.
     """
     if explicit and isinstance(dtype, type) and dtype in PYTHON_SCALARS:
         explicit = False

@@ -90,7 +90,7 @@ def _in_order(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def with_token(eqn: Eqn) -> tuple[Any, int]:
-    """Return the primitive of ``eqn`` that hands on a token, and which operand that is.
+    """Return the primitive of ``eqn`` that passes on a token, and which operand that is.
 
     A primitive says so by its method ``with_token``; the token is then its first output.
     """

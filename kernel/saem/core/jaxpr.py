@@ -185,7 +185,7 @@ class Jaxpr:
     def replace(self, **changes: Any) -> Jaxpr:
         """Return this program with some parts replaced.
 
-        Raises: ValueError for what is no part.
+        Raises: ValueError for a non-part.
         """
         unknown = changes.keys() - _PARTS - _GIVEN
         if unknown:

@@ -231,7 +231,7 @@ def python_int_dtype(value: int) -> np.dtype:
 def typed(value: Any) -> Typed:
     """Return the canonical (dtype, weak) of a number, an array, a tracer or a dtype.
 
-    Raises: OverflowError for an int too large; TypeError for what is no array, number or dtype.
+    Raises: OverflowError for an int too large; TypeError for a non-array, number or dtype.
     """
     kind = type(value)
     if kind is int:

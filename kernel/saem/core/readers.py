@@ -81,7 +81,7 @@ def find_top_trace(_: Any = None) -> Trace:
 
 
 class OpaqueTraceState:
-    """Which interpreter and settings are current; equal ones trace alike."""
+    """Which interpreter and settings are current; equal ones give equal traces."""
 
     __slots__ = ("key",)
 

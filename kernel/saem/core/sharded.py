@@ -1,8 +1,8 @@
-"""Along which mesh axes is a value cut, as part of its type?
+"""Along which mesh axes is a value sharded, as part of its type?
 
 Along a mesh axis of type Explicit the program itself says how values lie: the aval names the axes,
-``f32[8@x,2]``, and each primitive has a rule from how its operands are cut to how its result is.
-A value that no Explicit axis shards has no placement, and no rule here runs for it.
+``f32[8@x,2]``, and each primitive has a rule from how its operands are sharded to how its result
+is. A value that no Explicit axis shards has no placement, and no rule here runs for it.
 
 Read before: ``core.avals``.  Read after: ``core.varying``, ``ops.sharding_rules``.
 Invariant: an aval names only Explicit axes of its mesh, each once, each dividing its array axis.
@@ -37,7 +37,7 @@ class ShardingTypeError(errors.Explained):
 
 
 def entries_of(aval: ShapedArray) -> tuple:
-    """Return along which mesh axes each axis of a value of ``aval`` is cut."""
+    """Return along which mesh axes each axis of a value of ``aval`` is sharded."""
     sharding = sharding_of(aval)
     return (None,) * len(aval.shape) if sharding is None else sharding.spec._partitions
 
@@ -47,13 +47,13 @@ def sharding_of(aval: ShapedArray) -> Any:
     return None if aval.placement is None else aval.placement.sharding
 
 
-def alike(a: ShapedArray, b: ShapedArray) -> bool:
-    """Return whether values of both avals are cut alike."""
+def same_sharding(a: ShapedArray, b: ShapedArray) -> bool:
+    """Return whether values of both avals are sharded the same way."""
     return not Seen.placements or entries_of(a) == entries_of(b)
 
 
 def plain(aval: ShapedArray) -> ShapedArray:
-    """Return ``aval`` as that of a value that is not cut."""
+    """Return ``aval`` as that of a value that is not sharded."""
     if sharding_of(aval) is None:
         return aval
     return ShapedArray(aval.shape, aval.dtype, aval.weak_type,
@@ -67,19 +67,21 @@ def without_axis(aval: ShapedArray, axis: int) -> ShapedArray:
     found = aval.update(shape=shape)
     if sharding_of(aval) is not None:
         entries = entries_of(aval)[:axis] + entries_of(aval)[axis + 1:]
-        found = cut_as(found, aval.sharding, entries, aval.vma)
+        found = shard_along(found, aval.sharding, entries, aval.vma)
     return found
 
 
-def cut_like(aval: ShapedArray, like: ShapedArray) -> ShapedArray:
-    """Return ``aval``, which may have more axes, cut as a value of ``like`` is."""
+def shard_like(aval: ShapedArray, like: ShapedArray) -> ShapedArray:
+    """Return ``aval``, which may have more axes, sharded as a value of ``like`` is."""
     if sharding_of(like) is None:
         return aval
-    return cut_as(aval, like.sharding, entries_of(like), like.vma)
+    return shard_along(aval, like.sharding, entries_of(like), like.vma)
 
 
 def with_entry(sharding: Any, place: int, entry: Any) -> Any:
-    """Return ``sharding`` of values that have one more axis at ``place``, cut along ``entry``."""
+    """Return ``sharding`` of values that have one more axis at ``place``, sharded along
+    ``entry``.
+    """
     if sharding is None:
         return None
     entries = list(sharding.spec)
@@ -89,27 +91,27 @@ def with_entry(sharding: Any, place: int, entry: Any) -> Any:
 
 
 def with_axis(aval: ShapedArray, size: int, like: Any, entry: Any) -> ShapedArray:
-    """Return the aval of a stack of ``size`` examples of ``aval``, cut along ``entry`` of a mesh.
+    """Return the aval of a stack of ``size`` examples of ``aval``, sharded along ``entry``.
 
-    ``like`` is a sharding over that mesh; None says that the stack is not cut.
+    ``like`` is a sharding over the mesh of ``entry``, None if the stack is not sharded.
     """
     stack = aval.update(shape=(size, *aval.shape))
     if like is None:
         return stack
-    return cut_as(plain(stack), like, (entry, *entries_of(aval)), aval.vma)
+    return shard_along(plain(stack), like, (entry, *entries_of(aval)), aval.vma)
 
 
-def cut(aval: ShapedArray, sharding: Any, vma: frozenset = NOWHERE) -> ShapedArray:
-    """Return the aval of a value of ``aval`` that lies as ``sharding`` says.
+def with_spec(aval: ShapedArray, sharding: Any, vma: frozenset = NOWHERE) -> ShapedArray:
+    """Return the aval of a value of ``aval`` that is placed as ``sharding`` says.
 
-    Of its axes only those of type Explicit belong to the type; without any it is not cut.
+    Of its axes only those of type Explicit belong to the type; without any it is not sharded.
     """
     return with_sharding(aval, explicit_sharding(sharding, len(aval.shape)), vma)
 
 
-def cut_as(aval: ShapedArray, like: Any, entries: Sequence[Any], vma: frozenset = NOWHERE
+def shard_along(aval: ShapedArray, like: Any, entries: Sequence[Any], vma: frozenset = NOWHERE
            ) -> ShapedArray:
-    """Return ``aval`` cut along ``entries`` of the mesh that the sharding ``like`` has."""
+    """Return ``aval`` sharded along ``entries`` of the mesh that the sharding ``like`` has."""
     return with_sharding(aval, with_entries(like, entries, len(aval.shape)), vma)
 
 
@@ -122,16 +124,16 @@ def with_sharding(aval: ShapedArray, sharding: Any, vma: frozenset) -> ShapedArr
 
 
 def located(aval: ShapedArray, sharding: Any) -> ShapedArray:
-    """Return the aval of an array of ``aval`` that lies as ``sharding`` says."""
+    """Return the aval of an array of ``aval`` that is placed as ``sharding`` says."""
     if not Seen.placements or (aval.placement is None and not hasattr(sharding, "mesh")):
         return aval
-    return cut(aval, sharding)
+    return with_spec(aval, sharding)
 
 
 def like_type(aval: ShapedArray, *others: ShapedArray) -> Any:
-    """Return how a value of ``aval`` is cut, on the mesh that it or one of ``others`` names.
+    """Return how a value of ``aval`` is sharded, on the mesh that it or one of ``others`` names.
 
-    None if no aval names one: then nothing is cut.
+    None if no aval names one: then nothing is sharded.
     """
     for found in (aval, *others):
         if sharding_of(found) is not None:
@@ -146,8 +148,9 @@ def entries_on(like: Any, entries: Sequence[Any]) -> Any:
 
 # -- the rules -------------------------------------------------------------------------------------
 
+
 class Case:
-    """What a rule sees: a primitive, how its operands are cut, the plain avals of its results."""
+    """What a rule sees: a primitive, entries of its operands, plain avals of its results."""
 
     __slots__ = ("prim", "avals", "specs", "outs", "sharding")
     prim: Any
@@ -165,7 +168,7 @@ class Case:
         return self.sharding.mesh
 
     def parts(self, entry: Any) -> int:
-        """Return into how many parts ``entry`` cuts an axis."""
+        """Return into how many parts ``entry`` shards an axis."""
         sizes = self.mesh.shape
         return math.prod(sizes[n] for n in names_of(entry))
 
@@ -214,9 +217,9 @@ def sharded_types(prim: Primitive, avals: Sequence[ShapedArray]) -> Any:
 
 
 def checked(case: Case, aval: ShapedArray, entries: Sequence[Any]) -> ShapedArray:
-    """Return ``aval`` cut along ``entries``.
+    """Return ``aval`` sharded along ``entries``.
 
-    Raises: ShardingTypeError if a mesh axis cuts two axes; ValueError if one does not divide.
+    Raises: ShardingTypeError if a mesh axis shards two axes; ValueError if one does not divide.
     """
     explicit = case.mesh.explicit_axes
     entries = tuple(only(e, explicit) for e in entries)
@@ -231,12 +234,12 @@ def checked(case: Case, aval: ShapedArray, entries: Sequence[Any]) -> ShapedArra
             f"result: {shown}", "Reshard an operand first: jax.reshard(x, P(...)).")
     for axis, (size, entry) in enumerate(zip(aval.shape, entries)):
         check_division(case.sharding, aval.shape, axis, size, entry, entries)
-    return cut_as(aval, case.sharding, entries)
+    return shard_along(aval, case.sharding, entries)
 
 
 def check_division(sharding: Any, shape: Sequence[int], axis: int, size: int, entry: Any,
                    entries: Sequence[Any]) -> None:
-    """Refuse to cut an axis into unequal parts.
+    """Refuse to shard an axis into unequal parts.
 
     Raises: ValueError.
     """

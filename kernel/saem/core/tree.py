@@ -1,8 +1,8 @@
 """How does the engine see a list of dicts of arrays as a flat list, and put it back together?
 
-A *pytree* is a nest of containers; what is no known container is a leaf.  ``flatten`` gives the
-leaves in order and a ``PyTreeDef`` that remembers the nest.  The work is done by jaxlib's C++
-registry, the same one the fast path of ``jit`` uses; this file adds key paths, registration,
+A *pytree* is a nest of containers; a value that is not a known container is a leaf.  ``flatten``
+gives the leaves in order and a ``PyTreeDef`` that remembers the nest.  The work is done by jaxlib's
+C++ registry, the same one the fast path of ``jit`` uses; this file adds key paths, registration,
 and errors that name the place where two trees differ.
 
 Read before: ``saem._jaxlib``.  Read after: ``transform`` (all transformations flatten arguments).

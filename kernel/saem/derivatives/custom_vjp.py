@@ -19,7 +19,7 @@ from saem.core.avals import ShapedArray, aval_of, is_array_like
 from saem.core.dtypes import PYTHON_SCALARS
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, absent, primitive
-from saem.core.sharded import alike
+from saem.core.sharded import same_sharding
 from saem.core.trace import Tracer, bind
 from saem.core.tree import map_
 from saem.derivatives import optimize_remat as remat_opt
@@ -229,7 +229,7 @@ class UserBackward:
         got, needed = aval_of(ct), aval.to_tangent_aval()
         differ = "shapes" if got.shape != needed.shape else (
             "manual axis types" if not got.vma <= needed.vma else
-            "" if alike(got, needed) else "shardings")
+            "" if same_sharding(got, needed) else "shardings")
         if differ:
             arguments = self.rule.arguments
             path, _ = tree.flatten_with_path(
@@ -332,7 +332,7 @@ class BatchedBackward:
     """A backward rule on stacks of residuals and cotangents along given axes.
 
     An input that was the same for all examples gets the sum of their cotangents, unless the rule
-    made one for all.  The cotangent of an output that all have alike is given to each, undivided:
+    made one for all.  The cotangent of an output that all share is given to each, undivided:
     both as in JAX, which looks at what is a stack and not at how often something was used.
     """
 

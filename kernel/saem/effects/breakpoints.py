@@ -2,7 +2,7 @@
 
 ``breakpoint()`` notes the frames it is called from; the traced values in their variables become
 operands of a debug callback, which puts them back and reads commands, in a terminal or a notebook
-alike, until it is told to go on.
+until it is told to go on.
 
 Read before: ``effects.callbacks``.  Read after: ``saem.debug``.
 Invariant: no variable of a frame is changed, and without a breakpoint nothing here runs.
@@ -184,7 +184,7 @@ class Debugger(cmd.Cmd):
     do_quit = do_exit = do_EOF = do_q
 
     def default(self, line: str) -> None:
-        """Take what is no command as an expression."""
+        """Take a non-command as an expression."""
         self.do_p(line)
 
     def emptyline(self) -> bool:

@@ -42,7 +42,7 @@ _COPY = _jaxlib.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 class FlatCallback:
     """A Python function of a pytree as a function of its flat leaves.
 
-    ``static`` holds (position among the leaves, value) of what is no array.
+    ``static`` holds (position among the leaves, value) of a non-array.
     """
 
     __slots__ = ("callback_func", "in_tree", "static")

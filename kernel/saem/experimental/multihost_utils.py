@@ -1,6 +1,6 @@
 """How do processes tell each other values and wait for each other?
 
-Every function here is called by all processes alike; with one process each is what it would be
+Every function here is called by all processes; with one process each is what it would be
 with many.
 
 Read before: ``saem.distributed``.

@@ -143,7 +143,7 @@ def odeint(func: Callable, y0: Any, t: Any, *args: Any, rtol: float = 1.4e-8, at
     steps of at most ``hmax`` lead from one time to the next.  Reverse mode differentiates it with
     respect to ``y0``, ``t``, ``args`` and what ``func`` closes over.
 
-    Raises: TypeError if ``args`` hold what is no array, or ``t`` no floats.
+    Raises: TypeError if ``args`` hold a non-array, or ``t`` no floats.
     """
     for arg in tree.leaves(args):
         if not is_array_like(arg):

@@ -2,8 +2,8 @@
 
 (``jax.extend.linear_util``.)  A layer changes the arguments on the way in and the results on the
 way out, and may hand something out beside them: ``flatten_fun`` gives the structure of the result
-so.  A function with layers is compared by what it is made of, so that two of them wrapped alike
-share what was traced for one.
+so.  A function with layers is compared by what it is made of, so that two of them wrapped the
+same way share what was traced for one.
 
 Read before: nothing.  Read after: ``saem.api_util``, ``saem.interpreters.partial_eval``.
 Invariant: nothing in the engine stands on this file.

@@ -182,7 +182,7 @@ def mutated(info: Any) -> tuple[Changed, ...]:
 
 
 def pointers(values: Sequence[Any]) -> list[int | None]:
-    """Return where the buffers of arrays (their first shards) begin, None of what is no array."""
+    """Return where the buffers of arrays (their first shards) begin, None of a non-array."""
     found: list[int | None] = []
     for x in values:
         held = dispatch.hold(x)

@@ -23,7 +23,7 @@ from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.events import bus
 from saem.core.jaxpr import ClosedJaxpr, Origin, Var
 from saem.core.primitive import Primitive
-from saem.core.sharded import alike
+from saem.core.sharded import same_sharding
 from saem.core.trace import Tracer, bind
 from saem.core.varying import vma_of
 from saem.jit.jitted import traces
@@ -225,7 +225,7 @@ def check_carry(name: str, spoken: Spoken, start: Any, back: Any) -> None:
     begin, begin_tree = tree.flatten(start)
     end, end_tree = tree.flatten(back)
     if begin_tree == end_tree:
-        if all(a.shape == b.shape and a.dtype == b.dtype and alike(a, b)
+        if all(a.shape == b.shape and a.dtype == b.dtype and same_sharding(a, b)
                for a, b in zip(begin, end)):
             return
         raise _carry_types(name, _argument_name(fun, argument), paths_of(begin_tree), begin, end)
@@ -242,7 +242,7 @@ def _carry_types(name: str, carry: str, paths: Sequence[Any], begin: Sequence[Sh
                  end: Sequence[ShapedArray]) -> Exception:
     lines = []
     for path, a, b in zip(paths, begin, end):
-        if a.shape != b.shape or a.dtype != b.dtype or not alike(a, b):
+        if a.shape != b.shape or a.dtype != b.dtype or not same_sharding(a, b):
             leaf = f"component {carry}{tree.keystr(path)}" if path else carry
             lines.append(
                 f"The input carry {leaf} has type {a.str_short(short_dtypes=False)} but the "
@@ -260,7 +260,7 @@ def differing(a: ShapedArray, b: ShapedArray) -> str:
     """Return what differs between two types, as the end of a sentence."""
     parts = [f"the {part} do not match" for part, differ in
              (("shapes", a.shape != b.shape), ("dtypes", a.dtype != b.dtype),
-              ("shardings", not alike(a, b))) if differ]
+              ("shardings", not same_sharding(a, b))) if differ]
     return ", and ".join(parts)
 
 

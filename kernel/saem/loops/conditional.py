@@ -27,7 +27,7 @@ from saem.core.effects import DebugEffect, in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Var, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.refs import is_ref, shifted
-from saem.core.sharded import alike, entries_of
+from saem.core.sharded import entries_of, same_sharding
 from saem.core.trace import Tracer, bind, is_concrete
 from saem.loops.carry import (
     Body,
@@ -421,7 +421,7 @@ def _check_alike(name: str, funs: Sequence[Callable], bodies: Sequence[Body], fi
         return
     lines = []
     for path, x, y in zip(paths_of(a.out_tree), a.out_avals, b.out_avals):
-        if (x.shape, x.dtype) != (y.shape, y.dtype) or not alike(x, y):
+        if (x.shape, x.dtype) != (y.shape, y.dtype) or not same_sharding(x, y):
             at = f" at path {tree.keystr(path)}" if path else ""
             lines.append(
                 f"  The output of {first}{at} has type {x.str_short(short_dtypes=False)} but the "

@@ -84,7 +84,7 @@ def refuse_out(name: str, out: Any) -> None:
 def array_argument(name: str, *args: Any) -> Any:
     """Return arguments of ``name`` as arrays or tracers; NumPy arrays and numbers are put.
 
-    Raises: TypeError for what is no array, such as a list.
+    Raises: TypeError for a non-array, such as a list.
     """
     check_arraylike(name, *args)
     arrays = [as_array(x) for x in args]

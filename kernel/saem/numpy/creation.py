@@ -60,7 +60,7 @@ def placed(x: Any, device: Any, sharding: Any = None) -> Any:
 def check_dtype(name: str, dtype: Any) -> Any:
     """Return the canonical dtype the user of ``name`` asked for.
 
-    Raises: TypeError for what is no dtype of arrays.
+    Raises: TypeError for a non-dtype of arrays.
     """
     canonical = dtypes.canonicalize(dtype, explicit=True, where=name)
     if canonical in dtypes.ARRAY_DTYPES or dtypes.is_extended(canonical):

@@ -1,4 +1,4 @@
-"""What are ``jnp.float32`` and its kin, and what can be asked of dtypes?
+"""What are ``jnp.float32`` and its like, and what can be asked of dtypes?
 
 ``jnp.float32`` is a class that is a dtype (it equals ``np.float32``) and makes arrays when called:
 ``jnp.float32(1)``.
@@ -20,7 +20,7 @@ from saem.numpy.creation import array
 
 
 class ScalarType(type):
-    """The class of ``jnp.float32`` and its kin."""
+    """The class of ``jnp.float32`` and its like."""
 
     dtype: np.dtype
 

@@ -75,7 +75,7 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None,
             wrap_negative_indices: bool = True, out_sharding: Any = None) -> Any:
     """Return ``x[idx]``; where ``idx`` lies outside, the nearest element, or as ``mode`` says.
 
-    Raises: IndexError or TypeError for what is no index of ``x``; ArgumentError for an unknown
+    Raises: IndexError or TypeError for a non-index of ``x``; ArgumentError for an unknown
     mode.  Source: documentation of jax.numpy.ndarray.at.
     """
     if out_sharding is not None:
@@ -98,7 +98,7 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None,
 
 
 def indexed_freely(fun: Callable, out_sharding: Any, idx: Any, *args: Any) -> Any:
-    """Return ``fun(*args, idx)`` where the partitioner decides, cut as ``out_sharding`` says.
+    """Return ``fun(*args, idx)`` where the partitioner decides, sharded as ``out_sharding`` says.
 
     Of the index only arrays belong to the program.
     """
@@ -247,7 +247,7 @@ def scatter_update(x: Any, idx: Any, y: Any, kind: str, *, mode: Any = None,
 
     ``kind``: set, add, subtract, mul, multiply, divide, power, min, max.  Of indices that lie
     outside, the writes are dropped, or as ``mode`` says.
-    Raises: IndexError or TypeError for what is no index of ``x``; ValueError if ``y`` does not
+    Raises: IndexError or TypeError for a non-index of ``x``; ValueError if ``y`` does not
     broadcast to ``x[idx]``.  Source: documentation of jax.numpy.ndarray.at.
     """
     if out_sharding is not None:

@@ -2,7 +2,7 @@
 
 A table from the names of Python's operators to two functions: for arrays, jaxlib's C++ callable,
 which answers without Python once it has seen such operands; for tracers, a Python function, because
-C++ would only hand tracers on.  Both return ``NotImplemented`` for what is no array, so that the
+C++ would only hand tracers on.  Both return ``NotImplemented`` for a non-array, so that the
 other operand gets its turn and Python raises its own ``TypeError``.
 
 Read before: ``numpy.arithmetic``, ``numpy.logic``.  Read after: ``saem._wiring``, which puts the

@@ -95,7 +95,7 @@ def _check_options(mode: str, kwargs: dict[str, Any]) -> None:
 def pairs(name: str, given: Any, ndim: int) -> Widths:
     """Return ``given`` as one (before, after) for each axis.
 
-    Raises: ValueError for another form; TypeError for what is no integer.
+    Raises: ValueError for another form; TypeError for a non-integer.
     """
     table = np.asarray(given)
     if not np.issubdtype(table.dtype, np.integer):

@@ -5,7 +5,7 @@ A polynomial is the vector of its coefficients, the highest power first.
 Read before: ``numpy.calculus``.
 Invariant: ``polyval(polymul(p, q), x)`` is ``polyval(p, x) * polyval(q, x)``
 (tests/kernel/numpy/test_calculus.py).
-Source: the NumPy reference of poly, polyval and kin.
+Source: the NumPy reference of poly, polyval and related functions.
 """
 
 from __future__ import annotations

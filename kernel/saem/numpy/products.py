@@ -32,7 +32,7 @@ from saem.ops.select import select_n
 from saem.ops.shape import broadcasted_iota, expand_dims, reshape, squeeze
 from saem.placement.shardings import target
 
-opt_einsum: Any = later("opt_einsum")  # dear to load, and only einsum needs it
+opt_einsum: Any = later("opt_einsum")  # expensive to load, and only einsum needs it
 
 _STATIC = ("precision", "preferred_element_type", "out_sharding")
 

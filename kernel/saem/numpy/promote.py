@@ -1,7 +1,7 @@
 """In which dtype, rank and shape do the operands of a jax.numpy function meet?
 
 Primitives want operands of one dtype and one rank; NumPy's users give them anything.  The functions
-here stand between: they refuse what is no array, convert to the join of the dtypes, and add leading
+here stand between: they refuse a non-array, convert to the join of the dtypes, and add leading
 axes of size 1.  Python numbers become NumPy scalars, which a jaxpr shows as literals.
 
 Read before: ``core.promotion``, ``ops.convert``.  Read after: ``numpy.arithmetic``.
@@ -22,7 +22,7 @@ from saem.core.avals import Seen, aval_functions, aval_of, is_array_like
 from saem.core.trace import bind
 from saem.ops.convert import cast, convert
 from saem.ops.linear import BroadcastInDim
-from saem.ops.reshard import cut_alike
+from saem.ops.reshard import reshard_like
 from saem.ops.select import select_n
 
 BOOL = np.dtype(bool)
@@ -223,7 +223,7 @@ def broadcast_together(*args: Any) -> list[Any]:
     """Return ``args`` all broadcast to the shape in which they meet."""
     shape = broadcast_shapes(*[aval_of(x).shape for x in args])
     cut = None
-    if Seen.placements:  # a value that is stretched is cut as one that is not
+    if Seen.placements:  # a value that is stretched is sharded as one that is not
         cut = next((a.sharding for a in map(aval_of, args) if a.shape == shape
                     and a.sharding is not None), None)
     return [broadcast_to(x, shape, cut) for x in args]
@@ -239,7 +239,7 @@ def if_else(condition: Any, yes: Any, no: Any) -> Any:
         given = [aval_of(x) for x in (yes, no, condition)]
         found = next((a for a in given if a.sharding is not None), None)
         if found is not None:
-            condition, yes, no = (cut_alike(x, found) for x in (condition, yes, no))
+            condition, yes, no = (reshard_like(x, found) for x in (condition, yes, no))
     return select_n(condition, no, yes)
 
 

@@ -5,7 +5,7 @@ dropped, negative ones too.
 
 Read before: ``ops.scatter``.
 Invariant: a segment without rows holds what the reduction starts from.
-Source: the documentation of jax.ops.segment_sum and its kin.
+Source: the documentation of jax.ops.segment_sum and related functions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How are elements taken, or put, at places that an array gives?
 
-``take`` and its kin read along an axis; ``put`` and its kin return an array with other values
-there; flat and multi-dimensional places are turned into each other.
+``take`` and related functions read along an axis; ``put`` and related functions return an array
+with other values there; flat and multi-dimensional places are turned into each other.
 
 Read before: ``numpy.indexing``, ``numpy.searching``.
 Invariant: nothing is changed in place; where JAX fills out-of-range places with NaN, so does this

@@ -40,7 +40,7 @@ ACCUMULATIONS = {"add": cumulative.cumsum, "multiply": cumulative.cumprod}
 
 
 def refuse(function: Any, method: str, out: Any) -> None:
-    """Refuse a method of what is no binary function of one result, and ``out``.
+    """Refuse a method of a value that is not a binary function of one result, and ``out``.
 
     Raises: ValueError; NotImplementedError.
     """

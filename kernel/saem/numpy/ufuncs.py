@@ -3,7 +3,7 @@
 Each is a function of a module nearby, made one compiled call for use outside traces.  The binary
 ones that NumPy calls ufuncs also reduce, accumulate, update and pair: ``jnp.add.reduce(x)``.
 
-Read before: ``numpy.arithmetic`` and its kin.  Read after: ``numpy.ufunc_methods``.
+Read before: ``numpy.arithmetic`` and related functions.  Read after: ``numpy.ufunc_methods``.
 Invariant: a function here and the one it is made of give the same result.
 """
 

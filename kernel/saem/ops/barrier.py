@@ -65,5 +65,5 @@ def optimization_barrier(operand: Any) -> Any:
     """Return the pytree ``operand``, all of it computed before any of it is used."""
     leaves, structure = tree.flatten(operand)
     for leaf in leaves:
-        aval_of(leaf)  # refuse what is no array, naming it
+        aval_of(leaf)  # refuse a non-array, naming it
     return structure.unflatten(bind(OptimizationBarrier(), *leaves) if leaves else [])

@@ -8,7 +8,8 @@ maxima, and what tells devices apart; ``parallel.exchanges`` moves parts from on
 Read before: ``core.axes``, ``core.varying``.
 Read after: ``parallel.exchanges``, ``parallel.shard_map``.
 Invariant: an axis name stands in a primitive only while it is bound by ``core.axes``.
-Source: the documentation of jax.lax.psum and its kin; StableHLO specification, all_reduce.
+Source: the documentation of jax.lax.psum and related functions; StableHLO specification,
+all_reduce.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ None of this moves with small changes of the operands, so nothing here has a tan
 Read before: ``ops.families``.  Read after: ``ops.select``, which chooses by what is found here.
 Invariant: comparisons with NaN are false (ne: true); shifting by the width or more
 leaves no bit.
-Source: StableHLO specification: compare, and, shift_left and their kin.
+Source: StableHLO specification: compare, and, shift_left and related functions.
 """
 
 from __future__ import annotations

@@ -287,7 +287,9 @@ class DotGeneral(Primitive):
 
 
 def settled(aval: ShapedArray, places: Axes, ct: Any, other: Any) -> Any:
-    """Return how a product is cut whose axis i belongs at ``places[i]`` of a value of ``aval``."""
+    """Return how a product is sharded whose axis i belongs at ``places[i]`` of a value of
+    ``aval``.
+    """
     cut = like_type(aval, aval_of(ct), aval_of(other))
     return None if cut is None else entries_on(cut, [cut.spec[p] for p in places])
 

@@ -23,7 +23,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import Eqn, Jaxpr, Var
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry
-from saem.core.sharded import cut_like
+from saem.core.sharded import shard_like
 from saem.core.trace import bind
 from saem.ops import sharding_rules
 from saem.ops.linear import broadcast_in_dim, broadcast_new_dim, held_dims, moveaxis, zeros_of
@@ -130,7 +130,7 @@ class Gather(Primitive):
                          t, indices)
 
     def transpose(self, ct, x, indices):
-        zeros = zeros_of(cut_like(ShapedArray(x.shape, aval_of(ct).dtype), x.aval))
+        zeros = zeros_of(shard_like(ShapedArray(x.shape, aval_of(ct).dtype), x.aval))
         add = ScatterAdd(self.dimension_numbers.as_scatter(), self.indices_are_sorted,
                          self.unique_indices, self.mode)
         return [bind(add, zeros, indices, ct), None]

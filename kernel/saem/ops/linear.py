@@ -294,7 +294,7 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
                      *, out_sharding: Any = None) -> Any:
     """Return ``operand`` with axis i at axis ``broadcast_dimensions[i]`` of ``shape``, repeated.
 
-    It is ``operand`` itself if that changes nothing.  ``out_sharding`` cuts the result along
+    It is ``operand`` itself if that changes nothing.  ``out_sharding`` shards the result along
     Explicit mesh axes.  Raises: TypeError if an axis does not fit.
     """
     shape = tuple([operator.index(n) for n in shape])
@@ -307,8 +307,8 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
 def broadcast_new_dim(x: Any, size: int, dim: int, cut: Any = None) -> Any:
     """Return ``x`` repeated ``size`` times along a new axis ``dim``.
 
-    ``cut``, a sharding of that axis alone, says along which Explicit mesh axes it is cut; an axis
-    that a batch rule adds is cut as the axis mapped over.
+    ``cut``, a sharding of that axis alone, says along which Explicit mesh axes it is sharded; an
+    axis that a batch rule adds is sharded as the axis mapped over.
     """
     aval = aval_of(x)
     if cut is None and Seen.placements and (axis := batching()) is not None and axis.size == size:
@@ -341,7 +341,7 @@ def unbroadcast(ct: Any, aval: Any) -> Any:
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """Return the sum of ``operand`` over ``axes``; ``operand`` itself if there are none.
 
-    ``out_sharding`` cuts the result along Explicit mesh axes.
+    ``out_sharding`` shards the result along Explicit mesh axes.
     """
     axes = tuple([operator.index(a) for a in axes])
     cut = target(out_sharding, len(aval_of(operand).shape) - len(axes))

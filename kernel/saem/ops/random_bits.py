@@ -158,7 +158,7 @@ class OnKeys(Primitive):
 
 
 def key_aval(prim: Primitive, aval: ShapedArray) -> KeyDType:
-    """Return the dtype of keys ``aval``, refusing what is no key (C1)."""
+    """Return the dtype of keys ``aval``, refusing a non-key (C1)."""
     if not isinstance(aval.dtype, KeyDType):
         raise errors.explained(
             errors.DTypeError, f"{prim.name}.C1",

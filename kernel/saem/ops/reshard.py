@@ -1,10 +1,10 @@
-"""How is a value cut anew, as the program says?
+"""How is a value resharded, as the program says?
 
 ``reshard`` is the one operation that moves data between devices because the types ask for it.  In a
 stretch of program where the partitioner decides (``auto_axes``) it is the way in and out.
 
 Read before: ``core.sharded``, ``placement.shardings``.  Read after: ``ops.sharding_constraint``.
-Invariant: it is the identity on numbers; its transpose cuts a cotangent as the operand was.
+Invariant: it is the identity on numbers; its transpose shards a cotangent as the operand was.
 Source: the documentation of jax.sharding.reshard; the Shardy dialect, sdy.sharding_constraint.
 """
 
@@ -28,7 +28,9 @@ from saem.placement.shardings import NamedSharding, PartitionSpec, target
 
 @primitive("reshard")
 class Reshard(Linear):
-    """The identity, on a value cut as ``sharding`` says; ``back`` says how its operand is cut."""
+    """The identity, on a value sharded as ``sharding`` says; ``back`` says how its operand is
+    sharded.
+    """
 
     sharding: Any
     back: Any
@@ -71,20 +73,20 @@ class Reshard(Linear):
 
 
 def _struct_aval(struct: ShapeDtypeStruct) -> ShapedArray:
-    """Return the aval of a struct, cut as its sharding says."""
+    """Return the aval of a struct, sharded as its sharding says."""
     aval = struct._aval.update(dtype=dtypes.canonicalize(struct.dtype))
     given = struct.sharding
     if isinstance(given, PartitionSpec) and get_abstract_mesh().empty:
         return aval
     cut = target(given, len(aval.shape))
-    return aval if cut is None else sharded.cut(aval, cut)
+    return aval if cut is None else sharded.with_spec(aval, cut)
 
 
 aval_functions[ShapeDtypeStruct] = _struct_aval
 
 
 def reshard_to(x: Any, sharding: Any) -> Any:
-    """Return ``x`` cut as the NamedSharding ``sharding`` says."""
+    """Return ``x`` sharded as the NamedSharding ``sharding`` says."""
     aval = aval_of(x)
     full = with_rank(sharding, len(aval.shape))
     entries = entries_of(aval)
@@ -109,7 +111,7 @@ def with_rank(sharding: Any, ndim: int) -> Any:
 def placed(x: Any, sharding: Any) -> Any:
     """Return the array ``x`` moved as ``sharding`` says, outside any program.
 
-    Along axes left to the partitioner it stays cut as it is.
+    Along axes left to the partitioner it stays sharded as it is.
     """
     held = dispatch.hold(x)
     have = getattr(held, "_sharding", None)
@@ -167,7 +169,7 @@ class under:
 
 
 def mesh_of(values: Sequence[Any], *given: Any) -> Any:
-    """Return the mesh in force, else that of a value cut along an Explicit axis, or of ``given``.
+    """Return the mesh in force, else that of a sharded value, or of ``given``.
 
     Raises: ValueError if there is none.
     """
@@ -188,9 +190,10 @@ def mesh_of(values: Sequence[Any], *given: Any) -> Any:
 
 
 def crossing(x: Any, before: Any, after: Any, spec: Any = None) -> Any:
-    """Return ``x``, of a program under mesh ``before``, in one under ``after``.
+    """Return ``x``, of a program under mesh ``before``, in one under
+    ``after``.
 
-    It is cut along the axes that ``spec`` names, or stays cut as it is where types say so in both.
+    It is sharded along the axes that ``spec`` names, or keeps the sharding that types name in both.
     """
     aval = aval_of(x)
     rank = len(aval.shape)
@@ -203,8 +206,9 @@ def crossing(x: Any, before: Any, after: Any, spec: Any = None) -> Any:
     return bind(Reshard(there, back), x)
 
 
+
 def freely(fun: Callable, out_sharding: Any, *args: Any) -> Any:
-    """Return ``fun(*args)`` where the partitioner decides; the result is cut as it is asked to be.
+    """Return ``fun(*args)``, computed where the partitioner decides, as ``out_sharding`` requests.
 
     Source: what JAX's ``.at[…].get(out_sharding=…)`` and its samplers do.
     """
@@ -222,8 +226,8 @@ def freely(fun: Callable, out_sharding: Any, *args: Any) -> Any:
         return crossing(out, after, before, given.spec)
 
 
-def cut_alike(ct: Any, aval: ShapedArray) -> Any:
-    """Return a cotangent cut as the value of ``aval`` that it is of."""
+def reshard_like(ct: Any, aval: ShapedArray) -> Any:
+    """Return a cotangent sharded as the value of ``aval`` that it is of."""
     have = aval_of(ct)
     if entries_of(have) == entries_of(aval) or len(have.shape) != len(aval.shape):
         return ct

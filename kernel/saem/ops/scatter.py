@@ -1,6 +1,6 @@
 """How are many parts of an array written at once?
 
-``scatter`` overwrites; its kin subtract, multiply, or keep the smaller or larger.  (The one that
+``scatter`` overwrites; the others subtract, multiply, or keep the smaller or larger.  (The one that
 adds stands in ``ops.gather``, whose transpose it is.)
 
 Read before: ``ops.gather``.  Read after: ``saem.numpy.indexing``: ``x.at[idx].set(y)``.

@@ -21,7 +21,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import batch_entry
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
-from saem.core.sharded import cut_like, like_type, with_entry
+from saem.core.sharded import like_type, shard_like, with_entry
 from saem.core.trace import bind
 from saem.ops import sharding_rules
 from saem.ops.convert import convert_element_type
@@ -277,7 +277,7 @@ class Split(Primitive):
 
     def transpose(self, cts, x):
         shape = x.shape
-        parts = [zeros_of(cut_like(ShapedArray(
+        parts = [zeros_of(shard_like(ShapedArray(
             (*shape[:self.axis], n, *shape[self.axis + 1:]), x.dtype), x.aval))
                  if ct is None else ct for ct, n in zip(cts, self.sizes)]
         return [concatenate(parts, self.axis)]

@@ -1,6 +1,6 @@
 """How does a program say where its values lie?
 
-``with_sharding_constraint`` is an equation that tells XLA's partitioner how to cut a value;
+``with_sharding_constraint`` is an equation that tells XLA's partitioner how to shard a value;
 ``jit``'s in_shardings and out_shardings say it of arguments and results.  The devices of a program
 are those its arguments lie on or its equations name.
 
@@ -37,7 +37,7 @@ from saem.placement.spread import check_rank
 
 @primitive("sharding_constraint")
 class ShardingConstraint(Identity):
-    """The identity, on a value that lies as ``sharding`` says."""
+    """The identity, on a value that is placed as ``sharding`` says."""
 
     sharding: Any
 
@@ -76,7 +76,7 @@ class ShardingConstraint(Identity):
 
 
 def constrained(ctx: Any, x: str, sharding: Any) -> str:
-    """Write that ``x`` is cut as ``sharding`` says; returns its new name."""
+    """Write that ``x`` is sharded as ``sharding`` says; returns its new name."""
     aval = ctx.avals[x]
     ndim = len(physical_aval(aval).shape)
     return ctx.append(f"sdy.sharding_constraint {x} {ctx.module.sharding(sharding, ndim)}",
@@ -109,7 +109,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """Return pytree ``xs`` cut as ``out_shardings`` (one, or a pytree prefix of them) say.
+    """Return pytree ``xs`` sharded as ``out_shardings`` (one, or a pytree prefix of them) say.
 
     Raises: ValueError if a sharding does not fit its value, or has no mesh.
     """
@@ -125,7 +125,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
 
 def asserted(x: Any, sharding: Any) -> Any:
-    """Return what the partitioner is still to be told of ``x``, to lie as ``sharding`` says.
+    """Return what the partitioner is still to be told of ``x``, to be placed as ``sharding`` says.
 
     Along Explicit axes the type says it already: there it is only checked.
     Raises: AssertionError if the type says otherwise; ValueError if some axes are not Explicit.

@@ -1,9 +1,9 @@
-"""How is the result of an operation cut, given how its operands are?
+"""How is the result of an operation sharded, given how its operands are?
 
 One rule for each primitive or family, from the mesh axes along which each axis of each operand is
-cut (*entries*) to those of the result.  A rule never moves data in secret: where the result could
-only be had by communication whose outcome is open, it refuses and names the way to say what is
-wanted.
+sharded (*entries*) to those of the result.  A rule never moves data in secret: where the result
+could only be had by communication whose outcome is open, it refuses and names the way to request
+what is wanted.
 
 Read before: ``core.sharded``.  Read after: ``ops.reshard``.
 Invariant: what a rule answers is what JAX's types say (tests/kernel/test_explicit.py).
@@ -34,7 +34,7 @@ def wanted_or(case: Case, entries: Sequence[Any], name: str = "sharding") -> Ent
 
 
 def elementwise(self: Any, case: Case) -> Any:
-    """Each axis as the operands that cut it agree."""
+    """Each axis as the operands that shard it agree."""
     rank = len(case.outs[0].shape)
     found: list[Any] = [None] * rank
     for aval, spec in zip(case.avals, case.specs):
@@ -103,7 +103,7 @@ def squeeze(self: Any, case: Case) -> Any:
 
 
 def reshape(self: Any, case: Case) -> Any:
-    """Axes are joined, or one axis split, where the cut of the result follows from that."""
+    """Axes are joined, or one axis split, where the sharding of the result follows from that."""
     (aval,), (spec,) = case.avals, case.specs
     if self.sharding is not None:
         return wanted_or(case, ())
@@ -151,7 +151,7 @@ def regrouped(old: Sequence[tuple[int, Any]], sizes: Sequence[int], mesh: dict) 
 
 
 def joined(entries: Sequence[Any]) -> list[Any] | None:
-    """Return the entry of axes joined to one: those that are cut must stand in front."""
+    """Return the entry of axes joined to one: those that are sharded must stand in front."""
     names = [names_of(e) for e in entries]
     count = sum(map(bool, names))
     if any(names[count:]):
@@ -161,7 +161,7 @@ def joined(entries: Sequence[Any]) -> list[Any] | None:
 
 
 def divided(entry: Any, sizes: Sequence[int], mesh: dict) -> list[Any] | None:
-    """Return the entries of the axes ``sizes`` into which an axis cut along ``entry`` is split.
+    """Return the entries of the axes ``sizes`` into which an axis sharded along ``entry`` is split.
 
     Its mesh axes go to the first of them; to a later one only when those before are used up.
     """
@@ -267,7 +267,7 @@ def dynamic_update_slice(self: Any, case: Case) -> Any:
 
 
 def reduction(self: Any, case: Case) -> Any:
-    """What remains is cut as before; the sum over a cut axis is the same everywhere."""
+    """What remains is sharded as before; the sum over a sharded axis is the same everywhere."""
     spec = case.specs[0]
     folded = {a % len(spec) for a in self.axes}
     entries = tuple(e for axis, e in enumerate(spec) if axis not in folded)
@@ -389,7 +389,7 @@ def on_batch(case: Case, inner: int, result_inner: int | None = None) -> list[En
 
 
 def decomposition(self: Any, case: Case) -> Any:
-    """Stacks of matrices may be cut, a matrix not."""
+    """Stacks of matrices may be sharded, a matrix not."""
     found = on_batch(case, 1 if self.name == "lu_pivots_to_permutation" else 2)
     return found if self.multiple_results else found[0]
 
@@ -398,7 +398,7 @@ def decomposition(self: Any, case: Case) -> Any:
 
 
 def gather(self: Any, case: Case) -> Any:
-    """Axes read whole, and axes that operand and indices share, keep their cut."""
+    """Axes read whole, and axes that operand and indices share, keep their sharding."""
     (x, indices), prim = case.specs, self
     numbers, sizes = prim.dimension_numbers, prim.slice_sizes
     shared = dict(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims))
@@ -429,7 +429,7 @@ def open_gather(case: Case) -> Exception:
 
 
 def scatter(self: Any, case: Case) -> Any:
-    """The operand keeps its cut if along cut axes whole windows are written."""
+    """The operand keeps its sharding if along sharded axes whole windows are written."""
     x, indices, updates = case.specs
     numbers = self.dimension_numbers
     shape, update_shape = case.avals[0].shape, case.avals[2].shape
@@ -478,13 +478,13 @@ def call_exported(self: Any, case: Case) -> Any:
 
 
 def keys(self: Any, case: Case) -> Any:
-    """A stack of keys is cut along its own axes; what each key gives is whole."""
+    """A stack of keys is sharded along its own axes; what each key gives is whole."""
     spec, rank = case.specs[0], len(case.outs[0].shape)
     return (*spec, *(None,) * (rank - len(spec)))[:rank]
 
 
 def random_gamma(self: Any, case: Case) -> Any:
-    """Whole: how its program, which rejects and draws again, is cut is the partitioner's affair."""
+    """Replicated: the partitioner shards its program, which rejects and draws again."""
     return ()
 
 

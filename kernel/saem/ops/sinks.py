@@ -74,7 +74,7 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
 def stage(x: Any, /) -> Any:
     """Return ``x``, a number or NumPy array, as an array; arrays and traced values as they are.
 
-    Raises: TypeError for what is no array.
+    Raises: TypeError for a non-array.
     """
     aval_of(x)
     return x if isinstance(x, Tracer) else put(x)

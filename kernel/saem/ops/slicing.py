@@ -19,7 +19,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
-from saem.core.sharded import cut_like
+from saem.core.sharded import shard_like
 from saem.core.trace import bind
 from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, sub
@@ -220,7 +220,7 @@ class Pad(Primitive):
             return bind(Pad(config), x, value), dx
         aval = aval_of(x)
         padded = bind(Pad(config), x, np.zeros((), aval.dtype)[()])
-        ones = ones_of(cut_like(ShapedArray(aval.shape, bool), aval))
+        ones = ones_of(shard_like(ShapedArray(aval.shape, bool), aval))
         inside = bind(Pad(config), ones, np.False_)
         outside = broadcast_in_dim(value, aval_of(padded).shape, (dx,))
         return select_n(inside, outside, padded), dx
@@ -306,7 +306,7 @@ class DynamicSlice(Primitive):
         return bind(self, *primals), None if t is None else bind(self, t, *primals[1:])
 
     def transpose(self, ct, x, *starts):
-        zeros = zeros_of(cut_like(ShapedArray(x.shape, aval_of(ct).dtype), x.aval))
+        zeros = zeros_of(shard_like(ShapedArray(x.shape, aval_of(ct).dtype), x.aval))
         return [bind(DynamicUpdateSlice(), zeros, ct, *starts), *(None for _ in starts)]
 
     def batch(self, size, xs, dims):
@@ -379,7 +379,7 @@ class DynamicUpdateSlice(Primitive):
         ct_x = ct_update = None
         if isinstance(x, UndefinedPrimal):
             aval = aval_of_linear(update)
-            zeros = zeros_of(cut_like(ShapedArray(aval.shape, aval_of(ct).dtype), aval))
+            zeros = zeros_of(shard_like(ShapedArray(aval.shape, aval_of(ct).dtype), aval))
             ct_x = bind(self, ct, zeros, *starts)
         if isinstance(update, UndefinedPrimal):
             ct_update = bind(DynamicSlice(update.shape), ct, *starts)

@@ -1,4 +1,4 @@
-"""How are the error function, the gamma function and their kin computed?
+"""How are the error function, the gamma function and related functions computed?
 
 XLA has operations for them (CHLO dialect); NumPy has none, so ``evaluate`` computes them in double
 precision from their defining series and integrals.

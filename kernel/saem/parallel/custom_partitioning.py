@@ -2,8 +2,8 @@
 
 As one equation, which XLA's partitioner meets as a call that it cannot look into.  A sharding rule
 tells Shardy which axes of operands and results go together; the user's ``partition``, called while
-the program is compiled, answers how operands and results are cut and what each device computes.  On
-one device the function itself is written.
+the program is compiled, answers how operands and results are sharded and what each device
+computes.  On one device the function itself is written.
 
 Read before: ``experimental.marks``, ``placement.shardings``.
 Invariant: on one device and on several the values are those of the function (if ``partition`` says
@@ -234,7 +234,7 @@ class Questions:
 
     def inferred(self, arg_shapes: Any, arg_shardings: Any, result_shape: Any, config: bytes
                  ) -> Any:
-        """Answer how a result is cut, where Shardy has not said it: as nothing."""
+        """Answer how a result is sharded, where Shardy has not said it: as nothing."""
         return _jaxlib.HloSharding.replicate()
 
     def partitioned(self, arg_shapes: Any, arg_shardings: Any, result_shape: Any,

@@ -454,7 +454,7 @@ def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
                  axis_index_groups: Any = None, tiled: bool = False) -> Any:
     """Return this participant's part, along ``scatter_dimension``, of the sum over ``axis_name``.
 
-    Raises: ValueError if that axis cannot be cut so.
+    Raises: ValueError if that axis cannot be sharded so.
     Source: the documentation of jax.lax.psum_scatter.
     """
     names, groups, size = taking_part("psum_scatter", axis_name, axis_index_groups)

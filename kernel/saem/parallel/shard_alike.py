@@ -1,4 +1,4 @@
-"""How are two values cut alike without saying how?  (``jax.experimental.shard_alike``)
+"""How are two values sharded the same way without saying how?  (``jax.experimental.shard_alike``)
 
 One equation that is the identity on both; on several devices it puts them into one sharding group,
 and Shardy gives all members of a group the same sharding.
@@ -22,7 +22,7 @@ from saem.transform.vmap import match_dim
 
 @primitive("shard_alike")
 class ShardAlike(Primitive):
-    """The identity on two values of one shape, which are cut alike."""
+    """The identity on two values of one shape, which are sharded the same way."""
 
     multiple_results = True
 
@@ -60,7 +60,8 @@ class ShardAlike(Primitive):
 
 
 def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
-    """Return pytrees ``x`` and ``y``, whose leaves are cut alike, the first of one as that of the
+    """Return pytrees ``x`` and ``y``, whose leaves are sharded the same way, the first of one as
+    that of the
     other and so on.
 
     Raises: ValueError if the structures or shapes differ.

@@ -127,7 +127,7 @@ class Site:
             self.check_division(spec, aval, path)
 
     def check_cut(self, spec: Any, aval: ShapedArray) -> None:
-        """Refuse a spec other than that by which Explicit axes cut an argument already."""
+        """Refuse a spec other than that by which Explicit axes shard an argument already."""
         if aval.sharding is None:
             return
         own = [tuple(n for n in axes_of(e) if n in self.manual) for e in entries_of(aval)]
@@ -277,7 +277,7 @@ def is_spec(x: Any) -> bool:
 
 
 def inferred(x: Any, manual: frozenset) -> Any:
-    """Return the spec by which types cut an argument, or that of a concrete one's own sharding.
+    """Return the spec by which types shard an argument, or that of a concrete one's own sharding.
 
     Raises: ValueError if it has none.
     """

@@ -30,7 +30,7 @@ from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Literal, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.refs import AbstractRef
-from saem.core.sharded import cut, cut_as, entries_of, plain
+from saem.core.sharded import entries_of, plain, shard_along, with_spec
 from saem.core.trace import bind, state
 from saem.core.varying import varying, vma_of
 from saem.ops import arithmetic
@@ -55,7 +55,9 @@ def spec_axes(spec: Any) -> frozenset:
 
 def local_aval(aval: ShapedArray, spec: Any, mesh: Any, manual: frozenset, vma: frozenset
                ) -> ShapedArray:
-    """Return the aval of one device's part of a value of ``aval``, cut along ``manual`` axes."""
+    """Return the aval of one device's part of a value of ``aval``, sharded along ``manual``
+    axes.
+    """
     if isinstance(aval, AbstractRef):
         return aval.update(inner_aval=local_aval(aval.inner_aval, spec, mesh, manual, vma))
     parts = [math.prod(mesh.shape[n] for n in axes_of(entry)) for entry in spec]
@@ -66,7 +68,7 @@ def local_aval(aval: ShapedArray, spec: Any, mesh: Any, manual: frozenset, vma: 
         return part
     entries = [tuple(n for n in axes_of(e) if n not in manual) for e in entries_of(aval)]
     inside = NamedSharding(retyped(mesh.abstract_mesh, manual, AxisType.Manual), P(*entries))
-    return cut_as(plain(part), inside, tuple(inside.spec), vma)
+    return shard_along(plain(part), inside, tuple(inside.spec), vma)
 
 
 def global_aval(aval: ShapedArray, spec: Any, mesh: Any) -> ShapedArray:
@@ -77,7 +79,7 @@ def global_aval(aval: ShapedArray, spec: Any, mesh: Any) -> ShapedArray:
     if not mesh.explicit_axes:
         return whole
     named = [*map(axes_of, spec), *[()] * (len(aval.shape) - len(spec))]
-    return cut(whole, NamedSharding(mesh.abstract_mesh, P(*(
+    return with_spec(whole, NamedSharding(mesh.abstract_mesh, P(*(
         (*outer, *axes_of(inner)) for outer, inner in zip(named, entries_of(aval))))))
 
 
@@ -136,7 +138,7 @@ class ShardMap(Primitive):
         return math.prod(self.mesh.shape[n] for n in names)
 
     def with_token(self):
-        """Every device takes the one token and hands on its own, which count alike."""
+        """Every device takes the one token and passes on its own, which have equal counts."""
         return self.around(in_order(self.jaxpr), (P(), *self.in_specs), (P(), *self.out_specs)), 0
 
     # -- the rules --
@@ -173,7 +175,7 @@ class ShardMap(Primitive):
     def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
         """Run on the known operands in the parent; what the rest needs comes out as residuals.
 
-        A residual that is an operand is not carried through; others are cut along all axes on
+        A residual that is an operand is not carried through; others are sharded along all axes on
         which they may differ, a scalar as an array of one.
         """
         unknown = tuple(not trace.is_known(x) for x in args)
@@ -205,7 +207,7 @@ class ShardMap(Primitive):
         return [next(recorded) if u else next(known_outs) for u in out_unknown]
 
     def residual_spec(self, aval: ShapedArray) -> Any:
-        """Return the spec by which a residual is put together: cut along its first axis."""
+        """Return the spec by which a residual is put together: sharded along its first axis."""
         differs = vma_of(aval) if self.check_vma else self.manual_axes
         names = tuple(n for n in self.named if n in differs)
         return P(names) if names else P()
@@ -303,7 +305,7 @@ def manual_axes_of(mesh: Any, names: Any, checked: bool) -> list[Axis]:
 
 def carry_residuals(known: ClosedJaxpr, rest: ClosedJaxpr, count: int
                     ) -> tuple[ClosedJaxpr, ClosedJaxpr, list[int | None]]:
-    """Return both programs so that residuals can be cut along their first axis.
+    """Return both programs so that residuals can be sharded along their first axis.
 
     ``kept`` says for each residual which known input it is, None if it is computed.
     """
@@ -454,7 +456,7 @@ def lower_manual(call: ShardMap, ctx: Any, xs: Sequence[str]) -> list[str]:
     out_avals = call.typing()
     module.device_axes = DeviceAxes(dict(call.mesh.shape), manual, symbol.lstrip("@"),
                                     not out_avals)
-    if call.mesh.size == 1:  # the one device has all: nothing is cut
+    if call.mesh.size == 1:  # the one device has all: nothing is sharded
         try:
             return lower_block(ctx, call.jaxpr, xs)
         finally:

@@ -295,7 +295,7 @@ class SingleDeviceSharding:
         return device_list(self._device)
 
     def check_compatible_aval(self, shape: Any) -> None:
-        """Accept every shape: nothing is cut."""
+        """Accept every shape: nothing is sharded."""
 
     def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict:
         """Return which part of the array each device holds: here, all of it."""

@@ -1,6 +1,6 @@
 """Which part of an array lies on which device?
 
-A ``PartitionSpec`` names, for each axis of an array, the mesh axes along which it is cut; a
+A ``PartitionSpec`` names, for each axis of an array, the mesh axes along which it is sharded; a
 ``NamedSharding`` is a mesh with such a spec.  From it follow the slice that each device holds, the
 annotation in the program's text, and the form in which XLA speaks of it.
 
@@ -32,11 +32,11 @@ from saem.placement.meshes import (
 
 
 class IndivisibleError(errors.ArgumentError):
-    """An axis of an array cannot be cut into equal parts."""
+    """An axis of an array cannot be sharded into equal parts."""
 
 
 class DuplicateSpecError(errors.ArgumentError):
-    """A spec cuts two axes of an array along one axis of the mesh."""
+    """A spec shards two axes of an array along one axis of the mesh."""
 
 
 class _Unconstrained:
@@ -45,9 +45,10 @@ class _Unconstrained:
 
 
 class PartitionSpec:
-    """For each axis of an array: a mesh axis, a tuple of them, or None if it is not cut.
+    """For each axis of an array: a mesh axis, a tuple of them, or None if it is not sharded.
 
-    Axes beyond the last entry are not cut.  ``UNCONSTRAINED`` leaves an axis to the partitioner.
+    Axes beyond the last entry are not sharded.  ``UNCONSTRAINED`` leaves an axis to the
+    partitioner.
     """
 
     __slots__ = ("_partitions", "unreduced", "reduced")
@@ -132,7 +133,7 @@ def axes_of(entry: Any) -> tuple:
 
 @onto(_jaxlib.NamedSharding)
 class NamedSharding:
-    """The array is cut as ``spec`` says along the axes of ``mesh``.
+    """The array is sharded as ``spec`` says along the axes of ``mesh``.
 
     ``NamedSharding(mesh, spec, memory_kind=None)``; two with the same of all three are equal.
     Raises: ValueError if the spec names an axis the mesh does not have, or one twice.
@@ -182,7 +183,7 @@ class NamedSharding:
         return all(sizes[a] == 1 for entry in self.spec for a in axes_of(entry))
 
     def tiles(self, ndim: int) -> tuple[int, ...]:
-        """Return into how many parts each of ``ndim`` axes is cut."""
+        """Return into how many parts each of ``ndim`` axes is sharded."""
         sizes = self.mesh.shape
         cut = [math.prod(sizes[a] for a in axes_of(entry)) for entry in self.spec]
         return (*cut, *(1,) * (ndim - len(cut)))
@@ -265,7 +266,7 @@ def _named(mesh: Any, spec: PartitionSpec, memory_kind: str | None) -> NamedShar
 def check_spec(mesh: Any, spec: PartitionSpec) -> None:
     """Refuse a spec that ``mesh`` cannot follow.
 
-    Raises: TypeError for what is no spec; ValueError.
+    Raises: TypeError for a non-spec; ValueError.
     """
     if not isinstance(spec, PartitionSpec):
         raise TypeError(f"NamedSharding needs a PartitionSpec, got {spec!r}")
@@ -345,7 +346,7 @@ def named_from_xla(said: Any, mesh: Mesh, ndim: int, memory_kind: str | None = N
 
 @functools.lru_cache(4096)
 def _expressed(mesh: Mesh, tiles: tuple[int, ...], order: bytes) -> tuple | None:
-    """Return a spec over ``mesh`` that cuts into ``tiles`` in the given order of devices."""
+    """Return a spec over ``mesh`` that shards into ``tiles`` in the given order of devices."""
     places = np.arange(mesh.size).reshape(mesh.axis_sizes)
     wanted = np.frombuffer(order, np.int64)
 
@@ -393,7 +394,7 @@ def _products(sizes: Sequence[int], free: tuple[int, ...], product: int):
 def resolve(given: Any, what: str) -> Any:
     """Return what a caller gave as a sharding: a PartitionSpec stands on the mesh in force.
 
-    Raises: RuntimeError if there is no mesh, TypeError for what is no sharding; of device_put,
+    Raises: RuntimeError if there is no mesh, TypeError for a non-sharding; of device_put,
     ValueError for both.
     """
     if given is None or isinstance(given, _jaxlib.Sharding):
@@ -415,7 +416,7 @@ def resolve(given: Any, what: str) -> Any:
 def annotation(sharding: NamedSharding, ndim: int, is_open: bool = False) -> str:
     """Return ``[{"x"}, {}]``, what Shardy writes for a value of rank ``ndim``.
 
-    If it ``is_open``, ``[{"x", ?}, {?}]``: the partitioner may cut axes further.
+    If it ``is_open``, ``[{"x", ?}, {?}]``: the partitioner may shard axes further.
     """
     entries = list(sharding.spec) + [None] * (ndim - len(sharding.spec))
     return "[" + ", ".join(

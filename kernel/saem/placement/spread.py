@@ -1,12 +1,12 @@
 """How does one array lie on several devices?
 
-It is cut as its sharding says; each device holds its part as a buffer of its own.  Here values are
-cut and placed, moved from one sharding to another, put together again on the host, and made of
-parts that a caller supplies.
+It is sharded as its sharding says; each device holds its part as a buffer of its own.  Here values
+are sharded and placed, moved from one sharding to another, put together again on the host, and made
+of parts that a caller supplies.
 
 Read before: ``placement.shardings``.  Read after: ``compile.dispatch``.
 Invariant: the parts of an array are the slices its sharding names, in the order of its devices.
-Source: the documentation of jax.make_array_from_callback and its kin.
+Source: the documentation of jax.make_array_from_callback and related functions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OURS = _jaxlib.HostBufferSemantics.ZERO_COPY
 
 
 def check_fits(sharding: Any, aval: ShapedArray, what: str = "device_put args") -> None:
-    """Refuse a sharding that cannot cut an array of ``aval`` into equal parts.
+    """Refuse a sharding that cannot shard an array of ``aval`` into equal parts.
 
     Raises: ValueError, also as IndivisibleError.
     """
@@ -52,7 +52,7 @@ def check_rank(sharding: Any, aval: ShapedArray, what: str) -> None:
 
 
 def put_host(value: np.ndarray, aval: ShapedArray, sharding: Any, committed: bool) -> Any:
-    """Return ``value`` cut and placed on the devices of this process."""
+    """Return ``value`` sharded and placed on the devices of this process."""
     aval = located(placed(aval, space_of_sharding(sharding)), sharding)
     places = sharding.addressable_devices_indices_map(aval.shape)
     copies: dict[tuple, np.ndarray] = {}

@@ -1,7 +1,7 @@
 """Which transfers and threads does a program allow itself?
 
-``transfer_guard`` and its kin say what happens when bytes move between host and devices without
-being asked to; jaxlib's C++ watches, here it is told the settings.
+``transfer_guard`` and related functions say what happens when bytes move between host and devices
+without being asked to; jaxlib's C++ watches, here it is told the settings.
 
 Read before: ``core.config``.  Read after: ``jit.transfers``.
 Invariant: jaxlib's state is that of the settings, for the thread and for the process

@@ -157,7 +157,8 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
     return _double_sided_maxwell(key, shape, dtype, loc, scale)
 
 
-# -- exponential and its kin -----------------------------------------------------------------------
+# -- exponential and related functions
+# -----------------------------------------------------------------------
 
 
 def standard_exponential(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -84,7 +84,7 @@ class Refusal(NamedTuple):
 
 class Flow(NamedTuple):
     """What a program does with its keys: (which of them, first use) per constant and input; its
-    outputs' origins; the first certain reuse.  None stands for what is no key."""
+    outputs' origins; the first certain reuse.  None stands for a non-key."""
 
     uses: tuple[tuple[np.ndarray, Use] | None, ...]
     outs: tuple[Origin | None, ...]

@@ -93,7 +93,7 @@ def _is_wide(seed: Any) -> bool:
 def _make(seed: Any, impl: Any, caller: str) -> PRNGKeyArray:
     """Return the typed key of a scalar seed.
 
-    Raises: TypeError for what is no integer scalar.
+    Raises: TypeError for a non-integer scalar.
     """
     impl = generator(impl)
     if isinstance(seed, (bool, np.bool_)):
@@ -120,7 +120,7 @@ def _make(seed: Any, impl: Any, caller: str) -> PRNGKeyArray:
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """Return the typed key of an integer ``seed``.
 
-    Raises: TypeError for what is no integer scalar; ValueError for an unknown ``impl``.
+    Raises: TypeError for a non-integer scalar; ValueError for an unknown ``impl``.
     """
     made = _make(seed, impl if dtype is None else dtype, "key")
     if bus.active or config.debug_key_reuse.value:
@@ -236,7 +236,7 @@ PRNGKeyArray.take = lambda keys, *args, **kwargs: take(keys, *args, **kwargs)
 
 
 def _single(name: str, key: Any) -> None:
-    """Refuse what is no single key."""
+    """Refuse a non-single key."""
     typed = _held(key)
     shape = aval_of(typed).shape
     if shape:
@@ -294,7 +294,7 @@ def taker(statics: int = 0, gives_keys: bool = False) -> Callable[[Callable], Ca
 
 
 def placed(sampler: Callable, out_sharding: Any, key: Any, *rest: Any, **options: Any) -> Any:
-    """Return what ``sampler`` gives for ``key`` and the ``rest``, cut as ``out_sharding`` says.
+    """Return what ``sampler`` gives for ``key`` and the ``rest``, sharded as ``out_sharding`` says.
 
     The partitioner decides how it is computed; the numbers do not depend on that.
     """
@@ -326,7 +326,7 @@ def _fold_in(key: Any, data: Any) -> Any:
 def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     """Return ``num`` new keys (an array of keys of that shape).
 
-    Raises: TypeError for what is no key; ValueError for an array of keys.
+    Raises: TypeError for a non-key; ValueError for an array of keys.
     """
     shape = as_shape(num)
     if bus.active or config.debug_key_reuse.value:
@@ -337,7 +337,7 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
 def fold_in(key: Any, data: Any) -> Any:
     """Return a new key made of ``key`` and a number.
 
-    Raises: TypeError for what is no key, and if ``data`` is no scalar; ValueError for an array of
+    Raises: TypeError for a non-key, and if ``data`` is no scalar; ValueError for an array of
     keys.
     """
     if type(data) is int:

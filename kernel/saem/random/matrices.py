@@ -80,7 +80,8 @@ def _root(cov: Array, method: str) -> Array:
 
 def orthogonal(key: ArrayLike, n: int, shape: Shape = (), dtype: DTypeLike | None = None,
                m: int | None = None, *, out_sharding: Any = None) -> Array:
-    """Return random matrices of shape (n, m), orthogonal (unitary if complex), all alike likely.
+    """Return random matrices of shape (n, m), orthogonal (unitary if complex)with equal
+    probability.
 
     ``m`` is ``n`` by default.  The shorter of rows and columns are orthonormal.
 

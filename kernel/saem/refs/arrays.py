@@ -169,7 +169,7 @@ def located(name: str, ref: Any, index: Any, always: bool = False
             ) -> tuple[Any, tuple[Indexer, ...], tuple]:
     """Return the reference itself, how to go to the part at ``index``, and the index operands.
 
-    Raises: ValueError for what is no reference.
+    Raises: ValueError for a non-reference.
     """
     transforms: tuple[Indexer, ...] = ()
     operands: tuple = ()
@@ -282,7 +282,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 
     With ``kind='no_grad_no_remat'`` writes to it have no derivative and are not done again when a
     checkpoint computes again.
-    Raises: TypeError for what is no array; ValueError for a reference.
+    Raises: TypeError for a non-array; ValueError for a reference.
     """
     try:
         aval = aval_of(init_val)

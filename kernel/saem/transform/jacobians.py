@@ -21,7 +21,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.trace import bind
 from saem.ops.convert import ConvertElementType
 from saem.ops.linear import moveaxis, permute
-from saem.ops.reshard import cut_alike
+from saem.ops.reshard import reshard_like
 from saem.ops.shape import reshape
 from saem.ops.slicing import slice_in_dim
 from saem.transform.derivatives import as_array, jvp, vjp
@@ -139,7 +139,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
             _check("jacrev", "outputs", x, holomorphic, False)
         avals = [aval_of(x) for x in leaves]
         rows = vmap(lambda *cts: pullback(out_tree.unflatten(
-            [cut_alike(ct, aval) for ct, aval in zip(cts, avals)])))(*_basis(avals))
+            [reshard_like(ct, aval) for ct, aval in zip(cts, avals)])))(*_basis(avals))
         row_leaves, in_tree = tree.flatten(rows)
         by_input = [_split(row, avals, put_axes_last=False) for row in row_leaves]
         single = isinstance(argnums, (int, np.integer))

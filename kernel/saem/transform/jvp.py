@@ -21,13 +21,14 @@ from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, current, eval_trace, state
 from saem.ops.linear import zeros_of
-from saem.ops.reshard import cut_alike
+from saem.ops.reshard import reshard_like
 from saem.transform.leaking import check_leaks
 from saem.transform.staging import trace_flat
 
 
 class WithTangent(Primitive):
-    """A primitive and its tangent in one operation: what runs outside jit, where calls are dear.
+    """A primitive and its tangent in one operation: what runs outside jit, where calls are
+    expensive.
 
     Operands are all primals, then the tangents that are ``nonzero``; results are the output and, if
     it is not zero, its tangent.  It never stands in a program, so typing and lowering suffice.
@@ -141,7 +142,7 @@ class JVPTrace(Trace):
         if tangent is None:
             return None
         with current(self.parent):
-            return cut_alike(tangent, aval_of(out))
+            return reshard_like(tangent, aval_of(out))
 
     def wrap(self, primal: Any, tangent: Any) -> Any:
         return primal if tangent is None else JVPTracer(self, primal, tangent)

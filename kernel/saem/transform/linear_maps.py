@@ -23,7 +23,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr
 from saem.core.record import Record
 from saem.core.refs import is_ref
-from saem.core.sharded import alike
+from saem.core.sharded import same_sharding
 from saem.core.trace import Tracer
 from saem.ops.linear import zeros_of
 from saem.transform.linearize import Linearized
@@ -135,7 +135,7 @@ class VJP:
         """Return this function with references for gradients, structured like the arguments.
 
         To what a reference holds the gradient is added, and ``GradRef()`` stands in its place among
-        the results; what is no reference asks for the gradient itself.
+        the results; a non-reference asks for the gradient itself.
         Raises: ValueError for another structure.
         """
         wanted, got = tree.flatten(refs)
@@ -195,7 +195,7 @@ def _check_cotangent(aval: ShapedArray, ct: Any) -> None:
     if wanted.dtype == dtypes.float0:  # of an integer or boolean result: whatever it is, it is zero
         return
     if got.dtype != wanted.dtype or got.shape != wanted.shape or not (
-            got.vma <= wanted.vma and alike(got, wanted)):
+            got.vma <= wanted.vma and same_sharding(got, wanted)):
         raise ValueError(
             "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
             f"{got.str_short(short_dtypes=False)}, but expected "

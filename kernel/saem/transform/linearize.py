@@ -23,7 +23,7 @@ from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.refs import LinearRef, is_ref
 from saem.core.trace import Tracer, at_source, bind, current, state
 from saem.ops.linear import add_any_p, zeros_of
-from saem.ops.reshard import cut_alike
+from saem.ops.reshard import reshard_like
 from saem.transform.jvp import jvp_flat
 from saem.transform.staging import Recorder, dead_code_free, trace_flat
 
@@ -168,7 +168,7 @@ def _backward(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -> li
     def accumulate(atom, ct) -> None:
         if ct is not None and type(atom) is not Literal:
             if Seen.placements:
-                ct = cut_alike(ct, atom.aval)
+                ct = reshard_like(ct, atom.aval)
             before = cts.get(atom)
             cts[atom] = ct if before is None else bind(add_any_p, before, ct)
 

@@ -104,9 +104,10 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
 
 def along_mesh(axis: Axis | None, size: int, xs: Sequence[Any], dims: Sequence[int | None]
                ) -> Axis | None:
-    """Return the mapped axis as one that Explicit mesh axes cut, if they cut the arguments there.
+    """Return the mapped axis as one that Explicit mesh axes shard, if they shard the arguments
+    there.
 
-    Raises: ValueError if they do not cut all arguments alike.
+    Raises: ValueError if they do not shard all arguments alike.
     """
     found: list[Any] = []
     for x, dim in zip(xs, dims):

@@ -126,7 +126,7 @@ def split_program(closed: ClosedJaxpr, unknown: Sequence[bool], forced: Sequence
                   ) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool], int]:
     """Split ``closed`` as ``partial_eval_jaxpr`` does, ``forced`` outputs being unknown, too.
 
-    A known output that is forced becomes a residual which the unknown program hands on.
+    A known output that is forced becomes a residual which the unknown program passes on.
     """
     known, rest, out_unknown, count = partial_eval_jaxpr(closed, tuple(unknown))
     wanted = [u or f for u, f in zip(out_unknown, forced)]
@@ -163,7 +163,7 @@ def reaches(jaxpr: Jaxpr, flags: Sequence[bool]) -> list[bool]:
             marked.update(eqn.outvars)
         elif not marked.isdisjoint(a for a in eqn.invars if isinstance(a, Var)):
             marked.update(eqn.outvars)
-            # A reference hands on what is written to it.
+            # A reference passes on what is written to it.
             marked.update(eqn.invars[effect.input] for effect in eqn.effects
                           if isinstance(effect, (WriteEffect, AccumEffect)))
     return [isinstance(a, Var) and a in marked for a in jaxpr.outvars]

@@ -143,7 +143,7 @@ def fronted(xs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
 def match_dim(x: Any, dim: int | None, target: int, size: int, axis: Axis | None = None) -> Any:
     """Return the stack ``x`` with its batch axis at ``target``, broadcast if it was not batched.
 
-    Where Explicit mesh axes cut ``axis``, or that of the batch rule running, they cut that too.
+    Where Explicit mesh axes shard ``axis``, or that of the batch rule running, they shard that too.
     """
     ndim = len(aval_of(x).shape)
     if dim is None:

@@ -314,7 +314,7 @@ def choose(pred: Any, yes: Any, no: Any) -> Any:
     flags, shape = aval_of(pred).shape, aval_of(yes).shape
     if not shape and not flags:
         return select_n(pred, no, yes)
-    shape = shape if len(shape) >= len(flags) else flags  # a code that all have alike
+    shape = shape if len(shape) >= len(flags) else flags  # a code that all share
     yes, no = (_full(shape, x) if aval_of(x).shape != shape else x for x in (yes, no))
     if flags and flags != shape:
         pred = broadcast_in_dim(pred, shape, tuple(range(len(flags))))
@@ -482,7 +482,7 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
 def check_error(error: Error) -> None:
     """Raise what failed in ``error``; inside a program, check it as ``check`` would.
 
-    Raises: TypeError for what is no Error; JaxRuntimeError if something failed.
+    Raises: TypeError for a non-Error; JaxRuntimeError if something failed.
     """
     if not isinstance(error, Error):
         raise errors.explained(

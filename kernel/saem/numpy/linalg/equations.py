@@ -35,7 +35,7 @@ from saem.ops.shape import expand_dims, squeeze
 
 
 def check_square(name: str, a: Any) -> None:
-    """Refuse what is no stack of square matrices.  Raises: ValueError."""
+    """Refuse a value that is not a stack of square matrices.  Raises: ValueError."""
     shape = aval_of(a).shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise errors.explained(
