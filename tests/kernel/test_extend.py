@@ -67,3 +67,15 @@ def test_what_cannot_be_is_said():
     assert f(1) == 2
     backend.clear_in_memory_compilation_cache()
     assert f(1) == 2
+
+
+def test_calls_of_other_libraries_compute_their_program():
+    primitives = jax.extend.core.primitives
+    closed = jax.make_jaxpr(lambda x, y: (x * y, x + 1))(2.0, 3.0)
+    for primitive in (primitives.call_p, primitives.closed_call_p):
+        assert isinstance(primitive, jax.extend.core.CallPrimitive) and primitive.call_primitive
+        assert [float(x) for x in primitive.bind(2.0, 3.0, call_jaxpr=closed)] == [6.0, 3.0]
+        assert [float(x) for x in primitive.bind(2.0, 3.0, call_jaxpr=closed.jaxpr)] == [6.0, 3.0]
+    wrapped = jax.extend.linear_util.wrap_init(lambda x: x + 1)
+    assert jax.extend.core.call_impl(wrapped, 2) == 3
+    assert jax.extend.core.TraceTag() != jax.extend.core.TraceTag()

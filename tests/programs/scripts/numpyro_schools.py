@@ -36,7 +36,7 @@ def eight_schools_noncentered(J, sigma, y=None):
 
 # Chains are compared while rounding has not grown: a step that is accepted here and refused there
 # would make two chains differ that are both right.
-mcmc = MCMC(NUTS(eight_schools_noncentered), num_warmup=5, num_samples=5, progress_bar=False)
+mcmc = MCMC(NUTS(eight_schools_noncentered), num_warmup=3, num_samples=4, progress_bar=False)
 mcmc.run(random.key(0), J, sigma, y=y, extra_fields=('potential_energy',))
 record("nuts: mu", mcmc.get_samples()["mu"])
 record("nuts: energy", mcmc.get_extra_fields()["potential_energy"])
@@ -62,7 +62,7 @@ def regression(x, y=None):
 
 
 x = random.normal(random.key(3), (12, 3))
-mcmc = MCMC(NUTS(regression), num_warmup=5, num_samples=3, num_chains=2,
+mcmc = MCMC(NUTS(regression), num_warmup=3, num_samples=2, num_chains=2,
             chain_method="vectorized", progress_bar=False)
 mcmc.run(random.key(4), x, x @ jnp.array([1.0, -1.0, 0.5]))
 record("two chains", mcmc.get_samples(group_by_chain=True)["weights"])

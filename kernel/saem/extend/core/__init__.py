@@ -42,3 +42,4 @@ from saem.core.readers import (
 )
 from saem.effects.tokens import AbstractToken, Token
 from saem.extend.core import primitives
+from saem.extend.core.calls import CallPrimitive, TraceTag, call_impl

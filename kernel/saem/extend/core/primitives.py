@@ -15,6 +15,7 @@ from saem import lax, random  # noqa: F401
 from saem.core.handles import handle_named, primitive_called
 from saem.core.primitive import registry
 from saem.derivatives import checkpoint, custom_vjp  # noqa: F401
+from saem.extend.core.calls import call_p, closed_call_p  # noqa: F401
 
 
 def __getattr__(name: str) -> Any:

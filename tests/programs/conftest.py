@@ -1,0 +1,3 @@
+"""Keep pytest from collecting the programs themselves."""
+
+collect_ignore_glob = ["scripts/*"]

@@ -1,0 +1,92 @@
+"""Do programs that nobody here wrote compute on Saem what they compute on JAX?
+
+Each program of ``scripts/`` uses other people's libraries as their documentation shows.  It runs in
+one environment twice: by ``python -m saem run``, and with the real JAX on its path.  Every list of
+numbers that it records, a loss curve for one, must be the same to rounding.
+
+The environment is ``.venv-programs`` (``make programs`` makes it), or the Python that
+``$SAEM_PROGRAMS_PYTHON`` names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracle import find_python
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = Path(__file__).parent / "scripts"
+PYTHON = Path(os.environ.get("SAEM_PROGRAMS_PYTHON", ROOT / ".venv-programs" / "bin" / "python"))
+
+# Relative to the largest number of a list; a curve may grow what rounding begins.
+TOLERANCE = 2e-5
+LOOSER = {
+    # A chain multiplies rounding by what its leapfrog steps stretch, fifteen of them here.
+    ("numpyro_schools", "nuts: mu"): 2e-3,
+    ("numpyro_schools", "nuts: energy"): 2e-3,
+    ("numpyro_schools", "predicted"): 2e-3,
+    ("numpyro_schools", "two chains"): 2e-3,
+}
+
+pytestmark = [
+    pytest.mark.oracle,
+    pytest.mark.skipif(not PYTHON.exists(), reason=f"{PYTHON} is missing; try: make programs"),
+]
+
+
+@pytest.fixture(scope="session")
+def real_jax(tmp_path_factory):
+    """Return a folder with nothing but the package jax, for an environment that has none."""
+    python, looked = find_python()
+    if python is None:
+        pytest.skip(f"the real JAX is missing ({looked}); try: make test")
+    ask = "import jax, sys; print(jax.__path__[0]); print(sys.version_info[:2])"
+    where, version = subprocess.run([python, "-c", ask], capture_output=True, text=True,
+                                    check=True).stdout.splitlines()
+    mine = subprocess.run([PYTHON, "-c", "import sys; print(sys.version_info[:2])"],
+                          capture_output=True, text=True, check=True).stdout.strip()
+    if mine != version:
+        pytest.skip(f"{PYTHON} is Python {mine}, and the real JAX is in Python {version}")
+    folder = tmp_path_factory.mktemp("jax")
+    site = Path(where).parent
+    for path in (Path(where), *site.glob("jax-*.dist-info")):
+        (folder / path.name).symlink_to(path)
+    return folder
+
+
+def start(words: list[str], path: Path) -> subprocess.Popen:
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith(("JAX_", "SAEM_", "PYTHON"))}
+    environment.update(PYTHONPATH=str(path), JAX_PLATFORMS="cpu", PYTHONWARNINGS="ignore")
+    return subprocess.Popen([PYTHON, *words], cwd=SCRIPTS, env=environment, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def recorded(process: subprocess.Popen, who: str) -> dict[str, np.ndarray]:
+    """Return what the program recorded.  Raises: AssertionError with its stderr if it failed."""
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, f"on {who}:\n{err[-4000:]}"
+    lines = [json.loads(line) for line in out.splitlines() if line.startswith('{"name"')]
+    return {line["name"]: np.array(line["values"]).reshape(line["shape"]) for line in lines}
+
+
+@pytest.mark.parametrize(
+    "name", sorted(path.stem for path in SCRIPTS.glob("*.py") if path.stem != "curves"))
+def test_program(name, real_jax):
+    script = f"{name}.py"
+    there = start([script], real_jax)
+    here = start(["-m", "saem", "run", script], ROOT / "kernel")
+    mine, theirs = recorded(here, "Saem"), recorded(there, "JAX")
+    assert list(mine) == list(theirs)
+    for what, expected in theirs.items():
+        assert mine[what].shape == expected.shape, what
+        scale = max(1e-3, float(np.max(np.abs(expected), initial=0)))
+        difference = float(np.max(np.abs(mine[what] - expected), initial=0)) / scale
+        assert difference <= LOOSER.get((name, what), TOLERANCE), (
+            f"{what}: {difference:.1e} apart\n{mine[what].ravel()[:6]}\n{expected.ravel()[:6]}")
+    print(f"{name}: {len(theirs)} lists of numbers agree")
