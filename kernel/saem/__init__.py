@@ -91,6 +91,7 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.dlpack": "",
     "saem.dtypes": "",
     "saem.errors": "",
+    "saem.example_libraries": "",
     "saem.experimental": "",
     "saem.export": "",
     "saem.extend": "",
