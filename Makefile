@@ -14,6 +14,7 @@ JAX_VERSION := 0.10.2
 
 VENV := .venv
 ORACLE := .venv-jax
+PROGRAMS := .venv-programs
 PY := $(VENV)/bin/python
 say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 say_in = printf '\033[1m==> %s\033[0m\n'
@@ -27,11 +28,12 @@ EXTENSION_SOURCES := $(shell find extension -type f -not -path '*/node_modules/*
 	-not -path 'extension/lib/*' -not -path 'extension/build/*' -not -name '.built-from' \
 	-not -name '*.tsbuildinfo' 2>/dev/null)
 
-.PHONY: help lab test check bench docs wheel clean extension
+.PHONY: help lab test programs check bench docs wheel clean extension
 
 help:
 	@echo 'make lab [lang=ko]   open the first lesson in JupyterLab'
 	@echo 'make test            run every test'
+	@echo 'make programs        run other people'"'"'s programs on Saem and on JAX $(JAX_VERSION)'
 	@echo 'make check           style, types, import layers, sizes, generated files'
 	@echo 'make bench [only=X]  compare with JAX $(JAX_VERSION); X is part of a row'"'"'s name'
 	@echo 'make docs            the lessons as a static site in build/site'
@@ -47,6 +49,13 @@ test: $(VENV)/.dev $(ORACLE)/.done extension
 	@SAEM_JAX_PYTHON=$(CURDIR)/$(ORACLE)/bin/python $(PY) -m pytest -n $(workers) -q
 	$(call say,Tests of the extension)
 	@cd extension && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm test --silent
+
+# Programs of other libraries.  Where their packages cannot be fetched, that is said and nothing fails.
+programs: $(VENV)/.dev $(ORACLE)/.done
+	@if $(MAKE) --no-print-directory $(PROGRAMS)/.done; then \
+		$(call say_in,Other people'"'"'s programs on Saem and on JAX); \
+		SAEM_JAX_PYTHON=$(CURDIR)/$(ORACLE)/bin/python $(PY) -m pytest -q tests/programs; \
+	else echo 'Skipped: $(PROGRAMS) could not be made (pip'"'"'s reason stands above).'; fi
 
 check: $(VENV)/.dev extension
 	$(call say,Style: ruff)
@@ -77,7 +86,7 @@ wheel: $(VENV)/.dev
 	@$(PY) -m build --outdir dist
 
 clean:
-	rm -rf $(VENV) $(ORACLE) dist build extension/node_modules extension/lib extension/build \
+	rm -rf $(VENV) $(ORACLE) $(PROGRAMS) dist build extension/node_modules extension/lib extension/build \
 		extension/.built-from kernel/saem/labextension kernel/saem/lens/static \
 		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
@@ -118,6 +127,12 @@ $(ORACLE)/.done:
 	@$(ORACLE)/bin/python -m pip install -qq --disable-pip-version-check 'jax==$(JAX_VERSION)'
 	@touch $@
 
+$(PROGRAMS)/.done: tests/programs/requirements.txt
+	$(call make_venv,$(PROGRAMS))
+	$(call say,Installing other people's libraries without jax into $(PROGRAMS))
+	@$(PROGRAMS)/bin/python -m pip install -qq --disable-pip-version-check --no-deps -r $<
+	@touch $@
+
 # The built extension lies in the environment as a copy; a change of its sources renews the copy.
 extension: $(VENV)/.extension
 
@@ -127,4 +142,6 @@ $(VENV)/.extension: $(VENV)/.lab $(EXTENSION_SOURCES)
 	@rm -rf $(VENV)/share/jupyter/labextensions/saem-lens
 	@mkdir -p $(VENV)/share/jupyter/labextensions
 	@cp -r kernel/saem/labextension $(VENV)/share/jupyter/labextensions/saem-lens
+	@mkdir -p $(VENV)/share/jupyter/kernels/saem
+	@cp kernel/saem/dropin/kernel.json $(VENV)/share/jupyter/kernels/saem/
 	@touch $@

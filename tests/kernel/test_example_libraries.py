@@ -25,7 +25,8 @@ optimizers.sm3(0.1)
 STEPS = """
 from jax.example_libraries import optimizers
 def loss(params):
-    return jnp.sum(jnp.sin(params['w']) ** 2) + (params['b'] - 1.) ** 2 + jnp.sum(params['w'])
+    w, b = params['w'], params['b']
+    return jnp.sum(jnp.sin(w) ** 2) + jnp.sum((b - 1.) ** 2) + jnp.sum(w)
 init, update, get = {}
 state = init(dict(w=jnp.arange(6.).reshape(2, 3) - 2, b=jnp.float32(0.3)))
 for i in range(5):
