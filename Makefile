@@ -50,12 +50,12 @@ test: $(VENV)/.dev $(ORACLE)/.done extension
 	$(call say,Tests of the extension)
 	@cd extension && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm test --silent
 
-# Programs of other libraries.  Where their packages cannot be fetched, that is said and nothing fails.
+# Where the packages of other libraries cannot be fetched, that is said and nothing fails.
 programs: $(VENV)/.dev $(ORACLE)/.done
 	@if $(MAKE) --no-print-directory $(PROGRAMS)/.done; then \
-		$(call say_in,Other people'"'"'s programs on Saem and on JAX); \
+		$(say_in) 'Programs of other libraries, on Saem and on JAX'; \
 		SAEM_JAX_PYTHON=$(CURDIR)/$(ORACLE)/bin/python $(PY) -m pytest -q tests/programs; \
-	else echo 'Skipped: $(PROGRAMS) could not be made (pip'"'"'s reason stands above).'; fi
+	else echo 'Skipped: $(PROGRAMS) could not be made, for the reason above.'; fi
 
 check: $(VENV)/.dev extension
 	$(call say,Style: ruff)

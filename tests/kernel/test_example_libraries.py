@@ -33,7 +33,7 @@ for i in range(5):
     grads = optimizers.clip_grads(jax.grad(loss)(get(state)), 2.5)
     state = update(i, grads, state)
 state = optimizers.pack_optimizer_state(optimizers.unpack_optimizer_state(state))
-result = [np.asarray(x) for x in jax.tree.leaves(state)]
+result = [np.asarray(x) for x in jax.tree.leaves(get(state))]
 """
 
 NETWORKS = """

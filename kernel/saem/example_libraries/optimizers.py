@@ -234,19 +234,17 @@ def sm3(step_size: float | Schedule, momentum: float = 0.9) -> Any:
     rate = make_schedule(step_size)
 
     def init(x0: Array) -> tuple[Array, Array, list[Array]]:
-        x0 = jnp.atleast_1d(x0)
-        return x0, jnp.zeros_like(x0), [jnp.zeros(n, x0.dtype) for n in x0.shape]
+        x0 = jnp.asarray(x0)
+        return x0, jnp.zeros_like(x0), [jnp.zeros(n, x0.dtype) for n in x0.shape or ((),)]
 
     def update(i: Step, g: Array, state: tuple[Array, Array, list[Array]]) -> tuple[Any, ...]:
         x, velocity, sums = state
-        along = [jnp.expand_dims(s, [a for a in range(g.ndim) if a != axis])
-                 for axis, s in enumerate(sums)]
+        others = [tuple(a for a in range(g.ndim) if a != axis) for axis in range(max(1, g.ndim))]
+        along = [jnp.expand_dims(s, axes) for s, axes in zip(sums, others)]
         total = functools.reduce(jnp.minimum, along) + jnp.square(g)
         scale = jnp.where(total > 0, 1.0 / jnp.sqrt(total), 0.0)
         velocity = (1.0 - momentum) * (g * scale) + momentum * velocity
-        sums = [total.max(tuple(a for a in range(g.ndim) if a != axis))
-                for axis in range(g.ndim)]
-        return x - rate(i) * velocity, velocity, sums
+        return x - rate(i) * velocity, velocity, [total.max(axes) for axes in others]
 
     return init, update, _first
 
