@@ -28,6 +28,7 @@ from saem.cli.lessons import (
     find_lessons,
     first_lesson,
 )
+from saem.cli.overview import gates
 from saem.cli.server import (
     ServerError,
     choose_language,
@@ -170,3 +171,5 @@ def install_kernel(user: bool, prefix: Path | None, name: str, display_name: str
 
 # The translators' tools bring their own group of commands.
 saem.add_command(l10n)
+# The leader of a session looks at the learners' gates.
+saem.add_command(gates)

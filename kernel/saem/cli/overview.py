@@ -1,0 +1,63 @@
+"""What did the learners of a session answer?
+
+``saem gates FOLDER`` reads the notebooks that learners saved below a folder.  The first part of a
+notebook's path is the learner, as in ``minsu/lessons/ko/01-arrays.ipynb``.
+
+Read before: ``saem.lens.notebook``.  Read after: ``saem.cli.commands``.
+Invariant: notebooks are read and never written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from saem.core.lazy import later
+
+# IPython and all: 0.3 s, for which other commands need not wait.
+notebook: Any = later("saem.lens.notebook")
+
+_MARKS = {"right": "✓", "wrong": "✗", "waiting": "…", "unanswered": "–"}
+_STYLES = {"right": "green", "wrong": "red"}
+
+
+@click.command("gates")
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--page", type=click.Path(path_type=Path, dir_okay=False), help="Write a page, too.")
+def gates(folder: Path, as_json: bool, page: Path | None) -> None:
+    """Show what learners answered, in the notebooks that they saved below FOLDER."""
+    view = notebook.gates(folder)
+    rows = [{"learner": row.notebook.split("/")[0], **dataclasses.asdict(row)}
+            for row in view.model.rows]
+    if page is not None:
+        view.save(page)
+    if as_json:
+        click.echo(json.dumps(rows, ensure_ascii=False))
+        return
+    Console().print(_table(rows))
+    counts = {state: sum(row["state"] == state for row in rows) for state in _MARKS}
+    click.echo(", ".join(f"{number} {state}" for state, number in counts.items()))
+
+
+def _table(rows: list[dict]) -> Table:
+    """A line for each learner and notebook with an answer; a learner without any has one line."""
+    table = Table("learner", "notebook", "gates", "answered")
+    for learner in dict.fromkeys(row["learner"] for row in rows):
+        own = [row for row in rows if row["learner"] == learner]
+        begun = dict.fromkeys(r["notebook"] for r in own if r["state"] != "unanswered")
+        for name in begun:
+            answers = [row["state"] for row in own if row["notebook"] == name]
+            marks = Text(" ").join(Text(_MARKS[s], _STYLES.get(s, "")) for s in answers)
+            count = sum(state in _STYLES for state in answers)
+            table.add_row(Text(learner), Text(Path(name).stem), marks, f"{count}/{len(answers)}")
+        if not begun:
+            table.add_row(Text(learner), "–", "", "")
+    return table
