@@ -402,8 +402,11 @@ def _find_aval_function(x: Any) -> Callable[[Any], ShapedArray]:
             f"Argument {x!r} of type {type(x)} is not a valid JAX type: needed an array, a NumPy "
             "array or scalar, or a Python number. Convert it with jnp.asarray, or mark it static."
         )
-    aval_functions[type(x)] = aval_functions[cls]
-    return aval_functions[cls]
+    function = aval_functions[cls]
+    if cls in (int, float, complex):  # a member of an IntEnum is the number that it stands for
+        function = lambda x: _scalar_aval(cls(x))
+    aval_functions[type(x)] = function
+    return function
 
 
 def is_array_like(x: Any) -> bool:

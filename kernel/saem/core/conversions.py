@@ -50,6 +50,9 @@ def came_about(tracer: Tracer, asked: str) -> list[str]:
 
 def _bool(self: Tracer) -> bool:
     value = concrete_or_none(self)
+    if value is None and self.aval.size > 1:
+        raise ValueError("The truth value of an array with more than one element is ambiguous. "
+                         "Use a.any() or a.all()")
     if value is None:
         raise refuse(self, errors.TracerBoolConversionError, "tracer.bool",
                      "Attempted boolean conversion of {}.", _USE_CONTROL_FLOW)

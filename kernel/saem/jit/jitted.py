@@ -164,6 +164,9 @@ class Jitted:
     def bind_arguments(self, args: tuple, kwargs: dict[str, Any]) -> Bound:
         bound = Bound(self.parameters, args, kwargs)
         if bound.statics:
+            if self.library:  # NumPy takes axis=[0, 1] for axis=(0, 1)
+                bound.statics = tuple((k, tuple(v) if type(v) is list else v)
+                                      for k, v in bound.statics)
             check_static_hashable(self.parameters, bound.statics)
         return bound
 

@@ -23,6 +23,7 @@ from saem.core.memory_spaces import MemorySpace, placed, space_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import Tracer, bind
 from saem.ops import sharding_rules
+from saem.ops.convert import copy
 from saem.ops.sharding_constraint import constrained, prefix
 from saem.placement import devices
 from saem.placement.layouts import Format, check_layouts, format_of, is_concrete, space_of_sharding
@@ -134,6 +135,9 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
 
     Raises: ValueError if a sharding or layout does not fit its value.
     """
+    if may_alias and donate is True:
+        raise ValueError("may_alias and donate cannot be True at the same time: a buffer that is "
+                         "given away is not shared.")
     leaves, structure = tree.flatten(x)
     places = [d if isinstance(d, (_jaxlib.Device, MemorySpace, Format)) else
               resolve(d, "device_put") for d in prefix("device_put device", device, x)]
@@ -147,11 +151,20 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
         return structure.unflatten(bind(DevicePut(tuple(places), srcs, how), *leaves))
     with explicit("explicit_device_put"):
         placed = structure.unflatten([put_one(leaf, d) for leaf, d in zip(leaves, places)])
+        if may_alias is False:
+            placed = structure.unflatten([copy(new) if _shares(leaf, new) else new
+                                          for leaf, new in zip(leaves, tree.leaves(placed))])
     for leaf, d, new in zip(leaves, given, tree.leaves(placed)):
         # Where it stays in its place the new array has the same buffer.
         if d and isinstance(leaf, _jaxlib.ArrayImpl) and leaf.sharding != new.sharding:
             leaf.delete()
     return placed
+
+
+def _shares(old: Any, new: Any) -> bool:
+    """Return whether an array that was put is the one given, or may have its buffers."""
+    return isinstance(old, _jaxlib.ArrayImpl) and (
+        old is new or old.sharding.device_set == new.sharding.device_set)
 
 
 def put_one(x: Any, where: Any) -> Any:

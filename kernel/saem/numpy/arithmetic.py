@@ -159,9 +159,13 @@ def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def fmod(x: Any, y: Any, /) -> Any:
-    """Return the remainder of x / y with the sign of x; 0 for integers when y is 0."""
+    """Return the remainder of x / y with the sign of x; 0 for integers when y is 0.
+
+    Of booleans it is x where y is false, as in JAX.
+    """
+    guarded = not all(map(is_boolean, (x, y)))
     x, y = promote_args_numeric("fmod", x, y)
-    if dtypes.is_integer(dtype_of(x)):
+    if guarded and dtypes.is_integer(dtype_of(x)):
         y = if_else(compare.eq(y, weakly_like(y, 0)), weakly_like(y, 1), y)
     return numbers.rem(x, y)
 

@@ -6,27 +6,29 @@ Invariant: no operation is recorded or run.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from saem.core.avals import aval_of
+from saem.core.avals import aval_of, is_array_like
 from saem.numpy.axes import canonical_axes
-from saem.numpy.promote import check_arraylike
 
-s_ = index_exp = np.s_
+s_, index_exp = np.s_, np.index_exp
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """Return the sizes of the axes of ``a``."""
-    check_arraylike("shape", a)
-    return aval_of(a).shape
+    """Return the sizes of the axes of ``a``: an array, or what NumPy makes an array of.
+
+    >>> jnp.shape([[1, 2, 3], [4, 5, 6]])
+    (2, 3)
+    """
+    return aval_of(a).shape if is_array_like(a) else np.shape(a)
 
 
 def ndim(a: Any) -> int:
-    """Return the number of axes of ``a``."""
-    check_arraylike("ndim", a)
-    return len(aval_of(a).shape)
+    """Return the number of axes of ``a``, an array or a list."""
+    return len(shape(a))
 
 
 def size(a: Any, axis: int | tuple[int, ...] | None = None) -> int:
@@ -34,9 +36,8 @@ def size(a: Any, axis: int | tuple[int, ...] | None = None) -> int:
 
     Raises: ValueError for an axis that does not exist.
     """
-    check_arraylike("size", a)
-    sizes = aval_of(a).shape
+    sizes = shape(a)
     if axis is None:
-        return aval_of(a).size
+        return math.prod(sizes)
     chosen = canonical_axes(axis, len(sizes))
     return int(np.prod([sizes[i] for i in chosen], dtype=int))

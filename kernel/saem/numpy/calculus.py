@@ -324,7 +324,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
     center = average_over(x, weights)
     x = ops.sub(x, broadcast_in_dim(center, x.shape, (0,)))
     if weights is None:
-        factor: Any = scalar(x.shape[1] - ddof, real)
+        factor: Any = scalar(x.shape[1] - ddof if x.shape[1] else np.nan, real)
         weighted = x
     else:
         total = reductions.sum(weights)
@@ -372,8 +372,7 @@ def _variables(name: str, m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
     rows = []
     for a in arrays:
         matrix = shape.expand_dims(a, tuple(range(2 - a.ndim)))
-        rows.append(permute(matrix, (1, 0)) if not rowvar and a.shape and matrix.shape[0] != 1
-                    else matrix)
+        rows.append(permute(matrix, (1, 0)) if not rowvar and a.ndim == 2 else matrix)
     return concatenate(rows, 0) if len(rows) > 1 else rows[0]
 
 
@@ -448,7 +447,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi)
                                advice="Unwrap jnp.angle(p).")
     if not p.shape[canonical_axis(axis, p.ndim)]:
         return p
-    if not (dtypes.is_integer(p.dtype) and isinstance(period, int)):
+    if not (dtypes.is_integer(p.dtype) and dtypes.is_integer(aval_of(period).dtype)):
         (p,) = promote_dtypes_inexact(p)
     rows = moveaxis(p, axis, -1)
     period = as_array(period).astype(p.dtype)

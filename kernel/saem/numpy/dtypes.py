@@ -162,7 +162,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 def iscomplexobj(x: Any) -> bool:
     """Say whether ``x`` is of a complex dtype, whatever its numbers."""
-    if type(x) in aval_functions:
+    if type(x) in aval_functions or hasattr(type(x), "__jax_array__"):
         return dtypes.is_complex(aval_of(x).dtype)
     return x is not None and bool(np.iscomplexobj(x))
 
@@ -174,6 +174,6 @@ def isrealobj(x: Any) -> bool:
 
 def isscalar(element: Any) -> bool:
     """Say whether ``element`` is a number, or an array of rank 0."""
-    if type(element) in aval_functions:
+    if type(element) in aval_functions or hasattr(type(element), "__jax_array__"):
         return not aval_of(element).shape
     return bool(np.isscalar(element)) or getattr(element, "shape", None) == ()

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes, errors
-from saem.core.avals import aval_of
+from saem.core.avals import aval_of, is_array_like
 from saem.core.trace import bind
 from saem.numpy.axes import refuse_out
 from saem.numpy.logic import everything
 from saem.numpy.promote import (
     as_value,
+    broadcast_together,
     check_arraylike,
     convert_value,
     dtype_of,
@@ -148,7 +149,10 @@ def nextafter(x: Any, y: Any, /) -> Any:
 
 
 def spacing(x: Any, /) -> Any:
-    """Return the distance from x to the next float away from zero, with the sign of x."""
+    """Return the distance from x to the next float away from zero, with the sign of x.
+
+    Of float16, as NumPy's, that to the next larger float.
+    """
     check_arraylike("spacing", x)
     (x,) = promote_dtypes_inexact(as_value(x))
     dtype = dtype_of(x)
@@ -158,6 +162,8 @@ def spacing(x: Any, /) -> Any:
             advice="Use the real part.")
     x = convert_value(x, dtype, False)
     smallest = np.asarray(dtypes.finfo(dtype).smallest_subnormal, dtype)[()]
+    if dtype == np.float16:
+        return ops.sub(numbers.nextafter(x, np.float16(np.inf)), x)
     outwards = copysign(np.asarray(np.inf, dtype)[()], x)
     step = ops.sub(numbers.nextafter(x, outwards), x)
     return if_else(compare.eq(step, like(x, 0)), copysign(smallest, x), step)
@@ -302,6 +308,8 @@ def _round(x: Any, decimals: int) -> Any:
     if decimals == 0:
         return numbers.round(x, NEAREST_EVEN)
     factor = like(x, 10.0**decimals)
+    if np.isinf(np.asarray(factor)):  # there are no so many decimals
+        return x
     return ops.div(numbers.round(ops.mul(x, factor), NEAREST_EVEN), factor)
 
 
@@ -332,7 +340,12 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
 
 
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    """Return where |a - b| <= atol + rtol * |b|, or both are the same infinity."""
+    """Return where |a - b| <= atol + rtol * |b|, or both are the same infinity.
+
+    PRNG keys are close where they are equal.
+    """
+    if all(is_array_like(v) and dtypes.is_extended(dtype_of(v)) for v in (a, b)):
+        return compare.eq(*broadcast_together(a, b))
     a, b = promote_args_inexact("isclose", a, b)
     dtype = dtypes.real_dtype(dtype_of(a))
     check_arraylike("isclose", rtol, atol, position=2)

@@ -41,8 +41,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
              out_sharding: Any = None) -> Any:
     """Return how often each of 0, 1, 2… occurs in ``x``, or the sum of its ``weights``.
 
-    ``length`` is that of the result, needed under jit; larger numbers are left out, negative ones
-    count as 0.
+    ``length`` is that of the result, whatever ``minlength``, needed under jit; larger numbers are
+    left out, negative ones count as 0.
     Raises: TypeError for numbers that are no integers; ConcretizationTypeError without ``length``.
     """
     x = array_argument("bincount", x)
@@ -71,7 +71,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         values = np.asarray(known).astype(int)
         length = max(least, int(values.max(initial=-1)) + 1)
     else:
-        length = max(least, operator.index(length))
+        length = operator.index(length)
     return _bincount(x, weights, length=length)
 
 

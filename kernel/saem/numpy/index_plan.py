@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saem.core import dtypes, errors
+from saem.core import dtypes, errors, tree
 from saem.core.avals import aval_of, is_array_like
 from saem.core.trace import Tracer, concrete_or_none
 from saem.numpy.promote import broadcast_shapes
@@ -111,7 +111,7 @@ def entry_of(entry: Any) -> Any:
     if isinstance(entry, np.bool_):
         return bool(entry)
     if isinstance(entry, (list, tuple)):
-        entry = np.asarray(entry) if len(entry) else np.zeros(0, int)
+        entry = of_sequence(entry)
     elif isinstance(entry, (float, complex)):
         entry = np.asarray(entry)
     if not is_array_like(entry) and not isinstance(entry, np.ndarray):
@@ -132,6 +132,19 @@ def entry_of(entry: Any) -> Any:
             f"Indexer must have integer or boolean type, got indexer with type {dtype}",
             advice="Round and convert it: jnp.round(i).astype(int).")
     return mask_of(entry)
+
+
+def of_sequence(entry: Sequence[Any]) -> Any:
+    """Return nested lists or tuples of integers as one array, also where some are traced."""
+    if not len(entry):
+        return np.zeros(0, int)
+    leaves = tree.leaves(entry)
+    if not any(isinstance(x, Tracer) for x in leaves):
+        return np.asarray(entry)
+    rows = [of_sequence(x) if isinstance(x, (list, tuple)) else x for x in entry]
+    dtype = dtypes.default_dtype(int)
+    return concatenate([broadcast_in_dim(convert_element_type(x, dtype), (1, *aval_of(x).shape),
+                                         range(1, aval_of(x).ndim + 1)) for x in rows], 0)
 
 
 def mask_of(entry: Any) -> Any:
@@ -178,7 +191,7 @@ def token_of(entry: Any, number: int, here: tuple[int, ...], wrap: bool, axis: i
     elif kind is bool:
         tokens.append((BOOL, int(entry)))
     elif isinstance(entry, np.ndarray) and entry.dtype == np.bool_:
-        if entry.shape != here:
+        if entry.shape != here and entry.size:
             raise errors.explained(
                 errors.JAXIndexError, "index.mask_shape",
                 f"boolean index did not match shape of indexed array in index {number}: got "

@@ -32,7 +32,7 @@ from saem.ops import arithmetic as ops
 from saem.ops import cumulative, slicing
 from saem.ops import shape as shape_ops
 from saem.ops.convert import convert_element_type
-from saem.ops.linear import Transpose, broadcast_in_dim, permute
+from saem.ops.linear import Transpose, broadcast_in_dim, permute, reduce_sum
 from saem.ops.reshard import freely
 from saem.ops.shape import canonical_axis
 from saem.placement.shardings import target
@@ -267,7 +267,8 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     """Return ``a`` with ``axis`` moved before the axis that is now at ``start``."""
     a = array_argument("rollaxis", a)
-    axis, start = canonical_axis(axis, a.ndim), canonical_axis(start, a.ndim + 1)
+    axis = canonical_axis(axis, a.ndim)
+    start = canonical_axis(start, a.ndim + 1) if start >= 0 else canonical_axis(start, a.ndim)
     return moveaxis(a, axis, start - (axis < start))
 
 
@@ -432,6 +433,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """
     a = array_argument("roll", a)
     if axis is None:
+        if not isinstance(shift, (tuple, list)) and (ndim := len(aval_of(shift).shape)):
+            shift = reduce_sum(as_array(shift), tuple(range(ndim)))  # one after the other
         return shape_ops.reshape(roll(ravel(a), shift, 0), a.shape) if a.ndim else a
     axes = tuple([canonical_axis(i, a.ndim) for i in as_tuple(axis)])
     if math.prod(a.shape) == 0:

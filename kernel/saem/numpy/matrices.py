@@ -16,6 +16,7 @@ import numpy as np
 from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.trace import Tracer
 from saem.jit.jitted import composite
 from saem.numpy import arithmetic
 from saem.numpy.creation import (
@@ -51,7 +52,7 @@ def _places(shape: tuple[int, int], k: int, order: Callable) -> Any:
     """Return where ``order(row + k, column)`` holds in a matrix of ``shape``."""
     rows = shaping.broadcasted_iota(INT32, shape, 0)
     columns = shaping.broadcasted_iota(INT32, shape, 1)
-    return order(ops.add(rows, np.int32(k)), columns)
+    return order(ops.add(rows, convert_value(k, INT32, False)), columns)
 
 
 _ORDERS = {"eq": compare.eq, "ge": compare.ge}
@@ -65,7 +66,9 @@ _pattern_on_device = composite(_traced_pattern,
                                static_argnames=("shape", "k", "order", "dtype"))
 
 
-def _pattern(shape: tuple[int, int], k: int, order: str, dtype: Any) -> Any:
+def _pattern(shape: tuple[int, int], k: Any, order: str, dtype: Any) -> Any:
+    if isinstance(k, Tracer):
+        return _traced_pattern(shape=shape, k=k, order=order, dtype=dtype)
     if on_host(shape[0] * shape[1]):
         made = np.eye(*shape, k) if order == "eq" else np.tri(*shape, k)
         return put(made.astype(dtype))
@@ -88,7 +91,7 @@ def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *,
         device: Any = None) -> Any:
     """Return a matrix with ones on diagonal ``k`` (0: the main one, 1: above it), else zeros."""
     dtype = dtypes.canonicalize(FLOAT) if dtype is None else check_dtype("eye", dtype)
-    return placed(_pattern(_matrix_shape("eye", N, M), operator.index(k), "eq", dtype), device)
+    return placed(_pattern(_matrix_shape("eye", N, M), diagonal_number(k), "eq", dtype), device)
 
 
 def identity(n: int, dtype: Any = None) -> Any:
@@ -100,7 +103,17 @@ def identity(n: int, dtype: Any = None) -> Any:
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     """Return a matrix with ones on and below diagonal ``k``, else zeros."""
     dtype = dtypes.canonicalize(FLOAT) if dtype is None else check_dtype("tri", dtype)
-    return _pattern(_matrix_shape("tri", N, M), operator.index(k), "ge", dtype)
+    return _pattern(_matrix_shape("tri", N, M), diagonal_number(k), "ge", dtype)
+
+
+def diagonal_number(k: Any) -> Any:
+    """Return the number of a diagonal: a Python int, or a traced integer as it is.
+
+    Raises: TypeError for what is no integer.
+    """
+    if isinstance(k, Tracer) and not aval_of(k).shape and dtypes.is_integer(aval_of(k).dtype):
+        return k
+    return operator.index(k)
 
 
 def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:

@@ -12,10 +12,14 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from saem.core import dtypes
+from saem.core.avals import aval_of
+from saem.core.trace import Tracer
 from saem.numpy import (
     creation,
     cumulative,
     diagonals,
+    joining,
     manipulation,
     products,
     reductions,
@@ -26,12 +30,54 @@ from saem.numpy import (
 )
 from saem.numpy.at import IndexUpdateHelper
 from saem.numpy.indexing import getitem
+from saem.ops import numbers
 from saem.ops.convert import bitcast_convert_type
+from saem.ops.convert import copy as copy_array
 
 
 def view(x: Any, dtype: Any = None, type: None = None) -> Any:
-    """Return the bits of ``x`` as ``dtype``."""
-    return x if dtype is None else bitcast_convert_type(x, creation.check_dtype("view", dtype))
+    """Return the bits of ``x`` as ``dtype``; items of another size share out the last axis anew.
+
+    Raises: ValueError if the bytes of the last axis make no whole number of items.
+    """
+    if dtype is None:
+        return x
+    new, old = creation.check_dtype("view", dtype), aval_of(x).dtype
+    ratio = dtypes.itemsize_bits(old) / dtypes.itemsize_bits(new)
+    if ratio != 1:
+        if not x.shape:
+            raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize "
+                             "is unchanged. Give it an axis: x[None].")
+        if x.shape[-1] * ratio % 1:
+            raise ValueError("When changing to a larger dtype, its size must be a divisor of the "
+                             f"total size in bytes of the last axis of the array: got {x.shape} of "
+                             f"{old.name} as {new.name}.")
+    if dtypes.is_complex(old):
+        if new == old:
+            return x
+        sizes = (*x.shape[:-1], 2 * x.shape[-1]) if x.shape else (2,)
+        x = manipulation.reshape(joining.stack([numbers.real(x), numbers.imag(x)], -1), sizes)
+        return view(x, new)
+    if dtypes.is_complex(new):
+        parts = view(x, dtypes.real_dtype(new))
+        return numbers.complex(parts[..., ::2], parts[..., 1::2])
+    if ratio < 1:
+        x = manipulation.reshape(x, (*x.shape[:-1], int(x.shape[-1] * ratio), int(1 / ratio)))
+    out = bitcast_convert_type(x, new)
+    if ratio > 1:
+        out = manipulation.reshape(out, (*x.shape[:-1], int(x.shape[-1] * ratio)))
+    return out
+
+
+def byteswap(x: Any) -> Any:
+    """Return ``x`` with the bytes of each element in reverse order."""
+    width = dtypes.itemsize_bits(x.dtype) // 8 // (2 if dtypes.is_complex(x.dtype) else 1)
+    if width == 1:
+        return x
+    dtype = x.dtype
+    octets = view(manipulation.reshape(x, (*x.shape, 1)), "uint8")
+    octets = manipulation.reshape(octets, (*x.shape, -1, width))[..., ::-1]
+    return view(manipulation.reshape(octets, (*x.shape, -1)), dtype)[..., 0]
 
 
 def flatten(x: Any, order: str = "C", **_ignored: Any) -> Any:
@@ -79,6 +125,7 @@ METHODS: dict[str, Callable] = {
     "conj": ufuncs.conj,
     "conjugate": ufuncs.conj,
     "copy": creation.copy,
+    "__deepcopy__": lambda x, memo: x if isinstance(x, Tracer) else copy_array(x),
     "cumprod": cumulative.cumprod,
     "cumsum": cumulative.cumsum,
     "diagonal": diagonals.diagonal,
@@ -106,6 +153,7 @@ METHODS: dict[str, Callable] = {
     "transpose": manipulation.transpose_method,
     "var": reductions.var,
     "view": view,
+    "byteswap": byteswap,
 }
 
 PROPERTIES: dict[str, Callable[[Any], Any]] = {

@@ -73,7 +73,7 @@ def _accepts(symbol: str, swap: bool) -> Callable[[Any, Any], bool]:
     def accepts(self: Any, other: Any) -> bool:
         if is_array_like(other):
             return True
-        if isinstance(other, REFUSED):
+        if type(other) in REFUSED:  # a class derived from them may have operators of its own
             left, right = (other, self) if swap else (self, other)
             raise TypeError(
                 f"unsupported operand type(s) for {symbol}: {type(left).__name__!r} and "

@@ -25,11 +25,12 @@ from saem.ops.arithmetic import mul
 from saem.ops.compare import eq
 from saem.ops.contract import dot_general
 from saem.ops.convert import convert
-from saem.ops.linear import broadcast_in_dim, permute, reduce_sum, zeros_of
+from saem.ops.linear import broadcast_in_dim, moveaxis, permute, reduce_sum, zeros_of
 from saem.ops.numbers import conj
+from saem.ops.reduce import reduce_or
 from saem.ops.reshard import reshard_to, with_rank
 from saem.ops.select import select_n
-from saem.ops.shape import broadcasted_iota, expand_dims, reshape, squeeze
+from saem.ops.shape import broadcasted_iota, canonical_axis, expand_dims, reshape, squeeze
 from saem.placement.shardings import target
 
 opt_einsum: Any = later("opt_einsum")  # expensive to load, and only einsum needs it
@@ -221,13 +222,14 @@ def _along(name: str, a: Any, b: Any, axis: int, precision: Any, preferred: Any)
             errors.JAXIndexError, f"{name}.C1", "tuple index out of range: "
             f"{name} needs axes to sum over, got shapes {_shape(a)} and {_shape(b)}.",
             advice="Use * to multiply by a scalar.")
+    a, b = [moveaxis(x, canonical_axis(axis, len(_shape(x))), len(_shape(x)) - 1) for x in (a, b)]
+    if _shape(a)[-1] != _shape(b)[-1]:
+        raise _mismatch(name, a, b)
     labels = "".join(opt_einsum.get_symbol(i) for i in range(rank))
-    axis = axis % rank
     if aval_of(a).dtype.kind == "c":
         a = conj(a)
     inner_a, inner_b = labels[rank - len(_shape(a)):], labels[rank - len(_shape(b)):]
-    out = labels[:axis] + labels[axis + 1:]
-    return einsum(f"{inner_a},{inner_b}->{out}", a, b, precision=precision,
+    return einsum(f"{inner_a},{inner_b}->{labels[:-1]}", a, b, precision=precision,
                   preferred_element_type=preferred)
 
 
@@ -337,11 +339,16 @@ def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, 
         out if preferred is None else convert(out, preferred, False))
 
 
+def _total(x: Any, axes: tuple[int, ...]) -> Any:
+    """Return the sum over ``axes``; of booleans whether any is true."""
+    return reduce_or(x, axes) if axes and aval_of(x).dtype == bool else reduce_sum(x, axes)
+
+
 def _single(x: Any, name: str, result: str) -> Any:
     """Return one operand with repeated labels on their diagonal, others summed, in order."""
     x, name = _diagonal(x, name)
     gone = tuple(i for i, c in enumerate(name) if c not in result)
-    x, name = reduce_sum(x, gone), "".join(c for c in name if c in result)
+    x, name = _total(x, gone), "".join(c for c in name if c in result)
     return permute(x, tuple(name.index(c) for c in result))
 
 
@@ -354,7 +361,7 @@ def _diagonal(x: Any, name: str) -> tuple[Any, str]:
             shape = _shape(x)
             same = eq(broadcasted_iota("int32", shape, first),
                       broadcasted_iota("int32", shape, second))
-            x = reduce_sum(select_n(same, zeros_of(aval_of(x).strip_weak_type()), x), (first,))
+            x = _total(select_n(same, zeros_of(aval_of(x).strip_weak_type()), x), (first,))
             name = name[:first] + name[first + 1:]
     return x, name
 
@@ -363,10 +370,10 @@ def _pair(x: Any, a: str, y: Any, b: str, result: str, options: dict[str, Any]) 
     """Return the contraction of two operands with labels ``a`` and ``b`` to labels ``result``."""
     x, a = _diagonal(x, a)
     y, b = _diagonal(y, b)
-    x, a = _drop_single(x, a, b, result)
-    y, b = _drop_single(y, b, a, result)
     x, a = _drop_thin(x, a, y, b)
     y, b = _drop_thin(y, b, x, a)
+    x, a = _drop_single(x, a, b, result)
+    y, b = _drop_single(y, b, a, result)
     batch = [c for c in a if c in b and c in result]
     summed = [c for c in a if c in b and c not in result]
     pick = (tuple(a.index(c) for c in summed), tuple(b.index(c) for c in summed))
@@ -395,7 +402,7 @@ def _pair(x: Any, a: str, y: Any, b: str, result: str, options: dict[str, Any]) 
 def _drop_single(x: Any, name: str, other: str, result: str) -> tuple[Any, str]:
     """Sum the axes whose label stands nowhere else."""
     gone = tuple(i for i, c in enumerate(name) if c not in other and c not in result)
-    return reduce_sum(x, gone), "".join(c for i, c in enumerate(name) if i not in gone)
+    return _total(x, gone), "".join(c for i, c in enumerate(name) if i not in gone)
 
 
 def _drop_thin(x: Any, name: str, y: Sequence, other: str) -> tuple[Any, str]:

@@ -16,7 +16,6 @@ import numpy as np
 
 from saem.core import dtypes, promotion
 from saem.core.avals import aval_of
-from saem.core.trace import Tracer
 from saem.jit.jitted import composite
 from saem.numpy import arithmetic, transcendental
 from saem.numpy.axes import known_number
@@ -63,7 +62,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     Shapes: start and stop broadcast; the numbers run along a new axis ``axis``.
     Raises: ValueError for a negative ``num``.
     """
-    if isinstance(num, Tracer):
+    if type(num) is not int:
         num = known_number(num, "num")
     out = _linspace(start, stop, num=num, endpoint=endpoint, retstep=retstep, dtype=dtype,
                     axis=axis)

@@ -387,7 +387,7 @@ def _variance_dtypes(name: str, dtype: Any, asked: Any) -> tuple[Any, Any]:
             f"jax.numpy.{name} does not yet support real dtype parameters when computing the "
             "variance of an array of complex values.",
             advice="Leave dtype out: the variance of complex numbers is real.")
-    return wide_dtype(to_inexact(asked)), dtypes.real_dtype(to_inexact(asked))
+    return wide_dtype(to_inexact(asked)), to_inexact(asked)
 
 
 def _variance(name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any,

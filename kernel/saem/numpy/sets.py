@@ -28,7 +28,7 @@ from saem.numpy.promote import broadcast_to, convert_value, if_else, promote_dty
 from saem.numpy.reductions import all as all_true
 from saem.numpy.reductions import any as any_true
 from saem.numpy.searching import nonzero
-from saem.numpy.sorting import argsort, lexsort
+from saem.numpy.sorting import argsort, lexsort, sort
 from saem.ops import arithmetic as ops
 from saem.ops import compare, cumulative, shape, slicing
 from saem.ops.convert import convert
@@ -271,6 +271,8 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | Non
     ar1, ar2 = array_argument("setxor1d", ar1, ar2)
     ar1, ar2 = promote_dtypes(ravel(ar1), ravel(ar2))
     both = concatenate([ar1, ar2])
+    if assume_unique and both.shape[0] and size is None:
+        return _unlike_neighbours(both)
     if not both.shape[0]:
         return both if size is None else _read_marked(both, both, fill_value or 0, size=size)
     order, marks = _runs(both, equal_nan=False)
@@ -280,6 +282,18 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | Non
     if fill_value is None and size is not None:  # JAX fills with the least one
         fill_value = shape.reshape(_read_marked(ordered, marks, 0, size=1), ())
     return _selected("setxor1d", ordered, marks, size, fill_value)
+
+
+def _unlike_neighbours(both: Any) -> Any:
+    """Return the sorted elements of ``both`` that equal neither neighbour.
+
+    They are those that occur once: of operands without repeats, those in one of them alone.
+    """
+    ordered = sort(both)
+    differs = compare.ne(getitem(ordered, slice(1, None)), getitem(ordered, slice(None, -1)))
+    end = broadcast_in_dim(scalar(True, np.dtype(bool)), (1,))
+    marks = compare.bitwise_and(concatenate([end, differs]), concatenate([differs, end]))
+    return _selected("setxor1d", ordered, marks, None, None)
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *,

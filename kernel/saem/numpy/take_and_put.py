@@ -124,6 +124,10 @@ def _gather_along(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any)
     if thin:
         wide = tuple([indices.shape[i] if i in thin else n for i, n in enumerate(arr.shape)])
         arr = broadcast_to(arr, wide)
+    if 0 in indices.shape:
+        return shape.full(broadcast_shapes(*[
+            tuple([indices.shape[axis] if i == axis else s for i, s in enumerate(x.shape)])
+            for x in (arr, indices)]), 0, arr.dtype)
     whole = [i for i in others if indices.shape[i] == 1]
     batch = [i for i in others if i not in whole]
     kept = [n for i, n in enumerate(indices.shape) if i not in whole]
@@ -382,7 +386,7 @@ def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **kwargs
 
     mapped: Callable = call
     for _ in range(axis + 1, arr.ndim):
-        mapped = vmap(mapped, in_axes=1, out_axes=-1)
+        mapped = vmap(mapped, in_axes=-1, out_axes=-1)
     for _ in range(axis):
         mapped = vmap(mapped, in_axes=0, out_axes=0)
     return mapped(arr)

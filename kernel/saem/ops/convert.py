@@ -23,7 +23,7 @@ from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind, eval_trace, state
 from saem.ops import sharding_rules
 from saem.ops.families import Unary
-from saem.ops.linear import Linear, moveaxis
+from saem.ops.linear import Linear, moveaxis, unchanged
 
 
 def cast(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -250,7 +250,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     if dtypes.is_complex(old) and dtypes.scalar_kind(new_dtype) in ("float", "int", "uint"):
         warnings.warn("Casting complex values to real discards the imaginary part",
                       np.exceptions.ComplexWarning, stacklevel=2)
-    return convert(operand, new_dtype)
+    return unchanged(convert(operand, new_dtype))
 
 
 def _known_number(value: Any, dtype: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.axes import batch_entry, batching
@@ -27,7 +28,7 @@ from saem.core.sharded import (
     like_type,
     with_entry,
 )
-from saem.core.trace import bind
+from saem.core.trace import bind, eval_trace, state
 from saem.core.varying import vma_of
 from saem.ops import sharding_rules
 from saem.placement.shardings import target
@@ -290,6 +291,16 @@ def dim_after_reduce(axes: Sequence[int], dim: int) -> int:
     return dim - sum(a < dim for a in axes)
 
 
+def unchanged(x: Any) -> Any:
+    """Return ``x``, which an operation leaves as it is: an array, also of a NumPy array.
+
+    While a program is recorded NumPy values stay, since they become its literals and constants.
+    """
+    if isinstance(x, (np.ndarray, np.generic, float, complex, int)) and state.trace is eval_trace:
+        return put(x)
+    return x
+
+
 def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int] = (),
                      *, out_sharding: Any = None) -> Any:
     """Return ``operand`` with axis i at axis ``broadcast_dimensions[i]`` of ``shape``, repeated.
@@ -300,7 +311,7 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     shape = tuple([operator.index(n) for n in shape])
     places = tuple([operator.index(d) for d in broadcast_dimensions])
     if aval_of(operand).shape == shape and len(places) == len(shape):
-        return operand
+        return unchanged(operand)
     return bind(BroadcastInDim(shape, places, target(out_sharding, len(shape))), operand)
 
 
@@ -345,13 +356,14 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     """
     axes = tuple([operator.index(a) for a in axes])
     cut = target(out_sharding, len(aval_of(operand).shape) - len(axes))
-    return bind(ReduceSum(axes, cut), operand) if axes or cut is not None else operand
+    return bind(ReduceSum(axes, cut), operand) if axes or cut is not None else unchanged(
+        operand)
 
 
 def permute(x: Any, permutation: tuple[int, ...]) -> Any:
     """Return ``x`` with its axes permuted; ``x`` itself if the order stays."""
     if permutation == tuple(range(len(permutation))) and len(permutation) == aval_of(x).ndim:
-        return x
+        return unchanged(x)
     return bind(Transpose(permutation), x)
 
 

@@ -35,6 +35,7 @@ from saem.ops.linear import (
     permute,
     reduce_sum,
     shift_axes,
+    unchanged,
     zeros_of,
 )
 from saem.placement.shardings import target
@@ -429,7 +430,7 @@ def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | 
         operand = permute(operand, tuple(operator.index(d) for d in dimensions))
     new_sizes = tuple([operator.index(n) for n in new_sizes])
     if aval_of(operand).shape == new_sizes:
-        return operand
+        return unchanged(operand)
     return bind(Reshape(new_sizes, None, target(out_sharding, len(new_sizes))), operand)
 
 
@@ -440,7 +441,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     """
     ndim = len(aval_of(array).shape)
     dimensions = tuple(sorted({canonical_axis(d, ndim) for d in dimensions}))
-    return bind(Squeeze(dimensions), array) if dimensions else array
+    return bind(Squeeze(dimensions), array) if dimensions else unchanged(array)
 
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
@@ -465,7 +466,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
     """Return ``operand`` repeated along new leading axes of ``sizes``."""
     if not sizes:
-        return operand
+        return unchanged(operand)
     shape = (*(operator.index(n) for n in sizes), *aval_of(operand).shape)
     return broadcast_in_dim(operand, shape, tuple(range(len(sizes), len(shape))),
                             out_sharding=out_sharding)
@@ -491,7 +492,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     """
     if len(operands) == 1:
         Concatenate(dimension).typing(aval_of(operands[0]))
-        return operands[0]
+        return unchanged(operands[0])
     return bind(Concatenate(operator.index(dimension)), *operands)
 
 
@@ -507,7 +508,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     """Return ``operand`` with the order reversed along ``dimensions``."""
     dimensions = tuple(operator.index(d) for d in dimensions)
-    return bind(Rev(dimensions), operand) if dimensions else operand
+    return bind(Rev(dimensions), operand) if dimensions else unchanged(operand)
 
 
 def tile(operand: Any, reps: Sequence[int]) -> Any:

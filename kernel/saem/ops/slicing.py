@@ -34,6 +34,7 @@ from saem.ops.linear import (
     moveaxis,
     ones_of,
     reduce_sum,
+    unchanged,
     zeros_of,
 )
 from saem.ops.scatter import update_windows
@@ -426,7 +427,7 @@ def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[in
     strides = None if strides is None else ints(strides)
     shape = aval_of(operand).shape
     if not any(starts) and limits == shape and (strides is None or set(strides) <= {1}):
-        return operand
+        return unchanged(operand)
     return bind(Slice(starts, limits, strides), operand)
 
 
