@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+import saem as jax
 from saem.core.events import (
     Argument,
     CacheMiss,
@@ -209,7 +211,7 @@ def test_the_language_comes_from_the_notebook(monkeypatch):
 def test_a_widget_commits_and_shows_the_verdict():
     gate = predict.choice("n", "Which `x`?", ["a", "b"])
     box = notebook.box(gate)
-    _, options, commit, verdict = box.children
+    _, options, commit, verdict, *_rest = box.children
     assert "saem-gate" in box._dom_classes
     assert "saem-gate-option" in options._dom_classes
     assert "saem-gate-commit" in commit._dom_classes
@@ -228,7 +230,7 @@ def test_a_widget_commits_and_shows_the_verdict():
 
 def test_a_number_widget_explains_what_it_needs():
     gate = predict.number("n", "How many?")
-    _, options, commit, verdict = notebook.box(gate).children
+    _, options, commit, verdict, *_rest = notebook.box(gate).children
     options.value = "many"
     commit.click()
     assert "give a number" in verdict.value
@@ -242,3 +244,68 @@ def test_a_script_loads_neither_ipython_nor_widgets():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_shape_is_read_as_people_write_it():
+    gate = predict.shape("shape", "Which shape?")
+    for text in ("(3, 4)", "3, 4", "f32[3,4]", " 3 × 4 "):
+        assert gate.kind.read(text) == (3, 4)
+    assert gate.kind.read("()") == ()
+    with pytest.raises(ValueError, match="sizes such as"):
+        gate.kind.read("three")
+    gate.answer("3,4")
+    gate.judge(np.zeros((3, 4)).shape)
+    assert gate.right
+    drawn = render.shape_html((2, 3))
+    assert drawn.count("saem-box") == 6
+
+
+def scaled(x, factor, mode="plain"):
+    y = x * factor
+    if y.sum() > 0:
+        return y
+    return -y
+
+
+def test_which_argument_is_judged_by_the_engines_events():
+    gate = predict.argument("argument", "Which argument?", of=scaled)
+    assert list(gate.kind.options)[:3] == ["x", "factor", "mode"]
+    gate.answer("x")
+    double = jax.jit(lambda x, factor: x * factor)
+    double.__name__ = "double"
+    with gate.watch("argument"):
+        double(np.ones(3, np.float32), 2.0)
+        double(np.ones(4, np.float32), 2.0)
+    assert gate.right
+
+
+def test_which_line_is_judged_by_where_the_engine_raises():
+    gate = predict.line("line", "Which line?", of=scaled)
+    gate.answer("if y.sum() > 0:")
+    with pytest.raises(jax.errors.TracerBoolConversionError), gate.watch("line"):
+        jax.jit(scaled)(np.ones(3, np.float32), 2.0)
+    assert gate.right
+    assert gate.truth.lines[0].startswith("tracer.bool")
+
+
+def test_a_guess_taken_back_is_open_again_and_later_ones_are_marked():
+    gate = predict.number("again", "How many?")
+    gate.answer(2)
+    predict.reset("again")
+    assert gate.guess is None
+    gate.answer(3)
+    assert not gate.guess.after
+    gate.judge(3)
+    predict.reset()
+    gate.answer(3)
+    assert gate.guess.after
+
+
+def test_an_overview_can_read_guess_and_truth():
+    gate = predict.number("read", "How <many>?")
+    gate.answer(2)
+    gate.judge(3)
+    shown = render.verdict_html(gate)
+    assert 'data-guess="2"' in shown
+    assert 'data-truth="3"' in shown
+    assert 'data-question="How &lt;many&gt;?"' in shown

@@ -87,11 +87,41 @@ class Text:
         return str(value)
 
 
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """The shape of an array; an answer may be ``(3, 4)``, ``"3, 4"``, ``"f32[3,4]"``, an array."""
+
+    def read(self, answer: object) -> tuple[int, ...]:
+        """Raises ValueError for what names no shape."""
+        answer = getattr(answer, "shape", answer)
+        if isinstance(answer, str):
+            inside = answer.strip().rpartition("[")[2].strip("()[] ").strip(",")
+            parts = [part.strip() for part in inside.replace("×", ",").split(",") if part.strip()]
+            if not all(part.isdigit() for part in parts):
+                raise ValueError(f"shape needs sizes such as (3, 4), but got {answer!r}.")
+            return tuple(map(int, parts))
+        if isinstance(answer, int):
+            return (answer,)
+        if not isinstance(answer, (tuple, list)) or not all(
+                isinstance(size, int) and size >= 0 for size in answer):
+            raise ValueError(f"shape needs sizes such as (3, 4), but got {answer!r}.")
+        return tuple(answer)
+
+    def same(self, guess: object, truth: object) -> bool:
+        return self.read(guess) == self.read(truth)
+
+    def label(self, value: object) -> str:
+        return str(self.read(value))
+
+
+Kind = Choice | Number | Text | Shape
+
+
 class Gate:
     """A question, the learner's guess, and what happened."""
 
     def __init__(
-        self, name: str, question: str, kind: Choice | Number | Text, seen: bool = False
+        self, name: str, question: str, kind: Kind, seen: bool = False
     ) -> None:
         self.name = name
         self.question = question
@@ -114,6 +144,13 @@ class Gate:
         for listener in self.changed:
             listener(self)
 
+    def reset(self) -> None:
+        """Take the guess back; the next one is marked as made after the result, if it is known."""
+        self.guess = None
+        self.seen = self.seen or self.truth is not None
+        for listener in self.changed:
+            listener(self)
+
     def judge(self, value: object, lines: tuple[str, ...] = ()) -> None:
         """Say what happened: ``value`` is the right answer of this run."""
         self.latest = Truth(value, lines)
@@ -124,14 +161,21 @@ class Gate:
 
     @contextlib.contextmanager
     def watch(self, what: str, of: Callable | str | None = None) -> Iterator[Watch]:
-        """Let the engine judge what the block does: its ``compiles``, ``traces`` or ``argument``.
+        """Let the engine judge what the block does: its ``compiles``, ``traces``, the ``argument``
+        that made it trace again, or the ``line`` where the engine raised an error.
 
-        ``of`` names the function meant.  A block that raises leaves the question open.
+        ``of`` names the function meant.  A block that raises leaves the question open, unless the
+        question is at which line.
         """
         watch = Watch(what, of)
         watch.start()
         try:
             yield watch
+        except Exception:
+            watch.stop()
+            if what == "line" and watch.raised is not None:
+                self.judge(*watch.line())
+            raise
         finally:
             watch.stop()
         truth = watch.truth()

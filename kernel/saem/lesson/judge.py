@@ -16,13 +16,15 @@ from saem.core.events import (
     Argument,
     CacheMiss,
     Compile,
+    ErrorRaised,
     Event,
     Signature,
     bus,
 )
+from saem.core.source import source_line
 from saem.lesson.words import say
 
-WATCHES = ("compiles", "traces", "argument")
+WATCHES = ("compiles", "traces", "argument", "line")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Watch:
         self.what = what
         self.of = of if of is None or isinstance(of, str) else of.__name__
         self.misses: list[CacheMiss] = []
+        self.raised: ErrorRaised | None = None
         self.compiles: list[Compile] = []
         self.reused: set[int] = set()
         self._stop: Callable[[], None] | None = None
@@ -57,6 +60,8 @@ class Watch:
             self._stop = None
 
     def _see(self, event: Event) -> None:
+        if isinstance(event, ErrorRaised):
+            self.raised = event
         if isinstance(event, CacheMiss) and self._meant(event):
             self.misses.append(event)
         elif isinstance(event, Compile) and self._meant(event):
@@ -72,12 +77,22 @@ class Watch:
         """How many compiles (``compiles``), or else traces, were seen so far."""
         return len(self.compiles if self.what == "compiles" else self.misses)
 
+    def line(self) -> tuple[str, tuple[str, ...]]:
+        """The source line at which the engine raised an error, and the first line of what it said;
+        nothing if it raised none."""
+        if self.raised is None or self.raised.where is None:
+            return "", ()
+        said = self.raised.message.splitlines()[0]
+        return source_line(self.raised.where), (said,)
+
     def truth(self) -> Truth:
         """The answer to the question ``what``.
 
         A compile that found the same program counts: running the lesson's cell a second time
         must not turn a right guess into a wrong one.
         """
+        if self.what == "line":
+            return Truth(*self.line())
         if self.what == "argument":
             changes = [c for old, new in self._pairs() for c in changed_paths(old, new)]
             return Truth(changes[0] if changes else say("nothing"), self._lines())

@@ -11,10 +11,10 @@ Invariant: the widgets only report to the gate and draw it; they keep no state o
 from __future__ import annotations
 
 import ipywidgets
-from IPython.display import display
+from IPython.display import HTML, display
 
-from saem.lesson.gates import Choice, Gate, Number
-from saem.lesson.render import STYLE, code, heading, verdict_html
+from saem.lesson.gates import Choice, Gate, Number, Shape
+from saem.lesson.render import STYLE, code, heading, shape_html, verdict_html
 from saem.lesson.words import say
 
 
@@ -29,10 +29,14 @@ def box(gate: Gate) -> ipywidgets.VBox:
         layout={"width": "max-content", "align_self": "flex-start"},
     )
     commit.add_class("saem-gate-commit")
+    again = ipywidgets.Button(description=say("reset"), layout={"width": "max-content"})
+    again.add_class("saem-gate-reset")
+    drawn = ipywidgets.HTML()
     verdict = ipywidgets.HTML()
 
     def draw(gate: Gate) -> None:
         options.disabled = commit.disabled = gate.guess is not None
+        again.layout.display = None if gate.guess is not None else "none"
         # Before a guess the box must not give the result away: the judged cell folds it.
         verdict.value = verdict_html(gate) if gate.guess is not None else ""
 
@@ -43,19 +47,36 @@ def box(gate: Gate) -> ipywidgets.VBox:
         try:
             gate.answer(options.value)
         except ValueError:
-            key = "not_a_number" if isinstance(gate.kind, Number) else "empty"
+            key = {Number: "not_a_number", Shape: "not_a_shape"}.get(type(gate.kind), "empty")
             verdict.value = f"<div>{code(say(key))}</div>"
 
+    def sketch(_: object) -> None:
+        try:
+            drawn.value = shape_html(gate.kind.read(options.value))
+        except ValueError:
+            drawn.value = ""
+
+    if isinstance(gate.kind, Shape):
+        options.observe(sketch, names="value")
     commit.on_click(press)
+    again.on_click(lambda _: gate.reset())
     gate.changed.append(draw)
-    outer = ipywidgets.VBox([head, options, commit, verdict])
+    draw(gate)
+    outer = ipywidgets.VBox([head, options, commit, verdict, drawn, again])
     outer.add_class("saem-gate")
     return outer
 
 
 def show(gate: Gate) -> None:
-    """Display the gate below the current cell."""
+    """Display the gate below the current cell, and the guess as what is saved with the notebook."""
     display(box(gate))
+    kept = display(HTML(""), display_id=True)
+
+    def keep(gate: Gate) -> None:
+        if kept is not None:
+            kept.update(HTML(f'<div hidden>{verdict_html(gate)}</div>' if gate.guess else ""))
+
+    gate.changed.append(keep)
 
 
 def _options(gate: Gate) -> ipywidgets.DOMWidget:
@@ -64,4 +85,6 @@ def _options(gate: Gate) -> ipywidgets.DOMWidget:
         # Labels of radio buttons are plain text; code marks would show as backticks.
         pairs = [(label.replace("`", ""), value) for value, label in gate.kind.options.items()]
         return ipywidgets.RadioButtons(options=pairs, value=None, layout=wide)
-    return ipywidgets.Text(placeholder=say("placeholder"))
+    sketch = isinstance(gate.kind, Shape)
+    return ipywidgets.Text(
+        placeholder="(3, 4)" if sketch else say("placeholder"), continuous_update=sketch)

@@ -1,4 +1,5 @@
-"""How does a lesson ask?  ``predict.choice``, ``predict.number``, ``predict.text``.
+"""How does a lesson ask?  ``predict.choice``, ``number``, ``text``, ``argument``, ``line``,
+``shape``.
 
 Each shows a question and returns a gate; a later cell judges it::
 
@@ -15,10 +16,12 @@ look like a prediction (tests/notebooks/test_gates.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 
 from saem.lesson import screen
-from saem.lesson.gates import Choice, Gate, Number, Text
+from saem.lesson.gates import Choice, Gate, Kind, Number, Shape, Text
+from saem.lesson.words import say
 
 _asked: dict[str, Gate] = {}
 
@@ -45,6 +48,34 @@ def text(name: str, question: str) -> Gate:
     return _ask(name, question, Text())
 
 
+def argument(name: str, question: str, of: Callable) -> Gate:
+    """Ask which argument of ``of`` it is; judge it by ``gate.watch("argument", of=…)``."""
+    names = list(inspect.signature(of).parameters)
+    options = {path: f"`{path}`" for path in names}
+    return choice(name, question, {**options, say("nothing"): say("nothing")})
+
+
+def line(name: str, question: str, of: Callable) -> Gate:
+    """Ask which line of ``of`` it is; judge it by ``gate.watch("line")``."""
+    lines = [text for text in inspect.getsource(of).splitlines() if text.strip()]
+    options = {text.strip(): f"{number:>2}  {text}" for number, text in enumerate(lines, 1)}
+    return choice(name, question, options)
+
+
+def shape(name: str, question: str) -> Gate:
+    """Ask for the shape of an array, which is drawn as it is written."""
+    return _ask(name, question, Shape())
+
+
+def reset(name: str | None = None) -> None:
+    """Take back the guess of the question ``name``, or all guesses.
+
+    Raises KeyError if that question was not asked yet.
+    """
+    for gate in _asked.values() if name is None else (_asked[name],):
+        gate.reset()
+
+
 def answer(name: str, value: object) -> None:
     """Commit a guess to the question ``name`` where there are no widgets.
 
@@ -55,7 +86,7 @@ def answer(name: str, value: object) -> None:
     _asked[name].answer(value)
 
 
-def _ask(name: str, question: str, kind: Choice | Number | Text) -> Gate:
+def _ask(name: str, question: str, kind: Kind) -> Gate:
     before = _asked.get(name)
     seen = before is not None and (before.seen or before.truth is not None)
     gate = _asked[name] = Gate(name, question, kind, seen)

@@ -17,6 +17,8 @@ STYLE = """
   border-left: 4px solid #2a7f9e; border-radius: 4px; padding: 0.6em 1em; margin: 0.4em 0;
   background: color-mix(in srgb, #2a7f9e 6%, transparent);
 }
+.saem-box { width: 12px; height: 12px; background: #2a7f9e; border-radius: 2px; }
+.saem-drawn { display: flex; align-items: center; gap: 0.6em; margin: 0.4em 2px; }
 .saem-gate-title { font-weight: 600; color: #2a7f9e; }
 .saem-gate .saem-gate-option label { white-space: pre-wrap; font-variant-numeric: tabular-nums; }
 .saem-gate .saem-gate-commit { padding: 0 1.2em; margin: 0.2em 2px; }
@@ -89,14 +91,37 @@ def verdict_html(gate: Gate) -> str:
     """The verdict; folded away while there is no guess, so that nobody is told by accident."""
     body = "".join(f"<div>{code(line)}</div>" for line in verdict_lines(gate))
     name = html.escape(gate.name)
+    about = _about(gate)
     if gate.guess is None and gate.truth is not None:
         return (
-            f'<div class="saem-gate-verdict" data-gate="{name}" data-state="unanswered">'
+            f'<div class="saem-gate-verdict" data-gate="{name}" data-state="unanswered"{about}>'
             f"<div>{code(say('unanswered'))}</div>"
             f"<details><summary>{code(say('reveal'))}</summary>{body}</details></div>"
         )
     state = {True: "right", False: "wrong", None: "waiting"}[gate.right]
-    return f'<div class="saem-gate-verdict" data-gate="{name}" data-state="{state}">{body}</div>'
+    return (f'<div class="saem-gate-verdict" data-gate="{name}" data-state="{state}"{about}>'
+            f"{body}</div>")
+
+
+def _about(gate: Gate) -> str:
+    """Question, guess and truth as attributes: what a session leader's overview reads."""
+    known = {"question": gate.question,
+             "guess": gate.kind.label(gate.guess.value) if gate.guess else "",
+             # Without a guess the result stays folded away.
+             "truth": gate.kind.label(gate.truth.value) if gate.guess and gate.truth else ""}
+    return "".join(f' data-{key}="{html.escape(text)}"' for key, text in known.items() if text)
+
+
+def shape_html(sizes: tuple[int, ...]) -> str:
+    """A shape drawn: the last two axes as a grid of boxes, at most 8 × 16, others in words."""
+    rows, columns = ((1, 1, *sizes)[-2:] if sizes else (1, 1))
+    boxes = "".join('<span class="saem-box"></span>' for _ in range(min(rows, 8)
+                                                                 * min(columns, 16)))
+    more = " × ".join(map(str, sizes[:-2]))
+    cut = " …" if rows > 8 or columns > 16 else ""
+    return (f'<div class="saem-drawn"><span>{more + " ×" if more else ""}</span>'
+            f'<div style="display:inline-grid;gap:2px;grid-template-columns:repeat('
+            f'{max(min(columns, 16), 1)},12px)">{boxes}</div><span>{cut} {sizes}</span></div>')
 
 
 def exercise_lines(state: str, hint: str, details: tuple[str, ...]) -> list[str]:

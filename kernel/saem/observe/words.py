@@ -434,6 +434,11 @@ _GATES: dict[str, Text] = {
     ),
     "gate.exercise_wrong": Text("Not yet.", "아직 아닙니다."),
     "gate.raised": Text("Your code raised `{error}`", "실행 중에 난 오류: `{error}`"),
+    "gate.reset": Text("Guess again", "다시 예측하기"),
+    "gate.not_a_shape": Text(
+        "Please give a shape, such as (3, 4).",
+        "(3, 4) 같은 형상을 적어 주십시오.",
+    ),
 }
 
 WORDS: dict[str, Text] = {**_LABELS, **_VIEWS, **_PANEL, **_GATES}
