@@ -14,6 +14,7 @@ from saem.l10n.assemble import HEADER, SETUP
 from saem.l10n.commands import l10n
 from saem.l10n.execute import ExecutionError, normal_text
 from saem.l10n.merge import merge
+from saem.l10n.pages import write_pages
 from saem.l10n.source import read
 from saem.l10n.units import units
 
@@ -75,6 +76,7 @@ def test_stale_and_missing_blocks_carry_a_badge(tree):
 
 def test_check_sees_every_way_to_be_out_of_date(tree):
     translate(tree)
+    write_pages(tree)
     assert len(building.check(tree)) == 3
     for language in ("en", "ko"):
         built(tree, language)

@@ -16,6 +16,7 @@ import polib
 from saem.l10n.assemble import assemble, strings
 from saem.l10n.catalog import load
 from saem.l10n.execute import execute
+from saem.l10n.pages import check_pages
 from saem.l10n.project import Project, write
 from saem.l10n.source import Lesson, read
 from saem.l10n.units import units
@@ -77,6 +78,7 @@ def check(project: Project) -> list[str]:
         path, text = _strings(project, language)
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             problems.append(f"{path.relative_to(project.root)} is out of date.")
+    problems += check_pages(project)
     return [f"{problem} Run `saem l10n build`." for problem in problems]
 
 

@@ -23,6 +23,7 @@ from saem.l10n.execute import ExecutionError
 from saem.l10n.lint import fix as run_fix
 from saem.l10n.lint import lint as run_lint
 from saem.l10n.merge import merge as run_merge
+from saem.l10n.pages import write_pages
 from saem.l10n.project import Project
 from saem.l10n.review_server import ReviewServer
 from saem.l10n.source import SourceError, read
@@ -73,7 +74,7 @@ def extract(tree: Project, lessons: tuple[str, ...]) -> None:
 def merge(tree: Project, lessons: tuple[str, ...]) -> None:
     """Bring the PO files of LESSONS up to date with their sources."""
     words = glossary.load(tree.glossary)
-    for path in _chosen(tree, lessons):
+    for path in _chosen(tree, lessons) + (tree.pages() if not lessons else []):
         found = units(read(path))
         for language in tree.languages:
             file = tree.catalog(path.stem, language)
@@ -92,15 +93,17 @@ def merge(tree: Project, lessons: tuple[str, ...]) -> None:
 def build(
     tree: Project, lessons: tuple[str, ...], languages: tuple[str, ...], check: bool, run: bool
 ) -> None:
-    """Build the notebooks of LESSONS, executed."""
+    """Build the notebooks of LESSONS, executed, and the pages beside them."""
     if check:
         problems = building.check(tree)
         for problem in problems:
             click.echo(problem)
         raise SystemExit(1 if problems else 0)
-    for path in building.write_strings(tree):
+    for path in [*building.write_strings(tree), *write_pages(tree)]:
         click.echo(f"wrote {path.relative_to(tree.root)}")
     for source in _chosen(tree, lessons):
+        if source in tree.pages():
+            continue
         for language in languages or (tree.source_language, *tree.languages):
             path = building.build(tree, source, language, run)
             click.echo(f"wrote {path.relative_to(tree.root)}")

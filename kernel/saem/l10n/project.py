@@ -39,12 +39,17 @@ class Project:
         """Lesson sources, in order."""
         return sorted(self.notebooks.glob("[0-9][0-9]-*.md"))
 
+    def pages(self) -> list[Path]:
+        """Sources of pages of prose that are no lessons, in order."""
+        return sorted(set(self.notebooks.glob("*.md")) - set(self.lessons()))
+
     def lesson(self, name: str) -> Path:
-        """The source whose name is or starts with ``name``, such as ``01``.
+        """The lesson or page whose name is or starts with ``name``, such as ``01``.
 
         Raises FileNotFoundError if there is not exactly one.
         """
-        found = [p for p in self.lessons() if p.stem == name or p.stem.startswith(f"{name}-")]
+        known = (*self.lessons(), *self.pages())
+        found = [p for p in known if p.stem == name or p.stem.startswith(f"{name}-")]
         if len(found) != 1:
             names = ", ".join(p.stem for p in self.lessons())
             raise FileNotFoundError(f"lesson {name!r} is not one of: {names}.")

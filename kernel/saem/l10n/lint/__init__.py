@@ -47,6 +47,11 @@ def lint(project: Project, say: str = "en", spacing: bool = False) -> list[Findi
         for language in project.languages:
             findings += _translation(project, lesson, language, glossary, say, spacing)
             findings += _structure(project, lesson, language, say)
+    for path in project.pages():
+        prose = read(path)
+        findings += _source(prose, say)
+        for language in project.languages:
+            findings += _translation(project, prose, language, glossary, say, spacing)
     return findings
 
 
