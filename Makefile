@@ -28,13 +28,14 @@ EXTENSION_SOURCES := $(shell find extension -type f -not -path '*/node_modules/*
 	-not -path 'extension/lib/*' -not -path 'extension/build/*' -not -name '.built-from' \
 	-not -name '*.tsbuildinfo' 2>/dev/null)
 
-.PHONY: help lab test programs check bench docs wheel clean extension
+.PHONY: help lab test programs check sizes bench docs wheel clean extension
 
 help:
 	@echo 'make lab [lang=ko]   open the first lesson in JupyterLab'
 	@echo 'make test            run every test'
 	@echo 'make programs        run other people'"'"'s programs on Saem and on JAX $(JAX_VERSION)'
-	@echo 'make check           style, types, import layers, sizes, generated files'
+	@echo 'make check           style, types, import layers, generated files'
+	@echo 'make sizes           advice: which files and functions are long'
 	@echo 'make bench [only=X]  compare with JAX $(JAX_VERSION); X is part of a row'"'"'s name'
 	@echo 'make docs            the lessons as a static site in build/site'
 	@echo 'make wheel           build dist/*.whl'
@@ -64,13 +65,14 @@ check: $(VENV)/.dev extension
 	@$(PY) -m mypy
 	$(call say,Import layers: import-linter)
 	@$(VENV)/bin/lint-imports --no-logo 2>/dev/null || $(VENV)/bin/lint-imports
-	$(call say,Size budget)
-	@$(PY) tests/project/budget.py
 	$(call say,Generated files: TypeScript protocol and built notebooks)
 	@$(PY) -m saem.observe.schema --check
 	@$(VENV)/bin/saem l10n build --check
 	$(call say,The extension: types and sizes)
 	@cd extension && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm run check --silent
+
+sizes: $(VENV)/.dev
+	@$(PY) tests/project/budget.py || true
 
 bench: $(VENV)/.lab $(ORACLE)/.done
 	$(call say,Saem and JAX $(JAX_VERSION) in turns)

@@ -23,7 +23,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 TOP_LEVEL = {
     "pyproject.toml", "Makefile", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md",
     "CHANGELOG.md", "LICENSE", ".ci", ".github", ".gitignore", "kernel", "extension", "notebooks",
-    "en", "ko", "tests",
+    "docs", "en", "ko", "tests",
 }  # fmt: skip
 
 
