@@ -7,6 +7,8 @@ Read before: ``tests/kernel/numpy/agreement.py``.
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -524,3 +526,51 @@ def test_programs_print_as_on_jax(jax_oracle):
     for body, wanted in zip(PROGRAMS, asked, strict=True):
         function = eval(f"lambda x: {body}", {"jax": jax})
         assert str(jax.make_jaxpr(function)(jnp.ones((3, 3)))) == wanted, body
+
+
+SHARDED = """
+import numpy as np
+import saem as jax, saem.numpy as jnp
+from saem.sharding import AxisType, NamedSharding, PartitionSpec as P
+x = np.random.default_rng(0).normal(size=(4, 3, 3)).astype("f4")
+x = x @ x.swapaxes(-1, -2) + 3 * np.eye(3, dtype="f4")
+for kind in (AxisType.Auto, AxisType.Explicit):
+    mesh = jax.make_mesh((2,), ("d",), axis_types=(kind,))
+    with jax.set_mesh(mesh):
+        parts = jax.device_put(x, NamedSharding(mesh, P("d")))
+        for f in (jnp.linalg.cholesky, jnp.linalg.eigvalsh, jnp.linalg.inv,
+                  lambda x: jnp.linalg.svd(x, compute_uv=False), lambda x: jnp.linalg.qr(x)[1]):
+            out = jax.jit(f)(parts)
+            assert out.sharding.spec[0] == "d", out.sharding
+            np.testing.assert_allclose(out, f(jnp.asarray(x)), rtol=1e-4, atol=1e-4)
+            assert "all-gather" not in jax.jit(f).lower(parts).compile().as_text()
+"""
+
+EXPORTED = """
+import sys
+import saem as jax, saem.numpy as jnp
+from saem import export
+if sys.argv[1] == "write":
+    made = export.export(jax.jit(jnp.linalg.cholesky))(jnp.eye(3))
+    open(sys.argv[2], "wb").write(made.serialize())
+else:
+    read = export.deserialize(bytearray(open(sys.argv[2], "rb").read()))
+    assert (read.call(jnp.eye(3) * 4) == 2 * jnp.eye(3)).all()
+"""
+
+
+def in_a_new_process(program, *arguments):
+    here = {**os.environ, "PYTHONPATH": str(Path(jax.__file__).parents[1]),
+            "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    done = subprocess.run([sys.executable, "-c", program, *arguments], env=here, check=False,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_matrices_of_a_sharded_stack_stay_where_they_are():
+    in_a_new_process(SHARDED)
+
+
+def test_an_exported_program_finds_lapack_in_another_process(tmp_path):
+    for what in ("write", "read"):
+        in_a_new_process(EXPORTED, what, str(tmp_path / "program"))

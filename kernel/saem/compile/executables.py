@@ -118,6 +118,8 @@ def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: Functio
 def load_or_compile(key: str, lowered: Lowering, devices: Sequence[Any], options: dict[str, Any]
                     ) -> tuple[Any, str]:
     """Return an executable, and what the cache on disk had: '' if it was not asked."""
+    if lowered.module.platform == "cpu" and "_ffi(" in lowered.text:
+        _jaxlib.load_lapack()  # a program that was exported elsewhere may call it, too
     entry = None
     if config.compilation_cache_dir.value and not lowered.module.callbacks:
         entry = disk_cache.entry(key, lowered.symbol(), devices, compile_options(devices, options))

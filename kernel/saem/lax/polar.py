@@ -45,7 +45,8 @@ def weights(least: float) -> tuple[float, float, float, float]:
 
 def plan(eps: float) -> list[tuple[float, float, float]]:
     """Return the weights of the steps after which all singular values above ``eps`` are near 1."""
-    least, steps = eps, []
+    least = eps
+    steps: list[tuple[float, float, float]] = []
     while 1 - least > 0.05 and len(steps) < 12:
         a, b, c, least = weights(least)
         least = min(least, 1.0)

@@ -80,11 +80,18 @@ def _several(kind: FftType, name: str, a: Any, s: Shape, axes: Shape, norm: str 
         raise errors.explained(
             errors.ArgumentError, "fft.C2", "only real valued inputs supported for rfft",
             advice="Use fft for complex numbers, or take x.real.")
+    if kind is RFFT and not s[-1]:
+        raise errors.explained(
+            errors.ArgumentError, "fft.empty", "Invalid number of FFT data points (0) specified.",
+            advice="There must be one at least.")
     return _transformed(a, kind=int(kind), s=s, axes=axes, norm=norm)
 
 
 def _operand_dtype(kind: FftType, a: Any) -> np.dtype:
-    wide = aval_of(a).dtype.itemsize >= (16 if dtypes.is_complex(aval_of(a).dtype) else 8)
+    dtype = aval_of(a).dtype
+    if kind is RFFT and dtypes.is_float(dtype):
+        return dtype  # the operation refuses narrow ones
+    wide = dtype.itemsize >= (16 if dtypes.is_complex(dtype) else 8)
     real = dtypes.canonicalize(np.dtype("float64")) if wide else np.dtype("float32")
     return real if kind is RFFT else dtypes.complex_dtype(real)
 

@@ -102,7 +102,7 @@ class ApproxTopK(Primitive):
 
 def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
                  reduction_input_size_override: int = -1, aggregate_to_topk: bool = True
-                 ) -> tuple[Any, Any]:
+                 ) -> list[Any]:
     """Return the ``k`` greatest along ``reduction_dimension``, and their places (int32).
 
     ``recall_target``: the part of them that is found on average where the platform approximates; a
@@ -111,7 +111,7 @@ def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, recall_tar
     Raises: ValueError for integers, or a ``k`` out of range.
 
     >>> lax.approx_max_k(jnp.array([3., 1., 2.]), 2)
-    (Array([3., 2.], dtype=float32), Array([0, 2], dtype=int32))
+    [Array([3., 2.], dtype=float32), Array([0, 2], dtype=int32)]
     """
     return _top(operand, k, reduction_dimension, recall_target, True,
                 reduction_input_size_override, aggregate_to_topk)
@@ -119,7 +119,7 @@ def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, recall_tar
 
 def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
                  reduction_input_size_override: int = -1, aggregate_to_topk: bool = True
-                 ) -> tuple[Any, Any]:
+                 ) -> list[Any]:
     """Return the ``k`` least along ``reduction_dimension``, and their places (int32).
 
     The arguments are those of ``approx_max_k``.
@@ -129,7 +129,6 @@ def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, recall_tar
 
 
 def _top(x: Any, k: int, axis: int, recall: float, is_max: bool, override: int, aggregate: bool
-         ) -> tuple[Any, Any]:
-    values, places = bind(ApproxTopK(int(k), int(axis), float(recall), is_max, int(override),
-                                     bool(aggregate)), x)
-    return values, places
+         ) -> list[Any]:
+    return bind(ApproxTopK(int(k), int(axis), float(recall), is_max, int(override),
+                           bool(aggregate)), x)

@@ -167,9 +167,11 @@ class ConvGeneralDilated(Primitive):
         return ctx.emit(
             f"stablehlo.convolution({lhs}, {rhs}) dim_numbers = "
             f"{places(numbers.lhs_spec, 'b', 'f')}x{places(numbers.rhs_spec, 'o', 'i')}->"
-            f"{places(numbers.out_spec, 'b', 'f')}, window = {{{window}}} "
-            f"{{batch_group_count = {self.batch_group_count} : i64, feature_group_count = "
-            f"{self.feature_group_count} : i64, precision_config = [{names}]}}", lhs, rhs, out=out)
+            f"{places(numbers.out_spec, 'b', 'f')}, window = {{{window}}}",
+            lhs, rhs, out=out, attributes={
+                "batch_group_count": f"{self.batch_group_count} : i64",
+                "feature_group_count": f"{self.feature_group_count} : i64",
+                "precision_config": f"[{names}]"})
 
     def jvp(self, primals, tangents):
         (x, k), (tx, tk) = primals, tangents
@@ -289,6 +291,8 @@ def parted(x: Any, axis: int, size: int, groups: int = 1) -> Any:
     """Return ``x`` with the batch axis, which stands in each group of ``axis``, in front."""
     shape = aval_of(x).shape
     n = shape[axis] // (size * groups) if size else 0
+    if groups == 1:
+        return moveaxis(reshape(x, (*shape[:axis], size, n, *shape[axis + 1:])), axis, 0)
     x = reshape(x, (*shape[:axis], groups, size, n, *shape[axis + 1:]))
     x = moveaxis(x, axis + 1, 0)
     return reshape(x, (size, *shape[:axis], groups * n, *shape[axis + 1:]))

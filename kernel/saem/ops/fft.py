@@ -94,9 +94,10 @@ class Fft(Linear):
         if 0 in lengths:
             aval = self.typing(ShapedArray(x.shape, x.dtype))
             return np.zeros(aval.shape, aval.dtype)
-        transform = {FftType.FFT: np.fft.fftn, FftType.IFFT: np.fft.ifftn,
-                     FftType.RFFT: np.fft.rfftn, FftType.IRFFT: np.fft.irfftn}[self.fft_type]
-        return transform(x, lengths, axes)
+        transforms: dict[FftType, Any] = {
+            FftType.FFT: np.fft.fftn, FftType.IFFT: np.fft.ifftn,
+            FftType.RFFT: np.fft.rfftn, FftType.IRFFT: np.fft.irfftn}
+        return transforms[self.fft_type](x, lengths, axes)
 
     def lower(self, ctx, x):
         out = ctx.out_avals[0]

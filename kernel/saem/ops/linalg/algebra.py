@@ -76,35 +76,43 @@ def symmetrized(x: Any) -> Any:
     return mul(add(x, adjoint(x)), number(x, 0.5))
 
 
-def eye(shape: tuple[int, ...], dtype: Any) -> Any:
+def counts(shape: tuple[int, ...], axis: int, sharding: Any = None) -> Any:
+    """Return an array of ``shape``, sharded as ``sharding``, that counts along ``axis``."""
+    return broadcasted_iota(I32, shape, axis, out_sharding=sharding)
+
+
+def eye(shape: tuple[int, ...], dtype: Any, sharding: Any = None) -> Any:
     """Return identity matrices of ``shape``, which may be rectangular."""
     rank = len(shape)
-    rows = add(broadcasted_iota(I32, shape, rank - 2), I32.type(0))
-    return convert_element_type(eq(rows, broadcasted_iota(I32, shape, rank - 1)), dtype)
+    rows = add(counts(shape, rank - 2, sharding), I32.type(0))
+    return convert_element_type(eq(rows, counts(shape, rank - 1, sharding)), dtype)
 
 
-def lower_mask(shape: tuple[int, ...], k: int = 0) -> Any:
-    """Return where, in matrices of ``shape``, the column is at most the row + ``k``."""
+def lower_mask(x: Any, k: int = 0) -> Any:
+    """Return where, in the matrices ``x``, the column is at most the row + ``k``."""
+    shape, sharding = shape_of(x), aval_of(x).sharding
     rank = len(shape)
-    rows = add(broadcasted_iota(I32, shape, rank - 2), I32.type(k))
-    return ge(rows, broadcasted_iota(I32, shape, rank - 1))
+    rows = add(counts(shape, rank - 2, sharding), I32.type(k))
+    return ge(rows, counts(shape, rank - 1, sharding))
+
+
+def zeros_like(x: Any) -> Any:
+    return broadcast_in_dim(number(x, 0), shape_of(x), out_sharding=aval_of(x).sharding)
 
 
 def tril(x: Any, k: int = 0) -> Any:
     """Return ``x`` with zeros above diagonal ``k``."""
-    shape = shape_of(x)
-    return select_n(lower_mask(shape, k), broadcast_in_dim(number(x, 0), shape), x)
+    return select_n(lower_mask(x, k), zeros_like(x), x)
 
 
 def triu(x: Any, k: int = 0) -> Any:
     """Return ``x`` with zeros below diagonal ``k``."""
-    shape = shape_of(x)
-    return select_n(lower_mask(shape, k - 1), x, broadcast_in_dim(number(x, 0), shape))
+    return select_n(lower_mask(x, k - 1), x, zeros_like(x))
 
 
 def diagonal_part(x: Any) -> Any:
     """Return square matrices ``x`` with zeros off the diagonal."""
-    return mul(x, eye(shape_of(x), dtype_of(x)))
+    return mul(x, eye(shape_of(x), dtype_of(x), aval_of(x).sharding))
 
 
 def diagonal(x: Any) -> Any:
@@ -147,8 +155,8 @@ def rows_in_order(x: Any, order: Any) -> Any:
 def inverse_order(order: Any) -> Any:
     """Return the permutations that undo ``order`` (…, n)."""
     rank = len(shape_of(order))
-    counts = broadcasted_iota(I32, shape_of(order), rank - 1)
-    return sort((order, counts), dimension=rank - 1, num_keys=1)[1]
+    places = counts(shape_of(order), rank - 1, aval_of(order).sharding)
+    return sort((order, places), dimension=rank - 1, num_keys=1)[1]
 
 
 def above(a: Any, b: Any) -> Any:

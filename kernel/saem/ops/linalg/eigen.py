@@ -18,7 +18,7 @@ import numpy as np
 
 from saem.compile.text import strong_aval
 from saem.core import dtypes, errors
-from saem.core.avals import ShapedArray
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
 from saem.ops import sharding_rules
@@ -155,8 +155,9 @@ def reciprocal_gaps(w: Any, dtype: Any) -> Any:
     """Return 1 / (w[j] - w[i]) at (i, j), 0 on the diagonal, in ``dtype``."""
     rank = len(shape_of(w))
     row, column = expand_dims(w, (rank - 1,)), expand_dims(w, (rank,))
-    ones = eye((*shape_of(w), shape_of(w)[-1]), dtype_of(w))
-    gaps = sub(div(number(w, 1), add(sub(row, column), ones)), ones)
+    between = sub(row, column)
+    ones = eye(shape_of(between), dtype_of(w), aval_of(between).sharding)
+    gaps = sub(div(number(w, 1), add(between, ones)), ones)
     return convert_element_type(gaps, dtype)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from saem.compile.text import strong_aval
 from saem.core import errors
-from saem.core.avals import ShapedArray
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
 from saem.ops import sharding_rules
@@ -192,7 +192,7 @@ def turning(s: Any, u: Any, vh: Any, inner: Any, t: Any) -> tuple[Any, Any]:
     """
     dtype, (m, n), k = dtype_of(u), (shape_of(u)[-2], shape_of(vh)[-1]), shape_of(s)[-1]
     wide = convert_element_type(s, dtype)
-    ones = eye(shape_of(inner), dtype_of(s))
+    ones = eye(shape_of(inner), dtype_of(s), aval_of(inner).sharding)
     row, column = (expand_dims(s, (len(shape_of(s)) - 1 + i,)) for i in (0, 1))
     gaps = mul(sub(row, column), add(row, column))
     f = convert_element_type(sub(div(number(s, 1), add(gaps, ones)), ones), dtype)

@@ -255,9 +255,9 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
     Raises: TypeError for shapes that do not fit.
 
     >>> one = jnp.ones(3)
-    >>> lax.linalg.tridiagonal_solve(one, 4 * one, one, jnp.array([[5.], [6.], [5.]]))
-    Array([[1.],
-           [1.],
-           [1.]], dtype=float32)
+    >>> lax.linalg.tridiagonal_solve(0 * one, 4 * one, 0 * one, jnp.array([[4.], [8.], [2.]]))
+    Array([[1. ],
+           [2. ],
+           [0.5]], dtype=float32)
     """
     return bind(TridiagonalSolve(bool(perturb_singular)), dl, d, du, b)
