@@ -70,6 +70,26 @@ def test_the_badge_of_a_comment_does_not_come_along(tree, built):
     assert entries(tree)["run|comment|1"].msgstr == "뒤따름"
 
 
+def test_a_block_that_changed_is_translated_in_its_place(tree, built):
+    source = tree.lesson("01")
+    source.write_text(source.read_text().replace("First paragraph", "The first paragraph"))
+    po, _ = merge(units(read(source)), catalog.load(tree.catalog("01-small", "ko"), "ko"))
+    catalog.save(po, tree.catalog("01-small", "ko"))
+    path = building.build(tree, source, "ko", run=False)
+    assert bring_back(tree, path, "jiwon").changed == ()
+
+    def change(cells, notebook):
+        english = "The first paragraph with `code` and 3 numbers."
+        assert english in cells["title"].source and "번역입니다." in cells["title"].source
+        korean = "첫 문단의 `code`와 3입니다."
+        cells["title"].source = cells["title"].source.replace(english, korean)
+
+    edit(path, change)
+    assert bring_back(tree, path, "jiwon").changed == ("title|text|0",)
+    assert entries(tree)["title|text|0"].msgstr == "첫 문단의 `code`와 3입니다."
+    assert catalog.state(entries(tree)["title|text|0"]) == "translated"
+
+
 def test_a_notebook_that_was_not_edited_changes_nothing(tree, built):
     before = tree.catalog("01-small", "ko").read_bytes()
     assert bring_back(tree, built, "jiwon").changed == ()

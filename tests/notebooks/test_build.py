@@ -70,8 +70,9 @@ def test_stale_and_missing_blocks_carry_a_badge(tree):
     source.write_text(source.read_text().replace("Second paragraph.", "Second paragraphs."))
     translate(tree)
     text = cell(built(tree, "ko"), "maths").source
-    assert 'class="saem-stale"' in text
-    assert "둘째 문단입니다." in text
+    badge, english, folded = (text.index(part) for part in (
+        'class="saem-stale"', "Second paragraphs.", 'class="saem-earlier"'))
+    assert badge < english < folded < text.index("둘째 문단입니다.") < text.index("</details>")
 
 
 def test_check_sees_every_way_to_be_out_of_date(tree):

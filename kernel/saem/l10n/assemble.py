@@ -1,7 +1,8 @@
 """What is in the notebook of a lesson in one language, before it runs?
 
 A header, a setup cell, and the lesson's cells with each unit in that language.  A unit that has no
-translation appears in English, one whose English changed as it was; both carry a visible badge.
+translation appears in English, and so does one whose English changed, with the earlier translation
+folded beneath it; both carry a visible badge.
 
 Read before: ``saem.l10n.units``, ``saem.l10n.catalog``.  Read after: ``saem.l10n.build``.
 Invariant: ids, order, tags and code are the same in every language, but for the language's name in
@@ -37,14 +38,16 @@ _SAY = {
         "colab": "Colab에서 열기",
         "setup": "노트북을 준비합니다. Saem이 없는 곳(예: Colab)에서는 먼저 설치합니다.",
         "missing": "아직 번역되지 않은 부분입니다.",
-        "stale": "영어 원문이 바뀌었습니다. 아래 번역은 이전 원문의 번역입니다.",
+        "stale": "영어 원문이 바뀌어 다시 번역해야 합니다.",
+        "earlier": "이전 원문의 번역 보기",
         "draft": "번역 초안입니다.",
     },
 }
 
 _BADGES = {
     "missing": "This part is not translated yet.",
-    "stale": "The English has changed. This translates what it was.",
+    "stale": "The English has changed, and is not translated yet.",
+    "earlier": "Show the translation of what it was",
     "draft": "A draft of a translation.",
 }
 
@@ -146,10 +149,14 @@ def _cell(
         if entry is None or entry.msgid != unit.text:
             entry = None
         condition = state(entry)
-        text = unit.text if entry is None or condition == "missing" else entry.msgstr
-        if condition in ("translated", "reviewed"):
-            return text
-        return _badged(unit.kind, text, condition, say[condition])
+        if entry is None or condition == "missing":
+            return _badged(unit.kind, unit.text, condition, say[condition])
+        if condition == "stale":
+            badged = _badged(unit.kind, unit.text, condition, say[condition])
+            return badged + _earlier(unit.kind, entry.msgstr, say["earlier"])
+        if condition == "draft":
+            return _badged(unit.kind, entry.msgstr, condition, say[condition])
+        return entry.msgstr
 
     return _new(cell.kind, cell.id, compose(cell, translate), list(cell.tags))
 
@@ -161,6 +168,17 @@ def _badged(kind: str, text: str, condition: str, note: str) -> str:
     if kind == "heading":
         return f"{text} ⚠"
     return f'<div class="saem-{condition}">⚠ {note}</div>\n\n{text}'
+
+
+EARLIER = "saem-earlier"
+
+
+def _earlier(kind: str, text: str, label: str) -> str:
+    """The translation of what a block was before, folded; headings and comments have none."""
+    if kind in ("heading", "comment"):
+        return ""
+    return (f'\n\n<details class="{EARLIER}"><summary>{label}</summary>\n\n{text}\n\n'
+            "</details>")
 
 
 def _new(kind: str, identity: str, source: str, tags: list[str]) -> nbformat.NotebookNode:

@@ -19,7 +19,7 @@ from pathlib import Path
 import nbformat
 import polib
 
-from saem.l10n.assemble import HEADER, SETUP
+from saem.l10n.assemble import EARLIER, HEADER, SETUP
 from saem.l10n.build import planned
 from saem.l10n.catalog import active, load, save
 from saem.l10n.lint.structure import MESSAGES, differences
@@ -31,6 +31,10 @@ from saem.l10n.units import Unit, pieces, units
 
 # What a build puts behind a heading or a comment that is not translated.
 _BADGE = re.compile(r"\s*(?:\(⚠[^()]*\)|⚠)$")
+
+
+# The earlier translation, which a build folds beneath a block that changed.
+_FOLDED = re.compile(rf'\n\n<details class="{EARLIER}">.*?</details>', re.S)
 
 
 class ImportRefused(ValueError):
@@ -101,7 +105,8 @@ def _own(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
 def _texts(cell: Cell, before: str, now: str, path: Path) -> list[tuple[Unit, str, str]]:
     """Each unit of a cell with its text as built and as edited."""
     found = pieces(cell)
-    old, new = (pieces(dataclasses.replace(cell, source=source)) for source in (before, now))
+    old, new = (pieces(dataclasses.replace(cell, source=_FOLDED.sub("", source)))
+                for source in (before, now))
     if not len(found) == len(old) == len(new) or _kinds(found) != _kinds(new):
         raise ImportRefused(
             f"{path}: cell {cell.id} has {len(found)} blocks ({', '.join(_kinds(found))}) in the "

@@ -1,7 +1,8 @@
 """Are Korean words spaced as a morphological analyser would space them?
 
-A hint, not a verdict: it needs the package ``kiwipiepy`` (``pip install 'saem[spacing]'``) and runs
-only when asked for (``saem l10n lint --spacing``).
+A hint, not a verdict, for analysers are wrong about technical words that are not in the glossary.
+It needs the package ``kiwipiepy`` (``pip install 'saem[spacing]'``) and runs only when asked for
+(``saem l10n lint --spacing``).
 
 Read before: ``saem.l10n.lint.base``.  Read after: ``saem.l10n.lint.structure``.
 Invariant: code, formulas and Latin words are never respaced.
@@ -20,17 +21,24 @@ from saem.l10n.lint.base import Hit, Pair, Rule, prose
 
 
 @functools.cache
-def _analyser() -> Any:
+def _analyser(words: tuple[str, ...]) -> Any:
+    """The analyser, which takes each of ``words`` for one noun."""
     try:
-        return importlib.import_module("kiwipiepy").Kiwi()
+        analyser = importlib.import_module("kiwipiepy").Kiwi()
     except ImportError as error:
         raise ValueError("hints on spacing need the package kiwipiepy; "
                          "try: pip install 'saem[spacing]'") from error
+    for word in words:
+        analyser.add_user_word(word, "NNG")
+    return analyser
 
 
 def _spacing(pair: Pair) -> Iterator[Hit]:
+    words = {part for term in pair.glossary.terms for word in term.accepted
+             for part in re.findall(r"[가-힣]{2,}", word)}
+    analyser = _analyser(tuple(sorted(words)))
     for run in re.findall(r"[가-힣][가-힣 ]+[가-힣]", prose(pair.translation)):
-        better = _analyser().space(run)
+        better = analyser.space(run)
         if better != run:
             yield from _changes(run, better)
 
