@@ -79,7 +79,7 @@ class ShapedArray:
 
     def __init__(self, shape, dtype, weak_type: bool = False,
                  placement: Placement | None = None, *, sharding: Any = None,
-                 vma: frozenset = NOWHERE, memory_space: MemorySpace = MemorySpace.Device,
+                 vma: frozenset | None = None, memory_space: MemorySpace | None = None,
                  manual_axis_type: Any = None):
         """Make an aval; ``sharding``, ``vma`` and ``memory_space`` are JAX's words for placement.
 
@@ -89,9 +89,9 @@ class ShapedArray:
         known = isinstance(dtype, (np.dtype, dtypes.ExtendedDType))
         self.dtype = dtype if known else np.dtype(dtype)
         self.weak_type = weak_type
-        if sharding is not None or vma or memory_space is not MemorySpace.Device:
-            placement = placement_of(
-                explicit_sharding(sharding, len(self.shape)), frozenset(vma), memory_space)
+        if sharding is not None or vma is not None or memory_space is not None:
+            placement = placement_of(explicit_sharding(sharding, len(self.shape)),
+                                     frozenset(vma or ()), memory_space or MemorySpace.Device)
         self.placement = placement
 
     @property

@@ -19,7 +19,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.core import axes, config, errors, source
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
 from saem.core.infer import infer
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
@@ -95,7 +95,10 @@ class Recorder(Trace):
         source_here = state.source or source.capture(3)
         if self.checked:
             invars = self.vary_together(prim, invars, source_here)
-        typed = infer(prim, [a.aval for a in invars], self.checked)
+        avals = [a.aval for a in invars]
+        # Most values have no placement, and then their types follow from the typing rule alone.
+        typed = infer(prim, avals, self.checked) if Seen.placements or self.checked \
+            else prim.typing(*avals)
         outvars = [Var(aval) for aval in typed] if prim.multiple_results else [Var(typed)]
         self.eqns.append(Eqn(prim, invars, outvars, source_here, state.stack))
         return outvars
