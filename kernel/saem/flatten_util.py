@@ -35,7 +35,7 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
         common = None  # the vector may come back as any dtype, all leaves then being of it
     else:
         vector = jnp.concatenate([jnp.ravel(x).astype(common) for x in leaves])
-    return vector, tree.Partial(_Unravel(structure, avals, common))
+    return vector, _Unravel(structure, avals, common)
 
 
 class _Unravel:
@@ -45,6 +45,12 @@ class _Unravel:
         self.structure = structure
         self.avals = avals
         self.common = common
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Unravel and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.structure, tuple(self.avals), self.common))
 
     def __call__(self, vector: Any) -> Any:
         """Return the pytree.  Raises: TypeError, ValueError for a vector of another type."""

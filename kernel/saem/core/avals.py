@@ -300,6 +300,14 @@ class ShapeDtypeStruct:
         if is_ref:
             self._aval = ShapeDtypeStruct.reference(self._aval)
 
+    @staticmethod
+    def like(x: Any) -> ShapeDtypeStruct:
+        """Return the struct of an array: its type, and its sharding if it was placed."""
+        aval = aval_of(x)
+        sharding = x.sharding if getattr(x, "_committed", False) else None
+        return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding,
+                                weak_type=aval.weak_type)
+
     is_ref = property(lambda self: type(self._aval) is not ShapedArray)
     size = property(lambda self: math.prod(self.shape))
     ndim = property(lambda self: len(self.shape))

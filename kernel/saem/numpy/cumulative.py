@@ -15,6 +15,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.jit.jitted import composite
@@ -26,6 +28,8 @@ from saem.ops import arithmetic as ops
 from saem.ops import compare, cumulative, maths, reduce
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.shape import canonical_axis, concatenate, reshape
+
+INT32 = np.dtype("int32")
 
 
 def _running(name: str, a: Any, axis: Any, dtype: Any, run: Callable,
@@ -39,6 +43,9 @@ def _running(name: str, a: Any, axis: Any, dtype: Any, run: Callable,
     axis = canonical_axis(axis, aval_of(a).ndim)
     if neutral is not None:
         a = _filled(a, neutral)
+    if dtypes.is_bool(result):  # whether any until here is not zero, or all are
+        fold = cumulative.cumprod if run is cumulative.cumprod else cumulative.cummax
+        return strong(fold(strong(a != 0, INT32), axis), result)
     return run(strong(a, result), axis)
 
 

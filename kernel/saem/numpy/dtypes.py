@@ -39,7 +39,7 @@ class ScalarType(type):
         return hash(cls.dtype.type)
 
     def __instancecheck__(cls, _instance: Any) -> bool:
-        return False
+        return isinstance(_instance, cls.dtype.type)
 
 
 def _dtype_or_none(other: Any) -> np.dtype | None:

@@ -19,17 +19,18 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.trace import concrete_or_none, is_concrete
+from saem.core.trace import Tracer, concrete_or_none, is_concrete
 from saem.jit.jitted import composite
 from saem.numpy.axes import array_argument, as_array, refuse_out
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, broadcast_to, ravel
-from saem.numpy.promote import check_arraylike, convert_value, promote_dtypes
-from saem.ops import shape, slicing, stacking
+from saem.numpy.promote import check_arraylike, convert_value, promote_dtypes, scalar
+from saem.ops import numbers, select, shape, slicing, stacking
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.linear import moveaxis as move
 from saem.ops.shape import canonical_axis
+from saem.ops.sort import sort
 
 # -- joining ---------------------------------------------------------------------------------------
 
@@ -315,6 +316,9 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *,
         arr, axis = ravel(arr), 0
     axis = canonical_axis(axis, arr.ndim)
     size = arr.shape[axis]
+    if assume_unique_indices and isinstance(obj, Tracer) and not dtypes.is_bool(obj.dtype):
+        gone = wrapped(ravel(obj), size)
+        return getitem(arr, (*(slice(None),) * axis, _others(gone, size, size - gone.shape[0])))
     places = _slots("delete", obj, size).reshape(-1)
     out_of = [int(p) for p in places if not -size <= p < size]
     if out_of:
@@ -332,16 +336,54 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *,
     return getitem(arr, (slice(None),) * axis + (kept,))
 
 
+def wrapped(places: Any, size: int) -> Any:
+    """Return traced places along an axis of ``size``, negative ones counted from its end."""
+    places = convert_value(places, dtypes.default_dtype(int), False)
+    return select.select_n(places < 0, places, places + size)
+
+
+def _others(places: Any, size: int, count: int) -> Any:
+    """Return the ``count`` numbers below ``size`` that are not among ``places``, in order."""
+    taken = scatter_update(shape.full((size,), np.int32(0)), (places,), np.int32(1), "set")
+    _, order = sort((taken, shape.iota(np.dtype("int32"), size)), num_keys=1)
+    return getitem(order, slice(0, count))
+
+
+def _insert_dynamic(arr: Any, obj: Any, values: Any, axis: int) -> Any:
+    """Return ``arr`` with ``values`` put in at traced places, which are first put in order."""
+    size, places = arr.shape[axis], wrapped(ravel(obj), arr.shape[axis])
+    values = convert_value(values, arr.dtype, aval_of(arr).weak_type)
+    values = broadcast_in_dim(values, (1,) * (arr.ndim - values.ndim) + values.shape,
+                              tuple(range(arr.ndim - values.ndim, arr.ndim)))
+    if not obj.ndim:
+        values = move(values, 0, axis)
+    count = values.shape[axis] if places.shape[0] == 1 else places.shape[0]
+    values = broadcast_to(values, tuple([count if i == axis else n
+                                         for i, n in enumerate(arr.shape)]))
+    places = broadcast_to(numbers.min(numbers.max(places, np.int32(0)), np.int32(size)), (count,))
+    ordered, order = sort((places, shape.iota(np.dtype("int32"), count)), num_keys=1)
+    new = ordered + np.arange(count, dtype=np.int32)
+    old = _others(new, size + count, size)
+    lead = (slice(None),) * axis
+    whole = shape.full(tuple([size + count if i == axis else n
+                              for i, n in enumerate(arr.shape)]), scalar(0, arr.dtype))
+    whole = scatter_update(whole, (*lead, new), getitem(values, (*lead, order)), "set")
+    return scatter_update(whole, (*lead, old), arr, "set")
+
+
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """Return ``arr`` with ``values`` put in before places ``obj`` along ``axis``.
 
-    Raises: IndexError for a place out of bounds; ConcretizationTypeError for traced places.
+    Traced places out of bounds are brought within.  Raises: IndexError for a known place out of
+    bounds.
     """
     arr, values = array_argument("insert", arr, values)
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = canonical_axis(axis, arr.ndim)
     size = arr.shape[axis]
+    if isinstance(obj, Tracer) and not is_concrete(obj) and dtypes.is_integer(obj.dtype):
+        return _insert_dynamic(arr, obj, values, axis)
     places = _slots("insert", obj, size)
     scalar_place = places.ndim == 0
     places = places.reshape(-1)

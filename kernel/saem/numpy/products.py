@@ -45,8 +45,11 @@ def _shape(x: Any) -> tuple[int, ...]:
 def _contract(x: Any, y: Any, contract: tuple, batch: tuple = ((), ()), *, precision: Any = None,
               preferred: Any = None, out_sharding: Any = None, dot: Callable = dot_general) -> Any:
     """Return dot_general of ``x`` and ``y`` in the dtype (and weakness) in which they meet."""
-    dtype, weak = join_types((x, y))
-    x, y = promote_dtypes(x, y)
+    if preferred is not None:  # then operands of two dtypes are multiplied as they are
+        dtype, weak = preferred, False
+    else:
+        dtype, weak = join_types((x, y))
+        x, y = promote_dtypes(x, y)
     given = {} if out_sharding is None else {"out_sharding": out_sharding}
     out = dot(x, y, (contract, batch), precision,
               preferred_element_type=preferred or dtype, **given)

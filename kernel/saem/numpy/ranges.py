@@ -42,6 +42,8 @@ def _types(name: str, dtype: Any, *values: Any) -> tuple[Any, Any]:
     if dtype is None:
         return found, found
     asked = check_dtype(name, dtype)
+    if dtypes.is_integer(asked) or dtypes.is_bool(asked):  # no promotion: computed, then converted
+        return asked, found
     return asked, to_inexact(promotion.result_type(found, asked))
 
 

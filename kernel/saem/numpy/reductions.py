@@ -128,6 +128,10 @@ def _total(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: An
     asked = requested_dtype(name, dtype)
     result = asked if asked is not None else sum_dtype(aval_of(a).dtype, promote_integers)
     axes = canonical_axes(axis, aval_of(a).ndim)
+    if dtypes.is_bool(result):  # whether any is not zero, or all are
+        whether = folded(name, a != 0, axes, keepdims,
+                         reduce.reduce_and if neutral else reduce.reduce_or, where, neutral)
+        return start_with(whether, None if initial is None else initial != 0, combine)
     work = wide_dtype(result)
     out = folded(name, strong(a, work), axes, keepdims, fold, where, neutral)
     return strong(start_with(out, initial, combine), result)

@@ -192,5 +192,17 @@ def i0(x: Any) -> Any:
             errors.ArgumentError, "i0.C1",
             f"Unsupported input type to jax.numpy.i0: {dtype_of(x).name}",
             advice="Take the real part first.")
+    return _i0(x)
+
+
+@custom_jvp
+def _i0(x: Any) -> Any:
     size = numbers.abs(x)
     return ops.mul(maths.exp(size), special.bessel_i0e(size))
+
+
+@_i0.defjvp
+def _slope_of_i0(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    slope = ops.mul(maths.exp(numbers.abs(x)), special.bessel_i1e(x))
+    return _i0(x), ops.mul(t, slope)

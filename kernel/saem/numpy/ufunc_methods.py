@@ -221,8 +221,9 @@ def outer(function: Any, A: Any, B: Any, /) -> Any:
     if function.nin != 2:
         refuse(function, "outer", None)
     check_arraylike(f"{function.__name__}.outer", A, B)
-    rest = (1,) * aval_of(B).ndim
-    return function(shape.reshape(array_argument("outer", A), (*aval_of(A).shape, *rest)), B)
+    rest, lead = (1,) * aval_of(B).ndim, (1,) * aval_of(A).ndim
+    return function(shape.reshape(array_argument("outer", A), (*aval_of(A).shape, *rest)),
+                    shape.reshape(array_argument("outer", B), (*lead, *aval_of(B).shape)))
 
 
 def reduceat(function: Any, a: Any, indices: Any, axis: int = 0, dtype: Any = None,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
+import types
 from typing import Any
 
 from saem.core import lazy
@@ -141,26 +142,44 @@ __all__ = [
     "trunc",
 ]  # fmt: skip
 
+
+
+def called(name: str, function: Any) -> Any:
+    """Return a function that does the same under another name, with signature and docstring."""
+    same = types.FunctionType(function.__code__, function.__globals__, name,
+                              function.__defaults__, function.__closure__)
+    functools.update_wrapper(same, function)
+    del same.__wrapped__
+    same.__kwdefaults__ = function.__kwdefaults__
+    same.__name__ = same.__qualname__ = name
+    return same
+
+
 # -- arithmetic ------------------------------------------------------------------------------------
 
 add = composite(arithmetic.add)
 subtract = composite(arithmetic.subtract)
 multiply = composite(arithmetic.multiply)
-divide = true_divide = composite(arithmetic.divide)
+divide = composite(arithmetic.divide)
+true_divide = composite(called("true_divide", arithmetic.divide))
 negative = composite(arithmetic.negative)
 positive = composite(arithmetic.positive)
-abs = absolute = composite(arithmetic.absolute)
+absolute = composite(arithmetic.absolute)
+abs = composite(called("abs", arithmetic.absolute))
 fabs = composite(arithmetic.fabs)
 sign = composite(arithmetic.sign)
 floor_divide = composite(arithmetic.floor_divide)
-remainder = mod = composite(arithmetic.remainder)
+remainder = composite(arithmetic.remainder)
+mod = composite(called("mod", arithmetic.remainder))
 divmod = composite(arithmetic.divmod)
 fmod = composite(arithmetic.fmod)
 float_power = composite(arithmetic.float_power)
 square = composite(arithmetic.square)
 reciprocal = composite(arithmetic.reciprocal)
-deg2rad = radians = composite(arithmetic.deg2rad)
-rad2deg = degrees = composite(arithmetic.rad2deg)
+deg2rad = composite(arithmetic.deg2rad)
+radians = composite(called("radians", arithmetic.deg2rad))
+rad2deg = composite(arithmetic.rad2deg)
+degrees = composite(called("degrees", arithmetic.rad2deg))
 
 _general_power = composite(arithmetic.power)
 _constant_power = composite(integer_power, static_argnums=1)
@@ -177,7 +196,7 @@ def power(x1: Any, x2: Any, /) -> Any:
     return _general_power(x1, x2)
 
 
-pow = power
+pow = called("pow", power)
 
 # -- comparisons, truth values and bits ------------------------------------------------------------
 
@@ -194,9 +213,13 @@ logical_not = composite(logic.logical_not)
 bitwise_and = composite(logic.bitwise_and)
 bitwise_or = composite(logic.bitwise_or)
 bitwise_xor = composite(logic.bitwise_xor)
-bitwise_not = bitwise_invert = invert = composite(logic.bitwise_not)
-left_shift = bitwise_left_shift = composite(logic.left_shift)
-right_shift = bitwise_right_shift = composite(logic.right_shift)
+bitwise_not = composite(logic.bitwise_not)
+bitwise_invert = composite(called("bitwise_invert", logic.bitwise_not))
+invert = composite(called("invert", logic.bitwise_not))
+left_shift = composite(logic.left_shift)
+bitwise_left_shift = composite(called("bitwise_left_shift", logic.left_shift))
+right_shift = composite(logic.right_shift)
+bitwise_right_shift = composite(called("bitwise_right_shift", logic.right_shift))
 bitwise_count = composite(logic.bitwise_count)
 array_equal = logic.array_equal
 array_equiv = logic.array_equiv
@@ -215,16 +238,23 @@ cbrt = composite(transcendental.cbrt)
 sin = composite(transcendental.sin)
 cos = composite(transcendental.cos)
 tan = composite(transcendental.tan)
-arcsin = asin = composite(transcendental.arcsin)
-arccos = acos = composite(transcendental.arccos)
-arctan = atan = composite(transcendental.arctan)
-arctan2 = atan2 = composite(transcendental.arctan2)
+arcsin = composite(transcendental.arcsin)
+asin = composite(called("asin", transcendental.arcsin))
+arccos = composite(transcendental.arccos)
+acos = composite(called("acos", transcendental.arccos))
+arctan = composite(transcendental.arctan)
+atan = composite(called("atan", transcendental.arctan))
+arctan2 = composite(transcendental.arctan2)
+atan2 = composite(called("atan2", transcendental.arctan2))
 sinh = composite(transcendental.sinh)
 cosh = composite(transcendental.cosh)
 tanh = composite(transcendental.tanh)
-arcsinh = asinh = composite(transcendental.arcsinh)
-arccosh = acosh = composite(transcendental.arccosh)
-arctanh = atanh = composite(transcendental.arctanh)
+arcsinh = composite(transcendental.arcsinh)
+asinh = composite(called("asinh", transcendental.arcsinh))
+arccosh = composite(transcendental.arccosh)
+acosh = composite(called("acosh", transcendental.arccosh))
+arctanh = composite(transcendental.arctanh)
+atanh = composite(called("atanh", transcendental.arctanh))
 hypot = composite(transcendental.hypot)
 logaddexp = composite(transcendental.logaddexp)
 logaddexp2 = composite(transcendental.logaddexp2)
@@ -249,14 +279,16 @@ floor = composite(floating_point.floor)
 ceil = composite(floating_point.ceil)
 trunc = composite(floating_point.trunc)
 rint = composite(floating_point.rint)
-round = around = composite(floating_point.round, static_argnames="decimals")
+round = composite(floating_point.round, static_argnames="decimals")
+around = composite(called("around", floating_point.round), static_argnames="decimals")
 nan_to_num = composite(floating_point.nan_to_num, static_argnames="copy")
 isclose = composite(floating_point.isclose, static_argnames="equal_nan")
 allclose = composite(floating_point.allclose, static_argnames="equal_nan")
 heaviside = composite(floating_point.heaviside)
 real = composite(complex_numbers.real)
 imag = composite(complex_numbers.imag)
-conj = conjugate = composite(complex_numbers.conjugate)
+conjugate = composite(complex_numbers.conjugate)
+conj = composite(called("conj", complex_numbers.conjugate))
 angle = composite(complex_numbers.angle, static_argnames="deg")
 iscomplex = composite(complex_numbers.iscomplex)
 isreal = composite(complex_numbers.isreal)

@@ -216,7 +216,8 @@ class DotGeneral(Primitive):
             return ctx.convert(x, wanted), ctx.convert(y, wanted)
         a, b = ctx.avals[x].dtype, ctx.avals[y].dtype
         if a != b:
-            both = promote_types(a, b)
+            asked = self.preferred_element_type
+            both = promote_types(a, b) if asked is None else np.dtype(asked)
             return ctx.convert(x, both), ctx.convert(y, both)
         if dtypes.scalar_kind(a) != dtypes.scalar_kind(out.dtype):
             return ctx.convert(x, out.dtype), ctx.convert(y, out.dtype)

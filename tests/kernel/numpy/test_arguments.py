@@ -26,6 +26,7 @@ exec(compile(SOURCE, described.__file__, "exec"), HERE)
 LINES = {
     "strict promotion": r"""
         strict(lambda: jnp.linspace(5,6,7))
+        strict(lambda: jnp.linspace(5,6,7,dtype=int))
         strict(lambda: jnp.linspace(5.,6,7))
         strict(lambda: jnp.arange(5))
         strict(lambda: jnp.arange(0,5,0.5))
@@ -102,6 +103,7 @@ LINES = {
     """,
     "rank promotion refused": r"""
         ranked(lambda: jnp.quantile(x,0.5,weights=jnp.ones(3),axis=1,method='inverted_cdf'))
+        ranked(lambda: jnp.add.outer(x,x[0]))
         ranked(lambda: jnp.quantile(x,jnp.array([0.5,0.2]),axis=0))
         ranked(lambda: jnp.mean(x,axis=0))
         ranked(lambda: jnp.var(x,axis=0))
@@ -197,9 +199,18 @@ LINES = {
         jnp.index_exp[0]
         jnp.index_exp[0,1]
         jnp.s_[0:2]
+        jax.grad(jnp.i0)(0.)
         jax.grad(jnp.i0)(1.)
         jnp.take(x, jnp.array([0,1]), axis=0, mode='one_hot')
         jnp.take(weak,0)
+        jnp.prod(x, dtype=bool)
+        jnp.abs.__name__
+        jnp.acos.__name__
+        jnp.mod.__name__
+        jnp.true_divide.__name__
+        jnp.conj.__name__
+        jnp.bitwise_invert.__name__
+        jnp.pow.__name__
         jnp.concat.__name__
         jnp.permute_dims.__name__
         jnp.isclose(key, key)
@@ -208,8 +219,8 @@ LINES = {
         jnp.full_like(keys, key)
         isinstance(jnp.float32(1), jnp.float32)
         isinstance(jnp.ones(()), jnp.float32)
+        isinstance(np.float32(1), jnp.float32)
         isinstance(jnp.int32(1), jnp.float32)
-        jax.extend.core.primitives.call_p
         jax.extend.core.Primitive('aa').def_effectful_abstract_eval
         jnp.array(['a','b'])
         jnp.asarray(np.array(['a','b'], dtype=np.dtypes.StringDType()))
@@ -255,6 +266,8 @@ LINES = {
         jnp.bincount(jnp.array([0,1,1]), minlength=20, length=8)
         jnp.bincount(jnp.array([0,1,1]), length=2)
         jnp.bincount(jnp.array([0,1,1]), minlength=4)
+        jnp.sum(x, dtype=bool)
+        jnp.cumsum(x, dtype=bool)
         jax.grad(lambda x: jnp.sum(jnp.real(jnp.ndim(x)))+x)(1.)
         jax.grad(lambda x: jnp.real(len(x))*x.sum())(jnp.ones(3))
         jax.grad(lambda x: jnp.sum(jnp.size(x))*x.sum())(jnp.ones(3))
@@ -297,6 +310,7 @@ LINES = {
         jnp.round(x*1.2345, 3)
         jnp.round(x, -40)
         jnp.round(i, 2)
+        jnp.round.__name__, jnp.around.__name__
     """,
     "views and copies": r"""
         x.view('int16')
@@ -363,8 +377,11 @@ LINES = {
         jax.jit(lambda k: jnp.tri(3,k=k))(1)
         jax.jit(lambda k: jnp.tril(x,k))(1)
         jax.jit(lambda k: jnp.triu(x,k))(1)
+        jax.jit(lambda k: jnp.delete(x[0],k,assume_unique_indices=True))(jnp.array([1]))
         jax.jit(lambda k: jnp.delete(x[0],k))(1)
         jax.jit(lambda k: jnp.delete(x[0],k))(jnp.array([1]))
+        jax.jit(lambda k: jnp.insert(x[0],k,9.))(1)
+        jax.jit(lambda k: jnp.insert(x[0],k,9.))(jnp.array([1,2]))
         jax.jit(lambda k: jnp.unravel_index(k,(2,3)))(jnp.array([4,5]))
         jax.jit(lambda k: jnp.iscomplexobj(k))(1j)
         jax.jit(lambda k: jnp.repeat(x[0],k,total_repeat_length=4))(jnp.array([1,2,1]))
