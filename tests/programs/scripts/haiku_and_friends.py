@@ -29,7 +29,7 @@ for _ in range(6):
     losses.append(loss)
 record("haiku", losses)
 with_state = hk.transform_with_state(
-    lambda x: hk.BatchNorm(True, True, 0.9)(hk.Conv2D(2, 3)(x), True))
+    lambda x: hk.BatchNorm(True, True, 0.9, axis=(0, 1, 2))(hk.Conv2D(2, 3)(x), True))
 images = jax.random.normal(jax.random.PRNGKey(3), (2, 5, 5, 1))
 weights, state = with_state.init(jax.random.PRNGKey(1), images)
 record("haiku with state", with_state.apply(weights, state, None, images)[0])
