@@ -8,7 +8,9 @@ Invariant: what comes back are distinct Python ints, counted from the front.
 
 from __future__ import annotations
 
+import functools
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,19 @@ from saem.ops.linear import broadcast_in_dim
 from saem.ops.shape import canonical_axis
 
 Axis = int | tuple[int, ...] | None
+
+
+def axis_may_be_list(function: Callable) -> Callable:
+    """Let ``function(a, axis, ...)``, for which axes are static, take them as a list too.
+
+    Static arguments need a hash, which lists do not have: C++ refuses them before it calls us.
+    """
+
+    @functools.wraps(function)
+    def wrapper(a: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return function(a, tuple(axis) if type(axis) is list else axis, *args, **kwargs)
+
+    return wrapper
 
 
 def known_number(value: Any, what: str) -> int:

@@ -22,7 +22,13 @@ from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.jit.jitted import composite
 from saem.numpy import arithmetic
-from saem.numpy.axes import array_argument, canonical_axes, keep_axes, refuse_out
+from saem.numpy.axes import (
+    array_argument,
+    axis_may_be_list,
+    canonical_axes,
+    keep_axes,
+    refuse_out,
+)
 from saem.numpy.promote import (
     BOOL,
     FLOAT32,
@@ -140,6 +146,7 @@ def _total(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: An
 # -- sums and products -----------------------------------------------------------------------------
 
 
+@axis_may_be_list
 @composite(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
 def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
@@ -152,6 +159,7 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims:
                   reduce_sum, 0, arithmetic.add)
 
 
+@axis_may_be_list
 @composite(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
 def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
          initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
@@ -194,6 +202,7 @@ def _extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: 
     return start_with(out, initial, combine)
 
 
+@axis_may_be_list
 @composite(static_argnames=("axis", "keepdims"))
 def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
         where: Any = None) -> Any:
@@ -206,6 +215,7 @@ def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
                     _greater)
 
 
+@axis_may_be_list
 @composite(static_argnames=("axis", "keepdims"))
 def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
         where: Any = None) -> Any:
@@ -229,6 +239,7 @@ def _lesser(x: Any, y: Any) -> Any:
 amax, amin = max, min
 
 
+@axis_may_be_list
 @composite(static_argnames=("axis", "keepdims"))
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
     """Return the largest minus the smallest over ``axis``."""
@@ -239,6 +250,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 # -- truth -----------------------------------------------------------------------------------------
 
 
+@axis_may_be_list
 @composite(static_argnames=("axis", "keepdims"))
 def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
         where: Any = None) -> Any:
@@ -249,6 +261,7 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
     return folded("all", a, axes, keepdims, reduce.reduce_and, where, True)
 
 
+@axis_may_be_list
 @composite(static_argnames=("axis", "keepdims"))
 def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
         where: Any = None) -> Any:
@@ -270,6 +283,7 @@ def _count(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any, where: Any
     return sum(broadcast_to(where, shape), axis=axes, dtype=dtype, keepdims=keepdims)
 
 
+@axis_may_be_list
 @composite(static_argnames=("axis", "dtype", "keepdims"))
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
          where: Any = None) -> Any:
@@ -287,6 +301,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
     return strong(ops.div(total, _count(a.shape, axes, work, where, keepdims)), result)
 
 
+@axis_may_be_list
 @composite(static_argnames=("axis", "returned", "keepdims"))
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False,
             keepdims: bool = False) -> Any:
@@ -338,6 +353,7 @@ def _weights_like(a: Any, axis: Any, weights: Any) -> Any:
     return reshape(ordered, shape)
 
 
+@axis_may_be_list
 @composite(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"))
 def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
         keepdims: bool = False, *, where: Any = None, mean: Any = None,
@@ -350,6 +366,7 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int
     return _variance("var", a, axis, dtype, _degrees(ddof, correction), keepdims, where, mean)
 
 
+@axis_may_be_list
 @composite(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"))
 def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
         keepdims: bool = False, *, where: Any = None, mean: Any = None,

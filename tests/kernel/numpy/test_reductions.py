@@ -9,6 +9,7 @@ import itertools
 
 import ml_dtypes
 import numpy as np
+import pytest
 from agreement import check, check_gradient
 
 import saem as jax
@@ -196,3 +197,13 @@ def test_derivatives_are_those_of_jax(jax_oracle):
     body = ("jnp.sum(jnp.var(x, axis=0) + jnp.std(x) + jnp.median(x, axis=0)"
             " + jnp.prod(x + 1, axis=0) + jnp.max(x, axis=0) + jnp.cumsum(x, 0)[1])")
     check_gradient(jax_oracle, body, ARRAYS["x"], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "all", "any", "var", "std", "prod",
+                                  "ptp", "average"])
+def test_axes_may_be_a_list(name):
+    x = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4) % 7
+    expected = getattr(np, name)(x, (0, 2))
+    for out in (getattr(jnp, name)(x, [0, 2]), getattr(jnp, name)(x, axis=[0, 2]),
+                jax.jit(lambda x: getattr(jnp, name)(x, [-3, -1]))(x)):
+        np.testing.assert_allclose(out, expected, rtol=1e-5)
