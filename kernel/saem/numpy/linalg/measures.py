@@ -44,6 +44,7 @@ class SlogdetResult(NamedTuple):
 # -- norms -----------------------------------------------------------------------------------------
 
 
+@composite(static_argnames=("ord", "axis", "keepdims"))
 def norm(x: Any, ord: int | float | str | None = None, axis: int | tuple[int, ...] | None = None,
          keepdims: bool = False) -> Any:
     """Return the length of vectors, or the norm of matrices, in ``x``.
@@ -57,11 +58,6 @@ def norm(x: Any, ord: int | float | str | None = None, axis: int | tuple[int, ..
     >>> jnp.linalg.norm(jnp.array([3., 4.]))
     Array(5., dtype=float32)
     """
-    return _norm(x, ord=ord, axis=axis, keepdims=bool(keepdims))
-
-
-@composite(static_argnames=("ord", "axis", "keepdims"))
-def _norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
     x = inexact("norm", x)
     if axis is None:
         axes: tuple[int, ...] = tuple(range(x.ndim))
