@@ -17,7 +17,7 @@ import comm
 COMMS: list[Any] = []
 
 
-def publish(path: str, version: int = 1) -> None:
+def publish(path: str, version: int = 2) -> None:
     """Serve the history in a JSON file to every panel that connects."""
     history = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
 
@@ -27,7 +27,7 @@ def publish(path: str, version: int = 1) -> None:
         environment = history["environment"]
         hello = {"version": version, "language": "en", "environment": environment}
         channel.send({"type": "hello", **hello})
-        if version == 1:
+        if version == 2:
             channel.send({"type": "snapshot", "history": history})
         channel.on_msg(lambda received: answered(channel, received["content"]["data"]))
 

@@ -33,8 +33,10 @@ LANGUAGES = {"ko": "ko_KR", "en": "default"}
 class Lab:
     """A running JupyterLab over a folder of notebooks."""
 
-    def __init__(self, home: pathlib.Path, extension: pathlib.Path, language: str = "en") -> None:
+    def __init__(self, home: pathlib.Path, extension: pathlib.Path, language: str = "en",
+                 app: str = "jupyterlab") -> None:
         self.home = home
+        self.app = app
         self.notebooks = home / "notebooks"
         self.notebooks.mkdir(parents=True)
         self.token = secrets.token_hex(16)
@@ -55,7 +57,7 @@ class Lab:
             port = probe.getsockname()[1]
         self.address = f"http://127.0.0.1:{port}"
         command = [
-            *(sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1"),
+            *(sys.executable, "-m", self.app, "--no-browser", "--ip=127.0.0.1"),
             *(f"--port={port}", "--ServerApp.port_retries=0", "--expose-app-in-browser"),
             *(f"--IdentityProvider.token={self.token}", f"--ServerApp.root_dir={self.notebooks}"),
         ]
@@ -131,7 +133,8 @@ class Lab:
 
     def open(self, page: Page, name: str) -> None:
         """Open a notebook and wait until its kernel is at rest."""
-        page.goto(f"{self.address}/lab/tree/{name}?token={self.token}&reset")
+        place = "notebooks" if self.app == "notebook" else "lab/tree"
+        page.goto(f"{self.address}/{place}/{name}?token={self.token}&reset")
         expect(page.locator(".jp-NotebookPanel:visible")).to_be_visible(timeout=60_000)
         self.rest(page)
 

@@ -24,7 +24,7 @@ PUBLISH = (
 )
 
 
-def publishing(history: pathlib.Path, version: int = 1) -> str:
+def publishing(history: pathlib.Path, version: int = 2) -> str:
     """The code of a cell that publishes a history."""
     return PUBLISH.format(here=str(HERE), history=str(history), version=version)
 

@@ -131,3 +131,38 @@ def test_the_bench_answers_to_its_chips(lab: Lab, new_page, picture) -> None:
     picture(page, f"lab-bench-{lab.language}")
     bench.locator(".saem-chip").nth(2).locator(".saem-chip-act").last.click()
     expect(bench.locator(".saem-stage")).to_have_count(1, timeout=20_000)
+
+
+def test_the_panel_follows_a_console(labs, new_page, picture) -> None:
+    """A console's functions show like a notebook's."""
+    lab = labs("en")
+    lab.write("plain.ipynb", "1 + 1")
+    page: Page = new_page(width=1500)
+    lab.open(page, "plain.ipynb")
+    page.evaluate("() => window.jupyterapp.commands.execute('console:create',"
+                  " {kernelPreference: {name: 'python3'}, activate: true})")
+    prompt = page.locator(".jp-CodeConsole-promptCell .cm-content")
+    expect(prompt).to_be_visible(timeout=30_000)
+    for code in (SETUP, "jax.jit(lambda x: x * 2)(1.)"):
+        page.evaluate("async code => { const w = window.jupyterapp.shell.currentWidget;"
+                      " await w.sessionContext.ready; await w.console.inject(code); }", code)
+    expect(page.locator(f"{PANEL} .saem-name")).to_have_text(["<lambda>"], timeout=30_000)
+    picture(page, "lab-console")
+    lab.close_all()
+
+
+def test_notebook_7(tmp_path_factory, labextension, new_page, picture) -> None:
+    """The same views, hints and panel in Notebook 7."""
+    home = tmp_path_factory.mktemp("notebook7")
+    with Lab(home, labextension, "en", app="notebook") as lab:
+        lab.write("seven.ipynb", SETUP, MODEL, "%%lens tracers\n" + MODEL)
+        page: Page = new_page(width=1500, known="reading 'schema'")
+        lab.open(page, "seven.ipynb")
+        lab.run_all(page)
+        third = page.locator(".jp-Cell").nth(2)
+        expect(third.locator(".saem-inlay").first).to_be_visible(timeout=20_000)
+        expect(third.locator(".saem-tracers")).to_be_visible()
+        expect(page.locator(".saem-toolbar-count")).to_have_text("1")
+        page.locator(".saem-toolbar-button").click()
+        expect(page.locator(f"{PANEL} .saem-name")).to_have_text(["loss"])
+        picture(page, "notebook7")

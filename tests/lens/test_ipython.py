@@ -17,6 +17,8 @@ from saem.core.errors import cell_names
 from saem.core.events import bus
 from saem.jit.jitted import clear_caches
 from saem.lens.display import MODEL_MIME
+from saem.lens.widget import LiveHistory
+from saem.observe import language
 from saem.observe.recorder import recorder
 from saem.observe.schema import VERSION
 
@@ -211,3 +213,16 @@ def test_a_saved_output_needs_no_kernel(kernel):
     found = execute(kernel, "import saem.lens; saem.lens.history(lang='en')")
     (shown,) = [m["content"]["data"] for m in found if m["msg_type"] == "execute_result"]
     assert set(shown) == {"text/plain", "text/html", MODEL_MIME}
+
+
+def test_views_speak_the_language_that_is_chosen_later(monkeypatch):
+    before = language.current()
+    view = LiveHistory()
+    try:
+        language.choose("ko")
+        assert view.locale == "ko"
+        language.choose("en")
+        assert view.locale == "en"
+    finally:
+        language.choose(before)
+        view.close()

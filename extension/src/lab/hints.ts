@@ -60,7 +60,10 @@ function decorations(
 ): DecorationSet {
   const ranges: Range<Decoration>[] = hints
     .filter(h => h.line >= 1 && h.line <= text.lines)
-    .map(h => Decoration.widget({ widget: new HintWidget(h), side: 1 }).range(text.line(h.line).to));
+    .map(h => {
+      const widget = new HintWidget(h);
+      return Decoration.widget({ widget, side: 1 }).range(text.line(h.line).to);
+    });
   return Decoration.set(ranges, true);
 }
 

@@ -50,7 +50,7 @@ export class LensPanel extends Widget {
     this.draw();
   }
 
-  /** Show a state of the connection to the kernel of `notebook`; cells can be put into it or not. */
+  /** Show a state of the connection to a kernel; can cells be put into `notebook`? */
   display(state: State, notebook: string, inserts: boolean): void {
     this.state = state;
     this.notebook = notebook;

@@ -10,6 +10,7 @@ Invariant: no change is lost, and at most one is sent in ``_PAUSE`` seconds (tes
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,6 +35,18 @@ _MOST_CHIPS = 12
 _NO_BUNDLE = "export default { render({ el }) { el.textContent = 'make extension'; } };"
 
 
+# The views there are, so that they can speak another language.
+_views: weakref.WeakSet[_View] = weakref.WeakSet()
+
+
+def _speak(chosen: language.Language) -> None:
+    for view in list(_views):
+        view.locale = chosen
+
+
+language.when_changed.append(_speak)
+
+
 class _View(anywidget.AnyWidget):
     """A model shown by the renderer."""
 
@@ -45,6 +58,7 @@ class _View(anywidget.AnyWidget):
     def __init__(self, model: Model) -> None:
         self._shown = model
         super().__init__(model=to_json(model), locale=language.current())
+        _views.add(self)
 
     def show(self, model: Model) -> None:
         """Show another model in the same place."""

@@ -7,6 +7,7 @@ Invariant: the chosen language is always one of ``LANGUAGES`` (tests/lens/test_m
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Literal
 
 Language = Literal["en", "ko"]
@@ -40,6 +41,7 @@ def choose(language: str) -> Language:
     """
     _choice.language = checked(language)
     _choice.by_person = True
+    _tell()
     return _choice.language
 
 
@@ -47,7 +49,17 @@ def follow(locale: str) -> Language:
     """Take the language of a front end's locale, unless a person chose one."""
     if not _choice.by_person:
         _choice.language = from_locale(locale)
+        _tell()
     return _choice.language
+
+
+# Called when the language changes: what is shown already can then speak it too.
+when_changed: list[Callable[[Language], None]] = []
+
+
+def _tell() -> None:
+    for listener in when_changed:
+        listener(_choice.language)
 
 
 def checked(language: str | None) -> Language:
