@@ -58,6 +58,12 @@ def test_every_lesson_has_a_page_in_every_language(site):
             assert (out / language / f"{lesson.stem}.ipynb").is_file()
 
 
+def test_other_pages_of_text_are_there(site):
+    out, _ = site
+    for path in (TREE.root / "ko").glob("*.md"):
+        assert (out / "ko" / f"{path.stem}.html").is_file()
+
+
 def test_every_link_inside_leads_to_a_page_and_a_place(pages):
     wrong = []
     for path, page in pages.items():

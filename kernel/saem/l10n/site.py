@@ -108,6 +108,9 @@ def build_site(project: Project, out: Path) -> Site:
 
     for code in languages:
         pages = [_lesson(project, code, name, names[code], missing) for name in names[code]]
+        texts = sorted(p for p in (project.root / code).glob("*.md") if p.stem != GLOSSARY)
+        known = [GLOSSARY, *names[code], *(p.stem for p in texts)]
+        pages += [_text(path, code, known, missing) for path in texts]
         pages.append(_glossary(load(project.glossary), code))
         shell = functools.partial(_shell, project, code, languages, pages)
         put(f"{code}/index.html", shell(_index(code, pages), None))
@@ -163,11 +166,21 @@ def _lesson(project: Project, code: str, name: str, known: list[str],
     return _Page(name, title, "\n".join([*parts, download]), headings, sections)
 
 
+def _text(path: Path, code: str, known: list[str], missing: list[tuple[str, str]]) -> _Page:
+    """A page of text that is no lesson, such as the team's ground rules."""
+    source = path.read_text(encoding="utf-8")
+    first = _HEADING.search(_without_code(source))
+    title = _plain(first[2]) if first else path.stem
+    body = _markdown(source, _links(f"{code}/{path.stem}", known, missing), path.stem)
+    section = Section(path.stem, path.stem, title, title, _plain(source))
+    return _Page(path.stem, title, f'<section id="{path.stem}">{body}</section>', [], [section])
+
+
 def _links(page: str, known: list[str], missing: list[tuple[str, str]]) -> Callable[[str], str]:
     """What a link to another notebook becomes: its page, or '' where there is none."""
 
     def link(target: str) -> str:
-        found = re.fullmatch(r"([\w-]+)\.ipynb(#.*)?", target)
+        found = re.fullmatch(r"([\w-]+)\.(?:ipynb|md)(#.*)?", target)
         if found is None:
             return target
         if found[1] not in known:
