@@ -70,7 +70,13 @@ def unlike(got: Any, wanted: Any, weak: Any, rtol: float) -> str:
         if type(got) is not type(wanted) or len(got) != len(wanted):
             return f"gave {got!r}, JAX {wanted!r}"
         return "; ".join(filter(None, (unlike(*x, rtol) for x in zip(got, wanted, weak))))
+    if isinstance(wanted, dict):
+        if not isinstance(got, dict) or got.keys() != wanted.keys():
+            return f"gave {got!r}, JAX {wanted!r}"
+        return "; ".join(filter(None, (unlike(got[k], wanted[k], weak[k], rtol) for k in wanted)))
     if not isinstance(wanted, np.ndarray):
+        if getattr(got, "shape", ()):
+            return f"gave {got!r}, JAX {wanted!r}"
         same = got == wanted or (got != got and wanted != wanted)
         return "" if same else f"gave {got!r}, JAX {wanted!r}"
     value = np.asarray(got)

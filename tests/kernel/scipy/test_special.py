@@ -2,7 +2,7 @@
 
 Values are asked from SciPy, in double and single precision; everything else from JAX.  Where JAX
 itself is wrong (NaN or an error where the function has a value) the rows are SciPy's and finite
-finite differences' alone, and the table says so.
+differences' alone, and the table says so.
 
 Read before: ``tests/kernel/library.py``.
 """

@@ -23,7 +23,7 @@ from saem.typing import Array, ArrayLike
 
 @custom_jvp
 def _xlogy(x: Array, y: Array) -> Array:
-    return jnp.where(x == 0, 0, x * jnp.log(jnp.where((x == 0), 1, y)))
+    return jnp.where((x == 0) & (y == y), 0, x * jnp.log(y))
 
 
 _xlogy.defjvps(lambda dx, out, x, y: dx * jnp.log(y), lambda dy, out, x, y: dy * x / y)
@@ -31,7 +31,7 @@ _xlogy.defjvps(lambda dx, out, x, y: dx * jnp.log(y), lambda dy, out, x, y: dy *
 
 @custom_jvp
 def _xlog1py(x: Array, y: Array) -> Array:
-    return jnp.where(x == 0, 0, x * jnp.log1p(jnp.where((x == 0), 0, y)))
+    return jnp.where((x == 0) & (y == y), 0, x * jnp.log1p(y))
 
 
 _xlog1py.defjvps(lambda dx, out, x, y: dx * jnp.log1p(y), lambda dy, out, x, y: dy * x / (1 + y))

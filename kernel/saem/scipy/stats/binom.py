@@ -1,0 +1,20 @@
+"""How many of n independent trials succeed?
+
+Read before: ``stats.families``.
+"""
+
+from __future__ import annotations
+
+from saem.scipy.special import xlog1py, xlogy
+from saem.scipy.stats.families import Discrete, log_choose, where_possible
+from saem.typing import Array
+
+
+def log_probability(k: Array, n: Array, p: Array) -> Array:
+    """Return the logarithm of the binomial coefficient times p**k (1 - p)**(n - k)."""
+    return where_possible((k >= 0) & (k <= n), k, 0, lambda k: (
+        log_choose(n, k) + xlogy(k, p) + xlog1py(n - k, -p)))
+
+
+logpmf, pmf = Discrete("binom", "a binomial distribution: successes of ``n`` trials", ("n", "p"),
+                       log_probability).functions()

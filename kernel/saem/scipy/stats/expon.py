@@ -1,0 +1,19 @@
+"""How likely are values of an exponential distribution?
+
+Read before: ``stats.families``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from saem import numpy as jnp
+from saem.scipy.stats.families import Continuous, log_complement
+
+exponential = Continuous(
+    "expon", "an exponential distribution of mean ``scale``, from ``loc`` on",
+    support=(0, np.inf), logpdf=lambda y: -y, logsf=lambda y: -y,
+    cdf=lambda y: -jnp.expm1(-y), logcdf=lambda y: log_complement(-y),
+    ppf=lambda q: -jnp.log1p(-q))
+logpdf, pdf, logcdf, cdf, logsf, sf, ppf = exponential.functions(
+    "logpdf pdf logcdf cdf logsf sf ppf")

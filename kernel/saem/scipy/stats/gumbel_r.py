@@ -1,0 +1,16 @@
+"""How likely are the largest of many values? (Gumbel's distribution, skewed right)
+
+Read before: ``stats.families``.
+"""
+
+from __future__ import annotations
+
+from saem import numpy as jnp
+from saem.scipy.stats.families import Continuous, log_complement
+
+gumbel = Continuous(
+    "gumbel_r", "a Gumbel distribution of maxima of mode ``loc``", quantile="p",
+    logpdf=lambda y: -y - jnp.exp(-y), logcdf=lambda y: -jnp.exp(-y),
+    sf=lambda y: -jnp.expm1(-jnp.exp(-y)), logsf=lambda y: log_complement(-jnp.exp(-y)),
+    ppf=lambda p: -jnp.log(-jnp.log(p)))
+logpdf, pdf, logcdf, cdf, logsf, sf, ppf = gumbel.functions("logpdf pdf logcdf cdf logsf sf ppf")

@@ -1,0 +1,16 @@
+"""How likely are values of a logistic distribution?
+
+Read before: ``stats.families``.
+"""
+
+from __future__ import annotations
+
+from saem.nn import softplus
+from saem.scipy.special import expit, logit
+from saem.scipy.stats.families import Continuous
+
+logistic = Continuous(
+    "logistic", "a logistic distribution of mean ``loc``", quantile="x",
+    logpdf=lambda y: -y - 2 * softplus(-y), cdf=expit, sf=lambda y: expit(-y), ppf=logit,
+    isf=lambda q: -logit(q))
+logpdf, pdf, cdf, sf, ppf, isf = logistic.functions("logpdf pdf cdf sf ppf isf")

@@ -1,0 +1,151 @@
+"""Are distributions SciPy's in value and JAX's in type, derivative and refusal?
+
+One table: the arguments of each distribution.  Densities, probabilities, their logarithms and
+quantiles are compared with SciPy, and with JAX their types, gradients and edges.
+
+Read before: ``tests/kernel/library.py``.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from library import check
+
+import saem as jax
+import saem.scipy.stats as st
+
+X = np.array([-2.0, -0.7, 0.1, 0.4, 0.9, 1.3, 2.5, 6.0])
+K = np.array([-1, 0, 1, 2, 3, 7])
+Q = np.array([0.001, 0.2, 0.5, 0.83, 0.999])
+PLACE = {"loc": 0.3, "scale": 1.7}
+
+# Shape parameters, and whether loc (and scale) are taken.
+CONTINUOUS = {
+    "beta": ((2.0, 3.0), True), "cauchy": ((), True), "chi2": ((3.0,), True), "expon": ((), True),
+    "gamma": ((2.5,), True), "gennorm": ((1.5,), False), "gumbel_l": ((), True),
+    "gumbel_r": ((), True), "laplace": ((), True), "logistic": ((), True), "norm": ((), True),
+    "pareto": ((2.0,), True), "t": ((4.0,), True), "truncnorm": ((-1.0, 2.0), True),
+    "uniform": ((), True), "vonmises": ((1.5,), False), "wrapcauchy": ((0.3,), False),
+}
+DISCRETE = {"bernoulli": (0.3,), "betabinom": (6, 2.0, 1.5), "binom": (6, 0.3), "geom": (0.3,),
+            "nbinom": (4.5, 0.3), "poisson": (2.5,)}
+FUNCTIONS = "pdf logpdf cdf logcdf sf logsf ppf isf".split()
+ASK_SCIPY = """
+import scipy.stats as s
+with np.errstate(all="ignore"):
+    d = getattr(s, name)
+    result = {f: np.asarray(getattr(d, f)(q if f in ("ppf", "isf") else x, *shapes, **place))
+              for f in functions}
+"""
+
+
+def compared(jax_oracle, name, functions, shapes, place, x):
+    wanted = jax_oracle.run(ASK_SCIPY, name=name, functions=functions, shapes=shapes, place=place,
+                            x=x, q=Q).value
+    for x64, rtol in ((True, 1e-9), (False, 1e-4)):
+        with jax.enable_x64(x64):
+            for f, want in wanted.items():
+                arguments = (Q if f in ("ppf", "isf") else x, *shapes)
+                got = np.asarray(getattr(getattr(st, name), f)(*arguments, **place))
+                np.testing.assert_allclose(got, want, rtol, 1e-12 if x64 else 1e-6,
+                                           err_msg=f"{name}.{f}, x64={x64}")
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_continuous_values_are_scipys(jax_oracle, name):
+    shapes, placed = CONTINUOUS[name]
+    functions = [f for f in FUNCTIONS if hasattr(getattr(st, name), f)]
+    for place in ({}, PLACE) if placed else ({},):
+        compared(jax_oracle, name, functions, shapes, place, X)
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete_values_are_scipys(jax_oracle, name):
+    for place in ({}, {"loc": 2}):
+        compared(jax_oracle, name, ["logpmf", "pmf"], DISCRETE[name], place, K)
+
+
+def test_sums_of_discrete_values(jax_oracle):
+    for name in ("bernoulli", "poisson"):
+        compared(jax_oracle, name, ["cdf"], DISCRETE[name], {}, X)
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_continuous_on_jax(jax_oracle, name):
+    shapes, placed = CONTINUOUS[name]
+    module = getattr(st, name)
+    rows = []
+    extra = "".join(f", {s}" for s in shapes)
+    for f in FUNCTIONS:
+        if not hasattr(module, f):
+            rows.append(f"hasattr(st.{name}, {f!r})")
+            continue
+        x = "q" if f in ("ppf", "isf") else "x"
+        call = f"st.{name}.{f}"
+        rows += [f"{call}({x}{extra})", f"{call}([1.]{extra})", f"{call}(.5{extra})"]
+        if placed:
+            rows += [f"{call}({x}{extra}, .3, 1.7)",
+                     f"grads(lambda x, m, s: {call}(x{extra}, m, s), {x}[3:5], .2, 1.7)"]
+        if f != "logpdf":
+            continue
+        rows += [f"{call}(1{extra})", f"jax.jit({call})(.5{extra})",
+                 f"mapped(lambda x: {call}(x{extra}), {x})", f"{call}({x}[:, None]{extra})"]
+        if shapes:
+            inside = "x[2:4] + 2" if name == "pareto" else "x[2:4]"
+            values = ", ".join(f"s{i}" for i in range(len(shapes)))
+            rows.append(f"grads(lambda {values}: {call}({inside}, {values}){extra})")
+    if name.startswith("gumbel"):  # JAX refuses their gradients with a TypeError
+        rows = [row for row in rows if not row.startswith("grads")]
+    check(jax_oracle, rows, rtol=3e-5, x=X.astype("f"), q=Q.astype("f"))
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete_on_jax(jax_oracle, name):
+    # Of strong shapes: a strong k with weak ones is weak here, and strong or weak in JAX.
+    extra = "".join(f", np.float32({s})" for s in DISCRETE[name])
+    rows = []
+    for f in ("logpmf", "pmf"):
+        call = f"st.{name}.{f}"
+        rows += [f"{call}(k{extra})", f"{call}(1{extra})", f"{call}([1.]{extra})",
+                 f"{call}(1.{extra}, loc=1)", f"mapped(lambda k: {call}(k{extra}), k)",
+                 f"grads(lambda p: {call}(k[2:4]{extra[:extra.rindex(',')]}, p), np.float32(.4))"]
+    check(jax_oracle, rows, rtol=3e-5, k=K)
+
+
+MORE = {
+    "counts": ["st.bernoulli.cdf(x, .3)", "st.bernoulli.ppf(q, .3)", "st.poisson.cdf(x, 2.)",
+               "st.poisson.cdf(x, 2., 1)", "st.bernoulli.ppf(2., .3)"],
+    "multinomial": ["st.multinomial.logpmf(jnp.array([1, 2, 0]), 3, p)",
+                    "st.multinomial.pmf(jnp.array([[1, 2, 0], [1, 1, 2]]), 3, p)",
+                    "grads(lambda p: st.multinomial.logpmf(jnp.array([1, 2, 0]), 3, p), p)"],
+    "dirichlet": ["st.dirichlet.logpdf(p, a)", "st.dirichlet.pdf(p, a)",
+                  "st.dirichlet.logpdf(p[:2], a)", "st.dirichlet.logpdf(p * 2, a)",
+                  "st.dirichlet.logpdf(p[:1], a)", "st.dirichlet.logpdf(p, a[None])",
+                  "st.dirichlet.pdf(jnp.stack([p, p[::-1]], 1), a)",
+                  "grads(lambda a: st.dirichlet.logpdf(p, a), a)"],
+    "mode": ["st.mode(m)", "st.mode(m, axis=1)", "st.mode(m, None)", "st.mode(m, keepdims=True)",
+             "st.mode(m, None, keepdims=True)", "st.mode(m, nan_policy='omit')",
+             "st.mode(m * 1., axis=-1, keepdims=True)", "st.mode(m, nan_policy='other')",
+             "st.mode(jnp.array([1., np.nan, np.nan]))", "st.mode([1, 2])"],
+    "rankdata": [f"st.rankdata({x}, {method!r}{axis})" for x in ("m", "m[0] * 1.", "m[:, :0]")
+                 for method in ("average", "min", "max", "dense", "ordinal", "other")
+                 for axis in ("", ", axis=0", ", axis=-1")]
+    + ["st.rankdata(jnp.array([1., np.nan, 0]))", "st.rankdata(m, nan_policy='omit')"],
+    "sem": ["st.sem(m)", "st.sem(m, None)", "st.sem(m, 1, ddof=0)", "st.sem(m, keepdims=True)",
+            "st.sem(x, nan_policy='omit')", "st.sem(x, nan_policy='raise')", "st.sem([1., 2.])",
+            "st.sem(m * 1., axis=-1, nan_policy='omit', keepdims=True)"],
+}
+
+
+@pytest.mark.parametrize("kind", MORE)
+def test_calls(jax_oracle, kind):
+    check(jax_oracle, MORE[kind], rtol=2e-5, x=X.astype("f"), q=Q.astype("f"),
+          p=np.array([.2, .5, .3], "f"), a=np.array([1.5, 2., .7], "f"),
+          m=np.array([[1, 2, 2, 5], [3, 2, 1, 1], [3, 0, 2, 1]]))
