@@ -20,10 +20,12 @@ import numpy as np
 
 from saem import numpy as jnp
 from saem import random
-from saem.core import dtypes, errors
+from saem.core import dtypes, errors, lazy
 from saem.numpy.axes import as_tuple
 from saem.ops.sharding_constraint import reshard
 from saem.typing import Array, ArrayLike, DTypeLike, Shape
+
+matrices = lazy.later("saem.random.matrices")
 
 # The standard deviation of a normal number that was drawn again outside of (-2, 2).
 TRUNCATED_DEVIATION = 0.87962566103423978
@@ -300,7 +302,7 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike | Non
                            f"Got shape {tuple(shape)}.")
         columns = shape[column_axis]
         rows = math.prod(shape) // columns
-        drawn = random.orthogonal(key, rows, (), dtype, columns)  # type: ignore[attr-defined]
+        drawn = matrices.orthogonal(key, rows, (), dtype, columns)
         others = tuple(np.delete(shape, column_axis))
         drawn = jnp.moveaxis(jnp.reshape(drawn, (*others, columns)), -1, column_axis)
         return placed(jnp.array(scale, dtype) * drawn, out_sharding)
