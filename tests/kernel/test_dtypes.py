@@ -291,3 +291,11 @@ def test_descriptions_of_dtypes_are_classes():
     assert isinstance(jnp.iinfo(jnp.int4), jnp.iinfo)
     assert jnp.finfo(jnp.ones(2)).bits == 32
     assert jnp.iinfo(jnp.int8).max == 127
+
+
+def test_wide_dtypes_are_not_weak():
+    with enable_x64(True):
+        for wide, narrow in (("float64", "float32"), ("int64", "int32"),
+                             ("complex128", "complex64")):
+            assert jnp.promote_types(np.dtype(wide), np.dtype(narrow)) == np.dtype(wide)
+            assert jnp.promote_types(np.dtype(narrow), np.dtype(wide)) == np.dtype(wide)

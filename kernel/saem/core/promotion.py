@@ -203,7 +203,8 @@ def promote_types(a: Any, b: Any) -> DType:
     ``complex`` themselves count as weak.
     Raises: TypePromotionError where no implicit conversion is allowed.
     """
-    types = tuple((dtypes.as_dtype(t), t in (int, float, complex)) for t in (a, b))
+    # By identity: NumPy's dtype float64 is equal to the class float.
+    types = tuple((dtypes.as_dtype(t), t is int or t is float or t is complex) for t in (a, b))
     dtype = _join(types, numpy_dtype_promotion.value)[0]
     asked_wide = any(given != dtypes.canonicalize(given) for given, _ in types)
     return dtype if asked_wide else dtypes.canonicalize(dtype)
