@@ -1,0 +1,124 @@
+"""What is the value of a function between the points of a grid where it is known?
+
+The public namespace ``jax.scipy.interpolate``.
+
+Read before: ``saem.numpy``.
+Invariant: as SciPy's class of this name (tests/kernel/scipy/test_small.py).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from saem import numpy as jnp
+from saem.core import errors
+from saem.numpy.promote import promote_dtypes_inexact
+from saem.typing import Array, ArrayLike
+
+__all__ = ["RegularGridInterpolator"]
+
+
+def _refused(message: str, advice: str) -> Exception:
+    return errors.explained(errors.ArgumentError, "RegularGridInterpolator", message, advice=advice)
+
+
+class RegularGridInterpolator:
+    """A function known on a grid: ``points`` are its ticks along each axis, ``values`` on them.
+
+    points: ascending or descending vectors.  values: [len(points[0]), …, *rest].
+    method: 'linear' or 'nearest'.  bounds_error: not supported, since arrays raise nothing.
+    fill_value: what the function is outside; None extrapolates.
+    Raises: ValueError for other methods, and ticks that do not fit ``values``.
+
+    >>> f = RegularGridInterpolator((jnp.array([0., 1.]),), jnp.array([0., 10.]))
+    >>> f(jnp.array([[0.25]]))
+    Array([2.5], dtype=float32)
+    """
+
+    def __init__(self, points: Sequence[ArrayLike], values: ArrayLike, method: str = "linear",
+                 bounds_error: bool = False, fill_value: float | None = np.nan):
+        if method not in ("linear", "nearest"):
+            raise _refused(f"method {method!r} is not defined", "Use 'linear' or 'nearest'.")
+        if bounds_error:
+            raise errors.explained(NotImplementedError, "RegularGridInterpolator.bounds_error",
+                                   "`bounds_error` takes no effect under JIT",
+                                   advice="Check the coordinates before, or look for fill_value.")
+        ticks = [jnp.asarray(p) for p in points]
+        values = jnp.asarray(values)
+        if len(ticks) > values.ndim:
+            raise _refused(f"there are {len(ticks)} point arrays, but values has {values.ndim} "
+                           "dimensions", "One vector of ticks for each of the first axes.")
+        self.values, *ticks = promote_dtypes_inexact(values, *ticks)
+        self.grid: tuple[Array, ...] = ()
+        for i, p in enumerate(ticks):
+            steps = np.diff(np.asarray(p))
+            if not (np.all(steps > 0) or np.all(steps < 0)):
+                raise _refused(f"the points in dimension {i} must be strictly ascending or "
+                               "descending", "Sort them, and the values with them.")
+            if p.ndim != 1:
+                raise _refused(f"the points in dimension {i} must be 1-dimensional",
+                               "One vector for each axis.")
+            if self.values.shape[i] != p.shape[0]:
+                raise _refused(f"there are {p.shape[0]} points and {self.values.shape[i]} values "
+                               f"in dimension {i}", "One tick for each value.")
+            if steps.size and steps[0] < 0:
+                p, self.values = p[::-1], jnp.flip(self.values, i)
+            self.grid += (p,)
+        self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
+
+    def __call__(self, xi: ArrayLike, method: str | None = None) -> Array:
+        """Return the values at the points ``xi`` [..., d], as [..., *rest].
+
+        Raises: ValueError for another method or dimension.
+        """
+        method = self.method if method is None else method
+        if method not in ("linear", "nearest"):
+            raise _refused(f"method {method!r} is not defined", "Use 'linear' or 'nearest'.")
+        d = len(self.grid)
+        if isinstance(xi, tuple):
+            xi = jnp.stack(jnp.broadcast_arrays(*xi), -1)
+        xi = jnp.asarray(xi)
+        if xi.ndim == 1:
+            xi = xi[:, None] if d == 1 else xi[None]
+        if xi.shape[-1] != d:
+            raise _refused(f"the requested sample points xi have dimension {xi.shape[-1]}, but "
+                           f"this RegularGridInterpolator has dimension {d}",
+                           "Coordinates are the last axis.")
+        batch = xi.shape[:-1]
+        flat = xi.reshape(-1, d)
+        out = self._at([flat[:, i] for i in range(d)], method)
+        if self.fill_value is not None:
+            outside = jnp.zeros(flat.shape[0], bool)
+            for x, ticks in zip(flat.T, self.grid):
+                outside = outside | (x < ticks[0]) | (x > ticks[-1])
+            outside = outside.reshape(-1, *[1] * (out.ndim - 1))
+            out = jnp.where(outside, self.fill_value, out)
+        missing = jnp.any(jnp.isnan(flat), -1).reshape(-1, *[1] * (out.ndim - 1))
+        return jnp.where(missing, np.nan, out).reshape(*batch, *self.values.shape[d:])
+
+    def _at(self, xs: list[Array], method: str) -> Array:
+        """Return the values at points whose coordinates are ``xs``."""
+        lows, parts = [], []
+        for x, ticks in zip(xs, self.grid):
+            low = jnp.clip(jnp.searchsorted(ticks, x, "right") - 1, 0, max(len(ticks) - 2, 0))
+            if len(ticks) == 1:
+                lows.append(low)
+                parts.append(jnp.zeros_like(x))
+                continue
+            lows.append(low)
+            parts.append((x - ticks[low]) / (ticks[low + 1] - ticks[low]))
+        rest = (1,) * (self.values.ndim - len(xs))
+        if method == "nearest":
+            return self.values[tuple(jnp.where(part <= 0.5, low, low + 1)
+                                     for low, part in zip(lows, parts))]
+        total = 0
+        for corner in itertools.product((0, 1), repeat=len(xs)):
+            weight, places = 1, []
+            for side, low, part, ticks in zip(corner, lows, parts, self.grid):
+                weight = weight * (part if side else 1 - part)
+                places.append(jnp.minimum(low + side, len(ticks) - 1))
+            total = total + jnp.asarray(weight).reshape(-1, *rest) * self.values[tuple(places)]
+        return total

@@ -1,0 +1,5 @@
+"""The public namespace ``jax.scipy.spatial``."""
+
+from saem.core import lazy as _lazy
+
+__getattr__, __dir__ = _lazy.namespace(__name__, {"saem.scipy.spatial.transform": ""})
