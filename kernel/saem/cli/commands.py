@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from saem.cli.coverage import counts, oracle_of, survey
 from saem.cli.doctor import examine, version_of
 from saem.cli.lessons import (
     LANGUAGES,
@@ -115,6 +116,30 @@ def doctor() -> None:
     Console().print(table)
     if sick:
         raise SystemExit(1)
+
+
+@saem.command()
+@click.argument("module", default="jax")
+@click.option("--names", is_flag=True, help="List each name that is not here, with the reason.")
+@click.option("--json", "as_json", is_flag=True, help="Print a row for each name, as JSON.")
+def coverage(module: str, names: bool, as_json: bool) -> None:
+    """Count the public names of JAX 0.10.2 that are here: all, or those of MODULE (jax.numpy)."""
+    rows = list(survey(module))
+    if as_json:
+        print(json.dumps([dataclasses.asdict(row) for row in rows], indent=1))
+        return
+    table = Table(box=None, pad_edge=False)
+    for heading in ("namespace", "names", "present", "left out", "%", "same signature", "oracle"):
+        table.add_column(heading, overflow="fold")
+    for name, count in counts(rows).items():
+        table.add_row(name, str(count.names), str(count.present), str(count.left_out),
+                      f"{count.percent:.0f}", f"{count.same} of {count.compared}",
+                      oracle_of(name))
+    Console().print(table)
+    if names:
+        for row in rows:
+            if not row.present:
+                print(f"{row.module}.{row.name}: {row.reason or 'missing'}")
 
 
 @saem.command("check")

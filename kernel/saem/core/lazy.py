@@ -43,7 +43,9 @@ def namespace(package: str, modules: Mapping[str, str]
             return found
         if name == "__all__":
             return public()
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        why = left_out.reason(package, name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}"
+                             + (f": left out, because {why}" if why else ""))
 
     def names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *homes})
@@ -67,3 +69,6 @@ class later(ModuleType):
             return self.__dict__[name]
         except KeyError:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}") from None
+
+
+left_out = later("saem.core.left_out")

@@ -1,0 +1,54 @@
+"""Which public names of JAX are not here on purpose, and why?
+
+A name that is neither here nor in this table is missing, and `saem coverage` counts it as such.
+Whoever uses one of these names is told the reason.
+
+Read before: ``core.lazy``.
+Invariant: no name of this table exists (tests/kernel/test_coverage.py).
+"""
+
+from __future__ import annotations
+
+LEAKED = "it is an import of the module it stands in, not part of what that module offers"
+GPU_ONLY = "it is a call of cuDNN on NVIDIA's Blackwell GPUs and computes nothing elsewhere"
+INTERNAL = "it is an internal of JAX's implementation of the feature, which is built otherwise here"
+REMOVED = "JAX deprecated it"
+
+# Reasons by module; a name may stand in one module only.
+REASONS: dict[str, dict[str, str]] = {
+    "nn": dict.fromkeys(
+        ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"], GPU_ONLY),
+    "lax": {"stage_p": INTERNAL},
+    "experimental.jet": {
+        **dict.fromkeys(
+            "api_util jnp lax register_pytree_node safe_zip tree_flatten tree_structure "
+            "tree_unflatten treedef_is_leaf unzip2 weakref_lru_cache".split(), LEAKED),
+        **dict.fromkeys(
+            "JetTrace JetTracer ZeroSeries ZeroTerm call_param_updaters def_comp def_deriv "
+            "deflinear defzero deriv_prop fact jet2 jet_fun jet_rules jet_subtrace linear_prop "
+            "traceable zero_prop zero_series zero_term".split(), INTERNAL)},
+    "experimental.ode": {
+        **dict.fromkeys("api_util custom_derivatives map promote_dtypes_inexact safe_map safe_zip "
+                        "tree_leaves tree_map zip".split(), LEAKED),
+        **dict.fromkeys("ravel_first_arg ravel_first_arg_".split(), INTERNAL)},
+    "experimental.multihost_utils": {
+        **dict.fromkeys("P jnp safe_zip tree_flatten tree_unflatten".split(), LEAKED),
+        **dict.fromkeys(
+            "global_array_to_host_local_array_impl global_array_to_host_local_array_p "
+            "gtl_abstract_eval host_local_array_to_global_array_impl "
+            "host_local_array_to_global_array_p ltg_abstract_eval ltg_batcher".split(), INTERNAL)},
+    "experimental.sparse.linalg": dict.fromkeys("jnp mlir sparse spsolve_p".split(), LEAKED),
+    "experimental.sparse.bcoo": dict.fromkeys(
+        "Array ArrayLike Buffer DTypeLike GatherDimensionNumbers GatherScatterMode Shape "
+        "canonicalize_axis jnp lax nfold_vmap ranges_like remaining safe_zip split_list tree_util "
+        "unzip2 vmap".split(), LEAKED),
+    "experimental.source_mapper": dict.fromkeys(
+        "MappingsGenerator Pass SourceMap SourceMapDump all_passes canonicalize_filename common "
+        "compile_with_env create_mlir_sourcemap filter_passes generate_map generate_sourcemaps hlo "
+        "jaxpr mlir register_pass".split(), INTERNAL),
+}
+
+
+def reason(module: str, name: str) -> str | None:
+    """Return why ``name`` of ``module`` ("saem.nn") is left out, None if it is not."""
+    return REASONS.get(module.partition(".")[2], {}).get(name)

@@ -1,0 +1,57 @@
+"""Is what `saem coverage` counts true, and does a name left out give its reason?
+
+Read before: ``saem.cli.coverage``, ``saem.core.left_out``.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import saem.nn
+from saem.cli.commands import saem as command
+from saem.cli.coverage import counts, find, parameters, survey
+from saem.core import left_out
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return list(survey())
+
+
+def test_no_name_is_left_out_that_exists():
+    for module, names in left_out.REASONS.items():
+        for name in names:
+            with pytest.raises((AttributeError, ModuleNotFoundError)):
+                find(f"saem.{module}", name)
+
+
+def test_a_name_left_out_gives_its_reason():
+    with pytest.raises(AttributeError, match="left out, because"):
+        saem.nn.scaled_matmul  # noqa: B018 - looking is the test
+
+
+@pytest.mark.parametrize("module", ["jax.numpy", "jax.lax", "jax.random", "jax.nn", "jax.tree",
+                                    "jax.tree_util", "jax.nn.initializers", "jax.scipy.special",
+                                    "jax.scipy.stats", "jax.image", "jax.ops", "jax.scipy.signal"])
+def test_goal(rows, module):
+    count = counts(rows)[module]
+    assert count.percent >= 98, [row.name for row in rows
+                                 if row.module == module and not row.present]
+
+
+def test_parameters_are_written_as_in_the_inventory():
+    def f(a, b=1, /, c=2, *, d, e=3, **rest): ...
+    assert parameters(f) == "a,b=,/,c=,*,d,e=,**rest"
+    assert parameters(lambda *xs, y=1: xs) == "*xs,y="
+
+
+def test_command():
+    done = CliRunner().invoke(command, ["coverage", "jax.nn", "--names"])
+    assert done.exit_code == 0
+    assert "jax.nn.scaled_matmul: it is a call of cuDNN" in done.output
+    done = CliRunner().invoke(command, ["coverage", "jax.tree", "--json"])
+    found = json.loads(done.output)
+    assert {row["name"] for row in found if row["module"] == "jax.tree"} >= {"map", "leaves"}
