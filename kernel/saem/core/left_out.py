@@ -39,8 +39,8 @@ REASONS: dict[str, dict[str, str]] = {
             "host_local_array_to_global_array_p ltg_abstract_eval ltg_batcher".split(), INTERNAL)},
     "experimental.sparse.linalg": dict.fromkeys("jnp mlir sparse spsolve_p".split(), LEAKED),
     "experimental.sparse.bcoo": dict.fromkeys(
-        "Array ArrayLike Buffer DTypeLike GatherDimensionNumbers GatherScatterMode Shape "
-        "canonicalize_axis jnp lax nfold_vmap ranges_like remaining safe_zip split_list tree_util "
+        "Array ArrayLike Buffer DTypeLike GatherDimensionNumbers GatherScatterMode "
+        "canonicalize_axis jnp lax ranges_like remaining safe_zip split_list tree_util "
         "unzip2 vmap".split(), LEAKED),
     "experimental.source_mapper": dict.fromkeys(
         "MappingsGenerator Pass SourceMap SourceMapDump all_passes canonicalize_filename common "
