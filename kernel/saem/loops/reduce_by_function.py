@@ -443,6 +443,8 @@ def reduce_window(operand: Any, init_value: Any, computation: Callable,
     over tracers; RuntimeError for an unknown name of padding.
     """
     xs, starts, structure = flat_operands("reduce_window", operand, init_value)
+    if not aval_of(xs[0]).shape and not len(window_dimensions):  # no axis to slide along
+        return structure.unflatten(xs)
     how = window_of(aval_of(xs[0]), window_dimensions, window_strides, padding, base_dilation,
                     window_dilation)
     if len(xs) == 1 and starts_neutral(computation, starts[0], aval_of(xs[0]).dtype):

@@ -141,6 +141,8 @@ LINES = {
         ranked(lambda: jnp.delete(x,1,axis=0))
     """,
     "one value by lax": r"""
+        lax.reduce_window(jnp.float32(3), 0., lax.add, (), (), 'VALID')
+        lax.reduce_window(jnp.float32(3), 1., lambda a, b: a * b + 1, (), (), 'VALID')
         lax.convert_element_type(N1, 'float32')
         lax.convert_element_type(np.float32(3), 'float32')
         lax.reshape(np.ones((2,3)), (2,3))
