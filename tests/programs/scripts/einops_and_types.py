@@ -25,12 +25,12 @@ record("in jit and grad", jax.jit(jax.grad(
 def typechecker(function):
     """A small checker of annotations, of the kind that jaxtyping works with: isinstance alone."""
     @functools.wraps(function)
-    def checked(*values):
-        out = function(*values)
-        for value, kind in zip((*values, out), function.__annotations__.values()):
-            if kind is not Any and not isinstance(value, kind):
-                raise TypeError(f"{value} is no {kind}")
-        return out
+    def checked(*values, **named):
+        kinds = function.__annotations__
+        for name, value in {**dict(zip(kinds, values)), **named}.items():
+            if kinds.get(name, Any) is not Any and not isinstance(value, kinds[name]):
+                raise TypeError(f"{value} is no {kinds[name]}")
+        return function(*values, **named)
     return checked
 
 
