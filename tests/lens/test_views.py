@@ -162,3 +162,57 @@ def test_gates_of_a_folder(tmp_path):
 def test_a_view_is_saved_as_a_page(tmp_path):
     target = MADE["steps"]().save(tmp_path / "steps.html")
     assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def rnn(w, xs):
+    def step(state, x):
+        state = jnp.tanh(state @ w + x)
+        return state, jnp.sum(state)
+
+    final, sums = jax.lax.scan(step, jnp.zeros(3), xs)
+    return jnp.sum(final) + jnp.sum(sums)
+
+
+def train(params, batch):
+    def loss(p):
+        hidden = jax.nn.relu(batch["x"] @ p["w"] + p["b"])
+        return jnp.mean((hidden.sum(axis=1) - batch["y"]) ** 2)
+
+    value, grads = jax.value_and_grad(loss)(params)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), value
+
+
+def orbit(position, velocity):
+    def step(_, state):
+        place, speed = state
+        speed = speed - 0.01 * place / (jnp.sum(place**2) + 0.01) ** 1.5
+        return place + 0.01 * speed, speed
+
+    return jax.lax.fori_loop(0, 20, step, (position, velocity))[0]
+
+
+PROGRAMS = {
+    "a scanned network": (jax.grad(rnn), (jnp.eye(3), jnp.ones((5, 3)))),
+    "a training step": (jax.jit(train), (
+        {"w": jnp.ones((4, 3)), "b": jnp.zeros(3)}, {"x": jnp.ones((2, 4)), "y": jnp.ones(2)})),
+    "a mapped simulation": (jax.jit(jax.vmap(orbit)), (jnp.ones((6, 2)), jnp.ones((6, 2)))),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_as_people_write_them(name):
+    fun, args = PROGRAMS[name]
+    model = views.jaxpr(fun)(*args).model
+    ids = {e for kernel in model.kernels for e in kernel.equations}
+    assert ids
+    assert model.program
+    traced = views.tracers(fun)(*args).model
+    assert traced.error is None
+    assert traced.functions
+    stepped = views.steps(fun)(*args).model
+    # NumPy's last value is what XLA gives.
+    last = np.asarray(jax.tree.leaves(fun(*args))[-1]).ravel()
+    assert stepped.born == ()
+    if last.size == 1:
+        assert math.isclose(stepped.steps[-1].outputs[-1].mean, last[0], rel_tol=1e-4)
+    assert views.compiled(fun)(*args).model.cost.flops is not None
