@@ -25,6 +25,7 @@ from pathlib import Path
 import matplotlib
 import matplotlib.pyplot as plt
 
+from saem import dropin
 from saem.l10n import project, pycode
 from saem.l10n.execute import RAISES
 from saem.l10n.source import Lesson, read
@@ -36,9 +37,15 @@ HERE = Path(__file__).parent
 CHECK = "exercise.check("
 
 
+def magic(text: str) -> None:
+    """Do what of IPython's magics matters to code: ``import jax`` may mean Saem."""
+    if text == "%load_ext saem.jax":
+        dropin.install()
+
+
 def run_lesson(lesson: Lesson) -> dict:
     """Run every code cell and return the names that they define."""
-    names: dict = {"_magic_": lambda text: None, "display": print, "__name__": "__main__"}
+    names: dict = {"_magic_": magic, "display": print, "__name__": "__main__"}
     for cell in lesson.cells:
         if cell.kind == "code":
             run(cell.source, names, f"<{cell.id}>", RAISES in cell.tags)
