@@ -22,7 +22,7 @@ from saem import lax
 from saem import numpy as jnp
 from saem.core import errors
 from saem.core.dtypes import finfo
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, canonical_axes
 from saem.numpy.promote import promote_dtypes_inexact
 from saem.typing import Array, Shape
@@ -122,7 +122,7 @@ def _along(x: Array, axis: int, matrix: Array, precision: Any) -> Array:
     return jnp.moveaxis(out, 0, axis)
 
 
-@composite(static_argnames=("shape", "method", "antialias", "precision"))
+@library_function(static_argnames=("shape", "method", "antialias", "precision"))
 def _resize(image, shape, method, antialias, precision):
     image = array_argument("resize", image)
     changed = [i for i, (n, m) in enumerate(zip(image.shape, shape)) if n != m]
@@ -165,7 +165,7 @@ def resize(image: Array, shape: Shape, method: str | ResizeMethod, antialias: bo
     return _resize(image, shape, _method(method), antialias, precision)
 
 
-@composite(static_argnames=("shape", "spatial_dims", "method", "antialias", "precision"))
+@library_function(static_argnames=("shape", "spatial_dims", "method", "antialias", "precision"))
 def _scale_and_translate(image, shape, spatial_dims, scale, translation, method, antialias,
                          precision):
     image, scale, translation = array_argument("scale_and_translate", image, scale, translation)

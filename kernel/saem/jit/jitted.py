@@ -446,22 +446,6 @@ class _Copies:
 copies = _Copies()
 
 
-def composite(fun: Callable | None = None, *, static_argnums: Any = None,
-              static_argnames: Any = None, accepts: Callable[..., bool] | None = None) -> Any:
-    """Make a library function one compiled call outside traces; inside, its primitives inline.
-
-    Use as a decorator on functions of ``saem.numpy`` and its like.  Arguments that ``accepts``
-    does not accept are answered with NotImplemented, as Python's operators must.
-    """
-    if fun is None:
-        return functools.partial(composite, static_argnums=static_argnums,
-                                 static_argnames=static_argnames, accepts=accepts)
-    fast = make_jit(fun, static_argnums=static_argnums, static_argnames=static_argnames,
-                    inline=True, library=True)
-    fast.info.accepts = accepts
-    return fast
-
-
 def clear_caches() -> None:
     """Forget every traced program and every executable."""
     for options in list(traces.values()):  # of functions whose jit is gone, too

@@ -18,7 +18,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.loops.while_loop import while_loop
 from saem.numpy.axes import array_argument
 from saem.numpy.promote import promote_dtypes_inexact
@@ -100,7 +100,7 @@ def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = Non
     return _qdwh(x, m, n, most=most, eps=eps, hermitian=bool(is_hermitian))
 
 
-@composite(static_argnames=("most", "eps", "hermitian"))
+@library_function(static_argnames=("most", "eps", "hermitian"))
 def _qdwh(x: Any, m: Any, n: Any, most: int, eps: float, hermitian: bool) -> tuple:
     rows, columns = np.arange(x.shape[0])[:, None], np.arange(x.shape[1])
     x = where((rows < m) & (columns < n), x, 0)

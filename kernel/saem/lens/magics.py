@@ -106,7 +106,8 @@ def install(shell: InteractiveShell) -> None:
     def magic(line: str, cell: str | None = None) -> None:
         lens(shell, line, cell)
 
-    shell.register_magic_function(magic, "line_cell", "lens")
+    register: Any = shell.register_magic_function
+    register(magic, "line_cell", "lens")
 
 
 def remove(shell: InteractiveShell) -> None:

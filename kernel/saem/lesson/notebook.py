@@ -10,6 +10,8 @@ Invariant: the widgets only report to the gate and draw it; they keep no state o
 
 from __future__ import annotations
 
+from typing import Any
+
 import ipywidgets
 from IPython.display import HTML, display
 
@@ -52,7 +54,8 @@ def box(gate: Gate) -> ipywidgets.VBox:
 
     def sketch(_: object) -> None:
         try:
-            drawn.value = shape_html(gate.kind.read(options.value))
+            sizes: Any = gate.kind.read(options.value)
+            drawn.value = shape_html(sizes)
         except ValueError:
             drawn.value = ""
 

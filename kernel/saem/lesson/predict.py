@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from saem.lesson import screen
 from saem.lesson.gates import Choice, Gate, Kind, Number, Shape, Text
@@ -26,7 +27,7 @@ from saem.lesson.words import say
 _asked: dict[str, Gate] = {}
 
 
-def choice(name: str, question: str, options: Mapping[object, str] | Sequence[str]) -> Gate:
+def choice(name: str, question: str, options: Mapping[Any, str] | Sequence[str]) -> Gate:
     """Ask for one of ``options``: labels, or a mapping from each value to its label.
 
     Raises ValueError if there are fewer than two.

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import json
+from typing import Any
 
 from saem.observe import words
 from saem.observe.language import LANGUAGES, choose, current
@@ -47,7 +48,7 @@ def t(text: str) -> str:
     return _strings(language()).get(_lesson or "", {}).get(text, text)
 
 
-def say(key: str, **values: object) -> str:
+def say(key: str, **values: Any) -> str:
     """One of the gates' own sentences, filled in."""
     return words.say(f"gate.{key}", **values)
 

@@ -16,7 +16,7 @@ import numpy as np
 from saem import lax
 from saem import numpy as jnp
 from saem.custom_derivatives import custom_jvp
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.promote import promote_args_inexact
 from saem.typing import Array, ArrayLike
@@ -25,7 +25,7 @@ from saem.typing import Array, ArrayLike
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
-@composite
+@library_function
 def identity(x: ArrayLike) -> Array:
     """Return ``x`` as an array.
 
@@ -39,7 +39,7 @@ def identity(x: ArrayLike) -> Array:
 
 
 @custom_jvp
-@composite
+@library_function
 def relu(x: ArrayLike) -> Array:
     """Return max(x, 0) elementwise; the derivative at 0 is 0.
 
@@ -53,7 +53,7 @@ relu.defjvps(lambda dx, out, x: lax.select(x > 0, dx, lax.full_like(dx, 0)))
 
 
 @custom_jvp
-@composite
+@library_function
 def relu6(x: ArrayLike) -> Array:
     """Return min(max(x, 0), 6) elementwise; the derivative at 0 and 6 is 0.
 
@@ -66,7 +66,7 @@ def relu6(x: ArrayLike) -> Array:
 relu6.defjvps(lambda dx, out, x: lax.select((x > 0) & (x < 6), dx, lax.full_like(dx, 0)))
 
 
-@composite
+@library_function
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """Return x where it is at least 0, elsewhere ``negative_slope`` times x.
 
@@ -77,7 +77,7 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     return jnp.where(x >= 0, x, negative_slope * x)
 
 
-@composite
+@library_function
 def hard_tanh(x: ArrayLike) -> Array:
     """Return x between -1 and 1, and these bounds outside.
 
@@ -88,7 +88,7 @@ def hard_tanh(x: ArrayLike) -> Array:
     return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
 
 
-@composite
+@library_function
 def hard_sigmoid(x: ArrayLike) -> Array:
     """Return relu6(x + 3) / 6.
 
@@ -98,7 +98,7 @@ def hard_sigmoid(x: ArrayLike) -> Array:
     return relu6(x + 3.0) / 6.0
 
 
-@composite
+@library_function
 def hard_silu(x: ArrayLike) -> Array:
     """Return x times hard_sigmoid(x), a silu of straight lines (Howard et al. 2019).
 
@@ -115,7 +115,7 @@ hard_swish = hard_silu
 # -- exponentials ----------------------------------------------------------------------------------
 
 
-@composite
+@library_function
 def tanh(x: ArrayLike, /) -> Array:
     """Return the hyperbolic tangent of x.
 
@@ -125,7 +125,7 @@ def tanh(x: ArrayLike, /) -> Array:
     return jnp.tanh(x)
 
 
-@composite
+@library_function
 def sigmoid(x: ArrayLike) -> Array:
     """Return 1 / (1 + exp(-x)).
 
@@ -135,7 +135,7 @@ def sigmoid(x: ArrayLike) -> Array:
     return lax.logistic(array_argument("sigmoid", x))
 
 
-@composite
+@library_function
 def log_sigmoid(x: ArrayLike) -> Array:
     """Return log(sigmoid(x)), exact for large negative x too.
 
@@ -146,7 +146,7 @@ def log_sigmoid(x: ArrayLike) -> Array:
     return -softplus(-x)
 
 
-@composite
+@library_function
 def softplus(x: ArrayLike) -> Array:
     """Return log(1 + exp(x)), a smooth relu that overflows for no x.
 
@@ -156,7 +156,7 @@ def softplus(x: ArrayLike) -> Array:
     return jnp.logaddexp(x, 0)
 
 
-@composite
+@library_function
 def silu(x: ArrayLike) -> Array:
     """Return x times sigmoid(x), also called swish (Ramachandran et al. 2017).
 
@@ -170,7 +170,7 @@ def silu(x: ArrayLike) -> Array:
 swish = silu
 
 
-@composite
+@library_function
 def mish(x: ArrayLike) -> Array:
     """Return x times tanh(softplus(x)) (Misra 2019).
 
@@ -181,7 +181,7 @@ def mish(x: ArrayLike) -> Array:
     return x * jnp.tanh(softplus(x))
 
 
-@composite
+@library_function
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """Return x where it is positive, elsewhere alpha (exp(x) - 1) (Clevert et al. 2015).
 
@@ -194,7 +194,7 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     return jnp.where(x > 0, x, alpha * jnp.expm1(below))
 
 
-@composite
+@library_function
 def selu(x: ArrayLike) -> Array:
     """Return a scaled elu that keeps mean 0 and variance 1 (Klambauer et al. 2017).
 
@@ -204,7 +204,7 @@ def selu(x: ArrayLike) -> Array:
     return SELU_SCALE * elu(x, SELU_ALPHA)
 
 
-@composite
+@library_function
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """Return max(x, 0) + alpha (exp(min(x, 0) / alpha) - 1) (Barron 2017).
 
@@ -214,7 +214,7 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     return jnp.maximum(x, 0.0) + alpha * jnp.expm1(jnp.minimum(x, 0.0) / alpha)
 
 
-@composite(static_argnames=("approximate",))
+@library_function(static_argnames=("approximate",))
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """Return x times the probability that a normal number is below x (Hendrycks, Gimpel 2016).
 
@@ -230,7 +230,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     return 0.5 * x * lax.erfc(-x * np.sqrt(0.5).astype(x.dtype))
 
 
-@composite(static_argnames=("axis",))
+@library_function(static_argnames=("axis",))
 def glu(x: ArrayLike, axis: int = -1) -> Array:
     """Return the first half of ``axis`` times the sigmoid of the second (Dauphin et al. 2016).
 
@@ -249,7 +249,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 # -- powers ----------------------------------------------------------------------------------------
 
 
-@composite
+@library_function
 def soft_sign(x: ArrayLike) -> Array:
     """Return x / (1 + |x|).
 
@@ -260,7 +260,7 @@ def soft_sign(x: ArrayLike) -> Array:
     return x / (jnp.abs(x) + 1)
 
 
-@composite
+@library_function
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """Return (x + sqrt(x² + b)) / 2, a relu made smooth without exponentials (Barron 2021).
 
@@ -271,7 +271,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     return (x + jnp.sqrt(jnp.square(x) + b)) / 2
 
 
-@composite
+@library_function
 def sparse_plus(x: ArrayLike) -> Array:
     """Return 0 below -1, x above 1, and (x + 1)² / 4 between.
 
@@ -282,7 +282,7 @@ def sparse_plus(x: ArrayLike) -> Array:
     return jnp.where(x <= -1.0, 0.0, jnp.where(x >= 1.0, x, (x + 1.0) ** 2 / 4))
 
 
-@composite
+@library_function
 def sparse_sigmoid(x: ArrayLike) -> Array:
     """Return 0 below -1, 1 above 1, and (x + 1) / 2 between: the derivative of sparse_plus.
 

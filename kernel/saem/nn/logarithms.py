@@ -16,13 +16,13 @@ import numpy as np
 from saem import lax
 from saem import numpy as jnp
 from saem.custom_derivatives import custom_jvp
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, canonical_axes
 from saem.numpy.promote import promote_args_inexact
 from saem.typing import Array, ArrayLike, Axis
 
 
-@composite(static_argnames=("axis", "keepdims", "return_sign"))
+@library_function(static_argnames=("axis", "keepdims", "return_sign"))
 def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepdims: bool = False,
               return_sign: bool = False, where: ArrayLike | None = None
               ) -> Array | tuple[Array, Array]:
@@ -63,7 +63,7 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
     return out
 
 
-@composite(static_argnames=("axis", "keepdims"))
+@library_function(static_argnames=("axis", "keepdims"))
 def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
                keepdims: bool = False) -> Array:
     """Return log(mean(exp(x))) over ``axis`` (all axes if None).
@@ -81,7 +81,7 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
 
 
 @custom_jvp
-@composite
+@library_function
 def log1mexp(x: ArrayLike) -> Array:
     """Return log(1 - exp(-x)) for x ≥ 0, exact for x near 0 and for large x.
 

@@ -19,7 +19,7 @@ from saem import numpy as jnp
 from saem.core import config, dtypes, errors
 from saem.core.readers import concrete_or_error
 from saem.custom_derivatives import custom_jvp
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.promote import promote_args_inexact
 from saem.ops.shape import canonical_axis
@@ -61,7 +61,7 @@ def _softmax_jvp(axis, primals, tangents):
     return out, out * (dx - jnp.sum(out * dx, axis, where=where, keepdims=True))
 
 
-@composite(static_argnames=("axis",))
+@library_function(static_argnames=("axis",))
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """Return exp(x) / sum(exp(x)) along ``axis``.
 
@@ -75,7 +75,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     return rule(x, axis, where)
 
 
-@composite(static_argnames=("axis",))
+@library_function(static_argnames=("axis",))
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """Return log(softmax(x)) along ``axis``, exact where the softmax underflows.
 
@@ -89,7 +89,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     return out if where is None else jnp.where(where, out, -np.inf)
 
 
-@composite(static_argnames=("axis", "algorithm"))
+@library_function(static_argnames=("axis", "algorithm"))
 def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
                 variance: ArrayLike | None = None, epsilon: ArrayLike = 1e-5,
                 where: ArrayLike | None = None, *, algorithm: str = "fast") -> Array:
@@ -147,7 +147,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None,
     return _one_hot(x, num_classes, dtype=np.dtype(dtype), axis=axis)
 
 
-@composite(static_argnames=("num_classes", "dtype", "axis"))
+@library_function(static_argnames=("num_classes", "dtype", "axis"))
 def _one_hot(x, num_classes, dtype, axis):
     axis = canonical_axis(axis, x.ndim + 1)
     column = jnp.expand_dims(x, axis)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes, errors
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.joining import concatenate
 from saem.numpy.manipulation import moveaxis, ravel
@@ -34,7 +34,7 @@ def _check_order(name: str, bitorder: str) -> None:
                                advice=f"Got {bitorder!r}.")
 
 
-@composite(static_argnames=("axis", "bitorder"))
+@library_function(static_argnames=("axis", "bitorder"))
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
     """Return truth values along ``axis``, eight to a byte; zeros fill the last one.
 
@@ -61,7 +61,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
     return moveaxis(packed, -1, axis)
 
 
-@composite(static_argnames=("axis", "count", "bitorder"))
+@library_function(static_argnames=("axis", "count", "bitorder"))
 def unpackbits(a: Any, axis: int | None = None, count: int | None = None,
                bitorder: str = "big") -> Any:
     """Return the bits of bytes along ``axis``, ``count`` of them (negative: all but so many).

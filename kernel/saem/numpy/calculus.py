@@ -16,7 +16,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy import reductions
 from saem.numpy.arithmetic import remainder
 from saem.numpy.axes import array_argument, as_array, canonical_axes
@@ -43,7 +43,7 @@ from saem.ops.shape import canonical_axis
 # -- differences -----------------------------------------------------------------------------------
 
 
-@composite(static_argnames=("n", "axis"))
+@library_function(static_argnames=("n", "axis"))
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Return each element minus the one before along ``axis``, ``n`` times over.
 
@@ -81,7 +81,7 @@ def _edge_of(x: Any, a: Any, axis: int) -> Any:
     return broadcast_in_dim(x, tuple([1 if i == axis else n for i, n in enumerate(a.shape)]))
 
 
-@composite
+@library_function
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Return the differences of the raveled array, ``to_begin`` before, ``to_end`` after."""
     flat = ravel(array_argument("ediff1d", ary))
@@ -127,7 +127,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = N
     return outs[0] if len(outs) == 1 else outs
 
 
-@composite(static_argnames=("axis",))
+@library_function(static_argnames=("axis",))
 def _slope(f: Any, step: Any, axis: int) -> Any:
     size = f.shape[axis]
     step = as_array(step)
@@ -155,7 +155,7 @@ def _part(x: Any, start: int, stop: int) -> Any:
     return slicing.slice_in_dim(x, start, max(start, stop), axis=x.ndim - 1)
 
 
-@composite(static_argnames=("axis",))
+@library_function(static_argnames=("axis",))
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """Return the area under ``y`` along ``axis``, by trapezoids at ``x`` or of width ``dx``."""
     y = array_argument("trapezoid", y)
@@ -201,7 +201,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None,
                    right if ways[1] == "given" else None, period, ways=ways)
 
 
-@composite(static_argnames=("ways",))
+@library_function(static_argnames=("ways",))
 def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any,
             ways: tuple[str, str]) -> Any:
     x, xp = promote_dtypes_inexact(*array_argument("interp", x, xp))
@@ -271,7 +271,7 @@ def _sliding(name: str, a: Any, v: Any, mode: str, precision: Any, preferred: An
     return dot(windows, v, precision=precision, preferred_element_type=preferred)
 
 
-@composite(static_argnames=("mode", "precision", "preferred_element_type"))
+@library_function(static_argnames=("mode", "precision", "preferred_element_type"))
 def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None,
              preferred_element_type: Any = None) -> Any:
     """Return the convolution of two vectors: the products of polynomials of these coefficients.
@@ -286,7 +286,7 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None,
     return _sliding("convolve", a, v, mode, precision, preferred_element_type)
 
 
-@composite(static_argnames=("mode", "precision", "preferred_element_type"))
+@library_function(static_argnames=("mode", "precision", "preferred_element_type"))
 def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None,
               preferred_element_type: Any = None) -> Any:
     """Return the correlation of two vectors: their inner product at each shift.
@@ -305,7 +305,7 @@ def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None,
 # -- covariance ------------------------------------------------------------------------------------
 
 
-@composite(static_argnames=("rowvar", "bias", "ddof", "dtype"))
+@library_function(static_argnames=("rowvar", "bias", "ddof", "dtype"))
 def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
         fweights: Any = None, aweights: Any = None, dtype: Any = None) -> Any:
     """Return the covariances of variables (rows, unless ``rowvar`` is False) over observations.
@@ -382,7 +382,7 @@ def average_over(x: Any, weights: Any) -> Any:
         x, axis=1, weights=weights.astype(x.dtype))
 
 
-@composite(static_argnames=("rowvar", "dtype"))
+@library_function(static_argnames=("rowvar", "dtype"))
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
     """Return the correlation coefficients of variables: covariances over standard deviations."""
     c = cov(x, y, rowvar, dtype=dtype)
@@ -404,7 +404,7 @@ def _within(x: Any) -> Any:
 # -- space -----------------------------------------------------------------------------------------
 
 
-@composite(static_argnames=("axisa", "axisb", "axisc", "axis"))
+@library_function(static_argnames=("axisa", "axisb", "axisc", "axis"))
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
           axis: int | None = None) -> Any:
     """Return the cross products of vectors of 2 or 3 components along an axis.
@@ -437,7 +437,7 @@ def _components(v: Any, lead: tuple[int, ...]) -> list[Any]:
             for i in range(v.shape[-1])]
 
 
-@composite(static_argnames=("axis",))
+@library_function(static_argnames=("axis",))
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Any:
     """Return ``p`` with jumps beyond half of ``period`` along ``axis`` taken away."""
     p = array_argument("unwrap", p)

@@ -21,7 +21,7 @@ from saem.core import config, dtypes, errors, promotion, tree
 from saem.core.avals import Seen, ShapeDtypeStruct, aval_functions, aval_of
 from saem.core.refs import is_ref
 from saem.core.trace import Tracer
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.jit.transfers import device_put
 from saem.numpy.promote import (
     PYTHON_NUMBERS,
@@ -238,7 +238,7 @@ def stack_nested(x: Any, dtype: Any) -> Any:
     return shaping.concatenate([shaping.expand_dims(p, (0,)) for p in parts], 0)
 
 
-_stack = composite(stack_nested, static_argnames="dtype")
+_stack = library_function(stack_nested, static_argnames="dtype")
 
 
 def copy(a: Any, order: str | None = None) -> Any:
@@ -309,7 +309,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 # -- filled with one number ------------------------------------------------------------------------
 
 
-@composite(static_argnames="shape")
+@library_function(static_argnames="shape")
 def _fill(value: Any, *, shape: tuple[int, ...]) -> Any:
     return shaping.full(shape, value)
 
@@ -525,4 +525,4 @@ def _counted(offset: Any, scale: Any, length: int, dtype: Any) -> Any:
     return out if offset is None else ops.add(offset, out)
 
 
-_count_on_device = composite(_counted, static_argnames=("length", "dtype"))
+_count_on_device = library_function(_counted, static_argnames=("length", "dtype"))

@@ -19,7 +19,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy import reductions
 from saem.numpy.axes import array_argument, canonical_axes, refuse_out
 from saem.numpy.promote import if_else, scalar, to_inexact
@@ -49,28 +49,28 @@ def _running(name: str, a: Any, axis: Any, dtype: Any, run: Callable,
     return run(strong(a, result), axis)
 
 
-@composite(static_argnames=("axis", "dtype"))
+@library_function(static_argnames=("axis", "dtype"))
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
     """Return the running sum along ``axis``; of the raveled array if None."""
     refuse_out("cumsum", out)
     return _running("cumsum", a, axis, dtype, cumulative.cumsum)
 
 
-@composite(static_argnames=("axis", "dtype"))
+@library_function(static_argnames=("axis", "dtype"))
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
     """Return the running product along ``axis``; of the raveled array if None."""
     refuse_out("cumprod", out)
     return _running("cumprod", a, axis, dtype, cumulative.cumprod)
 
 
-@composite(static_argnames=("axis", "dtype"))
+@library_function(static_argnames=("axis", "dtype"))
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
     """Return the running sum along ``axis`` with NaN counted as 0."""
     refuse_out("nancumsum", out)
     return _running("nancumsum", a, axis, dtype, cumulative.cumsum, neutral=0)
 
 
-@composite(static_argnames=("axis", "dtype"))
+@library_function(static_argnames=("axis", "dtype"))
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
     """Return the running product along ``axis`` with NaN counted as 1."""
     refuse_out("nancumprod", out)
@@ -101,7 +101,7 @@ def _standard_running(name: str, what: str, x: Any, axis: Any, dtype: Any, initi
     return out
 
 
-@composite(static_argnames=("axis", "dtype", "include_initial"))
+@library_function(static_argnames=("axis", "dtype", "include_initial"))
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
                    include_initial: bool = False) -> Any:
     """Return the running sum along ``axis``, with a 0 in front if ``include_initial``.
@@ -112,7 +112,7 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
                              cumulative.cumsum, 0)
 
 
-@composite(static_argnames=("axis", "dtype", "include_initial"))
+@library_function(static_argnames=("axis", "dtype", "include_initial"))
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None,
                     include_initial: bool = False) -> Any:
     """Return the running product along ``axis``, with a 1 in front if ``include_initial``.
@@ -133,7 +133,7 @@ def _filled(a: Any, neutral: Any) -> Any:
     return if_else(compare.ne(a, a), scalar(neutral, a.dtype), a)
 
 
-@composite(static_argnames=("axis", "dtype", "keepdims"))
+@library_function(static_argnames=("axis", "dtype", "keepdims"))
 def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
            initial: Any = None, where: Any = None) -> Any:
     """Return the sum over ``axis`` of what is not NaN."""
@@ -142,7 +142,7 @@ def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdi
                           keepdims=keepdims, initial=initial, where=where)
 
 
-@composite(static_argnames=("axis", "dtype", "keepdims"))
+@library_function(static_argnames=("axis", "dtype", "keepdims"))
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
             initial: Any = None, where: Any = None) -> Any:
     """Return the product over ``axis`` of what is not NaN."""
@@ -162,7 +162,7 @@ def _nan_extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, whe
     return if_else(nothing, scalar(math.nan, a.dtype), out)
 
 
-@composite(static_argnames=("axis", "keepdims"))
+@library_function(static_argnames=("axis", "keepdims"))
 def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
            where: Any = None) -> Any:
     """Return the largest over ``axis`` of what is not NaN; NaN if all is."""
@@ -170,7 +170,7 @@ def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, i
     return _nan_extreme("nanmax", a, axis, keepdims, initial, where, reductions.max, reduce.lowest)
 
 
-@composite(static_argnames=("axis", "keepdims"))
+@library_function(static_argnames=("axis", "keepdims"))
 def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
            where: Any = None) -> Any:
     """Return the smallest over ``axis`` of what is not NaN; NaN if all is."""
@@ -186,7 +186,7 @@ def _numbers_at(a: Any, where: Any) -> Any:
     return if_else(where, known, scalar(False, known.dtype))
 
 
-@composite(static_argnames=("axis", "dtype", "keepdims"))
+@library_function(static_argnames=("axis", "dtype", "keepdims"))
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
             where: Any = None) -> Any:
     """Return the mean over ``axis`` of what is not NaN."""
@@ -201,7 +201,7 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepd
     return ops.div(total, count)
 
 
-@composite(static_argnames=("axis", "dtype", "ddof", "keepdims"))
+@library_function(static_argnames=("axis", "dtype", "ddof", "keepdims"))
 def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
            keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:
     """Return the variance over ``axis`` of what is not NaN."""
@@ -212,7 +212,7 @@ def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
                           where=known, mean=mean)
 
 
-@composite(static_argnames=("axis", "dtype", "ddof", "keepdims"))
+@library_function(static_argnames=("axis", "dtype", "ddof", "keepdims"))
 def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
            keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:
     """Return the standard deviation over ``axis`` of what is not NaN."""
@@ -232,7 +232,7 @@ def _nan_place(name: str, a: Any, axis: Any, keepdims: Any, find: Callable, neut
     return if_else(nothing, scalar(-1, place.dtype), place)
 
 
-@composite(static_argnames=("axis", "keepdims"))
+@library_function(static_argnames=("axis", "keepdims"))
 def nanargmax(a: Any, axis: int | None = None, out: None = None,
               keepdims: bool | None = None) -> Any:
     """Return the place of the largest along ``axis`` that is not NaN; -1 if all is."""
@@ -240,7 +240,7 @@ def nanargmax(a: Any, axis: int | None = None, out: None = None,
     return _nan_place("nanargmax", a, axis, keepdims, reductions.argmax, -math.inf)
 
 
-@composite(static_argnames=("axis", "keepdims"))
+@library_function(static_argnames=("axis", "keepdims"))
 def nanargmin(a: Any, axis: int | None = None, out: None = None,
               keepdims: bool | None = None) -> Any:
     """Return the place of the smallest along ``axis`` that is not NaN; -1 if all is."""

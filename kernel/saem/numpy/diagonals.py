@@ -12,7 +12,7 @@ import numpy as np
 
 from saem.core import errors
 from saem.core.avals import aval_of
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy import reductions
 from saem.numpy.indexing import getitem
 from saem.numpy.promote import check_arraylike
@@ -38,13 +38,13 @@ def _diagonal(name: str, a: Any, offset: int, axis1: int, axis2: int) -> Any:
     return getitem(matrices, (Ellipsis, along - min(offset, 0), along + max(offset, 0)))
 
 
-@composite(static_argnames=("offset", "axis1", "axis2"))
+@library_function(static_argnames=("offset", "axis1", "axis2"))
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """Return the elements whose places on the two axes differ by ``offset``, as the last axis."""
     return _diagonal("diagonal", a, offset, axis1, axis2)
 
 
-@composite(static_argnames=("offset", "axis1", "axis2", "dtype"))
+@library_function(static_argnames=("offset", "axis1", "axis2", "dtype"))
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
           out: None = None) -> Any:
     """Return the sum of the diagonal."""

@@ -21,7 +21,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import bind
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.jit.transfers import device_put
 from saem.numpy.axes import array_argument
 from saem.numpy.manipulation import moveaxis, roll
@@ -96,7 +96,7 @@ def _operand_dtype(kind: FftType, a: Any) -> np.dtype:
     return real if kind is RFFT else dtypes.complex_dtype(real)
 
 
-@composite(static_argnames=("kind", "s", "axes", "norm"))
+@library_function(static_argnames=("kind", "s", "axes", "norm"))
 def _transformed(a: Any, kind: int, s: tuple[int, ...], axes: tuple[int, ...], norm: str) -> Any:
     kind = FftType(kind)
     a = _resized(a, axes, (*s[:-1], s[-1] // 2 + 1 if s[-1] else 0) if kind is IRFFT else s)

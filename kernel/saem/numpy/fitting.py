@@ -18,7 +18,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.trace import concrete_or_none
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.creation import zeros
 from saem.numpy.joining import concatenate
@@ -67,14 +67,14 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
     return concatenate([zeros(int(trailing), found.dtype), found]) if trailing else found
 
 
-@composite
+@library_function
 def _zeros(p: Any) -> Any:
     n = p.shape[0] - 1
     companion = eye(n, k=-1, dtype=p.dtype).at[0].set(-p[1:] / p[0])
     return eigvals(companion)
 
 
-@composite
+@library_function
 def _zeros_and_nan(p: Any) -> Any:
     places = np.arange(p.shape[0])
     lead = (p != 0).argmax()

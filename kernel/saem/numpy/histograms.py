@@ -20,7 +20,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import concrete_or_none
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.calculus import diff
 from saem.numpy.indexing import getitem, scatter_update
@@ -75,7 +75,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     return _bincount(x, weights, length=length)
 
 
-@composite(static_argnames=("length",))
+@library_function(static_argnames=("length",))
 def _bincount(x: Any, weights: Any, length: int) -> Any:
     index = dtypes.default_dtype(int)
     if weights is None:
@@ -113,7 +113,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     return _edges(low, high, dtype=a.dtype, count=count)
 
 
-@composite(static_argnames=("dtype", "count"))
+@library_function(static_argnames=("dtype", "count"))
 def _edges(low: Any, high: Any, dtype: Any, count: int) -> Any:
     low, high = (array_argument("histogram", v).astype(dtype) for v in (low, high))
     half, flat = scalar(0.5, dtype), compare.eq(low, high)
@@ -132,7 +132,7 @@ def histogram(a: Any, bins: Any = 10, range: Sequence[Any] | None = None, weight
     return _histogram(a, edges, weights, density=bool(density)), edges
 
 
-@composite(static_argnames=("density",))
+@library_function(static_argnames=("density",))
 def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
     a = array_argument("histogram", a)
     if weights is None:
@@ -192,7 +192,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = N
     return _histogramdd(sample, edges, weights, density=bool(density)), edges
 
 
-@composite(static_argnames=("density",))
+@library_function(static_argnames=("density",))
 def _histogramdd(sample: Any, edges: list[Any], weights: Any, density: bool) -> Any:
     places = tuple([_bins_of(getitem(sample, (slice(None), i)), e) for i, e in enumerate(edges)])
     if weights is None:

@@ -23,7 +23,7 @@ from saem import _jaxlib
 from saem.core import config, dtypes, errors, promotion
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.trace import Tracer, bind, eval_trace, state
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.loops.reduce_by_function import element_program
 from saem.numpy import arithmetic
 from saem.numpy.index_plan import (
@@ -130,7 +130,7 @@ def all_full(tokens: tuple) -> bool:
     return all(token is FULL or token is GAP for token in tokens)
 
 
-@composite
+@library_function
 def _read_first(x: Any, i: Any) -> Any:
     """Return ``x[i]``: what ``_reader`` gives for one integer, for arrays of any rank."""
     rest = (FULL,) * (len(aval_of(x).shape) - 1)
@@ -144,7 +144,7 @@ def _reader(tokens: tuple, options: Options) -> Callable:
     def index(x: Any, *values: Any) -> Any:
         return read(x, tokens, values, options, True)
 
-    return composite(index)
+    return library_function(index)
 
 
 def has_arrays(tokens: tuple) -> bool:
@@ -301,7 +301,7 @@ def _writer(tokens: tuple, kind: str, options: Options) -> Callable:
     def update(x: Any, y: Any, *values: Any) -> Any:
         return write(x, tokens, values, y, kind, options)
 
-    return composite(update)
+    return library_function(update)
 
 
 @functools.lru_cache(4096)

@@ -20,7 +20,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import Tracer, concrete_or_none, is_concrete
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, as_array, refuse_out
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, broadcast_to, ravel
@@ -75,7 +75,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     return _concatenate(parts, axis=canonical_axis(axis, parts[0].ndim), dtype=dtype)
 
 
-@composite(static_argnames=("axis", "dtype"))
+@library_function(static_argnames=("axis", "dtype"))
 def _concatenate(parts: list[Any], axis: int, dtype: Any) -> Any:
     return shape.concatenate(_promoted("concatenate", parts, dtype), axis)
 
@@ -106,7 +106,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
     return _stack(parts, axis=canonical_axis(axis, len(shapes[0]) + 1), dtype=dtype)
 
 
-@composite(static_argnames=("axis", "dtype"))
+@library_function(static_argnames=("axis", "dtype"))
 def _stack(parts: list[Any], axis: int, dtype: Any) -> Any:
     parts = _promoted("stack", parts, dtype)
     return stacking.stack(parts, axis)
@@ -183,7 +183,7 @@ def _block(arrays: Any, depth: int, rank: int) -> Any:
     return concatenate([_block(x, depth - 1, rank) for x in arrays], -depth)
 
 
-@composite(static_argnames=("axis",))
+@library_function(static_argnames=("axis",))
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     """Return ``values`` joined to ``arr`` along ``axis``; both raveled if None."""
     check_arraylike("append", arr, values)
@@ -278,7 +278,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     return tuple(_unstack(x, axis))
 
 
-@composite(static_argnames=("axis",))
+@library_function(static_argnames=("axis",))
 def _unstack(x: Any, axis: int) -> list[Any]:
     return list(stacking.unstack(x, axis))
 

@@ -17,7 +17,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import bind
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.creation import array
 from saem.numpy.promote import (
     as_value,
@@ -194,7 +194,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     return _all_equal(x, y, equal_nan=bool(equal_nan))
 
 
-@composite(static_argnames="equal_nan")
+@library_function(static_argnames="equal_nan")
 def _all_equal(x: Any, y: Any, equal_nan: bool = False) -> Any:
     same = equal(x, y)
     if equal_nan:

@@ -22,7 +22,7 @@ from saem._jaxlib import ArrayImpl
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import bind, concrete_or_none, eval_trace, state
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy import promote
 from saem.numpy.arithmetic import remainder
 from saem.numpy.axes import array_argument, as_array, as_tuple, canonical_axes
@@ -98,7 +98,7 @@ def _reshaper(given: tuple[int, ...]) -> Any:
     def reshape(x: Any) -> Any:
         return shape_ops.reshape(x, resolved(given, x.shape))
 
-    return composite(reshape)
+    return library_function(reshape)
 
 
 def reshape_method(x: Any, *args: Any, order: str = "C", copy: bool | None = None,
@@ -203,7 +203,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     return _permute(a, order=order)
 
 
-@composite(static_argnames=("order",))
+@library_function(static_argnames=("order",))
 def _permute(a: Any, order: tuple[int, ...]) -> Any:
     return bind(Transpose(order), a) if len(order) != a.ndim else permute(a, order)
 
@@ -292,7 +292,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
     return _expand(a, axes=tuple([operator.index(i) for i in as_tuple(axis)]))
 
 
-@composite(static_argnames=("axes",))
+@library_function(static_argnames=("axes",))
 def _expand(a: Any, axes: tuple[int, ...]) -> Any:
     return shape_ops.expand_dims(a, axes)
 
@@ -322,7 +322,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     return _broadcast(array, sizes=sizes)
 
 
-@composite(static_argnames=("sizes",))
+@library_function(static_argnames=("sizes",))
 def _broadcast(array: Any, sizes: tuple[int, ...]) -> Any:
     return promote.broadcast_to(array, sizes)
 
@@ -463,7 +463,7 @@ def _shifts(shift: Any) -> Any:
     return shape_ops.concatenate([shape_ops.reshape(s, (1,)) for s in parts], 0)
 
 
-@composite(static_argnames=("shifts", "axes"))
+@library_function(static_argnames=("shifts", "axes"))
 def _roll_static(a: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
     for shift, axis in zip(shifts, axes):
         size = a.shape[axis]
@@ -481,7 +481,7 @@ def cut(a: Any, start: int, stop: int, axis: int) -> Any:
     return slicing.slice(a, low, high, (1,) * a.ndim)
 
 
-@composite(static_argnames=("axes",))
+@library_function(static_argnames=("axes",))
 def _roll_dynamic(a: Any, shifts: Any, axes: tuple[int, ...]) -> Any:
     index = dtypes.default_dtype(int)
     shifts = convert_element_type(shifts, index)
@@ -531,7 +531,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *,
     return _repeat_each(a, as_array(repeats), axis, operator.index(total_repeat_length))
 
 
-@composite(static_argnames=("count", "axis"))
+@library_function(static_argnames=("count", "axis"))
 def _repeat_all(a: Any, count: int, axis: int) -> Any:
     sizes = a.shape
     wide = (*sizes[:axis + 1], count, *sizes[axis + 1:])
@@ -551,7 +551,7 @@ def _repeat_known(a: Any, counts: np.ndarray, axis: int) -> Any:
     return getitem(a, (slice(None),) * axis + (places,))
 
 
-@composite(static_argnames=("axis", "total"))
+@library_function(static_argnames=("axis", "total"))
 def _repeat_each(a: Any, repeats: Any, axis: int, total: int) -> Any:
     """Mark where each element begins; the running sum of the marks is its number."""
     size = a.shape[axis]

@@ -17,7 +17,7 @@ from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import Tracer
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy import arithmetic
 from saem.numpy.creation import (
     FLOAT,
@@ -62,7 +62,7 @@ def _traced_pattern(*, shape: tuple[int, int], k: int, order: str, dtype: Any) -
     return convert_element_type(_places(shape, k, _ORDERS[order]), dtype)
 
 
-_pattern_on_device = composite(_traced_pattern,
+_pattern_on_device = library_function(_traced_pattern,
                                static_argnames=("shape", "k", "order", "dtype"))
 
 
@@ -131,13 +131,13 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
     return if_else(mask, m, zero) if lower else if_else(mask, zero, m)
 
 
-@composite(static_argnames="k")
+@library_function(static_argnames="k")
 def tril(m: Any, k: int = 0) -> Any:
     """Return matrices with what is above diagonal ``k`` set to zero."""
     return _triangle("tril", m, k, True)
 
 
-@composite(static_argnames="k")
+@library_function(static_argnames="k")
 def triu(m: Any, k: int = 0) -> Any:
     """Return matrices with what is below diagonal ``k`` set to zero."""
     return _triangle("triu", m, k, False)
@@ -146,7 +146,7 @@ def triu(m: Any, k: int = 0) -> Any:
 # -- diagonals -------------------------------------------------------------------------------------
 
 
-@composite(static_argnames="k")
+@library_function(static_argnames="k")
 def diag(v: Any, k: int = 0) -> Any:
     """Return a vector as the diagonal ``k`` of a matrix, or that diagonal of a matrix.
 
@@ -188,7 +188,7 @@ def _diagonal_of(x: Any, k: int) -> Any:
     return slicing.slice(flat, (start,), (stop,), (columns + 1,))
 
 
-@composite(static_argnames="k")
+@library_function(static_argnames="k")
 def diagflat(v: Any, k: int = 0) -> Any:
     """Return all elements of ``v`` as the diagonal ``k`` of a matrix."""
     check_arraylike("diagflat", v)
@@ -196,7 +196,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
     return _on_diagonal(shaping.reshape(v, (aval_of(v).size,)), operator.index(k))
 
 
-@composite(static_argnames=("N", "increasing"))
+@library_function(static_argnames=("N", "increasing"))
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """Return the matrix whose columns are the powers of vector ``x``.
 
@@ -242,7 +242,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return _meshgrid(*xi, sparse=bool(sparse), indexing=indexing)
 
 
-@composite(static_argnames=("sparse", "indexing"))
+@library_function(static_argnames=("sparse", "indexing"))
 def _meshgrid(*xi: Any, sparse: bool, indexing: str) -> list[Any]:
     vectors = [shaping.reshape(as_value(x), (aval_of(as_value(x)).size,)) for x in xi]
     axes = list(range(len(vectors)))
@@ -268,7 +268,7 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     return _indices(sizes=sizes, dtype=dtype, sparse=bool(sparse))
 
 
-@composite(static_argnames=("sizes", "dtype", "sparse"))
+@library_function(static_argnames=("sizes", "dtype", "sparse"))
 def _indices(*, sizes: tuple[int, ...], dtype: Any, sparse: bool) -> Any:
     grids = []
     for axis, n in enumerate(sizes):

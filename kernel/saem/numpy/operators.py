@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from saem.core.avals import aval_functions, is_array_like
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy import arithmetic, logic, products
 from saem.numpy.arithmetic import integer_power, is_constant_integer
 
@@ -31,11 +31,11 @@ class Operator(NamedTuple):
     tracer: Callable
 
 
-constant_power = composite(integer_power, static_argnums=1)
+constant_power = library_function(integer_power, static_argnums=1)
 
 
 def unary(fun: Callable) -> Operator:
-    return Operator(composite(fun), fun)
+    return Operator(library_function(fun), fun)
 
 
 def binary(fun: Callable, symbol: str) -> Operator:
@@ -48,7 +48,7 @@ def binary(fun: Callable, symbol: str) -> Operator:
         return NotImplemented
 
     method.__name__ = fun.__name__
-    return Operator(composite(fun, accepts=accepts), method)
+    return Operator(library_function(fun, accepts=accepts), method)
 
 
 def reflected(fun: Callable, symbol: str) -> Operator:
@@ -64,7 +64,7 @@ def reflected(fun: Callable, symbol: str) -> Operator:
         return fun(y, x)
 
     method.__name__ = swapped.__name__ = fun.__name__
-    return Operator(composite(swapped, accepts=accepts), method)
+    return Operator(library_function(swapped, accepts=accepts), method)
 
 
 def _accepts(symbol: str, swap: bool) -> Callable[[Any, Any], bool]:

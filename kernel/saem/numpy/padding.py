@@ -18,7 +18,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy import reductions
 from saem.numpy.axes import array_argument, as_array
 from saem.numpy.manipulation import cut
@@ -136,12 +136,12 @@ def _fill(array: Any, value: Any) -> Any:
     return convert_value(value, array.dtype, aval_of(array).weak_type)
 
 
-@composite(static_argnames=("widths",))
+@library_function(static_argnames=("widths",))
 def _pad_alike(array: Any, value: Any, widths: Widths) -> Any:
     return slicing.pad(array, _fill(array, value), tuple([(a, b, 0) for a, b in widths]))
 
 
-@composite(static_argnames=("widths",))
+@library_function(static_argnames=("widths",))
 def _pad_constant(array: Any, widths: Widths, values: Sequence[tuple[Any, Any]]) -> Any:
     for axis, ((before, after), (low, high)) in enumerate(zip(widths, values)):
         for value, pair in ((low, (before, 0, 0)), (high, (0, after, 0))):
@@ -161,7 +161,7 @@ def _spread(edge: Any, count: int, axis: int) -> Any:
     return broadcast_in_dim(edge, sizes, tuple(range(edge.ndim)))
 
 
-@composite(static_argnames=("widths",))
+@library_function(static_argnames=("widths",))
 def _pad_edge(array: Any, widths: Widths) -> Any:
     for axis, (before, after) in enumerate(widths):
         size = array.shape[axis]
@@ -170,7 +170,7 @@ def _pad_edge(array: Any, widths: Widths) -> Any:
     return array
 
 
-@composite(static_argnames=("widths",))
+@library_function(static_argnames=("widths",))
 def _pad_wrap(array: Any, widths: Widths) -> Any:
     for axis, (before, after) in enumerate(widths):
         size = array.shape[axis]
@@ -181,7 +181,7 @@ def _pad_wrap(array: Any, widths: Widths) -> Any:
     return array
 
 
-@composite(static_argnames=("widths", "mode", "kind"))
+@library_function(static_argnames=("widths", "mode", "kind"))
 def _pad_mirror(array: Any, widths: Widths, mode: str, kind: str) -> Any:
     if kind not in ("even", "odd"):
         raise errors.explained(
@@ -215,7 +215,7 @@ def _mirror_once(array: Any, axis: int, count: int, skip: int, front: bool, kind
     return shape.concatenate([margin, array] if front else [array, margin], axis)
 
 
-@composite(static_argnames=("widths",))
+@library_function(static_argnames=("widths",))
 def _pad_ramp(array: Any, widths: Widths, values: Sequence[tuple[Any, Any]]) -> Any:
     for axis, ((before, after), (low, high)) in enumerate(zip(widths, values)):
         size = array.shape[axis]
@@ -240,7 +240,7 @@ def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
     return convert_value(numbers.floor(out) if work != dtype else out, dtype, False)
 
 
-@composite(static_argnames=("widths", "mode", "lengths"))
+@library_function(static_argnames=("widths", "mode", "lengths"))
 def _pad_statistic(array: Any, widths: Widths, mode: str, lengths: Widths | None) -> Any:
     statistic: Callable = {"maximum": reductions.max, "minimum": reductions.min,
                            "mean": reductions.mean, "median": median}[mode]

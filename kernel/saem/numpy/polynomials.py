@@ -18,7 +18,7 @@ import numpy as np
 from saem.core import dtypes, errors, lazy
 from saem.core.avals import aval_of
 from saem.core.trace import concrete_or_none
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.arithmetic import add, multiply, negative
 from saem.numpy.axes import array_argument, canonical_axes
 from saem.numpy.calculus import convolve
@@ -37,7 +37,7 @@ from saem.ops.linear import broadcast_in_dim
 decompositions = lazy.later("saem.numpy.linalg.decompositions")
 
 
-@composite(static_argnames=("unroll",))
+@library_function(static_argnames=("unroll",))
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     """Return the value at ``x`` of the polynomial ``p``, by Horner's rule."""
     p, x = promote_dtypes(*array_argument("polyval", p, x))
@@ -61,14 +61,14 @@ def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
                   for a in (a1, a2)])  # type: ignore[return-value]
 
 
-@composite
+@library_function
 def polyadd(a1: Any, a2: Any) -> Any:
     """Return the sum of two polynomials."""
     a1, a2 = _aligned("polyadd", a1, a2)
     return ops.add(a1, a2)
 
 
-@composite
+@library_function
 def polysub(a1: Any, a2: Any) -> Any:
     """Return the difference of two polynomials."""
     a1, a2 = _aligned("polysub", a1, a2)
@@ -110,7 +110,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
     return quotient, _trimmed("polydiv", rest) if trim_leading_zeros else rest
 
 
-@composite
+@library_function
 def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     n, m = u.shape[0], v.shape[0]
     head = slicing.index_in_dim(v, 0, 0, False)
@@ -125,7 +125,7 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     return concatenate(quotient), u
 
 
-@composite(static_argnames=("m",))
+@library_function(static_argnames=("m",))
 def polyder(p: Any, m: int = 1) -> Any:
     """Return the ``m``-th derivative of a polynomial.
 
@@ -145,7 +145,7 @@ def polyder(p: Any, m: int = 1) -> Any:
     return ops.mul(slicing.slice_in_dim(p, 0, size - m), factors.astype(p.dtype))
 
 
-@composite(static_argnames=("m",))
+@library_function(static_argnames=("m",))
 def polyint(p: Any, m: int = 1, k: Any = 0) -> Any:
     """Return the ``m``-th antiderivative of a polynomial, with integration constants ``k``.
 
@@ -173,7 +173,7 @@ def polyint(p: Any, m: int = 1, k: Any = 0) -> Any:
     return p
 
 
-@composite
+@library_function
 def poly(seq_of_zeros: Any) -> Any:
     """Return the polynomial, of leading coefficient 1, with these zeros.
 

@@ -18,7 +18,7 @@ from typing import Any
 from saem.core import errors, sharded
 from saem.core.avals import aval_of
 from saem.core.lazy import later
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.arithmetic import multiply
 from saem.numpy.promote import check_arraylike, join_types, promote_dtypes
 from saem.ops.arithmetic import mul
@@ -73,7 +73,7 @@ def _rearranged(sharding: Any, labels: Sequence, order: Sequence) -> Any:
     return sharded.entries_on(cut, [entries[label] for label in order])
 
 
-@composite(static_argnames=_STATIC)
+@library_function(static_argnames=_STATIC)
 def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
         out_sharding: Any = None) -> Any:
     """Return the sum over the last axis of ``a`` and the second to last (or only) axis of ``b``."""
@@ -89,7 +89,7 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
                      out_sharding=out_sharding)
 
 
-@composite(static_argnames=_STATIC)
+@library_function(static_argnames=_STATIC)
 def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
            out_sharding: Any = None) -> Any:
     """Return the matrix product over the last two axes; leading axes broadcast.
@@ -154,7 +154,7 @@ def _matmul(a: Any, b: Any, row: bool, column: bool, lead_a: tuple, lead_b: tupl
     return expand_dims(out, missing) if missing else out
 
 
-@composite(static_argnames=("precision", "preferred_element_type"))
+@library_function(static_argnames=("precision", "preferred_element_type"))
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """Return the sum of conj(a) * b over all elements."""
     check_arraylike("vdot", a, b)
@@ -166,7 +166,7 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
     return _contract(*flat, ((0,), (0,)), precision=precision, preferred=preferred_element_type)
 
 
-@composite(static_argnames=("precision", "preferred_element_type"))
+@library_function(static_argnames=("precision", "preferred_element_type"))
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """Return the sum over the last axes of both."""
     check_arraylike("inner", a, b)
@@ -178,7 +178,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
                      preferred=preferred_element_type)
 
 
-@composite
+@library_function
 def outer(a: Any, b: Any, out: None = None) -> Any:
     """Return all products of an element of ``a`` with one of ``b``, both flattened."""
     check_arraylike("outer", a, b)
@@ -210,7 +210,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
                       out_sharding=out_sharding)
 
 
-@composite(static_argnames=("axes", "precision", "preferred", "out_sharding"))
+@library_function(static_argnames=("axes", "precision", "preferred", "out_sharding"))
 def _tensordot(a: Any, b: Any, *, axes: Any, precision: Any, preferred: Any, out_sharding: Any
                ) -> Any:
     return _contract(a, b, axes, precision=precision, preferred=preferred,
@@ -258,7 +258,7 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
     return squeeze(matmul(expand_dims(rows, (len(_shape(x1)) - 1,)), x2), (rank,))
 
 
-@composite
+@library_function
 def kron(a: Any, b: Any) -> Any:
     """Return the Kronecker product: every element of ``a`` times ``b``."""
     check_arraylike("kron", a, b)
@@ -312,7 +312,7 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
     return ["einsum_path", *path], info
 
 
-@composite(static_argnames=("contractions", "precision", "preferred", "out_sharding", "dot"))
+@library_function(static_argnames=("contractions", "precision", "preferred", "out_sharding", "dot"))
 def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, out_sharding: Any,
             dot: Callable) -> Any:
     dtype, weak = join_types(values)

@@ -17,7 +17,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.arithmetic import add, multiply, subtract
 from saem.numpy.axes import array_argument, canonical_axes, keep_axes, refuse_out
 from saem.numpy.indexing import getitem
@@ -34,7 +34,7 @@ from saem.ops.sort import sort
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
-@composite(static_argnames=("axis", "overwrite_input", "method", "keepdims"))
+@library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims"))
 def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
              method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
     """Return the value below which share ``q`` of ``a`` lies along ``axis``; 0 <= q <= 1.
@@ -47,7 +47,7 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
     return _quantile("quantile", a, q, axis, method, keepdims, weights, False)
 
 
-@composite(static_argnames=("axis", "overwrite_input", "method", "keepdims"))
+@library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims"))
 def nanquantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
                 method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
     """Return the quantile of what is not NaN.
@@ -64,7 +64,7 @@ def _hundredth(name: str, a: Any, q: Any) -> Any:
     return a, ops.div(q, scalar(100, q.dtype))
 
 
-@composite(static_argnames=("axis", "overwrite_input", "method", "keepdims", "out_sharding"))
+@library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims", "out_sharding"))
 def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
                method: str = "linear", keepdims: bool = False, *, weights: Any = None,
                out_sharding: Any = None) -> Any:
@@ -78,7 +78,7 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
     return _quantile("percentile", a, q, axis, method, keepdims, weights, False)
 
 
-@composite(static_argnames=("axis", "overwrite_input", "method", "keepdims"))
+@library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims"))
 def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None,
                   overwrite_input: bool = False, method: str = "linear", keepdims: bool = False,
                   *, weights: Any = None) -> Any:
@@ -88,7 +88,7 @@ def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None,
     return _quantile("nanpercentile", a, q, axis, method, keepdims, weights, True)
 
 
-@composite(static_argnames=("axis", "overwrite_input", "keepdims"))
+@library_function(static_argnames=("axis", "overwrite_input", "keepdims"))
 def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
            keepdims: bool = False) -> Any:
     """Return the middle value along ``axis``, the mean of the middle two for an even count."""
@@ -96,7 +96,7 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, False)
 
 
-@composite(static_argnames=("axis", "overwrite_input", "keepdims"))
+@library_function(static_argnames=("axis", "overwrite_input", "keepdims"))
 def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
               keepdims: bool = False) -> Any:
     """Return the middle value along ``axis`` of what is not NaN."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from saem.core import dtypes, promotion
 from saem.core.avals import aval_of
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy import arithmetic, transcendental
 from saem.numpy.axes import known_number
 from saem.numpy.creation import check_dtype, placed
@@ -73,7 +73,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     return (placed(out[0], device), out[1]) if retstep else placed(out, device)
 
 
-@composite(static_argnames=_STATIC)
+@library_function(static_argnames=_STATIC)
 def _linspace(start: Any, stop: Any, *, num: int, endpoint: bool, retstep: bool, dtype: Any,
               axis: int) -> Any:
     num = _checked_count(num)
@@ -117,7 +117,7 @@ def _settled(out: Any, out_dtype: Any, axis: int) -> Any:
     return convert_value(out, out_dtype, False)
 
 
-@composite(static_argnames=("num", "endpoint", "dtype", "axis"))
+@library_function(static_argnames=("num", "endpoint", "dtype", "axis"))
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
              dtype: Any = None, axis: int = 0) -> Any:
     """Return ``base`` to the powers ``linspace(start, stop, num)``.
@@ -138,7 +138,7 @@ def _truncated(out: Any, out_dtype: Any, axis: int) -> Any:
     return convert_value(out, out_dtype, False)
 
 
-@composite(static_argnames=("num", "endpoint", "dtype", "axis"))
+@library_function(static_argnames=("num", "endpoint", "dtype", "axis"))
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
               axis: int = 0) -> Any:
     """Return ``num`` numbers from ``start`` to ``stop``, each the same multiple of the last.

@@ -11,7 +11,7 @@ from typing import Any
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.loops.while_loop import while_loop
 from saem.numpy.arithmetic import floor_divide
 from saem.numpy.promote import broadcast_together, if_else, like, promote_args
@@ -52,7 +52,7 @@ def _divisor(a: Any, b: Any) -> Any:
     return while_loop(unfinished, rest, (a, b))[0]
 
 
-@composite
+@library_function
 def gcd(x1: Any, x2: Any) -> Any:
     """Return the greatest number that divides both.
 
@@ -61,7 +61,7 @@ def gcd(x1: Any, x2: Any) -> Any:
     return _divisor(*_magnitudes("gcd", x1, x2))
 
 
-@composite
+@library_function
 def lcm(x1: Any, x2: Any) -> Any:
     """Return the least number that both divide, 0 if one of them is 0.
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy import arithmetic
 from saem.numpy.axes import (
     array_argument,
@@ -147,7 +147,7 @@ def _total(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: An
 
 
 @axis_may_be_list
-@composite(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
+@library_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
 def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
     """Return the sum over ``axis`` (all axes if None).
@@ -160,7 +160,7 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims:
 
 
 @axis_may_be_list
-@composite(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
+@library_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
 def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
          initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
     """Return the product over ``axis`` (all axes if None)."""
@@ -169,7 +169,7 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
                   reduce.reduce_prod, 1, arithmetic.multiply)
 
 
-@composite(static_argnames=("axis", "keepdims"))
+@library_function(static_argnames=("axis", "keepdims"))
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Return how many elements along ``axis`` are not zero."""
     a = array_argument("count_nonzero", a)
@@ -203,7 +203,7 @@ def _extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: 
 
 
 @axis_may_be_list
-@composite(static_argnames=("axis", "keepdims"))
+@library_function(static_argnames=("axis", "keepdims"))
 def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
         where: Any = None) -> Any:
     """Return the largest over ``axis`` (all axes if None); NaN if there is one.
@@ -216,7 +216,7 @@ def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
 
 
 @axis_may_be_list
-@composite(static_argnames=("axis", "keepdims"))
+@library_function(static_argnames=("axis", "keepdims"))
 def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
         where: Any = None) -> Any:
     """Return the smallest over ``axis`` (all axes if None); NaN if there is one.
@@ -240,7 +240,7 @@ amax, amin = max, min
 
 
 @axis_may_be_list
-@composite(static_argnames=("axis", "keepdims"))
+@library_function(static_argnames=("axis", "keepdims"))
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
     """Return the largest minus the smallest over ``axis``."""
     refuse_out("ptp", out)
@@ -251,7 +251,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 
 
 @axis_may_be_list
-@composite(static_argnames=("axis", "keepdims"))
+@library_function(static_argnames=("axis", "keepdims"))
 def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
         where: Any = None) -> Any:
     """Return whether all elements over ``axis`` are true; true for none."""
@@ -262,7 +262,7 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
 
 
 @axis_may_be_list
-@composite(static_argnames=("axis", "keepdims"))
+@library_function(static_argnames=("axis", "keepdims"))
 def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
         where: Any = None) -> Any:
     """Return whether any element over ``axis`` is true; false for none."""
@@ -284,7 +284,7 @@ def _count(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any, where: Any
 
 
 @axis_may_be_list
-@composite(static_argnames=("axis", "dtype", "keepdims"))
+@library_function(static_argnames=("axis", "dtype", "keepdims"))
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
          where: Any = None) -> Any:
     """Return the mean over ``axis`` (all axes if None), NaN for no elements.
@@ -302,7 +302,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
 
 
 @axis_may_be_list
-@composite(static_argnames=("axis", "returned", "keepdims"))
+@library_function(static_argnames=("axis", "returned", "keepdims"))
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False,
             keepdims: bool = False) -> Any:
     """Return the mean over ``axis``, each element counted ``weights`` times.
@@ -354,7 +354,7 @@ def _weights_like(a: Any, axis: Any, weights: Any) -> Any:
 
 
 @axis_may_be_list
-@composite(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"))
+@library_function(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"))
 def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
         keepdims: bool = False, *, where: Any = None, mean: Any = None,
         correction: float | None = None) -> Any:
@@ -367,7 +367,7 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int
 
 
 @axis_may_be_list
-@composite(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"))
+@library_function(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"))
 def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
         keepdims: bool = False, *, where: Any = None, mean: Any = None,
         correction: float | None = None) -> Any:
@@ -455,7 +455,7 @@ def _place(name: str, a: Any, axis: Any, keepdims: Any, find: Callable) -> Any:
     return keep_axes(out, shape, axes) if keepdims else out
 
 
-@composite(static_argnames=("axis", "keepdims"))
+@library_function(static_argnames=("axis", "keepdims"))
 def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
     """Return the first place of the largest along ``axis``; of the raveled array if None.
 
@@ -465,7 +465,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     return _place("argmax", a, axis, keepdims, reduce.argmax)
 
 
-@composite(static_argnames=("axis", "keepdims"))
+@library_function(static_argnames=("axis", "keepdims"))
 def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
     """Return the first place of the smallest along ``axis``; of the raveled array if None.
 

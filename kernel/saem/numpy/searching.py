@@ -18,7 +18,7 @@ from saem.compile.dispatch import put
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import Tracer, concrete_or_none
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.creation import array, filled
 from saem.numpy.logic import truth
 from saem.numpy.promote import as_value, check_arraylike, if_else, scalar
@@ -30,7 +30,7 @@ from saem.ops.convert import convert_element_type
 from saem.ops.linear import reduce_sum
 from saem.ops.sort import sort
 
-_where = composite(choose_where)
+_where = library_function(choose_where)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
@@ -79,7 +79,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     return _nonzero(a, fills, size=size)
 
 
-@composite(static_argnames="size")
+@library_function(static_argnames="size")
 def _nonzero(a: Any, fills: tuple[Any, ...], size: int) -> tuple[Any, ...]:
     shape, count = aval_of(a).shape, aval_of(a).size
     index = dtypes.default_dtype(int)
@@ -108,7 +108,7 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
     return nonzero(_flat(a), size=size, fill_value=fill_value)[0]
 
 
-@composite
+@library_function
 def _flat(a: Any) -> Any:
     return shaping.reshape(a, (aval_of(a).size,))
 
@@ -128,6 +128,6 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     return _as_columns(*columns)
 
 
-@composite
+@library_function
 def _as_columns(*columns: Any) -> Any:
     return shaping.concatenate([shaping.expand_dims(c, (1,)) for c in columns], 1)

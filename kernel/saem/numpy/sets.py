@@ -19,7 +19,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import concrete_or_none
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.joining import concatenate
@@ -77,7 +77,7 @@ def _known_size(name: str, marks: Any) -> int:
 # -- distinct elements -----------------------------------------------------------------------------
 
 
-@composite(static_argnames=("equal_nan",))
+@library_function(static_argnames=("equal_nan",))
 def _runs(rows: Any, equal_nan: bool) -> tuple[Any, Any]:
     """Return the order that sorts ``rows``, and where a run of equals begins in it."""
     count = rows.shape[0]
@@ -150,7 +150,7 @@ def _none_at_all(rows: Any, size: int, fill: Any) -> tuple[Any, ...]:
     return broadcast_in_dim(value, (size, *rows.shape[1:])), zeros, none, zeros
 
 
-@composite(static_argnames=("size",))
+@library_function(static_argnames=("size",))
 def _distinct(rows: Any, order: Any, marks: Any, fill: Any, size: int) -> tuple[Any, ...]:
     """Read at the marks; beyond the last, fill."""
     count, index = rows.shape[0], dtypes.default_dtype(int)
@@ -203,7 +203,7 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 # -- sets ------------------------------------------------------------------------------------------
 
 
-@composite(static_argnames=("assume_unique", "invert", "method"))
+@library_function(static_argnames=("assume_unique", "invert", "method"))
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
          method: str = "auto") -> Any:
     """Return for each element whether it is among ``test_elements``.
@@ -238,7 +238,7 @@ def _selected(name: str, x: Any, marks: Any, size: int | None, fill_value: Any) 
     return _read_marked(x, marks, 0 if fill_value is None else fill_value, size=size)
 
 
-@composite(static_argnames=("size",))
+@library_function(static_argnames=("size",))
 def _read_marked(x: Any, marks: Any, fill: Any, size: int) -> Any:
     count = x.shape[0]
     if not count:
@@ -321,7 +321,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     return values, first, if_else(real, second, scalar(ar2.shape[0], second.dtype))
 
 
-@composite
+@library_function
 def _place_in(x: Any, values: Any) -> Any:
     """Return where each of ``values`` first stands in ``x``."""
     wide = (values.shape[0], x.shape[0])

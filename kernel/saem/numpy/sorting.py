@@ -16,7 +16,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.sharded import sharding_of
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.arithmetic import negative
 from saem.numpy.axes import array_argument
 from saem.numpy.indexing import getitem
@@ -57,7 +57,7 @@ def _refuse(name: str, kind: Any, order: Any) -> None:
             f"'order' argument to {name} is not supported.", advice="Arrays have no named fields.")
 
 
-@composite(static_argnames=("axis", "kind", "order", "stable", "descending"))
+@library_function(static_argnames=("axis", "kind", "order", "stable", "descending"))
 def sort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None,
          stable: bool = True, descending: bool = False) -> Any:
     """Return ``a`` in ascending order along ``axis``; raveled first if None.
@@ -73,7 +73,7 @@ def sort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None
     return shape.rev(out, (axis,)) if descending else out
 
 
-@composite(static_argnames=("axis", "kind", "order", "stable", "descending", "dtype"))
+@library_function(static_argnames=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None,
             stable: bool = True, descending: bool = False, dtype: Any = None) -> Any:
     """Return the places that put ``a`` in order along ``axis``; of the raveled array if None.
@@ -94,7 +94,7 @@ def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = N
     return shape.rev(lax_sort((a, places), axis, stable)[1], (axis,))
 
 
-@composite
+@library_function
 def sort_complex(a: Any) -> Any:
     """Return ``a`` as complex numbers, by real then imaginary part, along its last axis."""
     a = array_argument("sort_complex", a)
@@ -125,7 +125,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     return _lexsort(parts, axis=axis)
 
 
-@composite(static_argnames=("axis",))
+@library_function(static_argnames=("axis",))
 def _lexsort(parts: list[Any], axis: int) -> Any:
     if parts[0].ndim == 0:
         return scalar(0, dtypes.default_dtype(int))
@@ -146,7 +146,7 @@ def _smallest(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int, int]:
     return moveaxis(a, axis, -1), axis, kth
 
 
-@composite(static_argnames=("kth", "axis"))
+@library_function(static_argnames=("kth", "axis"))
 def partition(a: Any, kth: int, axis: int = -1) -> Any:
     """Return ``a`` with its ``kth`` smallest in place along ``axis``: smaller before, others after.
 
@@ -166,7 +166,7 @@ def _reversed_order(x: Any) -> Any:
     return negative(x)
 
 
-@composite(static_argnames=("kth", "axis"))
+@library_function(static_argnames=("kth", "axis"))
 def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
     """Return the places that put ``a`` in the order of ``partition``.
 
@@ -222,7 +222,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *,
     return _searchsorted(a, v, sorter, side=side, method=method)
 
 
-@composite(static_argnames=("side", "method"))
+@library_function(static_argnames=("side", "method"))
 def _searchsorted(a: Any, v: Any, sorter: Any, side: str, method: str) -> Any:
     a, v = promote_dtypes(*array_argument("searchsorted", a, v))
     if sorter is not None:
@@ -324,7 +324,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     return _digitize(x, bins, right=bool(right), method=method or "scan")
 
 
-@composite(static_argnames=("right", "method"))
+@library_function(static_argnames=("right", "method"))
 def _digitize(x: Any, bins: Any, right: bool, method: str) -> Any:
     x, bins = array_argument("digitize", x, bins)
     size, index = bins.shape[0], dtypes.default_dtype(int)

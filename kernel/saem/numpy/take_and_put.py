@@ -20,7 +20,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import concrete_or_none
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.arithmetic import add, floor_divide, multiply, remainder
 from saem.numpy.axes import array_argument, as_array, refuse_out
 from saem.numpy.indexing import getitem, scatter_update
@@ -47,7 +47,8 @@ _WHOLE = slice(None)
 # -- taking ----------------------------------------------------------------------------------------
 
 
-@composite(static_argnames=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
+@library_function(
+    static_argnames=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
 def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
          unique_indices: bool = False, indices_are_sorted: bool = False,
          fill_value: Any = None) -> Any:
@@ -81,7 +82,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
                    wrap_negative_indices=wraps)
 
 
-@composite(static_argnames=("axis", "mode", "fill_value", "wrap_negative_indices"))
+@library_function(static_argnames=("axis", "mode", "fill_value", "wrap_negative_indices"))
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None,
                     fill_value: Any = None, *, wrap_negative_indices: bool | None = None) -> Any:
     """Return for each place of ``indices`` the element of ``arr`` there along ``axis``.
@@ -204,7 +205,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     return _put(a, ind, v, mode=mode)
 
 
-@composite(static_argnames=("mode",))
+@library_function(static_argnames=("mode",))
 def _put(a: Any, ind: Any, v: Any, mode: str | None) -> Any:
     a, ind, v = array_argument("put", a, ind, v)
     places, values, flat = ravel(ind), ravel(v), ravel(a)
@@ -228,7 +229,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
     return _place(arr, mask, vals)
 
 
-@composite
+@library_function
 def _place(arr: Any, mask: Any, vals: Any) -> Any:
     arr, mask, vals = array_argument("place", arr, mask, vals)
     sizes = [math.prod(x.shape) for x in (arr, mask, vals)]
@@ -255,7 +256,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplac
     return _put_along_axis(arr, indices, values, axis=axis, mode=mode)
 
 
-@composite(static_argnames=("axis", "mode"))
+@library_function(static_argnames=("axis", "mode"))
 def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None,
                     mode: str | None) -> Any:
     arr, indices, values = array_argument("put_along_axis", arr, indices, values)
@@ -281,7 +282,7 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None,
 # -- places ----------------------------------------------------------------------------------------
 
 
-@composite(static_argnames=("shape",))
+@library_function(static_argnames=("shape",))
 def _unravel(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     size = math.prod(shape)
     negative = compare.lt(indices, weakly_like(indices, 0))
@@ -353,7 +354,7 @@ def _check_inside(parts: Sequence[Any], sizes: Sequence[int]) -> None:
                                    advice=f"Places along an axis of size {n} are 0..{n - 1}.")
 
 
-@composite(static_argnames=("sizes", "mode", "order", "index"))
+@library_function(static_argnames=("sizes", "mode", "order", "index"))
 def _ravel_places(parts: Sequence[Any], sizes: tuple[int, ...], mode: str, order: str,
                   index: Any) -> Any:
     total = scalar(0, index)

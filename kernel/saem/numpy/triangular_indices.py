@@ -18,7 +18,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.creation import ones
 from saem.numpy.indexing import getitem, scatter_update
@@ -162,7 +162,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     return _fill_diagonal(a, val)
 
 
-@composite
+@library_function
 def _fill_diagonal(a: Any, val: Any) -> Any:
     a, val = array_argument("fill_diagonal", a, val)
     index, count = dtypes.default_dtype(int), min(a.shape)

@@ -27,7 +27,7 @@ _MOST = 60
 
 def devices_model(names: Mapping[str, Any], of: Recorder = recorder) -> DevicesModel:
     """The devices of this process, the arrays held by ``names``, transfers and donations."""
-    found = []
+    found: list[Any] = []
     for name, value in names.items():
         if name.startswith("_"):
             continue

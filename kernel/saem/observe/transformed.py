@@ -154,9 +154,9 @@ def residuals(closed: ClosedJaxpr, model: JaxprModel) -> tuple[Residual, ...]:
         by_var.update(zip(eqn.outvars, equation.outputs))
     found = []
     for var, used in readers.items():
-        atom, maker = by_var[var], makers[var]
+        shown, maker = by_var[var], makers[var]
         found.append(Residual(
-            atom.id, atom.text, atom.type, bytes_of(var),
+            shown.id, shown.text, shown.type, bytes_of(var),
             None if maker < 0 else equations[maker].id, tuple(dict.fromkeys(used)),
             None if maker < 0 else equations[maker].place))
     return tuple(found)

@@ -24,7 +24,7 @@ from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of, is_array_like
 from saem.core.events import bus
 from saem.core.trace import Tracer, eval_trace, state
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.at import IndexUpdateHelper
 from saem.numpy.indexing import getitem
 from saem.numpy.manipulation import swapaxes
@@ -265,7 +265,7 @@ def taker(statics: int = 0, gives_keys: bool = False) -> Callable[[Callable], Ca
                 return random_unwrap(out) if gives_keys else out
 
             by_words.__name__ = by_words.__qualname__ = fun.__name__
-            made = composite(by_words, static_argnums=tuple(range(1, statics + 1)))
+            made = library_function(by_words, static_argnums=tuple(range(1, statics + 1)))
             return compiled.setdefault(impl.name, made)
 
         @functools.wraps(fun)

@@ -18,7 +18,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy import fft
 from saem.numpy.axes import array_argument
 from saem.numpy.joining import concatenate
@@ -73,7 +73,7 @@ def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str |
     return _dct(x, n=x.shape[axis] if n is None else int(n), axis=axis, ortho=norm == "ortho")
 
 
-@composite(static_argnames=("n", "axis", "ortho"))
+@library_function(static_argnames=("n", "axis", "ortho"))
 def _dct(x: Any, n: int, axis: int, ortho: bool) -> Any:
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):
@@ -98,7 +98,7 @@ def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str 
     return _idct(x, n=x.shape[axis] if n is None else int(n), axis=axis, ortho=norm == "ortho")
 
 
-@composite(static_argnames=("n", "axis", "ortho"))
+@library_function(static_argnames=("n", "axis", "ortho"))
 def _idct(x: Any, n: int, axis: int, ortho: bool) -> Any:
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):

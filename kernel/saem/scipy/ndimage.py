@@ -19,7 +19,7 @@ import numpy as np
 from saem import lax
 from saem import numpy as jnp
 from saem.core import dtypes, errors
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.typing import Array, ArrayLike
 
@@ -42,7 +42,7 @@ INSIDE = {
 }
 
 
-@composite(static_argnames=("order", "mode"))
+@library_function(static_argnames=("order", "mode"))
 def _map(values, coordinates, order, mode, cval):
     values = array_argument("map_coordinates", values)
     fill = jnp.asarray(cval, values.dtype)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from saem.core import errors
 from saem.core.avals import aval_of
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.promote import promote_dtypes_inexact
 from saem.numpy.sorting import argsort
@@ -62,7 +62,7 @@ def inexact(name: str, *args: Any) -> Any:
     return made if len(args) > 1 else made[0]
 
 
-@composite(static_argnames=("upper", "symmetrize_input"))
+@library_function(static_argnames=("upper", "symmetrize_input"))
 def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
     """Return the lower triangular L with a = L Lᴴ, or with ``upper`` U with a = Uᴴ U.
 
@@ -100,7 +100,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
                 hermitian=bool(hermitian), subset_by_index=subset_by_index)
 
 
-@composite(static_argnames=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
+@library_function(static_argnames=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
 def _svd(a: Any, full_matrices: bool, compute_uv: bool, hermitian: bool, subset_by_index: Any
          ) -> Any:
     a = inexact("svd", a)
@@ -126,7 +126,7 @@ def svdvals(x: Any, /) -> Any:
     return svd(x, compute_uv=False, hermitian=False)
 
 
-@composite(static_argnames=("UPLO", "symmetrize_input"))
+@library_function(static_argnames=("UPLO", "symmetrize_input"))
 def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Return the eigenvalues, ascending, and eigenvectors of Hermitian matrices ``a`` (…, n, n).
 
@@ -151,7 +151,7 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
-@composite
+@library_function
 def eig(a: Any) -> EigResult:
     """Return the eigenvalues and the eigenvectors, both complex, of square matrices ``a``.
 
@@ -166,14 +166,14 @@ def eig(a: Any) -> EigResult:
     return EigResult(w, v)
 
 
-@composite
+@library_function
 def eigvals(a: Any) -> Any:
     """Return the eigenvalues (…, n), complex, of square matrices ``a`` (…, n, n)."""
     return eigen_ops.eig(inexact("eigvals", a), compute_left_eigenvectors=False,
                          compute_right_eigenvectors=False)[0]
 
 
-@composite(static_argnames=("mode",))
+@library_function(static_argnames=("mode",))
 def qr(a: Any, mode: str = "reduced") -> Any:
     """Return Q and R with a = Q R, orthonormal columns of Q and triangular R.
 

@@ -21,7 +21,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.derivatives.custom_jvp import custom_jvp
 from saem.derivatives.implicit_solve import custom_linear_solve
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.linalg.decompositions import inexact, svd
 from saem.numpy.manipulation import broadcast_to, reshape, transpose
@@ -44,7 +44,7 @@ def check_square(name: str, a: Any) -> None:
             advice="Only square matrices will do.")
 
 
-@composite
+@library_function
 def solve(a: Any, b: Any) -> Any:
     """Return x with a x = b.
 
@@ -101,7 +101,7 @@ def _solve(a: Any, b: Any) -> Any:
         lambda _, ct: lu_solve(packed, rows, ct, 1))
 
 
-@composite
+@library_function
 def inv(a: Any) -> Any:
     """Return the inverses of square matrices ``a`` (…, n, n).
 
@@ -140,7 +140,7 @@ def matrix_power(a: Any, n: int) -> Any:
     return _power(a, n=n)
 
 
-@composite(static_argnames=("n",))
+@library_function(static_argnames=("n",))
 def _power(a: Any, n: int) -> Any:
     if n == 0:
         return eye(a.shape, a.dtype)
@@ -181,7 +181,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = Fal
     return x, residuals, rank, s
 
 
-@composite(static_argnames=("rcond",))
+@library_function(static_argnames=("rcond",))
 def _lstsq(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, Any]:
     m, n = a.shape
     dtype = a.dtype
@@ -258,7 +258,7 @@ def _pinv_jvp(hermitian: bool, primals: tuple, tangents: tuple) -> tuple[Any, An
     return p, across + along - matmul(matmul(p, t), p)
 
 
-@composite(static_argnames=("hermitian",))
+@library_function(static_argnames=("hermitian",))
 def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
     return _differentiable_pinv(a, rtol, hermitian)
 

@@ -19,7 +19,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.trace import bind
 from saem.derivatives.custom_jvp import custom_jvp
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy import diagonals, reductions
 from saem.numpy.axes import array_argument
 from saem.numpy.linalg.decompositions import inexact, svd
@@ -44,7 +44,7 @@ class SlogdetResult(NamedTuple):
 # -- norms -----------------------------------------------------------------------------------------
 
 
-@composite(static_argnames=("ord", "axis", "keepdims"))
+@library_function(static_argnames=("ord", "axis", "keepdims"))
 def norm(x: Any, ord: int | float | str | None = None, axis: int | tuple[int, ...] | None = None,
          keepdims: bool = False) -> Any:
     """Return the length of vectors, or the norm of matrices, in ``x``.
@@ -144,7 +144,7 @@ def vector_norm(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdim
     return _vector_norm(x, axis=axis, keepdims=bool(keepdims), ord=ord)
 
 
-@composite(static_argnames=("axis", "keepdims", "ord"))
+@library_function(static_argnames=("axis", "keepdims", "ord"))
 def _vector_norm(x: Any, axis: Any, keepdims: bool, ord: Any) -> Any:
     x = inexact("vector_norm", x)
     if axis is None:
@@ -166,7 +166,7 @@ def _check_square(name: str, a: Any) -> None:
             advice="Only square matrices have a determinant.")
 
 
-@composite
+@library_function
 def det(a: Any) -> Any:
     """Return the determinants (…) of square matrices ``a`` (…, n, n).
 
@@ -248,7 +248,7 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     return _slogdet(a, method=method or "lu")
 
 
-@composite(static_argnames=("method",))
+@library_function(static_argnames=("method",))
 def _slogdet(a: Any, method: str) -> SlogdetResult:
     a = inexact("slogdet", a)
     _check_square("slogdet", a)
@@ -314,7 +314,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
     return _matrix_rank(M, rtol, tol, hermitian=bool(hermitian))
 
 
-@composite(static_argnames=("hermitian",))
+@library_function(static_argnames=("hermitian",))
 def _matrix_rank(M: Any, rtol: Any, tol: Any, hermitian: bool) -> Any:
     M = inexact("matrix_rank", M)
     if M.ndim < 2:
@@ -327,7 +327,7 @@ def _matrix_rank(M: Any, rtol: Any, tol: Any, hermitian: bool) -> Any:
     return (s > bound).sum(-1)
 
 
-@composite(static_argnames=("p",))
+@library_function(static_argnames=("p",))
 def cond(x: Any, p: Any = None) -> Any:
     """Return the condition numbers of matrices ``x`` (…, m, n): ‖x‖ ‖x⁻¹‖ in the norm ``p``.
 

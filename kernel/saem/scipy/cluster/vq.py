@@ -12,7 +12,7 @@ import numpy as np
 
 from saem import numpy as jnp
 from saem.core import errors
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.promote import promote_dtypes_inexact
 from saem.typing import Array, ArrayLike
@@ -20,7 +20,7 @@ from saem.typing import Array, ArrayLike
 __all__ = ["vq"]
 
 
-@composite(static_argnames=("check_finite",))
+@library_function(static_argnames=("check_finite",))
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """Return the place of the nearest row of ``code_book`` [k, n] to each of ``obs`` [m, n].
 

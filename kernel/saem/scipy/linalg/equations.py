@@ -14,7 +14,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.loops.while_loop import fori_loop
 from saem.numpy.axes import array_argument
 from saem.numpy.linalg import det as _det
@@ -57,7 +57,7 @@ def right_sides(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
             broadcast_to(b, (*leading, *b.shape[-2:])), single)
 
 
-@composite(static_argnames=("lower",))
+@library_function(static_argnames=("lower",))
 def _cholesky(a: Any, lower: bool) -> Any:
     (a,) = inexact("cholesky", a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
@@ -81,7 +81,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False,
     return _cho_solve(c, b, lower=bool(lower))
 
 
-@composite(static_argnames=("lower",))
+@library_function(static_argnames=("lower",))
 def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
     c, b = inexact("cho_solve", c, b)
     c, b, single = right_sides("cho_solve", c, b)
@@ -92,7 +92,7 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
     return out[..., 0] if single else out
 
 
-@composite(static_argnames=("overwrite_a", "check_finite"))
+@library_function(static_argnames=("overwrite_a", "check_finite"))
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
     """Return L and U in one matrix and the pivots of ``a`` (…, m, n), for ``lu_solve``."""
     (a,) = inexact("lu_factor", a)
@@ -112,7 +112,7 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: b
     return _lu_solve(packed, pivots, b, trans=int(trans))
 
 
-@composite(static_argnames=("trans",))
+@library_function(static_argnames=("trans",))
 def _lu_solve(packed: Any, pivots: Any, b: Any, trans: int) -> Any:
     packed, b = inexact("lu_solve", packed, b)
     packed, b, single = right_sides("lu_solve", packed, b)
@@ -156,7 +156,7 @@ def solve_triangular(a: Any, b: Any, trans: int | str = 0, lower: bool = False,
                              unit_diagonal=bool(unit_diagonal))
 
 
-@composite(static_argnames=("trans", "lower", "unit_diagonal"))
+@library_function(static_argnames=("trans", "lower", "unit_diagonal"))
 def _solve_triangular(a: Any, b: Any, trans: int, lower: bool, unit_diagonal: bool) -> Any:
     a, b = inexact("solve_triangular", a, b)
     a, b, single = right_sides("solve_triangular", a, b)
@@ -194,7 +194,7 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
     return _solve_sylvester(A, B, C, tol, method=method)
 
 
-@composite(static_argnames=("method",))
+@library_function(static_argnames=("method",))
 def _solve_sylvester(A: Any, B: Any, C: Any, tol: Any, method: str) -> Any:
     dtype = dtypes.complex_dtype(A.dtype)
     a, b, c = (x.astype(dtype) for x in (A, B, C))

@@ -15,7 +15,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.lax.polar import qdwh
 from saem.loops.scan import scan
 from saem.loops.while_loop import fori_loop
@@ -55,7 +55,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a
                 algorithm=algorithm)
 
 
-@composite(static_argnames=("full_matrices", "compute_uv", "algorithm"))
+@library_function(static_argnames=("full_matrices", "compute_uv", "algorithm"))
 def _svd(a: Any, full_matrices: bool, compute_uv: bool, algorithm: Any) -> Any:
     (a,) = inexact("svd", a)
     return svd_ops.svd(a, full_matrices=full_matrices, compute_uv=compute_uv, algorithm=algorithm)
@@ -77,14 +77,14 @@ def eigh(a: Any, b: None = None, lower: bool = True, eigvals_only: bool = False,
     return _eigh(a, lower=bool(lower), eigvals_only=bool(eigvals_only))
 
 
-@composite(static_argnames=("lower", "eigvals_only"))
+@library_function(static_argnames=("lower", "eigvals_only"))
 def _eigh(a: Any, lower: bool, eigvals_only: bool) -> Any:
     (a,) = inexact("eigh", a)
     v, w = eigen.eigh(a, lower=lower)
     return w if eigvals_only else (w, v)
 
 
-@composite(static_argnames=("permute_l", "overwrite_a", "check_finite"))
+@library_function(static_argnames=("permute_l", "overwrite_a", "check_finite"))
 def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
        ) -> tuple[Any, ...]:
     """Return P, L and U with a = P L U; P L and U if ``permute_l``.
@@ -118,7 +118,7 @@ def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
     return _qr(a, mode=mode, pivoting=bool(pivoting))
 
 
-@composite(static_argnames=("mode", "pivoting"))
+@library_function(static_argnames=("mode", "pivoting"))
 def _qr(a: Any, mode: str, pivoting: bool) -> tuple[Any, ...]:
     (a,) = inexact("qr", a)
     q, *rest = qr_ops.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
@@ -139,7 +139,7 @@ def qr_multiply(a: Any, c: Any, mode: str = "right", pivoting: bool = False,
     return _qr_multiply(a, c, mode=mode, pivoting=bool(pivoting), conj=bool(conjugate))
 
 
-@composite(static_argnames=("mode", "pivoting", "conj"))
+@library_function(static_argnames=("mode", "pivoting", "conj"))
 def _qr_multiply(a: Any, c: Any, mode: str, pivoting: bool, conj: bool) -> tuple[Any, ...]:
     a, c = inexact("qr_multiply", a, c)
     m, n = a.shape[-2:]
@@ -189,7 +189,7 @@ def schur(a: Any, output: str = "real") -> list[Any]:
     return list(_schur(a, output=output))
 
 
-@composite(static_argnames=("output",))
+@library_function(static_argnames=("output",))
 def _schur(a: Any, output: str) -> tuple[Any, Any]:
     if output == "complex":
         a = a.astype(dtypes.complex_dtype(aval_of(a).dtype))
@@ -197,7 +197,7 @@ def _schur(a: Any, output: str) -> tuple[Any, Any]:
     return t, z
 
 
-@composite(static_argnames=("check_finite",))
+@library_function(static_argnames=("check_finite",))
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
     """Return the complex Schur form (triangular) of the real one: a = Z T Zᴴ in both.
 
@@ -237,7 +237,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
     return fori_loop(0, max(n - 1, 0), turn, (T.astype(dtype), Z.astype(dtype)))
 
 
-@composite(static_argnames=("calc_q", "overwrite_a", "check_finite"))
+@library_function(static_argnames=("calc_q", "overwrite_a", "check_finite"))
 def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False,
                check_finite: bool = True) -> Any:
     """Return H with a = Q H Qᴴ, zero below its first subdiagonal; with ``calc_q`` also Q.
@@ -287,7 +287,7 @@ def polar(a: Any, side: str = "right", *, method: str = "qdwh", eps: float | Non
     return adjoint(u), adjoint(p)
 
 
-@composite(static_argnames=("left",))
+@library_function(static_argnames=("left",))
 def _polar_by_svd(a: Any, left: bool) -> tuple[Any, Any]:
     u, s, vh = svd_ops.svd(a, full_matrices=False)
     s = s.astype(a.dtype)
@@ -342,14 +342,14 @@ def inexact_only(x: Any) -> Any:
     return inexact("eigh_tridiagonal", x)[0]
 
 
-@composite(static_argnames=("places",))
+@library_function(static_argnames=("places",))
 def _tridiagonal_vectors(d: Any, e: Any, places: tuple[int, int]) -> tuple[Any, Any]:
     matrix = diag(d) + diag(e, 1) + diag(conjugate(e), -1)
     v, w = eigen.eigh(matrix, symmetrize_input=False)
     return w[places[0]:places[1]], v[:, places[0]:places[1]]
 
 
-@composite(static_argnames=("places",))
+@library_function(static_argnames=("places",))
 def _bisected(d: Any, e: Any, tol: Any, places: tuple[int, int]) -> Any:
     """Return eigenvalues by bisection: the number of those below x is a number of signs.
 

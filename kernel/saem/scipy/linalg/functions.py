@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.loops.conditional import cond
 from saem.loops.while_loop import fori_loop
 from saem.numpy.floating_point import ceil, isfinite
@@ -54,7 +54,7 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     return _expm(A, upper_triangular=bool(upper_triangular), max_squarings=int(max_squarings))
 
 
-@composite(static_argnames=("upper_triangular", "max_squarings"))
+@library_function(static_argnames=("upper_triangular", "max_squarings"))
 def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:
     (A,) = inexact("expm", A)
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
@@ -122,7 +122,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
     return (value, derivative) if compute_expm else derivative
 
 
-@composite(static_argnames=("blocksize",))
+@library_function(static_argnames=("blocksize",))
 def sqrtm(A: Any, blocksize: int = 1) -> Any:
     """Return the complex matrix whose square is ``A`` (n, n).
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.creation import asarray, zeros
 from saem.numpy.joining import concatenate
@@ -37,7 +37,7 @@ def _vectors(name: str, *args: Any) -> list[Any]:
     return promote_dtypes(*[x.reshape(1) if not x.ndim else x for x in arrays])
 
 
-@composite
+@library_function
 def block_diag(*arrs: Any) -> Any:
     """Return the matrix with ``arrs`` along its diagonal, and zeros elsewhere.
 
@@ -60,7 +60,7 @@ def block_diag(*arrs: Any) -> Any:
     return concatenate(rows, axis=0)
 
 
-@composite
+@library_function
 def toeplitz(c: Any, r: Any = None) -> Any:
     """Return the matrices (…, n, m) constant along diagonals: column ``c``, row ``r`` (c conj.).
 
@@ -79,7 +79,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     return values[..., np.arange(m) - np.arange(n)[:, None] + n - 1]
 
 
-@composite
+@library_function
 def hankel(c: Any, r: Any = None) -> Any:
     """Return the matrices (…, n, m) constant along antidiagonals: column ``c``, last row ``r``."""
     (c,) = _vectors("hankel", c)
@@ -92,7 +92,7 @@ def hankel(c: Any, r: Any = None) -> Any:
     return values[..., np.arange(m) + np.arange(n)[:, None]]
 
 
-@composite
+@library_function
 def circulant(c: Any) -> Any:
     """Return the matrices (…, n, n) whose columns are ``c`` (…, n), turned on by one each."""
     (c,) = _vectors("circulant", c)
@@ -102,7 +102,7 @@ def circulant(c: Any) -> Any:
     return c[..., (np.arange(n)[:, None] - np.arange(n)) % n]
 
 
-@composite
+@library_function
 def companion(a: Any) -> Any:
     """Return the matrices whose characteristic polynomial has the coefficients ``a`` (…, n + 1).
 
@@ -118,7 +118,7 @@ def companion(a: Any) -> Any:
     return concatenate([first[..., None, :], asarray(rest)], axis=-2)
 
 
-@composite(static_argnames=("n", "mode"))
+@library_function(static_argnames=("n", "mode"))
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     """Return the matrix C with C v = convolve(a, v, mode) for vectors v of length ``n``.
 
@@ -145,14 +145,14 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     return whole[..., start:start + rows, :]
 
 
-@composite
+@library_function
 def fiedler(a: Any) -> Any:
     """Return the matrices (…, n, n) of the distances |a[i] - a[j]|."""
     (a,) = _vectors("fiedler", a)
     return abs(a[..., :, None] - a[..., None, :])
 
 
-@composite
+@library_function
 def fiedler_companion(a: Any) -> Any:
     """Return the five-diagonal matrices with characteristic polynomial ``a`` (…, n + 1)."""
     a = array_argument("fiedler_companion", a)
@@ -182,7 +182,7 @@ def fiedler_companion(a: Any) -> Any:
     return found + (where < 0).astype(values.dtype)
 
 
-@composite
+@library_function
 def leslie(f: Any, s: Any) -> Any:
     """Return the matrices of a population: fertilities ``f`` (…, n), survival ``s`` (…, n - 1).
 

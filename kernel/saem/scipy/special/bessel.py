@@ -22,7 +22,7 @@ from saem import numpy as jnp
 from saem.core import errors
 from saem.core.avals import aval_of
 from saem.core.readers import concrete_or_error
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.scipy.special.operands import elementwise, floats
 from saem.typing import Array, ArrayLike
 
@@ -67,7 +67,7 @@ def i1(x: ArrayLike) -> Array:
     return jnp.exp(jnp.abs(x)) * lax.bessel_i1e(x)
 
 
-@composite(static_argnames=("v", "n_iter"))
+@library_function(static_argnames=("v", "n_iter"))
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """Return the Bessel functions of the first kind of orders 0, …, v at z.
 
@@ -128,7 +128,7 @@ def sph_harm_y(n: Array, m: Array, theta: Array, phi: Array, diff_n: int | None 
     return _harmonics(jnp.asarray(n), jnp.asarray(m), theta, phi, operator.index(n_max))
 
 
-@composite(static_argnums=(4,))
+@library_function(static_argnums=(4,))
 def _harmonics(n, m, theta, phi, n_max):
     theta, phi = floats("sph_harm_y", theta, phi)
     n, m, theta, phi = jnp.broadcast_arrays(n, m, theta, phi)

@@ -15,7 +15,7 @@ import numpy as np
 from saem import lax
 from saem import numpy as jnp
 from saem.custom_derivatives import custom_jvp
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.nn import normalization
 from saem.scipy.special.operands import elementwise
 from saem.typing import Array, ArrayLike
@@ -165,7 +165,7 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     return _boxcox(*jnp.broadcast_arrays(jnp.log1p(x), lmbda))
 
 
-@composite(static_argnames=("axis",))
+@library_function(static_argnames=("axis",))
 def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
     """Return exp(x) / sum(exp(x)) over ``axis`` (all axes if None).
 
@@ -175,7 +175,7 @@ def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Ar
     return normalization.softmax(x, axis=axis)
 
 
-@composite(static_argnames=("axis",))
+@library_function(static_argnames=("axis",))
 def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
     """Return log(softmax(x)) over ``axis`` (all axes if None).
 

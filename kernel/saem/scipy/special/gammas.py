@@ -22,7 +22,7 @@ from saem import lax
 from saem import numpy as jnp
 from saem.core import dtypes, errors
 from saem.core.readers import concrete_or_error
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.promote import promote_args_inexact
 from saem.scipy.special.operands import elementwise
@@ -150,7 +150,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     return _factorial(n)
 
 
-@composite(static_argnames=("repetition",))
+@library_function(static_argnames=("repetition",))
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """Return in how many ways ``k`` of ``N`` things are chosen; 0 where there is none.
 
@@ -178,7 +178,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     return _multigammaln(a, d)
 
 
-@composite(static_argnames=("d",))
+@library_function(static_argnames=("d",))
 def _multigammaln(a, d):
     (a,) = promote_args_inexact("multigammaln", array_argument("multigammaln", a))
     halves = np.arange(d) / 2

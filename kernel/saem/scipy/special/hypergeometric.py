@@ -17,7 +17,7 @@ from saem import lax
 from saem import numpy as jnp
 from saem.core.avals import aval_of
 from saem.core.dtypes import finfo
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.promote import promote_args_inexact
 from saem.scipy.special.gammas import _sign
 from saem.scipy.special.operands import by_partials, refuse_complex
@@ -65,7 +65,7 @@ def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
 _ruled_hyp1f1 = by_partials(_hyp1f1)
 
 
-@composite
+@library_function
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Return Kummer's function, the sum of (a)_k / (b)_k x**k / k!.
 
@@ -119,7 +119,7 @@ def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
 _ruled_hyp2f1 = by_partials(_hyp2f1)
 
 
-@composite
+@library_function
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Return Gauss's function, the sum of (a)_k (b)_k / (c)_k x**k / k!, for x ≤ 1.
 

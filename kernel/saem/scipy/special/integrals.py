@@ -20,7 +20,7 @@ from saem import lax
 from saem import numpy as jnp
 from saem.core import dtypes
 from saem.custom_derivatives import custom_jvp
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.promote import promote_args_inexact
 from saem.scipy.special.faddeeva import of_upper
 from saem.scipy.special.gammas import _bernoulli_numbers
@@ -166,7 +166,7 @@ _expn.defjvps(None, lambda dx, out, n, x: -dx * jnp.where(
     n >= 1, _expn(jnp.maximum(n - 1, 0), x), jnp.exp(-x) * (x + 1) / (x * x)))
 
 
-@composite
+@library_function
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """Return the integral of exp(-x t) / t**n from 1 to infinity, for whole n ≥ 0 and x ≥ 0.
 
@@ -315,4 +315,4 @@ def spence(x: Array) -> Array:
     return _composed_spence(single_or_double("spence", x))
 
 
-_composed_spence = composite(lambda x: _spence(x))
+_composed_spence = library_function(lambda x: _spence(x))

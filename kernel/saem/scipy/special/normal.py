@@ -18,7 +18,7 @@ from saem import lax
 from saem import numpy as jnp
 from saem.core import dtypes, errors
 from saem.custom_derivatives import custom_jvp
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.scipy.special.operands import elementwise, horner
 from saem.typing import Array, ArrayLike
 
@@ -78,7 +78,7 @@ def ndtr(x: ArrayLike) -> Array:
     return _ndtr(single_or_double("ndtr", x))
 
 
-@composite
+@library_function
 def _ndtr(x):
     return 0.5 * lax.erfc(-x * (1 / ROOT_2))
 
@@ -143,7 +143,7 @@ def ndtri(p: ArrayLike) -> Array:
     return _ndtri(single_or_double("ndtri", p))
 
 
-_ndtri = composite(lambda p: _quantile(p))
+_ndtri = library_function(lambda p: _quantile(p))
 
 
 # -- logarithm -------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ def _log_probability_jvp(order, primals, tangents):
     return out, dx * jnp.exp(-0.5 * x * x - np.log(ROOT_2PI) - out)
 
 
-_log_ndtr = composite(lambda x, order: _ruled_log_probability(x, order), static_argnums=(1,))
+_log_ndtr = library_function(lambda x, order: _ruled_log_probability(x, order), static_argnums=(1,))
 
 
 # -- two dimensions --------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from saem import lax
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.custom_derivatives import custom_jvp
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, as_array
 from saem.numpy.promote import promote_args_inexact
 from saem.transform.derivatives import jvp
@@ -80,7 +80,7 @@ def elementwise(fun: Callable | None = None, *, complex_too: bool = False,
                  for y in (out if isinstance(out, tuple) else (out,))]
         return tuple(parts) if isinstance(out, tuple) else parts[0]
 
-    return composite(computed, static_argnames=static or None)
+    return library_function(computed, static_argnames=static or None)
 
 
 def by_partials(fun: Callable) -> Callable:

@@ -10,7 +10,7 @@ import numpy as np
 from saem import lax
 from saem import numpy as jnp
 from saem.core import errors
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.promote import promote_dtypes_inexact
 from saem.scipy.special import xlogy
@@ -20,7 +20,7 @@ from saem.typing import Array, ArrayLike
 TOLERANCE = 1e-5
 
 
-@composite
+@library_function
 def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """Return the logarithm of the density at the probabilities x [k, ...] or [k - 1, ...].
 
@@ -50,7 +50,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     return jnp.where(valid, out, -np.inf)
 
 
-@composite
+@library_function
 def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """Return the density at the probabilities x, as ``logpdf`` takes them.
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from saem import lax
 from saem import numpy as jnp
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.scipy.special.operands import floats
 from saem.typing import Array, ArrayLike
 
@@ -63,7 +63,7 @@ def public(name: str, family: str, parameters: list[inspect.Parameter], about: s
     function.__signature__ = signature.replace(return_annotation=Array)  # type: ignore[attr-defined]
     meaning = MEANINGS[name].format(x=first, q=first)
     function.__doc__ = f"Return {meaning}, of {about}.\n\n    All arguments broadcast together.\n"
-    return composite(function)
+    return library_function(function)
 
 
 def parameter(name: str, default: Any = inspect.Parameter.empty) -> inspect.Parameter:

@@ -9,13 +9,13 @@ import numpy as np
 
 from saem import lax
 from saem import numpy as jnp
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.scipy.special import xlogy
 from saem.scipy.special.operands import floats
 from saem.typing import Array, ArrayLike
 
 
-@composite
+@library_function
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """Return the logarithm of the probability of the counts x [..., k] of ``n`` trials.
 
@@ -30,7 +30,7 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     return jnp.where(jnp.equal(jnp.sum(x), n), orders, -np.inf)
 
 
-@composite
+@library_function
 def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """Return the probability of the counts x [..., k] of ``n`` trials.
 

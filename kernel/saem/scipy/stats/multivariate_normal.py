@@ -11,13 +11,13 @@ from typing import Any
 from saem import lax
 from saem import numpy as jnp
 from saem.core import errors
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.promote import promote_dtypes_inexact
 from saem.typing import Array, ArrayLike
 
 
-@composite
+@library_function
 def _logpdf(x, mean, cov):
     operands = array_argument("multivariate_normal.logpdf", x, mean, cov)
     x, mean, cov = promote_dtypes_inexact(*operands)

@@ -15,7 +15,7 @@ import numpy as np
 from saem import lax
 from saem import numpy as jnp
 from saem.core import dtypes, errors
-from saem.jit.jitted import composite
+from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.ops.shape import canonical_axis
 from saem.transform.mapping import vmap
@@ -56,7 +56,7 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keep
     return _mode(a, axis=axis, keepdims=keepdims)
 
 
-@composite(static_argnames=("axis", "keepdims"))
+@library_function(static_argnames=("axis", "keepdims"))
 def _mode(a, axis, keepdims):
     a = array_argument("mode", a)
     shape = a.shape
@@ -105,7 +105,7 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None,
     return _rankdata(a, method=method, axis=axis)
 
 
-@composite(static_argnames=("method", "axis"))
+@library_function(static_argnames=("method", "axis"))
 def _rankdata(a, method, axis):
     a = array_argument("rankdata", a)
     if axis is None:
@@ -152,7 +152,7 @@ def sem(a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "pr
     return _sem(a, axis=axis, ddof=ddof, omit=nan_policy == "omit", keepdims=keepdims)
 
 
-@composite(static_argnames=("axis", "ddof", "omit", "keepdims"))
+@library_function(static_argnames=("axis", "ddof", "omit", "keepdims"))
 def _sem(a, axis, ddof, omit, keepdims):
     a = array_argument("sem", a)
     if omit:

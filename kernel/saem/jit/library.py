@@ -1,0 +1,32 @@
+"""How is a function of the library one compiled call, and yet a learner's primitives?
+
+``jnp.where`` outside traces is one compiled call, made once; inside a trace its primitives stand in
+the caller's program, so a jaxpr shows ``select_n`` and no call.
+
+Read before: ``jit.jitted``.  Read after: ``saem.numpy``.
+Invariant: both forms compute the same (tests/kernel/numpy).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from saem.jit.jitted import make_jit
+
+
+def library_function(fun: Callable | None = None, *, static_argnums: Any = None,
+              static_argnames: Any = None, accepts: Callable[..., bool] | None = None) -> Any:
+    """Make a library function one compiled call outside traces; inside, its primitives inline.
+
+    Use as a decorator on functions of ``saem.numpy`` and its like.  Arguments that ``accepts``
+    does not accept are answered with NotImplemented, as Python's operators must.
+    """
+    if fun is None:
+        return functools.partial(library_function, static_argnums=static_argnums,
+                                 static_argnames=static_argnames, accepts=accepts)
+    fast = make_jit(fun, static_argnums=static_argnums, static_argnames=static_argnames,
+                    inline=True, library=True)
+    fast.info.accepts = accepts
+    return fast
