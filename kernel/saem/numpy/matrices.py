@@ -109,7 +109,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
 def diagonal_number(k: Any) -> Any:
     """Return the number of a diagonal: a Python int, or a traced integer as it is.
 
-    Raises: TypeError for what is no integer.
+    Raises: TypeError for a non-integer.
     """
     if isinstance(k, Tracer) and not aval_of(k).shape and dtypes.is_integer(aval_of(k).dtype):
         return k
