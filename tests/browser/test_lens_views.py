@@ -1,6 +1,6 @@
 """Does every view draw what it should, in both languages, light and dark, and by keyboard?
 
-Read before: ``programs.py``, ``conftest.py``.  Read after: ``test_lab.py``.
+Read before: ``looked_at.py``, ``conftest.py``.  Read after: ``test_lab.py``.
 Invariant: every model here was made by the kernel of a real program.
 """
 
@@ -13,7 +13,7 @@ import time
 import typing
 from collections.abc import Callable
 
-import programs as made
+import looked_at as made
 import pytest
 from playwright.sync_api import Page, expect
 
