@@ -960,6 +960,8 @@ export const WORDS = {
   "gate.exercise_right": {"en": "Right! Your function does all that was asked.", "ko": "맞았습니다! 함수가 요구한 대로 동작합니다."},
   "gate.exercise_wrong": {"en": "Not yet.", "ko": "아직 아닙니다."},
   "gate.raised": {"en": "Your code raised `{error}`", "ko": "실행 중에 난 오류: `{error}`"},
+  "gate.reset": {"en": "Guess again", "ko": "다시 예측하기"},
+  "gate.not_a_shape": {"en": "Please give a shape, such as (3, 4).", "ko": "(3, 4) 같은 형상을 적어 주십시오."},
 } as const satisfies { readonly [key: string]: Text };
 
 /* prettier-ignore-end */
