@@ -6,51 +6,11 @@ Read before: ``saem.l10n.project``.  Read after: any test here.
 from __future__ import annotations
 
 import pytest
+from small_lesson import LESSON
 
 from saem.l10n import project as projects
 from saem.lesson import predict, words
 from saem.observe import language
-
-LESSON = '''\
----
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
----
-
-+++ {"id": "title"}
-
-# A title
-
-First paragraph with `code` and 3 numbers.
-
-- one
-- two
-
-```python
-untranslated = "code"
-```
-
-+++ {"id": "maths", "tags": ["x"]}
-
-$$f(x) = x_1 * x_2$$
-
-Second paragraph.
-
-```{code-cell} ipython3
-:id: run
-:tags: [slow]
-
-# A comment
-# of two lines
-from saem.lesson import t
-
-%config InlineBackend.figure_format = "png"
-value = 1 + 1  # trailing
-print(t("Hello"), value)
-```
-'''
 
 GLOSSARY = "terms:\n- {term: array, accepted: [배열]}\nreadings: {code: 코드}\n"
 

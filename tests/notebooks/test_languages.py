@@ -7,7 +7,7 @@ import json
 import nbformat
 import pytest
 from click.testing import CliRunner
-from conftest import LESSON
+from small_lesson import LESSON
 
 from saem.l10n import build as building
 from saem.l10n import catalog, project

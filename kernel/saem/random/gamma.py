@@ -119,6 +119,7 @@ class RandomGamma(Primitive):
     log_space: bool
 
     shard_results = sharding_rules.random_gamma
+    consumes_key = True
 
     def typing(self, keys, alpha):
         if alpha.shape[:keys.ndim] != keys.shape:

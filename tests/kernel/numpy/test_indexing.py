@@ -197,14 +197,15 @@ def test_a_stack_is_read_as_each_of_its_examples(idx):
 
 
 def test_one_program_serves_all_positions():
-    x = put(np.arange(30, dtype=np.float32).reshape(10, 3))
-    getitem(x, (4, slice(0, 2)))
+    # Nine columns: no other test of this process reads parts of that size.
+    x = put(np.arange(110, dtype=np.float32).reshape(10, 11))
+    getitem(x, (4, slice(0, 9)))
     before = indexing._reader.cache_info().currsize
     for i in range(10):
-        np.testing.assert_array_equal(np.asarray(getitem(x, (i, slice(1, 3)))),
-                                      np.arange(30).reshape(10, 3)[i, 1:3])
+        np.testing.assert_array_equal(np.asarray(getitem(x, (i, slice(1, 10)))),
+                                      np.arange(110).reshape(10, 11)[i, 1:10])
     assert indexing._reader.cache_info().currsize == before
-    reader = indexing._reader(("int", ("part", 2, 1)), indexing.DEFAULT)
+    reader = indexing._reader(("int", ("part", 9, 1)), indexing.DEFAULT)
     assert len(reader.info.entries) == 1
 
 
