@@ -119,6 +119,6 @@ def test_the_budget_counts_right(text, excess):
 def test_no_two_test_modules_have_one_name():
     """Test folders are no packages, so pytest knows a module by its name alone."""
     names = [Path(name).name for name in tracked() if name.startswith("tests/")
-             and name.endswith(".py") and "/scripts/" not in name and "/numpy/" not in name]
+             and name.endswith(".py") and "/scripts/" not in name and "/benchmarks/" not in name]
     twice = {name for name in names if names.count(name) > 1} - {"conftest.py"}
     assert twice == set()
