@@ -27,7 +27,7 @@ _SETTING = re.compile(r"^languages\s*=\s*\[(.*)\]", re.M)
 def begin(project: Project, code: str) -> list[Path]:
     """Add a language; returns the PO files written: that of the frame, then one a lesson.
 
-    Raises ValueError for what is no language code (BCP 47, such as ``ja`` or ``pt-BR``), or one
+    Raises ValueError for a bad language code (BCP 47, such as ``ja`` or ``pt-BR``), or one
     that is there.
     """
     if not _CODE.fullmatch(code):

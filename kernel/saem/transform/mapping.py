@@ -107,7 +107,7 @@ def along_mesh(axis: Axis | None, size: int, xs: Sequence[Any], dims: Sequence[i
     """Return the mapped axis as one that Explicit mesh axes shard, if they shard the arguments
     there.
 
-    Raises: ValueError if they do not shard all arguments alike.
+    Raises: ValueError if they do not shard all arguments the same way.
     """
     found: list[Any] = []
     for x, dim in zip(xs, dims):
