@@ -74,6 +74,18 @@ def test_what_does_not_fit_is_refused_by_name(value, told):
     assert told in str(refused.value)
 
 
+def test_a_model_that_does_not_fit_is_refused_as_what_it_says_it_is():
+    with pytest.raises(SchemaError, match="does not fit JaxprModel: missing"):
+        from_json(schema.Model, {"kind": "jaxpr", "version": schema.VERSION})
+
+
+def test_every_sample_of_the_extension_fits():
+    samples = sorted((ROOT / "extension" / "test" / "samples").glob("*.json"))
+    assert samples
+    for sample in samples:
+        from_json(schema.Model, json.loads(sample.read_text(encoding="utf-8")))
+
+
 def test_a_model_of_other_things_is_refused():
     with pytest.raises(TypeError, match="plain values"):
         to_json(schema.Text(object(), ""))  # type: ignore[arg-type]

@@ -80,17 +80,26 @@ def from_json(kind: Any, value: Any, where: str = "$") -> Any:
             raise SchemaError(f"{where} needs an array, but got {_shown(value)}")
         return tuple(from_json(parts[0], v, f"{where}[{i}]") for i, v in enumerate(value))
     if sort == "union":
+        errors = []
         for part in parts:
             try:
                 return from_json(part, value, where)
             except SchemaError as error:
-                last = error
-        raise last
+                errors.append((_is_of_kind(part, value), error))
+        raise next((error for named, error in errors if named), errors[-1][1])
     if sort == "literal":
         if any(value == part and type(value) is type(part) for part in parts):
             return value
         raise SchemaError(f"{where} needs one of {list(parts)}, but got {_shown(value)}")
     return _scalar_from_json(parts[0], value, where)
+
+
+def _is_of_kind(part: Any, value: Any) -> bool:
+    """Whether ``value`` names the class ``part`` in its field ``kind``."""
+    if not (dataclasses.is_dataclass(part) and isinstance(part, type) and isinstance(value, dict)):
+        return False
+    fields = fields_of(part)
+    return "kind" in fields and value.get("kind") in _parts(fields["kind"])[1]
 
 
 def _object_from_json(kind: type, value: Any, where: str) -> Any:
