@@ -85,10 +85,22 @@ def _name(name: str, glossary: Glossary) -> str | None:
     return final(reading) if reading else final_of_letters(name)
 
 
+# 으로 after Hangul: no Korean word ends in an open syllable or one in ㄹ and 으로.  Of the other
+# particles most also end words (결과, 마을, 종로), so only 를 is judged besides.
+_TO = re.compile(
+    r"(?P<word>[가-힣]*[가-힣])(?P<close>[*_]{0,3}[\"'”’]?)으로"
+    r"(?P<more>(?:는|도|의|만|부터|서|써)*)(?![가-힣])"
+)
+
+
 def _after_hangul(pair: Pair) -> Iterator[Hit]:
     for use in re.finditer(r"([가-힣]+)를(?![가-힣])", pair.translation):
         if final(use[1]):
             yield Hit(f"{use[0]} → 을", use[0], f"{use[1]}을", mechanical=True)
+    for use in _TO.finditer(pair.translation):
+        if right("으로", final(use["word"]) or "") == "로":
+            better = f"{use['word']}{use['close']}로{use['more']}"
+            yield Hit(f"{use[0]} → 로", use[0], better, mechanical=True)
 
 
 PARTICLE = Rule(
