@@ -16,6 +16,9 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
     """Return as an array what another library offers through ``__dlpack__``.
 
     Raises: TypeError for what offers nothing.
+
+    >>> jax.dlpack.from_dlpack(np.array([1, 2], dtype=np.int32))
+    Array([1, 2], dtype=int32)
     """
     if not hasattr(external_array, "__dlpack__") or not hasattr(
             external_array, "__dlpack_device__"):
@@ -27,7 +30,11 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
 
 
 def is_supported_dtype(dtype: Any) -> bool:
-    """Return whether arrays of ``dtype`` can be handed over."""
+    """Return whether arrays of ``dtype`` can be handed over.
+
+    >>> jax.dlpack.is_supported_dtype(jnp.float32)
+    True
+    """
     kind = jnp.dtype(dtype)
     if kind == jnp.bfloat16:
         return True

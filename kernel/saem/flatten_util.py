@@ -24,6 +24,13 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     """Return the leaves of ``pytree`` as one vector of their common dtype, and the way back.
 
     Without leaves the vector is empty and float32.
+
+    >>> flat, unravel = jax.flatten_util.ravel_pytree({"a": jnp.array([1., 2.]),
+    ...     "b": jnp.array(3.)})
+    >>> flat
+    Array([1., 2., 3.], dtype=float32)
+    >>> unravel(flat * 10)
+    {'a': Array([10., 20.], dtype=float32), 'b': Array(30., dtype=float32)}
     """
     leaves, structure = tree.flatten(pytree)
     if not leaves:

@@ -57,6 +57,9 @@ class ResizeMethod(enum.Enum):
     ``from_string`` finds one by its name: 'nearest', 'linear' (also 'bilinear', 'trilinear',
     'triangle'), 'cubic' (also 'bicubic', 'tricubic'), 'lanczos3', 'lanczos5', 'cubic-pytorch',
     'area'.
+
+    >>> jax.image.ResizeMethod.from_string("bilinear")
+    <ResizeMethod.LINEAR: 1>
     """
 
     NEAREST = 0

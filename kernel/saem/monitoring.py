@@ -36,32 +36,53 @@ _stop_watching: list[Callable[[], None]] = []
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Tell every event listener that ``event`` happened."""
+    """Tell every event listener that ``event`` happened.
+
+    >>> jax.monitoring.record_event("/my/event")
+    """
     for listener in tuple(_listeners["event"]):
         listener(event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Tell every duration listener that ``event`` took ``duration`` seconds."""
+    """Tell every duration listener that ``event`` took ``duration`` seconds.
+
+    >>> jax.monitoring.record_event_duration_secs("/my/step", 0.5)
+    """
     for listener in tuple(_listeners["duration"]):
         listener(event, duration, **kwargs)
 
 
 def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: str | int
                            ) -> None:
-    """Tell every time span listener when ``event`` began and ended, in seconds of ``time.time``."""
+    """Tell every time span listener when ``event`` began and ended, in seconds of ``time.time``.
+
+    >>> jax.monitoring.record_event_time_span("/my/step", 1.0, 2.0)
+    """
     for listener in tuple(_listeners["time_span"]):
         listener(event, start_time, end_time, **kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Tell every scalar listener that ``event`` had ``value``."""
+    """Tell every scalar listener that ``event`` had ``value``.
+
+    >>> jax.monitoring.record_scalar("/my/loss", 0.5)
+    """
     for listener in tuple(_listeners["scalar"]):
         listener(event, value, **kwargs)
 
 
 def register_event_listener(callback: Callable[..., None]) -> None:
-    """Call ``callback(event, **kwargs)`` for every event."""
+    """Call ``callback(event, **kwargs)`` for every event.
+
+    >>> seen = []
+    >>> listener = lambda event, **kwargs: seen.append(event)
+    >>> jax.monitoring.register_event_listener(listener)
+    >>> jax.monitoring.record_event("/my/event")
+    >>> jax.monitoring.unregister_event_listener(listener)
+    >>> seen
+    ['/my/event']
+    """
     _register("event", callback)
 
 

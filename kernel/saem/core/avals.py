@@ -273,6 +273,9 @@ class ShapeDtypeStruct:
     """A shape and dtype without data: what ``eval_shape`` returns and ``lower`` accepts.
 
     Source: the documentation of jax.ShapeDtypeStruct.
+
+    >>> jax.ShapeDtypeStruct((2, 3), jnp.float32)
+    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
     __slots__ = ("shape", "dtype", "weak_type", "sharding", "_aval")
@@ -389,6 +392,9 @@ def aval_of(x: Any) -> ShapedArray:
     """Return the abstract value of ``x``: an array, tracer, NumPy value or Python number.
 
     Raises: TypeError if ``x`` is nothing an array program can hold.
+
+    >>> jax.typeof(jnp.ones((2, 3)))
+    ShapedArray(float32[2,3])
     """
     function = aval_functions.get(type(x))
     if function is None:

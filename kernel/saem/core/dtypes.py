@@ -168,6 +168,9 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
     """Return ``dtype`` narrowed to 32 bits unless ``enable_x64``.
 
     Raises: ValueError for an extended dtype unless ``allow_extended_dtype``.
+
+    >>> jax.dtypes.canonicalize_dtype(np.float64)
+    dtype('float32')
     """
     if isinstance(dtype, ExtendedDType) and not allow_extended_dtype:
         raise ValueError(
@@ -303,6 +306,9 @@ def itemsize_bits(dtype: Any) -> int:
     """Return how many bits one element holds: 4 for int4, 8 for bool.
 
     Raises: ValueError for None and for extended dtypes.
+
+    >>> jax.dtypes.itemsize_bits(jnp.int4)
+    4
     """
     if dtype is None:
         raise ValueError("dtype cannot be None. Name one, such as 'float32'.")
@@ -322,6 +328,9 @@ def issubdtype(a: Any, b: Any) -> bool:
     """Say whether ``a`` is at or below ``b`` among scalar types, narrow and extended ones included.
 
     Raises: TypeError for what names no dtype.
+
+    >>> jax.dtypes.issubdtype(jnp.bfloat16, np.floating)
+    True
     """
     try:
         return _issubdtype(a, b)

@@ -265,6 +265,9 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 
     Raises: TypePromotionError where no implicit conversion is allowed; ValueError for no argument;
     TypeError for what has no dtype.
+
+    >>> jax.dtypes.result_type(jnp.int32, jnp.float16)
+    dtype('float16')
     """
     if not args:
         raise ValueError("at least one array or dtype is required")
@@ -278,6 +281,9 @@ def scalar_type_of(x: Any) -> type:
     """Return ``bool``, ``int``, ``float`` or ``complex``: what one element of ``x`` is.
 
     Raises: TypeError for what has no such type.
+
+    >>> jax.dtypes.scalar_type_of(1.0)
+    <class 'float'>
     """
     dtype, _ = typed(x)
     kinds = {"bool": bool, "int": int, "uint": int, "float": float, "complex": complex}

@@ -50,17 +50,28 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """Return the leaves of ``tree``, in order, and its structure.
 
     ``is_leaf(node)`` true stops the descent there.  Dicts are ordered by sorted key.
+
+    >>> jax.tree.flatten({"b": 2, "a": [1, 3]})
+    ([1, 3, 2], PyTreeDef({'a': [*, *], 'b': *}))
     """
     return _registry_flatten(tree, is_leaf)
 
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """Return the leaves of ``tree``, in order."""
+    """Return the leaves of ``tree``, in order.
+
+    >>> jax.tree.leaves({"b": 2, "a": [1, 3]})
+    [1, 3, 2]
+    """
     return _registry_flatten(tree, is_leaf)[0]
 
 
 def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
-    """Return the structure of ``tree``: what remains when its leaves are taken out."""
+    """Return the structure of ``tree``: what remains when its leaves are taken out.
+
+    >>> jax.tree.structure({"b": 2, "a": [1, 3]})
+    PyTreeDef({'a': [*, *], 'b': *})
+    """
     return _registry_flatten(tree, is_leaf)[1]
 
 
@@ -68,6 +79,9 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """Return the tree with structure ``treedef`` and the given leaves.
 
     Raises: ValueError for too few or too many leaves.
+
+    >>> jax.tree.unflatten(jax.tree.structure({"a": 0, "b": 0}), [1, 2])
+    {'a': 1, 'b': 2}
     """
     return treedef.unflatten(leaves)
 
@@ -77,6 +91,9 @@ def map_(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -
 
     Each tree of ``rest`` has ``tree``'s structure, or more below its leaves.
     Raises: ValueError where structures differ, naming the path and what differs.
+
+    >>> jax.tree.map(lambda x, y: x + y, {"a": 1, "b": 2}, {"a": 10, "b": 20})
+    {'a': 11, 'b': 22}
     """
     flat, treedef = _registry_flatten(tree, is_leaf)
     if not rest:
@@ -91,6 +108,9 @@ def flatten_with_path(
     """Return (key path, leaf) for each leaf, and the structure.
 
     With ``is_leaf_takes_path``, ``is_leaf(path, node)``.
+
+    >>> jax.tree.flatten_with_path({"a": [1, 3]})[0]
+    [((DictKey(key='a'), SequenceKey(idx=0)), 1), ((DictKey(key='a'), SequenceKey(idx=1)), 3)]
     """
     if is_leaf is None or is_leaf_takes_path:
         return _registry_flatten_with_path(tree, is_leaf)
@@ -100,7 +120,11 @@ def flatten_with_path(
 def leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """Return (key path, leaf) for each leaf."""
+    """Return (key path, leaf) for each leaf.
+
+    >>> jax.tree.leaves_with_path({"a": [1, 3]})
+    [((DictKey(key='a'), SequenceKey(idx=0)), 1), ((DictKey(key='a'), SequenceKey(idx=1)), 3)]
+    """
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
@@ -114,6 +138,9 @@ def map_with_path(
     """Return ``tree`` with ``f(path, leaf, *subtrees)`` in place of each leaf.
 
     Raises: ValueError where structures differ, naming the path and what differs.
+
+    >>> jax.tree.map_with_path(lambda path, x: jax.tree_util.keystr(path), {"a": [1, 3]})
+    {'a': ["['a'][0]", "['a'][1]"]}
     """
     flat, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [_flatten_up_to("tree.map_with_path", treedef, tree, other) for other in rest]
@@ -122,12 +149,20 @@ def map_with_path(
 
 
 def all_(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
-    """Say whether every leaf is true."""
+    """Say whether every leaf is true.
+
+    >>> jax.tree.all({"a": True, "b": [True, False]})
+    False
+    """
     return all(_registry_flatten(tree, is_leaf)[0])
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
-    """Say whether every element of ``iterable`` is a leaf."""
+    """Say whether every element of ``iterable`` is a leaf.
+
+    >>> jax.tree_util.all_leaves([1, 2.0])
+    True
+    """
     if is_leaf is None:
         return _jaxlib.pytree.all_leaves(default_registry, iterable)
     items = list(iterable)
@@ -141,7 +176,11 @@ def reduce_(
     initializer: Any = _MISSING,
     is_leaf: IsLeaf = None,
 ) -> Any:
-    """Combine the leaves from left to right, starting with ``initializer`` if given."""
+    """Combine the leaves from left to right, starting with ``initializer`` if given.
+
+    >>> jax.tree.reduce(lambda x, y: x + y, {"a": 1, "b": [2, 3]})
+    6
+    """
     start = () if initializer is _MISSING else (initializer,)
     return functools.reduce(function, leaves(tree, is_leaf), *start)
 
@@ -156,6 +195,9 @@ def reduce_associative(
     """Combine the leaves pairwise in a balanced tree: depth log₂(number of leaves).
 
     Raises: TypeError for a tree without leaves when no ``identity`` is given.
+
+    >>> jax.tree.reduce_associative(lambda x, y: x + y, {"a": 1, "b": [2, 3]})
+    6
     """
     flat = leaves(tree, is_leaf)
     if flat:
@@ -183,6 +225,9 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
     """Return an ``outer`` of ``inner``s as an ``inner`` of ``outer``s.
 
     ``inner_treedef`` None: that of the first.  Raises: TypeError when it is no such nest.
+
+    >>> jax.tree.transpose(jax.tree.structure([0, 0]), jax.tree.structure((0, 0)), [(1, 2), (3, 4)])
+    ([1, 3], [2, 4])
     """
     flat, treedef = flatten(pytree_to_transpose)
     if inner_treedef is None:
@@ -218,6 +263,9 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
     """Return ``full_tree`` with each leaf replaced by the leaf of ``prefix_tree`` above it.
 
     Raises: ValueError where ``prefix_tree`` is no prefix, naming the path and what differs.
+
+    >>> jax.tree.broadcast(1, [(0, 0), 0])
+    [(1, 1), 1]
     """
     return unflatten(structure(full_tree), broadcast_prefix(prefix_tree, full_tree, is_leaf))
 
@@ -229,6 +277,9 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
     """Return the children of the topmost container and what else it remembers.
 
     Raises: ValueError for a leaf.
+
+    >>> jax.tree_util.flatten_one_level([1, [2, 3]])[0]
+    [1, [2, 3]]
     """
     return _container(tree, default_registry.flatten_one_level(tree))
 
@@ -263,22 +314,38 @@ def is_tree_node(typ: type) -> bool:
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """Return the structures of the children of the topmost container."""
+    """Return the structures of the children of the topmost container.
+
+    >>> jax.tree_util.treedef_children(jax.tree.structure([1, (2, 3)]))
+    [PyTreeDef(*), PyTreeDef((*, *))]
+    """
     return treedef.children()
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Say whether ``treedef`` is a single node: a leaf, or an empty container such as None."""
+    """Say whether ``treedef`` is a single node: a leaf, or an empty container such as None.
+
+    >>> jax.tree_util.treedef_is_leaf(jax.tree.structure(1))
+    True
+    """
     return treedef.num_nodes == 1
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """Return the structure of a tuple whose elements have the given structures."""
+    """Return the structure of a tuple whose elements have the given structures.
+
+    >>> jax.tree_util.treedef_tuple([jax.tree.structure(1), jax.tree.structure([1, 2])])
+    PyTreeDef((*, [*, *]))
+    """
     return _jaxlib.pytree.treedef_tuple(default_registry, list(treedefs))
 
 
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
-    """Return a key path as text: ``['w'][0].bias``, or with ``simple`` and '/' ``w/0/bias``."""
+    """Return a key path as text: ``['w'][0].bias``, or with ``simple`` and '/' ``w/0/bias``.
+
+    >>> jax.tree_util.keystr((jax.tree_util.DictKey("a"), jax.tree_util.SequenceKey(0)))
+    "['a'][0]"
+    """
     return separator.join(_key_name(key) if simple else str(key) for key in keys)
 
 
@@ -377,6 +444,11 @@ def register_pytree_node(
 
     ``aux`` is part of the structure: hashable and comparable.
     Raises: TypeError for functions that cannot be called; ValueError for a type known already.
+
+    >>> class Pair(list): pass
+    >>> jax.tree_util.register_pytree_node(Pair, lambda p: (list(p), None), lambda _, c: Pair(c))
+    >>> jax.tree.map(lambda x: x + 1, Pair([1, 2]))
+    [2, 3]
     """
     for name, function in (("flatten_func", flatten_func), ("unflatten_func", unflatten_func)):
         if not callable(function):

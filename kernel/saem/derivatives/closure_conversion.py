@@ -38,6 +38,11 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
 
     Only traced values of float type are taken out: others cannot be differentiated.  The function
     returned takes arguments of the types of ``example_args``.
+
+    >>> scale = 2.
+    >>> converted, consts = jax.closure_convert(lambda x: scale * x, 1.)
+    >>> converted(3., *consts)
+    Array(6., dtype=float32, weak_type=True)
     """
     check_callable(fun)
     in_tree = tree.structure(example_args)
@@ -66,6 +71,10 @@ def custom_gradient(fun: Callable) -> Callable:
     """Return ``fun``, which returns ``(out, pullback)``, as a function of ``out`` with that rule.
 
     ``pullback(ct)`` returns the cotangents of the arguments, a tuple if there are several.
+
+    >>> double = jax.custom_gradient(lambda x: (x * x, lambda g: 10. * g))
+    >>> jax.grad(double)(3.)
+    Array(10., dtype=float32, weak_type=True)
     """
     check_callable(fun)
 

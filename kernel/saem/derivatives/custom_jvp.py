@@ -52,6 +52,11 @@ class custom_jvp(RuledFunction):
 
     Arguments in ``nondiff_argnums`` or ``nondiff_argnames`` may be any Python value; the rule gets
     them first: ``rule(*nondiff, primals, tangents)``.
+
+    >>> square = jax.custom_jvp(lambda x: x * x)
+    >>> square.defjvps(lambda dx, out, x: 100. * dx)
+    >>> jax.grad(square)(3.)
+    Array(100., dtype=float32, weak_type=True)
     """
 
     _inner_rules = ("def_vmap", "defjvp")

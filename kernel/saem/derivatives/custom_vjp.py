@@ -57,6 +57,11 @@ class custom_vjp(RuledFunction):
 
     Arguments in ``nondiff_argnums`` or ``nondiff_argnames`` may be any Python value but a tracer;
     ``fwd`` gets them in place, ``bwd`` before its own: ``bwd(*nondiff, residuals, ct)``.
+
+    >>> clipped = jax.custom_vjp(lambda x: x)
+    >>> clipped.defvjp(lambda x: (x, None), lambda _, g: (jnp.clip(g, -1, 1),))
+    >>> jax.grad(lambda x: 5 * clipped(x))(3.)
+    Array(1., dtype=float32, weak_type=True)
     """
 
     _inner_rules = ("def_vmap", "defjvp", "defjvps")

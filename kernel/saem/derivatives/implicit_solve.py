@@ -110,6 +110,10 @@ def custom_root(f: Callable, initial_guess: Any, solve: Callable, tangent_solve:
     the linear ``g``, the derivative of ``f`` at the root.  With ``has_aux``, ``solve`` returns
     (root, what else), and so does this.
     Raises: TypeError for results that are not like ``initial_guess``.
+
+    >>> solve = lambda f, guess: lax.fori_loop(0, 8, lambda _, x: x - f(x) / (2 * x), guess)
+    >>> lax.custom_root(lambda x: x * x - 2., 1., solve, lambda g, y: y / g(1.))
+    Array(1.4142135, dtype=float32, weak_type=True)
     """
     check_callable("custom_root", "f, solve and tangent_solve arguments", f, solve, tangent_solve)
     leaves, guess_tree = tree.flatten(initial_guess)
@@ -274,6 +278,9 @@ def custom_linear_solve(matvec: Callable, b: Any, solve: Callable,
     reverse mode by ``transpose_solve(vecmat, ct)``, which with ``symmetric`` is ``solve``.  With
     ``has_aux`` the solvers return (solution, what else), and so does this.
     Raises: TypeError or ValueError for results that are not like ``b``.
+
+    >>> lax.custom_linear_solve(lambda x: 2 * x, jnp.array([2., 6.]), lambda matvec, b: b / 2)
+    Array([1., 3.], dtype=float32)
     """
     check_callable("custom_linear_solve", "matvec and solve arguments", matvec, solve)
     if transpose_solve is None and symmetric:

@@ -310,6 +310,10 @@ def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: A
     With ``ordered``, it happens after every ordered callback before it in the program.
 
     Raises: TypeError for arguments that are no arrays.
+
+    >>> from saem.experimental import io_callback
+    >>> io_callback(lambda x: np.sin(x), jax.ShapeDtypeStruct((), jnp.float32), 0.)
+    Array(0., dtype=float32)
     """
     return promised("io_callback", callback, result_shape_dtypes, args, kwargs,
                     lambda call, avals: IoCallback(call, avals, sharding, ordered))
@@ -345,6 +349,9 @@ def debug_callback(callback: Callable[..., None] | None = None, *args: Any, orde
     It follows the primal values: under vmap it is called once per example, under grad in the
     forward pass.  Arguments that are no arrays are passed as they are.  Without ``callback`` it
     returns a function that takes it.
+
+    >>> jax.debug.callback(lambda x: print(f"x is {x}"), jnp.array([1, 2]))
+    x is [1 2]
     """
     if callback is None:
         return functools.partial(debug_callback, ordered=ordered, partitioned=partitioned)

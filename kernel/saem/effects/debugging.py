@@ -123,6 +123,9 @@ def debug_print(fmt: str | None = None, *args: Any, ordered: bool = False,
 
     Raises: TypeError if ``fmt`` is no string; IndexError, KeyError or ValueError if it does not fit
         the arguments.
+
+    >>> jax.debug.print("x is {x}", x=jnp.array([1, 2]))
+    x is [1 2]
     """
     if fmt is None:
         return functools.partial(

@@ -174,6 +174,10 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
     Positional arguments are its operands, keyword arguments its attributes (those that are None
     are left out).  Raises: when called, UnexpectedTracerError if it closes over a traced value or
     has one as attribute.
+
+    >>> twice = lax.composite(lambda x: x + x, name="my.twice")
+    >>> twice(jnp.array([1, 2]))
+    Array([2, 4], dtype=int32)
     """
 
     @functools.wraps(decomposition)

@@ -383,7 +383,11 @@ def _given(program: Exported, _primal: Exported) -> Exported:
 
 
 def default_export_platform() -> str:
-    """Return the platform that a program is exported for if none is named."""
+    """Return the platform that a program is exported for if none is named.
+
+    >>> jax.export.default_export_platform() in ("cpu", "cuda", "rocm", "tpu")
+    True
+    """
     return lowering_platform(default_device())
 
 
@@ -395,6 +399,10 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None,
     'rocm', 'tpu'), by default the one that is here.
 
     Raises: ValueError if ``fun_jit`` was not made by ``jit``.
+
+    >>> exported = jax.export.export(jax.jit(lambda x: x + 1))(1.)
+    >>> exported.call(2.)
+    Array(3., dtype=float32, weak_type=True)
     """
     platforms = (platforms,) if isinstance(platforms, str) else platforms
     if not isinstance(fun_jit, Wrapped):

@@ -447,7 +447,10 @@ copies = _Copies()
 
 
 def clear_caches() -> None:
-    """Forget every traced program and every executable."""
+    """Forget every traced program and every executable.
+
+    >>> jax.clear_caches()
+    """
     for options in list(traces.values()):  # of functions whose jit is gone, too
         for entries in options.values():
             entries.clear()

@@ -147,7 +147,11 @@ class Stage:
 
 
 class Traced(Stage):
-    """A function traced at given types: its jaxpr."""
+    """A function traced at given types: its jaxpr.
+
+    >>> jax.jit(lambda x: x + 1).trace(1.).jaxpr
+    { lambda ; a:f32[]. let b:f32[] = add a 1.0:f32[] in (b,) }
+    """
 
     @property
     def jaxpr(self) -> ClosedJaxpr:
@@ -198,7 +202,11 @@ class Traced(Stage):
 
 
 class Lowered(Stage):
-    """A program as StableHLO."""
+    """A program as StableHLO.
+
+    >>> "sine" in jax.jit(jnp.sin).lower(1.).as_text()
+    True
+    """
 
     def __init__(self, call: Call, lowered: Lowering, where: Any, committed: bool,
                  platforms: tuple[str, ...]):
@@ -266,7 +274,11 @@ def check_dialect(dialect: str | None) -> None:
 
 
 class Compiled(Stage):
-    """An executable program, called with arguments of exactly the types it was made for."""
+    """An executable program, called with arguments of exactly the types it was made for.
+
+    >>> jax.jit(lambda x: x + 1).lower(1.).compile()(2.)
+    Array(3., dtype=float32, weak_type=True)
+    """
 
     def __init__(self, call: Types, program: dispatch.Program):
         super().__init__(call)
@@ -431,6 +443,9 @@ def jit(fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardin
     May be used as ``@jit`` or ``@jit(static_argnames=...)``.
 
     Raises: ValueError for argument numbers or names the function does not have.
+
+    >>> jax.jit(lambda x: x * 2 + 1)(jnp.array([1, 2]))
+    Array([3, 5], dtype=int32)
     """
     if fun is None:
         return functools.partial(
@@ -500,6 +515,9 @@ class Wrapped(metaclass=_Jitted):
     """What ``jit`` returns: callable, with ``trace``, ``lower``, ``eval_shape``, ``clear_cache``.
 
     For ``isinstance`` only; ``jit`` makes these.
+
+    >>> jax.jit(jnp.sin).lower(1.).compile()(0.)
+    Array(0., dtype=float32, weak_type=True)
     """
 
     trace: Callable[..., Traced]

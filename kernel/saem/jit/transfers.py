@@ -134,6 +134,9 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
     Without ``device`` values become uncommitted arrays on the default device; arrays stay.
 
     Raises: ValueError if a sharding or layout does not fit its value.
+
+    >>> jax.device_put(np.array([1, 2]), jax.devices()[0])
+    Array([1, 2], dtype=int32)
     """
     if may_alias and donate is True:
         raise ValueError("may_alias and donate cannot be True at the same time: a buffer that is "
@@ -204,7 +207,11 @@ def in_memory(x: Any, space: MemorySpace) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """Return pytree ``x`` with NumPy arrays in place of arrays."""
+    """Return pytree ``x`` with NumPy arrays in place of arrays.
+
+    >>> jax.device_get(jnp.array([1, 2]))
+    array([1, 2], dtype=int32)
+    """
 
     def get(leaf: Any) -> Any:
         return np.asarray(leaf) if isinstance(leaf, _jaxlib.ArrayImpl) else leaf
@@ -217,7 +224,11 @@ def device_get(x: Any) -> Any:
 
 
 def block_until_ready(x: Any) -> Any:
-    """Wait until all arrays in pytree ``x`` are computed; returns ``x``."""
+    """Wait until all arrays in pytree ``x`` are computed; returns ``x``.
+
+    >>> jax.block_until_ready({"a": jnp.array([1, 2])})
+    {'a': Array([1, 2], dtype=int32)}
+    """
     for leaf in tree.leaves(x):
         if hasattr(leaf, "block_until_ready"):
             leaf.block_until_ready()
@@ -225,7 +236,11 @@ def block_until_ready(x: Any) -> Any:
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """Start copying all arrays in pytree ``x`` to the host; returns ``x`` at once."""
+    """Start copying all arrays in pytree ``x`` to the host; returns ``x`` at once.
+
+    >>> jax.copy_to_host_async(jnp.array([1, 2]))
+    Array([1, 2], dtype=int32)
+    """
     for leaf in tree.leaves(x):
         if isinstance(leaf, _jaxlib.ArrayImpl):
             leaf.copy_to_host_async()
@@ -233,5 +248,10 @@ def copy_to_host_async(x: Any) -> Any:
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:
-    """Return the arrays of ``platform`` that are alive."""
+    """Return the arrays of ``platform`` that are alive.
+
+    >>> kept = jnp.array([1, 2])
+    >>> any(array is kept for array in jax.live_arrays())
+    True
+    """
     return devices.backend(platform).live_arrays()

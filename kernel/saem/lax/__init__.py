@@ -208,7 +208,11 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
-    """Return an array of ``shape``; of zeros, since there are no arrays without values."""
+    """Return an array of ``shape``; of zeros, since there are no arrays without values.
+
+    >>> lax.empty((2,), jnp.float32).shape
+    (2,)
+    """
     return full(shape, 0, dtype, sharding=out_sharding)
 
 
@@ -216,6 +220,9 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
     """Return the slices of ``src`` at the places that the vectors ``idxs`` name along ``axes``.
 
     Negative places count from the end, and those outside wrap around.
+
+    >>> lax.index_take(jnp.array([[1, 2], [3, 4]]), (jnp.array([1]),), (0,))
+    Array([[3, 4]], dtype=int32)
     """
     shape = aval_of(src).shape
     columns = [broadcast_in_dim(x, (*aval_of(x).shape, 1), (0,)) for x in idxs]
@@ -229,14 +236,21 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
 
 
 def shape_as_value(shape: Sequence[int]) -> Any:
-    """Return ``shape`` as an array of its sizes."""
-    return stage(np.asarray(shape, np.int32))
+    """Return ``shape`` as a NumPy array of its sizes.
+
+    >>> lax.shape_as_value((2, 3))
+    array([2, 3], dtype=int32)
+    """
+    return np.asarray(shape, np.int32)
 
 
 def dtype(x: Any) -> Any:
     """Return the canonical dtype of a value, or of what names a dtype.
 
     Raises: ValueError for None, TypeError for what has no dtype.
+
+    >>> lax.dtype(jnp.array([1., 2.]))
+    dtype('float32')
     """
     if x is None:
         raise ValueError("Invalid argument to dtype: None. Pass an array, a number or a dtype.")
@@ -244,23 +258,40 @@ def dtype(x: Any) -> Any:
 
 
 def reciprocal(x: Any) -> Any:
-    """Return 1 / x elementwise."""
+    """Return 1 / x elementwise.
+
+    >>> lax.reciprocal(jnp.array([2., 4.]))
+    Array([0.5 , 0.25], dtype=float32)
+    """
     return integer_pow(x, -1)
 
 
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:
-    """Return ``on_true`` where ``pred``, else ``on_false``; all of one shape."""
+    """Return ``on_true`` where ``pred``, else ``on_false``; all of one shape.
+
+    >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([3, 4]))
+    Array([1, 4], dtype=int32)
+    """
     return select_n(pred, on_false, on_true)
 
 
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> Any:
-    """Return ``keys`` sorted along ``dimension``, and ``values`` in the same order."""
+    """Return ``keys`` sorted along ``dimension``, and ``values`` in the same order.
+
+    >>> lax.sort_key_val(jnp.array([3, 1, 2]), jnp.array([30, 10, 20]))
+    (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
+    """
     ordered = sort((keys, values), dimension=dimension, is_stable=is_stable, num_keys=1)
     return ordered[0], ordered[1]
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Any:
-    """Return ``operand`` with axes in the order ``permutation``."""
+    """Return ``operand`` with axes in the order ``permutation``.
+
+    >>> lax.transpose(jnp.array([[1, 2], [3, 4]]), (1, 0))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     return _permute(operand, tuple(int(p) for p in permutation))
 
 

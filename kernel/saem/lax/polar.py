@@ -82,6 +82,10 @@ def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = Non
     ``dynamic_shape``: how many rows and columns of x count, the others being taken as zero.
 
     Raises: ValueError for more columns than rows.
+
+    >>> lax.linalg.qdwh(jnp.array([[2., 0.], [0., 3.]]))[0].round(3)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
     """
     x = promote_dtypes_inexact(array_argument("qdwh", x))[0]
     if x.ndim < 2 or x.shape[-2] < x.shape[-1]:

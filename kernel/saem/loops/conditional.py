@@ -300,6 +300,9 @@ def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any,
     Both are traced, one runs.  The results must have the same containers, shapes and dtypes.
     The older form ``cond(pred, true_operand, true_fun, false_operand, false_fun)`` is accepted.
     Raises: TypeError for a ``pred`` that is no scalar, or results that differ.
+
+    >>> lax.cond(True, lambda x: x + 1, lambda x: x - 1, 5)
+    Array(6, dtype=int32, weak_type=True)
     """
     if len(operands) == 2 and callable(operands[1]) and not callable(true_fun):
         first, second = true_fun, operands[0]
@@ -351,6 +354,9 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any,
     """Return ``branches[index](*operands)``; an ``index`` out of range chooses the nearest branch.
 
     Raises: TypeError for an ``index`` that is no integer scalar, or results that differ.
+
+    >>> lax.switch(1, [lambda x: x, lambda x: x + 10], 5)
+    Array(15, dtype=int32, weak_type=True)
     """
     if operand is not _MISSING:
         operands = (*operands, operand)

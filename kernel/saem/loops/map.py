@@ -35,6 +35,9 @@ def map_(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
 
     With ``batch_size``, so many rows at a time go through ``vmap(f)``; what is left over goes last.
     Raises: ValueError for stacks of different lengths.
+
+    >>> lax.map(lambda x: x * x, jnp.array([1, 2, 3]))
+    Array([1, 4, 9], dtype=int32)
     """
     if batch_size is not None:
         return _in_batches(f, xs, batch_size)
@@ -80,6 +83,9 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     ``fn(a, b)`` takes and returns pytrees like ``elems`` (stacks of any length along ``axis``), and
     combines them row by row.  With ``reverse`` it starts from the last row.
     Raises: TypeError if ``fn`` cannot be called; ValueError for stacks of different lengths.
+
+    >>> lax.associative_scan(jnp.add, jnp.array([1, 2, 3, 4]))
+    Array([ 1,  3,  6, 10], dtype=int32)
     """
     check_callable("associative_scan", "fn argument", fn)
     leaves, structure = tree.flatten(elems)

@@ -57,6 +57,9 @@ def platform_dependent(*args: Any, default: Callable | None = None,
 
     On platforms that are not named it is ``default``.
     Raises: ValueError for a name that is no platform; NotImplementedError where nothing fits.
+
+    >>> lax.platform_dependent(jnp.array([1.]), cpu=lambda x: x + 1, default=lambda x: x)
+    Array([2.], dtype=float32)
     """
     unknown = [name for name in per_platform if name not in _KNOWN]
     if unknown:

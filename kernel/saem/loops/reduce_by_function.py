@@ -385,6 +385,9 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     Both may be pytrees of arrays and scalars; ``computation`` then takes and returns such trees of
     scalars.  It must be associative and ``init_values`` neutral.
     Raises: ValueError for axes that do not exist; TypeError for dtypes that do not fit.
+
+    >>> lax.reduce(jnp.array([1, 2, 3]), 0, lax.add, (0,))
+    Array(6, dtype=int32)
     """
     xs, starts, structure = flat_operands("reduce", operands, init_values)
     axes = tuple(int(d) for d in dimensions)
@@ -441,6 +444,9 @@ def reduce_window(operand: Any, init_value: Any, computation: Callable,
     ``padding`` is 'VALID', 'SAME', 'SAME_LOWER' or a pair of numbers for each axis.
     Raises: TypeError for windows that do not fit; NotImplementedError for a function that closes
     over tracers; RuntimeError for an unknown name of padding.
+
+    >>> lax.reduce_window(jnp.array([1., 5., 2., 4.]), -jnp.inf, lax.max, (2,), (2,), "VALID")
+    Array([5., 4.], dtype=float32)
     """
     xs, starts, structure = flat_operands("reduce_window", operand, init_value)
     if not aval_of(xs[0]).shape and not len(window_dimensions):  # no axis to slide along
@@ -483,6 +489,11 @@ def scatter_apply(operand: Any, scatter_indices: Any, func: Callable[[Any], Any]
 
     A place that is named several times is changed as often.
     Raises: NotImplementedError when differentiated, or if ``func`` closes over a tracer.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_apply(jnp.ones(3), jnp.array([[1]]), lambda x: x + 10, numbers, update_shape=(1,
+    ...     ))
+    Array([ 1., 11.,  1.], dtype=float32)
     """
     dtype = aval_of(operand).dtype
     numbers = ScatterDimensionNumbers(*(tuple(map(int, d)) for d in dimension_numbers))

@@ -413,6 +413,9 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     is accepted, and changes nothing.
     Raises: TypeError if ``f`` returns no pair or changes the type of the carry; ValueError for
     stacks of different lengths.
+
+    >>> lax.scan(lambda total, x: (total + x, total * x), 0, jnp.array([1, 2, 3]))
+    (Array(6, dtype=int32), Array([0, 2, 9], dtype=int32))
     """
     check_callable("scan", "f argument", f)
     if config.disable_jit.value:

@@ -315,6 +315,9 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
 
     Raises: TypeError if ``cond_fun`` gives no boolean scalar, or ``body_fun`` changes the
     containers, shapes or dtypes of ``val``.
+
+    >>> lax.while_loop(lambda x: x < 100, lambda x: 2 * x, 1)
+    Array(128, dtype=int32, weak_type=True)
     """
     check_callable("while_loop", "body_fun and cond_fun arguments", body_fun, cond_fun)
     if config.disable_jit.value:
@@ -376,6 +379,9 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *,
     With bounds that are known now it is a scan, which has a derivative in reverse mode.
     Raises: TypeError for bounds that are no integers of one dtype; ValueError for ``unroll`` with
     bounds that are not known.
+
+    >>> lax.fori_loop(0, 4, lambda i, total: total + i, 0)
+    Array(6, dtype=int32, weak_type=True)
     """
     check_callable("fori_loop", "body_fun argument", body_fun)
     lower, upper = _bounds(lower, upper)

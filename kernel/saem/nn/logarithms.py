@@ -86,7 +86,7 @@ def log1mexp(x: ArrayLike) -> Array:
     """Return log(1 - exp(-x)) for x ≥ 0, exact for x near 0 and for large x.
 
     >>> log1mexp(jnp.array([1e-10, 100.]))
-    Array([-2.3025850e+01, -3.7835058e-44], dtype=float32)
+    Array([-23.02585,  -0.     ], dtype=float32)
     """
     x = array_argument("log1mexp", x)
     near = jnp.log(-jnp.expm1(-x))

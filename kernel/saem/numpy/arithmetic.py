@@ -44,50 +44,82 @@ ADD, SUB, MUL, DIV, NEG, AND, OR = Add(), Sub(), Mul(), Div(), Neg(), And(), Or(
 
 
 def add(x: Any, y: Any, /) -> Any:
-    """Return x + y; for booleans, x or y."""
+    """Return x + y; for booleans, x or y.
+
+    >>> jnp.add(jnp.array([1, 2]), 3)
+    Array([4, 5], dtype=int32)
+    """
     x, y = promote_args("add", x, y)
     return bind(OR if is_boolean(x) else ADD, x, y)
 
 
 def subtract(x: Any, y: Any, /) -> Any:
-    """Return x - y.  Raises: DTypeError for booleans."""
+    """Return x - y.  Raises: DTypeError for booleans.
+
+    >>> jnp.subtract(jnp.array([1, 2]), 3)
+    Array([-2, -1], dtype=int32)
+    """
     x, y = promote_args("subtract", x, y)
     return bind(SUB, x, y)
 
 
 def multiply(x: Any, y: Any, /) -> Any:
-    """Return x * y; for booleans, x and y."""
+    """Return x * y; for booleans, x and y.
+
+    >>> jnp.multiply(jnp.array([1, 2]), 3)
+    Array([3, 6], dtype=int32)
+    """
     x, y = promote_args("multiply", x, y)
     return bind(AND if is_boolean(x) else MUL, x, y)
 
 
 def divide(x: Any, y: Any, /) -> Any:
-    """Return x / y, floating or complex even for integers."""
+    """Return x / y, floating or complex even for integers.
+
+    >>> jnp.divide(jnp.array([1, 3]), 2)
+    Array([0.5, 1.5], dtype=float32)
+    """
     x, y = promote_args_inexact("true_divide", x, y)
     return bind(DIV, x, y)
 
 
 def negative(x: Any, /) -> Any:
-    """Return -x.  Raises: DTypeError for booleans."""
+    """Return -x.  Raises: DTypeError for booleans.
+
+    >>> jnp.negative(jnp.array([1, -2]))
+    Array([-1,  2], dtype=int32)
+    """
     (x,) = promote_args("negative", x)
     return bind(NEG, x)
 
 
 def positive(x: Any, /) -> Any:
-    """Return x as an array; PRNG keys are answered, too."""
+    """Return x as an array; PRNG keys are answered, too.
+
+    >>> jnp.positive(jnp.array([1, -2]))
+    Array([ 1, -2], dtype=int32)
+    """
     (x,) = promote_args("positive", x)
     return x
 
 
 def absolute(x: Any, /) -> Any:
-    """Return |x|, real for complex x."""
+    """Return |x|, real for complex x.
+
+    >>> jnp.absolute(jnp.array([-1, 2]))
+    Array([1, 2], dtype=int32)
+    """
     (x,) = promote_args("absolute", x)
     unsigned = is_boolean(x) or dtypes.is_unsigned(dtype_of(x))
     return x if unsigned else numbers.abs(x)
 
 
 def fabs(x: Any, /) -> Any:
-    """Return |x| as a float.  Raises: TypeError for complex x."""
+    """Return |x| as a float.  Raises: TypeError for complex x.
+
+    >>> jnp.fabs(jnp.array([-1, 2]))
+    Array([1., 2.], dtype=float32)
+    """
     check_arraylike("fabs", x)
     if dtypes.is_complex(dtype_of(x)):
         raise errors.explained(
@@ -97,7 +129,11 @@ def fabs(x: Any, /) -> Any:
 
 
 def sign(x: Any, /) -> Any:
-    """Return -1, 0 or 1 with the sign of x; x / |x| for complex x."""
+    """Return -1, 0 or 1 with the sign of x; x / |x| for complex x.
+
+    >>> jnp.sign(jnp.array([-3, 0, 2]))
+    Array([-1,  0,  1], dtype=int32)
+    """
     (x,) = promote_args("sign", x)
     return numbers.sign(x)
 
@@ -106,7 +142,11 @@ def sign(x: Any, /) -> Any:
 
 
 def floor_divide(x: Any, y: Any, /) -> Any:
-    """Return x / y rounded down.  Raises: TypeError for complex operands."""
+    """Return x / y rounded down.  Raises: TypeError for complex operands.
+
+    >>> jnp.floor_divide(jnp.array([7, -7]), 2)
+    Array([ 3, -4], dtype=int32)
+    """
     x, y = promote_args_numeric("floor_divide", x, y)
     dtype = dtype_of(x)
     if dtypes.is_unsigned(dtype):
@@ -122,7 +162,11 @@ def floor_divide(x: Any, y: Any, /) -> Any:
 
 
 def remainder(x: Any, y: Any, /) -> Any:
-    """Return x - floor_divide(x, y) * y, which has the sign of y; 0 for integers when y is 0."""
+    """Return x - floor_divide(x, y) * y, which has the sign of y; 0 for integers when y is 0.
+
+    >>> jnp.remainder(jnp.array([7, -7]), 3)
+    Array([1, 2], dtype=int32)
+    """
     x, y = promote_args_numeric("remainder", x, y)
     if dtypes.is_complex(dtype_of(x)):
         raise _no_complex("remainder")
@@ -136,7 +180,11 @@ def remainder(x: Any, y: Any, /) -> Any:
 
 
 def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
-    """Return (floor_divide(x, y), remainder(x, y))."""
+    """Return (floor_divide(x, y), remainder(x, y)).
+
+    >>> jnp.divmod(jnp.array([7, -7]), 3)
+    (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
+    """
     x, y = promote_args_numeric("divmod", x, y)
     dtype = dtype_of(x)
     if dtypes.is_integer(dtype):
@@ -162,6 +210,9 @@ def fmod(x: Any, y: Any, /) -> Any:
     """Return the remainder of x / y with the sign of x; 0 for integers when y is 0.
 
     Of booleans it is x where y is false, as in JAX.
+
+    >>> jnp.fmod(jnp.array([7, -7]), 3)
+    Array([ 1, -1], dtype=int32)
     """
     guarded = not all(map(is_boolean, (x, y)))
     x, y = promote_args_numeric("fmod", x, y)
@@ -234,18 +285,30 @@ def _integer_loop(x: Any, y: Any) -> Any:
 
 
 def float_power(x: Any, y: Any, /) -> Any:
-    """Return x ** y, floating or complex even for integers."""
+    """Return x ** y, floating or complex even for integers.
+
+    >>> jnp.float_power(jnp.array([2, 3]), 2)
+    Array([4., 9.], dtype=float32)
+    """
     return numbers.pow(*promote_args_inexact("float_power", x, y))
 
 
 def square(x: Any, /) -> Any:
-    """Return x * x."""
+    """Return x * x.
+
+    >>> jnp.square(jnp.array([2, -3]))
+    Array([4, 9], dtype=int32)
+    """
     (x,) = promote_args_numeric("square", x)
     return maths.square(x)
 
 
 def reciprocal(x: Any, /) -> Any:
-    """Return 1 / x, floating or complex even for integers."""
+    """Return 1 / x, floating or complex even for integers.
+
+    >>> jnp.reciprocal(jnp.array([2., 4.]))
+    Array([0.5 , 0.25], dtype=float32)
+    """
     (x,) = promote_args_inexact("reciprocal", x)
     return bind(IntegerPow(-1), x)
 
@@ -254,12 +317,20 @@ def reciprocal(x: Any, /) -> Any:
 
 
 def deg2rad(x: Any, /) -> Any:
-    """Return degrees x in radians."""
+    """Return degrees x in radians.
+
+    >>> jnp.deg2rad(180.)
+    Array(3.1415927, dtype=float32, weak_type=True)
+    """
     (x,) = promote_args_inexact("deg2rad", x)
     return ops.mul(x, like(x, np.pi / 180))
 
 
 def rad2deg(x: Any, /) -> Any:
-    """Return radians x in degrees."""
+    """Return radians x in degrees.
+
+    >>> jnp.rad2deg(jnp.pi)
+    Array(180., dtype=float32, weak_type=True)
+    """
     (x,) = promote_args_inexact("rad2deg", x)
     return ops.mul(x, like(x, 180 / np.pi))

@@ -27,7 +27,11 @@ def shape(a: Any) -> tuple[int, ...]:
 
 
 def ndim(a: Any) -> int:
-    """Return the number of axes of ``a``, an array or a list."""
+    """Return the number of axes of ``a``, an array or a list.
+
+    >>> jnp.ndim([[1, 2], [3, 4]])
+    2
+    """
     return len(shape(a))
 
 
@@ -35,6 +39,9 @@ def size(a: Any, axis: int | tuple[int, ...] | None = None) -> int:
     """Return the number of elements of ``a``, or along ``axis``.
 
     Raises: ValueError for an axis that does not exist.
+
+    >>> jnp.size([[1, 2], [3, 4]])
+    4
     """
     sizes = shape(a)
     if axis is None:

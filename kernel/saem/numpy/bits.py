@@ -39,6 +39,9 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
     """Return truth values along ``axis``, eight to a byte; zeros fill the last one.
 
     Raises: TypeError for arrays that are neither boolean nor integer.
+
+    >>> jnp.packbits(jnp.array([1, 0, 0, 0, 0, 0, 1, 1]))
+    Array([131], dtype=uint8)
     """
     a = array_argument("packbits", a)
     _check_order("packbits", bitorder)
@@ -67,6 +70,9 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None,
     """Return the bits of bytes along ``axis``, ``count`` of them (negative: all but so many).
 
     Raises: TypeError for arrays that are not uint8.
+
+    >>> jnp.unpackbits(jnp.array([131], dtype=jnp.uint8))
+    Array([1, 0, 0, 0, 0, 0, 1, 1], dtype=uint8)
     """
     a = array_argument("unpackbits", a)
     _check_order("unpackbits", bitorder)

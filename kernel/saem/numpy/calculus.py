@@ -48,6 +48,9 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     """Return each element minus the one before along ``axis``, ``n`` times over.
 
     Raises: ValueError for a scalar or negative ``n``.
+
+    >>> jnp.diff(jnp.array([1, 4, 9]))
+    Array([3, 5], dtype=int32)
     """
     a = array_argument("diff", a)
     if n == 0:
@@ -83,7 +86,11 @@ def _edge_of(x: Any, a: Any, axis: int) -> Any:
 
 @library_function
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    """Return the differences of the raveled array, ``to_begin`` before, ``to_end`` after."""
+    """Return the differences of the raveled array, ``to_begin`` before, ``to_end`` after.
+
+    >>> jnp.ediff1d(jnp.array([1, 4, 9]))
+    Array([3, 5], dtype=int32)
+    """
     flat = ravel(array_argument("ediff1d", ary))
     out = diff(flat)
     ends = [None if x is None else ravel(array_argument("ediff1d", x).astype(flat.dtype))
@@ -97,6 +104,9 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = N
 
     ``varargs``: no spacing (1), one for all axes, or one for each, a number or coordinates.
     Raises: ValueError for fewer than two elements along an axis; TypeError for too many spacings.
+
+    >>> jnp.gradient(jnp.array([1., 4., 9., 16.]))
+    Array([3., 4., 6., 7.], dtype=float32)
     """
     if edge_order is not None:
         raise errors.explained(
@@ -157,7 +167,11 @@ def _part(x: Any, start: int, stop: int) -> Any:
 
 @library_function(static_argnames=("axis",))
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """Return the area under ``y`` along ``axis``, by trapezoids at ``x`` or of width ``dx``."""
+    """Return the area under ``y`` along ``axis``, by trapezoids at ``x`` or of width ``dx``.
+
+    >>> jnp.trapezoid(jnp.array([1., 2., 3.]))
+    Array(4., dtype=float32)
+    """
     y = array_argument("trapezoid", y)
     if x is not None:
         y, x = promote_dtypes_inexact(y, array_argument("trapezoid", x))
@@ -180,6 +194,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None,
 
     Outside: ``left`` and ``right``, by default the first and last value, or 'extrapolate'.
     Raises: ValueError if ``xp`` and ``fp`` are not vectors of one length.
+
+    >>> jnp.interp(jnp.array([0.5, 1.5]), jnp.array([0., 1., 2.]), jnp.array([0., 10., 30.]))
+    Array([ 5., 20.], dtype=float32)
     """
     if aval_of(xp).ndim != 1 or aval_of(xp).shape != aval_of(fp).shape:
         raise errors.explained(
@@ -278,6 +295,9 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None,
 
     ``mode``: 'full' all overlaps, 'same' the length of the longer, 'valid' whole overlaps.
     Raises: ValueError for arrays that are no vectors, or empty.
+
+    >>> jnp.convolve(jnp.array([1, 2, 3]), jnp.array([1, 1]))
+    Array([1., 3., 5., 3.], dtype=float32)
     """
     a, v = array_argument("convolve", a, v)
     if a.ndim == 1 and v.ndim == 1 and a.shape[0] < v.shape[0]:
@@ -292,6 +312,9 @@ def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None,
     """Return the correlation of two vectors: their inner product at each shift.
 
     Raises: ValueError for arrays that are no vectors, or empty.
+
+    >>> jnp.correlate(jnp.array([1, 2, 3]), jnp.array([0, 1]))
+    Array([2., 3.], dtype=float32)
     """
     a, v = promote_dtypes(*array_argument("correlate", a, v))
     if dtypes.is_complex(v.dtype):
@@ -311,6 +334,10 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
     """Return the covariances of variables (rows, unless ``rowvar`` is False) over observations.
 
     Raises: ValueError for more than two axes; TypeError for weights that do not fit.
+
+    >>> jnp.cov(jnp.array([[1., 2., 3.], [3., 2., 1.]]))
+    Array([[ 1., -1.],
+           [-1.,  1.]], dtype=float32)
     """
     x = _variables("cov", m, y, rowvar, dtype)
     if ddof is None:
@@ -384,7 +411,12 @@ def average_over(x: Any, weights: Any) -> Any:
 
 @library_function(static_argnames=("rowvar", "dtype"))
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
-    """Return the correlation coefficients of variables: covariances over standard deviations."""
+    """Return the correlation coefficients of variables: covariances over standard deviations.
+
+    >>> jnp.corrcoef(jnp.array([[1., 2., 3.], [3., 2., 1.]]))
+    Array([[ 1., -1.],
+           [-1.,  1.]], dtype=float32)
+    """
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return ops.div(c, c)
@@ -410,6 +442,9 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
     """Return the cross products of vectors of 2 or 3 components along an axis.
 
     Raises: ValueError for other sizes.
+
+    >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+    Array([0, 0, 1], dtype=int32)
     """
     if axis is not None:
         axisa = axisb = axisc = axis
@@ -439,7 +474,11 @@ def _components(v: Any, lead: tuple[int, ...]) -> list[Any]:
 
 @library_function(static_argnames=("axis",))
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Any:
-    """Return ``p`` with jumps beyond half of ``period`` along ``axis`` taken away."""
+    """Return ``p`` with jumps beyond half of ``period`` along ``axis`` taken away.
+
+    >>> jnp.unwrap(jnp.array([0., 3., 6.5]))
+    Array([0.      , 3.      , 0.216815], dtype=float32)
+    """
     p = array_argument("unwrap", p)
     if dtypes.is_complex(p.dtype):
         raise errors.explained(errors.ArgumentError, "unwrap.C1",

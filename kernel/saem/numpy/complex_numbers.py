@@ -27,25 +27,41 @@ from saem.ops import compare, numbers, shape
 
 
 def real(val: Any, /) -> Any:
-    """Return the real part; a real array is itself."""
+    """Return the real part; a real array is itself.
+
+    >>> jnp.real(jnp.array([1 + 2j]))
+    Array([1.], dtype=float32)
+    """
     (val,) = promote_args("real", val)
     return numbers.real(val) if dtypes.is_complex(dtype_of(val)) else val
 
 
 def imag(val: Any, /) -> Any:
-    """Return the imaginary part; zeros for a real array."""
+    """Return the imaginary part; zeros for a real array.
+
+    >>> jnp.imag(jnp.array([1 + 2j]))
+    Array([2.], dtype=float32)
+    """
     (val,) = promote_args("imag", val)
     return numbers.imag(val) if dtypes.is_complex(dtype_of(val)) else shape.full_like(val, 0)
 
 
 def conjugate(x: Any, /) -> Any:
-    """Return the complex conjugate; a real array is itself."""
+    """Return the complex conjugate; a real array is itself.
+
+    >>> jnp.conjugate(jnp.array([1 + 2j]))
+    Array([1.-2.j], dtype=complex64)
+    """
     (x,) = promote_args("conjugate", x)
     return numbers.conj(x) if dtypes.is_complex(dtype_of(x)) else x
 
 
 def angle(z: Any, deg: bool = False) -> Any:
-    """Return the angle in -pi..pi of complex numbers, in degrees if ``deg``."""
+    """Return the angle in -pi..pi of complex numbers, in degrees if ``deg``.
+
+    >>> jnp.angle(jnp.array([1, 1j, -1]))
+    Array([0.       , 1.5707964, 3.1415927], dtype=float32)
+    """
     check_arraylike("angle", z)
     given_inexact = dtypes.is_inexact(dtype_of(z))
     (z,) = promote_args_inexact("angle", z)
@@ -59,12 +75,20 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 
 def iscomplex(x: Any) -> Any:
-    """Return where the imaginary part is not zero."""
+    """Return where the imaginary part is not zero.
+
+    >>> jnp.iscomplex(jnp.array([1, 1j]))
+    Array([False,  True], dtype=bool)
+    """
     i = imag(x)
     return compare.ne(i, like(i, 0))
 
 
 def isreal(x: Any) -> Any:
-    """Return where the imaginary part is zero."""
+    """Return where the imaginary part is zero.
+
+    >>> jnp.isreal(jnp.array([1, 1j]))
+    Array([ True, False], dtype=bool)
+    """
     i = imag(x)
     return compare.eq(i, like(i, 0))

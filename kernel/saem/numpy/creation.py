@@ -118,6 +118,10 @@ def array(object: Any, dtype: Any = None, copy: bool = True, order: str | None =
     A Python number without ``dtype`` stays weakly typed; a list of them does not.
     Raises: TypeError for what is not numeric; OverflowError for integers that do not fit;
     ValueError for None and ragged lists.
+
+    >>> jnp.array([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
     """
     if order not in ("K", None):
         raise NotImplementedError("Only implemented for order='K'")
@@ -134,6 +138,9 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
     """Return ``a`` as an array: itself if it is one of that dtype and no copy is asked for.
 
     Raises: as ``array``.
+
+    >>> jnp.asarray([1., 2.])
+    Array([1., 2.], dtype=float32)
     """
     return array(a, dtype, bool(copy), order, device=device, out_sharding=out_sharding)
 
@@ -242,13 +249,21 @@ _stack = library_function(stack_nested, static_argnames="dtype")
 
 
 def copy(a: Any, order: str | None = None) -> Any:
-    """Return a copy of ``a`` in memory of its own."""
+    """Return a copy of ``a`` in memory of its own.
+
+    >>> jnp.copy(jnp.array([1, 2]))
+    Array([1, 2], dtype=int32)
+    """
     check_arraylike("copy", a)
     return array(a, copy=True, order=order)
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
-    """Return ``x`` in ``dtype``; complex numbers lose their imaginary part."""
+    """Return ``x`` in ``dtype``; complex numbers lose their imaginary part.
+
+    >>> jnp.astype(jnp.array([1.7, 2.2]), jnp.int32)
+    Array([1, 2], dtype=int32)
+    """
     check_arraylike("astype", x)
     out = as_value(x)
     wanted = check_dtype("astype", FLOAT if dtype is None else dtype)
@@ -265,12 +280,20 @@ def _convert(x: Any, dtype: Any) -> Any:
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
-    """Return the bytes of ``buffer`` read as ``dtype``."""
+    """Return the bytes of ``buffer`` read as ``dtype``.
+
+    >>> jnp.frombuffer(b"\\x01\\x02", dtype=jnp.uint8)
+    Array([1, 2], dtype=uint8)
+    """
     return asarray(np.frombuffer(buffer, dtype=np.dtype(dtype), count=count, offset=offset))
 
 
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
-    """Return the numbers in ``string``, separated by ``sep``."""
+    """Return the numbers in ``string``, separated by ``sep``.
+
+    >>> jnp.fromstring("1 2 3", sep=" ", dtype=jnp.int32)
+    Array([1, 2, 3], dtype=int32)
+    """
     return asarray(np.fromstring(string, dtype=np.dtype(dtype), count=count, sep=sep))
 
 
@@ -285,7 +308,15 @@ def fromiter(*args: Any, **kwargs: Any) -> Any:
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return the array that ``save`` wrote to ``file``; of other files what ``np.load`` returns."""
+    """Return the array that ``save`` wrote to ``file``; of other files what ``np.load`` returns.
+
+    >>> import io, numpy
+    >>> file = io.BytesIO()
+    >>> numpy.save(file, numpy.array([1, 2], dtype=numpy.int32))
+    >>> position = file.seek(0)
+    >>> jnp.load(file)
+    Array([1, 2], dtype=int32)
+    """
     out = np.load(file, *args, **kwargs)
     if not isinstance(out, np.ndarray):
         return out
@@ -300,7 +331,11 @@ def _impure(name: str) -> str:
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
-    """Return as an array what another library offers through ``__dlpack__``."""
+    """Return as an array what another library offers through ``__dlpack__``.
+
+    >>> jnp.from_dlpack(np.array([1, 2], dtype=np.int32))
+    Array([1, 2], dtype=int32)
+    """
     if isinstance(x, _jaxlib.ArrayImpl):
         return placed(copy_array(x) if copy else x, device)
     return placed(asarray(np.from_dlpack(x)), device)
@@ -328,17 +363,31 @@ def filled(shape: tuple[int, ...], value: Any) -> Any:
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
-    """Return an array of ``shape`` full of 0."""
+    """Return an array of ``shape`` full of 0.
+
+    >>> jnp.zeros((2, 2))
+    Array([[0., 0.],
+           [0., 0.]], dtype=float32)
+    """
     return _constant("zeros", shape, 0, dtype, device, out_sharding)
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
-    """Return an array of ``shape`` full of 1."""
+    """Return an array of ``shape`` full of 1.
+
+    >>> jnp.ones((2, 2))
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """
     return _constant("ones", shape, 1, dtype, device, out_sharding)
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
-    """Return an array of ``shape``; of zeros, since there are no arrays without values."""
+    """Return an array of ``shape``; of zeros, since there are no arrays without values.
+
+    >>> jnp.empty((2,))
+    Array([0., 0.], dtype=float32)
+    """
     return _constant("empty", shape, 0, dtype, device, out_sharding)
 
 
@@ -366,7 +415,11 @@ def cut_full(shape: tuple[int, ...], value: Any, device: Any, sharding: Any, lik
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
          out_sharding: Any = None) -> Any:
-    """Return an array of ``shape`` full of ``fill_value``, a number or an array that fits."""
+    """Return an array of ``shape`` full of ``fill_value``, a number or an array that fits.
+
+    >>> jnp.full((2,), 7)
+    Array([7, 7], dtype=int32, weak_type=True)
+    """
     check_arraylike("full", fill_value)
     shape, value = canonical_shape(shape), as_value(fill_value)
     if dtype is not None:
@@ -390,25 +443,41 @@ def _spread(shape: tuple[int, ...], value: Any) -> Any:
 
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
                out_sharding: Any = None) -> Any:
-    """Return zeros of the shape and dtype of ``a``, where none other is given."""
+    """Return zeros of the shape and dtype of ``a``, where none other is given.
+
+    >>> jnp.zeros_like(jnp.array([1, 2]))
+    Array([0, 0], dtype=int32)
+    """
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
 def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
               out_sharding: Any = None) -> Any:
-    """Return ones of the shape and dtype of ``a``, where none other is given."""
+    """Return ones of the shape and dtype of ``a``, where none other is given.
+
+    >>> jnp.ones_like(jnp.array([1, 2]))
+    Array([1, 1], dtype=int32)
+    """
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
                out_sharding: Any = None) -> Any:
-    """Return zeros of the shape and dtype of ``prototype``, where none other is given."""
+    """Return zeros of the shape and dtype of ``prototype``, where none other is given.
+
+    >>> jnp.empty_like(jnp.array([1, 2]))
+    Array([0, 0], dtype=int32)
+    """
     return _like("empty_like", prototype, 0, dtype, shape, device, out_sharding)
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *,
               device: Any = None, out_sharding: Any = None) -> Any:
-    """Return an array of the shape and dtype of ``a``, where none other is given, of one value."""
+    """Return an array of the shape and dtype of ``a``, where none other is given, of one value.
+
+    >>> jnp.full_like(jnp.array([1., 2.]), 7)
+    Array([7., 7.], dtype=float32)
+    """
     check_arraylike("full_like", fill_value, position=1)
     return _like("full_like", a, as_value(fill_value), dtype, shape, device, out_sharding)
 
@@ -468,6 +537,9 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     """Return start, start + step, … below ``stop``; one argument counts from 0 to it.
 
     Raises: ConcretizationTypeError for traced arguments; ZeroDivisionError if ``step`` is 0.
+
+    >>> jnp.arange(0, 10, 3)
+    Array([0, 3, 6, 9], dtype=int32)
     """
     first = known_number("arange", "stop" if stop is None and step is None else "start", start)
     last = None if stop is None else known_number("arange", "stop", stop)

@@ -51,28 +51,44 @@ def _running(name: str, a: Any, axis: Any, dtype: Any, run: Callable,
 
 @library_function(static_argnames=("axis", "dtype"))
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
-    """Return the running sum along ``axis``; of the raveled array if None."""
+    """Return the running sum along ``axis``; of the raveled array if None.
+
+    >>> jnp.cumsum(jnp.array([1, 2, 3]))
+    Array([1, 3, 6], dtype=int32)
+    """
     refuse_out("cumsum", out)
     return _running("cumsum", a, axis, dtype, cumulative.cumsum)
 
 
 @library_function(static_argnames=("axis", "dtype"))
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
-    """Return the running product along ``axis``; of the raveled array if None."""
+    """Return the running product along ``axis``; of the raveled array if None.
+
+    >>> jnp.cumprod(jnp.array([1, 2, 3]))
+    Array([1, 2, 6], dtype=int32)
+    """
     refuse_out("cumprod", out)
     return _running("cumprod", a, axis, dtype, cumulative.cumprod)
 
 
 @library_function(static_argnames=("axis", "dtype"))
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
-    """Return the running sum along ``axis`` with NaN counted as 0."""
+    """Return the running sum along ``axis`` with NaN counted as 0.
+
+    >>> jnp.nancumsum(jnp.array([2., jnp.nan, 3.]))
+    Array([2., 2., 5.], dtype=float32)
+    """
     refuse_out("nancumsum", out)
     return _running("nancumsum", a, axis, dtype, cumulative.cumsum, neutral=0)
 
 
 @library_function(static_argnames=("axis", "dtype"))
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
-    """Return the running product along ``axis`` with NaN counted as 1."""
+    """Return the running product along ``axis`` with NaN counted as 1.
+
+    >>> jnp.nancumprod(jnp.array([2., jnp.nan, 3.]))
+    Array([2., 2., 6.], dtype=float32)
+    """
     refuse_out("nancumprod", out)
     return _running("nancumprod", a, axis, dtype, cumulative.cumprod, neutral=1)
 
@@ -107,6 +123,9 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
     """Return the running sum along ``axis``, with a 0 in front if ``include_initial``.
 
     Raises: ValueError for a scalar, or several axes and none named.
+
+    >>> jnp.cumulative_sum(jnp.array([2, 3]), include_initial=True)
+    Array([0, 2, 5], dtype=int32)
     """
     return _standard_running("cumulative_sum", "sum", x, axis, dtype, include_initial,
                              cumulative.cumsum, 0)
@@ -118,6 +137,9 @@ def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None,
     """Return the running product along ``axis``, with a 1 in front if ``include_initial``.
 
     Raises: ValueError for a scalar, or several axes and none named.
+
+    >>> jnp.cumulative_prod(jnp.array([2, 3]), include_initial=True)
+    Array([1, 2, 6], dtype=int32)
     """
     return _standard_running("cumulative_prod", "product", x, axis, dtype, include_initial,
                              cumulative.cumprod, 1)
@@ -136,7 +158,11 @@ def _filled(a: Any, neutral: Any) -> Any:
 @library_function(static_argnames=("axis", "dtype", "keepdims"))
 def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
            initial: Any = None, where: Any = None) -> Any:
-    """Return the sum over ``axis`` of what is not NaN."""
+    """Return the sum over ``axis`` of what is not NaN.
+
+    >>> jnp.nansum(jnp.array([1., jnp.nan, 3.]))
+    Array(4., dtype=float32)
+    """
     refuse_out("nansum", out)
     return reductions.sum(_filled(array_argument("nansum", a), 0), axis=axis, dtype=dtype,
                           keepdims=keepdims, initial=initial, where=where)
@@ -145,7 +171,11 @@ def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdi
 @library_function(static_argnames=("axis", "dtype", "keepdims"))
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
             initial: Any = None, where: Any = None) -> Any:
-    """Return the product over ``axis`` of what is not NaN."""
+    """Return the product over ``axis`` of what is not NaN.
+
+    >>> jnp.nanprod(jnp.array([2., jnp.nan, 3.]))
+    Array(6., dtype=float32)
+    """
     refuse_out("nanprod", out)
     return reductions.prod(_filled(array_argument("nanprod", a), 1), axis=axis, dtype=dtype,
                            keepdims=keepdims, initial=initial, where=where)
@@ -165,7 +195,11 @@ def _nan_extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, whe
 @library_function(static_argnames=("axis", "keepdims"))
 def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
            where: Any = None) -> Any:
-    """Return the largest over ``axis`` of what is not NaN; NaN if all is."""
+    """Return the largest over ``axis`` of what is not NaN; NaN if all is.
+
+    >>> jnp.nanmax(jnp.array([1., jnp.nan, 3.]))
+    Array(3., dtype=float32)
+    """
     refuse_out("nanmax", out)
     return _nan_extreme("nanmax", a, axis, keepdims, initial, where, reductions.max, reduce.lowest)
 
@@ -173,7 +207,11 @@ def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, i
 @library_function(static_argnames=("axis", "keepdims"))
 def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
            where: Any = None) -> Any:
-    """Return the smallest over ``axis`` of what is not NaN; NaN if all is."""
+    """Return the smallest over ``axis`` of what is not NaN; NaN if all is.
+
+    >>> jnp.nanmin(jnp.array([1., jnp.nan, 3.]))
+    Array(1., dtype=float32)
+    """
     refuse_out("nanmin", out)
     return _nan_extreme("nanmin", a, axis, keepdims, initial, where, reductions.min, reduce.highest)
 
@@ -189,7 +227,11 @@ def _numbers_at(a: Any, where: Any) -> Any:
 @library_function(static_argnames=("axis", "dtype", "keepdims"))
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
             where: Any = None) -> Any:
-    """Return the mean over ``axis`` of what is not NaN."""
+    """Return the mean over ``axis`` of what is not NaN.
+
+    >>> jnp.nanmean(jnp.array([1., jnp.nan, 3.]))
+    Array(2., dtype=float32)
+    """
     refuse_out("nanmean", out)
     a = array_argument("nanmean", a)
     if not dtypes.is_inexact(a.dtype):
@@ -204,7 +246,11 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepd
 @library_function(static_argnames=("axis", "dtype", "ddof", "keepdims"))
 def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
            keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:
-    """Return the variance over ``axis`` of what is not NaN."""
+    """Return the variance over ``axis`` of what is not NaN.
+
+    >>> jnp.nanvar(jnp.array([1., jnp.nan, 3.]))
+    Array(1., dtype=float32)
+    """
     refuse_out("nanvar", out)
     a = array_argument("nanvar", a)
     known = _numbers_at(a, where) if dtypes.is_inexact(a.dtype) else where
@@ -215,7 +261,11 @@ def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
 @library_function(static_argnames=("axis", "dtype", "ddof", "keepdims"))
 def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
            keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:
-    """Return the standard deviation over ``axis`` of what is not NaN."""
+    """Return the standard deviation over ``axis`` of what is not NaN.
+
+    >>> jnp.nanstd(jnp.array([1., jnp.nan, 3.]))
+    Array(1., dtype=float32)
+    """
     refuse_out("nanstd", out)
     return maths.sqrt(nanvar(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where,
                              mean=mean))
@@ -235,7 +285,11 @@ def _nan_place(name: str, a: Any, axis: Any, keepdims: Any, find: Callable, neut
 @library_function(static_argnames=("axis", "keepdims"))
 def nanargmax(a: Any, axis: int | None = None, out: None = None,
               keepdims: bool | None = None) -> Any:
-    """Return the place of the largest along ``axis`` that is not NaN; -1 if all is."""
+    """Return the place of the largest along ``axis`` that is not NaN; -1 if all is.
+
+    >>> jnp.nanargmax(jnp.array([1., jnp.nan, 3.]))
+    Array(2, dtype=int32)
+    """
     refuse_out("nanargmax", out)
     return _nan_place("nanargmax", a, axis, keepdims, reductions.argmax, -math.inf)
 
@@ -243,6 +297,10 @@ def nanargmax(a: Any, axis: int | None = None, out: None = None,
 @library_function(static_argnames=("axis", "keepdims"))
 def nanargmin(a: Any, axis: int | None = None, out: None = None,
               keepdims: bool | None = None) -> Any:
-    """Return the place of the smallest along ``axis`` that is not NaN; -1 if all is."""
+    """Return the place of the smallest along ``axis`` that is not NaN; -1 if all is.
+
+    >>> jnp.nanargmin(jnp.array([jnp.nan, 1., 3.]))
+    Array(1, dtype=int32)
+    """
     refuse_out("nanargmin", out)
     return _nan_place("nanargmin", a, axis, keepdims, reductions.argmin, math.inf)

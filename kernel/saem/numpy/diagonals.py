@@ -40,12 +40,20 @@ def _diagonal(name: str, a: Any, offset: int, axis1: int, axis2: int) -> Any:
 
 @library_function(static_argnames=("offset", "axis1", "axis2"))
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """Return the elements whose places on the two axes differ by ``offset``, as the last axis."""
+    """Return the elements whose places on the two axes differ by ``offset``, as the last axis.
+
+    >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))
+    Array([1, 4], dtype=int32)
+    """
     return _diagonal("diagonal", a, offset, axis1, axis2)
 
 
 @library_function(static_argnames=("offset", "axis1", "axis2", "dtype"))
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
           out: None = None) -> Any:
-    """Return the sum of the diagonal."""
+    """Return the sum of the diagonal.
+
+    >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
+    Array(5, dtype=int32)
+    """
     return reductions.sum(_diagonal("trace", a, offset, axis1, axis2), axis=-1, dtype=dtype)

@@ -108,22 +108,38 @@ def _with_dtype(x: Any) -> Any:
 
 
 def result_type(*args: Any) -> Any:
-    """Return the dtype in which arrays, numbers and dtypes meet."""
+    """Return the dtype in which arrays, numbers and dtypes meet.
+
+    >>> jnp.result_type(jnp.int32, jnp.float16)
+    dtype('float16')
+    """
     return promotion.result_type(*args)
 
 
 def promote_types(a: Any, b: Any) -> Any:
-    """Return the dtype in which two dtypes meet.  Raises: TypePromotionError if they do not."""
+    """Return the dtype in which two dtypes meet.  Raises: TypePromotionError if they do not.
+
+    >>> jnp.promote_types(jnp.int32, jnp.float16)
+    dtype('float16')
+    """
     return promotion.promote_types(a, b)
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Say whether dtype ``arg1`` is at or below ``arg2`` among the scalar types."""
+    """Say whether dtype ``arg1`` is at or below ``arg2`` among the scalar types.
+
+    >>> jnp.issubdtype(jnp.float32, jnp.floating)
+    True
+    """
     return dtypes.issubdtype(arg1, arg2)
 
 
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
-    """Say whether a cast keeps what ``casting`` asks to be kept, by NumPy's rules."""
+    """Say whether a cast keeps what ``casting`` asks to be kept, by NumPy's rules.
+
+    >>> jnp.can_cast(jnp.int32, jnp.float64)
+    True
+    """
     return np.can_cast(_with_dtype(from_), _with_dtype(to), casting)
 
 
@@ -142,6 +158,9 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     """Say whether ``dtype`` is of a kind, a name of the array API or a dtype, or one of several.
 
     Raises: ValueError for an unknown kind.
+
+    >>> jnp.isdtype(jnp.float32, "real floating")
+    True
     """
     asked = dtypes.as_dtype(_with_dtype(dtype))
     for one in kind if isinstance(kind, tuple) else (kind,):
@@ -161,19 +180,31 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Say whether ``x`` is of a complex dtype, whatever its numbers."""
+    """Say whether ``x`` is of a complex dtype, whatever its numbers.
+
+    >>> jnp.iscomplexobj(jnp.array([1, 1j]))
+    True
+    """
     if type(x) in aval_functions or hasattr(type(x), "__jax_array__"):
         return dtypes.is_complex(aval_of(x).dtype)
     return x is not None and bool(np.iscomplexobj(x))
 
 
 def isrealobj(x: Any) -> bool:
-    """Say whether ``x`` is not of a complex dtype."""
+    """Say whether ``x`` is not of a complex dtype.
+
+    >>> jnp.isrealobj(jnp.array([1, 2]))
+    True
+    """
     return not iscomplexobj(x)
 
 
 def isscalar(element: Any) -> bool:
-    """Say whether ``element`` is a number, or an array of rank 0."""
+    """Say whether ``element`` is a number, or an array of rank 0.
+
+    >>> jnp.isscalar(3.0)
+    True
+    """
     if type(element) in aval_functions or hasattr(type(element), "__jax_array__"):
         return not aval_of(element).shape
     return bool(np.isscalar(element)) or getattr(element, "shape", None) == ()

@@ -178,7 +178,11 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
 
 
 def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """Return the inverse of ``fft`` along ``axis``."""
+    """Return the inverse of ``fft`` along ``axis``.
+
+    >>> jnp.fft.ifft(jnp.array([4., 0., 0., 0.]))
+    Array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
+    """
     return _single(IFFT, "ifft", a, n, axis, norm)
 
 
@@ -192,48 +196,92 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
 
 def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """Return the inverse of ``rfft``: ``n`` real numbers, 2 (m - 1) for m values by default."""
+    """Return the inverse of ``rfft``: ``n`` real numbers, 2 (m - 1) for m values by default.
+
+    >>> jnp.fft.irfft(jnp.array([4., 0., 0.]))
+    Array([1., 1., 1., 1.], dtype=float32)
+    """
     return _single(IRFFT, "irfft", a, n, axis, norm)
 
 
 def fft2(a: Any, s: Shape = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
-    """Return the transform over two axes, cut or padded to ``s``."""
+    """Return the transform over two axes, cut or padded to ``s``.
+
+    >>> jnp.fft.fft2(jnp.ones((2, 2)))
+    Array([[4.+0.j, 0.+0.j],
+           [0.+0.j, 0.+0.j]], dtype=complex64)
+    """
     return _double(FFT, "fft2", a, s, axes, norm)
 
 
 def ifft2(a: Any, s: Shape = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
-    """Return the inverse of ``fft2``."""
+    """Return the inverse of ``fft2``.
+
+    >>> jnp.fft.ifft2(4 * jnp.ones((2, 2)))
+    Array([[4.+0.j, 0.+0.j],
+           [0.+0.j, 0.+0.j]], dtype=complex64)
+    """
     return _double(IFFT, "ifft2", a, s, axes, norm)
 
 
 def rfft2(a: Any, s: Shape = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
-    """Return the transform of real numbers over two axes, half of the last one stored."""
+    """Return the transform of real numbers over two axes, half of the last one stored.
+
+    >>> jnp.fft.rfft2(jnp.ones((2, 2)))
+    Array([[4.+0.j, 0.+0.j],
+           [0.+0.j, 0.+0.j]], dtype=complex64)
+    """
     return _double(RFFT, "rfft2", a, s, axes, norm)
 
 
 def irfft2(a: Any, s: Shape = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
            ) -> Any:
-    """Return the inverse of ``rfft2``."""
+    """Return the inverse of ``rfft2``.
+
+    >>> jnp.fft.irfft2(jnp.array([[4., 0.], [0., 0.]]))
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """
     return _double(IRFFT, "irfft2", a, s, axes, norm)
 
 
 def fftn(a: Any, s: Shape = None, axes: Shape = None, norm: str | None = None) -> Any:
-    """Return the transform over ``axes`` (all of them, or the last ``len(s)``)."""
+    """Return the transform over ``axes`` (all of them, or the last ``len(s)``).
+
+    >>> jnp.fft.fftn(jnp.ones((2, 2)))
+    Array([[4.+0.j, 0.+0.j],
+           [0.+0.j, 0.+0.j]], dtype=complex64)
+    """
     return _several(FFT, "fftn", a, s, axes, norm)
 
 
 def ifftn(a: Any, s: Shape = None, axes: Shape = None, norm: str | None = None) -> Any:
-    """Return the inverse of ``fftn``."""
+    """Return the inverse of ``fftn``.
+
+    >>> jnp.fft.ifftn(4 * jnp.ones((2, 2)))
+    Array([[4.+0.j, 0.+0.j],
+           [0.+0.j, 0.+0.j]], dtype=complex64)
+    """
     return _several(IFFT, "ifftn", a, s, axes, norm)
 
 
 def rfftn(a: Any, s: Shape = None, axes: Shape = None, norm: str | None = None) -> Any:
-    """Return the transform of real numbers over ``axes``, half of the last one stored."""
+    """Return the transform of real numbers over ``axes``, half of the last one stored.
+
+    >>> jnp.fft.rfftn(jnp.ones((2, 2)))
+    Array([[4.+0.j, 0.+0.j],
+           [0.+0.j, 0.+0.j]], dtype=complex64)
+    """
     return _several(RFFT, "rfftn", a, s, axes, norm)
 
 
 def irfftn(a: Any, s: Shape = None, axes: Shape = None, norm: str | None = None) -> Any:
-    """Return the inverse of ``rfftn``."""
+    """Return the inverse of ``rfftn``.
+
+    >>> jnp.fft.irfftn(jnp.array([[4., 0.], [0., 0.]]))
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """
     return _several(IRFFT, "irfftn", a, s, axes, norm)
 
 
@@ -241,14 +289,22 @@ _SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """Return the real transform of a signal of which ``a`` is the half that is not mirrored."""
+    """Return the real transform of a signal of which ``a`` is the half that is not mirrored.
+
+    >>> jnp.fft.hfft(jnp.array([1., 1j, 0.]))
+    Array([ 1.,  3.,  1., -1.], dtype=float32)
+    """
     a = array_argument("jax.numpy.fft.hfft", a)
     a = conj(a) if dtypes.is_complex(a.dtype) else a
     return _single(IRFFT, "irfft", a, n, axis, _SWAPPED[_norm(norm)])
 
 
 def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """Return the inverse of ``hfft``."""
+    """Return the inverse of ``hfft``.
+
+    >>> jnp.fft.ihfft(jnp.array([4., 0., 0., 0.]))
+    Array([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
+    """
     return conj(_single(RFFT, "rfft", a, n, axis, _SWAPPED[_norm(norm)]))
 
 
@@ -286,7 +342,11 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
 
 
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
-    """Return the frequencies of ``rfft``'s values for ``n`` samples, ``d`` apart."""
+    """Return the frequencies of ``rfft``'s values for ``n`` samples, ``d`` apart.
+
+    >>> jnp.fft.rfftfreq(4)
+    Array([0.  , 0.25, 0.5 ], dtype=float32)
+    """
     n = _count("rfftfreq", n)
     return _placed(_frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype), device)
 
@@ -305,10 +365,18 @@ def _shift(name: str, x: Any, axes: Any, sign: int) -> Any:
 
 
 def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
-    """Return ``x`` with frequency zero in the middle of ``axes`` (all by default)."""
+    """Return ``x`` with frequency zero in the middle of ``axes`` (all by default).
+
+    >>> jnp.fft.fftshift(jnp.arange(4))
+    Array([2, 3, 0, 1], dtype=int32)
+    """
     return _shift("fftshift", x, axes, 1)
 
 
 def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
-    """Return the inverse of ``fftshift``."""
+    """Return the inverse of ``fftshift``.
+
+    >>> jnp.fft.ifftshift(jnp.arange(4))
+    Array([2, 3, 0, 1], dtype=int32)
+    """
     return _shift("ifftshift", x, axes, -1)

@@ -49,13 +49,21 @@ def everywhere(x: Any, truth: bool) -> Any:
 
 
 def isnan(x: Any, /) -> Any:
-    """Return where x is not a number."""
+    """Return where x is not a number.
+
+    >>> jnp.isnan(jnp.array([1., jnp.inf, jnp.nan]))
+    Array([False, False,  True], dtype=bool)
+    """
     (x,) = promote_args("isnan", x)
     return bind(NE, x, x)
 
 
 def isfinite(x: Any, /) -> Any:
-    """Return where x is neither infinite nor NaN, in both parts if complex."""
+    """Return where x is neither infinite nor NaN, in both parts if complex.
+
+    >>> jnp.isfinite(jnp.array([1., jnp.inf, jnp.nan]))
+    Array([ True, False, False], dtype=bool)
+    """
     (x,) = promote_args("isfinite", x)
     dtype = dtype_of(x)
     if dtypes.is_complex(dtype):
@@ -65,7 +73,11 @@ def isfinite(x: Any, /) -> Any:
 
 
 def isinf(x: Any, /) -> Any:
-    """Return where x is infinite, in either part if complex."""
+    """Return where x is infinite, in either part if complex.
+
+    >>> jnp.isinf(jnp.array([1., jnp.inf, jnp.nan]))
+    Array([False,  True, False], dtype=bool)
+    """
     (x,) = promote_args("isinf", x)
     dtype = dtype_of(x)
     if dtypes.is_complex(dtype):
@@ -87,13 +99,21 @@ def _is_infinity(name: str, x: Any, which: float) -> Any:
 
 
 def isposinf(x: Any, /, out: None = None) -> Any:
-    """Return where x is plus infinity.  Raises: ArgumentError for complex x."""
+    """Return where x is plus infinity.  Raises: ArgumentError for complex x.
+
+    >>> jnp.isposinf(jnp.array([1., jnp.inf]))
+    Array([False,  True], dtype=bool)
+    """
     refuse_out("isposinf", out)
     return _is_infinity("isposinf", x, np.inf)
 
 
 def isneginf(x: Any, /, out: None = None) -> Any:
-    """Return where x is minus infinity.  Raises: ArgumentError for complex x."""
+    """Return where x is minus infinity.  Raises: ArgumentError for complex x.
+
+    >>> jnp.isneginf(jnp.array([1., -jnp.inf]))
+    Array([False,  True], dtype=bool)
+    """
     refuse_out("isneginf", out)
     return _is_infinity("isneginf", x, -np.inf)
 
@@ -109,7 +129,11 @@ def bits_of(dtype: Any) -> tuple[np.dtype, int, int]:
 
 
 def signbit(x: Any, /) -> Any:
-    """Return where the sign is minus, for -0.0 and NaN too.  Raises: TypeError for complex x."""
+    """Return where the sign is minus, for -0.0 and NaN too.  Raises: TypeError for complex x.
+
+    >>> jnp.signbit(jnp.array([-0., 2.]))
+    Array([ True, False], dtype=bool)
+    """
     (x,) = promote_args("signbit", x)
     dtype = dtype_of(x)
     if is_boolean(x) or dtypes.is_unsigned(dtype):
@@ -128,7 +152,11 @@ def signbit(x: Any, /) -> Any:
 
 
 def copysign(x1: Any, x2: Any, /) -> Any:
-    """Return |x1| with the sign of x2.  Raises: TypeError for complex operands."""
+    """Return |x1| with the sign of x2.  Raises: TypeError for complex operands.
+
+    >>> jnp.copysign(jnp.array([1., 2.]), -1.)
+    Array([-1., -2.], dtype=float32)
+    """
     x1, x2 = promote_args_inexact("copysign", x1, x2)
     if dtypes.is_complex(dtype_of(x1)):
         raise errors.explained(
@@ -139,7 +167,11 @@ def copysign(x1: Any, x2: Any, /) -> Any:
 
 
 def nextafter(x: Any, y: Any, /) -> Any:
-    """Return the float next to x in the direction of y.  Raises: TypeError for complex operands."""
+    """Return the float next to x in the direction of y.  Raises: TypeError for complex operands.
+
+    >>> jnp.nextafter(jnp.float32(1), jnp.float32(2)) > 1
+    Array(True, dtype=bool)
+    """
     x, y = promote_args_inexact("nextafter", x, y)
     if dtypes.is_complex(dtype_of(x)):
         raise errors.explained(
@@ -152,6 +184,9 @@ def spacing(x: Any, /) -> Any:
     """Return the distance from x to the next float away from zero, with the sign of x.
 
     Of float16, as NumPy's, that to the next larger float.
+
+    >>> jnp.spacing(jnp.float32(1)) == jnp.finfo(jnp.float32).eps
+    Array(True, dtype=bool)
     """
     check_arraylike("spacing", x)
     (x,) = promote_dtypes_inexact(as_value(x))
@@ -191,6 +226,9 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
 
     Zero, infinities and NaN are their own mantissa, with exponent 0.
     Raises: TypeError for complex x.
+
+    >>> jnp.frexp(jnp.array([8., 0.75]))
+    (Array([0.5 , 0.75], dtype=float32), Array([4, 0], dtype=int32))
     """
     check_arraylike("frexp", x)
     (x,) = promote_dtypes_inexact(as_value(x))
@@ -215,7 +253,11 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
 
 
 def ldexp(x1: Any, x2: Any, /) -> Any:
-    """Return x1 * 2**x2 for integers x2.  Raises: ArgumentError for other x2 or complex x1."""
+    """Return x1 * 2**x2 for integers x2.  Raises: ArgumentError for other x2 or complex x1.
+
+    >>> jnp.ldexp(jnp.array([1., 3.]), 2)
+    Array([ 4., 12.], dtype=float32)
+    """
     check_arraylike("ldexp", x1, x2)
     x1, x2 = as_value(x1), as_value(x2)
     first, second = dtype_of(x1), dtype_of(x2)
@@ -233,7 +275,11 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
 
 
 def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
-    """Return the fractional and the whole part of x, both with its sign."""
+    """Return the fractional and the whole part of x, both with its sign.
+
+    >>> jnp.modf(jnp.array([1.5, -2.25]))
+    (Array([ 0.5 , -0.25], dtype=float32), Array([ 1., -2.], dtype=float32))
+    """
     refuse_out("modf", out)
     (x,) = promote_args_inexact("modf", x)
     whole = if_else(compare.ge(x, like(x, 0)), numbers.floor(x), numbers.ceil(x))
@@ -248,19 +294,31 @@ def _is_whole(x: Any) -> bool:
 
 
 def floor(x: Any, /) -> Any:
-    """Return the largest integer not above x; integers are themselves."""
+    """Return the largest integer not above x; integers are themselves.
+
+    >>> jnp.floor(jnp.array([1.8, -1.2]))
+    Array([ 1., -2.], dtype=float32)
+    """
     (x,) = promote_args("floor", x)
     return x if _is_whole(x) else numbers.floor(x)
 
 
 def ceil(x: Any, /) -> Any:
-    """Return the smallest integer not below x; integers are themselves."""
+    """Return the smallest integer not below x; integers are themselves.
+
+    >>> jnp.ceil(jnp.array([1.2, -1.2]))
+    Array([ 2., -1.], dtype=float32)
+    """
     (x,) = promote_args("ceil", x)
     return x if _is_whole(x) else numbers.ceil(x)
 
 
 def trunc(x: Any, /) -> Any:
-    """Return x without its fraction; integers are themselves."""
+    """Return x without its fraction; integers are themselves.
+
+    >>> jnp.trunc(jnp.array([1.8, -1.8]))
+    Array([ 1., -1.], dtype=float32)
+    """
     (x,) = promote_args("trunc", x)
     if _is_whole(x):
         return x
@@ -268,7 +326,11 @@ def trunc(x: Any, /) -> Any:
 
 
 def rint(x: Any, /) -> Any:
-    """Return x rounded to the nearest integer, halves to even, as a float."""
+    """Return x rounded to the nearest integer, halves to even, as a float.
+
+    >>> jnp.rint(jnp.array([0.5, 1.5, 1.7]))
+    Array([0., 2., 2.], dtype=float32)
+    """
     check_arraylike("rint", x)
     x = as_value(x)
     dtype = dtype_of(x)
@@ -288,6 +350,9 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """Return ``a`` rounded to ``decimals`` decimal places, halves to even.
 
     Raises: NotImplementedError for integers and negative ``decimals``.
+
+    >>> jnp.round(jnp.array([0.5, 1.26]), 1)
+    Array([0.5      , 1.3000001], dtype=float32)
     """
     refuse_out("round", out)
     check_arraylike("round", a)
@@ -321,6 +386,9 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
     """Return x with NaN as ``nan`` and infinities as the given, else the largest finite, numbers.
 
     ``copy`` is accepted and means nothing: arrays are immutable.
+
+    >>> jnp.nan_to_num(jnp.array([1., jnp.nan]))
+    Array([1., 0.], dtype=float32)
     """
     check_arraylike("nan_to_num", x)
     x = as_value(x)
@@ -343,6 +411,9 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     """Return where |a - b| <= atol + rtol * |b|, or both are the same infinity.
 
     PRNG keys are close where they are equal.
+
+    >>> jnp.isclose(jnp.array([1., 2.]), jnp.array([1. + 1e-7, 3.]))
+    Array([ True, False], dtype=bool)
     """
     if all(is_array_like(v) and dtypes.is_extended(dtype_of(v)) for v in (a, b)):
         return compare.eq(*broadcast_together(a, b))
@@ -360,7 +431,11 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
-    """Return whether all elements of a and b are close, as ``isclose`` says."""
+    """Return whether all elements of a and b are close, as ``isclose`` says.
+
+    >>> jnp.allclose(jnp.array([1., 2.]), jnp.array([1., 2. + 1e-7]))
+    Array(True, dtype=bool)
+    """
     check_arraylike("allclose", a, b)
     return everything(isclose(a, b, rtol, atol, equal_nan))
 
@@ -373,6 +448,9 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
     """Return 0 where x1 < 0, 1 where x1 > 0, x2 where x1 == 0; NaN stays.
 
     Raises: TypeError for complex operands.
+
+    >>> jnp.heaviside(jnp.array([-1., 0., 2.]), 0.5)
+    Array([0. , 0.5, 1. ], dtype=float32)
     """
     check_arraylike("heaviside", x1, x2)
     x1, x2 = promote_args_inexact("heaviside", x1, x2)

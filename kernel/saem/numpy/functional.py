@@ -52,6 +52,9 @@ def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset()
     ``signature`` names the trailing axes it takes and returns itself; ``excluded`` arguments, by
     number or name, are passed as they are.
     Raises: ValueError if shapes or results do not fit the signature.
+
+    >>> jnp.vectorize(lambda x, y: x @ y, signature="(n),(n)->()")(jnp.ones((3, 2)), jnp.ones(2))
+    Array([2., 2., 2.], dtype=float32)
     """
     for key in excluded:
         if not isinstance(key, (int, str)):

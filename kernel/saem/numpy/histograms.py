@@ -44,6 +44,9 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     ``length`` is that of the result, whatever ``minlength``, needed under jit; larger numbers are
     left out, negative ones count as 0.
     Raises: TypeError for numbers that are no integers; ConcretizationTypeError without ``length``.
+
+    >>> jnp.bincount(jnp.array([0, 1, 1, 3]))
+    Array([1, 2, 0, 1], dtype=int32)
     """
     x = array_argument("bincount", x)
     if out_sharding is not None:
@@ -97,6 +100,9 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     """Return the edges of ``bins``: those given, or equal ones over ``range`` (least to largest).
 
     Raises: NotImplementedError for the names of NumPy's estimators.
+
+    >>> jnp.histogram_bin_edges(jnp.array([0., 4.]), bins=2)
+    Array([0., 2., 4.], dtype=float32)
     """
     if isinstance(bins, str):
         raise errors.explained(
@@ -127,6 +133,9 @@ def histogram(a: Any, bins: Any = 10, range: Sequence[Any] | None = None, weight
 
     With ``density`` the counts are divided by total and width.
     Raises: ValueError if ``weights`` has another shape.
+
+    >>> jnp.histogram(jnp.array([1., 1.5, 2.9]), bins=jnp.array([1., 2., 3.]))
+    (Array([2., 1.], dtype=float32), Array([1., 2., 3.], dtype=float32))
     """
     edges = histogram_bin_edges(a, bins, range)
     return _histogram(a, edges, weights, density=bool(density)), edges
@@ -161,7 +170,13 @@ def _bins_of(a: Any, edges: Any) -> Any:
 
 def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None,
                 density: bool | None = None) -> tuple[Any, Any, Any]:
-    """Return the counts of points (x, y) in a grid of bins, and the edges along both axes."""
+    """Return the counts of points (x, y) in a grid of bins, and the edges along both axes.
+
+    >>> jnp.histogram2d(jnp.array([0.2, 0.7]), jnp.array([0.1, 0.9]), bins=2, range=[[0, 1], [0,
+    ...     1]])[0]
+    Array([[1, 0],
+           [0, 1]], dtype=int32)
+    """
     x, y = array_argument("histogram2d", x, y)
     one = not isinstance(bins, (list, tuple)) and np.ndim(bins) == 1 and len(bins) not in (1, 2)
     each = [bins, bins] if one else bins
@@ -175,6 +190,10 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = N
     """Return the counts of points (the rows of ``sample``) in a grid of bins, and all edges.
 
     Raises: ValueError if there are not as many bins or ranges as columns.
+
+    >>> jnp.histogramdd(jnp.array([[0.2, 0.1], [0.7, 0.9]]), bins=2, range=[[0, 1], [0, 1]])[0]
+    Array([[1, 0],
+           [0, 1]], dtype=int32)
     """
     sample = array_argument("histogramdd", sample)
     (sample,) = promote_dtypes_inexact(sample)

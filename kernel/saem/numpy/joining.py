@@ -60,6 +60,9 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
 
     Raises: ValueError for no arrays, scalars, or an axis out of bounds; TypeError for shapes that
     differ elsewhere.
+
+    >>> jnp.concatenate([jnp.array([1]), jnp.array([2, 3])])
+    Array([1, 2, 3], dtype=int32)
     """
     parts = parts_of("concatenate", arrays)
     if not parts:
@@ -81,7 +84,11 @@ def _concatenate(parts: list[Any], axis: int, dtype: Any) -> Any:
 
 
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
-    """Return ``arrays`` joined along ``axis``; raveled first if None."""
+    """Return ``arrays`` joined along ``axis``; raveled first if None.
+
+    >>> jnp.concat([jnp.array([1]), jnp.array([2, 3])])
+    Array([1, 2, 3], dtype=int32)
+    """
     return concatenate(arrays, axis)
 
 
@@ -89,6 +96,10 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
     """Return ``arrays``, of one shape, side by side along a new ``axis``.
 
     Raises: ValueError for no arrays, or shapes that differ.
+
+    >>> jnp.stack([jnp.array([1, 2]), jnp.array([3, 4])])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
     """
     refuse_out("stack", out)
     parts = parts_of("stack", arrays)
@@ -113,18 +124,32 @@ def _stack(parts: list[Any], axis: int, dtype: Any) -> Any:
 
 
 def vstack(tup: Any, dtype: Any = None) -> Any:
-    """Return arrays joined along the first axis, vectors as rows."""
+    """Return arrays joined along the first axis, vectors as rows.
+
+    >>> jnp.vstack([jnp.array([1, 2]), jnp.array([3, 4])])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
     return concatenate(_each("vstack", tup, atleast_2d), 0, dtype)
 
 
 def hstack(tup: Any, dtype: Any = None) -> Any:
-    """Return arrays joined along the second axis, vectors along the first."""
+    """Return arrays joined along the second axis, vectors along the first.
+
+    >>> jnp.hstack([jnp.array([1]), jnp.array([2, 3])])
+    Array([1, 2, 3], dtype=int32)
+    """
     parts = _each("hstack", tup, atleast_1d)
     return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype)
 
 
 def dstack(tup: Any, dtype: Any = None) -> Any:
-    """Return arrays joined along the third axis."""
+    """Return arrays joined along the third axis.
+
+    >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])])
+    Array([[[1, 3],
+            [2, 4]]], dtype=int32)
+    """
     return concatenate(_each("dstack", tup, atleast_3d), 2, dtype)
 
 
@@ -133,7 +158,12 @@ def _each(name: str, tup: Any, raise_rank: Any) -> list[Any]:
 
 
 def column_stack(tup: Any) -> Any:
-    """Return arrays joined along the second axis, vectors as columns."""
+    """Return arrays joined along the second axis, vectors as columns.
+
+    >>> jnp.column_stack([jnp.array([1, 2]), jnp.array([3, 4])])
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     parts = [permute(atleast_2d(x), (1, 0)) if x.ndim < 2 else x
              for x in parts_of("column_stack", tup)]
     return concatenate(parts, 1)
@@ -143,6 +173,9 @@ def block(arrays: Any) -> Any:
     """Return the array made of nested lists of blocks, the innermost along the last axis.
 
     Raises: ValueError if lists are nested unevenly, or for tuples.
+
+    >>> jnp.block([[jnp.ones((1, 1)), jnp.zeros((1, 2))]])
+    Array([[1., 0., 0.]], dtype=float32)
     """
     depth = _depth(arrays)
     leaves: list[Any] = []
@@ -185,7 +218,11 @@ def _block(arrays: Any, depth: int, rank: int) -> Any:
 
 @library_function(static_argnames=("axis",))
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
-    """Return ``values`` joined to ``arr`` along ``axis``; both raveled if None."""
+    """Return ``values`` joined to ``arr`` along ``axis``; both raveled if None.
+
+    >>> jnp.append(jnp.array([1, 2]), jnp.array([3, 4]))
+    Array([1, 2, 3, 4], dtype=int32)
+    """
     check_arraylike("append", arr, values)
     return concatenate([arr, values], axis)
 
@@ -237,27 +274,48 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Return ``ary`` cut along ``axis`` into equal parts, or before each of the given places.
 
     Raises: ValueError if there are no equal parts.
+
+    >>> jnp.split(jnp.arange(4), 2)
+    [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
     """
     return _split("split", ary, indices_or_sections, axis)
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """Return ``ary`` cut along ``axis`` into nearly equal parts, longer ones first."""
+    """Return ``ary`` cut along ``axis`` into nearly equal parts, longer ones first.
+
+    >>> jnp.array_split(jnp.arange(5), 2)
+    [Array([0, 1, 2], dtype=int32), Array([3, 4], dtype=int32)]
+    """
     return _split("array_split", ary, indices_or_sections, axis, uneven=True)
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """Return ``ary`` cut along its first axis."""
+    """Return ``ary`` cut along its first axis.
+
+    >>> jnp.vsplit(jnp.array([[1, 2], [3, 4]]), 2)
+    [Array([[1, 2]], dtype=int32), Array([[3, 4]], dtype=int32)]
+    """
     return _split("vsplit", ary, indices_or_sections, 0)
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """Return ``ary`` cut along its second axis, a vector along its first."""
+    """Return ``ary`` cut along its second axis, a vector along its first.
+
+    >>> jnp.hsplit(jnp.array([[1, 2], [3, 4]]), 2)
+    [Array([[1],
+           [3]], dtype=int32), Array([[2],
+           [4]], dtype=int32)]
+    """
     return _split("hsplit", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """Return ``ary`` cut along its third axis."""
+    """Return ``ary`` cut along its third axis.
+
+    >>> [part.shape for part in jnp.dsplit(jnp.ones((1, 2, 4)), 2)]
+    [(1, 2, 2), (1, 2, 2)]
+    """
     return _split("dsplit", ary, indices_or_sections, 2)
 
 
@@ -265,6 +323,9 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """Return the slices of ``x`` along ``axis``, without that axis.
 
     Raises: ValueError for a scalar.
+
+    >>> jnp.unstack(jnp.array([[1, 2], [3, 4]]))
+    (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
     """
     x = array_argument("unstack", x)
     if not x.ndim:
@@ -310,6 +371,9 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *,
     """Return ``arr`` without the slices ``obj`` along ``axis``; of the raveled array if None.
 
     Raises: IndexError for a place out of bounds; ConcretizationTypeError for traced places.
+
+    >>> jnp.delete(jnp.array([5, 6, 7]), 1)
+    Array([5, 7], dtype=int32)
     """
     arr = array_argument("delete", arr)
     if axis is None:
@@ -376,6 +440,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
     Traced places out of bounds are brought within.  Raises: IndexError for a known place out of
     bounds.
+
+    >>> jnp.insert(jnp.array([1, 2]), 1, 9)
+    Array([1, 9, 2], dtype=int32)
     """
     arr, values = array_argument("insert", arr, values)
     if axis is None:

@@ -43,37 +43,61 @@ BOOL = np.dtype(bool)
 
 
 def equal(x: Any, y: Any, /) -> Any:
-    """Return where x == y."""
+    """Return where x == y.
+
+    >>> jnp.equal(jnp.array([1, 2]), jnp.array([1, 3]))
+    Array([ True, False], dtype=bool)
+    """
     x, y = promote_args("equal", x, y)
     return bind(EQ, x, y)
 
 
 def not_equal(x: Any, y: Any, /) -> Any:
-    """Return where x != y."""
+    """Return where x != y.
+
+    >>> jnp.not_equal(jnp.array([1, 2]), jnp.array([1, 3]))
+    Array([False,  True], dtype=bool)
+    """
     x, y = promote_args("not_equal", x, y)
     return bind(NE, x, y)
 
 
 def less(x: Any, y: Any, /) -> Any:
-    """Return where x < y."""
+    """Return where x < y.
+
+    >>> jnp.less(jnp.array([1, 3]), 2)
+    Array([ True, False], dtype=bool)
+    """
     x, y = promote_args("less", x, y)
     return _by_parts(compare.lt, x, y) if dtypes.is_complex(dtype_of(x)) else bind(LT, x, y)
 
 
 def less_equal(x: Any, y: Any, /) -> Any:
-    """Return where x <= y."""
+    """Return where x <= y.
+
+    >>> jnp.less_equal(jnp.array([1, 2]), 1)
+    Array([ True, False], dtype=bool)
+    """
     x, y = promote_args("less_equal", x, y)
     return _by_parts(compare.le, x, y) if dtypes.is_complex(dtype_of(x)) else bind(LE, x, y)
 
 
 def greater(x: Any, y: Any, /) -> Any:
-    """Return where x > y."""
+    """Return where x > y.
+
+    >>> jnp.greater(jnp.array([1, 3]), 2)
+    Array([False,  True], dtype=bool)
+    """
     x, y = promote_args("greater", x, y)
     return _by_parts(compare.gt, x, y) if dtypes.is_complex(dtype_of(x)) else bind(GT, x, y)
 
 
 def greater_equal(x: Any, y: Any, /) -> Any:
-    """Return where x >= y."""
+    """Return where x >= y.
+
+    >>> jnp.greater_equal(jnp.array([1, 2]), 2)
+    Array([False,  True], dtype=bool)
+    """
     x, y = promote_args("greater_equal", x, y)
     return _by_parts(compare.ge, x, y) if dtypes.is_complex(dtype_of(x)) else bind(GE, x, y)
 
@@ -96,25 +120,41 @@ def truth(x: Any) -> Any:
 
 
 def logical_and(x: Any, y: Any, /) -> Any:
-    """Return where x and y are both not zero."""
+    """Return where x and y are both not zero.
+
+    >>> jnp.logical_and(jnp.array([True, False]), True)
+    Array([ True, False], dtype=bool)
+    """
     x, y = promote_args("logical_and", x, y)
     return bind(AND, truth(x), truth(y))
 
 
 def logical_or(x: Any, y: Any, /) -> Any:
-    """Return where x or y is not zero."""
+    """Return where x or y is not zero.
+
+    >>> jnp.logical_or(jnp.array([True, False]), False)
+    Array([ True, False], dtype=bool)
+    """
     x, y = promote_args("logical_or", x, y)
     return bind(OR, truth(x), truth(y))
 
 
 def logical_xor(x: Any, y: Any, /) -> Any:
-    """Return where exactly one of x and y is not zero."""
+    """Return where exactly one of x and y is not zero.
+
+    >>> jnp.logical_xor(jnp.array([True, False]), True)
+    Array([False,  True], dtype=bool)
+    """
     x, y = promote_args("logical_xor", x, y)
     return bind(XOR, truth(x), truth(y))
 
 
 def logical_not(x: Any, /) -> Any:
-    """Return where x is zero."""
+    """Return where x is zero.
+
+    >>> jnp.logical_not(jnp.array([True, False]))
+    Array([False,  True], dtype=bool)
+    """
     (x,) = promote_args("logical_not", x)
     return bind(NOT, truth(x))
 
@@ -123,37 +163,61 @@ def logical_not(x: Any, /) -> Any:
 
 
 def bitwise_and(x: Any, y: Any, /) -> Any:
-    """Return the bits set in both.  Raises: DTypeError for floats."""
+    """Return the bits set in both.  Raises: DTypeError for floats.
+
+    >>> jnp.bitwise_and(6, 3)
+    Array(2, dtype=int32, weak_type=True)
+    """
     x, y = promote_args("bitwise_and", x, y)
     return bind(AND, x, y)
 
 
 def bitwise_or(x: Any, y: Any, /) -> Any:
-    """Return the bits set in either.  Raises: DTypeError for floats."""
+    """Return the bits set in either.  Raises: DTypeError for floats.
+
+    >>> jnp.bitwise_or(6, 3)
+    Array(7, dtype=int32, weak_type=True)
+    """
     x, y = promote_args("bitwise_or", x, y)
     return bind(OR, x, y)
 
 
 def bitwise_xor(x: Any, y: Any, /) -> Any:
-    """Return the bits set in exactly one.  Raises: DTypeError for floats."""
+    """Return the bits set in exactly one.  Raises: DTypeError for floats.
+
+    >>> jnp.bitwise_xor(6, 3)
+    Array(5, dtype=int32, weak_type=True)
+    """
     x, y = promote_args("bitwise_xor", x, y)
     return bind(XOR, x, y)
 
 
 def bitwise_not(x: Any, /) -> Any:
-    """Return all bits inverted; for booleans, not.  Raises: DTypeError for floats."""
+    """Return all bits inverted; for booleans, not.  Raises: DTypeError for floats.
+
+    >>> jnp.bitwise_not(jnp.array([0, 5]))
+    Array([-1, -6], dtype=int32)
+    """
     (x,) = promote_args("bitwise_not", x)
     return bind(NOT, x)
 
 
 def left_shift(x: Any, y: Any, /) -> Any:
-    """Return x * 2**y.  Raises: DTypeError for floats."""
+    """Return x * 2**y.  Raises: DTypeError for floats.
+
+    >>> jnp.left_shift(jnp.array([1, 3]), 2)
+    Array([ 4, 12], dtype=int32)
+    """
     x, y = promote_args_numeric("left_shift", x, y)
     return compare.shift_left(x, y)
 
 
 def right_shift(x: Any, y: Any, /) -> Any:
-    """Return x / 2**y rounded down.  Raises: DTypeError for floats."""
+    """Return x / 2**y rounded down.  Raises: DTypeError for floats.
+
+    >>> jnp.right_shift(jnp.array([8, -8]), 2)
+    Array([ 2, -2], dtype=int32)
+    """
     x, y = promote_args_numeric("right_shift", x, y)
     if dtypes.is_unsigned(dtype_of(x)):
         return compare.shift_right_logical(x, y)
@@ -161,7 +225,11 @@ def right_shift(x: Any, y: Any, /) -> Any:
 
 
 def bitwise_count(x: Any, /) -> Any:
-    """Return how many bits of |x| are set, as uint8.  Raises: DTypeError for floats."""
+    """Return how many bits of |x| are set, as uint8.  Raises: DTypeError for floats.
+
+    >>> jnp.bitwise_count(jnp.array([0, 7, 8]))
+    Array([0, 3, 1], dtype=uint8)
+    """
     check_arraylike("bitwise_count", x)
     x = as_value(x)
     dtype = dtype_of(x)
@@ -187,7 +255,11 @@ def everything(x: Any) -> Any:
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
-    """Return whether two arrays, or lists, have one shape and equal elements."""
+    """Return whether two arrays, or lists, have one shape and equal elements.
+
+    >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1, 2]))
+    Array(True, dtype=bool)
+    """
     x, y = array(a1, copy=False), array(a2, copy=False)
     if aval_of(x).shape != aval_of(y).shape:
         return array(False)
@@ -204,7 +276,11 @@ def _all_equal(x: Any, y: Any, equal_nan: bool = False) -> Any:
 
 
 def array_equiv(a1: Any, a2: Any) -> Any:
-    """Return whether two arrays, or lists, broadcast to equal elements."""
+    """Return whether two arrays, or lists, broadcast to equal elements.
+
+    >>> jnp.array_equiv(jnp.array([1, 1]), 1)
+    Array(True, dtype=bool)
+    """
     x, y = array(a1, copy=False), array(a2, copy=False)
     try:
         broadcast_shapes(aval_of(x).shape, aval_of(y).shape)

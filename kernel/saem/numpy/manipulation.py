@@ -121,6 +121,10 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
 
     ``order`` 'C' reads and writes the last axis fastest, 'F' the first.
     Raises: TypeError if the number of elements would change; NotImplementedError for order 'A'.
+
+    >>> jnp.reshape(jnp.arange(6), (2, 3))
+    Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int32)
     """
     check_arraylike("reshape", a)
     given = as_shape(shape)
@@ -157,7 +161,11 @@ def reshaped(a: Any, sizes: tuple[int, ...], order: str) -> Any:
 
 
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
-    """Return the elements of ``a`` along one axis."""
+    """Return the elements of ``a`` along one axis.
+
+    >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]))
+    Array([1, 2, 3, 4], dtype=int32)
+    """
     if order == "K":
         raise errors.explained(NotImplementedError, "ravel.order",
                                "Ravel not implemented for order='K'.",
@@ -170,6 +178,10 @@ def resize(a: Any, new_shape: Any) -> Any:
     """Return ``a`` repeated, and cut, to fill ``new_shape``; zeros if ``a`` is empty.
 
     Raises: ValueError for a negative size.
+
+    >>> jnp.resize(jnp.array([1, 2, 3]), (2, 2))
+    Array([[1, 2],
+           [3, 1]], dtype=int32)
     """
     sizes = as_shape(new_shape)
     if any(n < 0 for n in sizes):
@@ -191,6 +203,10 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     """Return ``a`` with its axes in the order ``axes``, reversed if None.
 
     Raises: TypeError if ``axes`` is no permutation.
+
+    >>> jnp.transpose(jnp.array([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
     """
     a = array_argument("transpose", a)
     ndim = a.ndim
@@ -216,7 +232,11 @@ def transpose_method(x: Any, *args: Any) -> Any:
 
 
 def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
-    """Return ``a`` with its axes in the order ``axes``."""
+    """Return ``a`` with its axes in the order ``axes``.
+
+    >>> jnp.permute_dims(jnp.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     return transpose(a, axes)
 
 
@@ -224,6 +244,10 @@ def matrix_transpose(x: Any, /) -> Any:
     """Return ``x`` with its last two axes swapped.
 
     Raises: ValueError if there are fewer.
+
+    >>> jnp.matrix_transpose(jnp.array([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
     """
     x = array_argument("matrix_transpose", x)
     if x.ndim < 2:
@@ -238,6 +262,9 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     """Return ``a`` with two axes swapped.
 
     Raises: ValueError if one does not exist.
+
+    >>> jnp.swapaxes(jnp.ones((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
     """
     a = array_argument("swapaxes", a)
     i, j = canonical_axis(axis1, a.ndim), canonical_axis(axis2, a.ndim)
@@ -250,6 +277,9 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     """Return ``a`` with axes ``source`` moved to ``destination``; the others keep their order.
 
     Raises: ValueError if there are not as many of one as of the other.
+
+    >>> jnp.moveaxis(jnp.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
     """
     a = array_argument("moveaxis", a)
     sources, targets = canonical_axes(source, a.ndim), canonical_axes(destination, a.ndim)
@@ -265,7 +295,11 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
-    """Return ``a`` with ``axis`` moved before the axis that is now at ``start``."""
+    """Return ``a`` with ``axis`` moved before the axis that is now at ``start``.
+
+    >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
     a = array_argument("rollaxis", a)
     axis = canonical_axis(axis, a.ndim)
     start = canonical_axis(start, a.ndim + 1) if start >= 0 else canonical_axis(start, a.ndim)
@@ -276,6 +310,9 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     """Return ``a`` without its axes ``axis``, all those of size 1 if None.
 
     Raises: ValueError if one has another size.
+
+    >>> jnp.squeeze(jnp.array([[[1], [2]]]))
+    Array([1, 2], dtype=int32)
     """
     a = array_argument("squeeze", a)
     if axis is None:
@@ -287,6 +324,9 @@ def expand_dims(a: Any, axis: Any) -> Any:
     """Return ``a`` with new axes of size 1, which stand at ``axis`` of the result.
 
     Raises: ValueError for an axis out of bounds or named twice.
+
+    >>> jnp.expand_dims(jnp.array([1, 2]), 0)
+    Array([[1, 2]], dtype=int32)
     """
     a = array_argument("expand_dims", a)
     return _expand(a, axes=tuple([operator.index(i) for i in as_tuple(axis)]))
@@ -301,6 +341,10 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     """Return ``array`` repeated along new and size-1 axes to ``shape``.
 
     Raises: ValueError if the shapes do not fit.
+
+    >>> jnp.broadcast_to(jnp.array([1, 2]), (2, 2))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
     """
     array = array_argument("broadcast_to", array)
     sizes, have = as_shape(shape), array.shape
@@ -331,12 +375,19 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """Return the shape to which arrays of ``shapes`` broadcast.
 
     Raises: ValueError if they do not.
+
+    >>> jnp.broadcast_shapes((2, 1), (3,))
+    (2, 3)
     """
     return promote.broadcast_shapes(*[as_shape(s) for s in shapes])
 
 
 def broadcast_arrays(*args: Any) -> list[Any]:
-    """Return the arrays all broadcast to one shape."""
+    """Return the arrays all broadcast to one shape.
+
+    >>> jnp.broadcast_arrays(jnp.array([1, 2]), 3)
+    [Array([1, 2], dtype=int32), Array([3, 3], dtype=int32, weak_type=True)]
+    """
     check_arraylike("broadcast_arrays", *args)
     return promote.broadcast_together(*[as_array(x) for x in args])
 
@@ -356,17 +407,29 @@ def _with_rank(x: Any, rank: int) -> Any:
 
 
 def atleast_1d(*arys: Any) -> Any:
-    """Return each array, a scalar with one axis."""
+    """Return each array, a scalar with one axis.
+
+    >>> jnp.atleast_1d(3.)
+    Array([3.], dtype=float32, weak_type=True)
+    """
     return _at_least("atleast_1d", arys, 1)
 
 
 def atleast_2d(*arys: Any) -> Any:
-    """Return each array with at least two axes, new ones in front."""
+    """Return each array with at least two axes, new ones in front.
+
+    >>> jnp.atleast_2d(jnp.array([1, 2]))
+    Array([[1, 2]], dtype=int32)
+    """
     return _at_least("atleast_2d", arys, 2)
 
 
 def atleast_3d(*arys: Any) -> Any:
-    """Return each array with at least three axes: (n,) as (1, n, 1), (n, m) as (n, m, 1)."""
+    """Return each array with at least three axes: (n,) as (1, n, 1), (n, m) as (n, m, 1).
+
+    >>> jnp.atleast_3d(jnp.array([1, 2])).shape
+    (1, 2, 1)
+    """
     return _at_least("atleast_3d", arys, 3)
 
 
@@ -374,7 +437,11 @@ def atleast_3d(*arys: Any) -> Any:
 
 
 def flip(m: Any, axis: Any = None) -> Any:
-    """Return ``m`` reversed along ``axis``, along all axes if None."""
+    """Return ``m`` reversed along ``axis``, along all axes if None.
+
+    >>> jnp.flip(jnp.array([1, 2, 3]))
+    Array([3, 2, 1], dtype=int32)
+    """
     m = array_argument("flip", m)
     axes = canonical_axes(axis, m.ndim)
     return shape_ops.rev(m, axes) if axes else m
@@ -391,12 +458,22 @@ def _flip_axis(name: str, m: Any, axis: int) -> Any:
 
 
 def flipud(m: Any) -> Any:
-    """Return ``m`` reversed along its first axis."""
+    """Return ``m`` reversed along its first axis.
+
+    >>> jnp.flipud(jnp.array([[1, 2], [3, 4]]))
+    Array([[3, 4],
+           [1, 2]], dtype=int32)
+    """
     return _flip_axis("flipud", m, 0)
 
 
 def fliplr(m: Any) -> Any:
-    """Return ``m`` reversed along its second axis."""
+    """Return ``m`` reversed along its second axis.
+
+    >>> jnp.fliplr(jnp.array([[1, 2], [3, 4]]))
+    Array([[2, 1],
+           [4, 3]], dtype=int32)
+    """
     return _flip_axis("fliplr", m, 1)
 
 
@@ -404,6 +481,10 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     """Return ``m`` turned ``k`` times by a quarter, from the first of ``axes`` to the second.
 
     Raises: ValueError for fewer than two axes, or one axis twice.
+
+    >>> jnp.rot90(jnp.array([[1, 2], [3, 4]]))
+    Array([[2, 4],
+           [1, 3]], dtype=int32)
     """
     m = array_argument("rot90", m)
     if m.ndim < 2:
@@ -430,6 +511,9 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Return ``a`` with its elements moved by ``shift`` along ``axis``; those that leave re-enter.
 
     Without ``axis`` the raveled array is rolled.  ``shift`` may be an array.
+
+    >>> jnp.roll(jnp.array([1, 2, 3]), 1)
+    Array([3, 1, 2], dtype=int32)
     """
     a = array_argument("roll", a)
     if axis is None:
@@ -503,6 +587,9 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *,
     ``repeats`` may be an array, one number for each element; under jit the length of the result
     must then be given as ``total_repeat_length``.
     Raises: ConcretizationTypeError if it is not; ValueError if ``repeats`` does not fit.
+
+    >>> jnp.repeat(jnp.array([1, 2]), 2)
+    Array([1, 1, 2, 2], dtype=int32)
     """
     check_arraylike("repeat", a, repeats)
     if out_sharding is not None:
@@ -567,7 +654,11 @@ def _repeat_each(a: Any, repeats: Any, axis: int, total: int) -> Any:
 
 
 def tile(A: Any, reps: Any) -> Any:
-    """Return ``A`` put side by side, ``reps`` times along each axis, trailing axes aligned."""
+    """Return ``A`` put side by side, ``reps`` times along each axis, trailing axes aligned.
+
+    >>> jnp.tile(jnp.array([1, 2]), 2)
+    Array([1, 2, 1, 2], dtype=int32)
+    """
     A = array_argument("tile", A)
     counts = as_shape(reps)
     rank = max(A.ndim, len(counts))

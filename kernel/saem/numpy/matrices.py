@@ -89,19 +89,34 @@ def _matrix_shape(name: str, n: Any, m: Any) -> tuple[int, int]:
 
 def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *,
         device: Any = None) -> Any:
-    """Return a matrix with ones on diagonal ``k`` (0: the main one, 1: above it), else zeros."""
+    """Return a matrix with ones on diagonal ``k`` (0: the main one, 1: above it), else zeros.
+
+    >>> jnp.eye(2)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
     dtype = dtypes.canonicalize(FLOAT) if dtype is None else check_dtype("eye", dtype)
     return placed(_pattern(_matrix_shape("eye", N, M), diagonal_number(k), "eq", dtype), device)
 
 
 def identity(n: int, dtype: Any = None) -> Any:
-    """Return the square identity matrix."""
+    """Return the square identity matrix.
+
+    >>> jnp.identity(2)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
     dtype = dtypes.canonicalize(FLOAT) if dtype is None else check_dtype("identity", dtype)
     return eye(n, dtype=dtype)
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
-    """Return a matrix with ones on and below diagonal ``k``, else zeros."""
+    """Return a matrix with ones on and below diagonal ``k``, else zeros.
+
+    >>> jnp.tri(2)
+    Array([[1., 0.],
+           [1., 1.]], dtype=float32)
+    """
     dtype = dtypes.canonicalize(FLOAT) if dtype is None else check_dtype("tri", dtype)
     return _pattern(_matrix_shape("tri", N, M), diagonal_number(k), "ge", dtype)
 
@@ -133,13 +148,23 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
 
 @library_function(static_argnames="k")
 def tril(m: Any, k: int = 0) -> Any:
-    """Return matrices with what is above diagonal ``k`` set to zero."""
+    """Return matrices with what is above diagonal ``k`` set to zero.
+
+    >>> jnp.tril(jnp.ones((2, 2)))
+    Array([[1., 0.],
+           [1., 1.]], dtype=float32)
+    """
     return _triangle("tril", m, k, True)
 
 
 @library_function(static_argnames="k")
 def triu(m: Any, k: int = 0) -> Any:
-    """Return matrices with what is below diagonal ``k`` set to zero."""
+    """Return matrices with what is below diagonal ``k`` set to zero.
+
+    >>> jnp.triu(jnp.ones((2, 2)))
+    Array([[1., 1.],
+           [0., 1.]], dtype=float32)
+    """
     return _triangle("triu", m, k, False)
 
 
@@ -151,6 +176,10 @@ def diag(v: Any, k: int = 0) -> Any:
     """Return a vector as the diagonal ``k`` of a matrix, or that diagonal of a matrix.
 
     Raises: ArgumentError for other ranks.
+
+    >>> jnp.diag(jnp.array([1, 2]))
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
     """
     check_arraylike("diag", v)
     v = as_value(v)
@@ -190,7 +219,12 @@ def _diagonal_of(x: Any, k: int) -> Any:
 
 @library_function(static_argnames="k")
 def diagflat(v: Any, k: int = 0) -> Any:
-    """Return all elements of ``v`` as the diagonal ``k`` of a matrix."""
+    """Return all elements of ``v`` as the diagonal ``k`` of a matrix.
+
+    >>> jnp.diagflat(jnp.array([1, 2]))
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
+    """
     check_arraylike("diagflat", v)
     v = as_value(v)
     return _on_diagonal(shaping.reshape(v, (aval_of(v).size,)), operator.index(k))
@@ -201,6 +235,10 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """Return the matrix whose columns are the powers of vector ``x``.
 
     Raises: ArgumentError if ``x`` is no vector or ``N`` negative.
+
+    >>> jnp.vander(jnp.array([2, 3]), 3)
+    Array([[4, 2, 1],
+           [9, 3, 1]], dtype=int32)
     """
     check_arraylike("vander", x)
     x = as_value(x)
@@ -226,6 +264,11 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     """Return vectors as coordinates of the points of a grid, one array for each axis.
 
     Raises: ArgumentError for arguments that are no vectors, or an unknown ``indexing``.
+
+    >>> jnp.meshgrid(jnp.array([1, 2]), jnp.array([3, 4]))
+    [Array([[1, 2],
+           [1, 2]], dtype=int32), Array([[3, 3],
+           [4, 4]], dtype=int32)]
     """
     check_arraylike("meshgrid", *xi)
     if not copy:
@@ -262,6 +305,13 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     """Return the coordinates of the points of a grid of ``dimensions``, along a new first axis.
 
     With ``sparse`` they come as a tuple of arrays that broadcast.
+
+    >>> jnp.indices((2, 2))
+    Array([[[0, 0],
+            [1, 1]],
+    <BLANKLINE>
+           [[0, 1],
+            [0, 1]]], dtype=int32)
     """
     sizes = canonical_shape(dimensions)
     dtype = dtypes.default_dtype(int) if dtype is None else check_dtype("indices", dtype)
@@ -285,6 +335,10 @@ def ix_(*args: Any) -> tuple[Any, ...]:
     """Return vectors as arrays that broadcast to their product, for use as an index.
 
     Raises: ValueError for arguments that are no vectors.
+
+    >>> jnp.arange(9).reshape(3, 3)[jnp.ix_(jnp.array([0, 2]), jnp.array([1, 2]))]
+    Array([[1, 2],
+           [7, 8]], dtype=int32)
     """
     check_arraylike("ix_", *args)
     out = []
@@ -341,6 +395,10 @@ def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, **kwargs
     """Return the values of ``function(i, j, …)`` at the coordinates of a grid of ``shape``.
 
     The function is called once, with one traced number for each axis.
+
+    >>> jnp.fromfunction(lambda i, j: i + j, (2, 2), dtype=int)
+    Array([[0, 1],
+           [1, 2]], dtype=int32)
     """
     sizes = canonical_shape(shape)
     mapped = functools.partial(function, **kwargs)

@@ -48,6 +48,9 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
     'minimum' (``stat_length``), 'reflect', 'symmetric' (``reflect_type``), 'wrap', 'empty', or
     a function of NumPy's form that returns the padded vector.
     Raises: ValueError for widths that do not fit; NotImplementedError for an unknown mode.
+
+    >>> jnp.pad(jnp.array([1, 2]), (1, 2))
+    Array([0, 1, 2, 0, 0], dtype=int32)
     """
     array = array_argument("pad", array)
     widths = pairs("pad_width", pad_width, array.ndim)

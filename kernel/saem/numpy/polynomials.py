@@ -39,7 +39,11 @@ decompositions = lazy.later("saem.numpy.linalg.decompositions")
 
 @library_function(static_argnames=("unroll",))
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
-    """Return the value at ``x`` of the polynomial ``p``, by Horner's rule."""
+    """Return the value at ``x`` of the polynomial ``p``, by Horner's rule.
+
+    >>> jnp.polyval(jnp.array([1, 2, 3]), 2)
+    Array(11, dtype=int32)
+    """
     p, x = promote_dtypes(*array_argument("polyval", p, x))
     if not p.shape:
         raise errors.explained(
@@ -63,14 +67,22 @@ def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
 
 @library_function
 def polyadd(a1: Any, a2: Any) -> Any:
-    """Return the sum of two polynomials."""
+    """Return the sum of two polynomials.
+
+    >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([1, 0, 3]))
+    Array([1, 1, 5], dtype=int32)
+    """
     a1, a2 = _aligned("polyadd", a1, a2)
     return ops.add(a1, a2)
 
 
 @library_function
 def polysub(a1: Any, a2: Any) -> Any:
-    """Return the difference of two polynomials."""
+    """Return the difference of two polynomials.
+
+    >>> jnp.polysub(jnp.array([1, 2]), jnp.array([1, 0, 3]))
+    Array([-1,  1, -1], dtype=int32)
+    """
     a1, a2 = _aligned("polysub", a1, a2)
     return ops.sub(a1, a2)
 
@@ -79,6 +91,9 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
     """Return the product of two polynomials; leading zeros are cut first on request.
 
     Raises: ConcretizationTypeError for cutting under jit.
+
+    >>> jnp.polymul(jnp.array([1, 1]), jnp.array([1, -1]))
+    Array([ 1.,  0., -1.], dtype=float32)
     """
     a1, a2 = promote_dtypes_inexact(*array_argument("polymul", a1, a2))
     if trim_leading_zeros:
@@ -104,6 +119,9 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
     """Return quotient and remainder of two polynomials; the remainder keeps the length of ``u``.
 
     Raises: ConcretizationTypeError for cutting leading zeros under jit.
+
+    >>> jnp.polydiv(jnp.array([1., -3., 2.]), jnp.array([1., -1.]))
+    (Array([ 1., -2.], dtype=float32), Array([0., 0., 0.], dtype=float32))
     """
     u, v = promote_dtypes_inexact(*array_argument("polydiv", u, v))
     quotient, rest = _polydiv(u, v)
@@ -130,6 +148,9 @@ def polyder(p: Any, m: int = 1) -> Any:
     """Return the ``m``-th derivative of a polynomial.
 
     Raises: ValueError for negative ``m``.
+
+    >>> jnp.polyder(jnp.array([1., 2., 3.]))
+    Array([2., 2.], dtype=float32)
     """
     (p,) = promote_dtypes_inexact(array_argument("polyder", p))
     if m < 0:
@@ -150,6 +171,9 @@ def polyint(p: Any, m: int = 1, k: Any = 0) -> Any:
     """Return the ``m``-th antiderivative of a polynomial, with integration constants ``k``.
 
     Raises: ValueError for negative ``m`` or constants that do not fit.
+
+    >>> jnp.polyint(jnp.array([2., 2.]))
+    Array([1., 2., 0.], dtype=float32)
     """
     (p,) = promote_dtypes_inexact(array_argument("polyint", p))
     if m < 0:
@@ -178,6 +202,9 @@ def poly(seq_of_zeros: Any) -> Any:
     """Return the polynomial, of leading coefficient 1, with these zeros.
 
     Of a square matrix it is the characteristic polynomial.  Raises: ValueError for other shapes.
+
+    >>> jnp.poly(jnp.array([1., 2.]))
+    Array([ 1., -3.,  2.], dtype=float32)
     """
     (zeros,) = promote_dtypes_inexact(array_argument("poly", seq_of_zeros))
     if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1] and zeros.shape[0]:
@@ -202,6 +229,9 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """Return an array without slices of zeros at the front ('f'), the back ('b'), or both.
 
     Raises: ConcretizationTypeError under jit; ValueError for an axis that does not exist.
+
+    >>> jnp.trim_zeros(jnp.array([0, 1, 2, 0]))
+    Array([1, 2], dtype=int32)
     """
     filt = array_argument("trim_zeros", filt)
     known = concrete_or_none(filt)
@@ -236,7 +266,11 @@ def _window(values: np.ndarray) -> Any:
 
 
 def bartlett(M: int) -> Any:
-    """Return a triangle of ``M`` points, zero at both ends."""
+    """Return a triangle of ``M`` points, zero at both ends.
+
+    >>> jnp.bartlett(5)
+    Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
     if M <= 1:
         return _window(np.ones(max(M, 0)))
     return _window(1 - np.abs(2 * _steps(M) - M + 1) / (M - 1))
@@ -250,17 +284,29 @@ def _cosines(M: int, *weights: float) -> Any:
 
 
 def blackman(M: int) -> Any:
-    """Return a window of ``M`` points made of three cosines."""
+    """Return a window of ``M`` points made of three cosines.
+
+    >>> jnp.blackman(3).round(3)
+    Array([-0.,  1., -0.], dtype=float32)
+    """
     return _cosines(M, 0.42, -0.5, 0.08)
 
 
 def hamming(M: int) -> Any:
-    """Return a raised cosine of ``M`` points, 0.08 at both ends."""
+    """Return a raised cosine of ``M`` points, 0.08 at both ends.
+
+    >>> jnp.hamming(3).round(3)
+    Array([0.08000001, 1.        , 0.08000001], dtype=float32)
+    """
     return _cosines(M, 0.54, -0.46)
 
 
 def hanning(M: int) -> Any:
-    """Return a raised cosine of ``M`` points, zero at both ends."""
+    """Return a raised cosine of ``M`` points, zero at both ends.
+
+    >>> jnp.hanning(5).round(3)
+    Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
     return _cosines(M, 0.5, -0.5)
 
 
@@ -268,6 +314,9 @@ def kaiser(M: int, beta: Any) -> Any:
     """Return Kaiser's window of ``M`` points: a Bessel function of ``beta``.
 
     Raises: ConcretizationTypeError for a traced ``beta``.
+
+    >>> jnp.kaiser(3, 0.)
+    Array([1., 1., 1.], dtype=float32)
     """
     known = concrete_or_none(beta)
     if known is None:

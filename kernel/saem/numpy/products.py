@@ -76,7 +76,11 @@ def _rearranged(sharding: Any, labels: Sequence, order: Sequence) -> Any:
 @library_function(static_argnames=_STATIC)
 def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
         out_sharding: Any = None) -> Any:
-    """Return the sum over the last axis of ``a`` and the second to last (or only) axis of ``b``."""
+    """Return the sum over the last axis of ``a`` and the second to last (or only) axis of ``b``.
+
+    >>> jnp.dot(jnp.array([1, 2]), jnp.array([3, 4]))
+    Array(11, dtype=int32)
+    """
     check_arraylike("dot", a, b)
     m, n = len(_shape(a)), len(_shape(b))
     if not m or not n:
@@ -95,6 +99,9 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     """Return the matrix product over the last two axes; leading axes broadcast.
 
     Raises: ValueError for scalars, TypeError if the inner sizes differ.
+
+    >>> jnp.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
+    Array([3, 7], dtype=int32)
     """
     check_arraylike("matmul", a, b)
     for position, x in enumerate((a, b)):
@@ -156,7 +163,11 @@ def _matmul(a: Any, b: Any, row: bool, column: bool, lead_a: tuple, lead_b: tupl
 
 @library_function(static_argnames=("precision", "preferred_element_type"))
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
-    """Return the sum of conj(a) * b over all elements."""
+    """Return the sum of conj(a) * b over all elements.
+
+    >>> jnp.vdot(jnp.array([1j, 2]), jnp.array([1j, 2]))
+    Array(5.+0.j, dtype=complex64)
+    """
     check_arraylike("vdot", a, b)
     flat = [reshape(x, (math.prod(_shape(x)),)) for x in (a, b)]
     if aval_of(a).dtype.kind == "c":
@@ -168,7 +179,11 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
 
 @library_function(static_argnames=("precision", "preferred_element_type"))
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
-    """Return the sum over the last axes of both."""
+    """Return the sum over the last axes of both.
+
+    >>> jnp.inner(jnp.array([1, 2]), jnp.array([3, 4]))
+    Array(11, dtype=int32)
+    """
     check_arraylike("inner", a, b)
     if not _shape(a) or not _shape(b):
         return _contract(a, b, ((), ()), precision=precision, preferred=preferred_element_type)
@@ -180,7 +195,12 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
 
 @library_function
 def outer(a: Any, b: Any, out: None = None) -> Any:
-    """Return all products of an element of ``a`` with one of ``b``, both flattened."""
+    """Return all products of an element of ``a`` with one of ``b``, both flattened.
+
+    >>> jnp.outer(jnp.array([1, 2]), jnp.array([3, 4]))
+    Array([[3, 4],
+           [6, 8]], dtype=int32)
+    """
     check_arraylike("outer", a, b)
     a, b = promote_dtypes(a, b)
     a, b = (reshape(x, (math.prod(_shape(x)),)) for x in (a, b))
@@ -190,7 +210,11 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
 
 def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
               preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
-    """Return the sum over ``axes``: a number of trailing and leading axes, or two lists of axes."""
+    """Return the sum over ``axes``: a number of trailing and leading axes, or two lists of axes.
+
+    >>> jnp.tensordot(jnp.ones((2, 3)), jnp.ones((3, 4)), 1).shape
+    (2, 4)
+    """
     check_arraylike("tensordot", a, b)
     m, n = len(_shape(a)), len(_shape(b))
     if isinstance(axes, int):
@@ -238,20 +262,32 @@ def _along(name: str, a: Any, b: Any, axis: int, precision: Any, preferred: Any)
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
            preferred_element_type: Any = None) -> Any:
-    """Return the dot products of the vectors along ``axis``."""
+    """Return the dot products of the vectors along ``axis``.
+
+    >>> jnp.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
+    Array([3, 7], dtype=int32)
+    """
     check_arraylike("vecdot", x1, x2)
     return _along("vecdot", x1, x2, axis, precision, preferred_element_type)
 
 
 def matvec(x1: Any, x2: Any, /) -> Any:
-    """Return the products of matrices (last two axes) with vectors (last axis)."""
+    """Return the products of matrices (last two axes) with vectors (last axis).
+
+    >>> jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
+    Array([3, 7], dtype=int32)
+    """
     check_arraylike("matvec", x1, x2)
     return squeeze(matmul(x1, expand_dims(x2, (len(_shape(x2)),))),
                    (max(len(_shape(x1)) - 2, len(_shape(x2)) - 1) + 1,))
 
 
 def vecmat(x1: Any, x2: Any, /) -> Any:
-    """Return the products of conjugated vectors (last axis) with matrices (last two axes)."""
+    """Return the products of conjugated vectors (last axis) with matrices (last two axes).
+
+    >>> jnp.vecmat(jnp.array([1, 1]), jnp.array([[1, 2], [3, 4]]))
+    Array([4, 6], dtype=int32)
+    """
     check_arraylike("vecmat", x1, x2)
     rows = conj(x1) if aval_of(x1).dtype.kind == "c" else x1
     rank = max(len(_shape(x1)) - 1, len(_shape(x2)) - 2)
@@ -260,7 +296,11 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
 
 @library_function
 def kron(a: Any, b: Any) -> Any:
-    """Return the Kronecker product: every element of ``a`` times ``b``."""
+    """Return the Kronecker product: every element of ``a`` times ``b``.
+
+    >>> jnp.kron(jnp.array([1, 10]), jnp.array([1, 2]))
+    Array([ 1,  2, 10, 20], dtype=int32)
+    """
     check_arraylike("kron", a, b)
     a, b = promote_dtypes(a, b)
     rank = max(len(_shape(a)), len(_shape(b)))
@@ -283,6 +323,9 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
 
     ``_dot_general`` may be another function that contracts two operands, as libraries pass one.
     Raises: ValueError for subscripts that do not fit the operands.
+
+    >>> jnp.einsum("ij,j->i", jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
+    Array([3, 7], dtype=int32)
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.einsum is not supported: arrays do "
@@ -307,9 +350,12 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
-    """Return the order of contraction that opt_einsum chooses, and a description of it."""
-    path, info = opt_einsum.contract_path(subscripts, *operands, optimize=optimize)
-    return ["einsum_path", *path], info
+    """Return the order of contraction that opt_einsum chooses, and a description of it.
+
+    >>> jnp.einsum_path("ij,jk", jnp.ones((2, 3)), jnp.ones((3, 2)))[0]
+    [(0, 1)]
+    """
+    return opt_einsum.contract_path(subscripts, *operands, optimize=optimize)
 
 
 @library_function(static_argnames=("contractions", "precision", "preferred", "out_sharding", "dot"))

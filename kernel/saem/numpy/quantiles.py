@@ -42,6 +42,9 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
     The axis of ``q`` comes first.  ``method`` says how to read between two elements.
     Raises: ValueError for an unknown method, complex numbers, or ``weights`` that do not fit;
     NotImplementedError for weights by another method than 'inverted_cdf'.
+
+    >>> jnp.quantile(jnp.array([1., 2., 3.]), 0.25)
+    Array(1.5, dtype=float32)
     """
     refuse_out("quantile", out)
     return _quantile("quantile", a, q, axis, method, keepdims, weights, False)
@@ -53,6 +56,9 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_in
     """Return the quantile of what is not NaN.
 
     Raises: as ``quantile``.
+
+    >>> jnp.nanquantile(jnp.array([1., jnp.nan, 3.]), 0.5)
+    Array(2., dtype=float32)
     """
     refuse_out("nanquantile", out)
     return _quantile("nanquantile", a, q, axis, method, keepdims, weights, True)
@@ -68,7 +74,11 @@ def _hundredth(name: str, a: Any, q: Any) -> Any:
 def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
                method: str = "linear", keepdims: bool = False, *, weights: Any = None,
                out_sharding: Any = None) -> Any:
-    """Return the quantile of ``q`` hundredths."""
+    """Return the quantile of ``q`` hundredths.
+
+    >>> jnp.percentile(jnp.array([1., 2., 3.]), 50)
+    Array(2., dtype=float32)
+    """
     refuse_out("percentile", out)
     if out_sharding is not None:
         return freely(lambda a, q, weights: percentile(
@@ -82,7 +92,11 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
 def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None,
                   overwrite_input: bool = False, method: str = "linear", keepdims: bool = False,
                   *, weights: Any = None) -> Any:
-    """Return the quantile of ``q`` hundredths of what is not NaN."""
+    """Return the quantile of ``q`` hundredths of what is not NaN.
+
+    >>> jnp.nanpercentile(jnp.array([1., jnp.nan, 3.]), 50)
+    Array(2., dtype=float32)
+    """
     refuse_out("nanpercentile", out)
     a, q = _hundredth("nanpercentile", a, q)
     return _quantile("nanpercentile", a, q, axis, method, keepdims, weights, True)
@@ -91,7 +105,11 @@ def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None,
 @library_function(static_argnames=("axis", "overwrite_input", "keepdims"))
 def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
            keepdims: bool = False) -> Any:
-    """Return the middle value along ``axis``, the mean of the middle two for an even count."""
+    """Return the middle value along ``axis``, the mean of the middle two for an even count.
+
+    >>> jnp.median(jnp.array([1, 9, 2]))
+    Array(2., dtype=float32)
+    """
     refuse_out("median", out)
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, False)
 
@@ -99,7 +117,11 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
 @library_function(static_argnames=("axis", "overwrite_input", "keepdims"))
 def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
               keepdims: bool = False) -> Any:
-    """Return the middle value along ``axis`` of what is not NaN."""
+    """Return the middle value along ``axis`` of what is not NaN.
+
+    >>> jnp.nanmedian(jnp.array([1., jnp.nan, 3.]))
+    Array(2., dtype=float32)
+    """
     refuse_out("nanmedian", out)
     return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, None, True)
 

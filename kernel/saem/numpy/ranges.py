@@ -63,6 +63,9 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
 
     Shapes: start and stop broadcast; the numbers run along a new axis ``axis``.
     Raises: ValueError for a negative ``num``.
+
+    >>> jnp.linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     if type(num) is not int:
         num = known_number(num, "num")
@@ -123,6 +126,9 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
     """Return ``base`` to the powers ``linspace(start, stop, num)``.
 
     Raises: ValueError for a negative ``num``.
+
+    >>> jnp.logspace(0, 2, 3)
+    Array([  1.,  10., 100.], dtype=float32)
     """
     num = _checked_count(num)
     check_arraylike("logspace", start, stop, base)
@@ -144,6 +150,9 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     """Return ``num`` numbers from ``start`` to ``stop``, each the same multiple of the last.
 
     Raises: ValueError for a negative ``num``.
+
+    >>> jnp.geomspace(1, 100, 3)
+    Array([  1.,  10., 100.], dtype=float32)
     """
     num = _checked_count(num)
     check_arraylike("geomspace", start, stop)

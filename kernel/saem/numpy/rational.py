@@ -57,6 +57,9 @@ def gcd(x1: Any, x2: Any) -> Any:
     """Return the greatest number that divides both.
 
     Raises: ValueError unless they are integers.
+
+    >>> jnp.gcd(12, 18)
+    Array(6, dtype=int32, weak_type=True)
     """
     return _divisor(*_magnitudes("gcd", x1, x2))
 
@@ -66,6 +69,9 @@ def lcm(x1: Any, x2: Any) -> Any:
     """Return the least number that both divide, 0 if one of them is 0.
 
     Raises: ValueError unless they are integers.
+
+    >>> jnp.lcm(4, 6)
+    Array(12, dtype=int32, weak_type=True)
     """
     a, b = _magnitudes("lcm", x1, x2)
     common = _divisor(a, b)

@@ -153,6 +153,9 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims:
     """Return the sum over ``axis`` (all axes if None).
 
     Raises: TypeError for lists; ValueError for an axis that does not exist.
+
+    >>> jnp.sum(jnp.array([[1, 2], [3, 4]]), axis=0)
+    Array([4, 6], dtype=int32)
     """
     refuse_out("sum", out)
     return _total("sum", a, axis, dtype, keepdims, initial, where, promote_integers,
@@ -163,7 +166,11 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims:
 @library_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
 def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
          initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
-    """Return the product over ``axis`` (all axes if None)."""
+    """Return the product over ``axis`` (all axes if None).
+
+    >>> jnp.prod(jnp.array([2, 3, 4]))
+    Array(24, dtype=int32)
+    """
     refuse_out("prod", out)
     return _total("prod", a, axis, dtype, keepdims, initial, where, promote_integers,
                   reduce.reduce_prod, 1, arithmetic.multiply)
@@ -171,7 +178,11 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
 
 @library_function(static_argnames=("axis", "keepdims"))
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Return how many elements along ``axis`` are not zero."""
+    """Return how many elements along ``axis`` are not zero.
+
+    >>> jnp.count_nonzero(jnp.array([0, 3, 4]))
+    Array(2, dtype=int32)
+    """
     a = array_argument("count_nonzero", a)
     truth = a if dtypes.is_bool(a.dtype) else compare.ne(a, scalar(0, a.dtype))
     return sum(truth, axis=axis, keepdims=keepdims)
@@ -209,6 +220,9 @@ def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
     """Return the largest over ``axis`` (all axes if None); NaN if there is one.
 
     Raises: ValueError for no elements, or ``where`` without ``initial``.
+
+    >>> jnp.amax(jnp.array([[1, 5], [3, 2]]), axis=0)
+    Array([3, 5], dtype=int32)
     """
     refuse_out("max", out)
     return _extreme("max", a, axis, keepdims, initial, where, reduce.reduce_max, reduce.lowest,
@@ -222,6 +236,9 @@ def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
     """Return the smallest over ``axis`` (all axes if None); NaN if there is one.
 
     Raises: ValueError for no elements, or ``where`` without ``initial``.
+
+    >>> jnp.amin(jnp.array([[1, 5], [3, 2]]), axis=0)
+    Array([1, 2], dtype=int32)
     """
     refuse_out("min", out)
     return _extreme("min", a, axis, keepdims, initial, where, reduce.reduce_min, reduce.highest,
@@ -242,7 +259,11 @@ amax, amin = max, min
 @axis_may_be_list
 @library_function(static_argnames=("axis", "keepdims"))
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
-    """Return the largest minus the smallest over ``axis``."""
+    """Return the largest minus the smallest over ``axis``.
+
+    >>> jnp.ptp(jnp.array([3, 9, 5]))
+    Array(6, dtype=int32)
+    """
     refuse_out("ptp", out)
     return ops.sub(max(a, axis=axis, keepdims=keepdims), min(a, axis=axis, keepdims=keepdims))
 
@@ -254,7 +275,11 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 @library_function(static_argnames=("axis", "keepdims"))
 def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
         where: Any = None) -> Any:
-    """Return whether all elements over ``axis`` are true; true for none."""
+    """Return whether all elements over ``axis`` are true; true for none.
+
+    >>> jnp.all(jnp.array([[True, False], [True, True]]), axis=1)
+    Array([False,  True], dtype=bool)
+    """
     refuse_out("all", out)
     a = as_truth(array_argument("all", a))
     axes = canonical_axes(axis, a.ndim)
@@ -265,7 +290,11 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
 @library_function(static_argnames=("axis", "keepdims"))
 def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
         where: Any = None) -> Any:
-    """Return whether any element over ``axis`` is true; false for none."""
+    """Return whether any element over ``axis`` is true; false for none.
+
+    >>> jnp.any(jnp.array([[True, False], [False, False]]), axis=1)
+    Array([ True, False], dtype=bool)
+    """
     refuse_out("any", out)
     a = as_truth(array_argument("any", a))
     axes = canonical_axes(axis, a.ndim)
@@ -290,6 +319,9 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
     """Return the mean over ``axis`` (all axes if None), NaN for no elements.
 
     Raises: TypeError for lists; ValueError for an axis that does not exist.
+
+    >>> jnp.mean(jnp.array([1, 2, 6]))
+    Array(3., dtype=float32)
     """
     refuse_out("mean", out)
     a = array_argument("mean", a)
@@ -308,6 +340,9 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     """Return the mean over ``axis``, each element counted ``weights`` times.
 
     Raises: ValueError if ``weights`` has neither the shape of ``a`` nor that of its axis.
+
+    >>> jnp.average(jnp.array([1., 3.]), weights=jnp.array([3., 1.]))
+    Array(1.5, dtype=float32)
     """
     if weights is None:
         a = array_argument("average", a)
@@ -361,6 +396,9 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int
     """Return the mean squared distance from the mean; the count is lessened by ``ddof``.
 
     Raises: ValueError for both ``ddof`` and ``correction``, or a real ``dtype`` for complex ``a``.
+
+    >>> jnp.var(jnp.array([1., 3.]))
+    Array(1., dtype=float32)
     """
     refuse_out("var", out)
     return _variance("var", a, axis, dtype, _degrees(ddof, correction), keepdims, where, mean)
@@ -374,6 +412,9 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int
     """Return the square root of the variance.
 
     Raises: as ``var``.
+
+    >>> jnp.std(jnp.array([1., 3.]))
+    Array(1., dtype=float32)
     """
     refuse_out("std", out)
     asked = requested_dtype("std", dtype)
@@ -460,6 +501,9 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     """Return the first place of the largest along ``axis``; of the raveled array if None.
 
     Raises: ValueError for no elements.
+
+    >>> jnp.argmax(jnp.array([2, 7, 5]))
+    Array(1, dtype=int32)
     """
     refuse_out("argmax", out)
     return _place("argmax", a, axis, keepdims, reduce.argmax)
@@ -470,6 +514,9 @@ def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     """Return the first place of the smallest along ``axis``; of the raveled array if None.
 
     Raises: ValueError for no elements.
+
+    >>> jnp.argmin(jnp.array([2, 7, 5]))
+    Array(0, dtype=int32)
     """
     refuse_out("argmin", out)
     return _place("argmin", a, axis, keepdims, reduce.argmin)

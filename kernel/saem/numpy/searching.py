@@ -38,6 +38,9 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     """Return x where ``condition`` is not zero, else y; of one argument, where it is not zero.
 
     Raises: ValueError if ``size`` or ``fill_value`` is given with x and y; as ``nonzero``.
+
+    >>> jnp.where(jnp.array([True, False]), 1, jnp.array([7, 8]))
+    Array([1, 8], dtype=int32)
     """
     if x is None and y is None:
         check_arraylike("where", condition)
@@ -53,6 +56,9 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 
     ``size``: how many to return; ``fill_value`` (0) stands where there are no more.
     Raises: ConcretizationTypeError for traced ``a`` without ``size``; ValueError for rank 0.
+
+    >>> jnp.nonzero(jnp.array([0, 3, 0, 4]))
+    (Array([1, 3], dtype=int32),)
     """
     check_arraylike("nonzero", a)
     a = as_value(a)
@@ -102,6 +108,9 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
     """Return the places of the elements that are not zero, counted through all axes.
 
     Raises: as ``nonzero``.
+
+    >>> jnp.flatnonzero(jnp.array([0, 3, 0, 4]))
+    Array([1, 3], dtype=int32)
     """
     check_arraylike("flatnonzero", a)
     a = as_value(a)
@@ -117,6 +126,10 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     """Return the coordinates of the elements that are not zero, one row for each.
 
     Raises: as ``nonzero``.
+
+    >>> jnp.argwhere(jnp.array([[0, 1], [2, 0]]))
+    Array([[0, 1],
+           [1, 0]], dtype=int32)
     """
     check_arraylike("argwhere", a)
     a = as_value(a)

@@ -85,7 +85,11 @@ def _highest(dtype: Any) -> Any:
 def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
                 bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
-    """Return the sums of the rows of ``data`` with equal ids; 0 where there are none."""
+    """Return the sums of the rows of ``data`` with equal ids; 0 where there are none.
+
+    >>> jax.ops.segment_sum(jnp.array([1, 5, 2]), jnp.array([0, 0, 1]), num_segments=2)
+    Array([6, 2], dtype=int32)
+    """
     return _segmented("segment_sum", scatter_add, reduce_sum, lambda _: 0, data, segment_ids,
                       num_segments, indices_are_sorted, unique_indices, bucket_size, mode)
 
@@ -93,7 +97,11 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
 def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
                  indices_are_sorted: bool = False, unique_indices: bool = False,
                  bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
-    """Return the products of the rows of ``data`` with equal ids; 1 where there are none."""
+    """Return the products of the rows of ``data`` with equal ids; 1 where there are none.
+
+    >>> jax.ops.segment_prod(jnp.array([2, 5, 3]), jnp.array([0, 0, 1]), num_segments=2)
+    Array([10,  3], dtype=int32)
+    """
     return _segmented("segment_prod", scatter_mul, reduce.reduce_prod, lambda _: 1, data,
                       segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size,
                       mode)
@@ -102,7 +110,11 @@ def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
 def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
                 bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
-    """Return the largest of the rows of ``data`` with equal ids; the lowest number if none."""
+    """Return the largest of the rows of ``data`` with equal ids; the lowest number if none.
+
+    >>> jax.ops.segment_max(jnp.array([1, 5, 2]), jnp.array([0, 0, 1]), num_segments=2)
+    Array([5, 2], dtype=int32)
+    """
     return _segmented("segment_max", scatter_max, reduce.reduce_max, _lowest, data, segment_ids,
                       num_segments, indices_are_sorted, unique_indices, bucket_size, mode)
 
@@ -110,6 +122,10 @@ def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
 def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
                 bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
-    """Return the smallest of the rows of ``data`` with equal ids; the highest number if none."""
+    """Return the smallest of the rows of ``data`` with equal ids; the highest number if none.
+
+    >>> jax.ops.segment_min(jnp.array([1, 5, 2]), jnp.array([0, 0, 1]), num_segments=2)
+    Array([1, 2], dtype=int32)
+    """
     return _segmented("segment_min", scatter_min, reduce.reduce_min, _highest, data, segment_ids,
                       num_segments, indices_are_sorted, unique_indices, bucket_size, mode)

@@ -52,6 +52,9 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     """Return of the choices, at each place, the one whose condition is the first true there.
 
     Raises: ArgumentError if the lists have different lengths or are empty.
+
+    >>> jnp.select([jnp.array([True, False])], [jnp.array([1, 2])], 9)
+    Array([1, 9], dtype=int32)
     """
     if len(condlist) != len(choicelist):
         raise errors.explained(
@@ -78,6 +81,10 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     An entry of ``funclist`` is a constant or is called with (x, *args, **kw); one entry more than
     conditions stands for all other places, else 0.
     Raises: ArgumentError if the lists do not fit together.
+
+    >>> jnp.piecewise(jnp.array([-1., 2.]), [jnp.array([True, False])], [lambda x: -x,
+    ...     lambda x: 10 * x])
+    Array([ 1., 20.], dtype=float32)
     """
     check_arraylike("piecewise", x)
     x = as_value(x)
@@ -107,6 +114,9 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
 
     ``mode`` for numbers out of range: 'wrap', 'clip', or 'raise' (needs known numbers).
     Raises: ValueError for numbers out of range; TypeError for numbers that are no integers.
+
+    >>> jnp.choose(jnp.array([1, 0]), [jnp.array([1, 2]), jnp.array([10, 20])])
+    Array([10,  2], dtype=int32)
     """
     refuse_out("choose", out)
     check_arraylike("choose", a, *choices)
@@ -144,12 +154,20 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
 
 
 def maximum(x: Any, y: Any, /) -> Any:
-    """Return the larger of x and y; NaN if either is."""
+    """Return the larger of x and y; NaN if either is.
+
+    >>> jnp.maximum(jnp.array([1, 5]), 3)
+    Array([3, 5], dtype=int32)
+    """
     return numbers.max(*promote_args("maximum", x, y))
 
 
 def minimum(x: Any, y: Any, /) -> Any:
-    """Return the smaller of x and y; NaN if either is."""
+    """Return the smaller of x and y; NaN if either is.
+
+    >>> jnp.minimum(jnp.array([1, 5]), 3)
+    Array([1, 3], dtype=int32)
+    """
     return numbers.min(*promote_args("minimum", x, y))
 
 
@@ -159,12 +177,20 @@ def _but_nan(name: str, better: Callable, x: Any, y: Any) -> Any:
 
 
 def fmax(x1: Any, x2: Any) -> Any:
-    """Return the larger of x1 and x2, or the one that is a number."""
+    """Return the larger of x1 and x2, or the one that is a number.
+
+    >>> jnp.fmax(jnp.array([1., jnp.nan]), 0.)
+    Array([1., 0.], dtype=float32)
+    """
     return _but_nan("fmax", greater, x1, x2)
 
 
 def fmin(x1: Any, x2: Any) -> Any:
-    """Return the smaller of x1 and x2, or the one that is a number."""
+    """Return the smaller of x1 and x2, or the one that is a number.
+
+    >>> jnp.fmin(jnp.array([1., jnp.nan]), 2.)
+    Array([1., 2.], dtype=float32)
+    """
     return _but_nan("fmin", less, x1, x2)
 
 
@@ -172,6 +198,9 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     """Return ``arr`` with what is below ``min`` raised to it, and above ``max`` lowered to it.
 
     Raises: ArgumentError for complex arguments.
+
+    >>> jnp.clip(jnp.array([-1, 5, 9]), 0, 6)
+    Array([0, 5, 6], dtype=int32)
     """
     if arr is None:
         raise ValueError("At most one of a and arr should be given, and one must be: clip(arr).")

@@ -110,6 +110,9 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
     On request also: where each is first, where each element is among them, how often each occurs.
     With ``size``, the first so many, filled with ``fill_value`` (the least element if None).
     Raises: ConcretizationTypeError under jit without ``size``.
+
+    >>> jnp.unique(jnp.array([3, 1, 3]))
+    Array([1, 3], dtype=int32)
     """
     ar = array_argument("unique", ar)
     if dtypes.is_extended(ar.dtype):
@@ -176,27 +179,43 @@ def fill_like(fill: Any, x: Any) -> Any:
 
 
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAllResult:
-    """Return distinct values with first places, inverse and counts; every NaN is distinct."""
+    """Return distinct values with first places, inverse and counts; every NaN is distinct.
+
+    >>> jnp.unique_all(jnp.array([3, 1, 3])).counts
+    Array([1, 2], dtype=int32)
+    """
     return UniqueAllResult(*unique(x, True, True, True, equal_nan=False, size=size,
                                    fill_value=fill_value))
 
 
 def unique_counts(x: Any, /, *, size: int | None = None,
                   fill_value: Any = None) -> UniqueCountsResult:
-    """Return distinct values and their counts; every NaN is distinct."""
+    """Return distinct values and their counts; every NaN is distinct.
+
+    >>> jnp.unique_counts(jnp.array([3, 1, 3])).counts
+    Array([1, 2], dtype=int32)
+    """
     return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False, size=size,
                                       fill_value=fill_value))
 
 
 def unique_inverse(x: Any, /, *, size: int | None = None,
                    fill_value: Any = None) -> UniqueInverseResult:
-    """Return distinct values and where each element is among them; every NaN is distinct."""
+    """Return distinct values and where each element is among them; every NaN is distinct.
+
+    >>> jnp.unique_inverse(jnp.array([3, 1, 3])).inverse_indices
+    Array([1, 0, 1], dtype=int32)
+    """
     return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False, size=size,
                                        fill_value=fill_value))
 
 
 def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """Return distinct values; every NaN is distinct."""
+    """Return distinct values; every NaN is distinct.
+
+    >>> jnp.unique_values(jnp.array([3, 1, 3]))
+    Array([1, 3], dtype=int32)
+    """
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
@@ -209,6 +228,9 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
     """Return for each element whether it is among ``test_elements``.
 
     Raises: ValueError for an unknown ``method``; all of them give the same here.
+
+    >>> jnp.isin(jnp.array([1, 2, 3]), jnp.array([2, 5]))
+    Array([False,  True, False], dtype=bool)
     """
     if method not in ("compare_all", "binary_search", "sort", "auto"):
         raise errors.explained(
@@ -226,7 +248,11 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
 
 
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """Return the distinct elements of both, ascending."""
+    """Return the distinct elements of both, ascending.
+
+    >>> jnp.union1d(jnp.array([1, 2]), jnp.array([2, 3]))
+    Array([1, 2, 3], dtype=int32)
+    """
     ar1, ar2 = array_argument("union1d", ar1, ar2)
     return unique(concatenate([ravel(ar1), ravel(ar2)]), size=size, fill_value=fill_value)
 
@@ -251,7 +277,11 @@ def _read_marked(x: Any, marks: Any, fill: Any, size: int) -> Any:
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
               fill_value: Any = None) -> Any:
-    """Return the distinct elements of ``ar1`` that are not in ``ar2``."""
+    """Return the distinct elements of ``ar1`` that are not in ``ar2``.
+
+    >>> jnp.setdiff1d(jnp.array([1, 2, 3]), jnp.array([2]))
+    Array([1, 3], dtype=int32)
+    """
     ar1, ar2 = array_argument("setdiff1d", ar1, ar2)
     ar1 = ravel(ar1)
     if not ar1.shape[0]:
@@ -267,7 +297,11 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | No
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
              fill_value: Any = None) -> Any:
-    """Return the distinct elements that are in one of the two but not in both."""
+    """Return the distinct elements that are in one of the two but not in both.
+
+    >>> jnp.setxor1d(jnp.array([1, 2]), jnp.array([2, 3]))
+    Array([1, 3], dtype=int32)
+    """
     ar1, ar2 = array_argument("setxor1d", ar1, ar2)
     ar1, ar2 = promote_dtypes(ravel(ar1), ravel(ar2))
     both = concatenate([ar1, ar2])
@@ -298,7 +332,11 @@ def _unlike_neighbours(both: Any) -> Any:
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *,
                 size: int | None = None, fill_value: Any = None) -> Any:
-    """Return the distinct elements that are in both; on request also where they are in each."""
+    """Return the distinct elements that are in both; on request also where they are in each.
+
+    >>> jnp.intersect1d(jnp.array([1, 2, 3]), jnp.array([2, 3, 4]))
+    Array([2, 3], dtype=int32)
+    """
     ar1, ar2 = array_argument("intersect1d", ar1, ar2)
     ar1, ar2 = promote_dtypes(ravel(ar1), ravel(ar2))
     if not ar1.shape[0] or not ar2.shape[0]:

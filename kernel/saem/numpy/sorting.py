@@ -63,6 +63,9 @@ def sort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None
     """Return ``a`` in ascending order along ``axis``; raveled first if None.
 
     Raises: ValueError for an axis that does not exist; TypeError for ``kind`` or ``order``.
+
+    >>> jnp.sort(jnp.array([3, 1, 2]))
+    Array([1, 2, 3], dtype=int32)
     """
     _refuse("sort", kind, order)
     a = array_argument("sort", a)
@@ -79,6 +82,9 @@ def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = N
     """Return the places that put ``a`` in order along ``axis``; of the raveled array if None.
 
     Raises: as ``sort``.
+
+    >>> jnp.argsort(jnp.array([3, 1, 2]))
+    Array([1, 2, 0], dtype=int32)
     """
     _refuse("argsort", kind, order)
     a = array_argument("argsort", a)
@@ -96,7 +102,11 @@ def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = N
 
 @library_function
 def sort_complex(a: Any) -> Any:
-    """Return ``a`` as complex numbers, by real then imaginary part, along its last axis."""
+    """Return ``a`` as complex numbers, by real then imaginary part, along its last axis.
+
+    >>> jnp.sort_complex(jnp.array([2 + 1j, 1 + 2j]))
+    Array([1.+2.j, 2.+1.j], dtype=complex64)
+    """
     a = array_argument("sort_complex", a)
     return lax_sort(convert_element_type(a, dtypes.complex_dtype(strong_float(a.dtype))), -1)
 
@@ -110,6 +120,9 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     """Return the places that order by the last key, among equals by the one before, and so on.
 
     Raises: TypeError for no keys; ValueError for shapes that differ.
+
+    >>> jnp.lexsort((jnp.array([3, 1, 2]), jnp.array([0, 0, 1])))
+    Array([1, 0, 2], dtype=int32)
     """
     if not isinstance(keys, (list, tuple)) and aval_of(keys).ndim == 0:
         raise TypeError("iteration over a 0-d array: lexsort needs a sequence of keys")
@@ -151,6 +164,9 @@ def partition(a: Any, kth: int, axis: int = -1) -> Any:
     """Return ``a`` with its ``kth`` smallest in place along ``axis``: smaller before, others after.
 
     Raises: ValueError for a place that does not exist; NotImplementedError for complex numbers.
+
+    >>> jnp.partition(jnp.array([4, 1, 3]), 1)
+    Array([1, 3, 4], dtype=int32)
     """
     rows, axis, kth = _smallest("partition", array_argument("partition", a), kth, axis)
     size = rows.shape[-1]
@@ -171,6 +187,9 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
     """Return the places that put ``a`` in the order of ``partition``.
 
     Raises: as ``partition``.
+
+    >>> jnp.argpartition(jnp.array([4, 1, 3]), 1)
+    Array([1, 2, 0], dtype=int32)
     """
     rows, axis, kth = _smallest("argpartition", array_argument("argpartition", a), kth, axis)
     size = rows.shape[-1]
@@ -202,6 +221,9 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *,
     ``side`` 'left' gives the first such place, 'right' the last.  ``method``: 'scan' halves the
     interval, 'compare_all' compares with every element, 'sort' sorts both together.
     Raises: ValueError if ``a`` is not one-dimensional, or for an unknown side or method.
+
+    >>> jnp.searchsorted(jnp.array([1, 3, 5]), jnp.array([0, 3, 6]))
+    Array([0, 1, 3], dtype=int32)
     """
     check_arraylike("searchsorted", a, v)
     if sorter is not None:
@@ -314,6 +336,9 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     """Return for each of ``x`` the number of the bin it lies in; ``bins`` are monotonic edges.
 
     Raises: ValueError if ``bins`` is not one-dimensional.
+
+    >>> jnp.digitize(jnp.array([0.5, 2.5]), jnp.array([1., 2., 3.]))
+    Array([0, 2], dtype=int32)
     """
     check_arraylike("digitize", x, bins)
     if aval_of(bins).ndim != 1:

@@ -56,6 +56,9 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
 
     ``mode`` for places out of range: 'fill' (the default: NaN, or ``fill_value``), 'clip', 'wrap'.
     Raises: ValueError for indices that are no integers; IndexError for taking from nothing.
+
+    >>> jnp.take(jnp.array([5, 6, 7]), jnp.array([2, 0]))
+    Array([7, 5], dtype=int32)
     """
     refuse_out("take", out)
     a, indices = array_argument("take", a, indices)
@@ -89,6 +92,10 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = N
 
     The other axes of both broadcast together.  Out of range: NaN, or as ``mode`` says.
     Raises: TypeError for indices that are no integers; ValueError for ranks that differ.
+
+    >>> jnp.take_along_axis(jnp.array([[5, 6], [7, 8]]), jnp.array([[1], [0]]), 1)
+    Array([[6],
+           [7]], dtype=int32)
     """
     arr, indices = array_argument("take_along_axis", arr, indices)
     if not dtypes.is_integer(indices.dtype):
@@ -146,6 +153,9 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
 
     Under jit their number must be given as ``size``; missing ones are ``fill_value``.
     Raises: ValueError if true conditions lie beyond the axis; ConcretizationTypeError.
+
+    >>> jnp.compress(jnp.array([True, False, True]), jnp.array([1, 2, 3]))
+    Array([1, 3], dtype=int32)
     """
     refuse_out("compress", out)
     condition, a = array_argument("compress", condition, a)
@@ -169,7 +179,11 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
 
 
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
-    """Return the elements of the raveled ``arr`` where the raveled ``condition`` is true."""
+    """Return the elements of the raveled ``arr`` where the raveled ``condition`` is true.
+
+    >>> jnp.extract(jnp.array([True, False, True]), jnp.array([1, 2, 3]))
+    Array([1, 3], dtype=int32)
+    """
     condition, arr = array_argument("extract", condition, arr)
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
 
@@ -195,6 +209,9 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 
     Places beyond the end mean the last one, unless ``mode`` is 'wrap'.
     Raises: ValueError unless ``inplace`` is False, or for an unknown mode.
+
+    >>> jnp.put(jnp.zeros(3), jnp.array([0, 2]), jnp.array([1., 2.]), inplace=False)
+    Array([1., 0., 2.], dtype=float32)
     """
     refuse_inplace("put", inplace)
     if mode not in (None, "clip", "wrap"):
@@ -224,6 +241,10 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
     """Return ``arr`` with ``vals``, in order and repeated, where ``mask`` is true.
 
     Raises: ValueError unless ``inplace`` is False, if ``vals`` is empty, or for different sizes.
+
+    >>> jnp.place(jnp.array([1, 2, 3]), jnp.array([True, False, True]), jnp.array([8, 9]),
+    ...     inplace=False)
+    Array([8, 2, 9], dtype=int32)
     """
     refuse_inplace("place", inplace)
     return _place(arr, mask, vals)
@@ -251,6 +272,10 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplac
     """Return ``arr`` with ``values`` at the places ``indices`` along ``axis``.
 
     Raises: ValueError unless ``inplace`` is False, or for ranks that differ.
+
+    >>> jnp.put_along_axis(jnp.zeros((2, 2)), jnp.array([[1], [0]]), 5., 1, inplace=False)
+    Array([[0., 5.],
+           [5., 0.]], dtype=float32)
     """
     refuse_inplace("put_along_axis", inplace)
     return _put_along_axis(arr, indices, values, axis=axis, mode=mode)
@@ -299,6 +324,9 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     """Return the places along each axis of an array of ``shape`` of flat places ``indices``.
 
     Places out of range are moved inside, as JAX does.
+
+    >>> jnp.unravel_index(jnp.array([2, 3]), (2, 3))
+    (Array([0, 1], dtype=int32), Array([2, 0], dtype=int32))
     """
     indices = array_argument("unravel_index", indices)
     sizes = tuple(int(n) for n in np.atleast_1d(np.asarray(shape)))
@@ -311,6 +339,9 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Sequence[int], mode: str
 
     ``mode`` 'raise' needs known places; 'clip' and 'wrap' move them inside.
     Raises: ValueError for places out of range or not one for each axis.
+
+    >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([2, 0])), (2, 3))
+    Array([2, 3], dtype=int32)
     """
     check_arraylike("ravel_multi_index", *multi_index)
     if len(multi_index) != len(dims):
@@ -378,6 +409,9 @@ def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **kwargs
     """Return ``func1d`` applied to every vector of ``arr`` along ``axis``.
 
     The axes of its result stand where ``axis`` was.
+
+    >>> jnp.apply_along_axis(lambda row: row.max() - row.min(), 1, jnp.array([[1, 5], [2, 9]]))
+    Array([4, 7], dtype=int32)
     """
     arr = array_argument("apply_along_axis", arr)
     axis = canonical_axis(axis, arr.ndim)
@@ -397,6 +431,9 @@ def apply_over_axes(func: Callable, a: Any, axes: Sequence[int]) -> Any:
     """Return ``func(a, axis)`` applied over ``axes`` in turn, each kept at size 1.
 
     Raises: ValueError if ``func`` changes the number of axes otherwise.
+
+    >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3)), [0, 1])
+    Array([[6.]], dtype=float32)
     """
     a = array_argument("apply_over_axes", a)
     for axis in axes:

@@ -30,41 +30,70 @@ from saem.ops import arithmetic as ops
 from saem.ops import compare, maths, numbers, special
 
 
-def of_floats(name: str, op: Callable, does: str) -> Callable:
-    """Return the jax.numpy function ``name``, which applies ``op`` to floats."""
+def of_floats(name: str, op: Callable, does: str, example: str) -> Callable:
+    """Return the jax.numpy function ``name``, which applies ``op`` to floats.
+
+    ``example`` is one argument and what comes out, for the docstring.
+    """
+    argument, result = example.split(" -> ")
 
     def function(x, /):
         (x,) = promote_args_inexact(name, x)
         return op(x)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Return {does}, floating or complex even for integers."
+    function.__doc__ = (
+        f"Return {does}, floating or complex even for integers.\n\n"
+        f"    >>> jnp.{name}(jnp.array({argument}))\n    Array({result}, dtype=float32)\n    ")
     return function
 
 
-exp = of_floats("exp", maths.exp, "e**x")
-exp2 = of_floats("exp2", maths.exp2, "2**x")
-expm1 = of_floats("expm1", maths.expm1, "e**x - 1, precise near zero")
-log = of_floats("log", maths.log, "the natural logarithm of x")
-log1p = of_floats("log1p", maths.log1p, "log(1 + x), precise near zero")
-sqrt = of_floats("sqrt", maths.sqrt, "the square root of x")
-cbrt = of_floats("cbrt", maths.cbrt, "the cube root of x")
-sin = of_floats("sin", maths.sin, "the sine of x radians")
-cos = of_floats("cos", maths.cos, "the cosine of x radians")
-tan = of_floats("tan", maths.tan, "the tangent of x radians")
-arcsin = of_floats("arcsin", maths.asin, "the angle in -pi/2..pi/2 whose sine is x")
-arccos = of_floats("arccos", maths.acos, "the angle in 0..pi whose cosine is x")
-arctan = of_floats("arctan", maths.atan, "the angle in -pi/2..pi/2 whose tangent is x")
-sinh = of_floats("sinh", maths.sinh, "the hyperbolic sine of x")
-cosh = of_floats("cosh", maths.cosh, "the hyperbolic cosine of x")
-tanh = of_floats("tanh", maths.tanh, "the hyperbolic tangent of x")
-arcsinh = of_floats("arcsinh", maths.asinh, "the number whose hyperbolic sine is x")
-arccosh = of_floats("arccosh", maths.acosh, "the number >= 0 whose hyperbolic cosine is x")
-arctanh = of_floats("arctanh", maths.atanh, "the number whose hyperbolic tangent is x")
+exp = of_floats("exp", maths.exp, "e**x",
+                "[0., 1.] -> [1.       , 2.7182817]")
+exp2 = of_floats("exp2", maths.exp2, "2**x",
+                 "[0., 3.] -> [1., 8.]")
+expm1 = of_floats("expm1", maths.expm1, "e**x - 1, precise near zero",
+                  "[0., 1e-6] -> [0.0000000e+00, 1.0000005e-06]")
+log = of_floats("log", maths.log, "the natural logarithm of x",
+                "[1., jnp.e] -> [0., 1.]")
+log1p = of_floats("log1p", maths.log1p, "log(1 + x), precise near zero",
+                  "[0., 1e-6] -> [0.000000e+00, 9.999995e-07]")
+sqrt = of_floats("sqrt", maths.sqrt, "the square root of x",
+                 "[4, 9] -> [2., 3.]")
+cbrt = of_floats("cbrt", maths.cbrt, "the cube root of x",
+                 "[8., -27.] -> [ 2., -3.]")
+sin = of_floats("sin", maths.sin, "the sine of x radians",
+                "[0., jnp.pi / 2] -> [0., 1.]")
+cos = of_floats("cos", maths.cos, "the cosine of x radians",
+                "[0., 1.] -> [1.       , 0.5403023]")
+tan = of_floats("tan", maths.tan, "the tangent of x radians",
+                "[0., 1.] -> [0.       , 1.5574077]")
+arcsin = of_floats("arcsin", maths.asin, "the angle in -pi/2..pi/2 whose sine is x",
+                   "[0., 1.] -> [0.       , 1.5707964]")
+arccos = of_floats("arccos", maths.acos, "the angle in 0..pi whose cosine is x",
+                   "[1., 0.] -> [0.       , 1.5707964]")
+arctan = of_floats("arctan", maths.atan, "the angle in -pi/2..pi/2 whose tangent is x",
+                   "[0., 1.] -> [0.       , 0.7853981]")
+sinh = of_floats("sinh", maths.sinh, "the hyperbolic sine of x",
+                 "[0., 1.] -> [0.       , 1.1752012]")
+cosh = of_floats("cosh", maths.cosh, "the hyperbolic cosine of x",
+                 "[0., 1.] -> [1.       , 1.5430806]")
+tanh = of_floats("tanh", maths.tanh, "the hyperbolic tangent of x",
+                 "[0., 1.] -> [0.       , 0.7615942]")
+arcsinh = of_floats("arcsinh", maths.asinh, "the number whose hyperbolic sine is x",
+                    "[0., 1.] -> [0.        , 0.88137364]")
+arccosh = of_floats("arccosh", maths.acosh, "the number >= 0 whose hyperbolic cosine is x",
+                    "[1., 2.] -> [0.      , 1.316958]")
+arctanh = of_floats("arctanh", maths.atanh, "the number whose hyperbolic tangent is x",
+                    "[0., 0.5] -> [0.        , 0.54930615]")
 
 
 def log2(x: Any, /) -> Any:
-    """Return the logarithm of x to base 2."""
+    """Return the logarithm of x to base 2.
+
+    >>> jnp.log2(jnp.array([1., 8.]))
+    Array([0., 3.], dtype=float32)
+    """
     (x,) = promote_args_inexact("log2", x)
     real = dtypes.real_dtype(dtype_of(x))
     scale = np.log(np.asarray(2, real))[()]
@@ -75,18 +104,30 @@ def log2(x: Any, /) -> Any:
 
 
 def log10(x: Any, /) -> Any:
-    """Return the logarithm of x to base 10."""
+    """Return the logarithm of x to base 10.
+
+    >>> jnp.log10(jnp.array([1., 100.]))
+    Array([0., 2.], dtype=float32)
+    """
     (x,) = promote_args_inexact("log10", x)
     return ops.mul(maths.log(x), scalar(1 / np.log(10), dtype_of(x)))
 
 
 def arctan2(x1: Any, x2: Any, /) -> Any:
-    """Return the angle in -pi..pi of the point (x2, x1)."""
+    """Return the angle in -pi..pi of the point (x2, x1).
+
+    >>> jnp.arctan2(jnp.array([1., -1.]), jnp.array([0., -1.]))
+    Array([ 1.5707964, -2.3561945], dtype=float32)
+    """
     return numbers.atan2(*promote_args_inexact("arctan2", x1, x2))
 
 
 def hypot(x1: Any, x2: Any, /) -> Any:
-    """Return sqrt(x1**2 + x2**2) without overflow.  Raises: TypeError for complex operands."""
+    """Return sqrt(x1**2 + x2**2) without overflow.  Raises: TypeError for complex operands.
+
+    >>> jnp.hypot(3., 4.)
+    Array(5., dtype=float32, weak_type=True)
+    """
     x1, x2 = promote_args_inexact("hypot", x1, x2)
     if dtypes.is_complex(dtype_of(x1)):
         raise errors.explained(
@@ -107,6 +148,9 @@ def sinc(x: Any, /) -> Any:
     """Return sin(pi x) / (pi x), 1 at zero.
 
     At zero a polynomial stands for it, so that derivatives there are right up to the eighth.
+
+    >>> jnp.sinc(jnp.array([0., 0.5]))
+    Array([1.        , 0.63661975], dtype=float32)
     """
     (x,) = promote_args_inexact("sinc", x)
     vanishes = compare.eq(x, like(x, 0))
@@ -171,12 +215,20 @@ _log2_of_exp2_sum.defjvp(functools.partial(_slope_of_log_of_sum, _log2_of_exp2_s
 
 
 def logaddexp(x1: Any, x2: Any, /) -> Any:
-    """Return log(exp(x1) + exp(x2)) without overflow."""
+    """Return log(exp(x1) + exp(x2)) without overflow.
+
+    >>> jnp.logaddexp(0., 0.)
+    Array(0.6931472, dtype=float32, weak_type=True)
+    """
     return _log_of_exp_sum(*promote_args_inexact("logaddexp", x1, x2))
 
 
 def logaddexp2(x1: Any, x2: Any, /) -> Any:
-    """Return log2(2**x1 + 2**x2) without overflow."""
+    """Return log2(2**x1 + 2**x2) without overflow.
+
+    >>> jnp.logaddexp2(3., 3.)
+    Array(4., dtype=float32, weak_type=True)
+    """
     return _log2_of_exp2_sum(*promote_args_inexact("logaddexp2", x1, x2))
 
 
@@ -184,6 +236,9 @@ def i0(x: Any) -> Any:
     """Return the modified Bessel function of the first kind, of order 0.
 
     Raises: ArgumentError for complex x.
+
+    >>> jnp.i0(jnp.array([0., 1.]))
+    Array([1.0000001, 1.266066 ], dtype=float32)
     """
     check_arraylike("i0", x)
     (x,) = promote_args_inexact("i0", x)

@@ -45,6 +45,9 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     """Return the places of the diagonal of an array with ``ndim`` axes of size ``n``.
 
     Raises: ValueError if one of them is negative.
+
+    >>> jnp.diag_indices(2)
+    (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
     n, ndim = _count("diag_indices", "n", n), _count("diag_indices", "ndim", ndim)
     return (shape.iota(dtypes.default_dtype(int), n),) * ndim
@@ -64,6 +67,9 @@ def diag_indices_from(arr: Any) -> tuple[Any, ...]:
     """Return the places of the diagonal of ``arr``.
 
     Raises: ValueError unless its axes, two or more, have one size.
+
+    >>> jnp.diag_indices_from(jnp.ones((2, 2)))
+    (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
     check_arraylike("diag_indices_from", arr)
     sizes = aval_of(arr).shape
@@ -88,6 +94,9 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """Return the places on and below diagonal ``k`` of a matrix of n rows and m (n) columns.
 
     Raises: TypeError for a size that is no integer or negative.
+
+    >>> jnp.tril_indices(2)
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
     n = _matrix_size("tril_indices", n)
     m = n if m is None else _matrix_size("tril_indices", m)
@@ -98,6 +107,9 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """Return the places on and above diagonal ``k`` of a matrix of n rows and m (n) columns.
 
     Raises: TypeError for a size that is no integer or negative.
+
+    >>> jnp.triu_indices(2)
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
     n = _matrix_size("triu_indices", n)
     m = n if m is None else _matrix_size("triu_indices", m)
@@ -116,6 +128,9 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
     """Return the places on and below diagonal ``k`` of the matrix ``arr``.
 
     Raises: ValueError if it is no matrix.
+
+    >>> jnp.tril_indices_from(jnp.ones((2, 2)))
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
     rows, columns = _matrix_shape(arr)
     return tril_indices(rows, k=k, m=columns)
@@ -125,6 +140,9 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
     """Return the places on and above diagonal ``k`` of the matrix ``arr``.
 
     Raises: ValueError if it is no matrix.
+
+    >>> jnp.triu_indices_from(jnp.ones((2, 2)))
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
     rows, columns = _matrix_shape(arr)
     return triu_indices(rows, k=k, m=columns)
@@ -135,6 +153,9 @@ def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *,
     """Return the places of an n by n matrix that ``mask_func``, such as jnp.triu, keeps.
 
     Raises: ConcretizationTypeError in a trace without ``size``.
+
+    >>> jnp.mask_indices(2, jnp.triu)
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
     return nonzero(mask_func(ones((n, n)), k), size=size)
 
@@ -144,6 +165,10 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
 
     Raises: NotImplementedError unless ``inplace`` is False, or if ``wrap``; ValueError for an
     array of one axis, or of more than two of different sizes.
+
+    >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 5., inplace=False)
+    Array([[5., 0.],
+           [0., 5.]], dtype=float32)
     """
     if inplace:
         raise errors.explained(

@@ -269,7 +269,11 @@ class _LooksLike(type):
 
 
 class ufunc(metaclass=_LooksLike):
-    """A function of numbers, applied to the elements of arrays that broadcast."""
+    """A function of numbers, applied to the elements of arrays that broadcast.
+
+    >>> jnp.add.reduce(jnp.array([1, 2, 3]))
+    Array(6, dtype=int32)
+    """
 
     def __init__(self, func: Callable, /, nin: int, nout: int, *, name: str | None = None,
                  nargs: int | None = None, identity: Any = None):
@@ -296,5 +300,9 @@ class ufunc(metaclass=_LooksLike):
 
 
 def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
-    """Return ``func``, of ``nin`` numbers with ``nout`` results, as a function of arrays."""
+    """Return ``func``, of ``nin`` numbers with ``nout`` results, as a function of arrays.
+
+    >>> jnp.frompyfunc(lambda x, y: x + 2 * y, 2, 1)(jnp.arange(3), 1)
+    Array([2, 3, 4], dtype=int32)
+    """
     return ufunc(func, nin, nout, identity=identity)

@@ -190,6 +190,9 @@ def power(x1: Any, x2: Any, /) -> Any:
 
     A Python int exponent is a constant of the program: ``x ** 2`` is a multiplication.
     Raises: TypeError for integers to negative constant powers.
+
+    >>> jnp.power(jnp.array([2, 3]), 2)
+    Array([4, 9], dtype=int32)
     """
     if is_constant_integer(x2):
         return _constant_power(x1, int(x2))

@@ -123,6 +123,9 @@ def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, recall_tar
     """Return the ``k`` least along ``reduction_dimension``, and their places (int32).
 
     The arguments are those of ``approx_max_k``.
+
+    >>> lax.approx_min_k(jnp.array([4., 1., 3., 2.]), 2)
+    [Array([1., 2.], dtype=float32), Array([1, 3], dtype=int32)]
     """
     return _top(operand, k, reduction_dimension, recall_target, False,
                 reduction_input_size_override, aggregate_to_topk)

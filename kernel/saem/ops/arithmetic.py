@@ -158,7 +158,11 @@ class IntegerPow(Unary):
 
 
 def neg(x: Any) -> Any:
-    """Return -x, elementwise.  Raises: DTypeError.  Source: StableHLO specification, negate."""
+    """Return -x, elementwise.  Raises: DTypeError.  Source: StableHLO specification, negate.
+
+    >>> lax.neg(jnp.array([1, -2]))
+    Array([-1,  2], dtype=int32)
+    """
     return bind(Neg(), x)
 
 
@@ -167,6 +171,9 @@ def add(x: Any, y: Any) -> Any:
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, add.
+
+    >>> lax.add(jnp.array([1, 2]), jnp.array([3, 4]))
+    Array([4, 6], dtype=int32)
     """
     return bind(Add(), x, y)
 
@@ -176,6 +183,9 @@ def sub(x: Any, y: Any) -> Any:
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, subtract.
+
+    >>> lax.sub(jnp.array([1, 2]), jnp.array([3, 4]))
+    Array([-2, -2], dtype=int32)
     """
     return bind(Sub(), x, y)
 
@@ -185,6 +195,9 @@ def mul(x: Any, y: Any) -> Any:
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, multiply.
+
+    >>> lax.mul(jnp.array([1, 2]), jnp.array([3, 4]))
+    Array([3, 8], dtype=int32)
     """
     return bind(Mul(), x, y)
 
@@ -199,5 +212,9 @@ def div(x: Any, y: Any) -> Any:
 
 
 def integer_pow(x: Any, y: int) -> Any:
-    """Return x to the constant integer power ``y``, elementwise.  Raises: DTypeError."""
+    """Return x to the constant integer power ``y``, elementwise.  Raises: DTypeError.
+
+    >>> lax.integer_pow(jnp.array([2., 3.]), 3)
+    Array([ 8., 27.], dtype=float32)
+    """
     return bind(IntegerPow(y), x)

@@ -62,7 +62,11 @@ def write_barrier(ctx: Any, xs: Sequence[str]) -> list[str]:
 
 
 def optimization_barrier(operand: Any) -> Any:
-    """Return the pytree ``operand``, all of it computed before any of it is used."""
+    """Return the pytree ``operand``, all of it computed before any of it is used.
+
+    >>> lax.optimization_barrier((jnp.array([1]), jnp.array([2])))
+    (Array([1], dtype=int32), Array([2], dtype=int32))
+    """
     leaves, structure = tree.flatten(operand)
     for leaf in leaves:
         aval_of(leaf)  # refuse a non-array, naming it

@@ -422,6 +422,9 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
     A number known in Python is multiplied by the size of the axis, so ``psum(1, name)`` is it.
     Raises: NameError if an axis is not bound.  Source: the documentation of jax.lax.psum.
+
+    >>> jax.vmap(lambda x: lax.psum(x, "i"), axis_name="i")(jnp.array([1, 3]))
+    Array([4, 4], dtype=int32)
     """
     axes = check_names(axis_name, "psum")
     size = size_of(names_of(axes))
@@ -450,7 +453,11 @@ def positive(axes: Sequence[Any], x: Any) -> tuple:
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """Return the mean of ``x`` over the axis (or axes) called ``axis_name``, leaf by leaf."""
+    """Return the mean of ``x`` over the axis (or axes) called ``axis_name``, leaf by leaf.
+
+    >>> jax.vmap(lambda x: lax.pmean(x, "i"), axis_name="i")(jnp.array([1., 3.]))
+    Array([2., 2.], dtype=float32)
+    """
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
 
     def one(leaf: Any) -> Any:
@@ -476,12 +483,20 @@ def _extremum(prim: Any, x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
 
 
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """Return the greatest ``x`` over the axis (or axes) called ``axis_name``, leaf by leaf."""
+    """Return the greatest ``x`` over the axis (or axes) called ``axis_name``, leaf by leaf.
+
+    >>> jax.vmap(lambda x: lax.pmax(x, "i"), axis_name="i")(jnp.array([1, 3]))
+    Array([3, 3], dtype=int32)
+    """
     return _extremum(PMax, x, axis_name, axis_index_groups)
 
 
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """Return the least ``x`` over the axis (or axes) called ``axis_name``, leaf by leaf."""
+    """Return the least ``x`` over the axis (or axes) called ``axis_name``, leaf by leaf.
+
+    >>> jax.vmap(lambda x: lax.pmin(x, "i"), axis_name="i")(jnp.array([1, 3]))
+    Array([1, 1], dtype=int32)
+    """
     return _extremum(PMin, x, axis_name, axis_index_groups)
 
 
@@ -505,7 +520,11 @@ def my_index(name: Hashable) -> Any:
 
 
 def axis_index(axis_name: Any) -> Any:
-    """Return the number of this participant along ``axis_name``; of several axes, row-major."""
+    """Return the number of this participant along ``axis_name``; of several axes, row-major.
+
+    >>> jax.vmap(lambda x: x + lax.axis_index("i"), axis_name="i")(jnp.array([10, 10]))
+    Array([10, 11], dtype=int32)
+    """
     names = check_names(axis_name, "axis_index")
     if not isinstance(axis_name, (tuple, list)):
         return my_index(axis_name)
@@ -521,6 +540,9 @@ def axis_size(axis_name: Any) -> int:
     """Return the size of the axis (or the product over the axes) called ``axis_name``.
 
     Raises: NameError if it is not bound.
+
+    >>> jax.vmap(lambda x: x * lax.axis_size("i"), axis_name="i")(jnp.array([1, 2]))
+    Array([2, 4], dtype=int32)
     """
     return size_of(as_names(axis_name))
 
@@ -530,6 +552,12 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
 
     Raises: ValueError if it varies already, or for another ``to``.
     Source: the documentation of jax.lax.pcast.
+
+    >>> mesh = jax.make_mesh((1,), ("i",))
+    >>> P = jax.sharding.PartitionSpec
+    >>> jax.shard_map(lambda x: lax.pcast(x, "i", to="varying"), mesh=mesh, in_specs=P(),
+    ...     out_specs=P("i"))(jnp.array([1, 2]))
+    Array([1, 2], dtype=int32)
     """
     if to != "varying":
         raise errors.explained(

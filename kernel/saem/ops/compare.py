@@ -233,6 +233,9 @@ def eq(x: Any, y: Any) -> Any:
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, compare.
+
+    >>> lax.eq(jnp.array([1, 2]), jnp.array([1, 3]))
+    Array([ True, False], dtype=bool)
     """
     return bind(Eq(), x, y)
 
@@ -241,6 +244,9 @@ def ne(x: Any, y: Any) -> Any:
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, compare.
+
+    >>> lax.ne(jnp.array([1, 2]), jnp.array([1, 3]))
+    Array([False,  True], dtype=bool)
     """
     return bind(Ne(), x, y)
 
@@ -249,6 +255,9 @@ def lt(x: Any, y: Any) -> Any:
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, compare.
+
+    >>> lax.lt(jnp.array([1, 3]), jnp.array([2, 2]))
+    Array([ True, False], dtype=bool)
     """
     return bind(Lt(), x, y)
 
@@ -257,6 +266,9 @@ def le(x: Any, y: Any) -> Any:
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, compare.
+
+    >>> lax.le(jnp.array([1, 3]), jnp.array([1, 2]))
+    Array([ True, False], dtype=bool)
     """
     return bind(Le(), x, y)
 
@@ -265,6 +277,9 @@ def gt(x: Any, y: Any) -> Any:
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, compare.
+
+    >>> lax.gt(jnp.array([1, 3]), jnp.array([2, 2]))
+    Array([False,  True], dtype=bool)
     """
     return bind(Gt(), x, y)
 
@@ -273,6 +288,9 @@ def ge(x: Any, y: Any) -> Any:
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, compare.
+
+    >>> lax.ge(jnp.array([1, 2]), jnp.array([2, 2]))
+    Array([False,  True], dtype=bool)
     """
     return bind(Ge(), x, y)
 
@@ -305,6 +323,9 @@ def bitwise_and(x: Any, y: Any) -> Any:
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, and.
+
+    >>> lax.bitwise_and(jnp.array([6]), jnp.array([3]))
+    Array([2], dtype=int32)
     """
     return bind(And(), x, y)
 
@@ -313,6 +334,9 @@ def bitwise_or(x: Any, y: Any) -> Any:
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, or.
+
+    >>> lax.bitwise_or(jnp.array([6]), jnp.array([3]))
+    Array([7], dtype=int32)
     """
     return bind(Or(), x, y)
 
@@ -321,6 +345,9 @@ def bitwise_xor(x: Any, y: Any) -> Any:
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, xor.
+
+    >>> lax.bitwise_xor(jnp.array([6]), jnp.array([3]))
+    Array([5], dtype=int32)
     """
     return bind(Xor(), x, y)
 
@@ -328,6 +355,9 @@ def bitwise_not(x: Any) -> Any:
     """Return NOT x, bit by bit.
 
     Raises: DTypeError.  Source: StableHLO specification, not.
+
+    >>> lax.bitwise_not(jnp.array([0, 5]))
+    Array([-1, -6], dtype=int32)
     """
     return bind(Not(), x)
 
@@ -336,6 +366,9 @@ def shift_left(x: Any, y: Any) -> Any:
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, shift_left.
+
+    >>> lax.shift_left(jnp.array([1, 3]), 2)
+    Array([ 4, 12], dtype=int32)
     """
     return bind(ShiftLeft(), x, y)
 
@@ -344,6 +377,9 @@ def shift_right_logical(x: Any, y: Any) -> Any:
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, shift_right_logical.
+
+    >>> lax.shift_right_logical(jnp.array([8, -8]), 2)
+    Array([         2, 1073741822], dtype=int32)
     """
     return bind(ShiftRightLogical(), x, y)
 
@@ -352,6 +388,9 @@ def shift_right_arithmetic(x: Any, y: Any) -> Any:
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, shift_right_arithmetic.
+
+    >>> lax.shift_right_arithmetic(jnp.array([8, -8]), 2)
+    Array([ 2, -2], dtype=int32)
     """
     return bind(ShiftRightArithmetic(), x, y)
 
@@ -359,6 +398,9 @@ def population_count(x: Any) -> Any:
     """Return how many bits of each integer are set.
 
     Raises: DTypeError.  Source: StableHLO specification, popcnt.
+
+    >>> lax.population_count(jnp.array([0, 7, 8]))
+    Array([0, 3, 1], dtype=int32)
     """
     return bind(PopulationCount(), x)
 
@@ -366,5 +408,8 @@ def clz(x: Any) -> Any:
     """Return how many bits of each integer stand before its highest set bit.
 
     Raises: DTypeError.  Source: StableHLO specification, count_leading_zeros.
+
+    >>> lax.clz(jnp.array([1, 255]))
+    Array([31, 24], dtype=int32)
     """
     return bind(Clz(), x)

@@ -36,7 +36,11 @@ DimensionNumbers = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
 
 
 class Precision(enum.Enum):
-    """How exactly a backend must multiply; XLA on CPU is always exact."""
+    """How exactly a backend must multiply; XLA on CPU is always exact.
+
+    >>> lax.dot(jnp.ones(2), jnp.ones(2), precision=lax.Precision.HIGHEST)
+    Array(2., dtype=float32)
+    """
 
     DEFAULT = 0
     HIGH = 1
@@ -358,6 +362,10 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = Non
     ``dimension_numbers`` is ((lhs contracting, rhs contracting), (lhs batch, rhs batch)).
 
     Raises: TypeError where the axes do not fit.  Source: StableHLO, dot_general.
+
+    >>> lax.dot_general(jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4)), (((2,), (1,)), ((0,), (0,
+    ...     )))).shape
+    (5, 2, 4)
     """
     numbers = tuple(tuple(tuple(int(d) for d in axes) for axes in pair)
                     for pair in dimension_numbers)
@@ -375,6 +383,9 @@ def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = N
     """Return the product of vectors and matrices; with ``dimension_numbers``, the general one.
 
     Raises: ValueError for other ranks or unequal inner sizes.
+
+    >>> lax.dot(jnp.array([1, 2]), jnp.array([3, 4]))
+    Array(11, dtype=int32)
     """
     x, y = aval_of(lhs), aval_of(rhs)
     if dimension_numbers is None:
@@ -394,6 +405,9 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
     """Return matrix products side by side: (…, n, k) times (…, k, m) is (…, n, m).
 
     Raises: ValueError if ranks differ or are below 2.
+
+    >>> lax.batch_matmul(jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))).shape
+    (5, 2, 4)
     """
     n, m = aval_of(lhs).ndim, aval_of(rhs).ndim
     if n != m or n < 2:

@@ -276,6 +276,9 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
 
     Shapes: to a narrower dtype a last axis is added; to a wider one the last axis is folded.
     Raises: ShapeError, DTypeError.  Source: StableHLO specification, bitcast_convert.
+
+    >>> lax.bitcast_convert_type(jnp.float32(1), jnp.int32)
+    Array(1065353216, dtype=int32)
     """
     return bind(BitcastConvertType(dtypes.canonicalize(new_dtype, explicit=True)), operand)
 
@@ -284,6 +287,9 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
     """Return ``operand`` rounded to a float of the given bits, in its own dtype.
 
     Raises: ArgumentError, DTypeError.  Source: StableHLO specification, reduce_precision.
+
+    >>> lax.reduce_precision(jnp.array([1.2345678]), exponent_bits=8, mantissa_bits=7)
+    Array([1.234375], dtype=float32)
     """
     return bind(ReducePrecision(int(exponent_bits), int(mantissa_bits)), operand)
 

@@ -47,6 +47,9 @@ Pads = tuple[tuple[int, int], ...]
 class ConvDimensionNumbers(NamedTuple):
     """Which axes are which: (batch, feature, spatial axes …) of the operand and of the result,
     (output feature, input feature, spatial axes …) of the kernel.
+
+    >>> lax.ConvDimensionNumbers((0, 1, 2), (0, 1, 2), (0, 1, 2)).lhs_spec
+    (0, 1, 2)
     """
 
     lhs_spec: Sequence[int]
@@ -397,6 +400,9 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
 
     None means batch and features (of the kernel: output, input features) first.
     Raises: TypeError for ranks or letters that do not fit.
+
+    >>> lax.conv_dimension_numbers((1, 5, 3), (2, 3, 4), ("NWC", "WIO", "NWC")).lhs_spec
+    (0, 2, 1)
     """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
@@ -427,7 +433,11 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
 
 def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
                      pads: Any, batch_group_count: int = 1) -> tuple[int, ...]:
-    """Return the shape of the convolution of operands with batch and features first."""
+    """Return the shape of the convolution of operands with batch and features first.
+
+    >>> lax.conv_shape_tuple((1, 3, 5), (4, 3, 3), (1,), [(0, 0)])
+    (1, 4, 3)
+    """
     if isinstance(pads, str):
         pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
     if len(pads) != len(lhs_shape) - 2:
@@ -441,7 +451,11 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
 def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
                              window_strides: Sequence[int], padding: Any, dimension_numbers: Any
                              ) -> tuple[int, ...]:
-    """Return the shape of a convolution whose axes are ordered as ``dimension_numbers`` say."""
+    """Return the shape of a convolution whose axes are ordered as ``dimension_numbers`` say.
+
+    >>> lax.conv_general_shape_tuple((1, 5, 3), (3, 3, 4), (1,), "SAME", ("NWC", "WIO", "NWC"))
+    (1, 5, 4)
+    """
     ls, rs, os = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     made = conv_shape_tuple([lhs_shape[d] for d in ls], [rhs_shape[d] for d in rs], window_strides,
                             padding)
@@ -451,7 +465,11 @@ def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
 def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
                                window_strides: Sequence[int], padding: Any,
                                dimension_numbers: Any) -> tuple[int, ...]:
-    """Return the shape of a transposed convolution (see ``conv_transpose``)."""
+    """Return the shape of a transposed convolution (see ``conv_transpose``).
+
+    >>> lax.conv_transpose_shape_tuple((1, 2, 1), (2, 1, 1), (2,), "VALID", ("NWC", "WIO", "NWC"))
+    (1, 4, 1)
+    """
     ls, rs, os = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     lhs, rhs = [lhs_shape[d] for d in ls], [rhs_shape[d] for d in rs]
     if isinstance(padding, str):
@@ -524,7 +542,12 @@ def conv_general_dilated(
 
 def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precision: Any = None,
          preferred_element_type: Any = None) -> Any:
-    """Return the convolution of ``lhs`` (N, C, …) with ``rhs`` (O, I, …)."""
+    """Return the convolution of ``lhs`` (N, C, …) with ``rhs`` (O, I, …).
+
+    >>> lax.conv(jnp.ones((1, 1, 3, 3)), jnp.ones((1, 1, 2, 2)), (1, 1), "VALID")
+    Array([[[[4., 4.],
+             [4., 4.]]]], dtype=float32)
+    """
     return conv_general_dilated(lhs, rhs, window_strides, padding, precision=precision,
                                 preferred_element_type=preferred_element_type)
 
@@ -534,7 +557,12 @@ def conv_with_general_padding(
         padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None,
         rhs_dilation: Sequence[int] | None, precision: Any = None,
         preferred_element_type: Any = None) -> Any:
-    """Return the convolution of ``lhs`` (N, C, …) with ``rhs`` (O, I, …), both dilated."""
+    """Return the convolution of ``lhs`` (N, C, …) with ``rhs`` (O, I, …), both dilated.
+
+    >>> lax.conv_with_general_padding(jnp.ones((1, 1, 3)), jnp.ones((1, 1, 2)), (1,), [(1, 0)],
+    ...     None, None)
+    Array([[[1., 2., 2.]]], dtype=float32)
+    """
     return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
                                 precision=precision,
                                 preferred_element_type=preferred_element_type)
@@ -565,6 +593,9 @@ def conv_transpose(lhs: Any, rhs: Any, strides: Sequence[int],
     which this is the transpose.  ``dimension_numbers``: None for ('NHWC', 'HWIO', 'NHWC') and its
     like.  ``transpose_kernel``: reverse the kernel and exchange its features, so that the result is
     the gradient of a convolution.
+
+    >>> lax.conv_transpose(jnp.ones((1, 2, 1)), jnp.ones((2, 1, 1)), (2,), "VALID").ravel()
+    Array([1., 1., 1., 1.], dtype=float32)
     """
     x, k = aval_of(lhs), aval_of(rhs)
     count = x.ndim - 2
@@ -605,6 +636,10 @@ def conv_general_dilated_patches(
     """Return the windows of ``lhs`` laid along its features: feature by feature, then by place.
 
     Raises: ValueError if features are not floating point numbers; as ``conv_general_dilated``.
+
+    >>> lax.conv_general_dilated_patches(jnp.arange(4.).reshape(1, 1, 4), (2,), (1,), "VALID")
+    Array([[[0., 1., 2.],
+            [1., 2., 3.]]], dtype=float32)
     """
     x = aval_of(lhs)
     window = tuple(int(n) for n in filter_shape)
@@ -628,6 +663,10 @@ def conv_general_dilated_local(
 
     ``rhs`` has the result's spatial axes, its input features are those of
     ``conv_general_dilated_patches``.
+
+    >>> lax.conv_general_dilated_local(jnp.ones((1, 1, 3)), jnp.ones((1, 2, 2)), (1,), "VALID", (2,
+    ...     ))
+    Array([[[2., 2.]]], dtype=float32)
     """
     both = canonicalize_precision(precision)
     first = both[0] if isinstance(both, tuple) else both

@@ -256,25 +256,45 @@ def _bind(make: type, operand: Any, axis: int, reverse: bool) -> Any:
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """Return running sums along ``axis``.  Raises: ValueError for no such axis; DTypeError."""
+    """Return running sums along ``axis``.  Raises: ValueError for no such axis; DTypeError.
+
+    >>> lax.cumsum(jnp.array([1, 2, 3]))
+    Array([1, 3, 6], dtype=int32)
+    """
     return _bind(CumSum, operand, axis, reverse)
 
 
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """Return running products along ``axis``.  Raises: as ``cumsum``."""
+    """Return running products along ``axis``.  Raises: as ``cumsum``.
+
+    >>> lax.cumprod(jnp.array([1, 2, 3]))
+    Array([1, 2, 6], dtype=int32)
+    """
     return _bind(CumProd, operand, axis, reverse)
 
 
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """Return the largest so far along ``axis``.  Raises: as ``cumsum``."""
+    """Return the largest so far along ``axis``.  Raises: as ``cumsum``.
+
+    >>> lax.cummax(jnp.array([1, 3, 2]))
+    Array([1, 3, 3], dtype=int32)
+    """
     return _bind(CumMax, operand, axis, reverse)
 
 
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """Return the smallest so far along ``axis``.  Raises: as ``cumsum``."""
+    """Return the smallest so far along ``axis``.  Raises: as ``cumsum``.
+
+    >>> lax.cummin(jnp.array([3, 1, 2]))
+    Array([3, 1, 1], dtype=int32)
+    """
     return _bind(CumMin, operand, axis, reverse)
 
 
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """Return running logarithms of sums of exponentials along ``axis``.  Raises: as ``cumsum``."""
+    """Return running logarithms of sums of exponentials along ``axis``.  Raises: as ``cumsum``.
+
+    >>> lax.cumlogsumexp(jnp.array([0., 0., 0.]))
+    Array([0.       , 0.6931472, 1.0986123], dtype=float32)
+    """
     return _bind(CumLogSumExp, operand, axis, reverse)

@@ -32,7 +32,11 @@ class StopGradient(Discrete):
 
 
 def stop_gradient(x: Any) -> Any:
-    """Return the pytree ``x``, every floating-point leaf constant for derivatives."""
+    """Return the pytree ``x``, every floating-point leaf constant for derivatives.
+
+    >>> jax.grad(lambda x: x * lax.stop_gradient(x))(3.)
+    Array(3., dtype=float32, weak_type=True)
+    """
 
     def stop(leaf: Any) -> Any:
         return bind(StopGradient(), leaf) if dtypes.is_inexact(aval_of(leaf).dtype) else leaf

@@ -226,6 +226,9 @@ def igamma(a: Any, x: Any) -> Any:
     """Return the regularized lower incomplete gamma function P(a, x).
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+
+    >>> lax.igamma(jnp.array([1.]), jnp.array([1.]))
+    Array([0.6321202], dtype=float32)
     """
     return bind(Igamma(), a, x)
 
@@ -234,6 +237,9 @@ def igammac(a: Any, x: Any) -> Any:
     """Return the regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+
+    >>> lax.igammac(jnp.array([1.]), jnp.array([1.]))
+    Array([0.36787927], dtype=float32)
     """
     return bind(Igammac(), a, x)
 
@@ -242,6 +248,9 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
     """Return the derivative of igamma by ``a``.
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+
+    >>> lax.igamma_grad_a(jnp.array([1.]), jnp.array([1.]))
+    Array([-0.43172967], dtype=float32)
     """
     return bind(IgammaGradA(), a, x)
 
@@ -250,6 +259,9 @@ def random_gamma_grad(a: Any, x: Any) -> Any:
     """Return how a sample ``x`` of the gamma distribution moves with its parameter ``a``.
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+
+    >>> lax.random_gamma_grad(jnp.array([1.]), jnp.array([1.]))
+    Array([1.1735635], dtype=float32)
     """
     return bind(RandomGammaGrad(), a, x)
 
@@ -258,5 +270,8 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     """Return the regularized incomplete beta function I_x(a, b).
 
     Shapes: of all one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
+
+    >>> lax.betainc(1., 2., jnp.array([0.5]))
+    Array([0.75000006], dtype=float32)
     """
     return bind(RegularizedIncompleteBeta(), a, b, x)

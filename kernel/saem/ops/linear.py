@@ -307,6 +307,10 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
 
     It is ``operand`` itself if that changes nothing.  ``out_sharding`` shards the result along
     Explicit mesh axes.  Raises: TypeError if an axis does not fit.
+
+    >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
+    Array([[1, 1, 1],
+           [2, 2, 2]], dtype=int32)
     """
     shape = tuple([operator.index(n) for n in shape])
     places = tuple([operator.index(d) for d in broadcast_dimensions])
@@ -353,6 +357,9 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     """Return the sum of ``operand`` over ``axes``; ``operand`` itself if there are none.
 
     ``out_sharding`` shards the result along Explicit mesh axes.
+
+    >>> lax.reduce_sum(jnp.array([[1, 2], [3, 4]]), (0,))
+    Array([4, 6], dtype=int32)
     """
     axes = tuple([operator.index(a) for a in axes])
     cut = target(out_sharding, len(aval_of(operand).shape) - len(axes))

@@ -335,6 +335,9 @@ def exp(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     """Return e to the power ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, exponential.
+
+    >>> lax.exp(jnp.array([0., 1.]))
+    Array([1.       , 2.7182817], dtype=float32)
     """
     return bind(Exp(accuracy), x)
 
@@ -343,6 +346,9 @@ def exp2(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     """Return 2 to the power ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, exponential.
+
+    >>> lax.exp2(jnp.array([0., 3.]))
+    Array([1., 8.], dtype=float32)
     """
     return bind(Exp2(accuracy), x)
 
@@ -351,6 +357,9 @@ def expm1(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     """Return exp(x) - 1, exact for small ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, exponential_minus_one.
+
+    >>> lax.expm1(jnp.array([0., 1e-6]))
+    Array([0.0000000e+00, 1.0000005e-06], dtype=float32)
     """
     return bind(Expm1(accuracy), x)
 
@@ -359,6 +368,9 @@ def log(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     """Return the natural logarithm of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, log.
+
+    >>> lax.log(jnp.array([1., jnp.e]))
+    Array([0., 1.], dtype=float32)
     """
     return bind(Log(accuracy), x)
 
@@ -367,6 +379,9 @@ def log1p(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     """Return log(1 + x), exact for small ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, log_plus_one.
+
+    >>> lax.log1p(jnp.array([0., 1e-6]))
+    Array([0.000000e+00, 9.999995e-07], dtype=float32)
     """
     return bind(Log1p(accuracy), x)
 
@@ -375,6 +390,9 @@ def sqrt(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     """Return the square root of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, sqrt.
+
+    >>> lax.sqrt(jnp.array([4., 9.]))
+    Array([2., 3.], dtype=float32)
     """
     return bind(Sqrt(accuracy), x)
 
@@ -383,6 +401,9 @@ def rsqrt(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     """Return one by the square root of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, rsqrt.
+
+    >>> lax.rsqrt(jnp.array([1., 4.]))
+    Array([1. , 0.5], dtype=float32)
     """
     return bind(Rsqrt(accuracy), x)
 
@@ -391,6 +412,9 @@ def cbrt(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     """Return the real cube root of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, cbrt.
+
+    >>> lax.cbrt(jnp.array([8., -27.]))
+    Array([ 2., -3.], dtype=float32)
     """
     return bind(Cbrt(accuracy), x)
 
@@ -399,6 +423,9 @@ def logistic(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any
     """Return 1 / (1 + exp(-x)), elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, logistic.
+
+    >>> lax.logistic(jnp.array([0., 2.]))
+    Array([0.5     , 0.880797], dtype=float32)
     """
     return bind(Logistic(accuracy), x)
 
@@ -407,6 +434,9 @@ def sin(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     """Return the sine of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, sine.
+
+    >>> lax.sin(jnp.array([0., jnp.pi / 2]))
+    Array([0., 1.], dtype=float32)
     """
     return bind(Sin(accuracy), x)
 
@@ -415,6 +445,9 @@ def cos(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     """Return the cosine of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, cosine.
+
+    >>> lax.cos(jnp.array([0., jnp.pi]))
+    Array([ 1., -1.], dtype=float32)
     """
     return bind(Cos(accuracy), x)
 
@@ -423,6 +456,9 @@ def tan(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     """Return the tangent of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, tan.
+
+    >>> lax.tan(jnp.array([0., 1.]))
+    Array([0.       , 1.5574077], dtype=float32)
     """
     return bind(Tan(accuracy), x)
 
@@ -431,6 +467,9 @@ def tanh(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     """Return the hyperbolic tangent of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, tanh.
+
+    >>> lax.tanh(jnp.array([0., 1.]))
+    Array([0.       , 0.7615942], dtype=float32)
     """
     return bind(Tanh(accuracy), x)
 
@@ -439,6 +478,9 @@ def asin(x: Any) -> Any:
     """Return the arc sine of ``x``, elementwise.
 
     Raises: DTypeError.  Source: CHLO dialect, asin.
+
+    >>> lax.asin(jnp.array([0., 1.]))
+    Array([0.       , 1.5707964], dtype=float32)
     """
     return bind(Asin(), x)
 
@@ -447,6 +489,9 @@ def acos(x: Any) -> Any:
     """Return the arc cosine of ``x``, elementwise.
 
     Raises: DTypeError.  Source: CHLO dialect, acos.
+
+    >>> lax.acos(jnp.array([1., 0.]))
+    Array([0.       , 1.5707964], dtype=float32)
     """
     return bind(Acos(), x)
 
@@ -455,6 +500,9 @@ def atan(x: Any) -> Any:
     """Return the arc tangent of ``x``, elementwise.
 
     Raises: DTypeError.  Source: CHLO dialect, atan.
+
+    >>> lax.atan(jnp.array([0., 1.]))
+    Array([0.       , 0.7853981], dtype=float32)
     """
     return bind(Atan(), x)
 
@@ -463,6 +511,9 @@ def sinh(x: Any) -> Any:
     """Return the hyperbolic sine of ``x``, elementwise.
 
     Raises: DTypeError.  Source: CHLO dialect, sinh.
+
+    >>> lax.sinh(jnp.array([0., 1.]))
+    Array([0.       , 1.1752012], dtype=float32)
     """
     return bind(Sinh(), x)
 
@@ -471,6 +522,9 @@ def cosh(x: Any) -> Any:
     """Return the hyperbolic cosine of ``x``, elementwise.
 
     Raises: DTypeError.  Source: CHLO dialect, cosh.
+
+    >>> lax.cosh(jnp.array([0., 1.]))
+    Array([1.       , 1.5430806], dtype=float32)
     """
     return bind(Cosh(), x)
 
@@ -479,6 +533,9 @@ def asinh(x: Any) -> Any:
     """Return the inverse hyperbolic sine of ``x``, elementwise.
 
     Raises: DTypeError.  Source: CHLO dialect, asinh.
+
+    >>> lax.asinh(jnp.array([0., 1.]))
+    Array([0.        , 0.88137364], dtype=float32)
     """
     return bind(Asinh(), x)
 
@@ -487,6 +544,9 @@ def acosh(x: Any) -> Any:
     """Return the inverse hyperbolic cosine of ``x``, elementwise.
 
     Raises: DTypeError.  Source: CHLO dialect, acosh.
+
+    >>> lax.acosh(jnp.array([1., 2.]))
+    Array([0.      , 1.316958], dtype=float32)
     """
     return bind(Acosh(), x)
 
@@ -495,6 +555,9 @@ def atanh(x: Any) -> Any:
     """Return the inverse hyperbolic tangent of ``x``, elementwise.
 
     Raises: DTypeError.  Source: CHLO dialect, atanh.
+
+    >>> lax.atanh(jnp.array([0., 0.5]))
+    Array([0.        , 0.54930615], dtype=float32)
     """
     return bind(Atanh(), x)
 
@@ -503,5 +566,8 @@ def square(x: Any) -> Any:
     """Return the square of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, multiply.
+
+    >>> lax.square(jnp.array([2, -3]))
+    Array([4, 9], dtype=int32)
     """
     return bind(Square(), x)

@@ -79,7 +79,11 @@ class Ceil(Discrete):
 
 
 class RoundingMethod(enum.IntEnum):
-    """Where ``round`` sends numbers halfway between two integers."""
+    """Where ``round`` sends numbers halfway between two integers.
+
+    >>> lax.round(jnp.array([0.5, 1.5]), lax.RoundingMethod.TO_NEAREST_EVEN)
+    Array([0., 2.], dtype=float32)
+    """
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
@@ -448,6 +452,9 @@ def sign(x: Any) -> Any:
     """Return -1, 0 or 1, the sign of ``x``; x / |x| of complex ``x``.
 
     Raises: DTypeError.  Source: StableHLO specification, sign.
+
+    >>> lax.sign(jnp.array([-3, 0, 2]))
+    Array([-1,  0,  1], dtype=int32)
     """
     return bind(Sign(), x)
 
@@ -456,6 +463,9 @@ def floor(x: Any) -> Any:
     """Return the largest integers not above ``x``.
 
     Raises: DTypeError.  Source: StableHLO specification, floor.
+
+    >>> lax.floor(jnp.array([1.8, -1.2]))
+    Array([ 1., -2.], dtype=float32)
     """
     return bind(Floor(), x)
 
@@ -464,6 +474,9 @@ def ceil(x: Any) -> Any:
     """Return the smallest integers not below ``x``.
 
     Raises: DTypeError.  Source: StableHLO specification, ceil.
+
+    >>> lax.ceil(jnp.array([1.2, -1.2]))
+    Array([ 2., -1.], dtype=float32)
     """
     return bind(Ceil(), x)
 
@@ -472,6 +485,9 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
     """Return the nearest integers to ``x``; halves go where ``rounding_method`` says.
 
     Raises: DTypeError.  Source: StableHLO specification, round_nearest_afz, round_nearest_even.
+
+    >>> lax.round(jnp.array([0.5, 1.5, -0.5]))
+    Array([ 1.,  2., -1.], dtype=float32)
     """
     return bind(Round(RoundingMethod(rounding_method)), x)
 
@@ -480,6 +496,9 @@ def is_finite(x: Any) -> Any:
     """Return where ``x`` is neither infinite nor NaN.
 
     Raises: DTypeError.  Source: StableHLO specification, is_finite.
+
+    >>> lax.is_finite(jnp.array([1., jnp.inf]))
+    Array([ True, False], dtype=bool)
     """
     return bind(IsFinite(), x)
 
@@ -488,6 +507,9 @@ def abs(x: Any) -> Any:
     """Return the absolute value of ``x``, real also for complex ``x``.
 
     Raises: DTypeError.  Source: StableHLO specification, abs.
+
+    >>> lax.abs(jnp.array([-1, 2]))
+    Array([1, 2], dtype=int32)
     """
     return bind(Abs(), x)
 
@@ -497,6 +519,9 @@ def nextafter(x1: Any, x2: Any) -> Any:
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: CHLO dialect, next_after.
+
+    >>> lax.nextafter(jnp.float32(1), jnp.float32(2)) > 1
+    Array(True, dtype=bool)
     """
     return bind(Nextafter(), x1, x2)
 
@@ -506,6 +531,9 @@ def max(x: Any, y: Any) -> Any:
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, maximum.
+
+    >>> lax.max(jnp.array([1, 5]), jnp.array([3, 3]))
+    Array([3, 5], dtype=int32)
     """
     return bind(Max(), x, y)
 
@@ -515,6 +543,9 @@ def min(x: Any, y: Any) -> Any:
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, minimum.
+
+    >>> lax.min(jnp.array([1, 5]), jnp.array([3, 3]))
+    Array([1, 3], dtype=int32)
     """
     return bind(Min(), x, y)
 
@@ -524,6 +555,9 @@ def rem(x: Any, y: Any) -> Any:
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, remainder.
+
+    >>> lax.rem(jnp.array([7, -7]), 3)
+    Array([ 1, -1], dtype=int32)
     """
     return bind(Rem(), x, y)
 
@@ -533,6 +567,9 @@ def pow(x: Any, y: Any) -> Any:
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, power.
+
+    >>> lax.pow(jnp.array([2., 3.]), 2)
+    Array([4., 9.], dtype=float32)
     """
     return bind(Pow(), x, y)
 
@@ -542,6 +579,9 @@ def atan2(x: Any, y: Any) -> Any:
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, atan2.
+
+    >>> lax.atan2(jnp.array([1., -1.]), jnp.array([0., -1.]))
+    Array([ 1.5707964, -2.3561945], dtype=float32)
     """
     return bind(Atan2(), x, y)
 
@@ -550,6 +590,9 @@ def real(x: Any) -> Any:
     """Return the real part of complex ``x``.
 
     Raises: DTypeError.  Source: StableHLO specification, real.
+
+    >>> lax.real(jnp.array([1 + 2j]))
+    Array([1.], dtype=float32)
     """
     return bind(Real(), x)
 
@@ -558,6 +601,9 @@ def imag(x: Any) -> Any:
     """Return the imaginary part of complex ``x``.
 
     Raises: DTypeError.  Source: StableHLO specification, imag.
+
+    >>> lax.imag(jnp.array([1 + 2j]))
+    Array([2.], dtype=float32)
     """
     return bind(Imag(), x)
 
@@ -567,6 +613,9 @@ def complex(x: Any, y: Any) -> Any:
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, complex.
+
+    >>> lax.complex(jnp.array([1.]), jnp.array([2.]))
+    Array([1.+2.j], dtype=complex64)
     """
     return bind(Complex(), x, y)
 

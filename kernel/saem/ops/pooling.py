@@ -415,6 +415,9 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
     'VALID' pads nothing; with 'SAME' there are as many windows as steps, what is odd stands at the
     end ('SAME_LOWER': at the beginning).
     Raises: RuntimeError for another name.
+
+    >>> lax.padtype_to_pads((5,), (3,), (1,), "SAME")
+    [(1, 1)]
     """
     name = padding.upper() if isinstance(padding, str) else getattr(padding, "name", padding)
     if name == "VALID":
@@ -436,7 +439,11 @@ def reduce_window_shape_tuple(operand_shape: Sequence[int], window_dimensions: S
                               window_strides: Sequence[int], padding: Padding,
                               base_dilation: Sequence[int] | None = None,
                               window_dilation: Sequence[int] | None = None) -> Sizes:
-    """Return how many windows there are along each axis."""
+    """Return how many windows there are along each axis.
+
+    >>> lax.reduce_window_shape_tuple((4, 5), (2, 2), (2, 1), ((0, 0), (1, 1)))
+    (2, 6)
+    """
     ones = (1,) * len(operand_shape)
     return Sliding(tuple(window_dimensions), tuple(window_strides), tuple(padding),
                    tuple(base_dilation or ones), tuple(window_dilation or ones)

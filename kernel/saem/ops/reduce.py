@@ -322,40 +322,72 @@ def checked_axes(name: str, x: Any, axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
-    """Return the largest along ``axes``.  Source: StableHLO, reduce with maximum."""
+    """Return the largest along ``axes``.  Source: StableHLO, reduce with maximum.
+
+    >>> lax.reduce_max(jnp.array([[1, 5], [3, 2]]), (0,))
+    Array([3, 5], dtype=int32)
+    """
     return bind(ReduceMax(checked_axes("reduce_max", operand, axes)), operand)
 
 
 def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
-    """Return the smallest along ``axes``.  Source: StableHLO, reduce with minimum."""
+    """Return the smallest along ``axes``.  Source: StableHLO, reduce with minimum.
+
+    >>> lax.reduce_min(jnp.array([[1, 5], [3, 2]]), (0,))
+    Array([1, 2], dtype=int32)
+    """
     return bind(ReduceMin(checked_axes("reduce_min", operand, axes)), operand)
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
-    """Return the product along ``axes``.  Source: StableHLO, reduce with multiply."""
+    """Return the product along ``axes``.  Source: StableHLO, reduce with multiply.
+
+    >>> lax.reduce_prod(jnp.array([2, 3, 4]), (0,))
+    Array(24, dtype=int32)
+    """
     return bind(ReduceProd(checked_axes("reduce_prod", operand, axes)), operand)
 
 
 def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
-    """Return whether all along ``axes`` are true (bitwise and, for integers)."""
+    """Return whether all along ``axes`` are true (bitwise and, for integers).
+
+    >>> lax.reduce_and(jnp.array([True, False]), (0,))
+    Array(False, dtype=bool)
+    """
     return bind(ReduceAnd(checked_axes("reduce_and", operand, axes)), operand)
 
 
 def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
-    """Return whether any along ``axes`` is true (bitwise or, for integers)."""
+    """Return whether any along ``axes`` is true (bitwise or, for integers).
+
+    >>> lax.reduce_or(jnp.array([True, False]), (0,))
+    Array(True, dtype=bool)
+    """
     return bind(ReduceOr(checked_axes("reduce_or", operand, axes)), operand)
 
 
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
-    """Return the exclusive or along ``axes`` (bitwise, for integers)."""
+    """Return the exclusive or along ``axes`` (bitwise, for integers).
+
+    >>> lax.reduce_xor(jnp.array([6, 3]), (0,))
+    Array(5, dtype=int32)
+    """
     return bind(ReduceXor(checked_axes("reduce_xor", operand, axes)), operand)
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
-    """Return the first place of the largest along ``axis``, as ``index_dtype``."""
+    """Return the first place of the largest along ``axis``, as ``index_dtype``.
+
+    >>> lax.argmax(jnp.array([2., 7., 5.]), 0, jnp.int32)
+    Array(1, dtype=int32)
+    """
     return bind(ArgMax((int(axis),), dtypes.canonicalize(index_dtype)), operand)
 
 
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
-    """Return the first place of the smallest along ``axis``, as ``index_dtype``."""
+    """Return the first place of the smallest along ``axis``, as ``index_dtype``.
+
+    >>> lax.argmin(jnp.array([2., 7., 5.]), 0, jnp.int32)
+    Array(0, dtype=int32)
+    """
     return bind(ArgMin((int(axis),), dtypes.canonicalize(index_dtype)), operand)

@@ -271,5 +271,8 @@ def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
     """Return numbers between scalars ``a`` and ``b``, other ones at every call.
 
     Raises: ValueError if ``a`` and ``b`` are no scalars of one dtype.
+
+    >>> lax.rng_uniform(0., 1., (2,)).shape
+    (2,)
     """
     return bind(RngUniform(tuple(shape)), a, b)

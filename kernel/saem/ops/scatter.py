@@ -201,7 +201,7 @@ class ScatterMax(ScatterExtreme):
 # -- functions, with the names and signatures of jax.lax -------------------------------------------
 
 
-def _function(kind: type[ScatterFamily], name: str, verb: str) -> Callable:
+def _function(kind: type[ScatterFamily], name: str, verb: str, result: str) -> Callable:
     def function(operand: Any, scatter_indices: Any, updates: Any,
                  dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
                  unique_indices: bool = False, mode: Any = None) -> Any:
@@ -214,16 +214,19 @@ def _function(kind: type[ScatterFamily], name: str, verb: str) -> Callable:
     function.__doc__ = (
         f"Return ``operand`` with the windows of ``updates`` {verb} at ``scatter_indices``.\n\n"
         "    Raises: ShapeError or DTypeError if the description does not fit; ArgumentError for an"
-        "\n    unknown ``mode``.\n    Source: StableHLO specification, scatter.\n    ")
+        "\n    unknown ``mode``.\n    Source: StableHLO specification, scatter.\n\n"
+        "    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))\n"
+        f"    >>> lax.{name}(jnp.ones(3), jnp.array([[1]]), jnp.array([5.]), numbers)\n"
+        f"    Array([1., {result}, 1.], dtype=float32)\n    ")
     return function
 
 
-scatter = _function(Scatter, "scatter", "written over it")
-scatter_add = _function(ScatterAdd, "scatter_add", "added")
-scatter_sub = _function(ScatterSub, "scatter_sub", "subtracted")
-scatter_mul = _function(ScatterMul, "scatter_mul", "multiplied in")
-scatter_min = _function(ScatterMin, "scatter_min", "written where they are smaller")
-scatter_max = _function(ScatterMax, "scatter_max", "written where they are larger")
+scatter = _function(Scatter, "scatter", "written over it", "5.")
+scatter_add = _function(ScatterAdd, "scatter_add", "added", "6.")
+scatter_sub = _function(ScatterSub, "scatter_sub", "subtracted", "-4.")
+scatter_mul = _function(ScatterMul, "scatter_mul", "multiplied in", "5.")
+scatter_min = _function(ScatterMin, "scatter_min", "written where they are smaller", "1.")
+scatter_max = _function(ScatterMax, "scatter_max", "written where they are larger", "5.")
 
 
 def update_windows(size: int, x: Any, updates: Any, starts: Sequence[Any],

@@ -196,6 +196,9 @@ def select_n(which: Any, *cases: Any) -> Any:
 
     Shapes: the cases of one; ``which`` of that or of rank 0.
     Raises: ShapeError, DTypeError, ArgumentError.  Source: StableHLO specification, select.
+
+    >>> lax.select_n(jnp.array([0, 1]), jnp.array([1, 2]), jnp.array([3, 4]))
+    Array([1, 4], dtype=int32)
     """
     return bind(SelectN(), which, *cases)
 
@@ -205,5 +208,8 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
 
     Shapes: bounds of that of ``x`` or of rank 0.
     Raises: ShapeError, DTypeError.  Source: StableHLO specification, clamp.
+
+    >>> lax.clamp(0, jnp.array([-1, 5, 9]), 6)
+    Array([0, 5, 6], dtype=int32)
     """
     return bind(Clamp(), min, x, max)

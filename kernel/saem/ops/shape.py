@@ -425,6 +425,10 @@ def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | 
     """Return the elements of ``operand`` (axes read in order ``dimensions``) as ``new_sizes``.
 
     Raises: ShapeError if the number of elements would change.
+
+    >>> lax.reshape(jnp.arange(6), (2, 3))
+    Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int32)
     """
     if dimensions is not None:
         operand = permute(operand, tuple(operator.index(d) for d in dimensions))
@@ -438,6 +442,9 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     """Return ``array`` without its axes ``dimensions``, all of size 1.
 
     Raises: ShapeError if one of them has another size.
+
+    >>> lax.squeeze(jnp.array([[1, 2]]), (0,))
+    Array([1, 2], dtype=int32)
     """
     ndim = len(aval_of(array).shape)
     dimensions = tuple(sorted({canonical_axis(d, ndim) for d in dimensions}))
@@ -448,6 +455,9 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     """Return ``array`` with new axes of size 1, which stand at ``dimensions`` of the result.
 
     Raises: ArgumentError if two of them are one.
+
+    >>> lax.expand_dims(jnp.array([1, 2]), (0,))
+    Array([[1, 2]], dtype=int32)
     """
     shape = aval_of(array).shape
     ndim = len(shape) + len(dimensions)
@@ -464,7 +474,12 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
 
 
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
-    """Return ``operand`` repeated along new leading axes of ``sizes``."""
+    """Return ``operand`` repeated along new leading axes of ``sizes``.
+
+    >>> lax.broadcast(jnp.array([1, 2]), (2,))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
+    """
     if not sizes:
         return unchanged(operand)
     shape = (*(operator.index(n) for n in sizes), *aval_of(operand).shape)
@@ -473,12 +488,20 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Any:
-    """Return ``x`` with leading axes of size 1 up to ``rank`` axes."""
+    """Return ``x`` with leading axes of size 1 up to ``rank`` axes.
+
+    >>> lax.broadcast_to_rank(jnp.array([1, 2]), 3).shape
+    (1, 1, 2)
+    """
     return expand_dims(x, tuple(range(rank - len(aval_of(x).shape))))
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
-    """Return ``operand`` with axes ``start_dimension`` to ``stop_dimension`` made one."""
+    """Return ``operand`` with axes ``start_dimension`` to ``stop_dimension`` made one.
+
+    >>> lax.collapse(jnp.ones((2, 3, 4)), 0, 2).shape
+    (6, 4)
+    """
     shape = aval_of(operand).shape
     low, high, _ = slice(start_dimension, stop_dimension).indices(len(shape))
     high = max(low, high)
@@ -489,6 +512,9 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     """Return ``operands``, equal in all other axes, joined along axis ``dimension``.
 
     Raises: ShapeError, DTypeError or ArgumentError if they cannot be joined.
+
+    >>> lax.concatenate([jnp.array([1]), jnp.array([2, 3])], 0)
+    Array([1, 2, 3], dtype=int32)
     """
     if len(operands) == 1:
         Concatenate(dimension).typing(aval_of(operands[0]))
@@ -500,30 +526,50 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """Return ``operand`` cut along ``axis`` into pieces of ``sizes``.
 
     Raises: ArgumentError if the sizes do not add up.
+
+    >>> lax.split(jnp.arange(5), (2, 3))
+    [Array([0, 1], dtype=int32), Array([2, 3, 4], dtype=int32)]
     """
     axis = canonical_axis(axis, len(aval_of(operand).shape))
     return bind(Split(tuple([operator.index(n) for n in sizes]), axis), operand)
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
-    """Return ``operand`` with the order reversed along ``dimensions``."""
+    """Return ``operand`` with the order reversed along ``dimensions``.
+
+    >>> lax.rev(jnp.array([1, 2, 3]), (0,))
+    Array([3, 2, 1], dtype=int32)
+    """
     dimensions = tuple(operator.index(d) for d in dimensions)
     return bind(Rev(dimensions), operand) if dimensions else unchanged(operand)
 
 
 def tile(operand: Any, reps: Sequence[int]) -> Any:
-    """Return ``operand`` repeated ``reps[i]`` times along axis i."""
+    """Return ``operand`` repeated ``reps[i]`` times along axis i.
+
+    >>> lax.tile(jnp.array([1, 2]), (2,))
+    Array([1, 2, 1, 2], dtype=int32)
+    """
     return bind(Tile(tuple(operator.index(r) for r in reps)), operand)
 
 
 def iota(dtype: Any, size: int) -> Any:
-    """Return 0, 1, …, size - 1."""
+    """Return 0, 1, …, size - 1.
+
+    >>> lax.iota(jnp.int32, 3)
+    Array([0, 1, 2], dtype=int32)
+    """
     return broadcasted_iota(dtype, (size,), 0)
 
 
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *,
                      out_sharding: Any = None) -> Any:
-    """Return an array of ``shape`` that counts along axis ``dimension``."""
+    """Return an array of ``shape`` that counts along axis ``dimension``.
+
+    >>> lax.broadcasted_iota(jnp.int32, (2, 3), 1)
+    Array([[0, 1, 2],
+           [0, 1, 2]], dtype=int32)
+    """
     shape = tuple(operator.index(n) for n in shape)
     return bind(Iota(dtypes.canonicalize(dtype), shape, operator.index(dimension),
                      target(out_sharding, len(shape))))
@@ -533,6 +579,9 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: 
     """Return an array of ``shape`` filled with ``fill_value``, weakly typed as that is.
 
     Raises: ShapeError if the value is no scalar or a size is negative.
+
+    >>> lax.full((2,), 7)
+    Array([7, 7], dtype=int32, weak_type=True)
     """
     shape = tuple(operator.index(n) for n in shape)
     aval = aval_of(fill_value)
@@ -563,7 +612,11 @@ def scalar_as(value: Any, dtype: Any) -> Any:
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None,
               sharding: Any = None) -> Any:
-    """Return an array like ``x`` in all that is not given, filled with ``fill_value``."""
+    """Return an array like ``x`` in all that is not given, filled with ``fill_value``.
+
+    >>> lax.full_like(jnp.array([1., 2.]), 7)
+    Array([7., 7.], dtype=float32)
+    """
     aval = aval_of(x)
     if shape is None and sharding is None and aval.sharding is not None:
         sharding = aval.sharding

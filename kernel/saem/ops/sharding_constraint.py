@@ -89,6 +89,10 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     A PartitionSpec stands on the mesh in force.
 
     Raises: ValueError if a sharding does not fit its value.
+
+    >>> lax.with_sharding_constraint(jnp.array([1, 2]),
+    ...     jax.sharding.SingleDeviceSharding(jax.devices()[0]))
+    Array([1, 2], dtype=int32)
     """
     leaves, structure = tree.flatten(x)
     places = [place_of(s, "with_sharding_constraint")

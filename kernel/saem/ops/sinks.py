@@ -66,7 +66,10 @@ class Sink(Primitive):
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
-    """Let every leaf of ``val`` count as needed in the program being written."""
+    """Let every leaf of ``val`` count as needed in the program being written.
+
+    >>> lax.dce_sink(jnp.array([1.]))
+    """
     for leaf in tree.flatten(val)[0]:
         bind(Sink(bool(prevent_mlir_dce)), leaf)
 

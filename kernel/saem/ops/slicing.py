@@ -419,6 +419,9 @@ def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[in
     """Return elements ``start:limit:stride`` of ``operand`` along each axis.
 
     Raises: ShapeError if a bound lies outside or a stride is not positive.
+
+    >>> lax.slice(jnp.arange(6), (1,), (6,), (2,))
+    Array([1, 3, 5], dtype=int32)
     """
     def ints(values):
         return tuple([operator.index(v) for v in values])
@@ -465,6 +468,9 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     """Return the part of ``operand`` at ``index`` along ``axis``.
 
     Raises: IndexError if there is no such index.
+
+    >>> lax.index_in_dim(jnp.array([5, 6, 7]), 1)
+    Array([6], dtype=int32)
     """
     shape = aval_of(operand).shape
     axis = canonical_axis(axis, len(shape))
@@ -525,6 +531,9 @@ def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], 
 
     A negative start counts from the end; then starts are clamped so that the part lies inside.
     Raises: ShapeError or DTypeError for starts that are not integer scalars, one for each axis.
+
+    >>> lax.dynamic_slice(jnp.arange(5), (2,), (2,))
+    Array([2, 3], dtype=int32)
     """
     starts = wrapped_starts(operand, start_indices, allow_negative_indices)
     sizes = tuple([operator.index(n) for n in slice_sizes])
@@ -536,6 +545,9 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
     """Return ``operand`` with ``update`` written over the part that begins at ``start_indices``.
 
     Starts are as in ``dynamic_slice``.
+
+    >>> lax.dynamic_update_slice(jnp.zeros(4), jnp.array([1., 2.]), (1,))
+    Array([0., 1., 2., 0.], dtype=float32)
     """
     starts = wrapped_starts(operand, start_indices, allow_negative_indices)
     return bind(DynamicUpdateSlice(), operand, update, *starts)
@@ -551,7 +563,11 @@ def _along(operand: Any, index: Any, axis: int) -> tuple[int, list[Any]]:
 
 def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
                          allow_negative_indices: bool = True) -> Any:
-    """Return ``slice_size`` elements of ``operand`` along ``axis`` from ``start_index`` on."""
+    """Return ``slice_size`` elements of ``operand`` along ``axis`` from ``start_index`` on.
+
+    >>> lax.dynamic_slice_in_dim(jnp.arange(5), 2, 2)
+    Array([2, 3], dtype=int32)
+    """
     axis, starts = _along(operand, start_index, axis)
     sizes = list(aval_of(operand).shape)
     sizes[axis] = operator.index(slice_size)
@@ -560,7 +576,11 @@ def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: 
 
 def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *,
                          allow_negative_indices: bool = True) -> Any:
-    """Return the part of ``operand`` at ``index`` along ``axis``, which ``keepdims`` keeps."""
+    """Return the part of ``operand`` at ``index`` along ``axis``, which ``keepdims`` keeps.
+
+    >>> lax.dynamic_index_in_dim(jnp.array([5, 6, 7]), 1, keepdims=False)
+    Array(6, dtype=int32)
+    """
     part = dynamic_slice_in_dim(operand, index, 1, axis,
                                 allow_negative_indices=allow_negative_indices)
     return part if keepdims else squeeze(part, (axis,))
@@ -568,7 +588,11 @@ def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool
 
 def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,
                                 allow_negative_indices: bool = True) -> Any:
-    """Return ``operand`` with ``update`` written along ``axis`` from ``start_index`` on."""
+    """Return ``operand`` with ``update`` written along ``axis`` from ``start_index`` on.
+
+    >>> lax.dynamic_update_slice_in_dim(jnp.zeros(4), jnp.array([1., 2.]), 1, 0)
+    Array([0., 1., 2., 0.], dtype=float32)
+    """
     axis, starts = _along(operand, start_index, axis)
     return dynamic_update_slice(operand, update, starts,
                                 allow_negative_indices=allow_negative_indices)
@@ -576,7 +600,11 @@ def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axi
 
 def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int, *,
                                 allow_negative_indices: bool = True) -> Any:
-    """Return ``operand`` with ``update`` (with or without ``axis``) written at ``index``."""
+    """Return ``operand`` with ``update`` (with or without ``axis``) written at ``index``.
+
+    >>> lax.dynamic_update_index_in_dim(jnp.zeros(3), 5., 1, 0)
+    Array([0., 5., 0.], dtype=float32)
+    """
     axis = canonical_axis(axis, len(aval_of(operand).shape))
     if len(aval_of(update).shape) != len(aval_of(operand).shape):
         update = expand_dims(update, (axis,))

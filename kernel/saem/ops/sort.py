@@ -237,6 +237,9 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
     Raises: ValueError if ``num_keys`` is out of range; ShapeError for unequal shapes.
     Source: StableHLO, sort.
+
+    >>> lax.sort((jnp.array([3, 1, 2]), jnp.array([30, 10, 20])), num_keys=1)
+    (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
     """
     several = isinstance(operand, (tuple, list))
     operands = tuple(operand) if several else (operand,)
@@ -258,6 +261,9 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> Any:
     """Return the ``k`` greatest along ``axis``, greatest first, and their places (int32).
 
     Raises: ValueError if ``k`` is negative or too large, or for complex numbers.
+
+    >>> lax.top_k(jnp.array([4., 1., 3.]), 2)
+    [Array([4., 3.], dtype=float32), Array([0, 2], dtype=int32)]
     """
     k = operator.index(k)
     if k < 0:

@@ -343,7 +343,11 @@ class BesselI1e(Special):
 
 
 def erf(x: Any) -> Any:
-    """Return the error function of ``x``, elementwise.  Raises: DTypeError.  Source: DLMF 7.2.1."""
+    """Return the error function of ``x``, elementwise.  Raises: DTypeError.  Source: DLMF 7.2.1.
+
+    >>> lax.erf(jnp.array([0., 1.]))
+    Array([0.        , 0.84270084], dtype=float32)
+    """
     return bind(Erf(), x)
 
 
@@ -351,6 +355,9 @@ def erfc(x: Any) -> Any:
     """Return 1 - erf(x), exact where erf is almost 1, elementwise.
 
     Raises: DTypeError.  Source: DLMF 7.2.2.
+
+    >>> lax.erfc(jnp.array([0., 1.]))
+    Array([1.        , 0.15729924], dtype=float32)
     """
     return bind(Erfc(), x)
 
@@ -359,6 +366,9 @@ def erf_inv(x: Any) -> Any:
     """Return the number whose error function is ``x``, elementwise.
 
     Raises: DTypeError.  Source: DLMF 7.17.
+
+    >>> lax.erf_inv(jnp.array([0., 0.5]))
+    Array([0.        , 0.47693628], dtype=float32)
     """
     return bind(ErfInv(), x)
 
@@ -367,12 +377,19 @@ def lgamma(x: Any) -> Any:
     """Return the logarithm of the absolute value of the gamma function, elementwise.
 
     Raises: DTypeError.  Source: DLMF 5.2.1.
+
+    >>> lax.lgamma(jnp.array([1., 4.]))
+    Array([4.7683716e-07, 1.7917603e+00], dtype=float32)
     """
     return bind(Lgamma(), x)
 
 
 def digamma(x: Any) -> Any:
-    """Return the derivative of lgamma, elementwise.  Raises: DTypeError.  Source: DLMF 5.2.2."""
+    """Return the derivative of lgamma, elementwise.  Raises: DTypeError.  Source: DLMF 5.2.2.
+
+    >>> lax.digamma(jnp.array([1., 2.]))
+    Array([-0.5772154 ,  0.42278463], dtype=float32)
+    """
     return bind(Digamma(), x)
 
 
@@ -380,6 +397,9 @@ def bessel_i0e(x: Any) -> Any:
     """Return exp(-|x|) times the modified Bessel function I0, elementwise.
 
     Raises: DTypeError.  Source: DLMF 10.25.2.
+
+    >>> lax.bessel_i0e(jnp.array([0., 1.]))
+    Array([1.0000001 , 0.46575963], dtype=float32)
     """
     return bind(BesselI0e(), x)
 
@@ -388,6 +408,9 @@ def bessel_i1e(x: Any) -> Any:
     """Return exp(-|x|) times the modified Bessel function I1, elementwise.
 
     Raises: DTypeError.  Source: DLMF 10.25.2.
+
+    >>> lax.bessel_i1e(jnp.array([0., 1.]))
+    Array([0.        , 0.20791042], dtype=float32)
     """
     return bind(BesselI1e(), x)
 
@@ -397,6 +420,9 @@ def zeta(x: Any, q: Any) -> Any:
 
     Shapes: of both one, or rank 0, or size 1.
     Raises: ShapeError, DTypeError.  Source: DLMF 25.11.1.
+
+    >>> lax.zeta(jnp.array([2.]), jnp.array([1.]))
+    Array([1.644934], dtype=float32)
     """
     return bind(Zeta(), x, q)
 
@@ -405,5 +431,8 @@ def polygamma(m: Any, x: Any) -> Any:
     """Return the ``m``-th derivative of digamma.
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.  Source: DLMF 5.15.
+
+    >>> lax.polygamma(jnp.array([1.]), jnp.array([1.]))
+    Array([1.644934], dtype=float32)
     """
     return bind(Polygamma(), m, x)

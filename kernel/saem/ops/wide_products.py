@@ -81,5 +81,9 @@ def _number(ctx: Any, like: str, value: int) -> str:
 
 
 def mulhi(x: Any, y: Any, /) -> Any:
-    """Return the upper half of the double-wide product of ``x`` and ``y``, elementwise."""
+    """Return the upper half of the double-wide product of ``x`` and ``y``, elementwise.
+
+    >>> lax.mulhi(jnp.array([1 << 20], dtype=jnp.uint32), jnp.array([1 << 20], dtype=jnp.uint32))
+    Array([256], dtype=uint32)
+    """
     return bind(MulHi(), x, y)

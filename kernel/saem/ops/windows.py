@@ -31,6 +31,10 @@ class GatherDimensionNumbers(NamedTuple):
     window size 1 that the output lacks; ``start_index_map``: the operand axis of each number of
     a start index; ``operand_batching_dims`` and ``start_indices_batching_dims``: axes that operand
     and start indices walk together.
+
+    >>> lax.GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,
+    ...     )).start_index_map
+    (0,)
     """
 
     offset_dims: tuple[int, ...]
@@ -57,6 +61,10 @@ class ScatterDimensionNumbers(NamedTuple):
     """How the axes of operand, scatter indices and updates of a scatter belong together.
 
     The fields are, in order, those of the gather that reads the windows this scatter writes.
+
+    >>> lax.ScatterDimensionNumbers(update_window_dims=(), inserted_window_dims=(0,),
+    ...     scatter_dims_to_operand_dims=(0,)).inserted_window_dims
+    (0,)
     """
 
     update_window_dims: tuple[int, ...]
@@ -75,6 +83,9 @@ class GatherScatterMode(enum.Enum):
 
     CLIP moves it inside; FILL_OR_DROP reads a fill value and drops what would be written;
     PROMISE_IN_BOUNDS says that there is none.
+
+    >>> lax.GatherScatterMode.from_any("clip")
+    <GatherScatterMode.CLIP: 1>
     """
 
     CLIP = 1

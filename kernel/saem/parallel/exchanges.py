@@ -432,6 +432,10 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
 
     With ``to="invarying"`` the result is known to be the same on all devices.
     Source: the documentation of jax.lax.all_gather.
+
+    >>> jax.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
     """
     names, groups, size = taking_part("all_gather", axis_name, axis_index_groups)
     if to not in ("varying", "invarying"):
@@ -456,6 +460,9 @@ def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
 
     Raises: ValueError if that axis cannot be sharded so.
     Source: the documentation of jax.lax.psum_scatter.
+
+    >>> jax.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(jnp.array([[1, 2], [3, 4]]))
+    Array([4, 6], dtype=int32)
     """
     names, groups, size = taking_part("psum_scatter", axis_name, axis_index_groups)
 
@@ -474,6 +481,10 @@ def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *,
     Not tiled, ``split_axis`` has the size of the mapped axis, and ``concat_axis`` is a new axis.
     Raises: ValueError if the sizes do not fit.
     Source: the documentation of jax.lax.all_to_all.
+
+    >>> jax.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(jnp.array([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
     """
     names, groups, size = taking_part("all_to_all", axis_name, axis_index_groups)
 
@@ -503,6 +514,9 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     """Return what participant ``a`` held for each (a, b) of ``perm`` where b is this one, else 0.
 
     Raises: ValueError if a source or destination occurs twice.
+
+    >>> jax.vmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 0)]), axis_name="i")(jnp.array([5, 7]))
+    Array([7, 5], dtype=int32)
     """
     names = check_names(axis_name, "ppermute")
     pairs = tuple((int(a), int(b)) for a, b in perm)
@@ -522,6 +536,9 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     """Return what participant ``perm[i]`` held, i being this one.
 
     Raises: ValueError if ``perm`` is no permutation of the axis.
+
+    >>> jax.vmap(lambda x: lax.pshuffle(x, "i", [1, 0]), axis_name="i")(jnp.array([5, 7]))
+    Array([7, 5], dtype=int32)
     """
     if sorted(int(i) for i in perm) != list(range(size_of(as_names(axis_name)))):
         raise errors.explained(
@@ -532,7 +549,12 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
 
 
 def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
-    """Return ``x`` with its ``axis`` mapped and the axis ``axis_name`` in its place."""
+    """Return ``x`` with its ``axis`` mapped and the axis ``axis_name`` in its place.
+
+    >>> jax.vmap(lambda x: lax.pswapaxes(x, "i", 0), axis_name="i")(jnp.array([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 

@@ -143,12 +143,20 @@ config.before_start.append(check_before_start)
 
 
 def default_backend() -> str:
-    """Return the platform name of the default backend: 'cpu', 'gpu' or 'tpu'."""
+    """Return the platform name of the default backend: 'cpu', 'gpu' or 'tpu'.
+
+    >>> jax.default_backend() in ("cpu", "gpu", "tpu")
+    True
+    """
     return backend().platform
 
 
 def devices(backend: Any = None) -> list[Any]:
-    """Return all devices of the platform ``backend`` (the default one if None)."""
+    """Return all devices of the platform ``backend`` (the default one if None).
+
+    >>> len(jax.devices()) == jax.device_count()
+    True
+    """
     return _client(backend).devices()
 
 
@@ -157,6 +165,9 @@ def local_devices(process_index: int | None = None, backend: Any = None,
     """Return the devices attached to this process, or to the one of another number.
 
     Raises: ValueError if there is no such process.
+
+    >>> len(jax.local_devices()) == jax.local_device_count()
+    True
     """
     if host_id is not None:
         _renamed("The argument to jax.local_devices", "`host_id`", "`process_index`")
@@ -175,22 +186,38 @@ def _client(platform: Any) -> Any:
 
 
 def device_count(backend: Any = None) -> int:
-    """Return the number of devices over all processes."""
+    """Return the number of devices over all processes.
+
+    >>> jax.device_count() >= 1
+    True
+    """
     return len(_client(backend).devices())
 
 
 def local_device_count(backend: Any = None) -> int:
-    """Return the number of devices of this process."""
+    """Return the number of devices of this process.
+
+    >>> jax.local_device_count() >= 1
+    True
+    """
     return len(_client(backend).local_devices())
 
 
 def process_index(backend: Any = None) -> int:
-    """Return the number of this process among all."""
+    """Return the number of this process among all.
+
+    >>> jax.process_index()
+    0
+    """
     return _client(backend).process_index()
 
 
 def process_count(backend: Any = None) -> int:
-    """Return the number of processes."""
+    """Return the number of processes.
+
+    >>> jax.process_count()
+    1
+    """
     return max((d.process_index for d in _client(backend).devices()), default=0) + 1
 
 
@@ -255,7 +282,11 @@ def onto(target: type) -> Callable[[T], T]:
 
 @onto(_jaxlib.SingleDeviceSharding)
 class SingleDeviceSharding:
-    """The whole array lies on one device: ``SingleDeviceSharding(device, memory_kind=None)``."""
+    """The whole array lies on one device: ``SingleDeviceSharding(device, memory_kind=None)``.
+
+    >>> jax.sharding.SingleDeviceSharding(jax.devices()[0]).is_fully_replicated
+    True
+    """
 
     _device: Any
     _memory_kind: str | None

@@ -112,7 +112,11 @@ class AbstractDevice(Record):
 
 
 class AbstractMesh(_Axes):
-    """A mesh of which only names and sizes are known."""
+    """A mesh of which only names and sizes are known.
+
+    >>> jax.sharding.AbstractMesh((2, 4), ("x", "y")).size
+    8
+    """
 
     __slots__ = ("axis_sizes", "axis_names", "axis_types", "abstract_device")
     _internal_device_list = None  # jaxlib asks every mesh of a sharding
@@ -155,6 +159,9 @@ class Mesh(contextlib.ContextDecorator, _Axes):
     """Devices in an array whose axes have names.
 
     Raises: ValueError if the number of names is not the rank of ``devices`` or a name repeats.
+
+    >>> jax.sharding.Mesh(np.array(jax.devices()[:1]), ("data",)).shape
+    OrderedDict([('data', 1)])
     """
 
     def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None):
@@ -318,7 +325,11 @@ def get_mesh() -> Mesh:
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """Return the mesh in force without its devices, an empty one if there is none."""
+    """Return the mesh in force without its devices, an empty one if there is none.
+
+    >>> jax.sharding.get_abstract_mesh().empty
+    True
+    """
     mesh = mesh_context.value
     return AbstractMesh((), ()) if mesh is None else mesh.abstract_mesh
 

@@ -49,6 +49,9 @@ class PartitionSpec:
 
     Axes beyond the last entry are not sharded.  ``UNCONSTRAINED`` leaves an axis to the
     partitioner.
+
+    >>> jax.sharding.PartitionSpec("data", None)
+    P('data', None)
     """
 
     __slots__ = ("_partitions", "unreduced", "reduced")
@@ -137,6 +140,10 @@ class NamedSharding:
 
     ``NamedSharding(mesh, spec, memory_kind=None)``; two with the same of all three are equal.
     Raises: ValueError if the spec names an axis the mesh does not have, or one twice.
+
+    >>> mesh = jax.make_mesh((1,), ("data",))
+    >>> jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data")).spec
+    P('data',)
     """
 
     mesh: Any

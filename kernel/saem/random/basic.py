@@ -49,6 +49,9 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
     """Return unsigned integers whose bits are all random.
 
     Raises: ValueError for a dtype that is not unsigned.
+
+    >>> jax.random.bits(jax.random.key(0), (2,))
+    Array([4070199207, 4202968722], dtype=uint32)
     """
     if out_sharding is not None:
         return placed(bits, out_sharding, key, shape, dtype)
@@ -97,6 +100,9 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
     """Return floats spread evenly over [minval, maxval).
 
     Raises: ValueError for a dtype that is not float.
+
+    >>> jax.random.uniform(jax.random.key(0), (3,))
+    Array([0.947667  , 0.9785799 , 0.33229148], dtype=float32)
     """
     if out_sharding is not None:
         return placed(uniform, out_sharding, key, shape, dtype, minval, maxval)
@@ -160,6 +166,9 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     """Return integers spread evenly over minval, …, maxval - 1.
 
     Raises: TypeError for a dtype or bounds that are not integers.
+
+    >>> jax.random.randint(jax.random.key(0), (4,), 0, 10)
+    Array([9, 0, 2, 3], dtype=int32)
     """
     if out_sharding is not None:
         return placed(randint, out_sharding, key, shape, minval, maxval, dtype)
@@ -207,6 +216,9 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *,
     """Return booleans, true with probability ``p``; ``mode`` 'high' is exact for small ``p``.
 
     Raises: ValueError for an unknown mode; TypeError if ``p`` is not float.
+
+    >>> jax.random.bernoulli(jax.random.key(0), 0.5, (4,))
+    Array([False, False,  True,  True], dtype=bool)
     """
     if out_sharding is not None:
         return placed(bernoulli, out_sharding, key, p, shape, mode)
@@ -244,7 +256,11 @@ _rademacher = taker(2)(signs)
 
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """Return 1 or -1, each with probability one half."""
+    """Return 1 or -1, each with probability one half.
+
+    >>> jax.random.rademacher(jax.random.key(0), (4,))
+    Array([-1, -1,  1,  1], dtype=int32)
+    """
     if out_sharding is not None:
         return placed(rademacher, out_sharding, key, shape, dtype)
     dtype = as_dtype("rademacher", dtype, int, lambda d: dtypes.is_integer(d)

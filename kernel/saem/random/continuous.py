@@ -72,6 +72,9 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
     """Return normal numbers of mean 0 and variance 1 (of the modulus, if complex).
 
     Raises: ValueError for a dtype that is neither float nor complex.
+
+    >>> jax.random.normal(jax.random.key(0), (3,))
+    Array([ 1.6226422 ,  2.0252647 , -0.43359444], dtype=float32)
     """
     if out_sharding is not None:
         return placed(normal, out_sharding, key, shape, dtype)
@@ -97,6 +100,9 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
     """Return normal numbers given that they lie between ``lower`` and ``upper``.
 
     Raises: ValueError for a dtype that is not float, or bounds that do not broadcast to shape.
+
+    >>> jax.random.truncated_normal(jax.random.key(0), -1., 1., (2,))
+    Array([0.8618594, 0.9412883], dtype=float32)
     """
     if out_sharding is not None:
         return placed(truncated_normal, out_sharding, key, lower, upper, shape, dtype)
@@ -108,7 +114,11 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
 
 def lognormal(key: Any, sigma: Any = np.float32(1.0), shape: Any = None, dtype: Any = None, *,
               out_sharding: Any = None) -> Any:
-    """Return exponentials of normal numbers of deviation ``sigma``."""
+    """Return exponentials of normal numbers of deviation ``sigma``.
+
+    >>> jax.random.lognormal(jax.random.key(0), 1., (2,))
+    Array([5.066459, 7.578117], dtype=float32)
+    """
     if out_sharding is not None:
         return placed(lognormal, out_sharding, key, sigma, shape, dtype)
     dtype = float_dtype("lognormal", dtype)
@@ -132,7 +142,11 @@ _maxwell = taker(2)(standard_maxwell)
 
 
 def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """Return lengths of vectors of three normal numbers."""
+    """Return lengths of vectors of three normal numbers.
+
+    >>> jax.random.maxwell(jax.random.key(0), (2,)).shape
+    (2,)
+    """
     if out_sharding is not None:
         return placed(maxwell, out_sharding, key, shape, dtype)
     dtype = float_dtype("maxwell", dtype)
@@ -149,7 +163,11 @@ def _double_sided_maxwell(key, shape, dtype, loc, scale):
 
 def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
                          ) -> Any:
-    """Return Maxwell numbers of either sign, times ``scale``, plus ``loc``."""
+    """Return Maxwell numbers of either sign, times ``scale``, plus ``loc``.
+
+    >>> jax.random.double_sided_maxwell(jax.random.key(0), 0., 1., (2,)).shape
+    (2,)
+    """
     dtype = float_dtype("double_sided_maxwell", dtype)
     together = joined_shape("double_sided_maxwell", None, loc, scale)
     shape = (*as_shape(shape), *together)
@@ -170,7 +188,11 @@ _exponential = taker(2)(standard_exponential)
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """Return exponential numbers of mean 1."""
+    """Return exponential numbers of mean 1.
+
+    >>> jax.random.exponential(jax.random.key(0), (2,))
+    Array([2.950128 , 3.8434246], dtype=float32)
+    """
     if out_sharding is not None:
         return placed(exponential, out_sharding, key, shape, dtype)
     dtype = float_dtype("exponential", dtype)
@@ -185,7 +207,11 @@ def _laplace(key, shape, dtype):
 
 
 def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """Return Laplace numbers: exponential ones of either sign."""
+    """Return Laplace numbers: exponential ones of either sign.
+
+    >>> jax.random.laplace(jax.random.key(0), (2,))
+    Array([-2.2569816, -3.1502788], dtype=float32)
+    """
     if out_sharding is not None:
         return placed(laplace, out_sharding, key, shape, dtype)
     dtype = float_dtype("laplace", dtype)
@@ -200,7 +226,11 @@ def _logistic(key, shape, dtype):
 
 
 def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """Return logistic numbers: logarithms of odds."""
+    """Return logistic numbers: logarithms of odds.
+
+    >>> jax.random.logistic(jax.random.key(0), (2,))
+    Array([2.896376 , 3.8217716], dtype=float32)
+    """
     if out_sharding is not None:
         return placed(logistic, out_sharding, key, shape, dtype)
     dtype = float_dtype("logistic", dtype)
@@ -217,7 +247,11 @@ def _cauchy(key, shape, dtype):
 
 
 def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """Return Cauchy numbers: tangents of an even angle."""
+    """Return Cauchy numbers: tangents of an even angle.
+
+    >>> jax.random.cauchy(jax.random.key(0), (2,)).shape
+    (2,)
+    """
     if out_sharding is not None:
         return placed(cauchy, out_sharding, key, shape, dtype)
     dtype = float_dtype("cauchy", dtype)
@@ -246,6 +280,9 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
     """Return Gumbel numbers; ``mode`` 'high' is exact in the tails.
 
     Raises: ValueError for an unknown mode or a dtype that is not float.
+
+    >>> jax.random.gumbel(jax.random.key(0), (2,))
+    Array([2.9233725, 3.8326178], dtype=float32)
     """
     if out_sharding is not None:
         return placed(gumbel, out_sharding, key, shape, dtype, mode)
@@ -263,7 +300,11 @@ def _pareto(key, shape, dtype, b):
 
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
            ) -> Any:
-    """Return Pareto numbers of shape parameter ``b``."""
+    """Return Pareto numbers of shape parameter ``b``.
+
+    >>> jax.random.pareto(jax.random.key(0), 2., (2,)).shape
+    (2,)
+    """
     if out_sharding is not None:
         return placed(pareto, out_sharding, key, b, shape, dtype)
     dtype, shape = float_dtype("pareto", dtype), joined_shape("pareto", shape, b)
@@ -282,7 +323,11 @@ def _weibull_min(key, shape, dtype, scale, concentration):
 
 def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
                 ) -> Any:
-    """Return Weibull numbers of ``scale`` and ``concentration``."""
+    """Return Weibull numbers of ``scale`` and ``concentration``.
+
+    >>> jax.random.weibull_min(jax.random.key(0), 1., 2., (2,)).shape
+    (2,)
+    """
     dtype = float_dtype("weibull_min", dtype)
     shape = joined_shape("weibull_min", shape, scale, concentration)
     used(key)
@@ -298,7 +343,11 @@ def _rayleigh(key, shape, dtype, scale):
 
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *,
              out_sharding: Any = None) -> Any:
-    """Return Rayleigh numbers of ``scale``: lengths of vectors of two normal numbers."""
+    """Return Rayleigh numbers of ``scale``: lengths of vectors of two normal numbers.
+
+    >>> jax.random.rayleigh(jax.random.key(0), 1., (2,)).shape
+    (2,)
+    """
     if out_sharding is not None:
         return placed(rayleigh, out_sharding, key, scale, shape, dtype)
     dtype, shape = float_dtype("rayleigh", dtype), joined_shape("rayleigh", shape, scale)
@@ -320,7 +369,11 @@ def _triangular(key, shape, dtype, left, mode, right):
 
 def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
                out_sharding: Any = None) -> Any:
-    """Return numbers between ``left`` and ``right``, most of them near ``mode``."""
+    """Return numbers between ``left`` and ``right``, most of them near ``mode``.
+
+    >>> jax.random.triangular(jax.random.key(0), 0., 0.5, 1., (2,)).shape
+    (2,)
+    """
     if out_sharding is not None:
         return placed(triangular, out_sharding, key, left, mode, right, shape, dtype)
     dtype = float_dtype("triangular", dtype)
@@ -351,6 +404,9 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_shard
 
     Source: Michael, Schucany, Haas 1976, "Generating random variates using transformations with
     multiple roots".
+
+    >>> jax.random.wald(jax.random.key(0), 1., (2,)).shape
+    (2,)
     """
     if out_sharding is not None:
         return placed(wald, out_sharding, key, mean, shape, dtype)

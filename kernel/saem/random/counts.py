@@ -120,6 +120,9 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sha
     """Return Poisson counts of rate ``lam``.
 
     Raises: NotImplementedError for keys of another generator than threefry2x32.
+
+    >>> jax.random.poisson(jax.random.key(0), 3., (3,))
+    Array([0, 0, 4], dtype=int32)
     """
     if out_sharding is not None:
         return placed(poisson, out_sharding, key, lam, shape, dtype)
@@ -228,7 +231,11 @@ def _binomial(key, shape, dtype, n, p):
 
 
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """Return, as floats, how many of ``n`` trials of probability ``p`` succeed."""
+    """Return, as floats, how many of ``n`` trials of probability ``p`` succeed.
+
+    >>> jax.random.binomial(jax.random.key(0), 10, 0.5, (3,)).shape
+    (3,)
+    """
     dtype, shape = float_dtype("binomial", dtype), joined_shape("binomial", shape, n, p)
     used(key)
     return _binomial(key, shape, dtype, n, p)
@@ -258,6 +265,9 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
     """Return how many of ``n`` trials end in each of the ways of probabilities ``p``.
 
     Shapes: p ["*batch ways"], n ["*batch"], result [*shape], which ends with the ways.
+
+    >>> jax.random.multinomial(jax.random.key(0), 10, jnp.array([0.5, 0.5])).sum()
+    Array(10., dtype=float32)
     """
     dtype = as_dtype("multinomial", dtype, float, lambda d: dtypes.is_integer(d)
                      or dtypes.is_float(d), "an integer or float")

@@ -82,6 +82,9 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
     ``independent``: shuffle every line by itself instead of moving whole slices.
 
     Raises: TypeError if ``x`` is a scalar that is no integer.
+
+    >>> jax.random.permutation(jax.random.key(0), 5)
+    Array([0, 1, 4, 3, 2], dtype=int32)
     """
     if out_sharding is not None:
         return placed(permutation, out_sharding, key, x, axis, independent)
@@ -143,6 +146,9 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
 
     Raises: ValueError if there is nothing to pick, or too few without replacement, or ``p`` does
     not fit.
+
+    >>> jax.random.choice(jax.random.key(0), jnp.array([5, 6, 7]), (4,))
+    Array([6, 5, 7, 6], dtype=int32)
     """
     shape, aval = as_shape(shape), aval_of(a)
     single = not aval.ndim
@@ -210,6 +216,9 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replac
     ``shape`` ends with the shape of ``logits`` without ``axis``; what stands before are draws.
 
     Raises: ValueError if ``shape`` does not, or for too many draws without replacement.
+
+    >>> jax.random.categorical(jax.random.key(0), jnp.log(jnp.array([0.1, 0.9])), shape=(4,))
+    Array([1, 1, 1, 1], dtype=int32)
     """
     if out_sharding is not None:
         return placed(categorical, out_sharding, key, logits, axis, shape, replace, mode)
@@ -248,7 +257,11 @@ def _geometric(key, shape, dtype, p):
 
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
               ) -> Any:
-    """Return how many trials of probability ``p`` it takes to the first success."""
+    """Return how many trials of probability ``p`` it takes to the first success.
+
+    >>> jax.random.geometric(jax.random.key(0), 0.5, (3,))
+    Array([1, 1, 2], dtype=int32)
+    """
     if out_sharding is not None:
         return placed(geometric, out_sharding, key, p, shape, dtype)
     dtype = as_dtype("geometric", dtype, int, dtypes.is_integer, "an integer")

@@ -178,7 +178,11 @@ _gamma = taker(3)(gammas)
 
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
           ) -> Any:
-    """Return gamma variates of shape parameter ``a`` and scale 1."""
+    """Return gamma variates of shape parameter ``a`` and scale 1.
+
+    >>> jax.random.gamma(jax.random.key(0), 2., (2,)).shape
+    (2,)
+    """
     if out_sharding is not None:
         return placed(gamma, out_sharding, key, a, shape, dtype)
     dtype, shape = float_dtype("gamma", dtype), joined_shape("gamma", shape, a)
@@ -188,7 +192,11 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_shardin
 
 def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
              ) -> Any:
-    """Return logarithms of gamma variates, exact where the variates would vanish."""
+    """Return logarithms of gamma variates, exact where the variates would vanish.
+
+    >>> jax.random.loggamma(jax.random.key(0), 2., (2,)).shape
+    (2,)
+    """
     if out_sharding is not None:
         return placed(loggamma, out_sharding, key, a, shape, dtype)
     dtype, shape = float_dtype("gamma", dtype), joined_shape("gamma", shape, a)
@@ -210,7 +218,11 @@ def _beta(key, shape, dtype, a, b):
 
 def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *,
          out_sharding: Any = None) -> Any:
-    """Return beta variates of parameters ``a`` and ``b``."""
+    """Return beta variates of parameters ``a`` and ``b``.
+
+    >>> jax.random.beta(jax.random.key(0), 2., 3., (2,)).shape
+    (2,)
+    """
     if out_sharding is not None:
         return placed(beta, out_sharding, key, a, b, shape, dtype)
     dtype, shape = float_dtype("beta", dtype), joined_shape("beta", shape, a, b)
@@ -237,6 +249,9 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *,
 
     Shapes: alpha ["*batch n"], result [*shape n], where batch broadcasts to shape.
     Raises: ValueError if ``alpha`` is a scalar or does not fit ``shape``.
+
+    >>> jax.random.dirichlet(jax.random.key(0), jnp.ones(3)).sum().round(3)
+    Array(1., dtype=float32)
     """
     if out_sharding is not None:
         return placed(dirichlet, out_sharding, key, alpha, shape, dtype)
@@ -262,7 +277,11 @@ _chisquare = taker(2)(chisquares)
 
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
               ) -> Any:
-    """Return chi-square variates of ``df`` degrees of freedom."""
+    """Return chi-square variates of ``df`` degrees of freedom.
+
+    >>> jax.random.chisquare(jax.random.key(0), 3., shape=(2,)).shape
+    (2,)
+    """
     if out_sharding is not None:
         return placed(chisquare, out_sharding, key, df, shape, dtype)
     dtype, shape = float_dtype("chisquare", dtype), joined_shape("chisquare", shape, df)
@@ -280,7 +299,11 @@ def _t(key, shape, dtype, df):
 
 
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
-    """Return variates of Student's t distribution with ``df`` degrees of freedom."""
+    """Return variates of Student's t distribution with ``df`` degrees of freedom.
+
+    >>> jax.random.t(jax.random.key(0), 3., (2,)).shape
+    (2,)
+    """
     if out_sharding is not None:
         return placed(t, out_sharding, key, df, shape, dtype)
     dtype, shape = float_dtype("t", dtype), joined_shape("t", shape, df)
@@ -299,7 +322,11 @@ def _f(key, shape, dtype, dfnum, dfden):
 
 def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
       out_sharding: Any = None) -> Any:
-    """Return variates of the F distribution with ``dfnum`` and ``dfden`` degrees of freedom."""
+    """Return variates of the F distribution with ``dfnum`` and ``dfden`` degrees of freedom.
+
+    >>> jax.random.f(jax.random.key(0), 2., 3., (2,)).shape
+    (2,)
+    """
     if out_sharding is not None:
         return placed(f, out_sharding, key, dfnum, dfden, shape, dtype)
     dtype, shape = float_dtype("f", dtype), joined_shape("f", shape, dfnum, dfden)
@@ -325,7 +352,11 @@ def _generalized_normal(key, shape, dtype, p):
 
 def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *,
                        out_sharding: Any = None) -> Any:
-    """Return numbers of density proportional to exp(-|x|^p)."""
+    """Return numbers of density proportional to exp(-|x|^p).
+
+    >>> jax.random.generalized_normal(jax.random.key(0), 2., (2,)).shape
+    (2,)
+    """
     if out_sharding is not None:
         return placed(generalized_normal, out_sharding, key, p, shape, dtype)
     dtype, shape = float_dtype("generalized_normal", dtype), as_shape(shape)
@@ -350,6 +381,9 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *,
     """Return points spread evenly over the ball of ``d`` dimensions in the norm ``p``.
 
     Shapes: [*shape d].
+
+    >>> jax.random.ball(jax.random.key(0), 2).shape
+    (2,)
     """
     if out_sharding is not None:
         return placed(ball, out_sharding, key, d, p, shape, dtype)

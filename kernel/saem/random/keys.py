@@ -121,6 +121,9 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     """Return the typed key of an integer ``seed``.
 
     Raises: TypeError for a non-integer scalar; ValueError for an unknown ``impl``.
+
+    >>> jax.random.key(0).dtype
+    key<fry>
     """
     made = _make(seed, impl if dtype is None else dtype, "key")
     if bus.active or config.debug_key_reuse.value:
@@ -133,6 +136,9 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     ``enable_custom_prng``).
 
     Raises: as ``key``.
+
+    >>> jax.random.PRNGKey(0)
+    Array([0, 0], dtype=uint32)
     """
     made = _make(seed, impl, "PRNGKey")
     if bus.active or config.debug_key_reuse.value:
@@ -178,7 +184,11 @@ def is_typed(keys: Any) -> bool:
 
 
 def key_data(keys: Any) -> Any:
-    """Return the uint32 words of keys, of shape (*keys.shape, 2), or 4 for ``rbg``."""
+    """Return the uint32 words of keys, of shape (*keys.shape, 2), or 4 for ``rbg``.
+
+    >>> jax.random.key_data(jax.random.key(7))
+    Array([0, 7], dtype=uint32)
+    """
     if type(keys) is PRNGKeyArray and state.trace is eval_trace and config.shortcuts.value:
         return keys._base
     held = _held(keys)
@@ -189,6 +199,9 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     """Return the typed keys that uint32 words stand for.
 
     Raises: TypeError if they are no uint32 words of the right number.
+
+    >>> jax.random.wrap_key_data(jnp.array([0, 7], dtype=jnp.uint32)).dtype
+    key<fry>
     """
     made = random_wrap(key_bits_array, generator(impl if dtype is None else dtype))
     if bus.active or config.debug_key_reuse.value:
@@ -197,13 +210,21 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
 
 
 def key_impl(keys: Any) -> str:
-    """Return the name of the generator of ``keys``."""
+    """Return the name of the generator of ``keys``.
+
+    >>> jax.random.key_impl(jax.random.key(0))
+    'threefry2x32'
+    """
     held = aval_of(_held(keys)).dtype
     return held.impl.name
 
 
 def clone(key: Any) -> Any:
-    """Return the same key, for a reuse that is meant."""
+    """Return the same key, for a reuse that is meant.
+
+    >>> jax.random.clone(jax.random.key(0)).shape
+    ()
+    """
     if type(key) is PRNGKeyArray and state.trace is eval_trace:
         made = PRNGKeyArray(key._base, key.dtype)
         if bus.active or config.debug_key_reuse.value:
@@ -327,6 +348,10 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     """Return ``num`` new keys (an array of keys of that shape).
 
     Raises: TypeError for a non-key; ValueError for an array of keys.
+
+    >>> jax.random.key_data(jax.random.split(jax.random.key(0)))
+    Array([[1797259609, 2579123966],
+           [ 928981903, 3453687069]], dtype=uint32)
     """
     shape = as_shape(num)
     if bus.active or config.debug_key_reuse.value:
@@ -339,6 +364,9 @@ def fold_in(key: Any, data: Any) -> Any:
 
     Raises: TypeError for a non-key, and if ``data`` is no scalar; ValueError for an array of
     keys.
+
+    >>> jax.random.key_data(jax.random.fold_in(jax.random.key(0), 7))
+    Array([2716826189,  292468403], dtype=uint32)
     """
     if type(data) is int:
         data = as_word(data)

@@ -91,7 +91,11 @@ def _dct(x: Any, n: int, axis: int, ortho: bool) -> Any:
 
 def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
          ) -> Any:
-    """Return the inverse of ``dct`` along ``axis``, of ``x`` cut or padded to ``n``."""
+    """Return the inverse of ``dct`` along ``axis``, of ``x`` cut or padded to ``n``.
+
+    >>> jax.scipy.fft.idct(jnp.array([4., 0.])).round(3)
+    Array([1., 1.], dtype=float32)
+    """
     _check("idct", type, norm)
     x = promote_dtypes_inexact(array_argument("idct", x))[0]
     axis = canonical_axis(axis, x.ndim)
@@ -136,11 +140,19 @@ def _over_axes(one: Any, name: str, x: Any, type: int, s: Sequence[int] | None,
 
 def dctn(x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
          norm: str | None = None) -> Any:
-    """Return the cosine transform over several ``axes``, each cut or padded as ``s`` says."""
+    """Return the cosine transform over several ``axes``, each cut or padded as ``s`` says.
+
+    >>> jax.scipy.fft.dctn(jnp.ones((1, 2))).round(3)
+    Array([[8., 0.]], dtype=float32)
+    """
     return _over_axes(dct, "dctn", x, type, s, axes, norm)
 
 
 def idctn(x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
           norm: str | None = None) -> Any:
-    """Return the inverse of ``dctn``."""
+    """Return the inverse of ``dctn``.
+
+    >>> jax.scipy.fft.idctn(jnp.array([[4., 0.]])).round(3)
+    Array([[0.5, 0.5]], dtype=float32)
+    """
     return _over_axes(idct, "idctn", x, type, s, axes, norm)

@@ -430,7 +430,8 @@ def istft(Zxx: Array, fs: ArrayLike = 1.0, window: str = "hann", nperseg: int | 
 
     >>> x = jnp.arange(8.0)
     >>> istft(stft(x, nperseg=4)[2], nperseg=4)[1].round(3)
-    Array([0., 1., 2., 3., 4., 5., 6., 7.], dtype=float32)
+    Array([0.       , 1.       , 2.       , 3.0000002, 4.       , 5.       ,
+           6.0000005, 7.0000005], dtype=float32)
     """
     Zxx = array_argument("istft", Zxx)
     if Zxx.ndim < 2:

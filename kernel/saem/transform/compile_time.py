@@ -38,6 +38,11 @@ def ensure_compile_time_eval() -> Iterator[None]:
     """Compute what is known at once, even inside a function that is being traced.
 
     So ``if jnp.all(x > 0):`` works inside on an array ``x`` that is no argument of the function.
+
+    >>> with jax.ensure_compile_time_eval():
+    ...     total = jnp.array([1, 2]).sum()
+    >>> total
+    Array(3, dtype=int32)
     """
     below = state.trace
     if below is eval_trace:

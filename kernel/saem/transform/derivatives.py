@@ -68,6 +68,9 @@ def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     """Return ``(fun(*primals), its tangent)``, and aux if ``has_aux``.
 
     Raises: TypeError if primals and tangents do not have one structure, shapes and tangent dtypes.
+
+    >>> jax.jvp(lambda x: x ** 2, (3.,), (1.,))
+    (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
     check_callable(fun)
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
@@ -106,7 +109,12 @@ def _check_tangent(aval: ShapedArray, tangent: Any) -> None:
 
 
 def linearize(fun: Callable, *primals: Any, has_aux: bool = False):
-    """Return ``(fun(*primals), linear_map)``; the map takes tangents like primals."""
+    """Return ``(fun(*primals), linear_map)``; the map takes tangents like primals.
+
+    >>> out, f_jvp = jax.linearize(lambda x: x ** 2, 3.)
+    >>> out, f_jvp(1.)
+    (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
+    """
     check_callable(fun)
     flat, xs, in_tree = _flat_positional(fun, primals, has_aux)
     outs, linear = _linearize(flat, xs)
@@ -126,6 +134,10 @@ def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
     """Return ``(fun(*primals), pullback)``; the pullback takes a cotangent like the output.
 
     Raises: NotImplementedError for ``reduce_axes``, which JAX has withdrawn too.
+
+    >>> out, f_vjp = jax.vjp(lambda x: x ** 2, 3.)
+    >>> out, f_vjp(1.)
+    (Array(9., dtype=float32, weak_type=True), (Array(6., dtype=float32, weak_type=True),))
     """
     check_callable(fun)
     if reduce_axes:
@@ -145,6 +157,9 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     """Return the function that computes ``fun`` and its gradient in arguments ``argnums``.
 
     Raises: TypeError when called, if the output is not a real scalar (complex if ``holomorphic``).
+
+    >>> jax.value_and_grad(lambda x: x ** 3)(2.)
+    (Array(8., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
     """
     check_callable(fun)
     if reduce_axes:
@@ -186,7 +201,11 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
 def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
          holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence = ()
          ) -> Callable:
-    """Return the gradient function of scalar-valued ``fun``: ``value_and_grad`` less value."""
+    """Return the gradient function of scalar-valued ``fun``: ``value_and_grad`` less value.
+
+    >>> jax.grad(lambda x: x ** 3)(2.)
+    Array(12., dtype=float32, weak_type=True)
+    """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @functools.wraps(fun)

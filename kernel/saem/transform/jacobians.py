@@ -93,7 +93,12 @@ def _chosen(fun: Callable, argnums: int | Sequence[int], args: tuple, kwargs: di
 
 def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
            holomorphic: bool = False) -> Callable:
-    """Return the function that computes the Jacobian of ``fun`` column by column (forward mode)."""
+    """Return the function that computes the Jacobian of ``fun`` column by column (forward mode).
+
+    >>> jax.jacfwd(lambda x: x ** 2)(jnp.array([1., 2.]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    """
     check_callable(fun)
 
     @functools.wraps(fun)
@@ -125,7 +130,12 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
 
 def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
            holomorphic: bool = False, allow_int: bool = False) -> Callable:
-    """Return the function that computes the Jacobian of ``fun`` row by row (reverse mode)."""
+    """Return the function that computes the Jacobian of ``fun`` row by row (reverse mode).
+
+    >>> jax.jacobian(lambda x: x ** 2)(jnp.array([1., 2.]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    """
     check_callable(fun)
 
     @functools.wraps(fun)
@@ -155,7 +165,12 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
 
 def hessian(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
             holomorphic: bool = False) -> Callable:
-    """Return the function that computes the second derivatives of ``fun``."""
+    """Return the function that computes the second derivatives of ``fun``.
+
+    >>> jax.hessian(lambda x: (x ** 3).sum())(jnp.array([1., 2.]))
+    Array([[ 6.,  0.],
+           [ 0., 12.]], dtype=float32)
+    """
     return jacfwd(jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic), argnums,
                   has_aux=has_aux, holomorphic=holomorphic)
 

@@ -56,6 +56,9 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
     along which it lies where devices share the work.  With ``sum_match``, results whose axis in
     ``out_axes`` is None although they differ between examples are summed over these.
     Raises: ValueError when called, if sizes differ, nothing is mapped, or an axis does not exist.
+
+    >>> jax.vmap(lambda x, y: x @ y, in_axes=(0, None))(jnp.ones((3, 2)), jnp.ones(2))
+    Array([2., 2., 2.], dtype=float32)
     """
     check_callable(fun)
     if isinstance(in_axes, list):

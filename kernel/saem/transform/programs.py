@@ -71,6 +71,12 @@ def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (), axis_env
 
     ``axis_env`` names axes, as pairs of name and size, of which collectives may speak.
     With ``return_shape`` it returns (jaxpr, result types as ShapeDtypeStructs).
+
+    >>> jax.make_jaxpr(lambda x: x * 2 + 1)(3.)
+    { lambda ; a:f32[]. let
+        b:f32[] = mul a 2.0:f32[]
+        c:f32[] = add b 1.0:f32[]
+      in (c,) }
     """
     check_callable(fun)
     if abstracted_axes:
@@ -97,7 +103,11 @@ def _struct(aval: Any) -> ShapeDtypeStruct:
 
 
 def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
-    """Return the result of ``fun`` with a ShapeDtypeStruct for each array, computing nothing."""
+    """Return the result of ``fun`` with a ShapeDtypeStruct for each array, computing nothing.
+
+    >>> jax.eval_shape(lambda x: x @ x, jnp.ones((2, 2)))
+    ShapeDtypeStruct(shape=(2, 2), dtype=float32)
+    """
     check_callable(fun)
     closed, out_tree = trace_function(fun, args, kwargs, name="eval_shape")
     return out_tree.unflatten([_struct(a) for a in closed.out_avals])

@@ -175,6 +175,14 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
 
     ``errors`` says what is looked for: unions of ``user_checks``, ``nan_checks``, ``div_checks``,
     ``index_checks``.
+
+    >>> from saem.experimental import checkify
+    >>> def root(x):
+    ...     checkify.check(x >= 0, "x must not be negative")
+    ...     return jnp.sqrt(x)
+    >>> error, out = checkify.checkify(root)(-1.)
+    >>> error.get()
+    'x must not be negative (`check` failed)'
     """
     wanted = frozenset(errors)
 

@@ -25,6 +25,11 @@ def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequen
     the second result a list of terms stands for each leaf of the first.
 
     Raises: ValueError for arguments that are no arrays, or series of different lengths.
+
+    >>> from saem.experimental.jet import jet
+    >>> out, (first, second) = jet(lambda x: x ** 3, (2.,), ((1., 0.),))
+    >>> first, second
+    (Array(12., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
     """
     for number, (x, terms) in enumerate(zip(primals, series)):
         if not is_array_like(x):

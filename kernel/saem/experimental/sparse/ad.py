@@ -86,7 +86,12 @@ def _with_data(x: Any, data: Any) -> Any:
 def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
                    **kwargs: Any) -> Callable:
     """Return the function that gives the value of ``fun`` and its gradient, sparse where its
-    arguments are."""
+    arguments are.
+
+    >>> M = sparse.BCOO.fromdense(jnp.array([0., 2.]))
+    >>> sparse.value_and_grad(lambda M: (M.todense() ** 2).sum())(M)[1].data
+    Array([4.], dtype=float32)
+    """
     return _on_data(derivatives.value_and_grad, fun, argnums, has_aux, True, kwargs)
 
 
@@ -105,7 +110,12 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
 
 def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
            ) -> Callable:
-    """Return the Jacobian of ``fun`` by forward mode, sparse where its arguments are."""
+    """Return the Jacobian of ``fun`` by forward mode, sparse where its arguments are.
+
+    >>> sparse.jacfwd(lambda x: x * 2)(jnp.array([1., 2.]))
+    Array([[2., 0.],
+           [0., 2.]], dtype=float32)
+    """
     return _on_data(jacobians.jacfwd, fun, argnums, has_aux, False, kwargs)
 
 

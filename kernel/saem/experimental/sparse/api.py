@@ -30,7 +30,12 @@ def _format(sparse_format: str) -> Any:
 
 def empty(shape: Sequence[int], dtype: DTypeLike | None = None, index_dtype: DTypeLike = "int32",
           sparse_format: str = "bcoo", **kwds: Any) -> JAXSparse:
-    """Return a sparse array of zeros that stores nothing (or ``nse=`` elements of padding)."""
+    """Return a sparse array of zeros that stores nothing (or ``nse=`` elements of padding).
+
+    >>> sparse.empty((2, 2)).todense()
+    Array([[0., 0.],
+           [0., 0.]], dtype=float32)
+    """
     return _format(sparse_format)._empty(tuple(shape), dtype=dtype, index_dtype=index_dtype, **kwds)
 
 

@@ -281,7 +281,11 @@ def known(count: Any, name: str) -> int:
 
 
 def bcoo_todense(mat: BCOO) -> Array:
-    """Return the dense array that ``mat`` stands for: elements of one place are added."""
+    """Return the dense array that ``mat`` stands for: elements of one place are added.
+
+    >>> sparse.bcoo_todense(sparse.BCOO.fromdense(jnp.array([0., 2.])))
+    Array([0., 2.], dtype=float32)
+    """
     _, sparse, dense = split(mat.shape, mat.n_batch, mat.n_sparse)
 
     def one(data: Array, indices: Array) -> Array:
@@ -302,6 +306,9 @@ def bcoo_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, 
 
     Raises: ValueError for numbers of axes that do not fit; ConcretizationTypeError without ``nse``
     inside a compiled function.
+
+    >>> sparse.bcoo_fromdense(jnp.array([0., 2., 3.])).data
+    Array([2., 3.], dtype=float32)
     """
     mat = jnp.asarray(mat)
     n_sparse = mat.ndim - n_batch - n_dense
@@ -345,6 +352,10 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
 
     Where a place is stored several times the first gets the element and the others zero, unless
     ``assume_unique``.
+
+    >>> M = sparse.BCOO.fromdense(jnp.array([0., 2.]))
+    >>> sparse.bcoo_extract(M, jnp.array([5., 6.])).data
+    Array([6.], dtype=float32)
     """
     if not isinstance(sparr, BCOO):
         raise TypeError(f"First argument to bcoo_extract should be a BCOO array. Got "
@@ -385,6 +396,11 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """Return ``mat`` with its axes in the order ``permutation``.
 
     Raises: NotImplementedError when an axis would leave its part (batch, sparse or dense).
+
+    >>> M = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 4.]]))
+    >>> sparse.bcoo_transpose(M, permutation=(1, 0)).todense()
+    Array([[0., 3.],
+           [2., 4.]], dtype=float32)
     """
     p = [int(a) for a in permutation]
     if sorted(p) != list(range(mat.ndim)):
@@ -403,7 +419,12 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
 
 
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
-    """Return ``mat`` with its elements in the order of their coordinates, padding last."""
+    """Return ``mat`` with its elements in the order of their coordinates, padding last.
+
+    >>> M = sparse.BCOO((jnp.array([1., 2.]), jnp.array([[2], [0]])), shape=(3,))
+    >>> sparse.bcoo_sort_indices(M).data
+    Array([2., 1.], dtype=float32)
+    """
     if mat.n_sparse == 0:
         return mat
 
@@ -420,6 +441,10 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     """Return ``mat`` with each coordinate stored once, in order, padded to ``nse`` elements.
 
     Without ``nse`` it is the largest number of coordinates in one batch, which must be known.
+
+    >>> M = sparse.BCOO((jnp.array([1., 2.]), jnp.array([[1], [1]])), shape=(3,))
+    >>> sparse.bcoo_sum_duplicates(M).data
+    Array([3.], dtype=float32)
     """
     data, indices = whole(mat)
     return _unique(mat, data, indices, in_range(indices, mat.sparse_shape), nse)

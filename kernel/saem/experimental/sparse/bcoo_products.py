@@ -44,6 +44,10 @@ def bcoo_dot_general(lhs: BCOO | Array, rhs: BCOO | Array, *,
 
     Raises: NotImplementedError for an ``out_sharding``, and for sparse arrays whose dense axes or
     whose sparse axes are batch axes of the product.
+
+    >>> M = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+    >>> sparse.bcoo_dot_general(M, jnp.array([1., 10.]), dimension_numbers=(((1,), (0,)), ((), ())))
+    Array([20.,  3.], dtype=float32)
     """
     if out_sharding is not None:
         raise NotImplementedError("bcoo_dot_general with out_sharding: place the result with "
@@ -156,6 +160,10 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     ``v`` has the shape of ``sp_mat`` or one that stretches to it.
 
     Raises: NotImplementedError if the product would have a larger shape than ``sp_mat``.
+
+    >>> M = sparse.BCOO.fromdense(jnp.array([0., 2.]))
+    >>> sparse.bcoo_multiply_dense(M, jnp.array([5., 6.]))
+    Array([12.], dtype=float32)
     """
     v = jnp.asarray(v)
     try:
@@ -180,6 +188,10 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     Axes of size 1 stretch.  Every pair of stored elements is compared.
 
     Raises: ValueError for ranks that differ; NotImplementedError for layouts that differ.
+
+    >>> M = sparse.BCOO.fromdense(jnp.array([0., 2.]))
+    >>> sparse.bcoo_multiply_sparse(M, M).todense()
+    Array([0., 4.], dtype=float32)
     """
     if lhs.ndim != rhs.ndim:
         raise ValueError(f"bcoo_multiply_sparse: operands have different numbers of axes: "

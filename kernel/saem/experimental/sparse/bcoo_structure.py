@@ -50,6 +50,11 @@ def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Shape, broadcast_dimensions: Sequ
 
     New axes before the first sparse axis are batch axes, those after the first dense axis dense,
     all others sparse: along these, elements are stored again for each place.
+
+    >>> M = sparse.BCOO.fromdense(jnp.array([0., 2.]))
+    >>> sparse.bcoo_broadcast_in_dim(M, shape=(2, 2), broadcast_dimensions=(1,)).todense()
+    Array([[0., 2.],
+           [0., 2.]], dtype=float32)
     """
     if sharding is not None:
         raise NotImplementedError("bcoo_broadcast_in_dim with sharding")
@@ -94,6 +99,10 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """Return the arrays, of one layout, one after the other along ``dimension``.
 
     Raises: ValueError for layouts or shapes that differ, TypeError for ranks that do.
+
+    >>> M = sparse.BCOO.fromdense(jnp.array([0., 2.]))
+    >>> sparse.bcoo_concatenate([M, M], dimension=0).todense()
+    Array([0., 2., 0., 2.], dtype=float32)
     """
     if not operands:
         raise ValueError("bcoo_concatenate: operands cannot be empty.")
@@ -150,6 +159,11 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
     """Return ``mat`` with shape ``new_sizes``: batch, sparse and dense axes each among themselves.
 
     Raises: ValueError when an axis would have to leave its part.
+
+    >>> M = sparse.BCOO.fromdense(jnp.array([0., 2.]))
+    >>> sparse.bcoo_reshape(M, new_sizes=(2, 1)).todense()
+    Array([[0.],
+           [2.]], dtype=float32)
     """
     if sharding is not None:
         raise NotImplementedError("bcoo_reshape with sharding")
@@ -197,7 +211,12 @@ def _axes_of(sizes: Sequence[int], size: int, some: bool) -> int | None:
 
 
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
-    """Return ``operand`` reversed along ``dimensions``."""
+    """Return ``operand`` reversed along ``dimensions``.
+
+    >>> M = sparse.BCOO.fromdense(jnp.array([0., 2.]))
+    >>> sparse.bcoo_rev(M, (0,)).todense()
+    Array([2., 0.], dtype=float32)
+    """
     batch, sparse, dense = _parted(operand, dimensions)
     data, indices = whole(operand)
     data = jnp.flip(data, (*batch, *(a - operand.n_sparse + 1 for a in dense)))
@@ -220,7 +239,12 @@ def _parted(mat: BCOO, axes: Sequence[int]) -> tuple[list[int], list[int], list[
 
 def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int],
                strides: Sequence[int] | None = None) -> BCOO:
-    """Return ``lax.slice`` of ``mat``."""
+    """Return ``lax.slice`` of ``mat``.
+
+    >>> M = sparse.BCOO.fromdense(jnp.array([0., 2., 3.]))
+    >>> sparse.bcoo_slice(M, start_indices=(1,), limit_indices=(3,)).todense()
+    Array([2., 3.], dtype=float32)
+    """
     strides = [1] * mat.ndim if strides is None else [int(n) for n in strides]
     cuts = list(zip(map(int, start_indices), map(int, limit_indices), strides))
     if len(cuts) != mat.ndim or any(not 0 <= a <= z <= n or step < 1 for (a, z, step), n in
@@ -243,7 +267,12 @@ def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequen
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]
                        ) -> BCOO:
-    """Return ``lax.dynamic_slice`` of ``mat``: starts are moved inside."""
+    """Return ``lax.dynamic_slice`` of ``mat``: starts are moved inside.
+
+    >>> M = sparse.BCOO.fromdense(jnp.array([0., 2., 3.]))
+    >>> sparse.bcoo_dynamic_slice(M, (1,), (2,)).todense()
+    Array([2., 3.], dtype=float32)
+    """
     sizes = [int(n) for n in slice_sizes]
     if len(sizes) != mat.ndim or any(not 0 <= n <= m for n, m in zip(sizes, mat.shape)):
         raise TypeError(f"slice_sizes must be at most the operand's shape {mat.shape}, got {sizes}")
@@ -293,7 +322,12 @@ def bcoo_gather(operand: BCOO, start_indices: Array, dimension_numbers: GatherDi
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
-    """Return the sum of ``mat`` along ``axes``; elements that meet are stored side by side."""
+    """Return the sum of ``mat`` along ``axes``; elements that meet are stored side by side.
+
+    >>> M = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 4.]]))
+    >>> sparse.bcoo_reduce_sum(M, axes=(1,)).todense()
+    Array([2., 7.], dtype=float32)
+    """
     batch, sparse, dense = _parted(mat, axes)
     data, indices = whole(mat)
     data = masked(in_range(indices, mat.sparse_shape), data) if sparse else data
@@ -321,7 +355,12 @@ def _moved_out(mat: BCOO, indices: Array, sparse: Sequence[int]) -> Array:
 
 
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
-    """Return ``arr`` without the axes ``dimensions``, all of size 1."""
+    """Return ``arr`` without the axes ``dimensions``, all of size 1.
+
+    >>> M = sparse.BCOO.fromdense(jnp.array([[0., 2.]]))
+    >>> sparse.bcoo_squeeze(M, dimensions=(0,)).todense()
+    Array([0., 2.], dtype=float32)
+    """
     batch, sparse, dense = _parted(arr, dimensions)
     if any(arr.shape[a] != 1 for a in (*batch, *sparse, *dense)):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one, "

@@ -183,7 +183,11 @@ tree.register_pytree_node_class(BCSR)
 
 def bcsr_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0,
                    index_dtype: DTypeLike = jnp.int32) -> BCSR:
-    """Return the dense array ``mat`` as BCSR with ``nse`` elements per batch."""
+    """Return the dense array ``mat`` as BCSR with ``nse`` elements per batch.
+
+    >>> sparse.bcsr_fromdense(jnp.array([[0., 2.], [3., 0.]])).indices
+    Array([1, 0], dtype=int32)
+    """
     mat = jnp.asarray(mat)
     if mat.ndim - n_batch - n_dense != 2:
         raise ValueError("bcsr_fromdense: must have 2 sparse dimensions.")
@@ -192,12 +196,22 @@ def bcsr_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, 
 
 
 def bcsr_todense(mat: BCSR) -> Array:
-    """Return the dense array that ``mat`` stands for."""
+    """Return the dense array that ``mat`` stands for.
+
+    >>> sparse.bcsr_todense(sparse.BCSR.fromdense(jnp.array([[0., 2.], [3., 0.]])))
+    Array([[0., 2.],
+           [3., 0.]], dtype=float32)
+    """
     return mat.todense()
 
 
 def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array:
-    """Return the elements of the dense ``mat`` at the places stored."""
+    """Return the elements of the dense ``mat`` at the places stored.
+
+    >>> sparse.bcsr_extract(jnp.array([1, 0]), jnp.array([0, 1, 2]), jnp.array([[1., 2.], [3.,
+    ...     4.]]))
+    Array([2., 3.], dtype=float32)
+    """
     mat, indices = jnp.asarray(mat), jnp.asarray(indices)
     n_batch = indices.ndim - 1
     empty = jnp.zeros((*indices.shape, *mat.shape[n_batch + 2:]), mat.dtype)
@@ -208,7 +222,12 @@ def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array
 def bcsr_dot_general(lhs: BCSR | Array, rhs: Array, *, dimension_numbers: DotDimensionNumbers,
                      precision: None = None, preferred_element_type: Any = None,
                      out_sharding: Any = None) -> Array:
-    """Return ``lax.dot_general`` of a BCSR array and a dense one."""
+    """Return ``lax.dot_general`` of a BCSR array and a dense one.
+
+    >>> M = sparse.BCSR.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+    >>> sparse.bcsr_dot_general(M, jnp.array([1., 10.]), dimension_numbers=(((1,), (0,)), ((), ())))
+    Array([20.,  3.], dtype=float32)
+    """
     return bcoo_dot_general(*(m.to_bcoo() if isinstance(m, BCSR) else m for m in (lhs, rhs)),
                             dimension_numbers=dimension_numbers, precision=precision,
                             preferred_element_type=preferred_element_type,

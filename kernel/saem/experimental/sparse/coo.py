@@ -20,7 +20,11 @@ from saem.typing import Array, ArrayLike, DTypeLike
 
 
 class COO(JAXSparse):
-    """A sparse matrix as lists of rows, columns and elements."""
+    """A sparse matrix as lists of rows, columns and elements.
+
+    >>> sparse.COO.fromdense(jnp.array([[0., 2.], [3., 0.]])).data
+    Array([2., 3.], dtype=float32)
+    """
 
     data: Array
     row: Array
@@ -145,7 +149,11 @@ class _Compressed(JAXSparse):
 
 
 class CSR(_Compressed):
-    """A sparse matrix stored row by row."""
+    """A sparse matrix stored row by row.
+
+    >>> sparse.CSR.fromdense(jnp.array([[0., 2.], [3., 0.]])).indptr
+    Array([0, 1, 2], dtype=int32)
+    """
 
     @classmethod
     def fromdense(cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32
@@ -172,7 +180,11 @@ class CSR(_Compressed):
 
 
 class CSC(_Compressed):
-    """A sparse matrix stored column by column."""
+    """A sparse matrix stored column by column.
+
+    >>> sparse.CSC.fromdense(jnp.array([[0., 2.], [3., 0.]])).indptr
+    Array([0, 1, 2], dtype=int32)
+    """
 
     @classmethod
     def fromdense(cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32
@@ -226,12 +238,21 @@ def _transposed(mat: Any, transpose: bool) -> BCOO:
 
 def coo_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32
                   ) -> COO:
-    """Return the dense matrix ``mat`` as COO."""
+    """Return the dense matrix ``mat`` as COO.
+
+    >>> sparse.coo_fromdense(jnp.array([[0., 2.], [3., 0.]])).row
+    Array([0, 1], dtype=int32)
+    """
     return COO.fromdense(mat, nse=nse, index_dtype=index_dtype)
 
 
 def coo_todense(mat: COO) -> Array:
-    """Return the dense matrix."""
+    """Return the dense matrix.
+
+    >>> sparse.coo_todense(sparse.COO.fromdense(jnp.array([[0., 2.], [3., 0.]])))
+    Array([[0., 2.],
+           [3., 0.]], dtype=float32)
+    """
     return mat.todense()
 
 
@@ -247,12 +268,21 @@ def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
 
 def csr_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32
                   ) -> CSR:
-    """Return the dense matrix ``mat`` as CSR."""
+    """Return the dense matrix ``mat`` as CSR.
+
+    >>> sparse.csr_fromdense(jnp.array([[0., 2.], [3., 0.]])).indices
+    Array([1, 0], dtype=int32)
+    """
     return CSR.fromdense(mat, nse=nse, index_dtype=index_dtype)
 
 
 def csr_todense(mat: CSR) -> Array:
-    """Return the dense matrix."""
+    """Return the dense matrix.
+
+    >>> sparse.csr_todense(sparse.CSR.fromdense(jnp.array([[0., 2.], [3., 0.]])))
+    Array([[0., 2.],
+           [3., 0.]], dtype=float32)
+    """
     return mat.todense()
 
 

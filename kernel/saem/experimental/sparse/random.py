@@ -31,6 +31,9 @@ def random_bcoo(key: Array, shape: Sequence[int], *, dtype: DTypeLike = np.float
     **kwds)`` makes the elements.
 
     Raises: ValueError for numbers of axes or elements that do not fit.
+
+    >>> sparse.random_bcoo(jax.random.key(0), (4, 4), nse=0.5, dtype=jnp.float32).nse
+    8
     """
     shape = tuple(map(operator.index, shape))
     n_sparse = len(shape) - n_batch - n_dense

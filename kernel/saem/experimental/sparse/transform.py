@@ -57,7 +57,11 @@ batching.defvectorized(todense_p)
 
 
 def todense(arr: Any) -> Any:
-    """Return ``arr`` as a dense array; inside ``sparsify`` too, where it looks dense already."""
+    """Return ``arr`` as a dense array; inside ``sparsify`` too, where it looks dense already.
+
+    >>> sparse.todense(sparse.BCOO.fromdense(jnp.array([0., 2.])))
+    Array([0., 2.], dtype=float32)
+    """
     return arr.todense() if isinstance(arr, JAXSparse) else todense_p.bind(jnp.asarray(arr))
 
 

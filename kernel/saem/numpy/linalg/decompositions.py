@@ -122,7 +122,11 @@ def _svd(a: Any, full_matrices: bool, compute_uv: bool, hermitian: bool, subset_
 
 
 def svdvals(x: Any, /) -> Any:
-    """Return the singular values of ``x`` (…, m, n), the greatest first."""
+    """Return the singular values of ``x`` (…, m, n), the greatest first.
+
+    >>> jnp.linalg.svdvals(jnp.array([[3., 0.], [0., 4.]]))
+    Array([4., 3.], dtype=float32)
+    """
     return svd(x, compute_uv=False, hermitian=False)
 
 
@@ -147,7 +151,11 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
 
 def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
-    """Return the eigenvalues of Hermitian matrices ``a`` (…, n, n), ascending."""
+    """Return the eigenvalues of Hermitian matrices ``a`` (…, n, n), ascending.
+
+    >>> jnp.linalg.eigvalsh(jnp.array([[2., 1.], [1., 2.]]))
+    Array([1., 3.], dtype=float32)
+    """
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
@@ -168,7 +176,11 @@ def eig(a: Any) -> EigResult:
 
 @library_function
 def eigvals(a: Any) -> Any:
-    """Return the eigenvalues (…, n), complex, of square matrices ``a`` (…, n, n)."""
+    """Return the eigenvalues (…, n), complex, of square matrices ``a`` (…, n, n).
+
+    >>> jnp.linalg.eigvals(jnp.array([[2., 1.], [0., 3.]]))
+    Array([2.+0.j, 3.+0.j], dtype=complex64)
+    """
     return eigen_ops.eig(inexact("eigvals", a), compute_left_eigenvectors=False,
                          compute_right_eigenvectors=False)[0]
 
@@ -181,6 +193,10 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     "complete"; "r": only R; "raw": the reflections, transposed, and their factors.
 
     Raises: ValueError for another mode; TypeError for fewer than two axes.
+
+    >>> jnp.linalg.qr(jnp.array([[0., 2.], [3., 0.]])).R
+    Array([[-3.,  0.],
+           [ 0., -2.]], dtype=float32)
     """
     a = inexact("qr", a)
     if mode == "raw":

@@ -120,6 +120,10 @@ def matrix_power(a: Any, n: int) -> Any:
     """Return the product of ``n`` factors ``a`` (…, m, m); of its inverse if ``n`` is negative.
 
     Raises: TypeError if ``n`` is not an integer or ``a`` not square.
+
+    >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 5)
+    Array([[1, 5],
+           [0, 1]], dtype=int32)
     """
     a = array_argument("jnp.linalg.matrix_power", a)
     if a.ndim < 2:
@@ -163,6 +167,9 @@ def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = Fal
     count as zero.  ``numpy_resid``: residuals as NumPy gives them, none where the rank is below n.
 
     Raises: ValueError for sizes that do not fit; TypeError for other ranks.
+
+    >>> jnp.linalg.lstsq(jnp.array([[1., 0.], [0., 2.], [0., 0.]]), jnp.array([1., 4., 5.]))[0]
+    Array([1., 2.], dtype=float32)
     """
     a, b = inexact("lstsq", a, b)
     if a.shape[:1] != b.shape[:1]:
@@ -211,6 +218,10 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     adjoint.
 
     Raises: ValueError if both tolerances are given, or for fewer than two axes.
+
+    >>> jnp.linalg.pinv(jnp.array([[2., 0.], [0., 4.]]))
+    Array([[0.5 , 0.  ],
+           [0.  , 0.25]], dtype=float32)
     """
     if rcond is not None:
         if rtol is not None:
@@ -267,6 +278,9 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     """Return the inverse of the linear map whose first ``ind`` axes are its result.
 
     Raises: ValueError if these axes have not as many elements as the others.
+
+    >>> jnp.linalg.tensorinv(2 * jnp.eye(4).reshape(2, 2, 4), ind=2).shape
+    (4, 2, 2)
     """
     a = array_argument("jnp.linalg.tensorinv", a)
     if ind <= 0:
@@ -287,6 +301,9 @@ def tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None = None) -> Any:
     """Return x with tensordot(a, x, x.ndim) = b; ``axes`` of ``a`` are moved to its end first.
 
     Raises: ValueError for sizes that do not fit.
+
+    >>> jnp.linalg.tensorsolve(2 * jnp.eye(4).reshape(2, 2, 4), jnp.ones((2, 2)))
+    Array([0.5, 0.5, 0.5, 0.5], dtype=float32)
     """
     a, b = array_argument("jnp.linalg.tensorsolve", a, b)
     if axes is not None:

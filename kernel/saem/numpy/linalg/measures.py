@@ -134,13 +134,21 @@ def of_matrices(x: Any, ord: Any, row: int, column: int, keepdims: bool) -> Any:
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: str | int | float = "fro") -> Any:
-    """Return the norms of the matrices ``x`` (…, m, n); see ``norm``."""
+    """Return the norms of the matrices ``x`` (…, m, n); see ``norm``.
+
+    >>> jnp.linalg.matrix_norm(jnp.array([[3., 0.], [0., 4.]]))
+    Array(5., dtype=float32)
+    """
     return norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))
 
 
 def vector_norm(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False,
                 ord: int | float | str = 2) -> Any:
-    """Return the norms of the vectors along ``axis``, which may be several axes, or all of them."""
+    """Return the norms of the vectors along ``axis``, which may be several axes, or all of them.
+
+    >>> jnp.linalg.vector_norm(jnp.array([3., 4.]))
+    Array(5., dtype=float32)
+    """
     return _vector_norm(x, axis=axis, keepdims=bool(keepdims), ord=ord)
 
 
@@ -239,6 +247,9 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     ``method``: "lu" (the default) or "qr", for ``a`` (…, n, n).
 
     Raises: ValueError for another method, or matrices that are not square.
+
+    >>> jnp.linalg.slogdet(jnp.array([[-1., 0.], [0., 1.]]))
+    SlogdetResult(sign=Array(-1., dtype=float32), logabsdet=Array(0., dtype=float32))
     """
     if method not in (None, "lu", "qr"):
         raise errors.explained(
@@ -306,6 +317,9 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
 
     ``rtol``, also called ``tol``, is compared with the values as they are, as in JAX; by default it
     is the greatest of them times the larger size times the machine epsilon.
+
+    >>> jnp.linalg.matrix_rank(jnp.array([[1., 2.], [2., 4.]]))
+    Array(1, dtype=int32)
     """
     if tol is not None and rtol is not None:
         raise errors.explained(
@@ -365,5 +379,9 @@ def cond(x: Any, p: Any = None) -> Any:
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
-    """Return the sums of the diagonals of matrices ``x`` (…, n, m)."""
+    """Return the sums of the diagonals of matrices ``x`` (…, n, m).
+
+    >>> jnp.linalg.trace(jnp.array([[1, 2], [3, 4]]))
+    Array(5, dtype=int32)
+    """
     return diagonals.trace(x, offset, -2, -1, dtype)

@@ -24,14 +24,22 @@ from saem.numpy.promote import promote_dtypes
 
 def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
            ) -> Any:
-    """Return the matrix product of ``x1`` (…, n, k) and ``x2`` (…, k, m)."""
+    """Return the matrix product of ``x1`` (…, n, k) and ``x2`` (…, k, m).
+
+    >>> jnp.linalg.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
+    Array([3, 7], dtype=int32)
+    """
     return products.matmul(x1, x2, precision=precision,
                            preferred_element_type=preferred_element_type)
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None,
               preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
-    """Return the sum of products over ``axes``: the last n of x1 with the first of x2, or pairs."""
+    """Return the sum of products over ``axes``: the last n of x1 with the first of x2, or pairs.
+
+    >>> jnp.linalg.tensordot(jnp.ones((2, 3)), jnp.ones((3, 4)), axes=1).shape
+    (2, 4)
+    """
     return products.tensordot(x1, x2, axes, precision=precision,
                               preferred_element_type=preferred_element_type,
                               out_sharding=out_sharding)
@@ -39,18 +47,31 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None,
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
            preferred_element_type: Any = None) -> Any:
-    """Return the products of vectors along ``axis``, the first conjugated."""
+    """Return the products of vectors along ``axis``, the first conjugated.
+
+    >>> jnp.linalg.vecdot(jnp.array([1, 2]), jnp.array([3, 4]))
+    Array(11, dtype=int32)
+    """
     return products.vecdot(x1, x2, axis=axis, precision=precision,
                            preferred_element_type=preferred_element_type)
 
 
 def matrix_transpose(x: Any, /) -> Any:
-    """Return ``x`` with its last two axes exchanged."""
+    """Return ``x`` with its last two axes exchanged.
+
+    >>> jnp.linalg.matrix_transpose(jnp.array([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     return manipulation.matrix_transpose(x)
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
-    """Return the diagonals (…, k) of the matrices ``x`` (…, n, m)."""
+    """Return the diagonals (…, k) of the matrices ``x`` (…, n, m).
+
+    >>> jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]]))
+    Array([1, 4], dtype=int32)
+    """
     x = array_argument("jnp.linalg.diagonal", x)
     if x.ndim < 2:
         raise errors.explained(
@@ -64,6 +85,10 @@ def outer(x1: Any, x2: Any, /) -> Any:
     """Return the products of each element of vector ``x1`` with each of ``x2``.
 
     Raises: ValueError if one is not a vector.
+
+    >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([3, 4]))
+    Array([[3, 4],
+           [6, 8]], dtype=int32)
     """
     x1, x2 = array_argument("jnp.linalg.outer", x1, x2)
     if x1.ndim != 1 or x2.ndim != 1:
@@ -79,6 +104,9 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Return the vectors at right angles to ``x1`` and ``x2``, three-dimensional along ``axis``.
 
     Raises: ValueError for vectors of another size.
+
+    >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+    Array([0, 0, 1], dtype=int32)
     """
     x1, x2 = array_argument("jnp.linalg.outer", x1, x2)
     if x1.shape[axis] != 3 or x2.shape[axis] != 3:
@@ -96,6 +124,9 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Any:
     The first and the last may be vectors.
 
     Raises: ValueError for fewer than two, or sizes that do not fit.
+
+    >>> jnp.linalg.multi_dot([jnp.ones((2, 3)), jnp.ones((3, 4)), jnp.ones((4, 1))]).shape
+    (2, 1)
     """
     arrays = list(arrays)
     if arrays:

@@ -219,5 +219,9 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
     """Return the upper triangular R' with R'ᵀ R' = Rᵀ R + w wᵀ.
 
     Shapes: R (n, n), w (n,).  Raises: ValueError for other shapes.
+
+    >>> lax.linalg.cholesky_update(jnp.eye(2), jnp.array([1., 0.]))
+    Array([[1.4142135, 0.       ],
+           [0.       , 1.       ]], dtype=float32)
     """
     return bind(CholeskyUpdate(), r_matrix, w_vector)

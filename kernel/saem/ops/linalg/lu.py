@@ -233,6 +233,9 @@ def lu(x: Any) -> list[Any]:
     diagonal of ones is not stored; ``x[perm]`` is L U.
 
     Raises: TypeError for dtypes or ranks that do not fit.
+
+    >>> lax.linalg.lu(jnp.array([[1., 2.], [3., 4.]]))[1]
+    Array([1, 1], dtype=int32)
     """
     return bind(Lu(), x)
 

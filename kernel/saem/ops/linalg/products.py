@@ -69,6 +69,10 @@ def symmetric_product(a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta:
     from it by rounding, or where C is not symmetric.
 
     Raises: ValueError for shapes that do not fit.
+
+    >>> lax.linalg.symmetric_product(jnp.array([[1.], [2.]]), jnp.zeros((2, 2)))
+    Array([[1., 2.],
+           [2., 4.]], dtype=float32)
     """
     out = bind(SymmetricProduct(float(alpha), float(beta)), a_matrix, c_matrix)
     if symmetrize_output:

@@ -388,6 +388,10 @@ def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True,
     min(m, n).  ``use_magma``: on a GPU, whether MAGMA pivots.
 
     Raises: TypeError for dtypes or ranks that do not fit.
+
+    >>> lax.linalg.qr(jnp.array([[0., 2.], [3., 0.]]), full_matrices=False)[1]
+    Array([[-3.,  0.],
+           [ 0., -2.]], dtype=float32)
     """
     q, r, *order = bind(Qr(bool(pivoting), bool(full_matrices), use_magma), x)
     return (q, r, *order)
@@ -399,6 +403,10 @@ def householder_product(a: Any, taus: Any) -> Any:
     Shapes: ``a`` (…, m, n) holds each v below its diagonal, ``taus`` (…, k) the factors; k <= n.
 
     Raises: ValueError if there are more columns than rows.
+
+    >>> lax.linalg.householder_product(jnp.eye(2), jnp.zeros(2))
+    Array([[ 1.,  0.],
+           [-0.,  1.]], dtype=float32)
     """
     return bind(HouseholderProduct(), a, taus)
 
@@ -409,6 +417,10 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
     Q is the whole product of the reflections that ``a`` (…, m, n) and ``taus`` (…, k) mean.
 
     Raises: ValueError for shapes that do not fit.
+
+    >>> lax.linalg.ormqr(jnp.eye(2), jnp.zeros(2), jnp.array([[1.], [2.]]))
+    Array([[1.],
+           [2.]], dtype=float32)
     """
     return bind(Ormqr(bool(left), bool(transpose)), a, taus, c)
 

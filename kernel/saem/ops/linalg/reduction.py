@@ -131,6 +131,10 @@ def hessenberg(a: Any) -> list[Any]:
     rows and columns; ``householder_product(H[1:, :-1], factors)`` is their product.
 
     Raises: TypeError or ValueError if ``a`` is not a stack of square matrices.
+
+    >>> lax.linalg.hessenberg(jnp.array([[1., 2.], [3., 4.]]))[0]
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
     """
     return bind(Hessenberg(), a)
 
@@ -144,5 +148,9 @@ def schur(x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = F
 
     Raises: TypeError or ValueError if ``x`` is not a stack of square matrices; NotImplementedError
     for sorted values.
+
+    >>> lax.linalg.schur(jnp.array([[2., 0.], [0., 3.]]))[0]
+    Array([[2., 0.],
+           [0., 3.]], dtype=float32)
     """
     return bind(Schur(bool(compute_schur_vectors), bool(sort_eig_vals), select_callable), x)

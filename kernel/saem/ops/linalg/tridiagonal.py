@@ -242,6 +242,9 @@ def tridiagonal(a: Any, *, lower: bool = True) -> list[Any]:
     (…, n, n), (…, n), (…, n - 1), (…, n - 1).
 
     Raises: TypeError or ValueError if ``a`` is not a stack of square matrices.
+
+    >>> lax.linalg.tridiagonal(jnp.array([[1., 2.], [2., 3.]]))[1]
+    Array([1., 3.], dtype=float32)
     """
     return bind(Tridiagonal(bool(lower)), a)
 

@@ -70,13 +70,22 @@ def _cholesky(a: Any, lower: bool) -> Any:
 
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
                ) -> tuple[Any, bool]:
-    """Return the Cholesky factor of ``a`` (…, n, n), and ``lower``, for ``cho_solve``."""
+    """Return the Cholesky factor of ``a`` (…, n, n), and ``lower``, for ``cho_solve``.
+
+    >>> jax.scipy.linalg.cho_factor(jnp.array([[4., 2.], [2., 5.]]))[1]
+    False
+    """
     return _cholesky(a, lower=bool(lower)), lower
 
 
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False,
               check_finite: bool = True) -> Any:
-    """Return x with a x = b, given ``cho_factor(a)``."""
+    """Return x with a x = b, given ``cho_factor(a)``.
+
+    >>> factor = jax.scipy.linalg.cho_factor(jnp.array([[4., 0.], [0., 2.]]))
+    >>> jax.scipy.linalg.cho_solve(factor, jnp.array([4., 4.]))
+    Array([1.       , 1.9999999], dtype=float32)
+    """
     c, lower = c_and_lower
     return _cho_solve(c, b, lower=bool(lower))
 
@@ -94,7 +103,11 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
 
 @library_function(static_argnames=("overwrite_a", "check_finite"))
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
-    """Return L and U in one matrix and the pivots of ``a`` (…, m, n), for ``lu_solve``."""
+    """Return L and U in one matrix and the pivots of ``a`` (…, m, n), for ``lu_solve``.
+
+    >>> jax.scipy.linalg.lu_factor(jnp.array([[0., 1.], [2., 0.]]))[1]
+    Array([1, 1], dtype=int32)
+    """
     (a,) = inexact("lu_factor", a)
     packed, pivots, _ = lu(a)
     return packed, pivots
@@ -105,6 +118,10 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: b
     """Return x with a x = b (aᵀ x = b, aᴴ x = b for ``trans`` 1, 2), given ``lu_factor(a)``.
 
     Raises: ValueError for another ``trans``, or sizes that do not fit.
+
+    >>> factor = jax.scipy.linalg.lu_factor(jnp.array([[0., 1.], [2., 0.]]))
+    >>> jax.scipy.linalg.lu_solve(factor, jnp.array([3., 4.]))
+    Array([2., 3.], dtype=float32)
     """
     packed, pivots = lu_and_piv
     if trans not in (0, 1, 2):
@@ -130,6 +147,9 @@ def solve(a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwr
     the ``lower`` triangle or the upper one; "gen", "sym" and "her" decompose a = P L U.
 
     Raises: ValueError for another kind, or sizes that do not fit.
+
+    >>> jax.scipy.linalg.solve(jnp.array([[2., 0.], [1., 4.]]), jnp.array([2., 9.]))
+    Array([1., 2.], dtype=float32)
     """
     if assume_a not in ("gen", "sym", "her", "pos"):
         raise refuse("solve", "assume_a", "Expected assume_a to be one of ['gen', 'sym', 'her', "
@@ -148,6 +168,10 @@ def solve_triangular(a: Any, b: Any, trans: int | str = 0, lower: bool = False,
     ``trans``: 0 or "N", 1 or "T" for the transpose, 2 or "C" for its conjugate.
 
     Raises: ValueError for another ``trans``, or sizes that do not fit.
+
+    >>> jax.scipy.linalg.solve_triangular(jnp.array([[2., 0.], [1., 4.]]), jnp.array([2., 9.]),
+    ...     lower=True)
+    Array([1., 2.], dtype=float32)
     """
     kinds = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}
     if trans not in kinds:
@@ -166,12 +190,21 @@ def _solve_triangular(a: Any, b: Any, trans: int, lower: bool, unit_diagonal: bo
 
 
 def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """Return the inverses of ``a`` (…, n, n)."""
+    """Return the inverses of ``a`` (…, n, n).
+
+    >>> jax.scipy.linalg.inv(jnp.array([[2., 0.], [0., 4.]]))
+    Array([[0.5 , 0.  ],
+           [0.  , 0.25]], dtype=float32)
+    """
     return equations.inv(a)
 
 
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """Return the determinants of ``a`` (…, n, n)."""
+    """Return the determinants of ``a`` (…, n, n).
+
+    >>> jax.scipy.linalg.det(jnp.array([[2., 1.], [1., 3.]]))
+    Array(5., dtype=float32)
+    """
     return _det(a)
 
 
@@ -182,6 +215,10 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
     eigenvalues of A and B is within ``tol`` of zero, where X is not determined.
 
     Raises: ValueError for sizes that do not fit, or another method.
+
+    >>> jax.scipy.linalg.solve_sylvester(jnp.eye(2), jnp.eye(2), 2 * jnp.eye(2)).round(3)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
     """
     A, B, C = inexact("solve_sylvester", A, B, C)
     m, n = A.shape[0], B.shape[0]

@@ -43,13 +43,22 @@ from saem.scipy.linalg.equations import _cholesky, inexact, refuse
 
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
              ) -> Any:
-    """Return U with a = Uᴴ U, or with ``lower`` L with a = L Lᴴ, of ``a`` (…, n, n)."""
+    """Return U with a = Uᴴ U, or with ``lower`` L with a = L Lᴴ, of ``a`` (…, n, n).
+
+    >>> jax.scipy.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]]), lower=True)
+    Array([[2., 0.],
+           [1., 2.]], dtype=float32)
+    """
     return _cholesky(a, lower=bool(lower))
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False,
         check_finite: bool = True, lapack_driver: str = "gesdd") -> Any:
-    """Return U, S and Vh with a = U diag(S) Vh; only S unless ``compute_uv``."""
+    """Return U, S and Vh with a = U diag(S) Vh; only S unless ``compute_uv``.
+
+    >>> jax.scipy.linalg.svd(jnp.array([[3., 0.], [0., 4.]]), compute_uv=False)
+    Array([4., 3.], dtype=float32)
+    """
     algorithm = svd_ops.SvdAlgorithm.QR if lapack_driver == "gesvd" else None
     return _svd(a, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv),
                 algorithm=algorithm)
@@ -67,6 +76,9 @@ def eigh(a: Any, b: None = None, lower: bool = True, eigvals_only: bool = False,
     """Return the eigenvalues, ascending, and the eigenvectors of Hermitian ``a`` (…, n, n).
 
     Raises: NotImplementedError for generalised problems, or a part of the values.
+
+    >>> jax.scipy.linalg.eigh(jnp.array([[2., 1.], [1., 2.]]), eigvals_only=True)
+    Array([1., 3.], dtype=float32)
     """
     for given, what in ((b is None, "b=None"), (type == 1, "type=1"),
                         (eigvals is None, "eigvals=None")):
@@ -90,6 +102,10 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
     """Return P, L and U with a = P L U; P L and U if ``permute_l``.
 
     Shapes: ``a`` (m, n), P (m, m), L (m, k), U (k, n), where k = min(m, n).
+
+    >>> jax.scipy.linalg.lu(jnp.array([[0., 1.], [2., 0.]]))[2]
+    Array([[2., 0.],
+           [0., 1.]], dtype=float32)
     """
     (a,) = inexact("lu", a)
     if a.ndim != 2:
@@ -112,6 +128,10 @@ def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
     ``mode``: "full", "economic" (only the first min(m, n) columns of Q), or "r" (only R).
 
     Raises: ValueError for another mode.
+
+    >>> jax.scipy.linalg.qr(jnp.array([[0., 2.], [3., 0.]]))[1]
+    Array([[-3.,  0.],
+           [ 0., -2.]], dtype=float32)
     """
     if mode not in ("full", "r", "economic"):
         raise refuse("qr", "mode", f"Unsupported QR decomposition mode '{mode}'")
@@ -133,6 +153,10 @@ def qr_multiply(a: Any, c: Any, mode: str = "right", pivoting: bool = False,
     Q has the first min(m, n) columns only.  ``conjugate``: with the conjugate of Q instead.
 
     Raises: ValueError for another mode, or sizes that do not fit.
+
+    >>> jax.scipy.linalg.qr_multiply(jnp.eye(2), jnp.array([1., 2.]))[1]
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
     """
     if mode not in ("right", "left"):
         raise refuse("qr_multiply", "mode", f"mode must be 'right' or 'left', got {mode!r}")
@@ -182,6 +206,10 @@ def schur(a: Any, output: str = "real") -> list[Any]:
     ``output``: "complex" for a triangular T of real matrices, too.
 
     Raises: ValueError for another output.
+
+    >>> jax.scipy.linalg.schur(jnp.array([[2., 0.], [0., 3.]]))[0]
+    Array([[2., 0.],
+           [0., 3.]], dtype=float32)
     """
     if output not in ("real", "complex"):
         raise refuse("schur", "output", "Expected 'output' to be either 'real' or 'complex', got "
@@ -202,6 +230,10 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
     """Return the complex Schur form (triangular) of the real one: a = Z T Zᴴ in both.
 
     Raises: ValueError for shapes that do not fit.
+
+    >>> T, Z = jax.scipy.linalg.schur(jnp.array([[0., 1.], [-1., 0.]]))
+    >>> jax.scipy.linalg.rsf2csf(T, Z)[0].shape
+    (2, 2)
     """
     T, Z = inexact("rsf2csf", T, Z)
     for name, x in (("Z", Z), ("T", T)):
@@ -243,6 +275,10 @@ def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False,
     """Return H with a = Q H Qᴴ, zero below its first subdiagonal; with ``calc_q`` also Q.
 
     Raises: TypeError for dtypes, ValueError for matrices that are not square.
+
+    >>> jax.scipy.linalg.hessenberg(jnp.array([[1., 2.], [3., 4.]]))
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
     """
     packed, taus = reduction.hessenberg(a)
     h = triu(packed, -1)
@@ -264,6 +300,10 @@ def polar(a: Any, side: str = "right", *, method: str = "qdwh", eps: float | Non
     iterates, and wants at least as many rows as columns (on the left fewer); "svd" does not.
 
     Raises: ValueError for another side or method; NotImplementedError for other shapes.
+
+    >>> jax.scipy.linalg.polar(jnp.array([[2., 0.], [0., 3.]]))[1].round(3)
+    Array([[2.       , 0.       ],
+           [0.       , 3.0000002]], dtype=float32)
     """
     (a,) = inexact("polar", a)
     if a.ndim < 2:
@@ -305,6 +345,9 @@ def eigh_tridiagonal(d: Any, e: Any, *, eigvals_only: bool = False, select: str 
     ``tol``: how exact the values are to be; by default as exact as the dtype.
 
     Raises: TypeError for dtypes and shapes; ValueError or NotImplementedError for a selection.
+
+    >>> jax.scipy.linalg.eigh_tridiagonal(jnp.array([2., 2.]), jnp.array([1.]), eigvals_only=True)
+    Array([1., 3.], dtype=float32)
     """
     d, e = (inexact_only(x) for x in (d, e))
     if d.ndim != 1 or e.shape != (d.shape[0] - 1,):

@@ -109,6 +109,10 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
     """Return exp(A) and its derivative in the direction ``E``; only that unless ``compute_expm``.
 
     Raises: ValueError for shapes that do not fit.
+
+    >>> jax.scipy.linalg.expm_frechet(jnp.zeros((2, 2)), jnp.eye(2), compute_expm=False)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
     """
     A, E = inexact("expm_frechet", A, E)
     for name, x in (("A", A), ("E", E)):
@@ -127,6 +131,10 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
     """Return the complex matrix whose square is ``A`` (n, n).
 
     Raises: NotImplementedError for blocks; TypeError or ValueError if A is not square.
+
+    >>> jax.scipy.linalg.sqrtm(jnp.array([[4., 0.], [0., 9.]]))
+    Array([[2.+0.j, 0.+0.j],
+           [0.+0.j, 3.+0.j]], dtype=complex64)
     """
     if blocksize > 1:
         raise NotImplementedError("Blocked version is not implemented yet.")
@@ -153,6 +161,10 @@ def funm(A: Any, func: Callable, disp: bool = True) -> Any:
     Unless ``disp`` also an estimate of the relative error, which grows where eigenvalues are close.
 
     Raises: ValueError if A is not a square matrix.
+
+    >>> jax.scipy.linalg.funm(jnp.array([[1., 0.], [0., 4.]]), jnp.sqrt)
+    Array([[1.+0.j, 0.+0.j],
+           [0.+0.j, 2.+0.j]], dtype=complex64)
     """
     (A,) = inexact("funm", A)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:

@@ -42,6 +42,10 @@ def block_diag(*arrs: Any) -> Any:
     """Return the matrix with ``arrs`` along its diagonal, and zeros elsewhere.
 
     Raises: ValueError for more than two axes.
+
+    >>> jax.scipy.linalg.block_diag(jnp.ones((1, 1)), 2 * jnp.ones((1, 2)))
+    Array([[1., 0., 0.],
+           [0., 2., 2.]], dtype=float32)
     """
     blocks = [array_argument("block_diag", x) for x in arrs] or [zeros((1, 0))]
     for number, x in enumerate(blocks):
@@ -81,7 +85,12 @@ def toeplitz(c: Any, r: Any = None) -> Any:
 
 @library_function
 def hankel(c: Any, r: Any = None) -> Any:
-    """Return the matrices (…, n, m) constant along antidiagonals: column ``c``, last row ``r``."""
+    """Return the matrices (…, n, m) constant along antidiagonals: column ``c``, last row ``r``.
+
+    >>> jax.scipy.linalg.hankel(jnp.array([1, 2]))
+    Array([[1, 2],
+           [2, 0]], dtype=int32)
+    """
     (c,) = _vectors("hankel", c)
     r = c * 0 if r is None else r
     c, r = _vectors("hankel", c, r)
@@ -94,7 +103,13 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 @library_function
 def circulant(c: Any) -> Any:
-    """Return the matrices (…, n, n) whose columns are ``c`` (…, n), turned on by one each."""
+    """Return the matrices (…, n, n) whose columns are ``c`` (…, n), turned on by one each.
+
+    >>> jax.scipy.linalg.circulant(jnp.array([1, 2, 3]))
+    Array([[1, 3, 2],
+           [2, 1, 3],
+           [3, 2, 1]], dtype=int32)
+    """
     (c,) = _vectors("circulant", c)
     n = c.shape[-1]
     if not n:
@@ -107,6 +122,10 @@ def companion(a: Any) -> Any:
     """Return the matrices whose characteristic polynomial has the coefficients ``a`` (…, n + 1).
 
     Raises: ValueError for fewer than two coefficients.
+
+    >>> jax.scipy.linalg.companion(jnp.array([1., -3., 2.]))
+    Array([[ 3., -2.],
+           [ 1.,  0.]], dtype=float32)
     """
     a = array_argument("companion", a)
     if not a.ndim or a.shape[-1] < 2:
@@ -123,6 +142,11 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     """Return the matrix C with C v = convolve(a, v, mode) for vectors v of length ``n``.
 
     Raises: ValueError for another mode, or lengths of zero.
+
+    >>> jax.scipy.linalg.convolution_matrix(jnp.array([1, 2]), 2)
+    Array([[1, 0],
+           [2, 1],
+           [0, 2]], dtype=int32)
     """
     a = array_argument("convolution_matrix", a)
     if n <= 0:
@@ -147,14 +171,24 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
 
 @library_function
 def fiedler(a: Any) -> Any:
-    """Return the matrices (…, n, n) of the distances |a[i] - a[j]|."""
+    """Return the matrices (…, n, n) of the distances |a[i] - a[j]|.
+
+    >>> jax.scipy.linalg.fiedler(jnp.array([1, 4]))
+    Array([[0, 3],
+           [3, 0]], dtype=int32)
+    """
     (a,) = _vectors("fiedler", a)
     return abs(a[..., :, None] - a[..., None, :])
 
 
 @library_function
 def fiedler_companion(a: Any) -> Any:
-    """Return the five-diagonal matrices with characteristic polynomial ``a`` (…, n + 1)."""
+    """Return the five-diagonal matrices with characteristic polynomial ``a`` (…, n + 1).
+
+    >>> jax.scipy.linalg.fiedler_companion(jnp.array([1., -3., 2.]))
+    Array([[ 3., -2.],
+           [ 1.,  0.]], dtype=float32)
+    """
     a = array_argument("fiedler_companion", a)
     n = a.shape[-1] - 1
     if n < 1:
@@ -187,6 +221,10 @@ def leslie(f: Any, s: Any) -> Any:
     """Return the matrices of a population: fertilities ``f`` (…, n), survival ``s`` (…, n - 1).
 
     Raises: ValueError for lengths that do not fit.
+
+    >>> jax.scipy.linalg.leslie(jnp.array([1., 2.]), jnp.array([0.5]))
+    Array([[1. , 2. ],
+           [0.5, 0. ]], dtype=float32)
     """
     f, s = _vectors("leslie", f, s)
     n = f.shape[-1]
@@ -218,6 +256,10 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
     """Return the matrix (n, n) of the discrete Fourier transform, times 1 / √n ("sqrtn") or 1 / n.
 
     Raises: ValueError for another scale, or a dtype that is not complex.
+
+    >>> jax.scipy.linalg.dft(2).round(3)
+    Array([[ 1.+0.j,  1.+0.j],
+           [ 1.+0.j, -1.+0.j]], dtype=complex64)
     """
     if scale not in (None, "sqrtn", "n"):
         raise _refuse("dft", f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
@@ -235,6 +277,10 @@ def hadamard(n: int, dtype: Any = int) -> Any:
     """Return the matrix (n, n) of ones and minus ones with orthogonal rows; n is a power of 2.
 
     Raises: ValueError for another n.
+
+    >>> jax.scipy.linalg.hadamard(2)
+    Array([[ 1,  1],
+           [ 1, -1]], dtype=int32)
     """
     if n < 1 or n & (n - 1):
         raise _refuse("hadamard", f"n must be a positive power of 2; got {n}.")
@@ -245,7 +291,11 @@ def hadamard(n: int, dtype: Any = int) -> Any:
 
 
 def helmert(n: int, full: bool = False) -> Any:
-    """Return the matrix of Helmert contrasts (n - 1, n); with ``full`` a row of 1 / √n before."""
+    """Return the matrix of Helmert contrasts (n - 1, n); with ``full`` a row of 1 / √n before.
+
+    >>> jax.scipy.linalg.helmert(2)
+    Array([[ 0.70710677, -0.70710677]], dtype=float32)
+    """
     n = _size("helmert", n, 1)
     i = np.arange(1, n)
     values = np.tril(np.ones((n - 1, n)), 0)
@@ -257,13 +307,23 @@ def helmert(n: int, full: bool = False) -> Any:
 
 
 def hilbert(n: int) -> Any:
-    """Return the matrix (n, n) of 1 / (i + j + 1)."""
+    """Return the matrix (n, n) of 1 / (i + j + 1).
+
+    >>> jax.scipy.linalg.hilbert(2)
+    Array([[1.        , 0.5       ],
+           [0.5       , 0.33333334]], dtype=float32)
+    """
     i = np.arange(n)
     return _float(1 / (i[:, None] + i + 1.0))
 
 
 def invhilbert(n: int) -> Any:
-    """Return the inverse of ``hilbert(n)``, whose elements are integers."""
+    """Return the inverse of ``hilbert(n)``, whose elements are integers.
+
+    >>> jax.scipy.linalg.invhilbert(2)
+    Array([[ 3.999998, -5.999995],
+           [-5.999995, 11.999994]], dtype=float32)
+    """
     values = np.empty((n, n))
     for i in range(n):
         for j in range(n):
@@ -286,13 +346,24 @@ def _binomials(n: int) -> np.ndarray:
 
 
 def pascal(n: int, kind: str | None = None) -> Any:
-    """Return the matrix (n, n) of binomial coefficients: C(i, j) ("lower"), or their product."""
+    """Return the matrix (n, n) of binomial coefficients: C(i, j) ("lower"), or their product.
+
+    >>> jax.scipy.linalg.pascal(3)
+    Array([[1., 1., 1.],
+           [1., 2., 3.],
+           [1., 3., 6.]], dtype=float32)
+    """
     kind, low = _kinds("pascal", kind), _binomials(n)
     return _float(low if kind == "lower" else low.T if kind == "upper" else low @ low.T)
 
 
 def invpascal(n: int, kind: str | None = None) -> Any:
-    """Return the inverse of ``pascal(n, kind)``, whose elements are integers."""
+    """Return the inverse of ``pascal(n, kind)``, whose elements are integers.
+
+    >>> jax.scipy.linalg.invpascal(2)
+    Array([[ 2., -1.],
+           [-1.,  1.]], dtype=float32)
+    """
     kind = _kinds("invpascal", kind)
     i = np.arange(n)
     low = _binomials(n) * np.where((i[:, None] - i) % 2, -1.0, 1.0)

@@ -75,8 +75,8 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     Returns: [v + 1, *z.shape].  Raises: TypeError if v is no int.
 
     >>> bessel_jn(jnp.array([0., 1.]), v=1)
-    Array([[1.        , 0.7651977 ],
-           [0.        , 0.44005057]], dtype=float32)
+    Array([[1.        , 0.76519775],
+           [0.        , 0.44005063]], dtype=float32)
     """
     v = concrete_or_error(operator.index, v, "Argument v of bessel_jn.")
     (z,) = floats("bessel_jn", z)

@@ -97,7 +97,7 @@ def erfcx(x: ArrayLike) -> Array:
     """Return exp(x²) erfc(x), which does not vanish where erfc does.
 
     >>> erfcx(0.0)
-    Array(1., dtype=float32, weak_type=True)
+    Array(1., dtype=float32)
     """
     return faddeeva(1j * x) if dtypes.is_complex(x.dtype) else _erfcx(x)
 
@@ -125,6 +125,6 @@ def dawsn(x: ArrayLike) -> Array:
     """Return Dawson's integral, exp(-x²) times the integral of exp(t²) from 0 to x.
 
     >>> dawsn(0.0)
-    Array(0., dtype=float32, weak_type=True)
+    Array(0., dtype=float32)
     """
     return _dawsn(x)

@@ -70,7 +70,7 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Return Kummer's function, the sum of (a)_k / (b)_k x**k / k!.
 
     >>> hyp1f1(1.0, 1.0, 0.0)
-    Array(1., dtype=float32, weak_type=True)
+    Array(1., dtype=float32)
     """
     a, b, x = promote_args_inexact("hyp1f1", *map(jnp.asarray, (a, b, x)))
     refuse_complex("hyp1f1", x)
@@ -124,7 +124,7 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Return Gauss's function, the sum of (a)_k (b)_k / (c)_k x**k / k!, for x ≤ 1.
 
     >>> hyp2f1(1.0, 1.0, 2.0, 0.0)
-    Array(1., dtype=float32, weak_type=True)
+    Array(1., dtype=float32)
     """
     a, b, c, x = promote_args_inexact("hyp2f1", *map(jnp.asarray, (a, b, c, x)))
     refuse_complex("hyp2f1", x, TypeError)

@@ -73,7 +73,7 @@ def ndtr(x: ArrayLike) -> Array:
     Raises: TypeError for other dtypes.
 
     >>> ndtr(0.0)
-    Array(0.5, dtype=float32, weak_type=True)
+    Array(0.5, dtype=float32)
     """
     return _ndtr(single_or_double("ndtr", x))
 
@@ -236,7 +236,7 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Return Owen's T: the probability that X > h and 0 < Y < a X for normal X and Y.
 
     >>> owens_t(0.0, 1.0)
-    Array(0.125, dtype=float32, weak_type=True)
+    Array(0.125, dtype=float32)
     """
     return _owens_t(*jnp.broadcast_arrays(h, a))
 
