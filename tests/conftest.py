@@ -14,6 +14,9 @@ import pytest
 
 # Both sides of every comparison have eight CPU devices, so that programs on several can be tested.
 os.environ["SAEM_NUM_CPU_DEVICES"] = "8"
+# Tests count compilations, so no test finds a program of another, and none writes to the user's own
+# cache folder.  Tests of the cache turn it on, in a folder of theirs.
+os.environ["SAEM_ENABLE_COMPILATION_CACHE"] = "0"
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "kernel"))
 

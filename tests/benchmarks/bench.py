@@ -38,6 +38,7 @@ class Worker:
         environment = dict(os.environ)
         if library == "saem":
             environment["PYTHONPATH"] = str(KERNEL)
+            environment["SAEM_ENABLE_COMPILATION_CACHE"] = "0"  # compiling is measured
         self.process = subprocess.Popen(
             [python, str(HERE / "worker.py"), library],
             stdin=subprocess.PIPE,

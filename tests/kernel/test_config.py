@@ -23,7 +23,7 @@ def _restore():
 
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "SAEM_"))}
-    clean["PYTHONPATH"] = os.pathsep.join(sys.path)
+    clean.update(PYTHONPATH=os.pathsep.join(sys.path), SAEM_ENABLE_COMPILATION_CACHE="0")
     return subprocess.run(
         [sys.executable, "-c", code], env={**clean, **environment}, capture_output=True, text=True
     )

@@ -49,7 +49,8 @@ def under(scope, body):
 
 def run_python(code, **environment):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "SAEM_"))}
-    clean["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    clean.update(PYTHONPATH=os.pathsep.join(filter(None, sys.path)),
+                 SAEM_ENABLE_COMPILATION_CACHE="0")
     done = subprocess.run([sys.executable, "-c", "import saem as jax, saem.numpy as jnp\n" + code],
                           env={**clean, **environment}, capture_output=True, text=True, timeout=120)
     return done.stdout.strip(), done.stderr, done.returncode

@@ -1,11 +1,15 @@
 """Is a program compiled once for all processes, whatever happens to them and to the disk?
 
+Here the folder is one that somebody chose by JAX's settings; the user's own is tried in
+``test_cache_folder.py``.
+
 Read before: ``compile.disk_cache``.
 Invariant: a cache that is missing, damaged, full or closed changes no answer.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -18,7 +22,7 @@ import pytest
 
 import saem as jax
 import saem.numpy as jnp
-from saem.compile import disk_cache
+from saem.compile import cache_folder, disk_cache
 from saem.compile import executables as compiler
 from saem.core import config, events
 from saem.core.events import bus
@@ -63,6 +67,7 @@ def finish(process):
 
 
 def entries(folder):
+    assert disk_cache.flush()
     return sorted(p for p in folder.iterdir() if p.name.endswith(disk_cache.ENDING))
 
 
@@ -73,6 +78,7 @@ def folder(tmp_path, monkeypatch):
         "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs",
         "jax_compilation_cache_max_size", "jax_persistent_cache_min_entry_size_bytes",
         "jax_enable_compilation_cache", "jax_raise_persistent_cache_errors")}
+    jax.config.update("jax_enable_compilation_cache", True)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     compilation_cache.set_cache_dir(tmp_path / "cache")
     compilation_cache.reset_cache()
@@ -83,7 +89,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def compiled(number=1.0):
-    """Compile a program that differs with ``number``; returns what the disk had and the answer."""
+    """Compile a program that differs with ``number``; returns what the disk had."""
+    assert disk_cache.flush()
     compiler.clear()
     told = []
     end = bus.subscribe(lambda e: told.append(e) if isinstance(e, events.Compile) else None)
@@ -94,6 +101,7 @@ def compiled(number=1.0):
     np.testing.assert_allclose(y, np.sin(np.float32(0.5)) + number, rtol=1e-6)
     assert len(told) == 1
     assert told[0].found == (told[0].disk == "found")
+    assert disk_cache.flush()
     return told[0].disk
 
 
@@ -122,17 +130,19 @@ def test_a_process_killed_while_it_writes_leaves_nothing_that_counts(tmp_path):
     assert len(entries(tmp_path)) == 1 and left.exists()  # it might have been alive
     long_ago = time.time() - 2 * disk_cache.ABANDONED_SECONDS
     os.utime(left, (long_ago, long_ago))
-    disk_cache.tidy(tmp_path, -1)
+    cache_folder.tidy(tmp_path, -1)
     assert not left.exists() and len(entries(tmp_path)) == 1
 
 
 def test_processes_at_once_do_not_disturb_each_other(tmp_path):
-    act = f"for n in range(20):\n    compiler.clear()\n    {STEP}"
+    act = ("from saem.compile import disk_cache\n"
+           f"for n in range(20):\n    compiler.clear()\n    {STEP}\n    disk_cache.flush()")
     told = [finish(p) for p in [start(tmp_path, act=act) for _ in range(3)]]
     for result, err in told:
         assert result["answer"] == pytest.approx(ANSWER, rel=1e-6)
         assert set(result["disk"][1:]) == {"found"} and "damaged" not in err
-    assert [p.name.endswith(disk_cache.ENDING) for p in tmp_path.iterdir()] == [True]
+    assert len(entries(tmp_path)) == 1
+    assert {p.name for p in tmp_path.iterdir()} == {entries(tmp_path)[0].name, "journal"}
 
 
 def test_programs_on_several_devices_are_kept(tmp_path):
@@ -149,6 +159,11 @@ y = [z.tolist(), str(z.sharding.spec)]
     assert one["answer"][0] == (np.cumsum(np.arange(8.0)) * 2).tolist()
 
 
+def checked(rest):
+    """What has the right checksum and nothing else."""
+    return hashlib.sha256(rest).digest() + rest
+
+
 # -- damage ---------------------------------------------------------------------------------------
 
 
@@ -159,7 +174,12 @@ y = [z.tolist(), str(z.sharding.spec)]
     pytest.param(lambda d: b"", id="empty"),
     pytest.param(lambda d: d[:20], id="cut in the checksum"),
     pytest.param(lambda d: d[:-100], id="cut"),
-    pytest.param(lambda d: disk_cache.pack(b"no executable", "f", 1.0), id="no executable"),
+    pytest.param(lambda d: disk_cache.pack(b"none", "f", 1, disk_cache.unpack(d)[0]["key"]),
+                 id="no executable"),
+    pytest.param(lambda d: disk_cache.pack(disk_cache.unpack(d)[1], "f", 1.0, "0" * 64),
+                 id="of another program"),
+    pytest.param(lambda d: checked(b"no line of JSON"), id="no head"),
+    pytest.param(lambda d: checked(b"{}\nnot compressed"), id="not compressed"),
 ])
 def test_damage_is_said_once_compiled_again_and_replaced(folder, caplog, harm):
     assert compiled() == "absent"
@@ -209,7 +229,7 @@ def test_a_full_disk_is_said_and_harms_nothing(folder, monkeypatch, caplog):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "replace", full)
     with caplog.at_level(logging.WARNING, "saem"):
         assert compiled() == "absent"
     assert "No space left" in caplog.text
@@ -292,6 +312,7 @@ def test_donation_survives_the_disk(folder):
         x = jnp.arange(4.0)
         y = jax.jit(lambda x: x * 2.5, donate_argnums=0)(x)
         assert x.is_deleted() and y.tolist() == [0.0, 2.5, 5.0, 7.5]
+        assert disk_cache.flush()
     end()
     assert told == ["absent", "found"]
 
@@ -299,6 +320,14 @@ def test_donation_survives_the_disk(folder):
 def test_the_folder_is_for_its_owner_alone(folder):
     compiled()
     assert folder.stat().st_mode & 0o077 == 0
+    assert all(path.stat().st_mode & 0o077 == 0 for path in folder.iterdir())
+
+
+def test_others_may_read_what_lies_in_a_folder_that_they_may_read(folder):
+    folder.mkdir(mode=0o755)
+    folder.chmod(0o755)
+    compiled()
+    assert entries(folder)[0].stat().st_mode & 0o777 == 0o644
 
 
 def test_a_found_program_is_logged_on_demand(folder, caplog):
@@ -311,6 +340,7 @@ def test_a_found_program_is_logged_on_demand(folder, caplog):
 
 def test_the_history_says_that_a_program_came_from_disk(folder):
     for said in ("compiled in", "loaded from the cache on disk in"):
+        assert disk_cache.flush()
         compiler.clear()
         watcher = Recorder()
         watcher.start()

@@ -28,7 +28,9 @@ app.run(main)
 def run(first: str, *words: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         [sys.executable, "-c", PROGRAM.format(first=first), *words], text=True, check=False,
-        capture_output=True, env={"PYTHONPATH": str(KERNEL), "JAX_PLATFORMS": "cpu"}, timeout=60)
+        capture_output=True, timeout=60,
+        env={"PYTHONPATH": str(KERNEL), "JAX_PLATFORMS": "cpu",
+             "SAEM_ENABLE_COMPILATION_CACHE": "0"})
 
 
 @pytest.mark.parametrize("first", ["jax.config.config_with_absl()",

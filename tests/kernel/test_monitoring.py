@@ -12,6 +12,7 @@ from both import ours
 
 from saem import monitoring
 from saem.compile import executables as compiler
+from saem.core import config
 from saem.core.events import bus
 
 SOURCE = """
@@ -69,7 +70,8 @@ for n, v in zip(NAMES, before):
     wanted = jax_oracle.run(
         theirs + "\nfrom jax.experimental.compilation_cache import compilation_cache as c\n"
         "c.reset_cache()\n", NAMES=names, FOLDER=str(tmp_path / "theirs")).value
-    assert wanted and ours(mine, NAMES=names, FOLDER=str(tmp_path / "ours")) == wanted
+    with config.enable_compilation_cache(True):
+        assert wanted and ours(mine, NAMES=names, FOLDER=str(tmp_path / "ours")) == wanted
 
 
 def test_a_program_may_record_by_itself():

@@ -62,7 +62,8 @@ def real_jax(tmp_path_factory):
 def start(words: list[str], path: Path) -> subprocess.Popen:
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("JAX_", "SAEM_", "PYTHON"))}
-    environment.update(PYTHONPATH=str(path), JAX_PLATFORMS="cpu", PYTHONWARNINGS="ignore")
+    environment.update(PYTHONPATH=str(path), JAX_PLATFORMS="cpu", PYTHONWARNINGS="ignore",
+                       SAEM_ENABLE_COMPILATION_CACHE="0")
     return subprocess.Popen([PYTHON, *words], cwd=SCRIPTS, env=environment, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 

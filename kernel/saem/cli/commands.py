@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from saem.cli.cache import cache
 from saem.cli.coverage import counts, oracle_of, survey
 from saem.cli.doctor import examine, version_of
 from saem.cli.lessons import (
@@ -196,5 +197,7 @@ def install_kernel(user: bool, prefix: Path | None, name: str, display_name: str
 
 # The translators' tools bring their own group of commands.
 saem.add_command(l10n)
+# What is kept from one kernel to the next.
+saem.add_command(cache)
 # The leader of a session looks at the learners' gates.
 saem.add_command(gates)

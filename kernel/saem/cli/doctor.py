@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from saem.cli.cache import shown
 from saem.cli.lessons import LANGUAGES, LessonError, find_lessons
 
 ENGINE = ("numpy", "jaxlib", "ml_dtypes", "opt_einsum")
@@ -52,6 +53,7 @@ def examine() -> Iterator[Finding]:
             yield _package(name, extra)
     yield _jax()
     yield _devices()
+    yield _compile_cache()
     yield _lessons()
     yield _extension()
     yield _graphviz()
@@ -82,6 +84,14 @@ def _devices() -> Finding:
             "devices", f"{type(error).__name__}: {reason}", "pip install -U saem", needed=True
         )
     return Finding("devices", ", ".join(str(device) for device in devices))
+
+
+def _compile_cache() -> Finding:
+    told = shown()
+    found = f"{told.programs} programs in {told.folder}" if told.folder else "none"
+    if not told.problem:
+        return Finding("compile cache", found)
+    return Finding("compile cache", f"{found}; {told.problem}", "saem cache --help")
 
 
 def _lessons() -> Finding:

@@ -1,15 +1,17 @@
 """Was this program compiled by an earlier process?
 
-With ``jax_compilation_cache_dir`` set, an executable that took long enough to compile is kept in
-that folder as one file, and the next process that needs the same program on the same kind of
-machine loads it.  A file is a SHA-256 of all that follows, a line of JSON, and the compressed
-executable.  It is written aside, brought to the disk and renamed, so that a reader finds it whole
-or not at all; what is damaged all the same is said, compiled again and replaced.
+An executable is kept in the folder that ``compile.cache_folder`` names as one file, and the next
+process that needs the same program on the same kind of machine loads it.  The file's name is a
+SHA-256 of all that the machine code depends on: the program's text, XLA's options with all flags
+in force, the versions of jaxlib and of this format, the processor's model and features, and the
+devices.  The file is a SHA-256 of all that follows, a line of JSON that repeats the name, and the
+compressed executable.  It is written aside, later and in another thread, and renamed, so that a
+reader finds it whole or not at all; what is damaged all the same is compiled again and replaced.
 
-Loading an executable runs what it holds, so the folder is made readable by its owner alone and must
-be one that nobody else writes to.
+Loading an executable runs what it holds, so the folder must be one that nobody else writes to;
+``cache_folder`` sees to that for the user's own.  Nothing is unpickled.
 
-Read before: ``compile.executables``.
+Read before: ``compile.executables``, ``compile.cache_folder``, ``compile.disk_writer``.
 Invariant: the cache never changes an answer and never stops a program; at worst it saves nothing
 (tests/kernel/test_disk_cache.py).
 """
@@ -25,25 +27,29 @@ from pathlib import Path
 from typing import Any
 
 from saem import _jaxlib
+from saem.compile import cache_folder
+from saem.compile.cache_folder import ABANDONED_SECONDS, ASIDE, ENDING, Place
+from saem.compile.disk_writer import Writer
 from saem.core import config
 from saem.core.lazy import later
 from saem.core.record import Record
 
-hashlib: Any = later("hashlib")
-json: Any = later("json")  # only who keeps programs on disk needs these three
-tempfile: Any = later("tempfile")
+hashlib: Any = later("hashlib")  # only who keeps programs on disk needs these
+json: Any = later("json")
+platform: Any = later("platform")
 zlib: Any = later("zlib")
 
-FORMAT = 1
-ENDING = "-cache"
-ASIDE = ".part"
-# A file written aside that is older than this belongs to a process that was killed.
-ABANDONED_SECONDS = 3600.0
-# Environment variables that change what the compiler makes.
-FLAGS = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
+__all__ = ["ABANDONED_SECONDS", "ASIDE", "ENDING", "Damaged", "Entry", "entry", "flush", "pack",
+           "unpack"]
+
+FORMAT = 2
+# The time of last use is written no more often than this.
+TOUCH_SECONDS = 60.0
+# Environment variables that change what the compiler makes, besides those in XLA's options.
+FLAGS = ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "TF_XLA_FLAGS", "TF_ENABLE_ONEDNN_OPTS", "NPROC",
+         "PJRT_NPROC", "NVIDIA_TF32_OVERRIDE")
 
 log = logging.getLogger("saem")
-_said: set[str] = set()
 
 
 class Damaged(Exception):
@@ -53,35 +59,49 @@ class Damaged(Exception):
 class Entry(Record):
     """One program's place in the cache: its file, and how it is loaded."""
 
-    path: Path
+    place: Place
+    digest: str
     name: str
     devices: tuple[Any, ...]
     options: Any
 
+    @property
+    def path(self) -> Path:
+        """The program's file."""
+        return self.place.folder / (self.digest + ENDING)
+
     def load(self) -> tuple[Any, str]:
         """Return the executable, and ``found``; or None, and ``absent`` or ``damaged``."""
-        try:
-            data = self.path.read_bytes()
-        except FileNotFoundError:
-            return None, "absent"
-        except OSError as error:
-            trouble(f"The compile cache {self.path.parent} cannot be read: {error.strerror}.",
-                    error)
-            return None, "absent"
         begin = time.perf_counter()
         try:
-            executable = self.revive(unpack(data))
-        except (Damaged, _jaxlib.JaxRuntimeError) as error:
-            trouble(f"The compile cache entry {self.path} of {self.name} is damaged ({error}). The "
-                    "program is compiled again and the entry replaced.", error)
-            return None, "damaged"
+            if (waiting := _unwritten.get(self.path)) is not None:
+                return self.revive(waiting), "found"
+            data, used = cache_folder.read(self.path, self.place.personal)
+        except FileNotFoundError:
+            return None, "absent"
+        except (OSError, _jaxlib.JaxRuntimeError) as error:
+            self.trouble(f"The compile cache {self.place.folder} cannot be read: "
+                         f"{getattr(error, 'strerror', error)}.", error)
+            return None, "absent"
         try:
-            os.utime(self.path)  # the time of its last use, by which entries are thrown out
-        except OSError:
-            pass  # a folder that may only be read throws nothing out
+            head, serialized = unpack(data)
+            if head.get("key") != self.digest:
+                raise Damaged("it was made for another program or machine")
+            executable = self.revive(serialized)
+        except (Damaged, _jaxlib.JaxRuntimeError) as error:
+            self.trouble(f"The compile cache entry {self.path} of {self.name} is damaged ({error})."
+                         " The program is compiled again and the entry replaced.", error)
+            return None, "damaged"
+        if abs(time.time() - used) > TOUCH_SECONDS:
+            try:
+                os.utime(self.path)  # the time of its last use, by which entries are removed
+            except OSError:
+                pass  # in a folder that may only be read nothing is removed
+        seconds = time.perf_counter() - begin
+        _found.add(self.place.folder, head.get("seconds", 0.0) - seconds)
         log.log(logging.WARNING if config.log_compiles.value else logging.DEBUG,
                 "Persistent compilation cache hit for '%s' with key %s, loaded in %.6f sec",
-                self.name, self.path.name, time.perf_counter() - begin)
+                self.name, self.path.name, seconds)
         return executable, "found"
 
     def revive(self, serialized: bytes) -> Any:
@@ -92,137 +112,176 @@ class Entry(Record):
     def store(self, executable: Any, seconds: float, replace: bool = False) -> None:
         """Keep ``executable``, which took ``seconds``, if the settings want it kept.
 
-        With ``replace`` it is kept in any case: a damaged file must not stay.
+        It is written later, unless errors are to be raised.  With ``replace`` it is kept in any
+        case: a damaged file must not stay.
         """
-        if seconds < config.persistent_cache_min_compile_time_secs.value and not replace:
+        if seconds < self.place.least_seconds and not replace:
             return
+        raising = config.raise_persistent_cache_errors.value
         try:
-            data = pack(executable.serialize(), self.name, seconds)
+            serialized = executable.serialize()  # now: a sort that has run cannot be serialized
         except _jaxlib.JaxRuntimeError as error:
-            once(f"Programs of the platform {self.devices[0].platform} cannot be kept in the "
-                 f"compile cache: {error}.")
+            self.note(f"Programs of the platform {self.devices[0].platform} cannot be kept in the "
+                      f"compile cache: {error}.")
             return
-        if len(data) < config.persistent_cache_min_entry_size_bytes.value and not replace:
+
+        def job() -> None:
+            try:
+                self._store(serialized, seconds, replace, raising)
+            finally:
+                _unwritten.pop(self.path, None)
+
+        if raising:
+            job()
+        else:
+            _unwritten[self.path] = serialized
+            _writer.add(job)
+
+    def _store(self, serialized: bytes, seconds: float, replace: bool, raising: bool) -> None:
+        where, limit = self.place.folder, self.place.limit
+        data = pack(serialized, self.name, seconds, self.digest)
+        if len(data) < self.place.least_bytes and not replace:
             return
-        limit = config.compilation_cache_max_size.value
         if 0 < limit < len(data):
-            once(f"The program {self.name} takes {len(data)} bytes, more than the compile cache "
-                 f"may hold ({limit}), so it is not kept.")
+            self.note(f"The program {self.name} takes {len(data)} bytes, more than the compile "
+                      f"cache may hold ({limit}), so it is not kept.")
             return
         try:
-            write(self.path, data)
-            tidy(self.path.parent, limit)
+            cache_folder.write(self.path, data)
+            cache_folder.grown(where, limit, len(data))
         except OSError as error:
-            trouble(f"The program {self.name} could not be kept in the compile cache "
-                    f"{self.path.parent}: {error.strerror}.", error)
+            if raising:
+                raise
+            self.note(f"The program {self.name} could not be kept in the compile cache {where}: "
+                      f"{error.strerror}.")
+
+    def trouble(self, sentence: str, error: Exception) -> None:
+        """Note that the cache does not work; raise ``error`` if the settings want that."""
+        if config.raise_persistent_cache_errors.value:
+            raise error
+        self.note(sentence)
+
+    def note(self, sentence: str) -> None:
+        """Note it: loudly for a folder that somebody chose by JAX's setting, else quietly."""
+        cache_folder.note(sentence, loud=not self.place.personal)
 
 
 def entry(key: str, name: str, devices: Sequence[Any], options: Any) -> Entry | None:
     """Return the place of the program with content ``key``; None if it is not to be kept."""
-    folder = config.compilation_cache_dir.value
-    if not folder or not config.enable_compilation_cache.value:
-        return None
-    if config.compilation_cache_max_size.value == 0:
-        return None
-    if "://" in folder:
-        once(f"The compile cache must be a folder of this machine, got {folder}; nothing is kept.")
+    place = cache_folder.place()
+    if place is None or "--xla_dump" in os.environ.get("XLA_FLAGS", ""):
+        return None  # a dump is of programs that are compiled
+    why = cache_folder.refusal(place)
+    if why:
+        cache_folder.note(f"The compile cache is not used: {why}.", loud=False)
         return None
     client = devices[0].client
     if any(d.process_index != client.process_index() for d in devices):
         return None  # each process would load an executable that another made
-    digest = hashlib.sha256(repr((FORMAT, key, machine(devices[0]))).encode()).hexdigest()
-    return Entry(Path(folder) / (digest + ENDING), name, tuple(devices), options)
+    digest = hashlib.sha256(repr((FORMAT, key, options.SerializeAsString(), machine(devices[0])))
+                            .encode()).hexdigest()
+    return Entry(place, digest, name, tuple(devices), options)
 
 
 def machine(device: Any) -> tuple:
-    """Return all, besides the program, that decides what the compiler makes of it."""
+    """Return all, besides program and options, that decides what the compiler makes of it."""
     flags = tuple(os.environ.get(name, "") for name in FLAGS)
-    host = host_processor() if device.platform == "cpu" else ""
+    host = (host_processor(), processors()) if device.platform == "cpu" else ()
     return (_jaxlib.__version__, device.platform, device.client.platform_version,
-            device.device_kind, host, flags)
+            device.device_kind, len(device.client.devices()), host, flags)
+
+
+@functools.cache
+def processors() -> int:
+    """Return for how many processors XLA shares work out."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except (AttributeError, OSError):  # not on macOS and Windows
+        return os.cpu_count() or 1
 
 
 @functools.cache
 def host_processor() -> str:
     """Return what tells one kind of processor from another: programs use all its instructions."""
+    told = {platform.machine()}
     try:
-        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
+        with open("/proc/cpuinfo", "rb") as file:
+            text = file.read(2**16)
     except OSError:
-        lines = []
-    told = sorted({line for line in lines if line.startswith(("flags", "Features", "model name"))})
-    return hashlib.sha256("\n".join([os.uname().machine, *told]).encode()).hexdigest()
+        told |= {platform.processor(), os.environ.get("PROCESSOR_IDENTIFIER", ""), *_apple()}
+    else:
+        # A block for each processor; of very many the first, without the one that was cut.
+        blocks = text.decode(errors="replace").split("\n\n")
+        for block in blocks[:-1] or blocks:
+            told.update(line for line in block.splitlines() if line.startswith(
+                ("flags", "Features", "model name", "cpu family", "model\t", "stepping", "CPU ")))
+    return hashlib.sha256("\n".join(sorted(told)).encode()).hexdigest()
 
 
-def pack(serialized: bytes, name: str, seconds: float) -> bytes:
+def _apple() -> list[str]:
+    """Return what macOS calls its processor and its features; nothing elsewhere."""
+    if platform.system() != "Darwin":
+        return []
+    import subprocess  # noqa: PLC0415  (only there)
+    done = subprocess.run(["/usr/sbin/sysctl", "machdep.cpu.brand_string", "hw.optional"],
+                          capture_output=True, text=True, check=False)
+    return done.stdout.splitlines()
+
+
+def pack(serialized: bytes, name: str, seconds: float, key: str) -> bytes:
     """Return the bytes of a file."""
-    head = json.dumps({"format": FORMAT, "name": name, "seconds": seconds})
+    head = json.dumps({"format": FORMAT, "key": key, "name": name, "seconds": round(seconds, 6),
+                       "jaxlib": _jaxlib.__version__})
     rest = head.encode() + b"\n" + zlib.compress(serialized, 1)
     return hashlib.sha256(rest).digest() + rest
 
 
-def unpack(data: bytes) -> bytes:
-    """Return the serialized executable in the bytes of a file.
+def unpack(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return the head and the serialized executable in the bytes of a file.
 
     Raises: Damaged if they are not what ``pack`` made.
     """
-    digest, rest = data[:32], data[32:]
+    digest, rest = data[:32], memoryview(data)[32:]
     if len(digest) < 32 or hashlib.sha256(rest).digest() != digest:
         raise Damaged(f"its {len(data)} bytes do not have the checksum they should have")
-    return zlib.decompress(rest[rest.index(b"\n") + 1:])
-
-
-def write(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole or not at all, whatever happens meanwhile."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, aside = tempfile.mkstemp(suffix=ASIDE, prefix=path.name[:16], dir=path.parent)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
+        end = data.index(b"\n", 32)
+        return json.loads(data[32:end]), zlib.decompress(memoryview(data)[end + 1:])
+    except (ValueError, zlib.error) as error:
+        raise Damaged(f"it has another form: {error}") from error
 
 
-def tidy(folder: Path, limit: int) -> None:
-    """Remove what killed processes left, and the entries used longest ago beyond ``limit`` bytes.
+class Found:
+    """How often programs were found on disk, in this process and not yet in the journal."""
 
-    Other processes may do the same at the same time; a file that is gone already is no matter.
-    """
-    now = time.time()
-    kept = []
-    for item in os.scandir(folder):
-        try:
-            told = item.stat()
-        except FileNotFoundError:
-            continue
-        if item.name.endswith(ASIDE) and now - told.st_mtime > ABANDONED_SECONDS:
-            Path(item.path).unlink(missing_ok=True)
-        elif item.name.endswith(ENDING):
-            kept.append((told.st_mtime_ns, told.st_size, item.path))
-    total = sum(size for _, size, _ in kept)
-    for _, size, name in sorted(kept) if limit > 0 else ():
-        if total <= limit:
-            break
-        Path(name).unlink(missing_ok=True)
-        total -= size
+    def __init__(self) -> None:
+        self.hits = 0
+        self._unwritten: dict[Path, tuple[int, float]] = {}
+
+    def add(self, folder: Path, saved: float) -> None:
+        """Count one program, which saved so many seconds of compiling."""
+        self.hits += 1
+        hits, seconds = self._unwritten.get(folder, (0, 0.0))
+        self._unwritten[folder] = hits + 1, seconds + max(saved, 0.0)
+        _writer.open()
+
+    def write(self) -> None:
+        """Add what was counted to the journals."""
+        unwritten, self._unwritten = self._unwritten, {}
+        for folder, (hits, seconds) in unwritten.items():
+            cache_folder.append(folder, hits=hits, saved=round(seconds, 3))
 
 
-def trouble(sentence: str, error: Exception) -> None:
-    """Say once that the cache does not work; raise ``error`` if the settings want that."""
-    if config.raise_persistent_cache_errors.value:
-        raise error
-    once(sentence)
+_found = Found()
+_unwritten: dict[Path, bytes] = {}  # what a program that was forgotten in memory is found in
+_writer = Writer(at_end=_found.write)
 
 
-def once(sentence: str) -> None:
-    if sentence not in _said:
-        _said.add(sentence)
-        log.warning("%s", sentence)
+def flush() -> bool:
+    """Write now what waits to be written; returns whether all of it is."""
+    return _writer.flush()
 
 
-def forget_what_was_said() -> None:
-    """Say everything again that was said once."""
-    _said.clear()
+def hits() -> int:
+    """Return how many programs this process found on disk."""
+    return _found.hits

@@ -29,7 +29,7 @@ from saem.core.lazy import later
 
 hashlib: Any = later("hashlib")  # no program, no key
 
-disk_cache: Any = later("saem.compile.disk_cache")  # loaded when a folder for it is set
+disk_cache: Any = later("saem.compile.disk_cache")  # loaded when something is compiled
 
 CAPACITY = 4096
 
@@ -121,7 +121,7 @@ def load_or_compile(key: str, lowered: Lowering, devices: Sequence[Any], options
     if lowered.module.platform == "cpu" and "_ffi(" in lowered.text:
         _jaxlib.load_lapack()  # a program that was exported elsewhere may call it, too
     entry = None
-    if config.compilation_cache_dir.value and not lowered.module.callbacks:
+    if config.enable_compilation_cache.value and not lowered.module.callbacks:
         entry = disk_cache.entry(key, lowered.symbol(), devices, compile_options(devices, options))
     if entry is None:
         return _compile(lowered, devices, options), ""

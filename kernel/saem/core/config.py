@@ -144,8 +144,11 @@ DECLARED = (
     Declared("num_cpu_devices", -1, "int", "how many CPU devices to make", process=True),
     Declared("cpu_enable_async_dispatch", True, "bool", "CPU programs run in the background",
              process=True),
-    Declared("enable_compilation_cache", True, "bool", "keep compiled programs on disk"),
-    Declared("compilation_cache_dir", None, "str", "where compiled programs are kept on disk",
+    # What holds where nobody sets the next four is in compile/cache_folder.py.
+    Declared("enable_compilation_cache", True, "bool",
+             "keep compiled programs on disk; off: nothing is read or written there"),
+    Declared("compilation_cache_dir", None, "str",
+             "where compiled programs are kept on disk, instead of the user's own cache folder",
              optional=True),
     Declared("compilation_cache_max_size", -1, "int", "bytes the cache may grow to; -1: any"),
     Declared("persistent_cache_min_compile_time_secs", 1.0, "float",
@@ -254,6 +257,8 @@ class Setting(_jaxlib.Config):
         self.declared = declared
         # Called after each change: for settings that something else must be told of.
         self.follower: Callable[[], None] | None = None
+        self.was_set = environment_variable(declared) is not None
+        self._unset = self.get_local()  # what C++ returns where no scope holds
 
     def __call__(self, *value: Any, **named: Any) -> _Scope:
         """Return a context manager under which this thread sees ``value`` (a bool: True).
@@ -276,6 +281,11 @@ class Setting(_jaxlib.Config):
             )
         return _Scope(self, _checked(declared, value[0], declared.name))
 
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the environment, ``config.update`` or a scope of this thread set it."""
+        return self.was_set or self.get_local() is not self._unset
+
     def tell(self) -> None:
         """Tell whoever follows this setting that it changed."""
         if self.follower is not None:
@@ -291,14 +301,20 @@ class Setting(_jaxlib.Config):
         return f"Setting({self.name}={self.value!r})"
 
 
+def environment_variable(declared: Declared) -> str | None:
+    """Return which of SAEM_<NAME> and JAX_<NAME> is in the environment, the former first."""
+    for prefix in ("SAEM_", "JAX_"):
+        if prefix + declared.name.upper() in os.environ:
+            return prefix + declared.name.upper()
+    return None
+
+
 def environment_value(declared: Declared) -> Any:
     """Return the value from SAEM_<NAME> or JAX_<NAME>, else the default."""
-    for prefix in ("SAEM_", "JAX_"):
-        variable = prefix + declared.name.upper()
-        word = os.environ.get(variable)
-        if word is not None:
-            return _from_word(declared, word, variable)
-    return declared.default
+    variable = environment_variable(declared)
+    if variable is None:
+        return declared.default
+    return _from_word(declared, os.environ[variable], variable)
 
 
 SETTINGS: dict[str, Setting] = {"jax_" + row.name: Setting(row) for row in DECLARED}
@@ -336,6 +352,7 @@ class Configuration:
             for check in before_start:
                 check(name)
         setting.set_global(value)
+        setting.was_set = True
         setting.tell()
 
     def read(self, name: str) -> Any:

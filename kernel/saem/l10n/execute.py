@@ -36,7 +36,8 @@ def execute(notebook: nbformat.NotebookNode, timeout: int = 300) -> None:
     """Run every cell and put the normalised outputs into ``notebook``.  Raises ExecutionError."""
     saem_facts = notebook.metadata["saem"]
     where = f"{saem_facts['language']}/{saem_facts['lesson']}"
-    environment = dict(os.environ, SAEM_LESSON_STATIC="1")
+    # What the outputs show must not depend on what this machine compiled before.
+    environment = dict(os.environ, SAEM_LESSON_STATIC="1", SAEM_ENABLE_COMPILATION_CACHE="0")
     paths = [str(_PACKAGES), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(p for p in paths if p)
     client = NotebookClient(

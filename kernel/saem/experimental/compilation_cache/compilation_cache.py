@@ -1,4 +1,4 @@
-"""How is the cache of compiled programs on disk set?  See ``saem.compile.disk_cache``.
+"""How is the cache of compiled programs on disk set?  See ``saem.compile.cache_folder``.
 
 Source: the documentation of jax.experimental.compilation_cache and of its settings.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from saem.compile import disk_cache
+from saem.compile import cache_folder
 from saem.core.config import config
 
 __all__ = ["reset_cache", "set_cache_dir"]
@@ -25,4 +25,4 @@ def reset_cache() -> None:
     Every setting is read when a program is compiled, so a changed folder needs no reset; complaints
     that were made once will be made again.
     """
-    disk_cache.forget_what_was_said()
+    cache_folder.forget_notes()
