@@ -36,7 +36,7 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     if not leaves:
         return jnp.zeros(0, np.float32), lambda _: structure.unflatten([])
     avals = [aval_of(x) for x in leaves]
-    common = jnp.result_type(*leaves)
+    common: Any = jnp.result_type(*leaves)
     if all(aval.dtype == common for aval in avals):
         vector = jnp.concatenate([jnp.ravel(x) for x in leaves])
         common = None  # the vector may come back as any dtype, all leaves then being of it

@@ -195,11 +195,12 @@ from saem.parallel.exchanges import (
     pswapaxes,
 )
 from saem.parallel.ragged import ragged_all_to_all
+from saem.typing import Array, ArrayLike, DTypeLike
 
 broadcast_shapes = np.broadcast_shapes
 
 
-def broadcast_like(arr: Any, like_arr: Any) -> Any:
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """Return ``arr`` stretched to the shape of ``like_arr``, trailing axes aligned."""
     have, shape = aval_of(arr).shape, aval_of(like_arr).shape
     if have == shape:
@@ -207,7 +208,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
     return broadcast_in_dim(arr, shape, tuple(range(len(shape) - len(have), len(shape))))
 
 
-def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+def empty(shape: Any, dtype: DTypeLike | None, *, out_sharding: Any = None) -> Any:
     """Return an array of ``shape``; of zeros, since there are no arrays without values.
 
     >>> lax.empty((2,), jnp.float32).shape
@@ -216,7 +217,7 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
     return full(shape, 0, dtype, sharding=out_sharding)
 
 
-def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
+def index_take(src: Array, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     """Return the slices of ``src`` at the places that the vectors ``idxs`` name along ``axes``.
 
     Negative places count from the end, and those outside wrap around.
@@ -244,7 +245,7 @@ def shape_as_value(shape: Sequence[int]) -> Any:
     return np.asarray(shape, np.int32)
 
 
-def dtype(x: Any) -> Any:
+def dtype(x: Any) -> np.dtype:
     """Return the canonical dtype of a value, or of what names a dtype.
 
     Raises: ValueError for None, TypeError for what has no dtype.
@@ -257,7 +258,7 @@ def dtype(x: Any) -> Any:
     return promotion.typed(x)[0]
 
 
-def reciprocal(x: Any) -> Any:
+def reciprocal(x: ArrayLike) -> Array:
     """Return 1 / x elementwise.
 
     >>> lax.reciprocal(jnp.array([2., 4.]))
@@ -266,7 +267,7 @@ def reciprocal(x: Any) -> Any:
     return integer_pow(x, -1)
 
 
-def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """Return ``on_true`` where ``pred``, else ``on_false``; all of one shape.
 
     >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([3, 4]))
@@ -275,7 +276,8 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
     return select_n(pred, on_false, on_true)
 
 
-def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> Any:
+def sort_key_val(keys: Array, values: ArrayLike, dimension: int = -1,
+                 is_stable: bool = True) -> tuple[Array, Array]:
     """Return ``keys`` sorted along ``dimension``, and ``values`` in the same order.
 
     >>> lax.sort_key_val(jnp.array([3, 1, 2]), jnp.array([30, 10, 20]))
@@ -285,7 +287,7 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
     return ordered[0], ordered[1]
 
 
-def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """Return ``operand`` with axes in the order ``permutation``.
 
     >>> lax.transpose(jnp.array([[1, 2], [3, 4]]), (1, 0))

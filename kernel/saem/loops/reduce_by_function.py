@@ -53,6 +53,7 @@ from saem.ops.windows import GatherScatterMode, ScatterDimensionNumbers
 from saem.transform.jvp import instantiate, jvp_flat
 from saem.transform.staging import trace_flat
 from saem.transform.vmap import batch_jaxpr, vmap_flat
+from saem.typing import Array
 
 SCALARS = (bool, int, float, complex, np.generic, np.ndarray)
 
@@ -437,7 +438,8 @@ def window_of(operand: ShapedArray, window_dimensions: Sequence[int],
 
 def reduce_window(operand: Any, init_value: Any, computation: Callable,
                   window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
-                  padding: Any = "VALID", base_dilation: Sequence[int] | None = None,
+                  padding: str | Sequence[tuple[int, int]] = "VALID",
+                  base_dilation: Sequence[int] | None = None,
                   window_dilation: Sequence[int] | None = None) -> Any:
     """Return each window of ``operand`` folded by ``computation``, from ``init_value``.
 
@@ -481,10 +483,10 @@ def element_program(func: Callable[[Any], Any], dtype: Any) -> ClosedJaxpr:
     return program
 
 
-def scatter_apply(operand: Any, scatter_indices: Any, func: Callable[[Any], Any],
+def scatter_apply(operand: Array, scatter_indices: Array, func: Callable[[Any], Any],
                   dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
                   indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-                  ) -> Any:
+                  ) -> Array:
     """Return ``operand`` with ``func`` applied to the elements at ``scatter_indices``.
 
     A place that is named several times is changed as often.

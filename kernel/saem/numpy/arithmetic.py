@@ -39,11 +39,12 @@ from saem.ops import arithmetic as ops
 from saem.ops import compare, maths, numbers
 from saem.ops.arithmetic import Add, Div, IntegerPow, Mul, Neg, Sub
 from saem.ops.compare import And, Or
+from saem.typing import Array, ArrayLike
 
 ADD, SUB, MUL, DIV, NEG, AND, OR = Add(), Sub(), Mul(), Div(), Neg(), And(), Or()
 
 
-def add(x: Any, y: Any, /) -> Any:
+def add(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Return x + y; for booleans, x or y.
 
     >>> jnp.add(jnp.array([1, 2]), 3)
@@ -53,7 +54,7 @@ def add(x: Any, y: Any, /) -> Any:
     return bind(OR if is_boolean(x) else ADD, x, y)
 
 
-def subtract(x: Any, y: Any, /) -> Any:
+def subtract(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Return x - y.  Raises: DTypeError for booleans.
 
     >>> jnp.subtract(jnp.array([1, 2]), 3)
@@ -63,7 +64,7 @@ def subtract(x: Any, y: Any, /) -> Any:
     return bind(SUB, x, y)
 
 
-def multiply(x: Any, y: Any, /) -> Any:
+def multiply(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Return x * y; for booleans, x and y.
 
     >>> jnp.multiply(jnp.array([1, 2]), 3)
@@ -73,7 +74,7 @@ def multiply(x: Any, y: Any, /) -> Any:
     return bind(AND if is_boolean(x) else MUL, x, y)
 
 
-def divide(x: Any, y: Any, /) -> Any:
+def divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return x / y, floating or complex even for integers.
 
     >>> jnp.divide(jnp.array([1, 3]), 2)
@@ -83,7 +84,7 @@ def divide(x: Any, y: Any, /) -> Any:
     return bind(DIV, x, y)
 
 
-def negative(x: Any, /) -> Any:
+def negative(x: ArrayLike, /) -> Any:
     """Return -x.  Raises: DTypeError for booleans.
 
     >>> jnp.negative(jnp.array([1, -2]))
@@ -93,7 +94,7 @@ def negative(x: Any, /) -> Any:
     return bind(NEG, x)
 
 
-def positive(x: Any, /) -> Any:
+def positive(x: ArrayLike, /) -> Array:
     """Return x as an array; PRNG keys are answered, too.
 
     >>> jnp.positive(jnp.array([1, -2]))
@@ -103,7 +104,7 @@ def positive(x: Any, /) -> Any:
     return x
 
 
-def absolute(x: Any, /) -> Any:
+def absolute(x: ArrayLike, /) -> Array:
     """Return |x|, real for complex x.
 
     >>> jnp.absolute(jnp.array([-1, 2]))
@@ -114,7 +115,7 @@ def absolute(x: Any, /) -> Any:
     return x if unsigned else numbers.abs(x)
 
 
-def fabs(x: Any, /) -> Any:
+def fabs(x: ArrayLike, /) -> Array:
     """Return |x| as a float.  Raises: TypeError for complex x.
 
     >>> jnp.fabs(jnp.array([-1, 2]))
@@ -128,7 +129,7 @@ def fabs(x: Any, /) -> Any:
     return numbers.abs(*promote_args_inexact("fabs", x))
 
 
-def sign(x: Any, /) -> Any:
+def sign(x: ArrayLike, /) -> Array:
     """Return -1, 0 or 1 with the sign of x; x / |x| for complex x.
 
     >>> jnp.sign(jnp.array([-3, 0, 2]))
@@ -141,7 +142,7 @@ def sign(x: Any, /) -> Any:
 # -- division with remainder -----------------------------------------------------------------------
 
 
-def floor_divide(x: Any, y: Any, /) -> Any:
+def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return x / y rounded down.  Raises: TypeError for complex operands.
 
     >>> jnp.floor_divide(jnp.array([7, -7]), 2)
@@ -161,7 +162,7 @@ def floor_divide(x: Any, y: Any, /) -> Any:
     return _float_divmod(x, y)[0]
 
 
-def remainder(x: Any, y: Any, /) -> Any:
+def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return x - floor_divide(x, y) * y, which has the sign of y; 0 for integers when y is 0.
 
     >>> jnp.remainder(jnp.array([7, -7]), 3)
@@ -179,7 +180,7 @@ def remainder(x: Any, y: Any, /) -> Any:
     return if_else(compare.bitwise_and(differ, nonzero), ops.add(rest, y), rest)
 
 
-def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
+def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Any, Any]:
     """Return (floor_divide(x, y), remainder(x, y)).
 
     >>> jnp.divmod(jnp.array([7, -7]), 3)
@@ -206,7 +207,7 @@ def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     return numbers.round(quotient), rest
 
 
-def fmod(x: Any, y: Any, /) -> Any:
+def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the remainder of x / y with the sign of x; 0 for integers when y is 0.
 
     Of booleans it is x where y is false, as in JAX.
@@ -284,7 +285,7 @@ def _integer_loop(x: Any, y: Any) -> Any:
     return out
 
 
-def float_power(x: Any, y: Any, /) -> Any:
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return x ** y, floating or complex even for integers.
 
     >>> jnp.float_power(jnp.array([2, 3]), 2)
@@ -293,7 +294,7 @@ def float_power(x: Any, y: Any, /) -> Any:
     return numbers.pow(*promote_args_inexact("float_power", x, y))
 
 
-def square(x: Any, /) -> Any:
+def square(x: ArrayLike, /) -> Array:
     """Return x * x.
 
     >>> jnp.square(jnp.array([2, -3]))
@@ -303,7 +304,7 @@ def square(x: Any, /) -> Any:
     return maths.square(x)
 
 
-def reciprocal(x: Any, /) -> Any:
+def reciprocal(x: ArrayLike, /) -> Array:
     """Return 1 / x, floating or complex even for integers.
 
     >>> jnp.reciprocal(jnp.array([2., 4.]))
@@ -316,7 +317,7 @@ def reciprocal(x: Any, /) -> Any:
 # -- angles ----------------------------------------------------------------------------------------
 
 
-def deg2rad(x: Any, /) -> Any:
+def deg2rad(x: ArrayLike, /) -> Array:
     """Return degrees x in radians.
 
     >>> jnp.deg2rad(180.)
@@ -326,7 +327,7 @@ def deg2rad(x: Any, /) -> Any:
     return ops.mul(x, like(x, np.pi / 180))
 
 
-def rad2deg(x: Any, /) -> Any:
+def rad2deg(x: ArrayLike, /) -> Array:
     """Return radians x in degrees.
 
     >>> jnp.rad2deg(jnp.pi)

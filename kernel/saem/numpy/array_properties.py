@@ -7,17 +7,17 @@ Invariant: no operation is recorded or run.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from saem.core.avals import aval_of, is_array_like
 from saem.numpy.axes import canonical_axes
+from saem.typing import ArrayLike
 
 s_, index_exp = np.s_, np.index_exp
 
 
-def shape(a: Any) -> tuple[int, ...]:
+def shape(a: ArrayLike) -> tuple[int, ...]:
     """Return the sizes of the axes of ``a``: an array, or what NumPy makes an array of.
 
     >>> jnp.shape([[1, 2, 3], [4, 5, 6]])
@@ -26,7 +26,7 @@ def shape(a: Any) -> tuple[int, ...]:
     return aval_of(a).shape if is_array_like(a) else np.shape(a)
 
 
-def ndim(a: Any) -> int:
+def ndim(a: ArrayLike) -> int:
     """Return the number of axes of ``a``, an array or a list.
 
     >>> jnp.ndim([[1, 2], [3, 4]])
@@ -35,7 +35,7 @@ def ndim(a: Any) -> int:
     return len(shape(a))
 
 
-def size(a: Any, axis: int | tuple[int, ...] | None = None) -> int:
+def size(a: ArrayLike, axis: int | tuple[int, ...] | None = None) -> int:
     """Return the number of elements of ``a``, or along ``axis``.
 
     Raises: ValueError for an axis that does not exist.

@@ -8,7 +8,6 @@ Source: the NumPy reference of packbits and unpackbits.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from saem.numpy.reductions import sum as total
 from saem.ops import compare, shape, slicing
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.shape import canonical_axis
+from saem.typing import Array, ArrayLike
 
 UINT8 = np.dtype("uint8")
 
@@ -35,7 +35,7 @@ def _check_order(name: str, bitorder: str) -> None:
 
 
 @library_function(static_argnames=("axis", "bitorder"))
-def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Return truth values along ``axis``, eight to a byte; zeros fill the last one.
 
     Raises: TypeError for arrays that are neither boolean nor integer.
@@ -65,8 +65,8 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
 
 
 @library_function(static_argnames=("axis", "count", "bitorder"))
-def unpackbits(a: Any, axis: int | None = None, count: int | None = None,
-               bitorder: str = "big") -> Any:
+def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None,
+               bitorder: str = "big") -> Array:
     """Return the bits of bytes along ``axis``, ``count`` of them (negative: all but so many).
 
     Raises: TypeError for arrays that are not uint8.

@@ -10,6 +10,7 @@ Source: the NumPy reference of the functions of these names.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,12 +40,14 @@ from saem.ops import arithmetic as ops
 from saem.ops import compare, maths, numbers, select, shape, slicing
 from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.shape import canonical_axis
+from saem.typing import Array, ArrayLike, DTypeLike
 
 # -- differences -----------------------------------------------------------------------------------
 
 
 @library_function(static_argnames=("n", "axis"))
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
+         append: ArrayLike | None = None) -> Array:
     """Return each element minus the one before along ``axis``, ``n`` times over.
 
     Raises: ValueError for a scalar or negative ``n``.
@@ -85,7 +88,8 @@ def _edge_of(x: Any, a: Any, axis: int) -> Any:
 
 
 @library_function
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None,
+            to_begin: ArrayLike | None = None) -> Array:
     """Return the differences of the raveled array, ``to_begin`` before, ``to_end`` after.
 
     >>> jnp.ediff1d(jnp.array([1, 4, 9]))
@@ -99,7 +103,8 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     return concatenate(parts) if len(parts) > 1 else out
 
 
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Any:
+def gradient(f: ArrayLike, *varargs: Any, axis: int | Sequence[int] | None = None,
+             edge_order: int | None = None) -> Array | list[Array]:
     """Return the slope at each element along ``axis``: central differences, one-sided at the ends.
 
     ``varargs``: no spacing (1), one for all axes, or one for each, a number or coordinates.
@@ -166,7 +171,8 @@ def _part(x: Any, start: int, stop: int) -> Any:
 
 
 @library_function(static_argnames=("axis",))
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
+              axis: int = -1) -> Array:
     """Return the area under ``y`` along ``axis``, by trapezoids at ``x`` or of width ``dx``.
 
     >>> jnp.trapezoid(jnp.array([1., 2., 3.]))
@@ -188,8 +194,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 # -- between ---------------------------------------------------------------------------------------
 
 
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None,
-           period: Any = None) -> Any:
+def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | None = None,
+           right: ArrayLike | str | None = None, period: ArrayLike | None = None) -> Array:
     """Return at ``x`` the value of straight lines through the points (xp, fp), xp ascending.
 
     Outside: ``left`` and ``right``, by default the first and last value, or 'extrapolate'.
@@ -289,8 +295,8 @@ def _sliding(name: str, a: Any, v: Any, mode: str, precision: Any, preferred: An
 
 
 @library_function(static_argnames=("mode", "precision", "preferred_element_type"))
-def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None,
-             preferred_element_type: Any = None) -> Any:
+def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any = None,
+             preferred_element_type: DTypeLike | None = None) -> Array:
     """Return the convolution of two vectors: the products of polynomials of these coefficients.
 
     ``mode``: 'full' all overlaps, 'same' the length of the longer, 'valid' whole overlaps.
@@ -307,8 +313,8 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None,
 
 
 @library_function(static_argnames=("mode", "precision", "preferred_element_type"))
-def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None,
-              preferred_element_type: Any = None) -> Any:
+def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any = None,
+              preferred_element_type: DTypeLike | None = None) -> Array:
     """Return the correlation of two vectors: their inner product at each shift.
 
     Raises: ValueError for arrays that are no vectors, or empty.
@@ -329,8 +335,9 @@ def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None,
 
 
 @library_function(static_argnames=("rowvar", "bias", "ddof", "dtype"))
-def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
-        fweights: Any = None, aweights: Any = None, dtype: Any = None) -> Any:
+def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False,
+        ddof: int | None = None, fweights: ArrayLike | None = None,
+        aweights: ArrayLike | None = None, dtype: DTypeLike | None = None) -> Array:
     """Return the covariances of variables (rows, unless ``rowvar`` is False) over observations.
 
     Raises: ValueError for more than two axes; TypeError for weights that do not fit.
@@ -410,7 +417,8 @@ def average_over(x: Any, weights: Any) -> Any:
 
 
 @library_function(static_argnames=("rowvar", "dtype"))
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
+             dtype: DTypeLike | None = None) -> Array:
     """Return the correlation coefficients of variables: covariances over standard deviations.
 
     >>> jnp.corrcoef(jnp.array([[1., 2., 3.], [3., 2., 1.]]))
@@ -437,7 +445,7 @@ def _within(x: Any) -> Any:
 
 
 @library_function(static_argnames=("axisa", "axisb", "axisc", "axis"))
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
+def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1,
           axis: int | None = None) -> Any:
     """Return the cross products of vectors of 2 or 3 components along an axis.
 
@@ -473,7 +481,8 @@ def _components(v: Any, lead: tuple[int, ...]) -> list[Any]:
 
 
 @library_function(static_argnames=("axis",))
-def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Any:
+def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1,
+           period: ArrayLike = 2 * np.pi) -> Array:
     """Return ``p`` with jumps beyond half of ``period`` along ``axis`` taken away.
 
     >>> jnp.unwrap(jnp.array([0., 3., 6.5]))

@@ -8,8 +8,6 @@ Invariant: real arrays stay real (tests/kernel/numpy/test_floating.py).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from saem.core import dtypes
@@ -24,9 +22,10 @@ from saem.numpy.promote import (
 )
 from saem.ops import arithmetic as ops
 from saem.ops import compare, numbers, shape
+from saem.typing import Array, ArrayLike
 
 
-def real(val: Any, /) -> Any:
+def real(val: ArrayLike, /) -> Array:
     """Return the real part; a real array is itself.
 
     >>> jnp.real(jnp.array([1 + 2j]))
@@ -36,7 +35,7 @@ def real(val: Any, /) -> Any:
     return numbers.real(val) if dtypes.is_complex(dtype_of(val)) else val
 
 
-def imag(val: Any, /) -> Any:
+def imag(val: ArrayLike, /) -> Array:
     """Return the imaginary part; zeros for a real array.
 
     >>> jnp.imag(jnp.array([1 + 2j]))
@@ -46,7 +45,7 @@ def imag(val: Any, /) -> Any:
     return numbers.imag(val) if dtypes.is_complex(dtype_of(val)) else shape.full_like(val, 0)
 
 
-def conjugate(x: Any, /) -> Any:
+def conjugate(x: ArrayLike, /) -> Array:
     """Return the complex conjugate; a real array is itself.
 
     >>> jnp.conjugate(jnp.array([1 + 2j]))
@@ -56,7 +55,7 @@ def conjugate(x: Any, /) -> Any:
     return numbers.conj(x) if dtypes.is_complex(dtype_of(x)) else x
 
 
-def angle(z: Any, deg: bool = False) -> Any:
+def angle(z: ArrayLike, deg: bool = False) -> Array:
     """Return the angle in -pi..pi of complex numbers, in degrees if ``deg``.
 
     >>> jnp.angle(jnp.array([1, 1j, -1]))
@@ -74,7 +73,7 @@ def angle(z: Any, deg: bool = False) -> Any:
     return ops.mul(out, like(out, 180 / np.pi)) if deg else out
 
 
-def iscomplex(x: Any) -> Any:
+def iscomplex(x: ArrayLike) -> Array:
     """Return where the imaginary part is not zero.
 
     >>> jnp.iscomplex(jnp.array([1, 1j]))
@@ -84,7 +83,7 @@ def iscomplex(x: Any) -> Any:
     return compare.ne(i, like(i, 0))
 
 
-def isreal(x: Any) -> Any:
+def isreal(x: ArrayLike) -> Array:
     """Return where the imaginary part is zero.
 
     >>> jnp.isreal(jnp.array([1, 1j]))

@@ -37,6 +37,7 @@ from saem.ops import shape as shaping
 from saem.ops.convert import copy as copy_array
 from saem.ops.reshard import reshard_to
 from saem.placement.shardings import target
+from saem.typing import Array, ArrayLike, DTypeLike
 
 # Up to so many elements, an array of known numbers is cheaper to send than to compute.
 SMALL = 1 << 14
@@ -111,7 +112,7 @@ def count(shape: Sequence[int]) -> int:
 # -- from data -------------------------------------------------------------------------------------
 
 
-def array(object: Any, dtype: Any = None, copy: bool = True, order: str | None = "K",
+def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True, order: str | None = "K",
           ndmin: int = 0, *, device: Any = None, out_sharding: Any = None) -> Any:
     """Return ``object`` (a number, an array, or nested sequences of them) as an array.
 
@@ -133,8 +134,8 @@ def array(object: Any, dtype: Any = None, copy: bool = True, order: str | None =
     return placed(out, device, out_sharding)
 
 
-def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None,
-            device: Any = None, out_sharding: Any = None) -> Any:
+def asarray(a: ArrayLike, dtype: DTypeLike | None = None, order: str | None = None, *,
+            copy: bool | None = None, device: Any = None, out_sharding: Any = None) -> Any:
     """Return ``a`` as an array: itself if it is one of that dtype and no copy is asked for.
 
     Raises: as ``array``.
@@ -248,7 +249,7 @@ def stack_nested(x: Any, dtype: Any) -> Any:
 _stack = library_function(stack_nested, static_argnames="dtype")
 
 
-def copy(a: Any, order: str | None = None) -> Any:
+def copy(a: ArrayLike, order: str | None = None) -> Array:
     """Return a copy of ``a`` in memory of its own.
 
     >>> jnp.copy(jnp.array([1, 2]))
@@ -258,7 +259,8 @@ def copy(a: Any, order: str | None = None) -> Any:
     return array(a, copy=True, order=order)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
+           device: Any = None) -> Array:
     """Return ``x`` in ``dtype``; complex numbers lose their imaginary part.
 
     >>> jnp.astype(jnp.array([1.7, 2.2]), jnp.int32)
@@ -279,7 +281,7 @@ def _convert(x: Any, dtype: Any) -> Any:
     return convert_value(x, dtype, False)
 
 
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """Return the bytes of ``buffer`` read as ``dtype``.
 
     >>> jnp.frombuffer(b"\\x01\\x02", dtype=jnp.uint8)
@@ -288,7 +290,7 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
     return asarray(np.frombuffer(buffer, dtype=np.dtype(dtype), count=count, offset=offset))
 
 
-def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """Return the numbers in ``string``, separated by ``sep``.
 
     >>> jnp.fromstring("1 2 3", sep=" ", dtype=jnp.int32)
@@ -307,7 +309,7 @@ def fromiter(*args: Any, **kwargs: Any) -> Any:
     raise NotImplementedError(_impure("fromiter"))
 
 
-def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+def load(file: Any, *args: Any, **kwargs: Any) -> Array:
     """Return the array that ``save`` wrote to ``file``; of other files what ``np.load`` returns.
 
     >>> import io, numpy
@@ -330,7 +332,7 @@ def _impure(name: str) -> str:
             "traced functions.")
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+def from_dlpack(x: ArrayLike, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """Return as an array what another library offers through ``__dlpack__``.
 
     >>> jnp.from_dlpack(np.array([1, 2], dtype=np.int32))
@@ -362,7 +364,8 @@ def filled(shape: tuple[int, ...], value: Any) -> Any:
     return _fill(value, shape=shape)
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None,
+          out_sharding: Any = None) -> Any:
     """Return an array of ``shape`` full of 0.
 
     >>> jnp.zeros((2, 2))
@@ -372,7 +375,8 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     return _constant("zeros", shape, 0, dtype, device, out_sharding)
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def ones(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None,
+         out_sharding: Any = None) -> Any:
     """Return an array of ``shape`` full of 1.
 
     >>> jnp.ones((2, 2))
@@ -382,7 +386,8 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
     return _constant("ones", shape, 1, dtype, device, out_sharding)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def empty(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None,
+          out_sharding: Any = None) -> Any:
     """Return an array of ``shape``; of zeros, since there are no arrays without values.
 
     >>> jnp.empty((2,))
@@ -413,7 +418,7 @@ def cut_full(shape: tuple[int, ...], value: Any, device: Any, sharding: Any, lik
     return placed(filled(shape, value), device, sharding)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
+def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, device: Any = None,
          out_sharding: Any = None) -> Any:
     """Return an array of ``shape`` full of ``fill_value``, a number or an array that fits.
 
@@ -441,8 +446,8 @@ def _spread(shape: tuple[int, ...], value: Any) -> Any:
     return broadcast_to(value, shape)
 
 
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
-               out_sharding: Any = None) -> Any:
+def zeros_like(a: ArrayLike, dtype: DTypeLike | None = None, shape: Any = None, *,
+               device: Any = None, out_sharding: Any = None) -> Any:
     """Return zeros of the shape and dtype of ``a``, where none other is given.
 
     >>> jnp.zeros_like(jnp.array([1, 2]))
@@ -451,8 +456,8 @@ def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = No
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
-def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
-              out_sharding: Any = None) -> Any:
+def ones_like(a: ArrayLike, dtype: DTypeLike | None = None, shape: Any = None, *,
+              device: Any = None, out_sharding: Any = None) -> Any:
     """Return ones of the shape and dtype of ``a``, where none other is given.
 
     >>> jnp.ones_like(jnp.array([1, 2]))
@@ -461,8 +466,8 @@ def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = Non
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
-def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
-               out_sharding: Any = None) -> Any:
+def empty_like(prototype: Any, dtype: DTypeLike | None = None, shape: Any = None, *,
+               device: Any = None, out_sharding: Any = None) -> Any:
     """Return zeros of the shape and dtype of ``prototype``, where none other is given.
 
     >>> jnp.empty_like(jnp.array([1, 2]))
@@ -471,8 +476,8 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
     return _like("empty_like", prototype, 0, dtype, shape, device, out_sharding)
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *,
-              device: Any = None, out_sharding: Any = None) -> Any:
+def full_like(a: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None,
+              shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """Return an array of the shape and dtype of ``a``, where none other is given, of one value.
 
     >>> jnp.full_like(jnp.array([1., 2.]), 7)
@@ -532,8 +537,9 @@ def known_number(name: str, what: str, x: Any) -> Any:
     return x if type(x) in PYTHON_NUMBERS else np.asarray(x)[()]
 
 
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
-           device: Any = None, out_sharding: Any = None) -> Any:
+def arange(start: ArrayLike | int, stop: ArrayLike | int | None = None,
+           step: ArrayLike | None = None, dtype: DTypeLike | None = None, *, device: Any = None,
+           out_sharding: Any = None) -> Array:
     """Return start, start + step, … below ``stop``; one argument counts from 0 to it.
 
     Raises: ConcretizationTypeError for traced arguments; ZeroDivisionError if ``step`` is 0.

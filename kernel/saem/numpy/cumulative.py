@@ -28,6 +28,7 @@ from saem.ops import arithmetic as ops
 from saem.ops import compare, cumulative, maths, reduce
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.shape import canonical_axis, concatenate, reshape
+from saem.typing import Array, ArrayLike, Axis, DTypeLike
 
 INT32 = np.dtype("int32")
 
@@ -50,7 +51,8 @@ def _running(name: str, a: Any, axis: Any, dtype: Any, run: Callable,
 
 
 @library_function(static_argnames=("axis", "dtype"))
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
+           out: None = None) -> Array:
     """Return the running sum along ``axis``; of the raveled array if None.
 
     >>> jnp.cumsum(jnp.array([1, 2, 3]))
@@ -61,7 +63,8 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 
 @library_function(static_argnames=("axis", "dtype"))
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
+            out: None = None) -> Array:
     """Return the running product along ``axis``; of the raveled array if None.
 
     >>> jnp.cumprod(jnp.array([1, 2, 3]))
@@ -72,7 +75,8 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
 
 
 @library_function(static_argnames=("axis", "dtype"))
-def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
+              out: None = None) -> Array:
     """Return the running sum along ``axis`` with NaN counted as 0.
 
     >>> jnp.nancumsum(jnp.array([2., jnp.nan, 3.]))
@@ -83,7 +87,8 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
 
 
 @library_function(static_argnames=("axis", "dtype"))
-def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
+               out: None = None) -> Array:
     """Return the running product along ``axis`` with NaN counted as 1.
 
     >>> jnp.nancumprod(jnp.array([2., jnp.nan, 3.]))
@@ -118,8 +123,8 @@ def _standard_running(name: str, what: str, x: Any, axis: Any, dtype: Any, initi
 
 
 @library_function(static_argnames=("axis", "dtype", "include_initial"))
-def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
-                   include_initial: bool = False) -> Any:
+def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
+                   include_initial: bool = False) -> Array:
     """Return the running sum along ``axis``, with a 0 in front if ``include_initial``.
 
     Raises: ValueError for a scalar, or several axes and none named.
@@ -132,8 +137,8 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
 
 
 @library_function(static_argnames=("axis", "dtype", "include_initial"))
-def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None,
-                    include_initial: bool = False) -> Any:
+def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
+                    include_initial: bool = False) -> Array:
     """Return the running product along ``axis``, with a 1 in front if ``include_initial``.
 
     Raises: ValueError for a scalar, or several axes and none named.
@@ -156,8 +161,9 @@ def _filled(a: Any, neutral: Any) -> Any:
 
 
 @library_function(static_argnames=("axis", "dtype", "keepdims"))
-def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-           initial: Any = None, where: Any = None) -> Any:
+def nansum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+           keepdims: bool = False, initial: ArrayLike | None = None,
+           where: ArrayLike | None = None) -> Array:
     """Return the sum over ``axis`` of what is not NaN.
 
     >>> jnp.nansum(jnp.array([1., jnp.nan, 3.]))
@@ -169,8 +175,9 @@ def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdi
 
 
 @library_function(static_argnames=("axis", "dtype", "keepdims"))
-def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-            initial: Any = None, where: Any = None) -> Any:
+def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+            keepdims: bool = False, initial: ArrayLike | None = None,
+            where: ArrayLike | None = None) -> Array:
     """Return the product over ``axis`` of what is not NaN.
 
     >>> jnp.nanprod(jnp.array([2., jnp.nan, 3.]))
@@ -193,8 +200,8 @@ def _nan_extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, whe
 
 
 @library_function(static_argnames=("axis", "keepdims"))
-def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-           where: Any = None) -> Any:
+def nanmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+           initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """Return the largest over ``axis`` of what is not NaN; NaN if all is.
 
     >>> jnp.nanmax(jnp.array([1., jnp.nan, 3.]))
@@ -205,8 +212,8 @@ def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, i
 
 
 @library_function(static_argnames=("axis", "keepdims"))
-def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-           where: Any = None) -> Any:
+def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+           initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """Return the smallest over ``axis`` of what is not NaN; NaN if all is.
 
     >>> jnp.nanmin(jnp.array([1., jnp.nan, 3.]))
@@ -225,8 +232,8 @@ def _numbers_at(a: Any, where: Any) -> Any:
 
 
 @library_function(static_argnames=("axis", "dtype", "keepdims"))
-def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-            where: Any = None) -> Any:
+def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+            keepdims: bool = False, where: ArrayLike | None = None) -> Array:
     """Return the mean over ``axis`` of what is not NaN.
 
     >>> jnp.nanmean(jnp.array([1., jnp.nan, 3.]))
@@ -244,8 +251,9 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepd
 
 
 @library_function(static_argnames=("axis", "dtype", "ddof", "keepdims"))
-def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
-           keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:
+def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+           ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
+           mean: ArrayLike | None = None) -> Array:
     """Return the variance over ``axis`` of what is not NaN.
 
     >>> jnp.nanvar(jnp.array([1., jnp.nan, 3.]))
@@ -259,8 +267,9 @@ def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
 
 
 @library_function(static_argnames=("axis", "dtype", "ddof", "keepdims"))
-def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
-           keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:
+def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+           ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
+           mean: ArrayLike | None = None) -> Array:
     """Return the standard deviation over ``axis`` of what is not NaN.
 
     >>> jnp.nanstd(jnp.array([1., jnp.nan, 3.]))
@@ -283,8 +292,8 @@ def _nan_place(name: str, a: Any, axis: Any, keepdims: Any, find: Callable, neut
 
 
 @library_function(static_argnames=("axis", "keepdims"))
-def nanargmax(a: Any, axis: int | None = None, out: None = None,
-              keepdims: bool | None = None) -> Any:
+def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None,
+              keepdims: bool | None = None) -> Array:
     """Return the place of the largest along ``axis`` that is not NaN; -1 if all is.
 
     >>> jnp.nanargmax(jnp.array([1., jnp.nan, 3.]))
@@ -295,8 +304,8 @@ def nanargmax(a: Any, axis: int | None = None, out: None = None,
 
 
 @library_function(static_argnames=("axis", "keepdims"))
-def nanargmin(a: Any, axis: int | None = None, out: None = None,
-              keepdims: bool | None = None) -> Any:
+def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None,
+              keepdims: bool | None = None) -> Array:
     """Return the place of the smallest along ``axis`` that is not NaN; -1 if all is.
 
     >>> jnp.nanargmin(jnp.array([jnp.nan, 1., 3.]))

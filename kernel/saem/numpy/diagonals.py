@@ -17,6 +17,7 @@ from saem.numpy import reductions
 from saem.numpy.indexing import getitem
 from saem.numpy.promote import check_arraylike
 from saem.ops.linear import permute
+from saem.typing import Array, ArrayLike, DTypeLike
 
 
 def _diagonal(name: str, a: Any, offset: int, axis1: int, axis2: int) -> Any:
@@ -39,7 +40,7 @@ def _diagonal(name: str, a: Any, offset: int, axis1: int, axis2: int) -> Any:
 
 
 @library_function(static_argnames=("offset", "axis1", "axis2"))
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Return the elements whose places on the two axes differ by ``offset``, as the last axis.
 
     >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))
@@ -49,8 +50,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 
 @library_function(static_argnames=("offset", "axis1", "axis2", "dtype"))
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
-          out: None = None) -> Any:
+def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
+          dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Return the sum of the diagonal.
 
     >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))

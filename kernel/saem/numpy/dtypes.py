@@ -17,6 +17,7 @@ import numpy as np
 from saem.core import dtypes, promotion
 from saem.core.avals import aval_functions, aval_of
 from saem.numpy.creation import array
+from saem.typing import ArrayLike, DTypeLike
 
 
 class ScalarType(type):
@@ -107,7 +108,7 @@ def _with_dtype(x: Any) -> Any:
     return np.dtype(type(x)) if type(x) in dtypes.PYTHON_SCALARS else getattr(x, "dtype", x)
 
 
-def result_type(*args: Any) -> Any:
+def result_type(*args: Any) -> np.dtype:
     """Return the dtype in which arrays, numbers and dtypes meet.
 
     >>> jnp.result_type(jnp.int32, jnp.float16)
@@ -116,7 +117,7 @@ def result_type(*args: Any) -> Any:
     return promotion.result_type(*args)
 
 
-def promote_types(a: Any, b: Any) -> Any:
+def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
     """Return the dtype in which two dtypes meet.  Raises: TypePromotionError if they do not.
 
     >>> jnp.promote_types(jnp.int32, jnp.float16)
@@ -125,7 +126,7 @@ def promote_types(a: Any, b: Any) -> Any:
     return promotion.promote_types(a, b)
 
 
-def issubdtype(arg1: Any, arg2: Any) -> bool:
+def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """Say whether dtype ``arg1`` is at or below ``arg2`` among the scalar types.
 
     >>> jnp.issubdtype(jnp.float32, jnp.floating)
@@ -154,7 +155,7 @@ _KINDS = {
 }
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...]) -> bool:
     """Say whether ``dtype`` is of a kind, a name of the array API or a dtype, or one of several.
 
     Raises: ValueError for an unknown kind.
@@ -179,7 +180,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return False
 
 
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x: ArrayLike) -> bool:
     """Say whether ``x`` is of a complex dtype, whatever its numbers.
 
     >>> jnp.iscomplexobj(jnp.array([1, 1j]))
@@ -190,7 +191,7 @@ def iscomplexobj(x: Any) -> bool:
     return x is not None and bool(np.iscomplexobj(x))
 
 
-def isrealobj(x: Any) -> bool:
+def isrealobj(x: ArrayLike) -> bool:
     """Say whether ``x`` is not of a complex dtype.
 
     >>> jnp.isrealobj(jnp.array([1, 2]))

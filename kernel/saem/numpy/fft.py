@@ -31,6 +31,7 @@ from saem.ops.fft import Fft, FftType
 from saem.ops.numbers import conj
 from saem.ops.shape import canonical_axis
 from saem.ops.slicing import pad, slice_in_dim
+from saem.typing import Array, ArrayLike, DTypeLike
 
 FFT, IFFT, RFFT, IRFFT = FftType
 NORMS = ("backward", "ortho", "forward")
@@ -165,7 +166,7 @@ def _double(kind: FftType, name: str, a: Any, s: Shape, axes: Sequence[int], nor
     return _several(kind, name, a, s, axes, norm)
 
 
-def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the discrete Fourier transform of ``a`` along ``axis``, cut or padded to ``n``.
 
     ``norm``: which direction has the factor 1 / n: "backward" (the default), "forward", or "ortho"
@@ -177,7 +178,7 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
     return _single(FFT, "fft", a, n, axis, norm)
 
 
-def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the inverse of ``fft`` along ``axis``.
 
     >>> jnp.fft.ifft(jnp.array([4., 0., 0., 0.]))
@@ -186,7 +187,7 @@ def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return _single(IFFT, "ifft", a, n, axis, norm)
 
 
-def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the first n // 2 + 1 values of the transform of real numbers; the rest mirror them.
 
     >>> jnp.fft.rfft(jnp.array([1., 2., 3., 4.]))
@@ -195,7 +196,7 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return _single(RFFT, "rfft", a, n, axis, norm)
 
 
-def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the inverse of ``rfft``: ``n`` real numbers, 2 (m - 1) for m values by default.
 
     >>> jnp.fft.irfft(jnp.array([4., 0., 0.]))
@@ -204,7 +205,8 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     return _single(IRFFT, "irfft", a, n, axis, norm)
 
 
-def fft2(a: Any, s: Shape = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
+def fft2(a: ArrayLike, s: Shape = None, axes: Sequence[int] = (-2, -1),
+         norm: str | None = None) -> Array:
     """Return the transform over two axes, cut or padded to ``s``.
 
     >>> jnp.fft.fft2(jnp.ones((2, 2)))
@@ -214,7 +216,8 @@ def fft2(a: Any, s: Shape = None, axes: Sequence[int] = (-2, -1), norm: str | No
     return _double(FFT, "fft2", a, s, axes, norm)
 
 
-def ifft2(a: Any, s: Shape = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
+def ifft2(a: ArrayLike, s: Shape = None, axes: Sequence[int] = (-2, -1),
+          norm: str | None = None) -> Array:
     """Return the inverse of ``fft2``.
 
     >>> jnp.fft.ifft2(4 * jnp.ones((2, 2)))
@@ -224,7 +227,8 @@ def ifft2(a: Any, s: Shape = None, axes: Sequence[int] = (-2, -1), norm: str | N
     return _double(IFFT, "ifft2", a, s, axes, norm)
 
 
-def rfft2(a: Any, s: Shape = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Any:
+def rfft2(a: ArrayLike, s: Shape = None, axes: Sequence[int] = (-2, -1),
+          norm: str | None = None) -> Array:
     """Return the transform of real numbers over two axes, half of the last one stored.
 
     >>> jnp.fft.rfft2(jnp.ones((2, 2)))
@@ -234,8 +238,8 @@ def rfft2(a: Any, s: Shape = None, axes: Sequence[int] = (-2, -1), norm: str | N
     return _double(RFFT, "rfft2", a, s, axes, norm)
 
 
-def irfft2(a: Any, s: Shape = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
-           ) -> Any:
+def irfft2(a: ArrayLike, s: Shape = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+           ) -> Array:
     """Return the inverse of ``rfft2``.
 
     >>> jnp.fft.irfft2(jnp.array([[4., 0.], [0., 0.]]))
@@ -245,7 +249,7 @@ def irfft2(a: Any, s: Shape = None, axes: Sequence[int] = (-2, -1), norm: str | 
     return _double(IRFFT, "irfft2", a, s, axes, norm)
 
 
-def fftn(a: Any, s: Shape = None, axes: Shape = None, norm: str | None = None) -> Any:
+def fftn(a: ArrayLike, s: Shape = None, axes: Shape = None, norm: str | None = None) -> Array:
     """Return the transform over ``axes`` (all of them, or the last ``len(s)``).
 
     >>> jnp.fft.fftn(jnp.ones((2, 2)))
@@ -255,7 +259,7 @@ def fftn(a: Any, s: Shape = None, axes: Shape = None, norm: str | None = None) -
     return _several(FFT, "fftn", a, s, axes, norm)
 
 
-def ifftn(a: Any, s: Shape = None, axes: Shape = None, norm: str | None = None) -> Any:
+def ifftn(a: ArrayLike, s: Shape = None, axes: Shape = None, norm: str | None = None) -> Array:
     """Return the inverse of ``fftn``.
 
     >>> jnp.fft.ifftn(4 * jnp.ones((2, 2)))
@@ -265,7 +269,7 @@ def ifftn(a: Any, s: Shape = None, axes: Shape = None, norm: str | None = None) 
     return _several(IFFT, "ifftn", a, s, axes, norm)
 
 
-def rfftn(a: Any, s: Shape = None, axes: Shape = None, norm: str | None = None) -> Any:
+def rfftn(a: ArrayLike, s: Shape = None, axes: Shape = None, norm: str | None = None) -> Array:
     """Return the transform of real numbers over ``axes``, half of the last one stored.
 
     >>> jnp.fft.rfftn(jnp.ones((2, 2)))
@@ -275,7 +279,7 @@ def rfftn(a: Any, s: Shape = None, axes: Shape = None, norm: str | None = None) 
     return _several(RFFT, "rfftn", a, s, axes, norm)
 
 
-def irfftn(a: Any, s: Shape = None, axes: Shape = None, norm: str | None = None) -> Any:
+def irfftn(a: ArrayLike, s: Shape = None, axes: Shape = None, norm: str | None = None) -> Array:
     """Return the inverse of ``rfftn``.
 
     >>> jnp.fft.irfftn(jnp.array([[4., 0.], [0., 0.]]))
@@ -288,7 +292,7 @@ def irfftn(a: Any, s: Shape = None, axes: Shape = None, norm: str | None = None)
 _SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the real transform of a signal of which ``a`` is the half that is not mirrored.
 
     >>> jnp.fft.hfft(jnp.array([1., 1j, 0.]))
@@ -299,7 +303,7 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return _single(IRFFT, "irfft", a, n, axis, _SWAPPED[_norm(norm)])
 
 
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Return the inverse of ``hfft``.
 
     >>> jnp.fft.ihfft(jnp.array([4., 0., 0., 0.]))
@@ -329,7 +333,8 @@ def _count(name: str, n: Any) -> int:
     return operator.index(n)
 
 
-def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
+            device: Any = None) -> Array:
     """Return the frequencies of ``fft``'s values for ``n`` samples, ``d`` apart.
 
     >>> jnp.fft.fftfreq(4)
@@ -341,7 +346,8 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
                                 d, dtype), device)
 
 
-def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
+             device: Any = None) -> Array:
     """Return the frequencies of ``rfft``'s values for ``n`` samples, ``d`` apart.
 
     >>> jnp.fft.rfftfreq(4)
@@ -364,7 +370,7 @@ def _shift(name: str, x: Any, axes: Any, sign: int) -> Any:
     return roll(x, tuple(halves), axes)
 
 
-def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
+def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """Return ``x`` with frequency zero in the middle of ``axes`` (all by default).
 
     >>> jnp.fft.fftshift(jnp.arange(4))
@@ -373,7 +379,7 @@ def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
     return _shift("fftshift", x, axes, 1)
 
 
-def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
+def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """Return the inverse of ``fftshift``.
 
     >>> jnp.fft.ifftshift(jnp.arange(4))

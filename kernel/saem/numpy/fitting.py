@@ -29,9 +29,10 @@ from saem.numpy.promote import promote_dtypes_inexact
 from saem.numpy.searching import where
 from saem.numpy.sorting import argsort
 from saem.numpy.take_and_put import take
+from saem.typing import Array, ArrayLike
 
 
-def roots(p: Any, *, strip_zeros: bool = True) -> Any:
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """Return the complex zeros of the polynomial with coefficients ``p``, the highest power first.
 
     ``strip_zeros``: leave out leading zeros of ``p``, which must then be known; without it ``p``
@@ -83,8 +84,8 @@ def _zeros_and_nan(p: Any) -> Any:
     return where(places[:-1] < p.shape[0] - 1 - lead, found, complex(np.nan, np.nan))
 
 
-def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False,
-            w: Any = None, cov: bool | str = False) -> Any:
+def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
+            w: ArrayLike | None = None, cov: bool | str = False) -> Array | tuple[Array, ...]:
     """Return the polynomial of degree ``deg`` closest to ``y`` at ``x``, least squares.
 
     Shapes: x (m,), y (m,) or (m, k), weights ``w`` (m,); the result is (deg + 1,) or

@@ -35,6 +35,7 @@ from saem.ops import compare, numbers, shape
 from saem.ops.compare import Eq, Ne
 from saem.ops.convert import bitcast_convert_type, convert_element_type
 from saem.ops.numbers import RoundingMethod
+from saem.typing import Array, ArrayLike
 
 EQ, NE = Eq(), Ne()
 NEAREST_EVEN = RoundingMethod.TO_NEAREST_EVEN
@@ -48,7 +49,7 @@ def everywhere(x: Any, truth: bool) -> Any:
 # -- what is it ------------------------------------------------------------------------------------
 
 
-def isnan(x: Any, /) -> Any:
+def isnan(x: ArrayLike, /) -> Array:
     """Return where x is not a number.
 
     >>> jnp.isnan(jnp.array([1., jnp.inf, jnp.nan]))
@@ -58,7 +59,7 @@ def isnan(x: Any, /) -> Any:
     return bind(NE, x, x)
 
 
-def isfinite(x: Any, /) -> Any:
+def isfinite(x: ArrayLike, /) -> Array:
     """Return where x is neither infinite nor NaN, in both parts if complex.
 
     >>> jnp.isfinite(jnp.array([1., jnp.inf, jnp.nan]))
@@ -72,7 +73,7 @@ def isfinite(x: Any, /) -> Any:
     return numbers.is_finite(x) if dtypes.is_float(dtype) else everywhere(x, True)
 
 
-def isinf(x: Any, /) -> Any:
+def isinf(x: ArrayLike, /) -> Array:
     """Return where x is infinite, in either part if complex.
 
     >>> jnp.isinf(jnp.array([1., jnp.inf, jnp.nan]))
@@ -98,7 +99,7 @@ def _is_infinity(name: str, x: Any, which: float) -> Any:
     return bind(EQ, x, scalar(which, dtype)) if dtypes.is_float(dtype) else everywhere(x, False)
 
 
-def isposinf(x: Any, /, out: None = None) -> Any:
+def isposinf(x: ArrayLike, /, out: None = None) -> Any:
     """Return where x is plus infinity.  Raises: ArgumentError for complex x.
 
     >>> jnp.isposinf(jnp.array([1., jnp.inf]))
@@ -108,7 +109,7 @@ def isposinf(x: Any, /, out: None = None) -> Any:
     return _is_infinity("isposinf", x, np.inf)
 
 
-def isneginf(x: Any, /, out: None = None) -> Any:
+def isneginf(x: ArrayLike, /, out: None = None) -> Any:
     """Return where x is minus infinity.  Raises: ArgumentError for complex x.
 
     >>> jnp.isneginf(jnp.array([1., -jnp.inf]))
@@ -128,7 +129,7 @@ def bits_of(dtype: Any) -> tuple[np.dtype, int, int]:
     return np.dtype(f"int{info.bits}"), int(info.nmant), bias
 
 
-def signbit(x: Any, /) -> Any:
+def signbit(x: ArrayLike, /) -> Array:
     """Return where the sign is minus, for -0.0 and NaN too.  Raises: TypeError for complex x.
 
     >>> jnp.signbit(jnp.array([-0., 2.]))
@@ -151,7 +152,7 @@ def signbit(x: Any, /) -> Any:
     return convert_element_type(shifted, bool)
 
 
-def copysign(x1: Any, x2: Any, /) -> Any:
+def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return |x1| with the sign of x2.  Raises: TypeError for complex operands.
 
     >>> jnp.copysign(jnp.array([1., 2.]), -1.)
@@ -166,7 +167,7 @@ def copysign(x1: Any, x2: Any, /) -> Any:
     return if_else(signbit(x2), ops.neg(size), size)
 
 
-def nextafter(x: Any, y: Any, /) -> Any:
+def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the float next to x in the direction of y.  Raises: TypeError for complex operands.
 
     >>> jnp.nextafter(jnp.float32(1), jnp.float32(2)) > 1
@@ -180,7 +181,7 @@ def nextafter(x: Any, y: Any, /) -> Any:
     return numbers.nextafter(x, y)
 
 
-def spacing(x: Any, /) -> Any:
+def spacing(x: ArrayLike, /) -> Array:
     """Return the distance from x to the next float away from zero, with the sign of x.
 
     Of float16, as NumPy's, that to the next larger float.
@@ -221,7 +222,7 @@ def _scale(x: Any, n: Any, pieces: int) -> Any:
     return x
 
 
-def frexp(x: Any, /) -> tuple[Any, Any]:
+def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
     """Return mantissa in 0.5..1 (sign as x) and int32 exponent such that x = m * 2**e.
 
     Zero, infinities and NaN are their own mantissa, with exponent 0.
@@ -252,7 +253,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
     return if_else(special, x, fraction), if_else(special, np.int32(0), exponent)
 
 
-def ldexp(x1: Any, x2: Any, /) -> Any:
+def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return x1 * 2**x2 for integers x2.  Raises: ArgumentError for other x2 or complex x1.
 
     >>> jnp.ldexp(jnp.array([1., 3.]), 2)
@@ -274,7 +275,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     return _scale(x1, n, 4)
 
 
-def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:
     """Return the fractional and the whole part of x, both with its sign.
 
     >>> jnp.modf(jnp.array([1.5, -2.25]))
@@ -293,7 +294,7 @@ def _is_whole(x: Any) -> bool:
     return is_boolean(x) or dtypes.is_integer(dtype_of(x))
 
 
-def floor(x: Any, /) -> Any:
+def floor(x: ArrayLike, /) -> Array:
     """Return the largest integer not above x; integers are themselves.
 
     >>> jnp.floor(jnp.array([1.8, -1.2]))
@@ -303,7 +304,7 @@ def floor(x: Any, /) -> Any:
     return x if _is_whole(x) else numbers.floor(x)
 
 
-def ceil(x: Any, /) -> Any:
+def ceil(x: ArrayLike, /) -> Array:
     """Return the smallest integer not below x; integers are themselves.
 
     >>> jnp.ceil(jnp.array([1.2, -1.2]))
@@ -313,7 +314,7 @@ def ceil(x: Any, /) -> Any:
     return x if _is_whole(x) else numbers.ceil(x)
 
 
-def trunc(x: Any, /) -> Any:
+def trunc(x: ArrayLike, /) -> Array:
     """Return x without its fraction; integers are themselves.
 
     >>> jnp.trunc(jnp.array([1.8, -1.8]))
@@ -325,7 +326,7 @@ def trunc(x: Any, /) -> Any:
     return if_else(compare.lt(x, like(x, 0)), numbers.ceil(x), numbers.floor(x))
 
 
-def rint(x: Any, /) -> Any:
+def rint(x: ArrayLike, /) -> Array:
     """Return x rounded to the nearest integer, halves to even, as a float.
 
     >>> jnp.rint(jnp.array([0.5, 1.5, 1.7]))
@@ -346,7 +347,7 @@ def _by_parts(fun: Any, x: Any) -> Any:
     return numbers.complex(fun(numbers.real(x)), fun(numbers.imag(x)))
 
 
-def round(a: Any, decimals: int = 0, out: None = None) -> Any:
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Return ``a`` rounded to ``decimals`` decimal places, halves to even.
 
     Raises: NotImplementedError for integers and negative ``decimals``.
@@ -381,8 +382,8 @@ def _round(x: Any, decimals: int) -> Any:
 # -- replacing and comparing -----------------------------------------------------------------------
 
 
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
-               neginf: Any = None) -> Any:
+def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
+               posinf: ArrayLike | None = None, neginf: ArrayLike | None = None) -> Array:
     """Return x with NaN as ``nan`` and infinities as the given, else the largest finite, numbers.
 
     ``copy`` is accepted and means nothing: arrays are immutable.
@@ -407,7 +408,8 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None,
     return if_else(compare.eq(x, like(x, -np.inf)), neginf, x)
 
 
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,
+            equal_nan: bool = False) -> Array:
     """Return where |a - b| <= atol + rtol * |b|, or both are the same infinity.
 
     PRNG keys are close where they are equal.
@@ -430,7 +432,8 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     return compare.bitwise_or(out, compare.bitwise_and(isnan(a), isnan(b)))
 
 
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def allclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,
+             equal_nan: bool = False) -> Array:
     """Return whether all elements of a and b are close, as ``isclose`` says.
 
     >>> jnp.allclose(jnp.array([1., 2.]), jnp.array([1., 2. + 1e-7]))
@@ -444,7 +447,7 @@ def _ranks(x: Any, y: Any) -> Any:
     return promote_args("isclose", x, y)
 
 
-def heaviside(x1: Any, x2: Any, /) -> Any:
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return 0 where x1 < 0, 1 where x1 > 0, x2 where x1 == 0; NaN stays.
 
     Raises: TypeError for complex operands.

@@ -35,10 +35,11 @@ from saem.ops import arithmetic as ops
 from saem.ops import compare, numbers, shape
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.reshard import freely
+from saem.typing import Array, ArrayLike
 
 
-def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None,
-             out_sharding: Any = None) -> Any:
+def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *,
+             length: int | None = None, out_sharding: Any = None) -> Array:
     """Return how often each of 0, 1, 2… occurs in ``x``, or the sum of its ``weights``.
 
     ``length`` is that of the result, whatever ``minlength``, needed under jit; larger numbers are
@@ -96,7 +97,9 @@ def _bincount(x: Any, weights: Any, length: int) -> Any:
     return scatter_update(zeros, places, weights, "add") if length else zeros
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+def histogram_bin_edges(a: ArrayLike, bins: ArrayLike = 10,
+                        range: Array | Sequence[ArrayLike] | None = None,
+                        weights: ArrayLike | None = None) -> Array:
     """Return the edges of ``bins``: those given, or equal ones over ``range`` (least to largest).
 
     Raises: NotImplementedError for the names of NumPy's estimators.
@@ -127,8 +130,8 @@ def _edges(low: Any, high: Any, dtype: Any, count: int) -> Any:
     return linspace(low, high, count + 1, dtype=dtype)
 
 
-def histogram(a: Any, bins: Any = 10, range: Sequence[Any] | None = None, weights: Any = None,
-              density: bool | None = None) -> tuple[Any, Any]:
+def histogram(a: ArrayLike, bins: ArrayLike = 10, range: Sequence[Any] | None = None,
+              weights: ArrayLike | None = None, density: bool | None = None) -> tuple[Any, Any]:
     """Return how many of ``a`` (or the sum of their ``weights``) lie in each bin, and the edges.
 
     With ``density`` the counts are divided by total and width.
@@ -168,7 +171,9 @@ def _bins_of(a: Any, edges: Any) -> Any:
     return if_else(at_end, scalar(last, places.dtype), places)
 
 
-def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None,
+def histogram2d(x: ArrayLike, y: ArrayLike, bins: ArrayLike | list[ArrayLike] = 10,
+                range: Sequence[Array | Sequence[ArrayLike] | None] | None = None,
+                weights: ArrayLike | None = None,
                 density: bool | None = None) -> tuple[Any, Any, Any]:
     """Return the counts of points (x, y) in a grid of bins, and the edges along both axes.
 
@@ -185,7 +190,9 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any 
     return counts, edges[0], edges[1]
 
 
-def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = None,
+def histogramdd(sample: ArrayLike, bins: ArrayLike | list[ArrayLike] = 10,
+                range: Sequence[Array | Sequence[ArrayLike] | None] | None = None,
+                weights: ArrayLike | None = None,
                 density: bool | None = None) -> tuple[Any, list[Any]]:
     """Return the counts of points (the rows of ``sample``) in a grid of bins, and all edges.
 

@@ -31,6 +31,7 @@ from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.linear import moveaxis as move
 from saem.ops.shape import canonical_axis
 from saem.ops.sort import sort
+from saem.typing import Array, ArrayLike, DTypeLike
 
 # -- joining ---------------------------------------------------------------------------------------
 
@@ -55,7 +56,8 @@ def _promoted(name: str, parts: list[Any], dtype: Any) -> list[Any]:
     return [convert_element_type(x, dtype) for x in parts]
 
 
-def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+def concatenate(arrays: Array | Array | Sequence[ArrayLike], axis: int | None = 0,
+                dtype: DTypeLike | None = None) -> Array:
     """Return ``arrays`` joined along ``axis``; raveled first if None.
 
     Raises: ValueError for no arrays, scalars, or an axis out of bounds; TypeError for shapes that
@@ -83,7 +85,7 @@ def _concatenate(parts: list[Any], axis: int, dtype: Any) -> Any:
     return shape.concatenate(_promoted("concatenate", parts, dtype), axis)
 
 
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
+def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
     """Return ``arrays`` joined along ``axis``; raveled first if None.
 
     >>> jnp.concat([jnp.array([1]), jnp.array([2, 3])])
@@ -92,7 +94,8 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
     return concatenate(arrays, axis)
 
 
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+def stack(arrays: Array | Array | Sequence[ArrayLike], axis: int = 0, out: None = None,
+          dtype: DTypeLike | None = None) -> Array:
     """Return ``arrays``, of one shape, side by side along a new ``axis``.
 
     Raises: ValueError for no arrays, or shapes that differ.
@@ -123,7 +126,7 @@ def _stack(parts: list[Any], axis: int, dtype: Any) -> Any:
     return stacking.stack(parts, axis)
 
 
-def vstack(tup: Any, dtype: Any = None) -> Any:
+def vstack(tup: Array | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Return arrays joined along the first axis, vectors as rows.
 
     >>> jnp.vstack([jnp.array([1, 2]), jnp.array([3, 4])])
@@ -133,7 +136,7 @@ def vstack(tup: Any, dtype: Any = None) -> Any:
     return concatenate(_each("vstack", tup, atleast_2d), 0, dtype)
 
 
-def hstack(tup: Any, dtype: Any = None) -> Any:
+def hstack(tup: Array | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Return arrays joined along the second axis, vectors along the first.
 
     >>> jnp.hstack([jnp.array([1]), jnp.array([2, 3])])
@@ -143,7 +146,7 @@ def hstack(tup: Any, dtype: Any = None) -> Any:
     return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype)
 
 
-def dstack(tup: Any, dtype: Any = None) -> Any:
+def dstack(tup: Array | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Return arrays joined along the third axis.
 
     >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])])
@@ -157,7 +160,7 @@ def _each(name: str, tup: Any, raise_rank: Any) -> list[Any]:
     return [raise_rank(x) for x in parts_of(name, tup)]
 
 
-def column_stack(tup: Any) -> Any:
+def column_stack(tup: Array | Array | Sequence[ArrayLike]) -> Array:
     """Return arrays joined along the second axis, vectors as columns.
 
     >>> jnp.column_stack([jnp.array([1, 2]), jnp.array([3, 4])])
@@ -169,7 +172,7 @@ def column_stack(tup: Any) -> Any:
     return concatenate(parts, 1)
 
 
-def block(arrays: Any) -> Any:
+def block(arrays: ArrayLike | list[ArrayLike]) -> Array:
     """Return the array made of nested lists of blocks, the innermost along the last axis.
 
     Raises: ValueError if lists are nested unevenly, or for tuples.
@@ -217,7 +220,7 @@ def _block(arrays: Any, depth: int, rank: int) -> Any:
 
 
 @library_function(static_argnames=("axis",))
-def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Return ``values`` joined to ``arr`` along ``axis``; both raveled if None.
 
     >>> jnp.append(jnp.array([1, 2]), jnp.array([3, 4]))
@@ -270,7 +273,8 @@ def _split(name: str, ary: Any, sections: Any, axis: int, uneven: bool = False) 
     return list(shape.split(ary, sizes, axis))
 
 
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,
+          axis: int = 0) -> list[Any]:
     """Return ``ary`` cut along ``axis`` into equal parts, or before each of the given places.
 
     Raises: ValueError if there are no equal parts.
@@ -281,7 +285,8 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return _split("split", ary, indices_or_sections, axis)
 
 
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,
+                axis: int = 0) -> list[Any]:
     """Return ``ary`` cut along ``axis`` into nearly equal parts, longer ones first.
 
     >>> jnp.array_split(jnp.arange(5), 2)
@@ -290,7 +295,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return _split("array_split", ary, indices_or_sections, axis, uneven=True)
 
 
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Any]:
     """Return ``ary`` cut along its first axis.
 
     >>> jnp.vsplit(jnp.array([[1, 2], [3, 4]]), 2)
@@ -299,7 +304,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     return _split("vsplit", ary, indices_or_sections, 0)
 
 
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Any]:
     """Return ``ary`` cut along its second axis, a vector along its first.
 
     >>> jnp.hsplit(jnp.array([[1, 2], [3, 4]]), 2)
@@ -310,7 +315,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     return _split("hsplit", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
 
 
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Any]:
     """Return ``ary`` cut along its third axis.
 
     >>> [part.shape for part in jnp.dsplit(jnp.ones((1, 2, 4)), 2)]
@@ -319,7 +324,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     return _split("dsplit", ary, indices_or_sections, 2)
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Any, ...]:
     """Return the slices of ``x`` along ``axis``, without that axis.
 
     Raises: ValueError for a scalar.
@@ -366,8 +371,8 @@ def _slots(name: str, obj: Any, size: int) -> np.ndarray:
     return places
 
 
-def delete(arr: Any, obj: Any, axis: int | None = None, *,
-           assume_unique_indices: bool = False) -> Any:
+def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *,
+           assume_unique_indices: bool = False) -> Array:
     """Return ``arr`` without the slices ``obj`` along ``axis``; of the raveled array if None.
 
     Raises: IndexError for a place out of bounds; ConcretizationTypeError for traced places.
@@ -435,7 +440,7 @@ def _insert_dynamic(arr: Any, obj: Any, values: Any, axis: int) -> Any:
     return scatter_update(whole, (*lead, old), arr, "set")
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
     """Return ``arr`` with ``values`` put in before places ``obj`` along ``axis``.
 
     Traced places out of bounds are brought within.  Raises: IndexError for a known place out of

@@ -33,6 +33,7 @@ from saem.ops import compare, numbers, select
 from saem.ops.compare import And, Eq, Ge, Gt, Le, Lt, Ne, Not, Or, Xor
 from saem.ops.convert import convert, convert_element_type
 from saem.ops.reduce import reduce_and
+from saem.typing import Array, ArrayLike
 
 EQ, NE, LT, LE, GT, GE = Eq(), Ne(), Lt(), Le(), Gt(), Ge()
 AND, OR, XOR, NOT = And(), Or(), Xor(), Not()
@@ -42,7 +43,7 @@ BOOL = np.dtype(bool)
 # -- comparisons -----------------------------------------------------------------------------------
 
 
-def equal(x: Any, y: Any, /) -> Any:
+def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return where x == y.
 
     >>> jnp.equal(jnp.array([1, 2]), jnp.array([1, 3]))
@@ -52,7 +53,7 @@ def equal(x: Any, y: Any, /) -> Any:
     return bind(EQ, x, y)
 
 
-def not_equal(x: Any, y: Any, /) -> Any:
+def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return where x != y.
 
     >>> jnp.not_equal(jnp.array([1, 2]), jnp.array([1, 3]))
@@ -62,7 +63,7 @@ def not_equal(x: Any, y: Any, /) -> Any:
     return bind(NE, x, y)
 
 
-def less(x: Any, y: Any, /) -> Any:
+def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return where x < y.
 
     >>> jnp.less(jnp.array([1, 3]), 2)
@@ -72,7 +73,7 @@ def less(x: Any, y: Any, /) -> Any:
     return _by_parts(compare.lt, x, y) if dtypes.is_complex(dtype_of(x)) else bind(LT, x, y)
 
 
-def less_equal(x: Any, y: Any, /) -> Any:
+def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return where x <= y.
 
     >>> jnp.less_equal(jnp.array([1, 2]), 1)
@@ -82,7 +83,7 @@ def less_equal(x: Any, y: Any, /) -> Any:
     return _by_parts(compare.le, x, y) if dtypes.is_complex(dtype_of(x)) else bind(LE, x, y)
 
 
-def greater(x: Any, y: Any, /) -> Any:
+def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return where x > y.
 
     >>> jnp.greater(jnp.array([1, 3]), 2)
@@ -92,7 +93,7 @@ def greater(x: Any, y: Any, /) -> Any:
     return _by_parts(compare.gt, x, y) if dtypes.is_complex(dtype_of(x)) else bind(GT, x, y)
 
 
-def greater_equal(x: Any, y: Any, /) -> Any:
+def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return where x >= y.
 
     >>> jnp.greater_equal(jnp.array([1, 2]), 2)
@@ -119,7 +120,7 @@ def truth(x: Any) -> Any:
     return x if is_boolean(x) else bind(NE, x, like(x, 0))
 
 
-def logical_and(x: Any, y: Any, /) -> Any:
+def logical_and(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Return where x and y are both not zero.
 
     >>> jnp.logical_and(jnp.array([True, False]), True)
@@ -129,7 +130,7 @@ def logical_and(x: Any, y: Any, /) -> Any:
     return bind(AND, truth(x), truth(y))
 
 
-def logical_or(x: Any, y: Any, /) -> Any:
+def logical_or(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Return where x or y is not zero.
 
     >>> jnp.logical_or(jnp.array([True, False]), False)
@@ -139,7 +140,7 @@ def logical_or(x: Any, y: Any, /) -> Any:
     return bind(OR, truth(x), truth(y))
 
 
-def logical_xor(x: Any, y: Any, /) -> Any:
+def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Return where exactly one of x and y is not zero.
 
     >>> jnp.logical_xor(jnp.array([True, False]), True)
@@ -149,7 +150,7 @@ def logical_xor(x: Any, y: Any, /) -> Any:
     return bind(XOR, truth(x), truth(y))
 
 
-def logical_not(x: Any, /) -> Any:
+def logical_not(x: ArrayLike, /) -> Array:
     """Return where x is zero.
 
     >>> jnp.logical_not(jnp.array([True, False]))
@@ -162,7 +163,7 @@ def logical_not(x: Any, /) -> Any:
 # -- bits ------------------------------------------------------------------------------------------
 
 
-def bitwise_and(x: Any, y: Any, /) -> Any:
+def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Return the bits set in both.  Raises: DTypeError for floats.
 
     >>> jnp.bitwise_and(6, 3)
@@ -172,7 +173,7 @@ def bitwise_and(x: Any, y: Any, /) -> Any:
     return bind(AND, x, y)
 
 
-def bitwise_or(x: Any, y: Any, /) -> Any:
+def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Return the bits set in either.  Raises: DTypeError for floats.
 
     >>> jnp.bitwise_or(6, 3)
@@ -182,7 +183,7 @@ def bitwise_or(x: Any, y: Any, /) -> Any:
     return bind(OR, x, y)
 
 
-def bitwise_xor(x: Any, y: Any, /) -> Any:
+def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Return the bits set in exactly one.  Raises: DTypeError for floats.
 
     >>> jnp.bitwise_xor(6, 3)
@@ -192,7 +193,7 @@ def bitwise_xor(x: Any, y: Any, /) -> Any:
     return bind(XOR, x, y)
 
 
-def bitwise_not(x: Any, /) -> Any:
+def bitwise_not(x: ArrayLike, /) -> Array:
     """Return all bits inverted; for booleans, not.  Raises: DTypeError for floats.
 
     >>> jnp.bitwise_not(jnp.array([0, 5]))
@@ -202,7 +203,7 @@ def bitwise_not(x: Any, /) -> Any:
     return bind(NOT, x)
 
 
-def left_shift(x: Any, y: Any, /) -> Any:
+def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return x * 2**y.  Raises: DTypeError for floats.
 
     >>> jnp.left_shift(jnp.array([1, 3]), 2)
@@ -212,7 +213,7 @@ def left_shift(x: Any, y: Any, /) -> Any:
     return compare.shift_left(x, y)
 
 
-def right_shift(x: Any, y: Any, /) -> Any:
+def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return x / 2**y rounded down.  Raises: DTypeError for floats.
 
     >>> jnp.right_shift(jnp.array([8, -8]), 2)
@@ -224,7 +225,7 @@ def right_shift(x: Any, y: Any, /) -> Any:
     return compare.shift_right_arithmetic(x, y)
 
 
-def bitwise_count(x: Any, /) -> Any:
+def bitwise_count(x: ArrayLike, /) -> Array:
     """Return how many bits of |x| are set, as uint8.  Raises: DTypeError for floats.
 
     >>> jnp.bitwise_count(jnp.array([0, 7, 8]))
@@ -254,7 +255,7 @@ def everything(x: Any) -> Any:
     return reduce_and(x, tuple(range(len(aval_of(x).shape))))
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Return whether two arrays, or lists, have one shape and equal elements.
 
     >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1, 2]))
@@ -275,7 +276,7 @@ def _all_equal(x: Any, y: Any, equal_nan: bool = False) -> Any:
     return everything(same)
 
 
-def array_equiv(a1: Any, a2: Any) -> Any:
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return whether two arrays, or lists, broadcast to equal elements.
 
     >>> jnp.array_equiv(jnp.array([1, 1]), 1)

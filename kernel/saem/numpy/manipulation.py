@@ -36,6 +36,7 @@ from saem.ops.linear import Transpose, broadcast_in_dim, permute, reduce_sum
 from saem.ops.reshard import freely
 from saem.ops.shape import canonical_axis
 from saem.placement.shardings import target
+from saem.typing import Array, ArrayLike, Shape
 
 INT32 = np.dtype("int32")
 
@@ -115,8 +116,8 @@ def reshape_method(x: Any, *args: Any, order: str = "C", copy: bool | None = Non
                    out_sharding=out_sharding)
 
 
-def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
-            out_sharding: Any = None) -> Any:
+def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | None = None,
+            out_sharding: Any = None) -> Array:
     """Return the elements of ``a`` in ``shape``, of which one size may be -1.
 
     ``order`` 'C' reads and writes the last axis fastest, 'F' the first.
@@ -160,7 +161,7 @@ def reshaped(a: Any, sizes: tuple[int, ...], order: str) -> Any:
                            advice="Use 'C' or 'F'.")
 
 
-def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """Return the elements of ``a`` along one axis.
 
     >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]))
@@ -174,7 +175,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     return reshape(a, (-1,), order, out_sharding=out_sharding)
 
 
-def resize(a: Any, new_shape: Any) -> Any:
+def resize(a: ArrayLike, new_shape: Shape) -> Array:
     """Return ``a`` repeated, and cut, to fill ``new_shape``; zeros if ``a`` is empty.
 
     Raises: ValueError for a negative size.
@@ -199,7 +200,7 @@ def resize(a: Any, new_shape: Any) -> Any:
 # -- axes ------------------------------------------------------------------------------------------
 
 
-def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Return ``a`` with its axes in the order ``axes``, reversed if None.
 
     Raises: TypeError if ``axes`` is no permutation.
@@ -231,7 +232,7 @@ def transpose_method(x: Any, *args: Any) -> Any:
     return transpose(x, args[0] if args[0] is None or isinstance(args[0], (tuple, list)) else args)
 
 
-def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
+def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """Return ``a`` with its axes in the order ``axes``.
 
     >>> jnp.permute_dims(jnp.ones((2, 3, 4)), (2, 0, 1)).shape
@@ -240,7 +241,7 @@ def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
     return transpose(a, axes)
 
 
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """Return ``x`` with its last two axes swapped.
 
     Raises: ValueError if there are fewer.
@@ -258,7 +259,7 @@ def matrix_transpose(x: Any, /) -> Any:
     return swapaxes(x, -1, -2)
 
 
-def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Return ``a`` with two axes swapped.
 
     Raises: ValueError if one does not exist.
@@ -273,7 +274,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     return _permute(a, order=tuple(order))
 
 
-def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """Return ``a`` with axes ``source`` moved to ``destination``; the others keep their order.
 
     Raises: ValueError if there are not as many of one as of the other.
@@ -294,7 +295,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     return _permute(a, order=tuple(order))
 
 
-def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Return ``a`` with ``axis`` moved before the axis that is now at ``start``.
 
     >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
@@ -306,7 +307,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     return moveaxis(a, axis, start - (axis < start))
 
 
-def squeeze(a: Any, axis: Any = None) -> Any:
+def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """Return ``a`` without its axes ``axis``, all those of size 1 if None.
 
     Raises: ValueError if one has another size.
@@ -320,7 +321,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     return shape_ops.squeeze(a, canonical_axes(axis, a.ndim))
 
 
-def expand_dims(a: Any, axis: Any) -> Any:
+def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """Return ``a`` with new axes of size 1, which stand at ``axis`` of the result.
 
     Raises: ValueError for an axis out of bounds or named twice.
@@ -337,7 +338,7 @@ def _expand(a: Any, axes: tuple[int, ...]) -> Any:
     return shape_ops.expand_dims(a, axes)
 
 
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
+def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: Any = None) -> Array:
     """Return ``array`` repeated along new and size-1 axes to ``shape``.
 
     Raises: ValueError if the shapes do not fit.
@@ -406,7 +407,7 @@ def _with_rank(x: Any, rank: int) -> Any:
     return shape_ops.expand_dims(x, tuple(range(rank - x.ndim)))
 
 
-def atleast_1d(*arys: Any) -> Any:
+def atleast_1d(*arys: Any) -> Array | list[Array]:
     """Return each array, a scalar with one axis.
 
     >>> jnp.atleast_1d(3.)
@@ -415,7 +416,7 @@ def atleast_1d(*arys: Any) -> Any:
     return _at_least("atleast_1d", arys, 1)
 
 
-def atleast_2d(*arys: Any) -> Any:
+def atleast_2d(*arys: Any) -> Array | list[Array]:
     """Return each array with at least two axes, new ones in front.
 
     >>> jnp.atleast_2d(jnp.array([1, 2]))
@@ -424,7 +425,7 @@ def atleast_2d(*arys: Any) -> Any:
     return _at_least("atleast_2d", arys, 2)
 
 
-def atleast_3d(*arys: Any) -> Any:
+def atleast_3d(*arys: Any) -> Array | list[Array]:
     """Return each array with at least three axes: (n,) as (1, n, 1), (n, m) as (n, m, 1).
 
     >>> jnp.atleast_3d(jnp.array([1, 2])).shape
@@ -436,7 +437,7 @@ def atleast_3d(*arys: Any) -> Any:
 # -- order of elements -----------------------------------------------------------------------------
 
 
-def flip(m: Any, axis: Any = None) -> Any:
+def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """Return ``m`` reversed along ``axis``, along all axes if None.
 
     >>> jnp.flip(jnp.array([1, 2, 3]))
@@ -457,7 +458,7 @@ def _flip_axis(name: str, m: Any, axis: int) -> Any:
     return flip(m, axis)
 
 
-def flipud(m: Any) -> Any:
+def flipud(m: ArrayLike) -> Array:
     """Return ``m`` reversed along its first axis.
 
     >>> jnp.flipud(jnp.array([[1, 2], [3, 4]]))
@@ -467,7 +468,7 @@ def flipud(m: Any) -> Any:
     return _flip_axis("flipud", m, 0)
 
 
-def fliplr(m: Any) -> Any:
+def fliplr(m: ArrayLike) -> Array:
     """Return ``m`` reversed along its second axis.
 
     >>> jnp.fliplr(jnp.array([[1, 2], [3, 4]]))
@@ -477,7 +478,7 @@ def fliplr(m: Any) -> Any:
     return _flip_axis("fliplr", m, 1)
 
 
-def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Return ``m`` turned ``k`` times by a quarter, from the first of ``axes`` to the second.
 
     Raises: ValueError for fewer than two axes, or one axis twice.
@@ -507,7 +508,8 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     return shape_ops.rev(swapaxes(m, i, j), (j,))
 
 
-def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
+         axis: int | Sequence[int] | None = None) -> Array:
     """Return ``a`` with its elements moved by ``shift`` along ``axis``; those that leave re-enter.
 
     Without ``axis`` the raveled array is rolled.  ``shift`` may be an array.
@@ -580,8 +582,8 @@ def _roll_dynamic(a: Any, shifts: Any, axes: tuple[int, ...]) -> Any:
 # -- repetition ------------------------------------------------------------------------------------
 
 
-def repeat(a: Any, repeats: Any, axis: int | None = None, *,
-           total_repeat_length: int | None = None, out_sharding: Any = None) -> Any:
+def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
+           total_repeat_length: int | None = None, out_sharding: Any = None) -> Array:
     """Return each element along ``axis`` (of the raveled array if None) ``repeats`` times.
 
     ``repeats`` may be an array, one number for each element; under jit the length of the result
@@ -653,7 +655,7 @@ def _repeat_each(a: Any, repeats: Any, axis: int, total: int) -> Any:
     return getitem(a, (slice(None),) * axis + (places,), mode="fill")
 
 
-def tile(A: Any, reps: Any) -> Any:
+def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     """Return ``A`` put side by side, ``reps`` times along each axis, trailing axes aligned.
 
     >>> jnp.tile(jnp.array([1, 2]), 2)

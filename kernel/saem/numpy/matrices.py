@@ -44,6 +44,7 @@ from saem.ops import shape as shaping
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import broadcast_in_dim
 from saem.transform.mapping import vmap
+from saem.typing import Array, ArrayLike, DTypeLike
 
 INT32 = np.dtype("int32")
 
@@ -87,8 +88,8 @@ def _matrix_shape(name: str, n: Any, m: Any) -> tuple[int, int]:
     return shape
 
 
-def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *,
-        device: Any = None) -> Any:
+def eye(N: int, M: int | None = None, k: int | ArrayLike = 0, dtype: DTypeLike | None = None, *,
+        device: Any = None) -> Array:
     """Return a matrix with ones on diagonal ``k`` (0: the main one, 1: above it), else zeros.
 
     >>> jnp.eye(2)
@@ -99,7 +100,7 @@ def eye(N: int, M: int | None = None, k: Any = 0, dtype: Any = None, *,
     return placed(_pattern(_matrix_shape("eye", N, M), diagonal_number(k), "eq", dtype), device)
 
 
-def identity(n: int, dtype: Any = None) -> Any:
+def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """Return the square identity matrix.
 
     >>> jnp.identity(2)
@@ -110,7 +111,7 @@ def identity(n: int, dtype: Any = None) -> Any:
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Return a matrix with ones on and below diagonal ``k``, else zeros.
 
     >>> jnp.tri(2)
@@ -147,7 +148,7 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
 
 
 @library_function(static_argnames="k")
-def tril(m: Any, k: int = 0) -> Any:
+def tril(m: ArrayLike, k: int = 0) -> Array:
     """Return matrices with what is above diagonal ``k`` set to zero.
 
     >>> jnp.tril(jnp.ones((2, 2)))
@@ -158,7 +159,7 @@ def tril(m: Any, k: int = 0) -> Any:
 
 
 @library_function(static_argnames="k")
-def triu(m: Any, k: int = 0) -> Any:
+def triu(m: ArrayLike, k: int = 0) -> Array:
     """Return matrices with what is below diagonal ``k`` set to zero.
 
     >>> jnp.triu(jnp.ones((2, 2)))
@@ -172,7 +173,7 @@ def triu(m: Any, k: int = 0) -> Any:
 
 
 @library_function(static_argnames="k")
-def diag(v: Any, k: int = 0) -> Any:
+def diag(v: ArrayLike, k: int = 0) -> Array:
     """Return a vector as the diagonal ``k`` of a matrix, or that diagonal of a matrix.
 
     Raises: ArgumentError for other ranks.
@@ -218,7 +219,7 @@ def _diagonal_of(x: Any, k: int) -> Any:
 
 
 @library_function(static_argnames="k")
-def diagflat(v: Any, k: int = 0) -> Any:
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """Return all elements of ``v`` as the diagonal ``k`` of a matrix.
 
     >>> jnp.diagflat(jnp.array([1, 2]))
@@ -231,7 +232,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
 
 
 @library_function(static_argnames=("N", "increasing"))
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """Return the matrix whose columns are the powers of vector ``x``.
 
     Raises: ArgumentError if ``x`` is no vector or ``N`` negative.
@@ -301,7 +302,8 @@ def _meshgrid(*xi: Any, sparse: bool, indexing: str) -> list[Any]:
     return out
 
 
-def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
+            sparse: bool = False) -> Array | tuple[Array, ...]:
     """Return the coordinates of the points of a grid of ``dimensions``, along a new first axis.
 
     With ``sparse`` they come as a tuple of arrays that broadcast.
@@ -391,7 +393,8 @@ mgrid = Grid("mgrid", False)
 ogrid = Grid("ogrid", True)
 
 
-def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+def fromfunction(function: Callable, shape: Any, *, dtype: DTypeLike = float,
+                 **kwargs: Any) -> Array:
     """Return the values of ``function(i, j, …)`` at the coordinates of a grid of ``shape``.
 
     The function is called once, with one traced number for each axis.

@@ -27,6 +27,7 @@ from saem.numpy.quantiles import median
 from saem.ops import arithmetic as ops
 from saem.ops import numbers, shape, slicing
 from saem.ops.linear import broadcast_in_dim, moveaxis
+from saem.typing import Array, ArrayLike
 
 Widths = tuple[tuple[int, int], ...]
 
@@ -39,8 +40,8 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 }
 
 
-def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
-        **kwargs: Any) -> Any:
+def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant",
+        **kwargs: Any) -> Array:
     """Return ``array`` with ``pad_width`` elements before and after it along each axis.
 
     ``pad_width``: a number, a pair, or a pair for each axis.  ``mode``: 'constant'

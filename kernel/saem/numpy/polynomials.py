@@ -11,6 +11,7 @@ Source: the NumPy reference of poly, polyval and related functions.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,13 @@ from saem.numpy.promote import (
 from saem.ops import arithmetic as ops
 from saem.ops import slicing
 from saem.ops.linear import broadcast_in_dim
+from saem.typing import Array, ArrayLike
 
 decompositions = lazy.later("saem.numpy.linalg.decompositions")
 
 
 @library_function(static_argnames=("unroll",))
-def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """Return the value at ``x`` of the polynomial ``p``, by Horner's rule.
 
     >>> jnp.polyval(jnp.array([1, 2, 3]), 2)
@@ -66,7 +68,7 @@ def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
 
 
 @library_function
-def polyadd(a1: Any, a2: Any) -> Any:
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the sum of two polynomials.
 
     >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([1, 0, 3]))
@@ -77,7 +79,7 @@ def polyadd(a1: Any, a2: Any) -> Any:
 
 
 @library_function
-def polysub(a1: Any, a2: Any) -> Any:
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the difference of two polynomials.
 
     >>> jnp.polysub(jnp.array([1, 2]), jnp.array([1, 0, 3]))
@@ -87,7 +89,7 @@ def polysub(a1: Any, a2: Any) -> Any:
     return ops.sub(a1, a2)
 
 
-def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """Return the product of two polynomials; leading zeros are cut first on request.
 
     Raises: ConcretizationTypeError for cutting under jit.
@@ -115,7 +117,7 @@ def _trimmed(name: str, a: Any) -> Any:
     return slicing.slice_in_dim(a, start, None)
 
 
-def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
     """Return quotient and remainder of two polynomials; the remainder keeps the length of ``u``.
 
     Raises: ConcretizationTypeError for cutting leading zeros under jit.
@@ -144,7 +146,7 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
 
 
 @library_function(static_argnames=("m",))
-def polyder(p: Any, m: int = 1) -> Any:
+def polyder(p: ArrayLike, m: int = 1) -> Array:
     """Return the ``m``-th derivative of a polynomial.
 
     Raises: ValueError for negative ``m``.
@@ -167,7 +169,7 @@ def polyder(p: Any, m: int = 1) -> Any:
 
 
 @library_function(static_argnames=("m",))
-def polyint(p: Any, m: int = 1, k: Any = 0) -> Any:
+def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = 0) -> Array:
     """Return the ``m``-th antiderivative of a polynomial, with integration constants ``k``.
 
     Raises: ValueError for negative ``m`` or constants that do not fit.
@@ -198,7 +200,7 @@ def polyint(p: Any, m: int = 1, k: Any = 0) -> Any:
 
 
 @library_function
-def poly(seq_of_zeros: Any) -> Any:
+def poly(seq_of_zeros: ArrayLike) -> Array:
     """Return the polynomial, of leading coefficient 1, with these zeros.
 
     Of a square matrix it is the characteristic polynomial.  Raises: ValueError for other shapes.
@@ -225,7 +227,7 @@ def poly(seq_of_zeros: Any) -> Any:
     return out
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
     """Return an array without slices of zeros at the front ('f'), the back ('b'), or both.
 
     Raises: ConcretizationTypeError under jit; ValueError for an axis that does not exist.

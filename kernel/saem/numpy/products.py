@@ -32,6 +32,7 @@ from saem.ops.reshard import reshard_to, with_rank
 from saem.ops.select import select_n
 from saem.ops.shape import broadcasted_iota, canonical_axis, expand_dims, reshape, squeeze
 from saem.placement.shardings import target
+from saem.typing import Array, ArrayLike
 
 opt_einsum: Any = later("opt_einsum")  # expensive to load, and only einsum needs it
 
@@ -74,7 +75,7 @@ def _rearranged(sharding: Any, labels: Sequence, order: Sequence) -> Any:
 
 
 @library_function(static_argnames=_STATIC)
-def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
+def dot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None,
         out_sharding: Any = None) -> Any:
     """Return the sum over the last axis of ``a`` and the second to last (or only) axis of ``b``.
 
@@ -94,7 +95,7 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
 
 
 @library_function(static_argnames=_STATIC)
-def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
+def matmul(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None,
            out_sharding: Any = None) -> Any:
     """Return the matrix product over the last two axes; leading axes broadcast.
 
@@ -162,7 +163,8 @@ def _matmul(a: Any, b: Any, row: bool, column: bool, lead_a: tuple, lead_b: tupl
 
 
 @library_function(static_argnames=("precision", "preferred_element_type"))
-def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None,
+         preferred_element_type: Any = None) -> Any:
     """Return the sum of conj(a) * b over all elements.
 
     >>> jnp.vdot(jnp.array([1j, 2]), jnp.array([1j, 2]))
@@ -178,7 +180,8 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
 
 
 @library_function(static_argnames=("precision", "preferred_element_type"))
-def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None,
+          preferred_element_type: Any = None) -> Any:
     """Return the sum over the last axes of both.
 
     >>> jnp.inner(jnp.array([1, 2]), jnp.array([3, 4]))
@@ -194,7 +197,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
 
 
 @library_function
-def outer(a: Any, b: Any, out: None = None) -> Any:
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Any:
     """Return all products of an element of ``a`` with one of ``b``, both flattened.
 
     >>> jnp.outer(jnp.array([1, 2]), jnp.array([3, 4]))
@@ -208,7 +211,7 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
     return multiply(broadcast_in_dim(a, (n, 1), (0,)), broadcast_in_dim(b, (1, m), (1,)))
 
 
-def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
+def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Any = None,
               preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
     """Return the sum over ``axes``: a number of trailing and leading axes, or two lists of axes.
 
@@ -260,7 +263,7 @@ def _along(name: str, a: Any, b: Any, axis: int, precision: Any, preferred: Any)
                   preferred_element_type=preferred)
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None,
            preferred_element_type: Any = None) -> Any:
     """Return the dot products of the vectors along ``axis``.
 
@@ -271,7 +274,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
     return _along("vecdot", x1, x2, axis, precision, preferred_element_type)
 
 
-def matvec(x1: Any, x2: Any, /) -> Any:
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return the products of matrices (last two axes) with vectors (last axis).
 
     >>> jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
@@ -282,7 +285,7 @@ def matvec(x1: Any, x2: Any, /) -> Any:
                    (max(len(_shape(x1)) - 2, len(_shape(x2)) - 1) + 1,))
 
 
-def vecmat(x1: Any, x2: Any, /) -> Any:
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return the products of conjugated vectors (last axis) with matrices (last two axes).
 
     >>> jnp.vecmat(jnp.array([1, 1]), jnp.array([[1, 2], [3, 4]]))
@@ -295,7 +298,7 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
 
 
 @library_function
-def kron(a: Any, b: Any) -> Any:
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Return the Kronecker product: every element of ``a`` times ``b``.
 
     >>> jnp.kron(jnp.array([1, 10]), jnp.array([1, 2]))

@@ -30,13 +30,15 @@ from saem.ops import compare, cumulative, numbers, reduce, select, shape, slicin
 from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.reshard import freely
 from saem.ops.sort import sort
+from saem.typing import Array, ArrayLike
 
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
 @library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims"))
-def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-             method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
+def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
+             out: None = None, overwrite_input: bool = False, method: str = "linear",
+             keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """Return the value below which share ``q`` of ``a`` lies along ``axis``; 0 <= q <= 1.
 
     The axis of ``q`` comes first.  ``method`` says how to read between two elements.
@@ -51,8 +53,9 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
 
 
 @library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims"))
-def nanquantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-                method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
+def nanquantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
+                out: None = None, overwrite_input: bool = False, method: str = "linear",
+                keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """Return the quantile of what is not NaN.
 
     Raises: as ``quantile``.
@@ -71,9 +74,10 @@ def _hundredth(name: str, a: Any, q: Any) -> Any:
 
 
 @library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims", "out_sharding"))
-def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-               method: str = "linear", keepdims: bool = False, *, weights: Any = None,
-               out_sharding: Any = None) -> Any:
+def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
+               out: None = None, overwrite_input: bool = False, method: str = "linear",
+               keepdims: bool = False, *, weights: ArrayLike | None = None,
+               out_sharding: Any = None) -> Array:
     """Return the quantile of ``q`` hundredths.
 
     >>> jnp.percentile(jnp.array([1., 2., 3.]), 50)
@@ -89,9 +93,9 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
 
 
 @library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims"))
-def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None,
-                  overwrite_input: bool = False, method: str = "linear", keepdims: bool = False,
-                  *, weights: Any = None) -> Any:
+def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
+                  out: None = None, overwrite_input: bool = False, method: str = "linear",
+                  keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """Return the quantile of ``q`` hundredths of what is not NaN.
 
     >>> jnp.nanpercentile(jnp.array([1., jnp.nan, 3.]), 50)
@@ -103,8 +107,8 @@ def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None,
 
 
 @library_function(static_argnames=("axis", "overwrite_input", "keepdims"))
-def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-           keepdims: bool = False) -> Any:
+def median(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
+           overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """Return the middle value along ``axis``, the mean of the middle two for an even count.
 
     >>> jnp.median(jnp.array([1, 9, 2]))
@@ -115,8 +119,8 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
 
 
 @library_function(static_argnames=("axis", "overwrite_input", "keepdims"))
-def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-              keepdims: bool = False) -> Any:
+def nanmedian(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
+              overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """Return the middle value along ``axis`` of what is not NaN.
 
     >>> jnp.nanmedian(jnp.array([1., jnp.nan, 3.]))

@@ -34,6 +34,7 @@ from saem.ops import arithmetic as ops
 from saem.ops import numbers
 from saem.ops import shape as shaping
 from saem.ops.linear import moveaxis
+from saem.typing import DTypeLike
 
 
 def _types(name: str, dtype: Any, *values: Any) -> tuple[Any, Any]:
@@ -58,7 +59,7 @@ _STATIC = ("num", "endpoint", "retstep", "dtype", "axis")
 
 
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
-             dtype: Any = None, axis: int = 0, *, device: Any = None) -> Any:
+             dtype: DTypeLike | None = None, axis: int = 0, *, device: Any = None) -> Any:
     """Return ``num`` numbers from ``start`` to ``stop``, with the step between them if ``retstep``.
 
     Shapes: start and stop broadcast; the numbers run along a new axis ``axis``.
@@ -122,7 +123,7 @@ def _settled(out: Any, out_dtype: Any, axis: int) -> Any:
 
 @library_function(static_argnames=("num", "endpoint", "dtype", "axis"))
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
-             dtype: Any = None, axis: int = 0) -> Any:
+             dtype: DTypeLike | None = None, axis: int = 0) -> Any:
     """Return ``base`` to the powers ``linspace(start, stop, num)``.
 
     Raises: ValueError for a negative ``num``.
@@ -145,8 +146,8 @@ def _truncated(out: Any, out_dtype: Any, axis: int) -> Any:
 
 
 @library_function(static_argnames=("num", "endpoint", "dtype", "axis"))
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
-              axis: int = 0) -> Any:
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True,
+              dtype: DTypeLike | None = None, axis: int = 0) -> Any:
     """Return ``num`` numbers from ``start`` to ``stop``, each the same multiple of the last.
 
     Raises: ValueError for a negative ``num``.

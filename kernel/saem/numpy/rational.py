@@ -19,6 +19,7 @@ from saem.ops import arithmetic as ops
 from saem.ops import compare, numbers
 from saem.ops.convert import convert
 from saem.ops.reduce import reduce_or
+from saem.typing import Array, ArrayLike
 
 
 def _magnitudes(name: str, x1: Any, x2: Any) -> list[Any]:
@@ -53,7 +54,7 @@ def _divisor(a: Any, b: Any) -> Any:
 
 
 @library_function
-def gcd(x1: Any, x2: Any) -> Any:
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the greatest number that divides both.
 
     Raises: ValueError unless they are integers.
@@ -65,7 +66,7 @@ def gcd(x1: Any, x2: Any) -> Any:
 
 
 @library_function
-def lcm(x1: Any, x2: Any) -> Any:
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the least number that both divide, 0 if one of them is 0.
 
     Raises: ValueError unless they are integers.

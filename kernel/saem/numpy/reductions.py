@@ -43,6 +43,7 @@ from saem.ops import compare, maths, numbers, reduce
 from saem.ops.convert import convert
 from saem.ops.linear import reduce_sum
 from saem.ops.shape import canonical_axis, reshape
+from saem.typing import Array, ArrayLike, Axis, DTypeLike
 
 # -- shared steps ----------------------------------------------------------------------------------
 
@@ -148,8 +149,9 @@ def _total(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: An
 
 @axis_may_be_list
 @library_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
-def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-        initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
+def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+        keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
+        promote_integers: bool = True) -> Array:
     """Return the sum over ``axis`` (all axes if None).
 
     Raises: TypeError for lists; ValueError for an axis that does not exist.
@@ -164,8 +166,9 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims:
 
 @axis_may_be_list
 @library_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
-def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
+def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+         keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
+         promote_integers: bool = True) -> Array:
     """Return the product over ``axis`` (all axes if None).
 
     >>> jnp.prod(jnp.array([2, 3, 4]))
@@ -177,7 +180,7 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
 
 
 @library_function(static_argnames=("axis", "keepdims"))
-def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """Return how many elements along ``axis`` are not zero.
 
     >>> jnp.count_nonzero(jnp.array([0, 3, 4]))
@@ -215,8 +218,8 @@ def _extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: 
 
 @axis_may_be_list
 @library_function(static_argnames=("axis", "keepdims"))
-def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-        where: Any = None) -> Any:
+def max(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+        initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """Return the largest over ``axis`` (all axes if None); NaN if there is one.
 
     Raises: ValueError for no elements, or ``where`` without ``initial``.
@@ -231,8 +234,8 @@ def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
 
 @axis_may_be_list
 @library_function(static_argnames=("axis", "keepdims"))
-def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-        where: Any = None) -> Any:
+def min(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+        initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """Return the smallest over ``axis`` (all axes if None); NaN if there is one.
 
     Raises: ValueError for no elements, or ``where`` without ``initial``.
@@ -258,7 +261,7 @@ amax, amin = max, min
 
 @axis_may_be_list
 @library_function(static_argnames=("axis", "keepdims"))
-def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """Return the largest minus the smallest over ``axis``.
 
     >>> jnp.ptp(jnp.array([3, 9, 5]))
@@ -273,8 +276,8 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 
 @axis_may_be_list
 @library_function(static_argnames=("axis", "keepdims"))
-def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
-        where: Any = None) -> Any:
+def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
+        where: ArrayLike | None = None) -> Array:
     """Return whether all elements over ``axis`` are true; true for none.
 
     >>> jnp.all(jnp.array([[True, False], [True, True]]), axis=1)
@@ -288,8 +291,8 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
 
 @axis_may_be_list
 @library_function(static_argnames=("axis", "keepdims"))
-def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *,
-        where: Any = None) -> Any:
+def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
+        where: ArrayLike | None = None) -> Array:
     """Return whether any element over ``axis`` is true; false for none.
 
     >>> jnp.any(jnp.array([[True, False], [False, False]]), axis=1)
@@ -314,8 +317,8 @@ def _count(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any, where: Any
 
 @axis_may_be_list
 @library_function(static_argnames=("axis", "dtype", "keepdims"))
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
-         where: Any = None) -> Any:
+def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+         keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:
     """Return the mean over ``axis`` (all axes if None), NaN for no elements.
 
     Raises: TypeError for lists; ValueError for an axis that does not exist.
@@ -335,8 +338,8 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
 
 @axis_may_be_list
 @library_function(static_argnames=("axis", "returned", "keepdims"))
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False,
-            keepdims: bool = False) -> Any:
+def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
+            returned: bool = False, keepdims: bool = False) -> Array | tuple[Array, Array]:
     """Return the mean over ``axis``, each element counted ``weights`` times.
 
     Raises: ValueError if ``weights`` has neither the shape of ``a`` nor that of its axis.
@@ -390,9 +393,9 @@ def _weights_like(a: Any, axis: Any, weights: Any) -> Any:
 
 @axis_may_be_list
 @library_function(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"))
-def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
-        keepdims: bool = False, *, where: Any = None, mean: Any = None,
-        correction: float | None = None) -> Any:
+def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+        ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
+        mean: ArrayLike | None = None, correction: float | None = None) -> Array:
     """Return the mean squared distance from the mean; the count is lessened by ``ddof``.
 
     Raises: ValueError for both ``ddof`` and ``correction``, or a real ``dtype`` for complex ``a``.
@@ -406,9 +409,9 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int
 
 @axis_may_be_list
 @library_function(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"))
-def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0,
-        keepdims: bool = False, *, where: Any = None, mean: Any = None,
-        correction: float | None = None) -> Any:
+def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+        ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
+        mean: ArrayLike | None = None, correction: float | None = None) -> Array:
     """Return the square root of the variance.
 
     Raises: as ``var``.
@@ -497,7 +500,8 @@ def _place(name: str, a: Any, axis: Any, keepdims: Any, find: Callable) -> Any:
 
 
 @library_function(static_argnames=("axis", "keepdims"))
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def argmax(a: ArrayLike, axis: int | None = None, out: None = None,
+           keepdims: bool | None = None) -> Array:
     """Return the first place of the largest along ``axis``; of the raveled array if None.
 
     Raises: ValueError for no elements.
@@ -510,7 +514,8 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 
 
 @library_function(static_argnames=("axis", "keepdims"))
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def argmin(a: ArrayLike, axis: int | None = None, out: None = None,
+           keepdims: bool | None = None) -> Array:
     """Return the first place of the smallest along ``axis``; of the raveled array if None.
 
     Raises: ValueError for no elements.

@@ -29,12 +29,13 @@ from saem.ops import shape as shaping
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import reduce_sum
 from saem.ops.sort import sort
+from saem.typing import Array, ArrayLike
 
 _where = library_function(choose_where)
 
 
-def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
-          fill_value: Any = None) -> Any:
+def where(condition: Any, x: ArrayLike | None = None, y: ArrayLike | None = None, /, *,
+          size: int | None = None, fill_value: ArrayLike | None = None) -> Any:
     """Return x where ``condition`` is not zero, else y; of one argument, where it is not zero.
 
     Raises: ValueError if ``size`` or ``fill_value`` is given with x and y; as ``nonzero``.
@@ -51,7 +52,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     return _where(condition, x, y)
 
 
-def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
+def nonzero(a: ArrayLike, *, size: int | None = None,
+            fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None) -> tuple[Any, ...]:
     """Return the coordinates of the elements that are not zero, one array for each axis.
 
     ``size``: how many to return; ``fill_value`` (0) stands where there are no more.
@@ -104,7 +106,8 @@ def _nonzero(a: Any, fills: tuple[Any, ...], size: int) -> tuple[Any, ...]:
     return tuple(reversed(out))
 
 
-def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def flatnonzero(a: ArrayLike, *, size: int | None = None,
+                fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None) -> Array:
     """Return the places of the elements that are not zero, counted through all axes.
 
     Raises: as ``nonzero``.
@@ -122,7 +125,8 @@ def _flat(a: Any) -> Any:
     return shaping.reshape(a, (aval_of(a).size,))
 
 
-def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def argwhere(a: ArrayLike, *, size: int | None = None,
+             fill_value: ArrayLike | None = None) -> Array:
     """Return the coordinates of the elements that are not zero, one row for each.
 
     Raises: as ``nonzero``.

@@ -26,6 +26,7 @@ from saem.ops.linear import broadcast_in_dim, reduce_sum
 from saem.ops.scatter import scatter_add, scatter_max, scatter_min, scatter_mul
 from saem.ops.shape import concatenate, full, iota
 from saem.ops.windows import ScatterDimensionNumbers
+from saem.typing import Array, ArrayLike
 
 
 def _count(name: str, segment_ids: Any, num_segments: Any) -> int:
@@ -82,9 +83,10 @@ def _highest(dtype: Any) -> Any:
     return np.inf if dtypes.is_inexact(dtype) else dtypes.iinfo(dtype).max
 
 
-def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
+def segment_sum(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
-                bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
+                bucket_size: int | None = None, mode: Any = None,
+                out_sharding: Any = None) -> Array:
     """Return the sums of the rows of ``data`` with equal ids; 0 where there are none.
 
     >>> jax.ops.segment_sum(jnp.array([1, 5, 2]), jnp.array([0, 0, 1]), num_segments=2)
@@ -94,9 +96,10 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None,
                       num_segments, indices_are_sorted, unique_indices, bucket_size, mode)
 
 
-def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
+def segment_prod(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
                  indices_are_sorted: bool = False, unique_indices: bool = False,
-                 bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
+                 bucket_size: int | None = None, mode: Any = None,
+                 out_sharding: Any = None) -> Array:
     """Return the products of the rows of ``data`` with equal ids; 1 where there are none.
 
     >>> jax.ops.segment_prod(jnp.array([2, 5, 3]), jnp.array([0, 0, 1]), num_segments=2)
@@ -107,9 +110,10 @@ def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None,
                       mode)
 
 
-def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
+def segment_max(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
-                bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
+                bucket_size: int | None = None, mode: Any = None,
+                out_sharding: Any = None) -> Array:
     """Return the largest of the rows of ``data`` with equal ids; the lowest number if none.
 
     >>> jax.ops.segment_max(jnp.array([1, 5, 2]), jnp.array([0, 0, 1]), num_segments=2)
@@ -119,9 +123,10 @@ def segment_max(data: Any, segment_ids: Any, num_segments: int | None = None,
                       num_segments, indices_are_sorted, unique_indices, bucket_size, mode)
 
 
-def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None,
+def segment_min(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
-                bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None) -> Any:
+                bucket_size: int | None = None, mode: Any = None,
+                out_sharding: Any = None) -> Array:
     """Return the smallest of the rows of ``data`` with equal ids; the highest number if none.
 
     >>> jax.ops.segment_min(jnp.array([1, 5, 2]), jnp.array([0, 0, 1]), num_segments=2)

@@ -34,6 +34,7 @@ from saem.numpy.promote import (
 from saem.ops import arithmetic as ops
 from saem.ops import compare, numbers
 from saem.ops.select import select_n
+from saem.typing import Array, ArrayLike
 
 
 def choose_where(condition: Any, x: Any, y: Any) -> Any:
@@ -48,7 +49,7 @@ def choose_where(condition: Any, x: Any, y: Any) -> Any:
     return select_n(condition, y, x)
 
 
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLike = 0) -> Array:
     """Return of the choices, at each place, the one whose condition is the first true there.
 
     Raises: ArgumentError if the lists have different lengths or are empty.
@@ -75,7 +76,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return out
 
 
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
+def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: Sequence[Any],
+              *args: Any, **kw: Any) -> Array:
     """Return at each place the value of the function of the last condition that is true there.
 
     An entry of ``funclist`` is a constant or is called with (x, *args, **kw); one entry more than
@@ -109,7 +111,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     return out
 
 
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+def choose(a: ArrayLike, choices: Array | Array | Sequence[ArrayLike], out: None = None,
+           mode: str = "raise") -> Array:
     """Return at each place the element of the choice whose number ``a`` has there.
 
     ``mode`` for numbers out of range: 'wrap', 'clip', or 'raise' (needs known numbers).
@@ -153,7 +156,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
 # -- larger and smaller ----------------------------------------------------------------------------
 
 
-def maximum(x: Any, y: Any, /) -> Any:
+def maximum(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Return the larger of x and y; NaN if either is.
 
     >>> jnp.maximum(jnp.array([1, 5]), 3)
@@ -162,7 +165,7 @@ def maximum(x: Any, y: Any, /) -> Any:
     return numbers.max(*promote_args("maximum", x, y))
 
 
-def minimum(x: Any, y: Any, /) -> Any:
+def minimum(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Return the smaller of x and y; NaN if either is.
 
     >>> jnp.minimum(jnp.array([1, 5]), 3)
@@ -176,7 +179,7 @@ def _but_nan(name: str, better: Callable, x: Any, y: Any) -> Any:
     return if_else(compare.bitwise_or(better(x, y), isnan(y)), x, y)
 
 
-def fmax(x1: Any, x2: Any) -> Any:
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the larger of x1 and x2, or the one that is a number.
 
     >>> jnp.fmax(jnp.array([1., jnp.nan]), 0.)
@@ -185,7 +188,7 @@ def fmax(x1: Any, x2: Any) -> Any:
     return _but_nan("fmax", greater, x1, x2)
 
 
-def fmin(x1: Any, x2: Any) -> Any:
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the smaller of x1 and x2, or the one that is a number.
 
     >>> jnp.fmin(jnp.array([1., jnp.nan]), 2.)
@@ -194,7 +197,8 @@ def fmin(x1: Any, x2: Any) -> Any:
     return _but_nan("fmin", less, x1, x2)
 
 
-def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
+def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
+         max: ArrayLike | None = None) -> Array:
     """Return ``arr`` with what is below ``min`` raised to it, and above ``max`` lowered to it.
 
     Raises: ArgumentError for complex arguments.

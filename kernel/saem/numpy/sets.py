@@ -33,6 +33,7 @@ from saem.ops import arithmetic as ops
 from saem.ops import compare, cumulative, shape, slicing
 from saem.ops.convert import convert
 from saem.ops.linear import broadcast_in_dim
+from saem.typing import Array, ArrayLike
 
 
 class UniqueAllResult(NamedTuple):
@@ -102,9 +103,10 @@ def _runs(rows: Any, equal_nan: bool) -> tuple[Any, Any]:
     return order, concatenate([first, differs])
 
 
-def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
+def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False,
            return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
-           size: int | None = None, fill_value: Any = None, sorted: bool = True) -> Any:
+           size: int | None = None, fill_value: ArrayLike | None = None,
+           sorted: bool = True) -> Any:
     """Return the distinct elements (or slices along ``axis``) of ``ar``, ascending.
 
     On request also: where each is first, where each element is among them, how often each occurs.
@@ -178,7 +180,8 @@ def fill_like(fill: Any, x: Any) -> Any:
     return convert_value(array_argument("fill_value", fill), x.dtype, aval_of(x).weak_type)
 
 
-def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAllResult:
+def unique_all(x: ArrayLike, /, *, size: int | None = None,
+               fill_value: ArrayLike | None = None) -> UniqueAllResult:
     """Return distinct values with first places, inverse and counts; every NaN is distinct.
 
     >>> jnp.unique_all(jnp.array([3, 1, 3])).counts
@@ -188,8 +191,8 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
                                    fill_value=fill_value))
 
 
-def unique_counts(x: Any, /, *, size: int | None = None,
-                  fill_value: Any = None) -> UniqueCountsResult:
+def unique_counts(x: ArrayLike, /, *, size: int | None = None,
+                  fill_value: ArrayLike | None = None) -> UniqueCountsResult:
     """Return distinct values and their counts; every NaN is distinct.
 
     >>> jnp.unique_counts(jnp.array([3, 1, 3])).counts
@@ -199,8 +202,8 @@ def unique_counts(x: Any, /, *, size: int | None = None,
                                       fill_value=fill_value))
 
 
-def unique_inverse(x: Any, /, *, size: int | None = None,
-                   fill_value: Any = None) -> UniqueInverseResult:
+def unique_inverse(x: ArrayLike, /, *, size: int | None = None,
+                   fill_value: ArrayLike | None = None) -> UniqueInverseResult:
     """Return distinct values and where each element is among them; every NaN is distinct.
 
     >>> jnp.unique_inverse(jnp.array([3, 1, 3])).inverse_indices
@@ -210,7 +213,8 @@ def unique_inverse(x: Any, /, *, size: int | None = None,
                                        fill_value=fill_value))
 
 
-def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+def unique_values(x: ArrayLike, /, *, size: int | None = None,
+                  fill_value: ArrayLike | None = None) -> Array:
     """Return distinct values; every NaN is distinct.
 
     >>> jnp.unique_values(jnp.array([3, 1, 3]))
@@ -223,8 +227,8 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 
 @library_function(static_argnames=("assume_unique", "invert", "method"))
-def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
-         method: str = "auto") -> Any:
+def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False,
+         invert: bool = False, *, method: str = "auto") -> Array:
     """Return for each element whether it is among ``test_elements``.
 
     Raises: ValueError for an unknown ``method``; all of them give the same here.
@@ -247,7 +251,8 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
     return any_true(compare.eq(here, there), axis=len(wide) - 1)
 
 
-def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
+            fill_value: ArrayLike | None = None) -> Array:
     """Return the distinct elements of both, ascending.
 
     >>> jnp.union1d(jnp.array([1, 2]), jnp.array([2, 3]))
@@ -275,8 +280,8 @@ def _read_marked(x: Any, marks: Any, fill: Any, size: int) -> Any:
     return if_else(real, values, broadcast_to(fill_like(fill, x), (size,)))
 
 
-def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
-              fill_value: Any = None) -> Any:
+def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
+              size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """Return the distinct elements of ``ar1`` that are not in ``ar2``.
 
     >>> jnp.setdiff1d(jnp.array([1, 2, 3]), jnp.array([2]))
@@ -295,8 +300,8 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | No
     return _selected("setdiff1d", ordered, marks, size, fill_value)
 
 
-def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
-             fill_value: Any = None) -> Any:
+def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
+             size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """Return the distinct elements that are in one of the two but not in both.
 
     >>> jnp.setxor1d(jnp.array([1, 2]), jnp.array([2, 3]))
@@ -330,8 +335,9 @@ def _unlike_neighbours(both: Any) -> Any:
     return _selected("setxor1d", ordered, marks, None, None)
 
 
-def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *,
-                size: int | None = None, fill_value: Any = None) -> Any:
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
+                return_indices: bool = False, *, size: int | None = None,
+                fill_value: ArrayLike | None = None) -> Array | tuple[Array, Array, Array]:
     """Return the distinct elements that are in both; on request also where they are in each.
 
     >>> jnp.intersect1d(jnp.array([1, 2, 3]), jnp.array([2, 3, 4]))

@@ -34,6 +34,7 @@ from saem.ops.shape import canonical_axis
 from saem.ops.sort import sort as lax_sort
 from saem.ops.sort import top_k
 from saem.ops.windows import ScatterDimensionNumbers
+from saem.typing import Array, ArrayLike, DTypeLike
 
 INT32 = np.dtype("int32")
 
@@ -58,7 +59,7 @@ def _refuse(name: str, kind: Any, order: Any) -> None:
 
 
 @library_function(static_argnames=("axis", "kind", "order", "stable", "descending"))
-def sort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None,
+def sort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None,
          stable: bool = True, descending: bool = False) -> Any:
     """Return ``a`` in ascending order along ``axis``; raveled first if None.
 
@@ -77,8 +78,8 @@ def sort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None
 
 
 @library_function(static_argnames=("axis", "kind", "order", "stable", "descending", "dtype"))
-def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = None,
-            stable: bool = True, descending: bool = False, dtype: Any = None) -> Any:
+def argsort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None,
+            stable: bool = True, descending: bool = False, dtype: DTypeLike | None = None) -> Any:
     """Return the places that put ``a`` in order along ``axis``; of the raveled array if None.
 
     Raises: as ``sort``.
@@ -101,7 +102,7 @@ def argsort(a: Any, axis: int | None = -1, *, kind: None = None, order: None = N
 
 
 @library_function
-def sort_complex(a: Any) -> Any:
+def sort_complex(a: ArrayLike) -> Any:
     """Return ``a`` as complex numbers, by real then imaginary part, along its last axis.
 
     >>> jnp.sort_complex(jnp.array([2 + 1j, 1 + 2j]))
@@ -160,7 +161,7 @@ def _smallest(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int, int]:
 
 
 @library_function(static_argnames=("kth", "axis"))
-def partition(a: Any, kth: int, axis: int = -1) -> Any:
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
     """Return ``a`` with its ``kth`` smallest in place along ``axis``: smaller before, others after.
 
     Raises: ValueError for a place that does not exist; NotImplementedError for complex numbers.
@@ -183,7 +184,7 @@ def _reversed_order(x: Any) -> Any:
 
 
 @library_function(static_argnames=("kth", "axis"))
-def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
     """Return the places that put ``a`` in the order of ``partition``.
 
     Raises: as ``partition``.
@@ -214,8 +215,8 @@ def _unmarked(places: Any, sizes: tuple[int, ...]) -> Any:
 SEARCH_METHODS = ("compare_all", "scan", "scan_unrolled", "sort")
 
 
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *,
-                 method: str = "scan") -> Any:
+def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *,
+                 method: str = "scan") -> Array:
     """Return for each of ``v`` the place in ascending ``a`` where it keeps the order.
 
     ``side`` 'left' gives the first such place, 'right' the last.  ``method``: 'scan' halves the
@@ -332,7 +333,8 @@ def _ranks(x: Any, index: Any) -> Any:
     return lax_sort((order, places), 0)[1]
 
 
-def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
+def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
+             method: str | None = None) -> Array:
     """Return for each of ``x`` the number of the bin it lies in; ``bins`` are monotonic edges.
 
     Raises: ValueError if ``bins`` is not one-dimensional.

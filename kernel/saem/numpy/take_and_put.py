@@ -40,6 +40,7 @@ from saem.ops.gather import gather
 from saem.ops.shape import canonical_axis
 from saem.ops.windows import GatherDimensionNumbers
 from saem.transform.mapping import vmap
+from saem.typing import Array, ArrayLike, DTypeLike, Shape
 
 _WHOLE = slice(None)
 
@@ -49,9 +50,9 @@ _WHOLE = slice(None)
 
 @library_function(
     static_argnames=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
-def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
-         unique_indices: bool = False, indices_are_sorted: bool = False,
-         fill_value: Any = None) -> Any:
+def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None,
+         mode: str | None = None, unique_indices: bool = False, indices_are_sorted: bool = False,
+         fill_value: ArrayLike | None = None) -> Array:
     """Return the elements of ``a`` at ``indices`` along ``axis``; of the raveled array if None.
 
     ``mode`` for places out of range: 'fill' (the default: NaN, or ``fill_value``), 'clip', 'wrap'.
@@ -86,8 +87,9 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
 
 
 @library_function(static_argnames=("axis", "mode", "fill_value", "wrap_negative_indices"))
-def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None,
-                    fill_value: Any = None, *, wrap_negative_indices: bool | None = None) -> Any:
+def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: Any = None,
+                    fill_value: ArrayLike | None = None, *,
+                    wrap_negative_indices: bool | None = None) -> Array:
     """Return for each place of ``indices`` the element of ``arr`` there along ``axis``.
 
     The other axes of both broadcast together.  Out of range: NaN, or as ``mode`` says.
@@ -147,8 +149,8 @@ def _gather_along(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any)
     return gather(arr, starts, numbers, sizes, mode=mode or "fill", fill_value=fill_value)
 
 
-def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | None = None,
-             fill_value: Any = 0, out: None = None) -> Any:
+def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
+             size: int | None = None, fill_value: ArrayLike = 0, out: None = None) -> Array:
     """Return the slices of ``a`` along ``axis`` where ``condition`` is true.
 
     Under jit their number must be given as ``size``; missing ones are ``fill_value``.
@@ -178,7 +180,8 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
                    fill_value=concrete_or_none(fill_value))
 
 
-def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
+def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
+            fill_value: ArrayLike = 0) -> Array:
     """Return the elements of the raveled ``arr`` where the raveled ``condition`` is true.
 
     >>> jnp.extract(jnp.array([True, False, True]), jnp.array([1, 2, 3]))
@@ -204,7 +207,8 @@ def refuse_inplace(name: str, inplace: bool) -> None:
             advice=f"x = jnp.{name}(x, ..., inplace=False)")
 
 
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
+        inplace: bool = True) -> Array:
     """Return ``a`` with the raveled places ``ind`` set to ``v``, repeated as needed.
 
     Places beyond the end mean the last one, unless ``mode`` is 'wrap'.
@@ -237,7 +241,7 @@ def _put(a: Any, ind: Any, v: Any, mode: str | None) -> Any:
     return shape.reshape(out, a.shape)
 
 
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """Return ``arr`` with ``vals``, in order and repeated, where ``mask`` is true.
 
     Raises: ValueError unless ``inplace`` is False, if ``vals`` is empty, or for different sizes.
@@ -267,8 +271,8 @@ def _place(arr: Any, mask: Any, vals: Any) -> Any:
     return _put(arr, places, vals, mode="drop")
 
 
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *,
-                   mode: str | None = None) -> Any:
+def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int | None,
+                   inplace: bool = True, *, mode: str | None = None) -> Array:
     """Return ``arr`` with ``values`` at the places ``indices`` along ``axis``.
 
     Raises: ValueError unless ``inplace`` is False, or for ranks that differ.
@@ -320,7 +324,7 @@ def _unravel(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     return tuple(reversed(parts))
 
 
-def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Any, ...]:
     """Return the places along each axis of an array of ``shape`` of flat places ``indices``.
 
     Places out of range are moved inside, as JAX does.
@@ -334,7 +338,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
 
 
 def ravel_multi_index(multi_index: Sequence[Any], dims: Sequence[int], mode: str = "raise",
-                      order: str = "C", *, dtype: Any = None) -> Any:
+                      order: str = "C", *, dtype: DTypeLike | None = None) -> Array:
     """Return the flat places, in an array of shape ``dims``, of places along each axis.
 
     ``mode`` 'raise' needs known places; 'clip' and 'wrap' move them inside.
@@ -405,7 +409,8 @@ def _ravel_places(parts: Sequence[Any], sizes: tuple[int, ...], mode: str, order
 # -- functions of slices ---------------------------------------------------------------------------
 
 
-def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+def apply_along_axis(func1d: Callable, axis: int, arr: ArrayLike, *args: Any,
+                     **kwargs: Any) -> Array:
     """Return ``func1d`` applied to every vector of ``arr`` along ``axis``.
 
     The axes of its result stand where ``axis`` was.
@@ -427,7 +432,7 @@ def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **kwargs
     return mapped(arr)
 
 
-def apply_over_axes(func: Callable, a: Any, axes: Sequence[int]) -> Any:
+def apply_over_axes(func: Callable, a: ArrayLike, axes: Sequence[int]) -> Array:
     """Return ``func(a, axis)`` applied over ``axes`` in turn, each kept at size 1.
 
     Raises: ValueError if ``func`` changes the number of axes otherwise.

@@ -28,6 +28,7 @@ from saem.numpy.promote import (
 )
 from saem.ops import arithmetic as ops
 from saem.ops import compare, maths, numbers, special
+from saem.typing import Array, ArrayLike
 
 
 def of_floats(name: str, op: Callable, does: str, example: str) -> Callable:
@@ -88,7 +89,7 @@ arctanh = of_floats("arctanh", maths.atanh, "the number whose hyperbolic tangent
                     "[0., 0.5] -> [0.        , 0.54930615]")
 
 
-def log2(x: Any, /) -> Any:
+def log2(x: ArrayLike, /) -> Array:
     """Return the logarithm of x to base 2.
 
     >>> jnp.log2(jnp.array([1., 8.]))
@@ -103,7 +104,7 @@ def log2(x: Any, /) -> Any:
     return numbers.complex(ops.div(numbers.real(out), scale), ops.div(numbers.imag(out), scale))
 
 
-def log10(x: Any, /) -> Any:
+def log10(x: ArrayLike, /) -> Array:
     """Return the logarithm of x to base 10.
 
     >>> jnp.log10(jnp.array([1., 100.]))
@@ -113,7 +114,7 @@ def log10(x: Any, /) -> Any:
     return ops.mul(maths.log(x), scalar(1 / np.log(10), dtype_of(x)))
 
 
-def arctan2(x1: Any, x2: Any, /) -> Any:
+def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return the angle in -pi..pi of the point (x2, x1).
 
     >>> jnp.arctan2(jnp.array([1., -1.]), jnp.array([0., -1.]))
@@ -122,7 +123,7 @@ def arctan2(x1: Any, x2: Any, /) -> Any:
     return numbers.atan2(*promote_args_inexact("arctan2", x1, x2))
 
 
-def hypot(x1: Any, x2: Any, /) -> Any:
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return sqrt(x1**2 + x2**2) without overflow.  Raises: TypeError for complex operands.
 
     >>> jnp.hypot(3., 4.)
@@ -144,7 +145,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     return if_else(infinite, like(out, np.inf), out)
 
 
-def sinc(x: Any, /) -> Any:
+def sinc(x: ArrayLike, /) -> Array:
     """Return sin(pi x) / (pi x), 1 at zero.
 
     At zero a polynomial stands for it, so that derivatives there are right up to the eighth.
@@ -214,7 +215,7 @@ _log_of_exp_sum.defjvp(functools.partial(_slope_of_log_of_sum, _log_of_exp_sum, 
 _log2_of_exp2_sum.defjvp(functools.partial(_slope_of_log_of_sum, _log2_of_exp2_sum, maths.exp2))
 
 
-def logaddexp(x1: Any, x2: Any, /) -> Any:
+def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return log(exp(x1) + exp(x2)) without overflow.
 
     >>> jnp.logaddexp(0., 0.)
@@ -223,7 +224,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
     return _log_of_exp_sum(*promote_args_inexact("logaddexp", x1, x2))
 
 
-def logaddexp2(x1: Any, x2: Any, /) -> Any:
+def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return log2(2**x1 + 2**x2) without overflow.
 
     >>> jnp.logaddexp2(3., 3.)
@@ -232,7 +233,7 @@ def logaddexp2(x1: Any, x2: Any, /) -> Any:
     return _log2_of_exp2_sum(*promote_args_inexact("logaddexp2", x1, x2))
 
 
-def i0(x: Any) -> Any:
+def i0(x: ArrayLike) -> Array:
     """Return the modified Bessel function of the first kind, of order 0.
 
     Raises: ArgumentError for complex x.

@@ -26,6 +26,7 @@ from saem.numpy.manipulation import ravel
 from saem.numpy.promote import check_arraylike, scalar
 from saem.numpy.searching import nonzero
 from saem.ops import numbers, shape
+from saem.typing import Array, ArrayLike
 
 
 def _count(name: str, what: str, n: Any) -> int:
@@ -63,7 +64,7 @@ def _check_square(what: str, sizes: tuple[int, ...]) -> None:
                                advice=f"Got shape {sizes}.")
 
 
-def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+def diag_indices_from(arr: ArrayLike) -> tuple[Any, ...]:
     """Return the places of the diagonal of ``arr``.
 
     Raises: ValueError unless its axes, two or more, have one size.
@@ -124,7 +125,7 @@ def _matrix_shape(arr: Any) -> tuple[int, int]:
     return sizes
 
 
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
     """Return the places on and below diagonal ``k`` of the matrix ``arr``.
 
     Raises: ValueError if it is no matrix.
@@ -136,7 +137,7 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
     return tril_indices(rows, k=k, m=columns)
 
 
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
     """Return the places on and above diagonal ``k`` of the matrix ``arr``.
 
     Raises: ValueError if it is no matrix.
@@ -160,7 +161,8 @@ def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *,
     return nonzero(mask_func(ones((n, n)), k), size=size)
 
 
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *,
+                  inplace: bool = True) -> Array:
     """Return ``a`` with ``val`` on its diagonal, its elements in order and repeated.
 
     Raises: NotImplementedError unless ``inplace`` is False, or if ``wrap``; ValueError for an

@@ -19,6 +19,7 @@ from saem.jit.library import library_function
 from saem.numpy import arithmetic, complex_numbers, floating_point, logic, selection, transcendental
 from saem.numpy.arithmetic import integer_power, is_constant_integer
 from saem.numpy.selection import choose, piecewise
+from saem.typing import Array, ArrayLike
 
 __all__ = [
     "abs",
@@ -185,7 +186,7 @@ _general_power = library_function(arithmetic.power)
 _constant_power = library_function(integer_power, static_argnums=1)
 
 
-def power(x1: Any, x2: Any, /) -> Any:
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return x1 ** x2.
 
     A Python int exponent is a constant of the program: ``x ** 2`` is a multiplication.

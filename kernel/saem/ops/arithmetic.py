@@ -17,6 +17,7 @@ from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind
 from saem.ops.families import Nary, Unary, is_number
 from saem.ops.linear import constant_like, unbroadcast
+from saem.typing import Array, ArrayLike
 
 
 @primitive("neg")
@@ -157,7 +158,7 @@ class IntegerPow(Unary):
 # -- functions -------------------------------------------------------------------------------------
 
 
-def neg(x: Any) -> Any:
+def neg(x: ArrayLike) -> Array:
     """Return -x, elementwise.  Raises: DTypeError.  Source: StableHLO specification, negate.
 
     >>> lax.neg(jnp.array([1, -2]))
@@ -166,7 +167,7 @@ def neg(x: Any) -> Any:
     return bind(Neg(), x)
 
 
-def add(x: Any, y: Any) -> Any:
+def add(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x + y, elementwise.
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -178,7 +179,7 @@ def add(x: Any, y: Any) -> Any:
     return bind(Add(), x, y)
 
 
-def sub(x: Any, y: Any) -> Any:
+def sub(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x - y, elementwise.
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -190,7 +191,7 @@ def sub(x: Any, y: Any) -> Any:
     return bind(Sub(), x, y)
 
 
-def mul(x: Any, y: Any) -> Any:
+def mul(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x * y, elementwise.
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -202,7 +203,7 @@ def mul(x: Any, y: Any) -> Any:
     return bind(Mul(), x, y)
 
 
-def div(x: Any, y: Any) -> Any:
+def div(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x / y, elementwise; integers round towards zero.
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -211,7 +212,7 @@ def div(x: Any, y: Any) -> Any:
     return bind(Div(), x, y)
 
 
-def integer_pow(x: Any, y: int) -> Any:
+def integer_pow(x: ArrayLike, y: int) -> Array:
     """Return x to the constant integer power ``y``, elementwise.  Raises: DTypeError.
 
     >>> lax.integer_pow(jnp.array([2., 3.]), 3)

@@ -47,6 +47,7 @@ from saem.ops.linear import (
 )
 from saem.ops.select import select_n
 from saem.ops.shape import iota
+from saem.typing import Array
 
 # -- what all collectives share --------------------------------------------------------------------
 
@@ -519,7 +520,7 @@ def my_index(name: Hashable) -> Any:
     return bind(AxisIndex(name, bool(checked_names((name,)))))
 
 
-def axis_index(axis_name: Any) -> Any:
+def axis_index(axis_name: Any) -> Array:
     """Return the number of this participant along ``axis_name``; of several axes, row-major.
 
     >>> jax.vmap(lambda x: x + lax.axis_index("i"), axis_name="i")(jnp.array([10, 10]))

@@ -19,6 +19,7 @@ from saem.core import dtypes
 from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.ops.families import Comparison, Discrete, is_discrete, is_real_number
+from saem.typing import Array, ArrayLike
 
 
 def is_ordered(dtype: Any) -> bool:
@@ -228,7 +229,7 @@ class Clz(OfIntegers):
 # -- functions -------------------------------------------------------------------------------------
 
 
-def eq(x: Any, y: Any) -> Any:
+def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x == y, elementwise; complex numbers too.
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -239,7 +240,7 @@ def eq(x: Any, y: Any) -> Any:
     """
     return bind(Eq(), x, y)
 
-def ne(x: Any, y: Any) -> Any:
+def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x != y, elementwise; complex numbers too.
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -250,7 +251,7 @@ def ne(x: Any, y: Any) -> Any:
     """
     return bind(Ne(), x, y)
 
-def lt(x: Any, y: Any) -> Any:
+def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x < y, elementwise.
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -261,7 +262,7 @@ def lt(x: Any, y: Any) -> Any:
     """
     return bind(Lt(), x, y)
 
-def le(x: Any, y: Any) -> Any:
+def le(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x <= y, elementwise.
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -272,7 +273,7 @@ def le(x: Any, y: Any) -> Any:
     """
     return bind(Le(), x, y)
 
-def gt(x: Any, y: Any) -> Any:
+def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x > y, elementwise.
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -283,7 +284,7 @@ def gt(x: Any, y: Any) -> Any:
     """
     return bind(Gt(), x, y)
 
-def ge(x: Any, y: Any) -> Any:
+def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x >= y, elementwise.
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -318,7 +319,7 @@ def le_to(x: Any, y: Any) -> Any:
     """
     return bind(LeTotal(), x, y)
 
-def bitwise_and(x: Any, y: Any) -> Any:
+def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x AND y, bit by bit.
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -329,7 +330,7 @@ def bitwise_and(x: Any, y: Any) -> Any:
     """
     return bind(And(), x, y)
 
-def bitwise_or(x: Any, y: Any) -> Any:
+def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x OR y, bit by bit.
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -340,7 +341,7 @@ def bitwise_or(x: Any, y: Any) -> Any:
     """
     return bind(Or(), x, y)
 
-def bitwise_xor(x: Any, y: Any) -> Any:
+def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x XOR y, bit by bit.
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -351,7 +352,7 @@ def bitwise_xor(x: Any, y: Any) -> Any:
     """
     return bind(Xor(), x, y)
 
-def bitwise_not(x: Any) -> Any:
+def bitwise_not(x: ArrayLike) -> Array:
     """Return NOT x, bit by bit.
 
     Raises: DTypeError.  Source: StableHLO specification, not.
@@ -361,7 +362,7 @@ def bitwise_not(x: Any) -> Any:
     """
     return bind(Not(), x)
 
-def shift_left(x: Any, y: Any) -> Any:
+def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x moved ``y`` bits up; 0 from the width on.
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -372,7 +373,7 @@ def shift_left(x: Any, y: Any) -> Any:
     """
     return bind(ShiftLeft(), x, y)
 
-def shift_right_logical(x: Any, y: Any) -> Any:
+def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x moved ``y`` bits down, filled with zeros.
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -383,7 +384,7 @@ def shift_right_logical(x: Any, y: Any) -> Any:
     """
     return bind(ShiftRightLogical(), x, y)
 
-def shift_right_arithmetic(x: Any, y: Any) -> Any:
+def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x moved ``y`` bits down, filled with its sign.
 
     Shapes: both of one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -394,7 +395,7 @@ def shift_right_arithmetic(x: Any, y: Any) -> Any:
     """
     return bind(ShiftRightArithmetic(), x, y)
 
-def population_count(x: Any) -> Any:
+def population_count(x: ArrayLike) -> Array:
     """Return how many bits of each integer are set.
 
     Raises: DTypeError.  Source: StableHLO specification, popcnt.
@@ -404,7 +405,7 @@ def population_count(x: Any) -> Any:
     """
     return bind(PopulationCount(), x)
 
-def clz(x: Any) -> Any:
+def clz(x: ArrayLike) -> Array:
     """Return how many bits of each integer stand before its highest set bit.
 
     Raises: DTypeError.  Source: StableHLO specification, count_leading_zeros.

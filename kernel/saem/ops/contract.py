@@ -30,6 +30,7 @@ from saem.ops import sharding_rules
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import add_cotangents, permute, shift_axes
 from saem.placement.shardings import target
+from saem.typing import Array, ArrayLike, DTypeLike
 
 Axes = tuple[int, ...]
 DimensionNumbers = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
@@ -355,8 +356,9 @@ def check_dimensions(numbers: DimensionNumbers, x: ShapedArray, y: ShapedArray) 
             refuse(number, f"{lead} to have the same shape, got {left} and {right}")
 
 
-def dot_general(lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None,
-                preferred_element_type: Any = None, *, out_sharding: Any = None) -> Any:
+def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: Any, precision: Any = None,
+                preferred_element_type: DTypeLike | None = None, *,
+                out_sharding: Any = None) -> Array:
     """Return the general product: batch axes, then free axes of lhs, then of rhs.
 
     ``dimension_numbers`` is ((lhs contracting, rhs contracting), (lhs batch, rhs batch)).
@@ -378,8 +380,8 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = Non
     return bind(prim, lhs, rhs)
 
 
-def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None,
-        preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: Any = None, precision: Any = None,
+        preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:
     """Return the product of vectors and matrices; with ``dimension_numbers``, the general one.
 
     Raises: ValueError for other ranks or unequal inner sizes.
@@ -401,7 +403,7 @@ def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = N
                        out_sharding=out_sharding)
 
 
-def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+def batch_matmul(lhs: Array, rhs: Array, precision: Any = None) -> Array:
     """Return matrix products side by side: (…, n, k) times (…, k, m) is (…, n, m).
 
     Raises: ValueError if ranks differ or are below 2.

@@ -24,6 +24,7 @@ from saem.core.trace import bind, eval_trace, state
 from saem.ops import sharding_rules
 from saem.ops.families import Unary
 from saem.ops.linear import Linear, moveaxis, unchanged
+from saem.typing import Array, ArrayLike, DTypeLike
 
 
 def cast(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -232,7 +233,7 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     return bind(ConvertElementType(dtype, weak_type), x)
 
 
-def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
     """Return ``operand`` as ``new_dtype``; a complex number loses its imaginary part.
 
     Shapes: any.  Raises: DTypeError for extended dtypes; ArgumentError for None.
@@ -271,7 +272,7 @@ def _known_number(value: Any, dtype: Any) -> Any:
     return wide.astype(dtype) if dtypes.scalar_kind(dtype) in ("int", "uint") else float(wide)
 
 
-def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Return the bits of ``operand`` read as ``new_dtype``.
 
     Shapes: to a narrower dtype a last axis is added; to a wider one the last axis is folded.
@@ -283,7 +284,7 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     return bind(BitcastConvertType(dtypes.canonicalize(new_dtype, explicit=True)), operand)
 
 
-def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """Return ``operand`` rounded to a float of the given bits, in its own dtype.
 
     Raises: ArgumentError, DTypeError.  Source: StableHLO specification, reduce_precision.

@@ -39,6 +39,7 @@ from saem.ops.linear import (
 )
 from saem.ops.pooling import Sliding, laid_out, padtype_to_pads, stretched, window_places
 from saem.ops.shape import reshape, rev
+from saem.typing import Array, ArrayLike, DTypeLike
 
 Axes = tuple[int, ...]
 Pads = tuple[tuple[int, int], ...]
@@ -488,11 +489,11 @@ def _ints(values: Any, count: int) -> Axes:
 
 
 def conv_general_dilated(
-        lhs: Any, rhs: Any, window_strides: Sequence[int],
+        lhs: Array, rhs: Array, window_strides: Sequence[int],
         padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None = None,
         rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
         feature_group_count: int = 1, batch_group_count: int = 1, precision: Any = None,
-        preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+        preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:
     """Return the sums of products of the kernel ``rhs`` with the windows of ``lhs``.
 
     ``padding``: 'SAME', 'SAME_LOWER', 'VALID', or a pair for each spatial axis; negative numbers
@@ -540,8 +541,8 @@ def conv_general_dilated(
         lhs, rhs)
 
 
-def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precision: Any = None,
-         preferred_element_type: Any = None) -> Any:
+def conv(lhs: Array, rhs: Array, window_strides: Sequence[int], padding: str, precision: Any = None,
+         preferred_element_type: DTypeLike | None = None) -> Array:
     """Return the convolution of ``lhs`` (N, C, …) with ``rhs`` (O, I, …).
 
     >>> lax.conv(jnp.ones((1, 1, 3, 3)), jnp.ones((1, 1, 2, 2)), (1, 1), "VALID")
@@ -553,10 +554,10 @@ def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precis
 
 
 def conv_with_general_padding(
-        lhs: Any, rhs: Any, window_strides: Sequence[int],
+        lhs: Array, rhs: Array, window_strides: Sequence[int],
         padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None,
         rhs_dilation: Sequence[int] | None, precision: Any = None,
-        preferred_element_type: Any = None) -> Any:
+        preferred_element_type: DTypeLike | None = None) -> Array:
     """Return the convolution of ``lhs`` (N, C, …) with ``rhs`` (O, I, …), both dilated.
 
     >>> lax.conv_with_general_padding(jnp.ones((1, 1, 3)), jnp.ones((1, 1, 2)), (1,), [(1, 0)],
@@ -581,11 +582,12 @@ def transposed_pads(k: int, stride: int, padding: str) -> tuple[int, int]:
     return low, total - low
 
 
-def conv_transpose(lhs: Any, rhs: Any, strides: Sequence[int],
+def conv_transpose(lhs: Array, rhs: Array, strides: Sequence[int],
                    padding: str | Sequence[tuple[int, int]],
                    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
                    transpose_kernel: bool = False, precision: Any = None,
-                   preferred_element_type: Any = None, use_consistent_padding: bool = False) -> Any:
+                   preferred_element_type: DTypeLike | None = None,
+                   use_consistent_padding: bool = False) -> Array:
     """Return the transposed convolution, by which the operand grows by ``strides``.
 
     ``padding``: 'SAME' (the result is ``strides`` times as long), 'VALID', or pairs, which are
@@ -629,10 +631,10 @@ def conv_transpose(lhs: Any, rhs: Any, strides: Sequence[int],
 
 
 def conv_general_dilated_patches(
-        lhs: Any, filter_shape: Sequence[int], window_strides: Sequence[int],
+        lhs: ArrayLike, filter_shape: Sequence[int], window_strides: Sequence[int],
         padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None = None,
         rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
-        precision: Any = None, preferred_element_type: Any = None) -> Any:
+        precision: Any = None, preferred_element_type: DTypeLike | None = None) -> Array:
     """Return the windows of ``lhs`` laid along its features: feature by feature, then by place.
 
     Raises: ValueError if features are not floating point numbers; as ``conv_general_dilated``.
@@ -655,10 +657,10 @@ def conv_general_dilated_patches(
 
 
 def conv_general_dilated_local(
-        lhs: Any, rhs: Any, window_strides: Sequence[int],
+        lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int],
         padding: str | Sequence[tuple[int, int]], filter_shape: Sequence[int],
         lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
-        dimension_numbers: Any = None, precision: Any = None) -> Any:
+        dimension_numbers: Any = None, precision: Any = None) -> Array:
     """Return a convolution whose kernel is another at each place.
 
     ``rhs`` has the result's spatial axes, its input features are those of

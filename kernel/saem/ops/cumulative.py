@@ -32,6 +32,7 @@ from saem.ops.reduce import better_and_equal, highest, lowest
 from saem.ops.select import select_n
 from saem.ops.shape import concatenate, full_like, reshape, rev
 from saem.ops.slicing import slice_in_dim
+from saem.typing import Array
 
 Pair = tuple[Any, Any]
 
@@ -255,7 +256,7 @@ def _bind(make: type, operand: Any, axis: int, reverse: bool) -> Any:
     return bind(make(int(axis), bool(reverse)), operand)
 
 
-def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumsum(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
     """Return running sums along ``axis``.  Raises: ValueError for no such axis; DTypeError.
 
     >>> lax.cumsum(jnp.array([1, 2, 3]))
@@ -264,7 +265,7 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _bind(CumSum, operand, axis, reverse)
 
 
-def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumprod(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
     """Return running products along ``axis``.  Raises: as ``cumsum``.
 
     >>> lax.cumprod(jnp.array([1, 2, 3]))
@@ -273,7 +274,7 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _bind(CumProd, operand, axis, reverse)
 
 
-def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummax(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
     """Return the largest so far along ``axis``.  Raises: as ``cumsum``.
 
     >>> lax.cummax(jnp.array([1, 3, 2]))
@@ -282,7 +283,7 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _bind(CumMax, operand, axis, reverse)
 
 
-def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummin(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
     """Return the smallest so far along ``axis``.  Raises: as ``cumsum``.
 
     >>> lax.cummin(jnp.array([3, 1, 2]))
@@ -291,7 +292,7 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _bind(CumMin, operand, axis, reverse)
 
 
-def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumlogsumexp(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
     """Return running logarithms of sums of exponentials along ``axis``.  Raises: as ``cumsum``.
 
     >>> lax.cumlogsumexp(jnp.array([0., 0., 0.]))

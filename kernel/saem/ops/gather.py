@@ -41,6 +41,7 @@ from saem.ops.windows import (
     wide_indices,
     window_sizes,
 )
+from saem.typing import Array, ArrayLike
 
 FILL = GatherScatterMode.FILL_OR_DROP
 
@@ -405,9 +406,9 @@ class ScatterAdd(ScatterFamily):
 # -- functions -------------------------------------------------------------------------------------
 
 
-def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,
+def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers,
            slice_sizes: Sequence[int], *, unique_indices: bool = False,
-           indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None) -> Any:
+           indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None) -> Array:
     """Return the windows of ``slice_sizes`` of ``operand`` at ``start_indices``.
 
     Without a ``mode``, the caller promises that they lie inside.

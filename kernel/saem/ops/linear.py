@@ -32,6 +32,7 @@ from saem.core.trace import bind, eval_trace, state
 from saem.core.varying import vma_of
 from saem.ops import sharding_rules
 from saem.placement.shardings import target
+from saem.typing import Array, ArrayLike
 
 
 class Linear(Primitive):
@@ -301,8 +302,9 @@ def unchanged(x: Any) -> Any:
     return x
 
 
-def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int] = (),
-                     *, out_sharding: Any = None) -> Any:
+def broadcast_in_dim(operand: ArrayLike, shape: Sequence[int],
+                     broadcast_dimensions: Sequence[int] = (), *,
+                     out_sharding: Any = None) -> Array:
     """Return ``operand`` with axis i at axis ``broadcast_dimensions[i]`` of ``shape``, repeated.
 
     It is ``operand`` itself if that changes nothing.  ``out_sharding`` shards the result along
@@ -353,7 +355,7 @@ def unbroadcast(ct: Any, aval: Any) -> Any:
     return broadcast_in_dim(reduce_sum(ct, axes), shape, kept)
 
 
-def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """Return the sum of ``operand`` over ``axes``; ``operand`` itself if there are none.
 
     ``out_sharding`` shards the result along Explicit mesh axes.

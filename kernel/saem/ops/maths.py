@@ -25,6 +25,7 @@ from saem.core.trace import bind
 from saem.ops.arithmetic import add, div, integer_pow, mul, neg, sub
 from saem.ops.families import Unary, is_number
 from saem.ops.linear import constant_like, number_like
+from saem.typing import Array, ArrayLike
 
 
 def in_32_bits(function: Callable) -> Callable:
@@ -331,7 +332,7 @@ class Square(Analytic):
 # -- functions -------------------------------------------------------------------------------------
 
 
-def exp(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+def exp(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """Return e to the power ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, exponential.
@@ -342,7 +343,7 @@ def exp(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     return bind(Exp(accuracy), x)
 
 
-def exp2(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+def exp2(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """Return 2 to the power ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, exponential.
@@ -353,7 +354,7 @@ def exp2(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     return bind(Exp2(accuracy), x)
 
 
-def expm1(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+def expm1(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """Return exp(x) - 1, exact for small ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, exponential_minus_one.
@@ -364,7 +365,7 @@ def expm1(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     return bind(Expm1(accuracy), x)
 
 
-def log(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+def log(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """Return the natural logarithm of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, log.
@@ -375,7 +376,7 @@ def log(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     return bind(Log(accuracy), x)
 
 
-def log1p(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+def log1p(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """Return log(1 + x), exact for small ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, log_plus_one.
@@ -386,7 +387,7 @@ def log1p(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     return bind(Log1p(accuracy), x)
 
 
-def sqrt(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+def sqrt(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """Return the square root of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, sqrt.
@@ -397,7 +398,7 @@ def sqrt(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     return bind(Sqrt(accuracy), x)
 
 
-def rsqrt(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+def rsqrt(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """Return one by the square root of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, rsqrt.
@@ -408,7 +409,7 @@ def rsqrt(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     return bind(Rsqrt(accuracy), x)
 
 
-def cbrt(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+def cbrt(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """Return the real cube root of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, cbrt.
@@ -419,7 +420,7 @@ def cbrt(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     return bind(Cbrt(accuracy), x)
 
 
-def logistic(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+def logistic(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """Return 1 / (1 + exp(-x)), elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, logistic.
@@ -430,7 +431,7 @@ def logistic(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any
     return bind(Logistic(accuracy), x)
 
 
-def sin(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+def sin(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """Return the sine of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, sine.
@@ -441,7 +442,7 @@ def sin(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     return bind(Sin(accuracy), x)
 
 
-def cos(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+def cos(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """Return the cosine of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, cosine.
@@ -452,7 +453,7 @@ def cos(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     return bind(Cos(accuracy), x)
 
 
-def tan(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+def tan(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """Return the tangent of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, tan.
@@ -463,7 +464,7 @@ def tan(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     return bind(Tan(accuracy), x)
 
 
-def tanh(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+def tanh(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> Array:
     """Return the hyperbolic tangent of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, tanh.
@@ -474,7 +475,7 @@ def tanh(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
     return bind(Tanh(accuracy), x)
 
 
-def asin(x: Any) -> Any:
+def asin(x: ArrayLike) -> Array:
     """Return the arc sine of ``x``, elementwise.
 
     Raises: DTypeError.  Source: CHLO dialect, asin.
@@ -485,7 +486,7 @@ def asin(x: Any) -> Any:
     return bind(Asin(), x)
 
 
-def acos(x: Any) -> Any:
+def acos(x: ArrayLike) -> Array:
     """Return the arc cosine of ``x``, elementwise.
 
     Raises: DTypeError.  Source: CHLO dialect, acos.
@@ -496,7 +497,7 @@ def acos(x: Any) -> Any:
     return bind(Acos(), x)
 
 
-def atan(x: Any) -> Any:
+def atan(x: ArrayLike) -> Array:
     """Return the arc tangent of ``x``, elementwise.
 
     Raises: DTypeError.  Source: CHLO dialect, atan.
@@ -507,7 +508,7 @@ def atan(x: Any) -> Any:
     return bind(Atan(), x)
 
 
-def sinh(x: Any) -> Any:
+def sinh(x: ArrayLike) -> Array:
     """Return the hyperbolic sine of ``x``, elementwise.
 
     Raises: DTypeError.  Source: CHLO dialect, sinh.
@@ -518,7 +519,7 @@ def sinh(x: Any) -> Any:
     return bind(Sinh(), x)
 
 
-def cosh(x: Any) -> Any:
+def cosh(x: ArrayLike) -> Array:
     """Return the hyperbolic cosine of ``x``, elementwise.
 
     Raises: DTypeError.  Source: CHLO dialect, cosh.
@@ -529,7 +530,7 @@ def cosh(x: Any) -> Any:
     return bind(Cosh(), x)
 
 
-def asinh(x: Any) -> Any:
+def asinh(x: ArrayLike) -> Array:
     """Return the inverse hyperbolic sine of ``x``, elementwise.
 
     Raises: DTypeError.  Source: CHLO dialect, asinh.
@@ -540,7 +541,7 @@ def asinh(x: Any) -> Any:
     return bind(Asinh(), x)
 
 
-def acosh(x: Any) -> Any:
+def acosh(x: ArrayLike) -> Array:
     """Return the inverse hyperbolic cosine of ``x``, elementwise.
 
     Raises: DTypeError.  Source: CHLO dialect, acosh.
@@ -551,7 +552,7 @@ def acosh(x: Any) -> Any:
     return bind(Acosh(), x)
 
 
-def atanh(x: Any) -> Any:
+def atanh(x: ArrayLike) -> Array:
     """Return the inverse hyperbolic tangent of ``x``, elementwise.
 
     Raises: DTypeError.  Source: CHLO dialect, atanh.
@@ -562,7 +563,7 @@ def atanh(x: Any) -> Any:
     return bind(Atanh(), x)
 
 
-def square(x: Any) -> Any:
+def square(x: ArrayLike) -> Array:
     """Return the square of ``x``, elementwise.
 
     Raises: DTypeError.  Source: StableHLO specification, multiply.

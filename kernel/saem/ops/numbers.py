@@ -36,6 +36,7 @@ from saem.ops.families import (
 from saem.ops.linear import number_like, stretch, unbroadcast
 from saem.ops.maths import in_32_bits, log, square
 from saem.ops.select import select_n
+from saem.typing import Array, ArrayLike
 
 COMPLEX = staticmethod(dtypes.is_complex)
 FLOAT = staticmethod(dtypes.is_float)
@@ -448,7 +449,7 @@ class Conj(Unary):
 # -- functions -------------------------------------------------------------------------------------
 
 
-def sign(x: Any) -> Any:
+def sign(x: ArrayLike) -> Array:
     """Return -1, 0 or 1, the sign of ``x``; x / |x| of complex ``x``.
 
     Raises: DTypeError.  Source: StableHLO specification, sign.
@@ -459,7 +460,7 @@ def sign(x: Any) -> Any:
     return bind(Sign(), x)
 
 
-def floor(x: Any) -> Any:
+def floor(x: ArrayLike) -> Array:
     """Return the largest integers not above ``x``.
 
     Raises: DTypeError.  Source: StableHLO specification, floor.
@@ -470,7 +471,7 @@ def floor(x: Any) -> Any:
     return bind(Floor(), x)
 
 
-def ceil(x: Any) -> Any:
+def ceil(x: ArrayLike) -> Array:
     """Return the smallest integers not below ``x``.
 
     Raises: DTypeError.  Source: StableHLO specification, ceil.
@@ -481,7 +482,7 @@ def ceil(x: Any) -> Any:
     return bind(Ceil(), x)
 
 
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """Return the nearest integers to ``x``; halves go where ``rounding_method`` says.
 
     Raises: DTypeError.  Source: StableHLO specification, round_nearest_afz, round_nearest_even.
@@ -492,7 +493,7 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
     return bind(Round(RoundingMethod(rounding_method)), x)
 
 
-def is_finite(x: Any) -> Any:
+def is_finite(x: ArrayLike) -> Array:
     """Return where ``x`` is neither infinite nor NaN.
 
     Raises: DTypeError.  Source: StableHLO specification, is_finite.
@@ -503,7 +504,7 @@ def is_finite(x: Any) -> Any:
     return bind(IsFinite(), x)
 
 
-def abs(x: Any) -> Any:
+def abs(x: ArrayLike) -> Array:
     """Return the absolute value of ``x``, real also for complex ``x``.
 
     Raises: DTypeError.  Source: StableHLO specification, abs.
@@ -514,7 +515,7 @@ def abs(x: Any) -> Any:
     return bind(Abs(), x)
 
 
-def nextafter(x1: Any, x2: Any) -> Any:
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the next float after ``x1`` towards ``x2``.
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -526,7 +527,7 @@ def nextafter(x1: Any, x2: Any) -> Any:
     return bind(Nextafter(), x1, x2)
 
 
-def max(x: Any, y: Any) -> Any:
+def max(x: ArrayLike, y: ArrayLike) -> Array:
     """Return the larger of ``x`` and ``y``, NaN if either is.
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -538,7 +539,7 @@ def max(x: Any, y: Any) -> Any:
     return bind(Max(), x, y)
 
 
-def min(x: Any, y: Any) -> Any:
+def min(x: ArrayLike, y: ArrayLike) -> Array:
     """Return the smaller of ``x`` and ``y``, NaN if either is.
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -550,7 +551,7 @@ def min(x: Any, y: Any) -> Any:
     return bind(Min(), x, y)
 
 
-def rem(x: Any, y: Any) -> Any:
+def rem(x: ArrayLike, y: ArrayLike) -> Array:
     """Return what division of ``x`` by ``y`` towards zero leaves.
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -562,7 +563,7 @@ def rem(x: Any, y: Any) -> Any:
     return bind(Rem(), x, y)
 
 
-def pow(x: Any, y: Any) -> Any:
+def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """Return ``x`` to the power ``y``, which has the dtype of ``x`` or is an integer.
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -574,7 +575,7 @@ def pow(x: Any, y: Any) -> Any:
     return bind(Pow(), x, y)
 
 
-def atan2(x: Any, y: Any) -> Any:
+def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     """Return the angle of the point (y, x), in -pi..pi.
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -586,7 +587,7 @@ def atan2(x: Any, y: Any) -> Any:
     return bind(Atan2(), x, y)
 
 
-def real(x: Any) -> Any:
+def real(x: ArrayLike) -> Array:
     """Return the real part of complex ``x``.
 
     Raises: DTypeError.  Source: StableHLO specification, real.
@@ -597,7 +598,7 @@ def real(x: Any) -> Any:
     return bind(Real(), x)
 
 
-def imag(x: Any) -> Any:
+def imag(x: ArrayLike) -> Array:
     """Return the imaginary part of complex ``x``.
 
     Raises: DTypeError.  Source: StableHLO specification, imag.
@@ -608,7 +609,7 @@ def imag(x: Any) -> Any:
     return bind(Imag(), x)
 
 
-def complex(x: Any, y: Any) -> Any:
+def complex(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x + iy.
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
@@ -620,7 +621,7 @@ def complex(x: Any, y: Any) -> Any:
     return bind(Complex(), x, y)
 
 
-def conj(x: Any) -> Any:
+def conj(x: ArrayLike) -> Array:
     """Return the complex conjugate of ``x``, complex also for real ``x``.
 
     Raises: DTypeError.

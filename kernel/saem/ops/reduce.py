@@ -37,6 +37,7 @@ from saem.ops.linear import (
 )
 from saem.ops.shape import concatenate, reshape
 from saem.ops.slicing import slice as slice_
+from saem.typing import Array, ArrayLike, DTypeLike
 
 SCALAR_BOOL = ShapedArray((), bool)
 
@@ -321,7 +322,7 @@ def checked_axes(name: str, x: Any, axes: Sequence[int]) -> tuple[int, ...]:
     return axes
 
 
-def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Return the largest along ``axes``.  Source: StableHLO, reduce with maximum.
 
     >>> lax.reduce_max(jnp.array([[1, 5], [3, 2]]), (0,))
@@ -330,7 +331,7 @@ def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
     return bind(ReduceMax(checked_axes("reduce_max", operand, axes)), operand)
 
 
-def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Return the smallest along ``axes``.  Source: StableHLO, reduce with minimum.
 
     >>> lax.reduce_min(jnp.array([[1, 5], [3, 2]]), (0,))
@@ -339,7 +340,7 @@ def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
     return bind(ReduceMin(checked_axes("reduce_min", operand, axes)), operand)
 
 
-def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Return the product along ``axes``.  Source: StableHLO, reduce with multiply.
 
     >>> lax.reduce_prod(jnp.array([2, 3, 4]), (0,))
@@ -348,7 +349,7 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
     return bind(ReduceProd(checked_axes("reduce_prod", operand, axes)), operand)
 
 
-def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Return whether all along ``axes`` are true (bitwise and, for integers).
 
     >>> lax.reduce_and(jnp.array([True, False]), (0,))
@@ -357,7 +358,7 @@ def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
     return bind(ReduceAnd(checked_axes("reduce_and", operand, axes)), operand)
 
 
-def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Return whether any along ``axes`` is true (bitwise or, for integers).
 
     >>> lax.reduce_or(jnp.array([True, False]), (0,))
@@ -366,7 +367,7 @@ def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
     return bind(ReduceOr(checked_axes("reduce_or", operand, axes)), operand)
 
 
-def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Return the exclusive or along ``axes`` (bitwise, for integers).
 
     >>> lax.reduce_xor(jnp.array([6, 3]), (0,))
@@ -375,7 +376,7 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
     return bind(ReduceXor(checked_axes("reduce_xor", operand, axes)), operand)
 
 
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """Return the first place of the largest along ``axis``, as ``index_dtype``.
 
     >>> lax.argmax(jnp.array([2., 7., 5.]), 0, jnp.int32)
@@ -384,7 +385,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     return bind(ArgMax((int(axis),), dtypes.canonicalize(index_dtype)), operand)
 
 
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """Return the first place of the smallest along ``axis``, as ``index_dtype``.
 
     >>> lax.argmin(jnp.array([2., 7., 5.]), 0, jnp.int32)

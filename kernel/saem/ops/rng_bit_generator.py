@@ -31,6 +31,7 @@ from saem.ops.reshard import reshard_to
 from saem.ops.shape import squeeze
 from saem.ops.slicing import dynamic_update_index_in_dim, slice_in_dim
 from saem.placement.shardings import target
+from saem.typing import DTypeLike
 
 U32, U64 = np.dtype("uint32"), np.dtype("uint64")
 WIDTHS = (8, 16, 32, 64)
@@ -254,7 +255,7 @@ class RngUniform(Primitive):
     batch = absent("its numbers change from call to call; use jax.random", NotImplementedError)
 
 
-def rng_bit_generator(key: Any, shape: Sequence[int], dtype: Any = np.uint32,
+def rng_bit_generator(key: Any, shape: Sequence[int], dtype: DTypeLike | None = np.uint32,
                       algorithm: Any = RandomAlgorithm.RNG_DEFAULT, *, out_sharding: Any = None
                       ) -> tuple[Any, Any]:
     """Return a new state and unsigned bits of ``shape``, made by XLA from the state ``key``.

@@ -31,6 +31,7 @@ from saem.ops.linear import (
     stretch,
     zeros_of,
 )
+from saem.typing import Array, ArrayLike
 
 
 @primitive("select_n")
@@ -191,7 +192,7 @@ def _where(condition: Any, t: Any, shape: tuple[int, ...]) -> Any:
     return select_n(stretch(condition, shape), zeros_of(aval_of(t)), t)
 
 
-def select_n(which: Any, *cases: Any) -> Any:
+def select_n(which: ArrayLike, *cases: Any) -> Array:
     """Return, element by element, ``cases[which]``: for a bool, the second case where it is true.
 
     Shapes: the cases of one; ``which`` of that or of rank 0.
@@ -203,7 +204,7 @@ def select_n(which: Any, *cases: Any) -> Any:
     return bind(SelectN(), which, *cases)
 
 
-def clamp(min: Any, x: Any, max: Any) -> Any:
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """Return ``x`` limited to ``min..max``, elementwise.
 
     Shapes: bounds of that of ``x`` or of rank 0.

@@ -39,6 +39,7 @@ from saem.ops.linear import (
     zeros_of,
 )
 from saem.placement.shardings import target
+from saem.typing import Array, ArrayLike, DTypeLike
 
 
 def check_same_dtypes(name: str, avals: Sequence[ShapedArray], advice: str) -> None:
@@ -420,8 +421,8 @@ class Iota(Primitive):
 # -- functions, with the names and signatures of jax.lax -------------------------------------------
 
 
-def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *,
-            out_sharding: Any = None) -> Any:
+def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None,
+            *, out_sharding: Any = None) -> Array:
     """Return the elements of ``operand`` (axes read in order ``dimensions``) as ``new_sizes``.
 
     Raises: ShapeError if the number of elements would change.
@@ -438,7 +439,7 @@ def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | 
     return bind(Reshape(new_sizes, None, target(out_sharding, len(new_sizes))), operand)
 
 
-def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Return ``array`` without its axes ``dimensions``, all of size 1.
 
     Raises: ShapeError if one of them has another size.
@@ -451,7 +452,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     return bind(Squeeze(dimensions), array) if dimensions else unchanged(array)
 
 
-def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Return ``array`` with new axes of size 1, which stand at ``dimensions`` of the result.
 
     Raises: ArgumentError if two of them are one.
@@ -473,7 +474,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     return broadcast_in_dim(array, out, kept)
 
 
-def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """Return ``operand`` repeated along new leading axes of ``sizes``.
 
     >>> lax.broadcast(jnp.array([1, 2]), (2,))
@@ -487,7 +488,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
                             out_sharding=out_sharding)
 
 
-def broadcast_to_rank(x: Any, rank: int) -> Any:
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """Return ``x`` with leading axes of size 1 up to ``rank`` axes.
 
     >>> lax.broadcast_to_rank(jnp.array([1, 2]), 3).shape
@@ -496,7 +497,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
     return expand_dims(x, tuple(range(rank - len(aval_of(x).shape))))
 
 
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+def collapse(operand: Array, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Return ``operand`` with axes ``start_dimension`` to ``stop_dimension`` made one.
 
     >>> lax.collapse(jnp.ones((2, 3, 4)), 0, 2).shape
@@ -508,7 +509,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     return reshape(operand, (*shape[:low], math.prod(shape[low:high]), *shape[high:]))
 
 
-def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     """Return ``operands``, equal in all other axes, joined along axis ``dimension``.
 
     Raises: ShapeError, DTypeError or ArgumentError if they cannot be joined.
@@ -522,7 +523,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     return bind(Concatenate(operator.index(dimension)), *operands)
 
 
-def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """Return ``operand`` cut along ``axis`` into pieces of ``sizes``.
 
     Raises: ArgumentError if the sizes do not add up.
@@ -534,7 +535,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     return bind(Split(tuple([operator.index(n) for n in sizes]), axis), operand)
 
 
-def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Return ``operand`` with the order reversed along ``dimensions``.
 
     >>> lax.rev(jnp.array([1, 2, 3]), (0,))
@@ -544,7 +545,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     return bind(Rev(dimensions), operand) if dimensions else unchanged(operand)
 
 
-def tile(operand: Any, reps: Sequence[int]) -> Any:
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """Return ``operand`` repeated ``reps[i]`` times along axis i.
 
     >>> lax.tile(jnp.array([1, 2]), (2,))
@@ -553,7 +554,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
     return bind(Tile(tuple(operator.index(r) for r in reps)), operand)
 
 
-def iota(dtype: Any, size: int) -> Any:
+def iota(dtype: DTypeLike, size: int) -> Array:
     """Return 0, 1, …, size - 1.
 
     >>> lax.iota(jnp.int32, 3)
@@ -562,8 +563,8 @@ def iota(dtype: Any, size: int) -> Any:
     return broadcasted_iota(dtype, (size,), 0)
 
 
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *,
-                     out_sharding: Any = None) -> Any:
+def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int, *,
+                     out_sharding: Any = None) -> Array:
     """Return an array of ``shape`` that counts along axis ``dimension``.
 
     >>> lax.broadcasted_iota(jnp.int32, (2, 3), 1)
@@ -575,7 +576,8 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *,
                      target(out_sharding, len(shape))))
 
 
-def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
+         sharding: Any = None) -> Array:
     """Return an array of ``shape`` filled with ``fill_value``, weakly typed as that is.
 
     Raises: ShapeError if the value is no scalar or a size is negative.
@@ -610,8 +612,8 @@ def scalar_as(value: Any, dtype: Any) -> Any:
     return convert_element_type(value, dtype)
 
 
-def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None,
-              sharding: Any = None) -> Any:
+def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
+              shape: Sequence[int] | None = None, sharding: Any = None) -> Array:
     """Return an array like ``x`` in all that is not given, filled with ``fill_value``.
 
     >>> lax.full_like(jnp.array([1., 2.]), 7)

@@ -18,6 +18,7 @@ from saem.core.effects import Effect
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import Tracer, bind
 from saem.ops import sharding_rules
+from saem.typing import Array, ArrayLike
 
 
 class SinkEffect(Effect):
@@ -74,7 +75,7 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
         bind(Sink(bool(prevent_mlir_dce)), leaf)
 
 
-def stage(x: Any, /) -> Any:
+def stage(x: ArrayLike, /) -> Array:
     """Return ``x``, a number or NumPy array, as an array; arrays and traced values as they are.
 
     Raises: TypeError for a non-array.

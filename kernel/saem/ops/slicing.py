@@ -47,6 +47,7 @@ from saem.ops.shape import (
     reshape,
     squeeze,
 )
+from saem.typing import Array, ArrayLike
 
 
 @primitive("slice")
@@ -414,8 +415,8 @@ def held_starts(ctx: Any, count: int) -> list[str]:
 _PythonSlice = slice
 
 
-def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],
-          strides: Sequence[int] | None = None) -> Any:
+def slice(operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int],
+          strides: Sequence[int] | None = None) -> Array:
     """Return elements ``start:limit:stride`` of ``operand`` along each axis.
 
     Raises: ShapeError if a bound lies outside or a stride is not positive.
@@ -434,7 +435,8 @@ def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[in
     return bind(Slice(starts, limits, strides), operand)
 
 
-def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+def pad(operand: ArrayLike, padding_value: ArrayLike,
+        padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """Return ``operand`` with (low, high, interior) elements of ``padding_value`` at each axis.
 
     Raises: ArgumentError or DTypeError if they do not fit together.
@@ -449,8 +451,8 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     return bind(Pad(config), operand, padding_value)
 
 
-def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1,
-                 axis: int = 0) -> Any:
+def slice_in_dim(operand: Array | Array, start_index: int | None, limit_index: int | None,
+                 stride: int = 1, axis: int = 0) -> Array:
     """Return ``operand[start:limit:stride]`` along ``axis``; negative bounds count from the end."""
     shape = aval_of(operand).shape
     axis = canonical_axis(axis, len(shape))
@@ -464,7 +466,7 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     return slice(operand, starts, limits, strides)
 
 
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+def index_in_dim(operand: Array | Array, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """Return the part of ``operand`` at ``index`` along ``axis``.
 
     Raises: IndexError if there is no such index.
@@ -525,8 +527,9 @@ def wrapped(start: Any, n: int, dtype: Any) -> Any:
     return select_n(lt(start, own(0)), start, add(start, own(n)))
 
 
-def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], *,
-                  allow_negative_indices: bool | Sequence[bool] = True) -> Any:
+def dynamic_slice(operand: Array | Array, start_indices: Array | Array | Sequence[ArrayLike],
+                  slice_sizes: Sequence[int], *,
+                  allow_negative_indices: bool | Sequence[bool] = True) -> Array:
     """Return the part of ``slice_sizes`` of ``operand`` that begins at ``start_indices``.
 
     A negative start counts from the end; then starts are clamped so that the part lies inside.
@@ -540,8 +543,9 @@ def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], 
     return bind(DynamicSlice(sizes), operand, *starts)
 
 
-def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
-                         allow_negative_indices: bool | Sequence[bool] = True) -> Any:
+def dynamic_update_slice(operand: Array | Array, update: ArrayLike,
+                         start_indices: Array | Sequence[ArrayLike], *,
+                         allow_negative_indices: bool | Sequence[bool] = True) -> Array:
     """Return ``operand`` with ``update`` written over the part that begins at ``start_indices``.
 
     Starts are as in ``dynamic_slice``.
@@ -561,8 +565,8 @@ def _along(operand: Any, index: Any, axis: int) -> tuple[int, list[Any]]:
     return axis, [index if i == axis else zero for i in range(ndim)]
 
 
-def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
-                         allow_negative_indices: bool = True) -> Any:
+def dynamic_slice_in_dim(operand: Array | Array, start_index: ArrayLike, slice_size: int,
+                         axis: int = 0, *, allow_negative_indices: bool = True) -> Array:
     """Return ``slice_size`` elements of ``operand`` along ``axis`` from ``start_index`` on.
 
     >>> lax.dynamic_slice_in_dim(jnp.arange(5), 2, 2)
@@ -574,8 +578,8 @@ def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: 
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *,
-                         allow_negative_indices: bool = True) -> Any:
+def dynamic_index_in_dim(operand: Array | Array, index: ArrayLike, axis: int = 0,
+                         keepdims: bool = True, *, allow_negative_indices: bool = True) -> Array:
     """Return the part of ``operand`` at ``index`` along ``axis``, which ``keepdims`` keeps.
 
     >>> lax.dynamic_index_in_dim(jnp.array([5, 6, 7]), 1, keepdims=False)
@@ -586,8 +590,8 @@ def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool
     return part if keepdims else squeeze(part, (axis,))
 
 
-def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,
-                                allow_negative_indices: bool = True) -> Any:
+def dynamic_update_slice_in_dim(operand: Array | Array, update: ArrayLike, start_index: ArrayLike,
+                                axis: int, *, allow_negative_indices: bool = True) -> Array:
     """Return ``operand`` with ``update`` written along ``axis`` from ``start_index`` on.
 
     >>> lax.dynamic_update_slice_in_dim(jnp.zeros(4), jnp.array([1., 2.]), 1, 0)
@@ -598,8 +602,8 @@ def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axi
                                 allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int, *,
-                                allow_negative_indices: bool = True) -> Any:
+def dynamic_update_index_in_dim(operand: Array | Array, update: ArrayLike, index: ArrayLike,
+                                axis: int, *, allow_negative_indices: bool = True) -> Array:
     """Return ``operand`` with ``update`` (with or without ``axis``) written at ``index``.
 
     >>> lax.dynamic_update_index_in_dim(jnp.zeros(3), 5., 1, 0)

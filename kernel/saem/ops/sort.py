@@ -28,6 +28,7 @@ from saem.ops.gather import gather
 from saem.ops.linear import broadcast_in_dim, broadcast_new_dim, moveaxis
 from saem.ops.shape import broadcasted_iota, canonical_axis
 from saem.ops.windows import GatherDimensionNumbers, GatherScatterMode
+from saem.typing import Array, ArrayLike
 
 BOOL = ShapedArray((), bool)
 I32 = np.dtype("int32")
@@ -232,7 +233,8 @@ class TopK(Primitive):
         return bind(TopK(self.k, self.axis + (d <= self.axis)), x), [d, d]
 
 
-def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+def sort(operand: Array | Sequence[Array], dimension: int = -1, is_stable: bool = True,
+         num_keys: int = 1) -> Array | tuple[Array, ...]:
     """Return ``operand`` (or each of several) in ascending order of the first ``num_keys``.
 
     Raises: ValueError if ``num_keys`` is out of range; ShapeError for unequal shapes.
@@ -257,7 +259,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     return tuple(outs) if several else outs[0]
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1) -> Any:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     """Return the ``k`` greatest along ``axis``, greatest first, and their places (int32).
 
     Raises: ValueError if ``k`` is negative or too large, or for complex numbers.

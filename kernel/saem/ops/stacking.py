@@ -20,6 +20,7 @@ from saem.core.trace import bind
 from saem.ops import sharding_rules
 from saem.ops.linear import broadcast_new_dim, held_dims, moveaxis, zeros_of
 from saem.ops.shape import canonical_axis, check_same_dtypes
+from saem.typing import Array, ArrayLike
 
 
 @primitive("stack")
@@ -128,7 +129,7 @@ def stacked(size: int, xs: Sequence[Any], dims: Sequence[int | None]) -> list[An
             for x, d in zip(xs, dims)]
 
 
-def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     """Return ``operands``, of one shape and dtype, side by side along a new ``axis``.
 
     Raises: ShapeError, DTypeError for operands that differ; ValueError for no such axis.
@@ -138,7 +139,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     return bind(Stack(canonical_axis(axis, rank + 1)), *operands)
 
 
-def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Any, ...]:
     """Return the slices of ``x`` along ``axis``, without that axis.
 
     Raises: ValueError for no such axis.

@@ -17,6 +17,7 @@ from saem.core import dtypes
 from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.ops.families import Discrete
+from saem.typing import Array, ArrayLike
 
 
 def _upper_half(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -80,7 +81,7 @@ def _number(ctx: Any, like: str, value: int) -> str:
     return ctx.constant(np.asarray(value, aval.dtype), aval.update(shape=()))
 
 
-def mulhi(x: Any, y: Any, /) -> Any:
+def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the upper half of the double-wide product of ``x`` and ``y``, elementwise.
 
     >>> lax.mulhi(jnp.array([1 << 20], dtype=jnp.uint32), jnp.array([1 << 20], dtype=jnp.uint32))

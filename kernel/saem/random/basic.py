@@ -29,6 +29,7 @@ from saem.random.keys import (
     taker,
     used,
 )
+from saem.typing import Array, ArrayLike, DTypeLike, Shape
 
 
 def two_keys(key: Any) -> tuple[Any, Any]:
@@ -45,7 +46,8 @@ def _bits(key, width, shape):
     return random_bits(key, width, shape)
 
 
-def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+         out_sharding: Any = None) -> Array:
     """Return unsigned integers whose bits are all random.
 
     Raises: ValueError for a dtype that is not unsigned.
@@ -95,8 +97,8 @@ def _uniform(key, shape, dtype, low, high):
     return unit_interval(key, shape, dtype, low, high)
 
 
-def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *,
-            out_sharding: Any = None) -> Any:
+def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
+            minval: ArrayLike = 0.0, maxval: ArrayLike = 1.0, *, out_sharding: Any = None) -> Array:
     """Return floats spread evenly over [minval, maxval).
 
     Raises: ValueError for a dtype that is not float.
@@ -161,8 +163,8 @@ def _randint(key, shape, dtype, low, high):
     return lax.convert_element_type(even_integers(key, shape, wide, low, high), dtype)
 
 
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *,
-            out_sharding: Any = None) -> Any:
+def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
+            dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Return integers spread evenly over minval, …, maxval - 1.
 
     Raises: TypeError for a dtype or bounds that are not integers.
@@ -211,8 +213,8 @@ def coins(key: Any, shape: tuple[int, ...], mode: str, p: Any) -> Any:
 _coins = taker(2)(coins)
 
 
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *,
-              out_sharding: Any = None) -> Any:
+def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: str = "low", *,
+              out_sharding: Any = None) -> Array:
     """Return booleans, true with probability ``p``; ``mode`` 'high' is exact for small ``p``.
 
     Raises: ValueError for an unknown mode; TypeError if ``p`` is not float.
@@ -255,7 +257,8 @@ def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 _rademacher = taker(2)(signs)
 
 
-def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+               out_sharding: Any = None) -> Array:
     """Return 1 or -1, each with probability one half.
 
     >>> jax.random.rademacher(jax.random.key(0), (4,))

@@ -28,6 +28,7 @@ from saem.random.keys import (
     taker,
     used,
 )
+from saem.typing import Array, ArrayLike, DTypeLike, Shape
 
 
 def least_normal(dtype: Any) -> Any:
@@ -68,7 +69,8 @@ def standard_normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 _normal = taker(2)(standard_normal)
 
 
-def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+           out_sharding: Any = None) -> Array:
     """Return normal numbers of mean 0 and variance 1 (of the modulus, if complex).
 
     Raises: ValueError for a dtype that is neither float nor complex.
@@ -95,8 +97,8 @@ def _truncated_normal(key, shape, dtype, lower, upper):
     return lax.min(ceiling, lax.max(floor, out))
 
 
-def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *,
-                     out_sharding: Any = None) -> Any:
+def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: Shape | None = None,
+                     dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Return normal numbers given that they lie between ``lower`` and ``upper``.
 
     Raises: ValueError for a dtype that is not float, or bounds that do not broadcast to shape.
@@ -112,8 +114,8 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
     return _truncated_normal(key, shape, dtype, lower, upper)
 
 
-def lognormal(key: Any, sigma: Any = np.float32(1.0), shape: Any = None, dtype: Any = None, *,
-              out_sharding: Any = None) -> Any:
+def lognormal(key: ArrayLike, sigma: ArrayLike = np.float32(1.0), shape: Shape | None = None,
+              dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Return exponentials of normal numbers of deviation ``sigma``.
 
     >>> jax.random.lognormal(jax.random.key(0), 1., (2,))
@@ -141,7 +143,8 @@ def standard_maxwell(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 _maxwell = taker(2)(standard_maxwell)
 
 
-def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+            out_sharding: Any = None) -> Array:
     """Return lengths of vectors of three normal numbers.
 
     >>> jax.random.maxwell(jax.random.key(0), (2,)).shape
@@ -161,8 +164,8 @@ def _double_sided_maxwell(key, shape, dtype, loc, scale):
     return lax.add(lax.mul(sided, to_rank_of(scale, shape, dtype)), to_rank_of(loc, shape, dtype))
 
 
-def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
-                         ) -> Any:
+def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Shape = (),
+                         dtype: DTypeLike | None = None) -> Array:
     """Return Maxwell numbers of either sign, times ``scale``, plus ``loc``.
 
     >>> jax.random.double_sided_maxwell(jax.random.key(0), 0., 1., (2,)).shape
@@ -187,7 +190,8 @@ def standard_exponential(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 _exponential = taker(2)(standard_exponential)
 
 
-def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+                out_sharding: Any = None) -> Array:
     """Return exponential numbers of mean 1.
 
     >>> jax.random.exponential(jax.random.key(0), (2,))
@@ -206,7 +210,8 @@ def _laplace(key, shape, dtype):
     return lax.mul(lax.sign(even), lax.log1p(lax.neg(lax.abs(even))))
 
 
-def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+            out_sharding: Any = None) -> Array:
     """Return Laplace numbers: exponential ones of either sign.
 
     >>> jax.random.laplace(jax.random.key(0), (2,))
@@ -225,7 +230,8 @@ def _logistic(key, shape, dtype):
     return lax.sub(lax.log(even), lax.log1p(lax.neg(even)))
 
 
-def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+             out_sharding: Any = None) -> Array:
     """Return logistic numbers: logarithms of odds.
 
     >>> jax.random.logistic(jax.random.key(0), (2,))
@@ -246,7 +252,8 @@ def _cauchy(key, shape, dtype):
     return lax.tan(lax.mul(number(np.pi, dtype), turned))
 
 
-def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+           out_sharding: Any = None) -> Array:
     """Return Cauchy numbers: tangents of an even angle.
 
     >>> jax.random.cauchy(jax.random.key(0), (2,)).shape
@@ -275,8 +282,8 @@ def standard_gumbel(key: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> 
 _gumbel = taker(3)(standard_gumbel)
 
 
-def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *,
-           out_sharding: Any = None) -> Any:
+def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
+           mode: str | None = None, *, out_sharding: Any = None) -> Array:
     """Return Gumbel numbers; ``mode`` 'high' is exact in the tails.
 
     Raises: ValueError for an unknown mode or a dtype that is not float.
@@ -298,8 +305,8 @@ def _pareto(key, shape, dtype, b):
     return lax.exp(lax.div(standard_exponential(key, shape, dtype), to_rank_of(b, shape, dtype)))
 
 
-def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-           ) -> Any:
+def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
+           *, out_sharding: Any = None) -> Array:
     """Return Pareto numbers of shape parameter ``b``.
 
     >>> jax.random.pareto(jax.random.key(0), 2., (2,)).shape
@@ -321,8 +328,8 @@ def _weibull_min(key, shape, dtype, scale, concentration):
     return lax.mul(lax.pow(base, power), scale)
 
 
-def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
-                ) -> Any:
+def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shape: Shape = (),
+                dtype: DTypeLike | None = None) -> Array:
     """Return Weibull numbers of ``scale`` and ``concentration``.
 
     >>> jax.random.weibull_min(jax.random.key(0), 1., 2., (2,)).shape
@@ -341,8 +348,8 @@ def _rayleigh(key, shape, dtype, scale):
     return lax.mul(to_rank_of(scale, shape, dtype), lax.sqrt(tail))
 
 
-def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *,
-             out_sharding: Any = None) -> Any:
+def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
+             dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Return Rayleigh numbers of ``scale``: lengths of vectors of two normal numbers.
 
     >>> jax.random.rayleigh(jax.random.key(0), 1., (2,)).shape
@@ -367,8 +374,9 @@ def _triangular(key, shape, dtype, left, mode, right):
     return lax.select_n(lax.lt(even, peak), down, up)
 
 
-def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
-               out_sharding: Any = None) -> Any:
+def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLike,
+               shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+               out_sharding: Any = None) -> Array:
     """Return numbers between ``left`` and ``right``, most of them near ``mode``.
 
     >>> jax.random.triangular(jax.random.key(0), 0., 0.5, 1., (2,)).shape
@@ -398,8 +406,8 @@ def _wald(key, shape, dtype, mean):
     return lax.select_n(inside, lax.div(mean_squared, x), x)
 
 
-def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-         ) -> Any:
+def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,
+         dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Return Wald (inverse Gaussian) numbers of ``mean`` and scale 1.
 
     Source: Michael, Schucany, Haas 1976, "Generating random variates using transformations with

@@ -38,6 +38,7 @@ from saem.random.keys import (
     taker,
     used,
 )
+from saem.typing import Array, ArrayLike, DTypeLike, Shape
 
 # What Stirling's formula lacks of log k!, for k = 0, …, 9.
 STIRLING_REST = [math.lgamma(k + 1) - (k + 0.5) * math.log(k + 1) + (k + 1)
@@ -115,8 +116,8 @@ def _poisson(key, shape, dtype, rate):
     return lax.select(rate == 0, lax.full_like(out, 0), out)
 
 
-def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-            ) -> Any:
+def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None,
+            dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Return Poisson counts of rate ``lam``.
 
     Raises: NotImplementedError for keys of another generator than threefry2x32.
@@ -230,7 +231,8 @@ def _binomial(key, shape, dtype, n, p):
     return lax.convert_element_type(out, dtype)
 
 
-def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+def binomial(key: Array, n: ArrayLike, p: ArrayLike, shape: Shape | None = None,
+             dtype: DTypeLike | None = None) -> Array:
     """Return, as floats, how many of ``n`` trials of probability ``p`` succeed.
 
     >>> jax.random.binomial(jax.random.key(0), 10, 0.5, (3,)).shape
@@ -260,8 +262,8 @@ def _multinomial(key, shape, dtype, unroll, n, p):
     return lax.convert_element_type(counts, dtype)
 
 
-def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None,
-                unroll: int | bool = 1) -> Any:
+def multinomial(key: Array, n: ArrayLike, p: ArrayLike, *, shape: Shape | None = None,
+                dtype: DTypeLike | None = None, unroll: int | bool = 1) -> Any:
     """Return how many of ``n`` trials end in each of the ways of probabilities ``p``.
 
     Shapes: p ["*batch ways"], n ["*batch"], result [*shape], which ends with the ways.

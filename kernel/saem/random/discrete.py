@@ -30,6 +30,7 @@ from saem.random.keys import (
     taker,
     used,
 )
+from saem.typing import Array, ArrayLike, DTypeLike, Shape
 
 I32 = np.dtype("int32")
 
@@ -75,8 +76,8 @@ def _permutation(key, axis, independent, x):
     return take(x, shuffled(key, lax.iota(dtypes.default_dtype(int), shape[axis]), 0), axis)
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
-                out_sharding: Any = None) -> Any:
+def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: bool = False, *,
+                out_sharding: Any = None) -> Array:
     """Return ``x`` shuffled along ``axis``, or a shuffled range if ``x`` is an integer.
 
     ``independent``: shuffle every line by itself instead of moving whole slices.
@@ -140,8 +141,8 @@ def _choice(key, n, shape, replace, axis, mode, a, p):
     return places if a is None else take(a, places, axis)
 
 
-def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0,
-           mode: str | None = None) -> Any:
+def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool = True,
+           p: ArrayLike | None = None, axis: int = 0, mode: str | None = None) -> Array:
     """Return elements of ``a`` (or of 0, …, a-1) along ``axis``, with probabilities ``p``.
 
     Raises: ValueError if there is nothing to pick, or too few without replacement, or ``p`` does
@@ -209,8 +210,9 @@ def _categorical_without(key, shape, axis, mode, logits):
     return lax.reshape(lax.transpose(places, order), shape)
 
 
-def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True,
-                mode: str | None = None, *, out_sharding: Any = None) -> Any:
+def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape | None = None,
+                replace: bool = True, mode: str | None = None, *,
+                out_sharding: Any = None) -> Array:
     """Return places along ``axis`` of ``logits``, with probabilities softmax(logits).
 
     ``shape`` ends with the shape of ``logits`` without ``axis``; what stands before are draws.
@@ -255,8 +257,8 @@ def _geometric(key, shape, dtype, p):
     return lax.convert_element_type(lax.add(trials, number(1, part)), dtype)
 
 
-def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-              ) -> Any:
+def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
+              dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Return how many trials of probability ``p`` it takes to the first success.
 
     >>> jax.random.geometric(jax.random.key(0), 0.5, (3,))

@@ -45,6 +45,7 @@ from saem.random.keys import (
 )
 from saem.transform.mapping import vmap
 from saem.transform.staging import trace_flat
+from saem.typing import Array, ArrayLike, DTypeLike, Shape
 
 
 def keys_of(key: Any, count: int) -> list[Any]:
@@ -176,8 +177,8 @@ def gammas(key: Any, shape: tuple[int, ...], dtype: Any, log_space: bool, alpha:
 _gamma = taker(3)(gammas)
 
 
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-          ) -> Any:
+def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
+          *, out_sharding: Any = None) -> Array:
     """Return gamma variates of shape parameter ``a`` and scale 1.
 
     >>> jax.random.gamma(jax.random.key(0), 2., (2,)).shape
@@ -190,8 +191,8 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_shardin
     return _gamma(key, shape, dtype, False, a)
 
 
-def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-             ) -> Any:
+def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None,
+             dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Return logarithms of gamma variates, exact where the variates would vanish.
 
     >>> jax.random.loggamma(jax.random.key(0), 2., (2,)).shape
@@ -216,8 +217,8 @@ def _beta(key, shape, dtype, a, b):
     return x / (x + y)
 
 
-def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *,
-         out_sharding: Any = None) -> Any:
+def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
+         dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Return beta variates of parameters ``a`` and ``b``.
 
     >>> jax.random.beta(jax.random.key(0), 2., 3., (2,)).shape
@@ -243,8 +244,8 @@ def _dirichlet(key, shape, dtype, alpha):
     return parts / whole(lax.reduce_sum(parts, (last,)))
 
 
-def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *,
-              out_sharding: Any = None) -> Any:
+def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
+              dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Return positive numbers that sum to 1 along the last axis, of weights ``alpha``.
 
     Shapes: alpha ["*batch n"], result [*shape n], where batch broadcasts to shape.
@@ -275,8 +276,8 @@ def chisquares(key: Any, shape: tuple[int, ...], dtype: Any, df: Any) -> Any:
 _chisquare = taker(2)(chisquares)
 
 
-def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-              ) -> Any:
+def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
+              dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Return chi-square variates of ``df`` degrees of freedom.
 
     >>> jax.random.chisquare(jax.random.key(0), 3., shape=(2,)).shape
@@ -298,7 +299,8 @@ def _t(key, shape, dtype, df):
     return normal * lax.sqrt(to_rank_of(half, shape, dtype) / spread)
 
 
-def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+      out_sharding: Any = None) -> Array:
     """Return variates of Student's t distribution with ``df`` degrees of freedom.
 
     >>> jax.random.t(jax.random.key(0), 3., (2,)).shape
@@ -320,8 +322,8 @@ def _f(key, shape, dtype, dfnum, dfden):
     return over / under
 
 
-def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
-      out_sharding: Any = None) -> Any:
+def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = None,
+      dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Return variates of the F distribution with ``dfnum`` and ``dfden`` degrees of freedom.
 
     >>> jax.random.f(jax.random.key(0), 2., 3., (2,)).shape
@@ -350,8 +352,8 @@ def _generalized_normal(key, shape, dtype, p):
     return generalized_normals(key, shape, dtype, p)
 
 
-def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *,
-                       out_sharding: Any = None) -> Any:
+def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DTypeLike | None = None,
+                       *, out_sharding: Any = None) -> Array:
     """Return numbers of density proportional to exp(-|x|^p).
 
     >>> jax.random.generalized_normal(jax.random.key(0), 2., (2,)).shape
@@ -376,7 +378,7 @@ def _ball(key, d, shape, dtype, p):
     return g / lax.broadcast_in_dim(length, (*shape, 1), tuple(range(len(shape))))
 
 
-def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *,
+def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLike | None = None, *,
          out_sharding: Any = None) -> Any:
     """Return points spread evenly over the ball of ``d`` dimensions in the norm ``p``.
 

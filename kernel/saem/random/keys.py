@@ -43,6 +43,7 @@ from saem.ops.random_bits import (
 )
 from saem.ops.reshard import freely
 from saem.random import reuse
+from saem.typing import Array, ArrayLike, DTypeLike
 
 U32 = np.dtype("uint32")
 ArrayImpl = _jaxlib.ArrayImpl
@@ -117,7 +118,7 @@ def _make(seed: Any, impl: Any, caller: str) -> PRNGKeyArray:
     return random_seed(seed, impl)
 
 
-def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+def key(seed: int | ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None) -> Array:
     """Return the typed key of an integer ``seed``.
 
     Raises: TypeError for a non-integer scalar; ValueError for an unknown ``impl``.
@@ -131,7 +132,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     return made
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
+def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
     """Return the old-style key of an integer ``seed``: its raw uint32 words (typed if
     ``enable_custom_prng``).
 
@@ -183,7 +184,7 @@ def is_typed(keys: Any) -> bool:
     return type(keys) is PRNGKeyArray or isinstance(aval_of(keys).dtype, KeyDType)
 
 
-def key_data(keys: Any) -> Any:
+def key_data(keys: ArrayLike) -> Array:
     """Return the uint32 words of keys, of shape (*keys.shape, 2), or 4 for ``rbg``.
 
     >>> jax.random.key_data(jax.random.key(7))
@@ -195,7 +196,8 @@ def key_data(keys: Any) -> Any:
     return random_unwrap(held) if is_typed(keys) else keys
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+def wrap_key_data(key_bits_array: Array, *, impl: Any = None,
+                  dtype: DTypeLike | None = None) -> Any:
     """Return the typed keys that uint32 words stand for.
 
     Raises: TypeError if they are no uint32 words of the right number.
@@ -209,7 +211,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     return made
 
 
-def key_impl(keys: Any) -> str:
+def key_impl(keys: ArrayLike) -> str:
     """Return the name of the generator of ``keys``.
 
     >>> jax.random.key_impl(jax.random.key(0))
@@ -219,7 +221,7 @@ def key_impl(keys: Any) -> str:
     return held.impl.name
 
 
-def clone(key: Any) -> Any:
+def clone(key: ArrayLike) -> Any:
     """Return the same key, for a reuse that is meant.
 
     >>> jax.random.clone(jax.random.key(0)).shape
@@ -344,7 +346,7 @@ def _fold_in(key: Any, data: Any) -> Any:
     return random_fold_in(key, convert_element_type(data, U32))
 
 
-def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
     """Return ``num`` new keys (an array of keys of that shape).
 
     Raises: TypeError for a non-key; ValueError for an array of keys.
@@ -359,7 +361,7 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     return _split(key, shape)
 
 
-def fold_in(key: Any, data: Any) -> Any:
+def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """Return a new key made of ``key`` and a number.
 
     Raises: TypeError for a non-key, and if ``data`` is no scalar; ValueError for an array of

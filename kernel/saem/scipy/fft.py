@@ -27,6 +27,7 @@ from saem.numpy.promote import promote_dtypes_inexact
 from saem.ops.numbers import complex as complex_
 from saem.ops.shape import canonical_axis
 from saem.ops.slicing import pad, slice_in_dim
+from saem.typing import Array
 
 
 def _check(name: str, type: int, norm: str | None) -> None:
@@ -56,8 +57,8 @@ def _scales(n: int, dtype: Any) -> np.ndarray:
     return scales.astype(dtypes.real_dtype(dtype))
 
 
-def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
-        ) -> Any:
+def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+        ) -> Array:
     """Return the cosine transform of ``x`` along ``axis``, cut or padded to ``n``.
 
     y[k] = 2 Σ x[j] cos(π k (2 j + 1) / 2 n); with ``norm`` "ortho" of length-preserving scale.
@@ -89,8 +90,8 @@ def _dct(x: Any, n: int, axis: int, ortho: bool) -> Any:
     return moveaxis(out.astype(dtype), -1, axis)
 
 
-def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
-         ) -> Any:
+def idct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+         ) -> Array:
     """Return the inverse of ``dct`` along ``axis``, of ``x`` cut or padded to ``n``.
 
     >>> jax.scipy.fft.idct(jnp.array([4., 0.])).round(3)
@@ -138,8 +139,8 @@ def _over_axes(one: Any, name: str, x: Any, type: int, s: Sequence[int] | None,
     return x
 
 
-def dctn(x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
-         norm: str | None = None) -> Any:
+def dctn(x: Array, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+         norm: str | None = None) -> Array:
     """Return the cosine transform over several ``axes``, each cut or padded as ``s`` says.
 
     >>> jax.scipy.fft.dctn(jnp.ones((1, 2))).round(3)
@@ -148,8 +149,8 @@ def dctn(x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[i
     return _over_axes(dct, "dctn", x, type, s, axes, norm)
 
 
-def idctn(x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
-          norm: str | None = None) -> Any:
+def idctn(x: Array, type: int = 2, s: Sequence[int] | None = None,
+          axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
     """Return the inverse of ``dctn``.
 
     >>> jax.scipy.fft.idctn(jnp.array([[4., 0.]])).round(3)

@@ -32,6 +32,7 @@ from saem.ops.linalg.algebra import (
 from saem.ops.numbers import abs as absolute
 from saem.ops.numbers import sign
 from saem.ops.shape import expand_dims, rev
+from saem.typing import Array, ArrayLike
 
 
 class EigResult(NamedTuple):
@@ -63,7 +64,7 @@ def inexact(name: str, *args: Any) -> Any:
 
 
 @library_function(static_argnames=("upper", "symmetrize_input"))
-def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """Return the lower triangular L with a = L Lᴴ, or with ``upper`` U with a = Uᴴ U.
 
     Shapes: ``a`` (…, n, n).  Where ``a`` is not positive definite the result is NaN.
@@ -84,7 +85,7 @@ def adjoint_if(upper: bool, a: Any) -> Any:
     return adjoint(a) if upper and aval_of(a).ndim > 1 else a
 
 
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
+def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
         subset_by_index: tuple[int, int] | None = None) -> Any:
     """Return U, S, Vh with a = U diag(S) Vh and falling S; only S unless ``compute_uv``.
 
@@ -121,7 +122,7 @@ def _svd(a: Any, full_matrices: bool, compute_uv: bool, hermitian: bool, subset_
     return SVDResult(u, s, adjoint(columns_scaled(u, signs)))
 
 
-def svdvals(x: Any, /) -> Any:
+def svdvals(x: ArrayLike, /) -> Array:
     """Return the singular values of ``x`` (…, m, n), the greatest first.
 
     >>> jnp.linalg.svdvals(jnp.array([[3., 0.], [0., 4.]]))
@@ -131,7 +132,7 @@ def svdvals(x: Any, /) -> Any:
 
 
 @library_function(static_argnames=("UPLO", "symmetrize_input"))
-def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Return the eigenvalues, ascending, and eigenvectors of Hermitian matrices ``a`` (…, n, n).
 
     ``UPLO``: "L" or "U", the triangle that is read unless ``symmetrize_input``.
@@ -150,7 +151,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
     return EighResult(w, v)
 
 
-def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
+def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """Return the eigenvalues of Hermitian matrices ``a`` (…, n, n), ascending.
 
     >>> jnp.linalg.eigvalsh(jnp.array([[2., 1.], [1., 2.]]))
@@ -160,7 +161,7 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
 
 
 @library_function
-def eig(a: Any) -> EigResult:
+def eig(a: ArrayLike) -> EigResult:
     """Return the eigenvalues and the eigenvectors, both complex, of square matrices ``a``.
 
     Column j of the vectors (…, n, n) belongs to value j of (…, n), and has length 1.
@@ -175,7 +176,7 @@ def eig(a: Any) -> EigResult:
 
 
 @library_function
-def eigvals(a: Any) -> Any:
+def eigvals(a: ArrayLike) -> Array:
     """Return the eigenvalues (…, n), complex, of square matrices ``a`` (…, n, n).
 
     >>> jnp.linalg.eigvals(jnp.array([[2., 1.], [0., 3.]]))
@@ -186,7 +187,7 @@ def eigvals(a: Any) -> Any:
 
 
 @library_function(static_argnames=("mode",))
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """Return Q and R with a = Q R, orthonormal columns of Q and triangular R.
 
     Shapes: ``a`` (…, m, n), Q (…, m, k), R (…, k, n), where k = min(m, n), or m for ``mode``

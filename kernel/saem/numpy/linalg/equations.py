@@ -32,6 +32,7 @@ from saem.ops.gradient import stop_gradient
 from saem.ops.linalg.algebra import adjoint, eye, matmul, transposed
 from saem.ops.linalg.lu import lu, lu_solve
 from saem.ops.shape import expand_dims, squeeze
+from saem.typing import Array, ArrayLike
 
 
 def check_square(name: str, a: Any) -> None:
@@ -45,7 +46,7 @@ def check_square(name: str, a: Any) -> None:
 
 
 @library_function
-def solve(a: Any, b: Any) -> Any:
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """Return x with a x = b.
 
     Shapes: ``a`` (…, n, n); ``b`` a vector (n,), or matrices (…, n, m).
@@ -102,7 +103,7 @@ def _solve(a: Any, b: Any) -> Any:
 
 
 @library_function
-def inv(a: Any) -> Any:
+def inv(a: ArrayLike) -> Array:
     """Return the inverses of square matrices ``a`` (…, n, n).
 
     Raises: ValueError if they are not square.
@@ -116,7 +117,7 @@ def inv(a: Any) -> Any:
     return solved(a, eye(a.shape, a.dtype))
 
 
-def matrix_power(a: Any, n: int) -> Any:
+def matrix_power(a: ArrayLike, n: int) -> Array:
     """Return the product of ``n`` factors ``a`` (…, m, m); of its inverse if ``n`` is negative.
 
     Raises: TypeError if ``n`` is not an integer or ``a`` not square.
@@ -159,7 +160,7 @@ def _power(a: Any, n: int) -> Any:
     return result
 
 
-def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False
+def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
           ) -> tuple[Any, Any, Any, Any]:
     """Return the x with the least ‖b - a x‖, the squared residuals, the rank, the singular values.
 
@@ -210,7 +211,8 @@ def _lstsq(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, Any]:
     return x[:, 0] if single else x, residuals, rank, s
 
 
-def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Any:
+def pinv(a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *,
+         rcond: ArrayLike | None = None) -> Array:
     """Return the pseudo-inverses (…, n, m) of ``a`` (…, m, n).
 
     Singular values below ``rtol`` (also called ``rcond``) times the greatest count as zero; by
@@ -274,7 +276,7 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
     return _differentiable_pinv(a, rtol, hermitian)
 
 
-def tensorinv(a: Any, ind: int = 2) -> Any:
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """Return the inverse of the linear map whose first ``ind`` axes are its result.
 
     Raises: ValueError if these axes have not as many elements as the others.
@@ -297,7 +299,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     return inv(a.reshape(math.prod(rows), -1)).reshape(*columns, *rows)
 
 
-def tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None = None) -> Any:
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
     """Return x with tensordot(a, x, x.ndim) = b; ``axes`` of ``a`` are moved to its end first.
 
     Raises: ValueError for sizes that do not fit.

@@ -34,6 +34,7 @@ from saem.ops.linalg.triangular import TriangularSolve
 from saem.ops.maths import log, sqrt
 from saem.ops.numbers import abs as absolute
 from saem.ops.shape import canonical_axis
+from saem.typing import Array, ArrayLike, DTypeLike
 
 
 class SlogdetResult(NamedTuple):
@@ -45,8 +46,8 @@ class SlogdetResult(NamedTuple):
 
 
 @library_function(static_argnames=("ord", "axis", "keepdims"))
-def norm(x: Any, ord: int | float | str | None = None, axis: int | tuple[int, ...] | None = None,
-         keepdims: bool = False) -> Any:
+def norm(x: ArrayLike, ord: int | float | str | None = None,
+         axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
     """Return the length of vectors, or the norm of matrices, in ``x``.
 
     ``axis``: one axis for vectors, two for matrices; None for all of ``x`` (two axes at most, if
@@ -133,7 +134,8 @@ def of_matrices(x: Any, ord: Any, row: int, column: int, keepdims: bool) -> Any:
         advice="Use 'fro', 'nuc', 1, 2, inf, or the negative of a number.")
 
 
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: str | int | float = "fro") -> Any:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False,
+                ord: str | int | float = "fro") -> Array:
     """Return the norms of the matrices ``x`` (…, m, n); see ``norm``.
 
     >>> jnp.linalg.matrix_norm(jnp.array([[3., 0.], [0., 4.]]))
@@ -142,8 +144,8 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: str | int | float = "
     return norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))
 
 
-def vector_norm(x: Any, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False,
-                ord: int | float | str = 2) -> Any:
+def vector_norm(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None,
+                keepdims: bool = False, ord: int | float | str = 2) -> Array:
     """Return the norms of the vectors along ``axis``, which may be several axes, or all of them.
 
     >>> jnp.linalg.vector_norm(jnp.array([3., 4.]))
@@ -175,7 +177,7 @@ def _check_square(name: str, a: Any) -> None:
 
 
 @library_function
-def det(a: Any) -> Any:
+def det(a: ArrayLike) -> Array:
     """Return the determinants (…) of square matrices ``a`` (…, n, n).
 
     Raises: ValueError if they are not square.
@@ -241,7 +243,7 @@ def cofactors(a: Any, b: Any) -> tuple[Any, Any]:
     return part * u[..., -1], part[..., None, None] * whole
 
 
-def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """Return the sign (of complex matrices: the phase) and the logarithm of |det a|.
 
     ``method``: "lu" (the default) or "qr", for ``a`` (…, n, n).
@@ -312,7 +314,8 @@ _by_qr.defjvp(_slogdet_jvp(_by_qr))
 # -- rank and condition ----------------------------------------------------------------------------
 
 
-def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:
+def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False,
+                tol: ArrayLike | None = None) -> Array:
     """Return the number of singular values of ``M`` (…, m, n) above ``rtol``.
 
     ``rtol``, also called ``tol``, is compared with the values as they are, as in JAX; by default it
@@ -342,7 +345,7 @@ def _matrix_rank(M: Any, rtol: Any, tol: Any, hermitian: bool) -> Any:
 
 
 @library_function(static_argnames=("p",))
-def cond(x: Any, p: Any = None) -> Any:
+def cond(x: ArrayLike, p: ArrayLike | None = None) -> Any:
     """Return the condition numbers of matrices ``x`` (…, m, n): ‖x‖ ‖x⁻¹‖ in the norm ``p``.
 
     By default the greatest over the least singular value.
@@ -378,7 +381,7 @@ def cond(x: Any, p: Any = None) -> Any:
     return where((r != r) & known, r.dtype.type(np.inf), r)
 
 
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Return the sums of the diagonals of matrices ``x`` (…, n, m).
 
     >>> jnp.linalg.trace(jnp.array([[1, 2], [3, 4]]))

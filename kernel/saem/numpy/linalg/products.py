@@ -20,10 +20,11 @@ from saem.core import errors
 from saem.numpy import calculus, diagonals, manipulation, products
 from saem.numpy.axes import array_argument
 from saem.numpy.promote import promote_dtypes
+from saem.typing import Array, ArrayLike, DTypeLike
 
 
-def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
-           ) -> Any:
+def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None,
+           preferred_element_type: DTypeLike | None = None) -> Array:
     """Return the matrix product of ``x1`` (…, n, k) and ``x2`` (…, k, m).
 
     >>> jnp.linalg.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
@@ -33,8 +34,9 @@ def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type
                            preferred_element_type=preferred_element_type)
 
 
-def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None,
-              preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+def tensordot(x1: ArrayLike, x2: ArrayLike, /, *,
+              axes: int | tuple[Sequence[int], Sequence[int]] = 2, precision: Any = None,
+              preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:
     """Return the sum of products over ``axes``: the last n of x1 with the first of x2, or pairs.
 
     >>> jnp.linalg.tensordot(jnp.ones((2, 3)), jnp.ones((3, 4)), axes=1).shape
@@ -45,8 +47,8 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None,
                               out_sharding=out_sharding)
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
-           preferred_element_type: Any = None) -> Any:
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None,
+           preferred_element_type: DTypeLike | None = None) -> Array:
     """Return the products of vectors along ``axis``, the first conjugated.
 
     >>> jnp.linalg.vecdot(jnp.array([1, 2]), jnp.array([3, 4]))
@@ -56,7 +58,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
                            preferred_element_type=preferred_element_type)
 
 
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """Return ``x`` with its last two axes exchanged.
 
     >>> jnp.linalg.matrix_transpose(jnp.array([[1, 2], [3, 4]]))
@@ -66,7 +68,7 @@ def matrix_transpose(x: Any, /) -> Any:
     return manipulation.matrix_transpose(x)
 
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """Return the diagonals (…, k) of the matrices ``x`` (…, n, m).
 
     >>> jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]]))
@@ -81,7 +83,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     return diagonals.diagonal(x, offset, -2, -1)
 
 
-def outer(x1: Any, x2: Any, /) -> Any:
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return the products of each element of vector ``x1`` with each of ``x2``.
 
     Raises: ValueError if one is not a vector.
@@ -100,7 +102,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
     return x1[:, None] * x2[None, :]
 
 
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Any:
     """Return the vectors at right angles to ``x1`` and ``x2``, three-dimensional along ``axis``.
 
     Raises: ValueError for vectors of another size.
@@ -118,7 +120,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return calculus.cross(x1, x2, axis=axis)
 
 
-def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Any:
+def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
     """Return the product of several matrices, in the order that costs the fewest multiplications.
 
     The first and the last may be vectors.

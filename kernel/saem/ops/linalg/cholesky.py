@@ -32,6 +32,7 @@ from saem.ops.linalg.custom_calls import (
 )
 from saem.ops.linalg.families import MatrixOperation, NoDerivative, each_matrix
 from saem.ops.linalg.triangular import TriangularSolve
+from saem.typing import Array, ArrayLike
 
 
 @primitive("cholesky")
@@ -185,7 +186,7 @@ def rotation(ctx: Any, a: str, b: str) -> tuple[str, str]:
             ctx.choose(still, zero, op("divide", y, length)))
 
 
-def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
+def cholesky(x: Array, *, symmetrize_input: bool = True) -> Array:
     """Return the lower triangular L (…, n, n) with x = L Lᴴ; NaN where x is not positive definite.
 
     ``symmetrize_input``: take the mean of ``x`` and its adjoint first, so that the derivative by an
@@ -215,7 +216,7 @@ def mean_with_adjoint(x: Any) -> Any:
     return div(add(x, adjoint(x)), number(x, 2))
 
 
-def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
+def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     """Return the upper triangular R' with R'ᵀ R' = Rᵀ R + w wᵀ.
 
     Shapes: R (n, n), w (n,).  Raises: ValueError for other shapes.

@@ -52,6 +52,7 @@ from saem.ops.linalg.lu import solve
 from saem.ops.linear import reduce_sum
 from saem.ops.numbers import real
 from saem.ops.shape import expand_dims
+from saem.typing import Array, ArrayLike
 
 
 class EighImplementation(enum.Enum):
@@ -264,7 +265,7 @@ def vector_tangents(v: Any, w: Any, inner: Any) -> Any:
     return sub(moved, columns_scaled(v, along))
 
 
-def eigh(x: Any, *, lower: bool = True, symmetrize_input: bool = True,
+def eigh(x: Array, *, lower: bool = True, symmetrize_input: bool = True,
          sort_eigenvalues: bool = True, subset_by_index: tuple[int, int] | None = None,
          implementation: EighImplementation | None = None) -> tuple[Any, Any]:
     """Return the vectors (…, n, n) and values (…, n) of the Hermitian matrices ``x``.
@@ -285,8 +286,9 @@ def eigh(x: Any, *, lower: bool = True, symmetrize_input: bool = True,
     return v, w
 
 
-def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
-        enable_eigvec_derivs: bool = False, implementation: EigImplementation | None = None,
+def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True,
+        compute_right_eigenvectors: bool = True, enable_eigvec_derivs: bool = False,
+        implementation: EigImplementation | None = None,
         use_magma: bool | None = None) -> list[Any]:
     """Return the values (…, n) of ``x`` (…, n, n), then left and right vectors as asked, complex.
 

@@ -44,6 +44,7 @@ from saem.ops.linalg.custom_calls import (
 from saem.ops.linalg.families import MatrixOperation, each_matrix
 from saem.ops.linalg.triangular import TriangularSolve
 from saem.ops.linear import broadcast_in_dim
+from saem.typing import Array, ArrayLike
 
 
 @primitive("lu")
@@ -226,7 +227,7 @@ class LuPivotsToPermutation(MatrixOperation):
     transpose = NOT_LINEAR
 
 
-def lu(x: Any) -> list[Any]:
+def lu(x: ArrayLike) -> list[Any]:
     """Return L and U in one matrix, the pivots, and the permutation of rows that makes x = P L U.
 
     Shapes: x (…, m, n); results (…, m, n), (…, min(m, n)) and (…, m).  L is below the diagonal, its
@@ -240,7 +241,7 @@ def lu(x: Any) -> list[Any]:
     return bind(Lu(), x)
 
 
-def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
+def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """Return the order of ``permutation_size`` rows that exchanges by ``pivots`` lead to.
 
     >>> lax.linalg.lu_pivots_to_permutation(jnp.array([2, 1]), 3)

@@ -18,6 +18,7 @@ from saem.core.trace import bind
 from saem.ops.arithmetic import add, sub
 from saem.ops.linalg.algebra import diagonal_part, transposed, tril
 from saem.ops.linalg.families import NoDerivative
+from saem.typing import ArrayLike
 
 
 @primitive("symmetric_product")
@@ -61,8 +62,8 @@ class SymmetricProduct(NoDerivative):
                                out=out)
 
 
-def symmetric_product(a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0,
-                      symmetrize_output: bool = False) -> Any:
+def symmetric_product(a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float = 1.0,
+                      beta: float = 0.0, symmetrize_output: bool = False) -> Any:
     """Return α A Aᵀ + β C, for A (…, n, k) and symmetric C (…, n, n).
 
     ``symmetrize_output``: copy the lower triangle of the result to the upper one, which differs

@@ -51,6 +51,7 @@ from saem.ops.linalg.triangular import TriangularSolve
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.numbers import complex as complex_
 from saem.ops.numbers import imag
+from saem.typing import Array, ArrayLike
 
 
 def reflector(x: np.ndarray) -> tuple[np.ndarray, Any, Any]:
@@ -380,8 +381,8 @@ def tangents_of(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
     return dq, triu(sub(matmul(adjoint(q), t), matmul(omega, r)))
 
 
-def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True,
-       use_magma: bool | None = None) -> Any:
+def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True,
+       use_magma: bool | None = None) -> tuple[Array, Array] | tuple[Array, Array, Array]:
     """Return Q and R with x = Q R; with ``pivoting`` also the order p of columns: x[:, p] = Q R.
 
     Shapes: x (…, m, n), Q (…, m, k) and R (…, k, n), where k is m if ``full_matrices``, else
@@ -397,7 +398,7 @@ def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True,
     return (q, r, *order)
 
 
-def householder_product(a: Any, taus: Any) -> Any:
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """Return the first columns of the product of the reflections 1 - τ v vᴴ.
 
     Shapes: ``a`` (…, m, n) holds each v below its diagonal, ``taus`` (…, k) the factors; k <= n.
@@ -411,7 +412,8 @@ def householder_product(a: Any, taus: Any) -> Any:
     return bind(HouseholderProduct(), a, taus)
 
 
-def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
+def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True,
+          transpose: bool = False) -> Array:
     """Return Q C, or C Q unless ``left``, with Qᴴ for Q if ``transpose``.
 
     Q is the whole product of the reflections that ``a`` (…, m, n) and ``taus`` (…, k) mean.

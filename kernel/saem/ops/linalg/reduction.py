@@ -32,6 +32,7 @@ from saem.ops.linalg.custom_calls import (
 )
 from saem.ops.linalg.families import NoDerivative, each_matrix
 from saem.ops.linalg.qr import reflector
+from saem.typing import ArrayLike
 
 
 @primitive("hessenberg")
@@ -124,7 +125,7 @@ class Schur(NoDerivative):
         return nan_unless(ctx, info, [made, vectors][:len(ctx.out_avals)])
 
 
-def hessenberg(a: Any) -> list[Any]:
+def hessenberg(a: ArrayLike) -> list[Any]:
     """Return H with the vectors of its reflections below it, and their factors.
 
     Shapes: ``a`` (…, n, n), H (…, n, n), factors (…, n - 1).  The reflections turn the last n - 1
@@ -139,7 +140,7 @@ def hessenberg(a: Any) -> list[Any]:
     return bind(Hessenberg(), a)
 
 
-def schur(x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
+def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
           select_callable: Callable | None = None) -> list[Any]:
     """Return T and, unless told otherwise, Q with x = Q T Qᴴ, for ``x`` (…, n, n).
 

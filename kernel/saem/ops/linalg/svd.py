@@ -48,6 +48,7 @@ from saem.ops.linalg.custom_calls import (
 from saem.ops.linalg.families import MatrixOperation, each_matrix, real_aval
 from saem.ops.numbers import real
 from saem.ops.shape import expand_dims
+from saem.typing import Array, ArrayLike
 
 
 class SvdAlgorithm(enum.Enum):
@@ -215,9 +216,9 @@ def turning(s: Any, u: Any, vh: Any, inner: Any, t: Any) -> tuple[Any, Any]:
     return du, dvh
 
 
-def svd(x: Any, *, full_matrices: bool = True, compute_uv: bool = True,
+def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
         subset_by_index: tuple[int, int] | None = None,
-        algorithm: SvdAlgorithm | None = None) -> Any:
+        algorithm: SvdAlgorithm | None = None) -> Array | tuple[Array, Array, Array]:
     """Return U, the singular values, and Vᴴ; only the values unless ``compute_uv``.
 
     Shapes: x (…, m, n), U (…, m, m), values (…, k), Vᴴ (…, n, n), where k = min(m, n); unless

@@ -23,6 +23,7 @@ from saem.ops.linalg.custom_calls import PREFIX, character, custom_call, lapack
 from saem.ops.linalg.families import MatrixOperation, each_matrix
 from saem.ops.linear import add_cotangents, moveaxis
 from saem.ops.shape import expand_dims, reshape, squeeze
+from saem.typing import Array, ArrayLike
 
 
 @primitive("triangular_solve")
@@ -139,9 +140,9 @@ class TriangularSolve(MatrixOperation):
         return reshape(bind(self, a, reshape(b, flat)), shape), rank - 2
 
 
-def triangular_solve(a: Any, b: Any, *, left_side: bool = False, lower: bool = False,
+def triangular_solve(a: ArrayLike, b: ArrayLike, *, left_side: bool = False, lower: bool = False,
                      transpose_a: bool = False, conjugate_a: bool = False,
-                     unit_diagonal: bool = False) -> Any:
+                     unit_diagonal: bool = False) -> Array:
     """Return the X with X op(A) = B, or with op(A) X = B if ``left_side``; A is triangular.
 
     Shapes: A (…, n, n); B (…, m, n), or (…, n, m) if ``left_side``, or a stack of vectors (…, n).

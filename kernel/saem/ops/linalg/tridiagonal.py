@@ -36,6 +36,7 @@ from saem.ops.linalg.qr import reflector
 from saem.ops.linear import add_cotangents
 from saem.ops.shape import concatenate, full
 from saem.ops.slicing import slice_in_dim
+from saem.typing import Array, ArrayLike
 
 
 @primitive("tridiagonal")
@@ -235,7 +236,7 @@ def times(dl: Any, d: Any, du: Any, x: Any) -> Any:
     return total
 
 
-def tridiagonal(a: Any, *, lower: bool = True) -> list[Any]:
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Any]:
     """Return T with reflections beside it, its diagonal, its off-diagonal, and the factors.
 
     Shapes: ``a`` (…, n, n) Hermitian, of which the ``lower`` or upper triangle is read; results
@@ -249,7 +250,8 @@ def tridiagonal(a: Any, *, lower: bool = True) -> list[Any]:
     return bind(Tridiagonal(bool(lower)), a)
 
 
-def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Any:
+def tridiagonal_solve(dl: Array, d: Array, du: Array, b: Array, *,
+                      perturb_singular: bool = False) -> Array:
     """Return the X with A X = B, where A has the lower, main and upper diagonals given.
 
     Shapes: diagonals (…, n), where ``dl[0]`` and ``du[n - 1]`` are not read; B (…, n, k).

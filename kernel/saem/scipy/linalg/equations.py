@@ -31,6 +31,7 @@ from saem.ops.linalg.lu import solve as solve_at_once
 from saem.ops.linalg.reduction import schur
 from saem.ops.linalg.triangular import triangular_solve
 from saem.ops.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
+from saem.typing import Array, ArrayLike
 
 
 def inexact(name: str, *args: Any) -> list[Any]:
@@ -68,8 +69,8 @@ def _cholesky(a: Any, lower: bool) -> Any:
     return adjoint(cholesky(adjoint(a), symmetrize_input=False))
 
 
-def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
-               ) -> tuple[Any, bool]:
+def cho_factor(a: ArrayLike, lower: bool = False, overwrite_a: bool = False,
+               check_finite: bool = True) -> tuple[Any, bool]:
     """Return the Cholesky factor of ``a`` (…, n, n), and ``lower``, for ``cho_solve``.
 
     >>> jax.scipy.linalg.cho_factor(jnp.array([[4., 2.], [2., 5.]]))[1]
@@ -78,8 +79,8 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
     return _cholesky(a, lower=bool(lower)), lower
 
 
-def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False,
-              check_finite: bool = True) -> Any:
+def cho_solve(c_and_lower: tuple[Any, bool], b: ArrayLike, overwrite_b: bool = False,
+              check_finite: bool = True) -> Array:
     """Return x with a x = b, given ``cho_factor(a)``.
 
     >>> factor = jax.scipy.linalg.cho_factor(jnp.array([[4., 0.], [0., 2.]]))
@@ -102,7 +103,8 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
 
 
 @library_function(static_argnames=("overwrite_a", "check_finite"))
-def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+def lu_factor(a: ArrayLike, overwrite_a: bool = False,
+              check_finite: bool = True) -> tuple[Any, Any]:
     """Return L and U in one matrix and the pivots of ``a`` (…, m, n), for ``lu_solve``.
 
     >>> jax.scipy.linalg.lu_factor(jnp.array([[0., 1.], [2., 0.]]))[1]
@@ -113,8 +115,8 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
     return packed, pivots
 
 
-def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: bool = False,
-             check_finite: bool = True) -> Any:
+def lu_solve(lu_and_piv: tuple[Any, Any], b: ArrayLike, trans: int = 0, overwrite_b: bool = False,
+             check_finite: bool = True) -> Array:
     """Return x with a x = b (aᵀ x = b, aᴴ x = b for ``trans`` 1, 2), given ``lu_factor(a)``.
 
     Raises: ValueError for another ``trans``, or sizes that do not fit.
@@ -139,8 +141,9 @@ def _lu_solve(packed: Any, pivots: Any, b: Any, trans: int) -> Any:
     return out[..., 0] if single else out
 
 
-def solve(a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
-          debug: bool = False, check_finite: bool = True, assume_a: str = "gen") -> Any:
+def solve(a: ArrayLike, b: ArrayLike, lower: bool = False, overwrite_a: bool = False,
+          overwrite_b: bool = False, debug: bool = False, check_finite: bool = True,
+          assume_a: str = "gen") -> Array:
     """Return x with a x = b, for ``a`` (…, n, n) and ``b`` (n,) or (…, n, k).
 
     ``assume_a``: "pos" for positive definite matrices, which are decomposed in half the time, of
@@ -160,9 +163,9 @@ def solve(a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwr
     return cho_solve(cho_factor(a, lower=lower), b)
 
 
-def solve_triangular(a: Any, b: Any, trans: int | str = 0, lower: bool = False,
+def solve_triangular(a: ArrayLike, b: ArrayLike, trans: int | str = 0, lower: bool = False,
                      unit_diagonal: bool = False, overwrite_b: bool = False, debug: Any = None,
-                     check_finite: bool = True) -> Any:
+                     check_finite: bool = True) -> Array:
     """Return x with a x = b for triangular ``a`` (…, n, n), and ``b`` (n,) or (…, n, k).
 
     ``trans``: 0 or "N", 1 or "T" for the transpose, 2 or "C" for its conjugate.
@@ -189,7 +192,7 @@ def _solve_triangular(a: Any, b: Any, trans: int, lower: bool, unit_diagonal: bo
     return out[..., 0] if single else out
 
 
-def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Return the inverses of ``a`` (…, n, n).
 
     >>> jax.scipy.linalg.inv(jnp.array([[2., 0.], [0., 4.]]))
@@ -199,7 +202,7 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     return equations.inv(a)
 
 
-def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Return the determinants of ``a`` (…, n, n).
 
     >>> jax.scipy.linalg.det(jnp.array([[2., 1.], [1., 3.]]))
@@ -208,7 +211,8 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     return _det(a)
 
 
-def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Any:
+def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur",
+                    tol: float = 1e-8) -> Array:
     """Return X with A X + X B = C, for A (m, m), B (n, n), C (m, n).
 
     ``method``: "schur", by triangular forms, or "eigen", by eigenvectors.  NaN if a sum of

@@ -39,10 +39,11 @@ from saem.ops.linalg.algebra import (
 )
 from saem.ops.linalg.lu import lu as lu_op
 from saem.scipy.linalg.equations import _cholesky, inexact, refuse
+from saem.typing import Array, ArrayLike
 
 
-def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
-             ) -> Any:
+def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+             ) -> Array:
     """Return U with a = Uᴴ U, or with ``lower`` L with a = L Lᴴ, of ``a`` (…, n, n).
 
     >>> jax.scipy.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]]), lower=True)
@@ -52,8 +53,9 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
     return _cholesky(a, lower=bool(lower))
 
 
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False,
-        check_finite: bool = True, lapack_driver: str = "gesdd") -> Any:
+def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True,
+        overwrite_a: bool = False, check_finite: bool = True,
+        lapack_driver: str = "gesdd") -> Array | tuple[Array, Array, Array]:
     """Return U, S and Vh with a = U diag(S) Vh; only S unless ``compute_uv``.
 
     >>> jax.scipy.linalg.svd(jnp.array([[3., 0.], [0., 4.]]), compute_uv=False)
@@ -70,9 +72,10 @@ def _svd(a: Any, full_matrices: bool, compute_uv: bool, algorithm: Any) -> Any:
     return svd_ops.svd(a, full_matrices=full_matrices, compute_uv=compute_uv, algorithm=algorithm)
 
 
-def eigh(a: Any, b: None = None, lower: bool = True, eigvals_only: bool = False,
+def eigh(a: ArrayLike, b: None = None, lower: bool = True, eigvals_only: bool = False,
          overwrite_a: bool = False, overwrite_b: bool = False, turbo: bool = True,
-         eigvals: None = None, type: int = 1, check_finite: bool = True) -> Any:
+         eigvals: None = None, type: int = 1,
+         check_finite: bool = True) -> Array | tuple[Array, Array]:
     """Return the eigenvalues, ascending, and the eigenvectors of Hermitian ``a`` (…, n, n).
 
     Raises: NotImplementedError for generalised problems, or a part of the values.
@@ -97,7 +100,7 @@ def _eigh(a: Any, lower: bool, eigvals_only: bool) -> Any:
 
 
 @library_function(static_argnames=("permute_l", "overwrite_a", "check_finite"))
-def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
        ) -> tuple[Any, ...]:
     """Return P, L and U with a = P L U; P L and U if ``permute_l``.
 
@@ -121,7 +124,7 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
     return rows_in_order(eye(m, dtype=a.dtype), back), low, high
 
 
-def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
+def qr(a: ArrayLike, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
        pivoting: bool = False, check_finite: bool = True) -> tuple[Any, ...]:
     """Return Q and R with a = Q R; with ``pivoting`` also the order p of columns: a[:, p] = Q R.
 
@@ -145,7 +148,7 @@ def _qr(a: Any, mode: str, pivoting: bool) -> tuple[Any, ...]:
     return tuple(rest) if mode == "r" else (q, *rest)
 
 
-def qr_multiply(a: Any, c: Any, mode: str = "right", pivoting: bool = False,
+def qr_multiply(a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool = False,
                 conjugate: bool = False, overwrite_a: bool = False, overwrite_c: bool = False
                 ) -> tuple[Any, ...]:
     """Return c Q, or with ``mode`` "left" Q c, and R (and the order of columns), Q never formed.
@@ -200,7 +203,7 @@ def _qr_multiply(a: Any, c: Any, mode: str, pivoting: bool, conj: bool) -> tuple
     return (out, *rest)
 
 
-def schur(a: Any, output: str = "real") -> list[Any]:
+def schur(a: ArrayLike, output: str = "real") -> list[Any]:
     """Return T and Z with a = Z T Zᴴ, T triangular (for real ``a`` with 2 by 2 blocks).
 
     ``output``: "complex" for a triangular T of real matrices, too.
@@ -226,7 +229,7 @@ def _schur(a: Any, output: str) -> tuple[Any, Any]:
 
 
 @library_function(static_argnames=("check_finite",))
-def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
+def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Any, Any]:
     """Return the complex Schur form (triangular) of the real one: a = Z T Zᴴ in both.
 
     Raises: ValueError for shapes that do not fit.
@@ -270,8 +273,8 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
 
 
 @library_function(static_argnames=("calc_q", "overwrite_a", "check_finite"))
-def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False,
-               check_finite: bool = True) -> Any:
+def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
+               check_finite: bool = True) -> Array | tuple[Array, Array]:
     """Return H with a = Q H Qᴴ, zero below its first subdiagonal; with ``calc_q`` also Q.
 
     Raises: TypeError for dtypes, ValueError for matrices that are not square.
@@ -292,7 +295,7 @@ def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False,
     return h, q
 
 
-def polar(a: Any, side: str = "right", *, method: str = "qdwh", eps: float | None = None,
+def polar(a: ArrayLike, side: str = "right", *, method: str = "qdwh", eps: float | None = None,
           max_iterations: int | None = None) -> tuple[Any, Any]:
     """Return U and P with a = U P (P U for ``side`` "left"), U orthonormal, P positive.
 
@@ -335,9 +338,9 @@ def _polar_by_svd(a: Any, left: bool) -> tuple[Any, Any]:
     return matmul(u, vh), matmul(side, adjoint(u) if left else vh)
 
 
-def eigh_tridiagonal(d: Any, e: Any, *, eigvals_only: bool = False, select: str = "a",
+def eigh_tridiagonal(d: ArrayLike, e: ArrayLike, *, eigvals_only: bool = False, select: str = "a",
                      select_range: tuple[float, float] | None = None, tol: float | None = None,
-                     key: Any = None) -> Any:
+                     key: Array | None = None) -> Array | tuple[Array, Array]:
     """Return the eigenvalues, ascending, and vectors of the matrix with diagonals ``d`` and ``e``.
 
     Shapes: d (n,), e (n - 1,); the lower diagonal is the conjugate of the upper one ``e``.

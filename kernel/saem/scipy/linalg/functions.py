@@ -33,13 +33,14 @@ from saem.ops.linalg.triangular import triangular_solve
 from saem.ops.maths import exp2, sqrt
 from saem.scipy.linalg.equations import inexact, refuse
 from saem.transform.derivatives import jvp
+from saem.typing import Array, ArrayLike
 
 # From the precision to the degree of the Padé approximant and the greatest norm for which it is
 # exact to rounding (Higham 2005, table 2.3).
 DEGREES = {"float32": (7, 3.925724783138660), "float64": (13, 5.371920351148152)}
 
 
-def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:
+def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """Return the matrix exponentials of ``A`` (…, n, n).
 
     ``upper_triangular``: A is, which makes solving cheaper.  NaN if more than ``max_squarings``
@@ -105,7 +106,8 @@ def _pade(a: Any, degree: int) -> tuple[Any, Any]:
     return polynomial(weights[0::2]), matmul(a, polynomial(weights[1::2]))
 
 
-def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
+def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None,
+                 compute_expm: bool = True) -> Array | tuple[Array, Array]:
     """Return exp(A) and its derivative in the direction ``E``; only that unless ``compute_expm``.
 
     Raises: ValueError for shapes that do not fit.
@@ -127,7 +129,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
 
 
 @library_function(static_argnames=("blocksize",))
-def sqrtm(A: Any, blocksize: int = 1) -> Any:
+def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """Return the complex matrix whose square is ``A`` (n, n).
 
     Raises: NotImplementedError for blocks; TypeError or ValueError if A is not square.
@@ -155,7 +157,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
     return matmul(matmul(z, r), adjoint(z))
 
 
-def funm(A: Any, func: Callable, disp: bool = True) -> Any:
+def funm(A: ArrayLike, func: Callable, disp: bool = True) -> Array | tuple[Array, Array]:
     """Return the matrix function of ``A`` (n, n) that ``func`` is for numbers; complex.
 
     Unless ``disp`` also an estimate of the relative error, which grows where eigenvalues are close.

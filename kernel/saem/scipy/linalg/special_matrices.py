@@ -24,6 +24,7 @@ from saem.numpy.joining import concatenate
 from saem.numpy.manipulation import flip
 from saem.numpy.promote import promote_dtypes
 from saem.ops.slicing import pad
+from saem.typing import Array, ArrayLike, DTypeLike
 
 
 def _refuse(name: str, sentence: str) -> Exception:
@@ -38,7 +39,7 @@ def _vectors(name: str, *args: Any) -> list[Any]:
 
 
 @library_function
-def block_diag(*arrs: Any) -> Any:
+def block_diag(*arrs: Any) -> Array:
     """Return the matrix with ``arrs`` along its diagonal, and zeros elsewhere.
 
     Raises: ValueError for more than two axes.
@@ -65,7 +66,7 @@ def block_diag(*arrs: Any) -> Any:
 
 
 @library_function
-def toeplitz(c: Any, r: Any = None) -> Any:
+def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """Return the matrices (…, n, m) constant along diagonals: column ``c``, row ``r`` (c conj.).
 
     >>> jax.scipy.linalg.toeplitz(jnp.array([1, 2, 3]), jnp.array([1, 4]))
@@ -84,7 +85,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
 
 
 @library_function
-def hankel(c: Any, r: Any = None) -> Any:
+def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """Return the matrices (…, n, m) constant along antidiagonals: column ``c``, last row ``r``.
 
     >>> jax.scipy.linalg.hankel(jnp.array([1, 2]))
@@ -102,7 +103,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 
 @library_function
-def circulant(c: Any) -> Any:
+def circulant(c: ArrayLike) -> Array:
     """Return the matrices (…, n, n) whose columns are ``c`` (…, n), turned on by one each.
 
     >>> jax.scipy.linalg.circulant(jnp.array([1, 2, 3]))
@@ -118,7 +119,7 @@ def circulant(c: Any) -> Any:
 
 
 @library_function
-def companion(a: Any) -> Any:
+def companion(a: ArrayLike) -> Array:
     """Return the matrices whose characteristic polynomial has the coefficients ``a`` (…, n + 1).
 
     Raises: ValueError for fewer than two coefficients.
@@ -138,7 +139,7 @@ def companion(a: Any) -> Any:
 
 
 @library_function(static_argnames=("n", "mode"))
-def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
+def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """Return the matrix C with C v = convolve(a, v, mode) for vectors v of length ``n``.
 
     Raises: ValueError for another mode, or lengths of zero.
@@ -170,7 +171,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
 
 
 @library_function
-def fiedler(a: Any) -> Any:
+def fiedler(a: ArrayLike) -> Array:
     """Return the matrices (…, n, n) of the distances |a[i] - a[j]|.
 
     >>> jax.scipy.linalg.fiedler(jnp.array([1, 4]))
@@ -182,7 +183,7 @@ def fiedler(a: Any) -> Any:
 
 
 @library_function
-def fiedler_companion(a: Any) -> Any:
+def fiedler_companion(a: ArrayLike) -> Array:
     """Return the five-diagonal matrices with characteristic polynomial ``a`` (…, n + 1).
 
     >>> jax.scipy.linalg.fiedler_companion(jnp.array([1., -3., 2.]))
@@ -217,7 +218,7 @@ def fiedler_companion(a: Any) -> Any:
 
 
 @library_function
-def leslie(f: Any, s: Any) -> Any:
+def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """Return the matrices of a population: fertilities ``f`` (…, n), survival ``s`` (…, n - 1).
 
     Raises: ValueError for lengths that do not fit.
@@ -252,7 +253,7 @@ def _size(name: str, n: int, least: int = 0) -> int:
     return int(n)
 
 
-def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
+def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
     """Return the matrix (n, n) of the discrete Fourier transform, times 1 / √n ("sqrtn") or 1 / n.
 
     Raises: ValueError for another scale, or a dtype that is not complex.
@@ -273,7 +274,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
     return asarray(values.astype(dtype))
 
 
-def hadamard(n: int, dtype: Any = int) -> Any:
+def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     """Return the matrix (n, n) of ones and minus ones with orthogonal rows; n is a power of 2.
 
     Raises: ValueError for another n.
@@ -290,7 +291,7 @@ def hadamard(n: int, dtype: Any = int) -> Any:
     return asarray(values.astype(dtypes.canonicalize(np.dtype(dtype))))
 
 
-def helmert(n: int, full: bool = False) -> Any:
+def helmert(n: int, full: bool = False) -> Array:
     """Return the matrix of Helmert contrasts (n - 1, n); with ``full`` a row of 1 / √n before.
 
     >>> jax.scipy.linalg.helmert(2)
@@ -306,7 +307,7 @@ def helmert(n: int, full: bool = False) -> Any:
     return _float(values)
 
 
-def hilbert(n: int) -> Any:
+def hilbert(n: int) -> Array:
     """Return the matrix (n, n) of 1 / (i + j + 1).
 
     >>> jax.scipy.linalg.hilbert(2)
@@ -317,7 +318,7 @@ def hilbert(n: int) -> Any:
     return _float(1 / (i[:, None] + i + 1.0))
 
 
-def invhilbert(n: int) -> Any:
+def invhilbert(n: int) -> Array:
     """Return the inverse of ``hilbert(n)``, whose elements are integers.
 
     >>> jax.scipy.linalg.invhilbert(2)
@@ -345,7 +346,7 @@ def _binomials(n: int) -> np.ndarray:
                     float).reshape(n, n)
 
 
-def pascal(n: int, kind: str | None = None) -> Any:
+def pascal(n: int, kind: str | None = None) -> Array:
     """Return the matrix (n, n) of binomial coefficients: C(i, j) ("lower"), or their product.
 
     >>> jax.scipy.linalg.pascal(3)
@@ -357,7 +358,7 @@ def pascal(n: int, kind: str | None = None) -> Any:
     return _float(low if kind == "lower" else low.T if kind == "upper" else low @ low.T)
 
 
-def invpascal(n: int, kind: str | None = None) -> Any:
+def invpascal(n: int, kind: str | None = None) -> Array:
     """Return the inverse of ``pascal(n, kind)``, whose elements are integers.
 
     >>> jax.scipy.linalg.invpascal(2)
