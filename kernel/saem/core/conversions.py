@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import errors, paths
-from saem.core.trace import Tracer, concrete_or_none
+from saem.core.trace import Tracer, concrete_or_none, state
 
 _USE_CONTROL_FLOW = (
     "The value is not known while the function is traced. Use jnp.where, lax.cond or "
@@ -31,13 +31,14 @@ def refuse(tracer: Tracer, error: type[Exception], tag: str, sentence: str, advi
     what = f"traced array with shape {errors.tracer_type(tracer)}"
     context = f" (kind: {tracer.kind}, under {' > '.join(tracer._trace.stack)})"
     asked = tag.rpartition(".")[2]
-    return errors.explained(error, tag, sentence.format(what) + context,
-                            advice="\n".join([*came_about(tracer, asked), advice]))
-
-
-def came_about(tracer: Tracer, asked: str) -> list[str]:
-    """Return lines that show the path from the arguments to ``tracer`` and what was asked."""
     steps, arguments = paths.path(tracer)
+    return errors.explained(error, tag, sentence.format(what) + context,
+                            advice="\n".join([*came_about(steps, arguments, asked), advice]),
+                            path=(*steps, (asked, None)) if steps else ())
+
+
+def came_about(steps: list[paths.Step], arguments: list[str], asked: str) -> list[str]:
+    """Return lines that show the path from the arguments to a tracer and what was asked of it."""
     if not steps:
         return []
     lines = [f"How it came about: {' → '.join([name for name, _ in steps] + [asked])}"]
@@ -48,8 +49,16 @@ def came_about(tracer: Tracer, asked: str) -> list[str]:
     return lines
 
 
+def known(tracer: Tracer, asked: str) -> Any:
+    """Return the numbers of ``tracer``, None if they are not known; ``asked`` is by what."""
+    value = concrete_or_none(tracer)
+    if state.watcher is not None:
+        state.watcher(tracer, asked, value is not None)
+    return value
+
+
 def _bool(self: Tracer) -> bool:
-    value = concrete_or_none(self)
+    value = known(self, "bool")
     if value is None and self.aval.size > 1:
         raise ValueError("The truth value of an array with more than one element is ambiguous. "
                          "Use a.any() or a.all()")
@@ -61,7 +70,7 @@ def _bool(self: Tracer) -> bool:
 
 def _from_concrete(convert: Callable[[Any], Any], name: str) -> Callable[[Tracer], Any]:
     def method(self: Tracer) -> Any:
-        value = concrete_or_none(self)
+        value = known(self, name)
         if value is None:
             raise refuse_concretization(self, name)
         return convert(value)
@@ -71,9 +80,15 @@ def _from_concrete(convert: Callable[[Any], Any], name: str) -> Callable[[Tracer
 
 def _always_refused(name: str) -> Callable[[Tracer], Any]:
     def method(self: Tracer, *_args: Any) -> Any:
+        _refused_to(self, name)
         raise refuse_concretization(self, name)
 
     return method
+
+
+def _refused_to(tracer: Tracer, asked: str) -> None:
+    if state.watcher is not None:
+        state.watcher(tracer, asked, False)
 
 
 def refuse_concretization(tracer: Tracer, name: str) -> Any:
@@ -85,7 +100,7 @@ def refuse_concretization(tracer: Tracer, name: str) -> Any:
 
 
 def _index(self: Tracer) -> int:
-    value = concrete_or_none(self)
+    value = known(self, "index")
     if value is None:
         raise refuse(self, errors.TracerIntegerConversionError, "tracer.index",
                      "The __index__() method was called on {}.",
@@ -95,6 +110,7 @@ def _index(self: Tracer) -> int:
 
 
 def _array(self: Tracer, dtype: Any = None, copy: Any = None) -> np.ndarray:
+    _refused_to(self, "np.asarray")
     raise refuse(self, errors.TracerArrayConversionError, "tracer.array",
                  "The numpy.ndarray conversion method __array__() was called on {}.",
                  "NumPy needs numbers, which are not known while tracing. Use the jax.numpy "

@@ -31,7 +31,12 @@ _IPYTHON_INPUT = re.compile(r"<ipython-input-(\d+)-")
 
 
 class Explained(Exception):
-    """Base of all errors with a tag, a sentence, a place and advice."""
+    """Base of all errors with a tag, a sentence, a place and advice.
+
+    ``path`` is how the value in question came about: names, each with the line that made it.
+    """
+
+    path: tuple[paths.Step, ...] = ()
 
     def __init__(
         self,
@@ -92,6 +97,7 @@ def explained(
     *,
     advice: str = "",
     where: Position | None = None,
+    path: tuple[paths.Step, ...] = (),
 ) -> Any:
     """Return an ``error`` with its message composed, having told the event bus of it.
 
@@ -102,6 +108,7 @@ def explained(
     made: Exception
     if issubclass(error, Explained):
         made = error(sentence, tag=tag, where=where, advice=advice)
+        made.path = path
     else:
         made = error(compose(tag, sentence, where, advice))
         vars(made)["saem_tag"] = tag
@@ -217,10 +224,13 @@ class InconclusiveDimensionOperation(Explained):
 
 def leaked_tracer(tracer: Any) -> UnexpectedTracerError:
     """Return the error for a tracer used outside the trace that made it."""
+    path = paths.path(tracer)[0]
     made = paths.origin(tracer)
     held = leaks.holder(tracer)
     known = [f"It was made in {place_and_line(made)}"] if made is not None else []
-    known += [f"It is held by {held}."] if held else []
+    if held:
+        known.append(f"It is held by {held}.")
+        path.append((held.split("`")[1], None))
     return explained(
         UnexpectedTracerError,
         "tracer.leaked",
@@ -232,6 +242,7 @@ def leaked_tracer(tracer: Any) -> UnexpectedTracerError:
             *known, "Return the value from the function instead of storing it in a global, an "
             "attribute or a list that outlives the call.",
             "To find it where it happens: with jax.checking_leaks(): ..."]),
+        path=tuple(path),
     )
 
 

@@ -60,12 +60,17 @@ eval_trace = EvalTrace()
 
 
 class _State(threading.local):
-    """What one thread is doing: current interpreter, transformations and source on behalf of."""
+    """What one thread is doing: current interpreter, transformations and source on behalf of.
+
+    ``watcher`` is set by what observes questions to tracers, such as the lens's X-ray.
+    """
 
     def __init__(self) -> None:
         self.trace: Trace = eval_trace
         self.stack: tuple[str, ...] = ()
         self.source: Source | None = None
+        # Told each time that Python asks a tracer for numbers: which, by what, and with success?
+        self.watcher: Callable[[Tracer, str, bool], None] | None = None
 
 
 state = _State()

@@ -6,7 +6,7 @@ its last line.  ``%lens devices`` (or ``keys``, ``recompiles``) shows what there
 
 Read before: ``saem.lens.views``.  Read after: ``saem.lens.extension``.
 Invariant: a cell under ``%%lens tracers`` computes what it would without it
-(tests/lens/test_magics.py).
+(tests/lens/test_ipython.py).
 """
 
 from __future__ import annotations

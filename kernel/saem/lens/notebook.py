@@ -1,7 +1,7 @@
 """What does the notebook around a call hold, and what did learners answer in a folder of notebooks?
 
 Read before: ``saem.lens.views``.  Read after: nothing.
-Invariant: notebooks are read and never written (tests/lens/test_gates_overview.py).
+Invariant: notebooks are read and never written (tests/lens/test_views.py).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Read before: nothing.  Read after: ``saem.lens.widget``, ``saem.lens.panel``.
 Invariant: after the last ``beat`` the action runs once more, at most ``pause`` seconds later, and
-never twice at the same time (tests/lens/test_pulse.py).
+never twice at the same time (tests/lens/test_panel.py).
 """
 
 from __future__ import annotations

@@ -250,7 +250,6 @@ _LESSON = Text("Lesson {number}", "{number}번 수업")
 _TYPE = re.compile(
     r"\b(?:bool|[iu]\d+|[iu]nt\d+|uint\d+|bf16|bfloat16|f\d+|float\d+|c\d+|complex\d+|key<\w+>)"
     r"\[[\w, ]*\]|\(\d[\d, ]*\)")
-_STEP = re.compile(r"How it came about: (.*)")
 
 
 def is_engines(error: BaseException) -> bool:
@@ -279,7 +278,7 @@ def error_model(error: BaseException, trace: TracebackType | None = None, named:
         tag=getattr(error, "tag", "") or getattr(error, "saem_tag", ""),
         name=type(error).__name__, title=card.title, needed=card.needed,
         got=tuple(dict.fromkeys(_TYPE.findall(first))), place=place,
-        path=_path(message, place), mends=card.mends,
+        path=_path(error, named), mends=card.mends,
         lesson=Text(*(text.format(number=card.lesson) for text in (_LESSON.en, _LESSON.ko))),
         message=message)
 
@@ -295,23 +294,7 @@ def _users_place(trace: TracebackType | None, named: Places) -> Place | None:
     return named.place(found)
 
 
-def _path(message: str, place: Place | None) -> tuple[PathStep, ...]:
-    """The way of the value, as the engine's message tells it."""
-    found = _STEP.search(message)
-    if found is None:
-        return ()
-    names = found.group(1).split(" → ")
-    lines = dict(re.findall(r"^    ([\w.]+): .*line \d+:   (.*)$", message, re.MULTILINE))
-    steps = []
-    for name in names:
-        text = lines.get(name)
-        at = None
-        if text is not None and place is not None:
-            label = re.search(rf"^    {re.escape(name)}: (.*?), line (\d+):", message, re.MULTILINE)
-            number = int(label.group(2)) if label else 0
-            at = dataclasses.replace(
-                place, line=number, end_line=number, column=0, end_column=0, text=text,
-                label=Text(re.sub(r"\d+$", str(number), place.label.en),
-                           re.sub(r"\d+(?=행$)", str(number), place.label.ko)))
-        steps.append(PathStep(name, at))
-    return tuple(steps)
+def _path(error: BaseException, named: Places) -> tuple[PathStep, ...]:
+    """The way of the value, each step in the words of places; an argument has no place."""
+    steps = error.path if isinstance(error, errors.Explained) else ()
+    return tuple(PathStep(name, named.place(where)) for name, where in steps)

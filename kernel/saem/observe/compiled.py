@@ -1,7 +1,7 @@
 """What did XLA make of a program, and at what cost?
 
 Read before: ``saem.observe.programs``.  Read after: ``saem.lens.views``.
-Invariant: the shares of kernels add up to one (tests/lens/test_programs.py).
+Invariant: the shares of kernels add up to one (tests/lens/test_views.py).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Arrays are those of the names one gives (a notebook's variables); transfers and 
 the recorder saw.
 
 Read before: ``saem.observe.recorder``.  Read after: ``saem.lens.views``.
-Invariant: the shards of an array cover it (tests/lens/test_devices_view.py).
+Invariant: the shards of an array cover it (tests/lens/test_views.py).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ are boxes, inputs and outputs ellipses, an arrow is a variable; a nested jaxpr i
 
 Read before: ``saem.observe.schema`` (Body).  Read after: ``saem.lens.display``.
 Invariant: every name and label is quoted, so no text from a program can end a string or add a
-node (tests/lens/test_graph.py).
+node (tests/lens/test_jaxpr_model.py).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ which means nothing to a person; whoever runs the cells (``saem.lens``) tells ``
 a file name stands for.
 
 Read before: ``saem.core.events`` (Position, FunctionRef).  Read after: ``saem.observe.recorder``.
-Invariant: a label names a cell only if that cell was announced (tests/lens/test_places.py).
+Invariant: a label names a cell only if that cell was announced (tests/lens/test_ipython.py).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ written.  Before lowering, every equation gets a scope of its own (``~e2.0.1``),
 to equations, through fusions too.
 
 Read before: ``saem.observe.jaxpr_model``.  Read after: ``saem.observe.compiled``.
-Invariant: the program computes what it computed; only names differ (tests/lens/test_programs.py).
+Invariant: the program computes what it computed; only names differ (tests/lens/test_views.py).
 """
 
 from __future__ import annotations

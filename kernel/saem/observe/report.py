@@ -4,7 +4,7 @@
 print as plain text in either language; ``saem.lens`` shows the same models with pictures.
 
 Read before: ``saem.observe.recorder``.  Read after: ``saem.lens.display``.
-Invariant: the text says what the model says and nothing else (tests/lens/test_report.py).
+Invariant: the text says what the model says and nothing else (tests/lens/test_recorder.py).
 """
 
 from __future__ import annotations

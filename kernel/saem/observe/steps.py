@@ -4,7 +4,7 @@ Runs a jaxpr on NumPy by the ``evaluate`` rules, equation by equation, and keeps
 small picture: statistics and a grid of at most 12 × 24 numbers.
 
 Read before: ``core.jaxpr`` (evaluate), ``saem.observe.jaxpr_model``.  Read after: ``saem.lens``.
-Invariant: what is shown of an equation is what NumPy computes for it (tests/lens/test_steps.py).
+Invariant: what is shown of an equation is what NumPy computes for it (tests/lens/test_views.py).
 """
 
 from __future__ import annotations

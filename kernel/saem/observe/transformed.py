@@ -5,7 +5,7 @@ the one before, equation by equation; ``autodiff_model`` shows a gradient's prog
 that its forward part keeps for its backward part.
 
 Read before: ``saem.observe.jaxpr_model``.  Read after: ``saem.lens.views``.
-Invariant: each row of a diff holds each equation once (tests/lens/test_transformed.py).
+Invariant: each row of a diff holds each equation once (tests/lens/test_views.py).
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 While ``Xray`` is on, every function of the user's that runs under a trace is followed line by line
 (``sys.settrace``): after a line, the locals that it assigned are described.  Python's questions to
-tracers (``bool``, ``int``, ``item`` …) are noted with their answers, and loops that a trace unrolls
-are counted with the equations they wrote.
+tracers (``bool``, ``int``, ``item`` …) are noted with their answers (``core.trace.state.watcher``
+is told of them), and loops that a trace unrolls are counted with the equations they wrote.
 
-Read before: ``core.trace``, ``saem.observe.schema.views``.  Read after: ``saem.lens.xray``.
-Invariant: outside the ``with`` block nothing is patched or traced, however it ends
+Read before: ``core.trace``, ``saem.observe.schema.views``.  Read after: ``saem.lens.views``.
+Invariant: outside the ``with`` block nothing is watched or traced, however it ends
 (tests/lens/test_xray.py).
 """
 
@@ -19,7 +19,6 @@ import linecache
 import reprlib
 import sys
 import sysconfig
-import threading
 import types
 from collections import Counter
 from collections.abc import Callable
@@ -48,11 +47,6 @@ from saem.observe.schema import (
 from saem.transform.staging import Recorder
 from saem.transform.vmap import BatchTrace, BatchTracer
 
-# What Python calls to get numbers out of a tracer, by what it is called in a sentence.
-_QUESTIONS = {
-    "__bool__": "bool", "__int__": "int", "__float__": "float", "__complex__": "complex",
-    "__index__": "index", "__array__": "np.asarray", "item": "item", "tolist": "tolist",
-}  # fmt: skip
 _SHOWN = (bool, int, float, complex, str, bytes, np.generic)
 _NOT_VALUES = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
 
@@ -222,23 +216,17 @@ class Xray:
         self._places = named
         # By code and by the transformations it ran under.
         self._functions: dict[tuple[types.CodeType, tuple[str, ...]], _Function] = {}
-        self._saved: dict[str, Any] = {}
-        self._before: Any = None
-        self._thread = 0
+        self._before: tuple[Any, Any] = (None, None)
 
     def __enter__(self) -> Xray:
-        self._thread = threading.get_ident()
-        for name, what in _QUESTIONS.items():
-            self._saved[name] = vars(Tracer)[name]
-            setattr(Tracer, name, self._asking(self._saved[name], what))
-        self._before = sys.gettrace()
+        self._before = sys.gettrace(), state.watcher
+        state.watcher = self._note
         sys.settrace(self._call)
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        sys.settrace(self._before)
-        for name, method in self._saved.items():
-            setattr(Tracer, name, method)
+        before, state.watcher = self._before
+        sys.settrace(before)
 
     def _call(self, frame: types.FrameType, event: str, _argument: Any) -> Callable | None:
         code = frame.f_code
@@ -252,23 +240,11 @@ class Xray:
         stack = watchers()
         return self._functions.setdefault((code, stack), _Function(code, stack))
 
-    def _asking(self, method: Callable, what: str) -> Callable:
-        """The method of a tracer, with a note of who called it and how it ended."""
-        def asked(tracer: Tracer, *args: Any) -> Any:
-            try:
-                answer = method(tracer, *args)
-            except Exception:
-                self._note(tracer, what, allowed=False)
-                raise
-            self._note(tracer, what, allowed=True)
-            return answer
-
-        return asked
-
     def _note(self, tracer: Tracer, what: str, allowed: bool) -> None:
-        found = source.capture(3)
+        """Take in that Python asked ``tracer`` for numbers, and whether it got them."""
+        found = source.capture(2)
         where = source.position(found)
-        if where is None or found is None or threading.get_ident() != self._thread:
+        if where is None or found is None:
             return
         if not is_users(found[2]):
             return

@@ -1,0 +1,75 @@
+"""Every error of the engine has a card, which tells the way of the value and ways to mend it."""
+
+from __future__ import annotations
+
+import pytest
+
+import saem as jax
+import saem.numpy as jnp
+from saem.observe import cards, language
+
+X = jnp.ones(3)
+
+
+@pytest.mark.parametrize("error", jax.errors.__dict__.values())
+def test_every_error_of_the_engine_has_a_card(error):
+    if isinstance(error, type) and issubclass(error, Exception):
+        made = error.__new__(error)
+        assert cards.card_of(made) in cards.CARDS.values()
+
+
+def test_a_card_tells_the_way_of_the_value():
+    def asks(x):
+        y = x * 2
+        return 1 if y > 0 else 2
+
+    with pytest.raises(jax.errors.TracerBoolConversionError) as caught:
+        jax.jit(asks)(1.0)
+    model = cards.error_model(caught.value, caught.value.__traceback__)
+    assert [step.name for step in model.path] == ["x", "y", "gt", "bool"]
+    assert model.path[1].place.text == "y = x * 2"
+    assert model.got == ("bool[]",)
+    assert len(model.mends) == 2
+    for lang in language.LANGUAGES:
+        assert getattr(model.title, lang)
+
+
+def test_a_card_of_a_gradient():
+    with pytest.raises(TypeError) as caught:
+        jax.grad(lambda x: x * 2)(X)
+    assert cards.error_model(caught.value).tag == "grad.C4"
+
+
+HELD = []
+
+
+def test_a_card_of_a_leak_tells_where_the_value_was_made_and_what_holds_it():
+    def leaks(x):
+        doubled = x * 2
+        HELD.append(doubled)
+        return doubled
+
+    jax.jit(leaks)(1.0)
+    with pytest.raises(jax.errors.UnexpectedTracerError) as caught:
+        HELD[0] + 1
+    model = cards.error_model(caught.value)
+    assert [step.name for step in model.path] == ["x", "doubled", "HELD[0]"]
+    assert model.path[1].place.text == "doubled = x * 2"
+    assert model.place.text == "HELD[0] + 1"
+    HELD.clear()
+
+
+def test_a_way_through_two_functions_names_each_line():
+    def inner(z):
+        w = z + 1
+        return w
+
+    def outer(x):
+        y = inner(x * 2)
+        return int(y)
+
+    with pytest.raises(jax.errors.ConcretizationTypeError) as caught:
+        jax.jit(outer)(1.0)
+    model = cards.error_model(caught.value)
+    assert [(step.name, step.place and step.place.text) for step in model.path] == [
+        ("x", None), ("y", "y = inner(x * 2)"), ("w", "w = z + 1"), ("int", None)]
