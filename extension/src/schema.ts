@@ -178,8 +178,9 @@ export interface Environment {
 /**
  * A jaxpr as text and as graph, linked to the source and, if known, to StableHLO.
  *
- * ``places`` are what equations point to by number; ``program`` is the StableHLO text, and
- * ``kernels`` are what XLA made of it.
+ * ``places`` are what equations point to by number, and ``callers``, for each of them, the numbers
+ * of the places of the calls that led there, the innermost first; ``program`` is the StableHLO
+ * text, and ``kernels`` are what XLA made of it.
  */
 export interface JaxprModel {
   readonly kind: "jaxpr";
@@ -188,6 +189,7 @@ export interface JaxprModel {
   readonly body: Body;
   readonly lines: ReadonlyArray<Line>;
   readonly places: ReadonlyArray<Place>;
+  readonly callers: ReadonlyArray<ReadonlyArray<number>>;
   readonly sources: ReadonlyArray<SourceBlock>;
   readonly program: ReadonlyArray<ProgramLine> | null;
   readonly kernels: ReadonlyArray<Kernel> | null;
@@ -725,6 +727,7 @@ export const WORDS = {
   "cost": {"en": "Cost", "ko": "비용"},
   "call": {"en": "Call", "ko": "호출"},
   "place": {"en": "Where", "ko": "위치"},
+  "callers": {"en": "Called from", "ko": "호출한 곳"},
   "versions": {"en": "Versions", "ko": "버전"},
   "traces": {"en": "Traces", "ko": "추적"},
   "compiles": {"en": "Compiles", "ko": "컴파일"},

@@ -14,6 +14,7 @@ from saem.lens import views
 from saem.lens.notebook import gates
 from saem.lens.page import document
 from saem.observe import language, schema
+from saem.observe.jaxpr_model import jaxpr_model
 from saem.observe.recorder import recorder
 from saem.observe.texts import text_of
 from saem.observe.transformed import transformation
@@ -216,3 +217,24 @@ def test_programs_as_people_write_them(name):
     if last.size == 1:
         assert math.isclose(stepped.steps[-1].outputs[-1].mean, last[0], rel_tol=1e-4)
     assert views.compiled(fun)(*args).model.cost.flops is not None
+
+
+def test_equations_of_a_look_know_the_calls_that_led_to_them():
+    def layer(x):
+        return jnp.tanh(x)
+
+    def network(x):
+        for _ in range(2):
+            x = layer(x)
+        return x * 2
+
+    model = views.jaxpr(jax.jit(network))(1.0).model
+    (outer,) = model.body.equations
+    tanh, again, mul = outer.nested[0].body.equations
+    called = {e.primitive: [model.places[n].text for n in model.callers[e.place]][:1]
+              for e in (tanh, mul)}
+    assert called["tanh"] == ["x = layer(x)"]
+    assert called["mul"][0].startswith("model = views.jaxpr(")
+    assert tanh.place == again.place
+    assert [block.file for block in model.sources] == [__file__]
+    assert jaxpr_model(jax.make_jaxpr(network)(1.0)).callers == ((), ())

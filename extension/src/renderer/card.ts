@@ -18,6 +18,8 @@ export function card(
     el("div", { class: "saem-fact" }, el("dt", {}, name), el("dd", {}, ...value));
   const { stack, parameters, inputs, outputs, primitive, colour, flops, bytes } = equation;
   const place = model.places[equation.place ?? -1];
+  // Notebooks saved by earlier versions know no callers.
+  const callers = (model.callers?.[equation.place ?? -1] ?? []).map(n => model.places[n]!);
   const kernels = (model.kernels ?? []).filter(k => k.equations.includes(equation.id));
   const atoms = (list: typeof inputs): Child[] =>
     list.map(a => el("code", { "data-var": a.id }, a.id === null ? a.text : `${a.text}:${a.type}`));
@@ -49,6 +51,22 @@ export function card(
         placeLabel(place, locale, visit),
         place.function && el("code", {}, place.function),
         place.text && el("code", { class: "saem-source-line" }, place.text)
+      ),
+    callers.length > 0 &&
+      fact(
+        locale.say("callers"),
+        el(
+          "ol",
+          { class: "saem-frames" },
+          callers.map(caller =>
+            el(
+              "li",
+              {},
+              placeLabel(caller, locale, visit),
+              el("code", { class: "saem-source-line" }, caller.text)
+            )
+          )
+        )
       )
   );
 }

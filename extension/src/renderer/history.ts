@@ -241,12 +241,14 @@ function drawMark(
   const inRow = records.some(r => r.id === chosen);
   const reachable = inRow ? record.id === chosen : record.id === records.at(-1)?.id;
   const headline = locale.pick(record.headline).replaceAll("`", "");
+  // A hit with a reason computed with an old value.
+  const stale = record.kind === "hit" && record.reasons.length > 0 ? " saem-stale" : "";
   const times = record.count > 1 ? ` ×${locale.brief(record.count)}` : "";
   return el(
     "button",
     {
       type: "button",
-      class: `saem-mark saem-kind-${record.kind}`,
+      class: `saem-mark saem-kind-${record.kind}${stale}`,
       "data-record": record.id,
       "aria-pressed": record.id === chosen ? "true" : "false",
       "aria-label": `${locale.say(`kind.${record.kind}`)}${times}: ${headline}`,

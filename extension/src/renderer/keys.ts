@@ -2,7 +2,7 @@
 //
 // Read before: detail.ts. Read after: view.ts.
 // Invariant: a key that was used twice shows both places (test/views.test.ts).
-import type { KeyNode, KeyUse, KeysModel } from "../schema";
+import type { KeyNode, KeyUse, KeysModel, Place } from "../schema";
 import { placeLabel, type Visit } from "./detail";
 import { el } from "./dom";
 import type { Locale } from "./locale";
@@ -34,6 +34,8 @@ export function drawKeys(model: KeysModel, locale: Locale, visit?: Visit): HTMLE
         );
       })
     );
+  const line = (place: Place): HTMLElement =>
+    el("code", { class: "saem-dim saem-key-line" }, place.text);
   const head = (key: KeyNode): HTMLElement =>
     el(
       "span",
@@ -45,7 +47,7 @@ export function drawKeys(model: KeysModel, locale: Locale, visit?: Visit): HTMLE
         locale.say(`key.${key.action}`),
         key.action === "split" && ` [${key.number}]`
       ),
-      key.place && placeLabel(key.place, locale, visit)
+      key.place && [placeLabel(key.place, locale, visit), line(key.place)]
     );
   const uses = (key: KeyNode): HTMLElement | null =>
     key.uses.length === 0
@@ -63,7 +65,7 @@ export function drawKeys(model: KeysModel, locale: Locale, visit?: Visit): HTMLE
       locale.say(use.reused ? "key.reused" : use.action === "split" ? "key.divided" : "key.used"),
       " "
     ),
-    ...(use.place ? [placeLabel(use.place, locale, visit)] : [])
+    ...(use.place ? [placeLabel(use.place, locale, visit), line(use.place)] : [])
   ];
   return el(
     "section",

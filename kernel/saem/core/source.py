@@ -9,13 +9,15 @@ Invariant: frames of this package are never reported as the user's.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import linecache
 import os
 import sys
 import weakref
-from types import CodeType
+from collections.abc import Iterator
+from types import CodeType, FrameType
 from typing import Any
 
 from saem.core.events import FunctionRef, Position
@@ -27,6 +29,17 @@ _excluded: list[str] = []
 
 # Code objects of two files compare equal if their text does, so the file stands beside them.
 Source = tuple[CodeType, int, str]
+
+
+# Inside so many ``callers_kept`` blocks are we?
+_kept = 0
+_MOST_CALLERS = 40
+
+
+class WithCallers(tuple):
+    """A ``Source`` that also knows the calls that led to it, the innermost first."""
+
+    callers: tuple[Source, ...]
 
 
 def is_internal(filename: str) -> bool:
@@ -53,9 +66,44 @@ def capture(depth: int = 2) -> Source | None:
         if inside is None:
             inside = is_internal(name)
         if not inside:
-            return (code, frame.f_lasti, name)
+            return _with_callers(frame) if _kept else (code, frame.f_lasti, name)
         frame = frame.f_back
     return None
+
+
+@contextlib.contextmanager
+def callers_kept() -> Iterator[None]:
+    """Let every ``capture`` inside the block know its callers too, which costs a longer walk."""
+    global _kept
+    _kept += 1
+    try:
+        yield
+    finally:
+        _kept -= 1
+
+
+def _with_callers(frame: FrameType) -> Any:
+    """Return the source of ``frame`` with those of the frames outside the engine around it.
+
+    The frame of a module or cell is the last; what runs cells is nobody's question.
+    """
+    found: list[Source] = []
+    at: FrameType | None = frame
+    while at is not None and len(found) <= _MOST_CALLERS:
+        code = at.f_code
+        if not (_internal.get(code.co_filename) or is_internal(code.co_filename)):
+            found.append((code, at.f_lasti, code.co_filename))
+            if code.co_name == "<module>":
+                break
+        at = at.f_back
+    made = WithCallers(found[0])
+    made.callers = tuple(found[1:])
+    return made
+
+
+def callers_of(source: Source | None) -> tuple[Source, ...]:
+    """Return the calls that led to ``source``, innermost first; none if they were not kept."""
+    return source.callers if isinstance(source, WithCallers) else ()
 
 
 @functools.lru_cache(4096)

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import linecache
 import math
-from collections.abc import Mapping
+import sysconfig
+from collections.abc import Mapping, Sequence
 from typing import Literal as OneOf
 
+from saem.core import source
+from saem.core.events import Position
 from saem.core.jaxpr import Atom as CoreAtom
 from saem.core.jaxpr import ClosedJaxpr, DropVar, Eqn, Jaxpr, Literal, Var
 from saem.core.pretty import WIDTH, Namer, open_program, param_text
@@ -22,6 +25,9 @@ from saem.observe.environment import environment
 from saem.observe.places import Places, places
 
 Kind = OneOf["variable", "type", "primitive", "parameter", "literal", "keyword", "plain"]
+# Python's own library, whose calls (contextlib, functools) tell nobody anything.
+_STANDARD = sysconfig.get_path("stdlib")
+_PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
 _CONTEXT = 3
 _WHOLE = 80
 
@@ -43,15 +49,15 @@ def jaxpr_model(
     lines = _Printer(words).whole(jaxpr)
     structure = _Structure(words, named, flops or {})
     body = structure.body(jaxpr, "")
-    found = tuple(structure.places)
     return schema.JaxprModel(
         kind="jaxpr",
         version=schema.VERSION,
         title=title or jaxpr.debug_name or "jaxpr",
         body=body,
         lines=tuple(line.finished() for line in lines),
-        places=found,
-        sources=_sources(found, named),
+        places=tuple(structure.places),
+        callers=tuple(structure.callers),
+        sources=_sources(tuple(structure.written), named),
         program=stablehlo,
         kernels=kernels,
         environment=environment(),
@@ -292,13 +298,33 @@ class _Structure:
         self.named = named
         self.flops = flops
         self.seen: set[Jaxpr] = set()
-        # Each place once, with its number: equations written at one place share it.
-        self.places: dict[schema.Place, int] = {}
+        # Equations written at one place and called from the same places share a number.
+        self.places: list[schema.Place] = []
+        self.callers: list[tuple[int, ...]] = []
+        self._numbers: dict[tuple[schema.Place, tuple[int, ...]], int] = {}
+        # The places at which equations were written; others only called.
+        self.written: dict[schema.Place, None] = {}
 
     def place(self, eqn: Eqn) -> int | None:
         """The number of the equation's place."""
-        found = self.named.place(eqn.position())
-        return None if found is None else self.places.setdefault(found, len(self.places))
+        numbers: list[int] = []
+        for caller in reversed(source.callers_of(eqn.source)):
+            if not caller[2].startswith(_STANDARD) or caller[2].startswith(_PACKAGES):
+                numbers += [n for n in (self._number(source.position(caller)),) if n is not None]
+        number = self._number(eqn.position(), tuple(reversed(numbers)))
+        if number is not None:
+            self.written.setdefault(self.places[number])
+        return number
+
+    def _number(self, position: Position | None, callers: tuple[int, ...] = ()) -> int | None:
+        found = self.named.place(position)
+        if found is None:
+            return None
+        number = self._numbers.setdefault((found, callers), len(self.places))
+        if number == len(self.places):
+            self.places.append(found)
+            self.callers.append(callers)
+        return number
 
     def body(self, jaxpr: Jaxpr, path: str) -> schema.Body:
         atom = self.words.atom
@@ -342,7 +368,7 @@ class _Structure:
         return new
 
 
-def _sources(found: tuple[schema.Place, ...], named: Places) -> tuple[schema.SourceBlock, ...]:
+def _sources(found: Sequence[schema.Place], named: Places) -> tuple[schema.SourceBlock, ...]:
     """The source lines that equations point into: a short cell whole, else what is around them."""
     spans: dict[str, list[int]] = {}
     for place in found:

@@ -2,11 +2,11 @@
 
 Looking traces a function again, also the jitted functions inside that were traced before: the trace
 context holds a token that no earlier trace knows.  The recorder does not listen meanwhile, and what
-was kept for the token is forgotten.
+was kept for the token is forgotten.  Equations of such a trace know the calls that led to them.
 
 Read before: ``core.config``, ``saem.observe.recorder``.  Read after: ``saem.lens.views``.
 Invariant: after a look the recorder's history and the functions' programs are what they were
-(tests/lens/test_look.py).
+(tests/lens/test_views.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import itertools
 from collections.abc import Iterator
 
 from saem import _jaxlib
-from saem.core import config
+from saem.core import config, source
 from saem.jit import jitted
 from saem.observe.recorder import Recorder, recorder
 
@@ -32,7 +32,7 @@ def looking(of: Recorder = recorder) -> Iterator[None]:
     saved = _token.swap_local(next(_numbers))
     context = config.trace_key()
     try:
-        with of.paused():
+        with of.paused(), source.callers_kept():
             yield
     finally:
         _token.set_local(saved)

@@ -31,6 +31,7 @@ _LABELS: dict[str, Text] = {
     "cost": Text("Cost", "비용"),
     "call": Text("Call", "호출"),
     "place": Text("Where", "위치"),
+    "callers": Text("Called from", "호출한 곳"),
     "versions": Text("Versions", "버전"),
     "traces": Text("Traces", "추적"),
     "compiles": Text("Compiles", "컴파일"),

@@ -138,8 +138,9 @@ class Kernel:
 class JaxprModel:
     """A jaxpr as text and as graph, linked to the source and, if known, to StableHLO.
 
-    ``places`` are what equations point to by number; ``program`` is the StableHLO text, and
-    ``kernels`` are what XLA made of it.
+    ``places`` are what equations point to by number, and ``callers``, for each of them, the numbers
+    of the places of the calls that led there, the innermost first; ``program`` is the StableHLO
+    text, and ``kernels`` are what XLA made of it.
     """
 
     kind: Literal["jaxpr"]
@@ -148,6 +149,7 @@ class JaxprModel:
     body: Body
     lines: tuple[Line, ...]
     places: tuple[Place, ...]
+    callers: tuple[tuple[int, ...], ...]
     sources: tuple[SourceBlock, ...]
     program: tuple[ProgramLine, ...] | None
     kernels: tuple[Kernel, ...] | None
