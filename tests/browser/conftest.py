@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from jupyter import Lab
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, sync_playwright
 
 OUTPUT = pathlib.Path(__file__).parent / "output"
 STATIC = pathlib.Path(__file__).parents[2] / "kernel" / "saem" / "lens" / "static"
@@ -63,9 +63,9 @@ def _local_only(route: Route) -> None:
         route.abort()
 
 
-@pytest.fixture
-def new_page(browser: Browser) -> Iterator[NewPage]:
-    """Makes pages by language and colour scheme; an error on a page fails the test."""
+@contextlib.contextmanager
+def pages(browser: Browser) -> Iterator[NewPage]:
+    """Makes pages by language and colour scheme; an error on a page is one of the test."""
     contexts: list[BrowserContext] = []
     problems: list[str] = []
 
@@ -89,12 +89,27 @@ def new_page(browser: Browser) -> Iterator[NewPage]:
 
 
 @pytest.fixture
-def picture() -> Callable[[Page, str], None]:
-    """Saves what a page shows, to be looked at."""
+def new_page(browser: Browser) -> Iterator[NewPage]:
+    """Makes the pages of one test."""
+    with pages(browser) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def shared_page(browser: Browser) -> Iterator[NewPage]:
+    """Makes pages that the tests of a module share."""
+    with pages(browser) as make:
+        yield make
+
+
+@pytest.fixture
+def picture() -> Callable[[Page | Locator, str], None]:
+    """Saves what a page, or one element of it, shows, to be looked at."""
     OUTPUT.mkdir(exist_ok=True)
 
-    def save(page: Page, name: str) -> None:
-        page.screenshot(path=OUTPUT / f"{name}.png", full_page=True)
+    def save(seen: Page | Locator, name: str) -> None:
+        whole = {"full_page": True} if isinstance(seen, Page) else {}
+        seen.screenshot(path=OUTPUT / f"{name}.png", **whole)
 
     return save
 
