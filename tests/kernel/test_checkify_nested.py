@@ -3,7 +3,7 @@
 Loops, branches, calls, custom rules, checkpoints, maps, devices, derivatives and checked functions
 inside checked functions: messages and results are JAX's where JAX has them.
 
-Read before: ``test_checkify.py``, ``saem.experimental.checkify.programs``.
+Read before: ``test_checkify.py``, ``saem.experimental.checkify.transform``.
 """
 
 from __future__ import annotations

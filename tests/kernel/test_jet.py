@@ -94,6 +94,8 @@ FUNCTIONS = [
     "lax.fori_loop(0, 3, lambda i, c: c * x + i, x)",
     "lax.associative_scan(lambda a, b: a * b, jnp.sin(x))",
     "lax.custom_linear_solve(lambda v: v * x, x * x, lambda f, b: b / x, symmetric=True)",
+    "jax.shard_map(lambda x: jnp.sin(x) * lax.psum(x, 'i'), mesh=jax.make_mesh((1,), ('i',), "
+    "axis_types=(jax.sharding.AxisType.Auto,)), in_specs=jax.P('i'), out_specs=jax.P('i'))(x)",
 ]
 
 
@@ -114,6 +116,8 @@ ALIKE = [
     "jet(lambda x: x ** 3, (2.,), ((1., 0., 0.),), factorial_scaled=False)",
     "jet(lambda x: jnp.exp(x) * x, (X,), (T,), factorial_scaled=True)",
     "jet(jax.jit(jnp.sin), (.5,), ((1., 0.),))",
+    "jet(lambda x: (jnp.arange(3), x > 1), (X,), (T,))",
+    "jet(lambda x: (jnp.arange(3), x > 1), (X,), (T,), factorial_scaled=False)",
     "jax.jit(lambda x: jet(jnp.sin, (x,), ((1., 0.),)))(.5)",
     "jax.vmap(lambda x: jet(jnp.sin, (x,), ((1., 0.),)))(X)",
     "jax.grad(lambda x: jet(jnp.sin, (x,), ((1., 0.),))[1][1])(.5)",

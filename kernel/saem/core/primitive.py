@@ -169,6 +169,14 @@ class Primitive(Record):
     # its derivative, transpose and batch hand them on to every operation that has such a parameter.
     handed_on: ClassVar[tuple[str, ...]] = ()
 
+    # -- the programs inside --
+    # What they are, and how operands and results are theirs (``transform.nested.Nested``); None if
+    # there are none, or if the primitive is more than they are.
+    nested: ClassVar[Any] = None
+    # ``rebuilt(nested, operands, results)``: the primitive made of other programs.  The lists give
+    # for each operand and result the number of the one it was, or accompanies; None: it is new.
+    rebuilt: ClassVar[Callable[..., Any]]
+
     # -- the six rules --
     typing: ClassVar[Callable]
     evaluate: ClassVar[Callable]

@@ -21,7 +21,6 @@ from saem.compile import lowering
 from saem.core import config, dtypes, errors, tree
 from saem.core.arguments import as_tuple, check_callable, check_outputs
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Origin, Var, eval_jaxpr
 from saem.core.memory_spaces import MemorySpace, placed
 from saem.core.primitive import UndefinedPrimal, primitive
@@ -35,10 +34,9 @@ from saem.jit.transfers import COPY, DevicePut
 from saem.loops.scan import Scan
 from saem.ops.barrier import write_barrier
 from saem.ops.convert import reduce_precision
-from saem.transform.jvp import jvp_jaxpr, split_tangents
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
+from saem.transform.nested import HigherOrder
 from saem.transform.staging import again, dead_code_free, trace_flat
-from saem.transform.vmap import batch_jaxpr, fronted
 
 TO_HOST = DevicePut((MemorySpace.Host,), (None,), (COPY,))
 TO_DEVICE = DevicePut((MemorySpace.Device,), (None,), (COPY,))
@@ -62,14 +60,15 @@ class Remat(ProgramCall):
     def printed_params(self):
         return {**super().printed_params(), "policy": repr(self.policy)}
 
-    def with_token(self):
-        prevent = self.prevent_cse
-        prevent = prevent if isinstance(prevent, bool) else (False, *prevent)
-        return self.with_program(in_order(self.jaxpr), prevent), 0
+    def rebuilt(self, nested, operands, results):
+        """A companion is behind the barrier, too; a token is not."""
+        prevent: Any = self.prevent_cse
+        if not isinstance(prevent, bool):
+            prevent = tuple([number is not None and (number in operands[:place] or prevent[number])
+                             for place, number in enumerate(operands)])
+        return Remat(nested.programs[0], prevent, self.differentiated, self.policy)
 
-    def with_program(self, closed: ClosedJaxpr, prevent_cse: PreventCse) -> Remat:
-        """Return the call of a program made from this one."""
-        return Remat(closed, prevent_cse, self.differentiated, self.policy)
+    with_token = HigherOrder.with_token
 
     def flags(self, numbers: Iterable[int], more: int = 0) -> PreventCse:
         """Return ``prevent_cse`` of the inputs ``numbers``, and of ``more`` new inputs."""
@@ -84,13 +83,6 @@ class Remat(ProgramCall):
         behind = iter(write_barrier(ctx, [x for x, g in zip(xs, guarded) if g]))
         return lowering.lower_block(
             ctx, self.jaxpr, [next(behind) if g else x for x, g in zip(xs, guarded)])
-
-    def jvp(self, primals, tangents):
-        nonzero = tuple(t is not None for t in tangents)
-        program, out_nonzero = jvp_jaxpr(self.jaxpr, nonzero)
-        prim = self.with_program(program, self.flags(range(len(primals)), sum(nonzero)))
-        outs = bind(prim, *primals, *(t for t in tangents if t is not None))
-        return split_tangents(outs, out_nonzero)
 
     def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
         """Compute what is known now; record the rest, which computes the known part again."""
@@ -118,15 +110,10 @@ class Remat(ProgramCall):
         program, reached = self.jaxpr.derived(
             ("remat transpose", linear, has_ct), lambda: pulled(self.jaxpr, linear, has_ct))
         known = [i for i, lin in enumerate(linear) if not lin]
-        prim = self.with_program(program, self.flags(known, sum(has_ct)))
+        prim = Remat(program, self.flags(known, sum(has_ct)), self.differentiated, self.policy)
         outs = iter(bind(prim, *(args[i] for i in known), *(c for c in cts if c is not None)))
         found = iter([next(outs) if r else None for r in reached])
         return [next(found) if lin else None for lin in linear]
-
-    def batch(self, size, xs, dims):
-        program, out_batched = batch_jaxpr(self.jaxpr, size, tuple(d is not None for d in dims))
-        outs = bind(self.with_program(program, self.prevent_cse), *fronted(xs, dims))
-        return outs, [0 if b else None for b in out_batched]
 
     def eager(self, *args: Any) -> list[Any]:
         """Run equation by equation, as ``f`` would; a key used a second time is no reuse."""

@@ -195,6 +195,8 @@ class LinearCall(ProgramCall):
     num_res: int
 
     holds = "callee"
+    # Its transpose is given with it.
+    nested = None  # type: ignore[assignment]
 
     def printed_params(self):
         return {"callee": self.callee, "num_res": self.num_res}

@@ -36,6 +36,7 @@ from saem.derivatives.custom_rule import (
     stage,
     tangent_type,
 )
+from saem.derivatives.further_results import FurtherJVP
 from saem.ops.gradient import stop_gradient
 from saem.ops.linear import add_cotangents, zeros_of
 from saem.transform.derivatives import as_array
@@ -232,6 +233,7 @@ class CustomJVPCall(RuledCall):
 
     rule_parameter = "jvp_jaxpr_fun"
     batched_rule = BatchedRule
+    further = FurtherJVP
 
     def printed_params(self):
         shown = {"name": self.call_jaxpr.jaxpr.debug_name, "call_jaxpr": self.call_jaxpr,

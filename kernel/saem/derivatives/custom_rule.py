@@ -11,6 +11,7 @@ Invariant: what such a function closes over becomes operands of its equation, sc
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +27,7 @@ from saem.jit.call import ProgramCall
 from saem.transform.derivatives import as_array
 from saem.transform.jvp import JVPTrace
 from saem.transform.linearize import PartialTrace
+from saem.transform.nested import Nested
 from saem.transform.staging import trace_flat
 from saem.transform.vmap import BatchTrace, batch_jaxpr, fronted, match_dim, vmap_flat
 
@@ -277,6 +279,20 @@ class RuledCall(ProgramCall):
     holds = "call_jaxpr"
     rule_parameter: ClassVar[str]
     batched_rule: ClassVar[Callable[[Any, Any], Any]]
+    # ``further(rule, program, count, consts)``: the rule for a program with further results.
+    further: ClassVar[Callable[[Any, ClosedJaxpr, int, int], Any]]
+
+    @property
+    def nested(self) -> Nested:  # type: ignore[override]
+        return Nested((self.program,), ruled=True)
+
+    def rebuilt(self: Any, nested, operands, results):
+        changes = {self.holds: nested.programs[0]}
+        if count := list(results).count(None):
+            rule = self.further(getattr(self, self.rule_parameter), nested.programs[0], count,
+                                self.num_consts)
+            changes |= {self.rule_parameter: rule, "num_consts": 0}
+        return dataclasses.replace(self, **changes)
 
     def of_explicit(self: Any, tangents: Sequence[Any]) -> Sequence[Any]:
         """Return the tangents of the inputs that the rule speaks of; the others must have none."""

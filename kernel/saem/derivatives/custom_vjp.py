@@ -38,6 +38,7 @@ from saem.derivatives.custom_rule import (
     pair,
     stage,
 )
+from saem.derivatives.further_results import FurtherVJP
 from saem.ops import sharding_rules
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import reduce_sum, zeros_of
@@ -384,6 +385,7 @@ class CustomVJPCall(RuledCall):
 
     rule_parameter = "fwd_jaxpr_thunk"
     batched_rule = BatchedForward
+    further = FurtherVJP
     transpose = absent("it is made of rules for its derivative, not a linear function",
                        NotImplementedError)
 

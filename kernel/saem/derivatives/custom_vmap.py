@@ -20,8 +20,8 @@ from saem.core.avals import aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import absent, primitive
 from saem.core.trace import bind
-from saem.derivatives.custom_rule import FlatFunction, Signature, name_of, stage
-from saem.jit.call import ProgramCall
+from saem.derivatives.custom_rule import FlatFunction, RuledCall, Signature, name_of, stage
+from saem.derivatives.further_results import FurtherBatch
 from saem.loops.map import map_
 from saem.ops.linear import broadcast_new_dim
 from saem.transform.jvp import instantiate, jvp_flat, jvp_jaxpr, split_tangents
@@ -173,7 +173,7 @@ def stacked(x: Any, is_stack: bool, wanted: bool, size: int) -> Any:
 
 
 @primitive("custom_vmap_call")
-class CustomVmapCall(ProgramCall):
+class CustomVmapCall(RuledCall):
     """Call a program whose batching is a rule; its first ``num_consts`` inputs have none."""
 
     call: ClosedJaxpr
@@ -181,6 +181,8 @@ class CustomVmapCall(ProgramCall):
     num_consts: int = 0
 
     holds = "call"
+    rule_parameter = "rule"
+    further = FurtherBatch
     transpose = absent("a custom_vmap function has no reverse mode; put custom_vjp around it",
                        NotImplementedError)
 

@@ -34,6 +34,8 @@ class RematOpt(ProgramCall):
     num_res: int = 0
 
     holds = "fwd_jaxpr"
+    # It is two programs for the same results.
+    nested = None  # type: ignore[assignment]
     transpose = absent("it is the forward pass of a custom_vjp function, not linear",
                        NotImplementedError)
 

@@ -19,6 +19,7 @@ from saem.core.jaxpr import ClosedJaxpr
 from saem.core.record import Record
 from saem.loops.scan import Scan
 from saem.transform.linearize import partial_eval_jaxpr
+from saem.transform.nested import carry_fixpoint
 from saem.transform.restructure import pick, rearranged, split_list
 
 
@@ -45,12 +46,8 @@ def saved_rows(scan: Scan, unknown: Sequence[bool], split: Callable[[ClosedJaxpr
     ``split(body, unknown)`` takes a program apart by the policy; its second part gives all results.
     """
     consts_in, carry_in, rows_in = scan.parts(unknown)
-    while True:
-        _, _, outs, _ = partial_eval_jaxpr(scan.jaxpr, (*consts_in, *carry_in, *rows_in))
-        grown = [a or b for a, b in zip(carry_in, outs)]
-        if grown == carry_in:
-            break
-        carry_in = grown
+    carry_in, outs, _ = carry_fixpoint(lambda carry: partial_eval_jaxpr(
+        scan.jaxpr, (*consts_in, *carry, *rows_in))[2:], carry_in)
     flags = (*consts_in, *carry_in, *rows_in)
     parts = split(scan.jaxpr, flags)
     if not parts.saved_count or parts.consts or parts.known.consts:

@@ -140,12 +140,9 @@ class MarkedCall(ProgramCall):
 
     __slots__ = ()
     jaxpr: ClassVar[ClosedJaxpr]
-    # It is transformed as any call is.
-    jvp = JitCall.jvp
+    # It is split as any call is.
     partial_eval = JitCall.partial_eval
     _run_known = JitCall._run_known
-    transpose = JitCall.transpose
-    batch = JitCall.batch
 
     def attributes(self) -> dict[str, str]:
         """Return the attributes of the call."""

@@ -9,33 +9,29 @@ Invariant: the constants of the inner program are concrete; tracers it closed ov
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from saem.compile import lowering
 from saem.core import jaxpr as jaxpr_module
-from saem.core import refs as core_refs
-from saem.core.avals import aval_of
 from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Literal
-from saem.core.primitive import Primitive, UndefinedPrimal, primitive
-from saem.core.refs import is_ref
-from saem.core.trace import bind, state
-from saem.transform.jvp import jvp_jaxpr, split_tangents
-from saem.transform.linearize import (
-    PartialTrace,
-    partial_eval_jaxpr,
-    transpose_jaxpr,
-)
-from saem.transform.vmap import batch_jaxpr, fronted
+from saem.core.primitive import Primitive, primitive
+from saem.core.trace import state
+from saem.transform.linearize import PartialTrace, partial_eval_jaxpr
+from saem.transform.nested import HigherOrder, Nested
 
 
-class ProgramCall(Primitive):
+class ProgramCall(HigherOrder):
     """What calls of one program share; the parameter called ``holds`` is that program."""
 
     __slots__ = ()
-    multiple_results = True
     holds: ClassVar[str] = "jaxpr"
+
+    @property
+    def nested(self) -> Nested:  # type: ignore[override]
+        return Nested((self.program,))
 
     @property
     def program(self) -> ClosedJaxpr:
@@ -45,7 +41,15 @@ class ProgramCall(Primitive):
     def effects(self):
         return self.program.effects
 
+    def with_program(self, closed: ClosedJaxpr) -> Primitive:
+        """Return the call of another program made from this one."""
+        return dataclasses.replace(self, **{self.holds: closed})
+
+    def rebuilt(self, nested, operands, results):
+        return self.with_program(nested.programs[0])
+
     def with_token(self) -> tuple[Primitive, int]:
+        """Where the program runs, a rule that comes with it has no part any more."""
         return JitCall(in_order(self.program), self.name), 0
 
     def typing(self, *avals):
@@ -93,20 +97,12 @@ class JitCall(ProgramCall):
         return {**shown, "keep_unused": True} if self.keep_unused else shown
 
     def with_program(self, closed: ClosedJaxpr) -> JitCall:
-        """Return the call of another program made from this one."""
         return JitCall(closed, self.jaxpr_name, ctx_mesh=self.ctx_mesh)
 
-    def with_token(self):
-        return self.with_program(in_order(self.jaxpr)), 0
+    with_token = HigherOrder.with_token
 
     def lower(self, ctx, *xs):
         return lowering.call(ctx, self.jaxpr, xs, self.jaxpr_name)
-
-    def jvp(self, primals, tangents):
-        nonzero = tuple(t is not None for t in tangents)
-        program, out_nonzero = jvp_jaxpr(self.jaxpr, nonzero)
-        outs = bind(self.with_program(program), *primals, *(t for t in tangents if t is not None))
-        return split_tangents(outs, out_nonzero)
 
     def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
         """Run the part that needs no unknown input in the parent; record the rest."""
@@ -135,22 +131,6 @@ class JitCall(ProgramCall):
         return [next(outs) if source is None else
                 source.val if isinstance(source, Literal) else args[source]
                 for source in forward]
-
-    def transpose(self, cts, *args):
-        linear = tuple(isinstance(a, UndefinedPrimal) for a in args)
-        has_ct = tuple(ct is not None for ct in cts)
-        program, reached = transpose_jaxpr(self.jaxpr, linear, has_ct)
-        known = [a for a, lin in zip(args, linear) if not lin]
-        outs = iter(bind(self.with_program(program), *known, *(c for c in cts if c is not None)))
-        found = iter([next(outs) if r else None for r in reached])
-        return [next(found) if lin else None for lin in linear]
-
-    def batch(self, size, xs, dims):
-        if any(d and is_ref(aval_of(x)) for x, d in zip(xs, dims)):
-            return core_refs.chapter.batch_through_refs(self, size, xs, dims)
-        program, out_batched = batch_jaxpr(self.jaxpr, size, tuple(d is not None for d in dims))
-        outs = bind(self.with_program(program), *fronted(xs, dims))
-        return outs, [0 if b else None for b in out_batched]
 
 
 def forward_inputs(program: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:

@@ -23,9 +23,9 @@ from saem.core import jaxpr as jaxpr_module
 from saem.core import refs as core_refs
 from saem.core.arguments import described
 from saem.core.avals import ShapedArray, aval_of, is_array_like
-from saem.core.effects import DebugEffect, in_order
+from saem.core.effects import DebugEffect
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Var, eval_jaxpr
-from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.primitive import primitive
 from saem.core.refs import is_ref, shifted
 from saem.core.sharded import entries_of, same_sharding
 from saem.core.trace import Tracer, bind, is_concrete
@@ -44,24 +44,20 @@ from saem.ops.convert import convert_element_type
 from saem.ops.gradient import stop_gradient
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.select import clamp, select_n
-from saem.transform.jvp import jvp_jaxpr
 from saem.transform.linearize import (
     PartialTrace,
     partial_eval_jaxpr,
-    transpose_jaxpr,
 )
+from saem.transform.nested import HigherOrder, Nested, without_unneeded
 from saem.transform.restructure import (
     below,
-    fill_zeros,
-    keep_inputs,
     merge,
     pick,
     rearranged,
     split_program,
-    trim,
     zeros_atom,
 )
-from saem.transform.vmap import batch_jaxpr, match_dim, vmap_flat
+from saem.transform.vmap import match_dim, vmap_flat
 
 INDEX = np.dtype("int32")
 # For each branch the platforms that take it, None for all that are not named.
@@ -83,7 +79,7 @@ def platform_number(platforms: Platforms, platform: str) -> int:
 
 
 @primitive("cond")
-class Cond(Primitive):
+class Cond(HigherOrder):
     """Run the program of ``branches`` whose number is the first operand, on the others.
 
     With ``branches_platforms`` the number is that of the platform, known when it is lowered.
@@ -106,8 +102,14 @@ class Cond(Primitive):
         """Return the choice among programs made from these."""
         return Cond(tuple(branches), self.branches_platforms)
 
-    def with_token(self):
-        return self.of([in_order(b) for b in self.branches]), 1
+    @property
+    def nested(self) -> Nested:
+        return Nested(self.branches, 1)
+
+    def rebuilt(self, nested, operands, results):
+        return self.of(nested.programs)
+
+    trimmed = without_unneeded
 
     def typing(self, index, *avals):
         for branch in self.branches:
@@ -126,24 +128,6 @@ class Cond(Primitive):
         return write_case(ctx, index, self.branches[0].out_avals, [
             lambda branch=branch: lower_block(ctx, branch, xs) for branch in self.branches])
 
-    def trimmed(self, needed):
-        made = [trim(branch, needed) for branch in self.branches]
-        read = [any(flags) for flags in zip(*(flags for _, flags in made))]
-        prim = self.of([keep_inputs(program, read) for program, _ in made])
-        return prim, [True, *read], needed
-
-    def jvp(self, primals, tangents):
-        index, *xs = primals
-        nonzero = tuple(t is not None for t in tangents[1:])
-        made = [jvp_jaxpr(b, nonzero) for b in self.branches]
-        avals = [a.to_tangent_aval() for a in self.branches[0].out_avals]
-        moves = [any(flags) for flags in zip(*(flags for _, flags in made))]
-        branches = tuple(fill_zeros(p, len(avals), flags, moves, avals) for p, flags in made)
-        outs = bind(self.of(branches), index, *xs, *(t for t in tangents if t is not None))
-        n = len(avals)
-        rest = iter(outs[n:])
-        return outs[:n], [next(rest) if moved else None for moved in moves]
-
     def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
         """Choose below ``trace`` what is known; record the choice of what is not."""
         index, *xs = args
@@ -160,18 +144,6 @@ class Cond(Primitive):
         late = trace.emit(self.of(rest.branches), [index, *values]) if rest else []
         return merge(out_unknown, late, outs[:plain])
 
-    def transpose(self, cts, index, *xs):
-        linear = tuple(isinstance(x, UndefinedPrimal) for x in xs)
-        has_ct = tuple(ct is not None for ct in cts)
-        made = [transpose_jaxpr(b, linear, has_ct) for b in self.branches]
-        avals = [x.aval for x in pick(xs, linear)]
-        reached = [any(flags) for flags in zip(*(flags for _, flags in made))]
-        branches = tuple(fill_zeros(p, 0, flags, reached, avals) for p, flags in made)
-        given = [*pick(xs, linear, False), *(ct for ct in cts if ct is not None)]
-        outs = iter(bind(self.of(branches), index, *given) if any(reached) else ())
-        found = iter([next(outs) if r else None for r in reached])
-        return [None, *(next(found) if lin else None for lin in linear)]
-
     def batch(self, size, xs, dims):
         index, *xs = xs
         index_dim, *dims = dims
@@ -180,14 +152,7 @@ class Cond(Primitive):
                 self, size, [index, *xs], [index_dim, *dims])
         if index_dim is not None:
             return self.choose_each(size, match_dim(index, index_dim, 0, size), xs, dims)
-        batched = tuple(d is not None for d in dims)
-        force: tuple[bool, ...] = (False,) * len(self.branches[0].out_avals)
-        for branch in self.branches:
-            force = tuple(f or b for f, b in zip(force, batch_jaxpr(branch, size, batched)[1]))
-        branches = tuple(batch_jaxpr(b, size, batched, force)[0] for b in self.branches)
-        front = [x if d is None else match_dim(x, d, 0, size) for x, d in zip(xs, dims)]
-        outs = bind(self.of(branches), index, *front)
-        return outs, [0 if f else None for f in force]
+        return super().batch(size, [index, *xs], [index_dim, *dims])
 
     def choose_each(self, size: int, index: Any, xs: Sequence[Any], dims: Sequence[int | None]
                     ) -> tuple[list[Any], list[int]]:

@@ -23,12 +23,9 @@ from saem.compile.regions import COUNTER, FLAG, read_row, write_row, write_while
 from saem.compile.text import physical_aval
 from saem.core import config, errors, tree
 from saem.core import jaxpr as jaxpr_module
-from saem.core import refs as core_refs
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
-from saem.core.primitive import Primitive, UndefinedPrimal, primitive
-from saem.core.refs import is_ref
+from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.sharded import entries_of, sharding_of
 from saem.core.trace import bind, current
 from saem.loops.carry import (
@@ -45,18 +42,15 @@ from saem.loops.carry import (
 from saem.ops.linear import zeros_of
 from saem.ops.shape import concatenate, expand_dims
 from saem.ops.slicing import index_in_dim
-from saem.transform.jvp import instantiate, jvp_jaxpr
 from saem.transform.linearize import (
     PartialTrace,
     partial_eval_jaxpr,
     transpose_jaxpr,
 )
+from saem.transform.nested import HigherOrder, Nested, carry_fixpoint, without_unneeded
 from saem.transform.restructure import (
     added,
-    fill_zeros,
-    first_input_to,
     hoisted,
-    keep_inputs,
     merge,
     open_consts,
     pick,
@@ -64,16 +58,14 @@ from saem.transform.restructure import (
     rearranged,
     split_list,
     split_program,
-    trim,
     unread,
     zeros_atom,
 )
 from saem.transform.staging import dead_code_free
-from saem.transform.vmap import batch_jaxpr, match_dim
 
 
 @primitive("scan")
-class Scan(Primitive):
+class Scan(HigherOrder):
     """Apply ``jaxpr`` to (constants, carry, a row of each stack), row after row.
 
     It gives the last carry and the stacks of what each row gave besides.
@@ -92,9 +84,14 @@ class Scan(Primitive):
     def effects(self):
         return self.jaxpr.effects
 
-    def with_token(self):
-        body = first_input_to(in_order(self.jaxpr), self.num_consts)
-        return self.other(body, self.num_consts, self.num_carry + 1), self.num_consts
+    @property
+    def nested(self) -> Nested:
+        return Nested((self.jaxpr,), 0, self.num_consts, self.num_carry, rows=True)
+
+    def rebuilt(self, nested, operands, results):
+        return self.other(nested.programs[0], nested.consts, nested.carry)
+
+    trimmed = without_unneeded
 
     def parts(self, items: Sequence[Any]) -> list[list[Any]]:
         """Return operands as constants, carry, and stacks."""
@@ -177,60 +174,18 @@ class Scan(Primitive):
             return count
         return ctx.elementwise("stablehlo.add", count, ctx.constant(offset, COUNTER), out=COUNTER)
 
-    def trimmed(self, needed):
-        carry, ys = split_list(needed, self.num_carry)
-        while True:
-            body, read = trim(self.jaxpr, [*carry, *ys])
-            consts, used, rows = self.parts(read)
-            grown = [a or b for a, b in zip(carry, used)]
-            if grown == carry:
-                break
-            carry = grown
-        body = keep_inputs(body, [*consts, *carry, *rows])
-        return self.other(body, sum(consts), sum(carry)), [*consts, *carry, *rows], [*carry, *ys]
-
-    def jvp(self, primals, tangents):
-        consts_in, carry_in, rows_in = self.parts([t is not None for t in tangents])
-        while True:
-            program, moved = jvp_jaxpr(self.jaxpr, (*consts_in, *carry_in, *rows_in))
-            grown = [a or b for a, b in zip(carry_in, moved)]
-            if grown == carry_in:
-                break
-            carry_in = grown
-        n, k = len(self.jaxpr.out_avals), self.num_carry
-        wanted = [*carry_in, *moved[k:]]
-        avals = [a.to_tangent_aval() for a in self.jaxpr.out_avals]
-        program = fill_zeros(program, n, moved, wanted, avals)
-        ins = self.parts(program.jaxpr.invars[:len(primals)])
-        in_ts = split_list(program.jaxpr.invars[len(primals):], sum(consts_in), sum(carry_in))
-        carry, ys, carry_ts, ys_ts = split_list(
-            program.jaxpr.outvars, k, n - k, sum(carry_in))
-        body = rearranged(program, [v for part in zip(ins, in_ts) for vs in part for v in vs],
-                          [*carry, *carry_ts, *ys, *ys_ts])
-        values, given = self.parts(primals), self.parts(tangents)
-        starts = [instantiate(t, x) for x, t, flag in zip(values[1], given[1], carry_in) if flag]
-        outs = bind(self.other(body, sum(map(len, (ins[0], in_ts[0]))), k + len(starts)),
-                    *values[0], *pick(given[0], consts_in), *values[1], *starts,
-                    *values[2], *pick(given[2], rows_in))
-        carry, carry_ts, ys, ys_ts = split_list(outs, k, len(starts), n - k)
-        rest = iter([*carry_ts, *ys_ts])
-        return [*carry, *ys], [next(rest) if flag else None for flag in wanted]
-
     # -- reverse mode ------------------------------------------------------------------------------
 
     def split(self, unknown: Sequence[bool]) -> Split:
         """Return this scan in two: what runs now, and what waits for ``unknown`` operands."""
-        key = ("split", self.num_consts, self.num_carry, tuple(unknown))
+        key = ("split", self.length, self.num_consts, self.num_carry, self.reverse, self.unroll,
+               tuple(unknown))
         return self.jaxpr.derived(key, lambda: self._split(unknown))
 
     def _split(self, unknown: Sequence[bool]) -> Split:
         consts_in, carry_in, rows_in = self.parts(unknown)
-        while True:
-            _, _, outs, _ = partial_eval_jaxpr(self.jaxpr, (*consts_in, *carry_in, *rows_in))
-            grown = [a or b for a, b in zip(carry_in, outs)]
-            if grown == carry_in:
-                break
-            carry_in = grown
+        carry_in, outs, _ = carry_fixpoint(lambda carry: partial_eval_jaxpr(
+            self.jaxpr, (*consts_in, *carry, *rows_in))[2:], carry_in)
         forced = [*carry_in, *outs[self.num_carry:]]
         known, rest, out_unknown, count = split_program(
             self.jaxpr, (*consts_in, *carry_in, *rows_in), forced)
@@ -279,12 +234,8 @@ class Scan(Primitive):
     def transpose(self, cts, *args):
         linear = [isinstance(x, UndefinedPrimal) for x in args]
         consts_in, carry_in, rows_in = self.parts(linear)
-        while True:
-            outs = reaches(self.jaxpr.jaxpr, [*consts_in, *carry_in, *rows_in])
-            grown = [a or b for a, b in zip(carry_in, outs)]
-            if grown == carry_in:
-                break
-            carry_in = grown
+        carry_in, _, _ = carry_fixpoint(lambda carry: (reaches(
+            self.jaxpr.jaxpr, [*consts_in, *carry, *rows_in]), None), carry_in)
         if all(carry_in):
             return self.pull(cts, consts_in, rows_in, args)
         # Part of it is not linear, such as a counter: that runs first.
@@ -344,26 +295,6 @@ class Scan(Primitive):
         body = rearranged(program, [*fixed, *sums, *carry_cts, *ys_cts, *residuals], outs,
                           after=eqns)
         return body, reached[count + k:]
-
-    def batch(self, size, xs, dims):
-        rows = self.num_consts + self.num_carry
-        if any(is_ref(aval_of(x)) and (d or number >= rows) and d is not None
-               for number, (x, d) in enumerate(zip(xs, dims))):
-            return core_refs.chapter.batch_through_refs(self, size, xs, dims)
-        consts_in, carry_in, rows_in = self.parts([d is not None for d in dims])
-        ys = [False] * (len(self.jaxpr.out_avals) - self.num_carry)
-        while True:
-            program, outs = batch_jaxpr(
-                self.jaxpr, size, (*consts_in, *carry_in, *rows_in), (*carry_in, *ys))
-            if outs[:self.num_carry] == carry_in:
-                break
-            carry_in = outs[:self.num_carry]
-        places = [0] * (self.num_consts + self.num_carry) + [1] * len(rows_in)
-        stacks = [match_dim(x, d, place, size) if wanted else x for x, d, place, wanted in
-                  zip(xs, dims, places, [*consts_in, *carry_in, *rows_in])]
-        got = bind(self.other(program, self.num_consts, self.num_carry), *stacks)
-        return got, [None if not b else 0 if i < self.num_carry else 1
-                     for i, b in enumerate(outs)]
 
     def eager(self, *args: Any) -> list[Any]:
         key = (self.length, self.num_consts, self.num_carry, self.reverse, self.unroll)

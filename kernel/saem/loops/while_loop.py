@@ -24,8 +24,8 @@ from saem.core import jaxpr as jaxpr_module
 from saem.core import refs as core_refs
 from saem.core.avals import aval_of
 from saem.core.effects import TICKET, in_order, is_ordered
-from saem.core.jaxpr import ClosedJaxpr, Var, eval_jaxpr
-from saem.core.primitive import Primitive, primitive
+from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from saem.core.primitive import primitive
 from saem.core.refs import is_ref, shifted
 from saem.core.trace import bind, concrete_or_none
 from saem.jit.call import JitCall
@@ -46,29 +46,29 @@ from saem.ops.arithmetic import add
 from saem.ops.compare import lt
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import number_like
-from saem.transform.jvp import instantiate, jvp_jaxpr
 from saem.transform.linearize import PartialTrace
+from saem.transform.nested import (
+    HigherOrder,
+    Nested,
+    carry_fixpoint,
+    retyped,
+    without_unneeded,
+)
 from saem.transform.restructure import (
     below,
-    fill_zeros,
-    first_input_to,
-    keep_inputs,
     merge,
     pick,
     reaches,
     rearranged,
     split_list,
     split_program,
-    trim,
     unread,
-    with_extra_inputs,
 )
 from saem.transform.staging import trace_flat
-from saem.transform.vmap import batch_jaxpr, match_dim
 
 
 @primitive("while")
-class While(Primitive):
+class While(HigherOrder):
     """Apply ``body_jaxpr`` to what is carried while ``cond_jaxpr`` of it is true.
 
     Operands: constants of the condition, constants of the body, the carry.
@@ -85,15 +85,20 @@ class While(Primitive):
     def effects(self):
         return self.cond_jaxpr.effects | shifted(self.body_jaxpr.effects, self.cond_nconsts)
 
+    @property
+    def nested(self) -> Nested:
+        return Nested((self.body_jaxpr,), self.cond_nconsts, self.body_nconsts,
+                      len(self.body_jaxpr.out_avals), condition=self.cond_jaxpr)
+
+    def rebuilt(self, nested, operands, results):
+        return While(nested.condition, nested.programs[0], nested.before, nested.consts)
+
+    trimmed = without_unneeded
+
     def with_token(self):
         if is_ordered(self.cond_jaxpr.effects):
             return JitCall(asking_in_body(self), "while"), 0
-        body = first_input_to(in_order(self.body_jaxpr), self.body_nconsts)
-        cond = first_input_to(rearranged(
-            self.cond_jaxpr, [Var(TICKET), *self.cond_jaxpr.jaxpr.invars],
-            self.cond_jaxpr.jaxpr.outvars), self.cond_nconsts)
-        return (While(cond, body, self.cond_nconsts, self.body_nconsts),
-                self.cond_nconsts + self.body_nconsts)
+        return super().with_token()
 
     def parts(self, items: Sequence[Any]) -> list[list[Any]]:
         """Return constants of the condition, constants of the body, and the carry."""
@@ -133,51 +138,6 @@ class While(Primitive):
         avals = self.body_jaxpr.in_avals[self.body_nconsts:]
         return write_while(ctx, carry, avals, lambda *state: any_true(ctx, flags(*state)), step)
 
-    def trimmed(self, needed):
-        _, asked = split_list(unread(
-            self.cond_jaxpr.jaxpr, self.cond_jaxpr.jaxpr.invars), self.cond_nconsts)
-        carry = [need or not idle for need, idle in zip(needed, asked)]
-        while True:
-            body, read = trim(self.body_jaxpr, carry)
-            consts, used = split_list(read, self.body_nconsts)
-            grown = [a or b for a, b in zip(carry, used)]
-            if grown == carry:
-                break
-            carry = grown
-        cond_consts = [True] * self.cond_nconsts
-        prim = While(keep_inputs(self.cond_jaxpr, [*cond_consts, *carry]),
-                     keep_inputs(body, [*consts, *carry]), self.cond_nconsts, sum(consts))
-        return prim, [*cond_consts, *consts, *carry], carry
-
-    def jvp(self, primals, tangents):
-        consts_moving, carry_moving = self.moving([t is not None for t in tangents])
-        n = len(carry_moving)
-        program, out_moving = jvp_jaxpr(self.body_jaxpr, (*consts_moving, *carry_moving))
-        carry_avals = self.body_jaxpr.in_avals[self.body_nconsts:]
-        program = fill_zeros(program, n, out_moving, carry_moving,
-                             [a.to_tangent_aval() for a in carry_avals])
-        consts, carry, const_ts, carry_ts = split_list(
-            program.jaxpr.invars, self.body_nconsts, n, sum(consts_moving))
-        body = rearranged(program, [*consts, *const_ts, *carry, *carry_ts], program.jaxpr.outvars)
-        cond = with_extra_inputs(self.cond_jaxpr, [v.aval for v in carry_ts])
-        cond_consts, body_consts, carry = self.parts(primals)
-        _, body_ts, given_ts = self.parts(tangents)
-        starts = [instantiate(t, x) for x, t, moves in zip(carry, given_ts, carry_moving) if moves]
-        outs = bind(While(cond, body, self.cond_nconsts, self.body_nconsts + len(const_ts)),
-                    *cond_consts, *body_consts, *pick(body_ts, consts_moving), *carry, *starts)
-        rest = iter(outs[n:])
-        return outs[:n], [next(rest) if moves else None for moves in carry_moving]
-
-    def moving(self, nonzero: Sequence[bool]) -> tuple[list[bool], list[bool]]:
-        """Return which constants of the body, and which carried values, have tangents at last."""
-        _, consts, carry = self.parts(nonzero)
-        while True:
-            _, outs = jvp_jaxpr(self.body_jaxpr, (*consts, *carry))
-            grown = [a or b for a, b in zip(carry, outs)]
-            if grown == carry:
-                return consts, carry
-            carry = grown
-
     def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
         """Run below ``trace`` what needs no unknown value; record the whole loop for the rest."""
         if any(is_ref(aval_of(x)) for x in args):  # which must not be written twice
@@ -186,18 +146,14 @@ class While(Primitive):
             [not trace.is_known(x) for x in args])
         if any(cond_unknown):
             return trace.emit(self, args)
-        while True:
-            unknown = [*body_unknown, *carry_unknown]
-            outs = reaches(self.body_jaxpr.jaxpr, unknown)
-            grown = [a or b for a, b in zip(carry_unknown, outs)]
-            if grown == carry_unknown:
-                break
-            carry_unknown = grown
+        carry_unknown, _, _ = carry_fixpoint(lambda carry: (reaches(
+            self.body_jaxpr.jaxpr, [*body_unknown, *carry]), None), carry_unknown)
         late_carry = self.cond_jaxpr.jaxpr.invars[self.cond_nconsts:]
         if all(carry_unknown) or any(reaches(
                 self.cond_jaxpr.jaxpr.replace(invars=late_carry), carry_unknown)):
             return trace.emit(self, args)
-        known, _, _, _ = split_program(self.body_jaxpr, unknown, carry_unknown)
+        known, _, _, _ = split_program(
+            self.body_jaxpr, [*body_unknown, *carry_unknown], carry_unknown)
         body = ClosedJaxpr(known.jaxpr.replace(outvars=known.jaxpr.outvars[
             :carry_unknown.count(False)]), known.consts)
         cond = rearranged(
@@ -225,26 +181,8 @@ class While(Primitive):
         guard = next((e for e in self.body_jaxpr.effects if hasattr(e, "only_where")), None)
         if guard is not None and not self.cond_jaxpr.out_avals[0].shape:
             loop, order = guarded(self, guard)
-            return loop.batch_plainly(size, [xs[i] for i in order], [dims[i] for i in order])
-        return self.batch_plainly(size, xs, dims)
-
-    def batch_plainly(self, size, xs, dims):
-        """Return the loop on stacks, all of whose rows run until each is done."""
-        cond_in, body_in, carry_in = self.parts([d is not None for d in dims])
-        while True:
-            flag, (many,) = batch_jaxpr(self.cond_jaxpr, size, (*cond_in, *carry_in))
-            if many:
-                carry_in = [True] * len(carry_in)
-                flag, _ = batch_jaxpr(self.cond_jaxpr, size, (*cond_in, *carry_in), (True,))
-            body, outs = batch_jaxpr(self.body_jaxpr, size, (*body_in, *carry_in),
-                                     tuple(carry_in))
-            if outs == carry_in:
-                break
-            carry_in = outs
-        wanted = [*cond_in, *body_in, *carry_in]
-        stacks = [match_dim(x, d, 0, size) if w else x for x, d, w in zip(xs, dims, wanted)]
-        outs = bind(While(flag, body, self.cond_nconsts, self.body_nconsts), *stacks)
-        return outs, [0 if b else None for b in carry_in]
+            return retyped(loop, size, [xs[i] for i in order], [dims[i] for i in order])
+        return retyped(self, size, xs, dims)
 
     def eager(self, *args: Any) -> list[Any]:
         references = [id(x) for x in args if is_ref(aval_of(x))]

@@ -187,6 +187,8 @@ class CustomPartitioning(ProgramCall):
     static_args: tuple[Any, ...] = ()
 
     holds = "call"
+    # How it is divided is not known of another program.
+    nested = None  # type: ignore[assignment]
 
     def lower(self, ctx, *xs):
         if not ctx.module.devices:

@@ -26,9 +26,8 @@ from saem.core import axes
 from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import ShapedArray
 from saem.core.axes import Axis, names_in_jaxpr
-from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Literal, eval_jaxpr
-from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.refs import AbstractRef
 from saem.core.sharded import entries_of, plain, shard_along, with_spec
 from saem.core.trace import bind, state
@@ -40,8 +39,8 @@ from saem.ops.reshard import retyped
 from saem.ops.shape import squeeze
 from saem.placement.meshes import AxisType
 from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of
-from saem.transform.jvp import jvp_jaxpr, split_tangents
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
+from saem.transform.nested import Contents, HigherOrder, Nested
 from saem.transform.staging import trace_flat
 from saem.transform.vmap import batch_jaxpr, fronted, match_dim, vmap_flat
 
@@ -84,7 +83,7 @@ def global_aval(aval: ShapedArray, spec: Any, mesh: Any) -> ShapedArray:
 
 
 @primitive("shard_map")
-class ShardMap(Primitive):
+class ShardMap(HigherOrder):
     """Run ``jaxpr`` on every device of ``mesh``, each on its part of the operands."""
 
     jaxpr: ClosedJaxpr
@@ -137,9 +136,23 @@ class ShardMap(Primitive):
     def size(self, names: Any) -> int:
         return math.prod(self.mesh.shape[n] for n in names)
 
-    def with_token(self):
-        """Every device takes the one token and passes on its own, which have equal counts."""
-        return self.around(in_order(self.jaxpr), (P(), *self.in_specs), (P(), *self.out_specs)), 0
+    @property
+    def nested(self) -> Nested:
+        return Nested((self.jaxpr,), axes=tuple(
+            manual_axes_of(self.mesh, self.manual_axes, self.check_vma)))
+
+    def rebuilt(self, nested, operands, results):
+        """Of what is new, a scalar is one for all devices, an array has a row for each."""
+        program = nested.programs[0]
+
+        def spec(origin: Any, specs: tuple, aval: ShapedArray) -> Any:
+            if isinstance(origin, Contents):
+                return self.in_specs[origin.operand]
+            return specs[origin] if origin is not None else P(self.named) if aval.shape else P()
+
+        return self.around(
+            program, [spec(i, self.in_specs, a) for i, a in zip(operands, program.in_avals)],
+            [spec(i, self.out_specs, a) for i, a in zip(results, program.out_avals)])
 
     # -- the rules --
 
@@ -161,16 +174,6 @@ class ShardMap(Primitive):
 
     def lower(self, ctx, *xs):
         return lower_manual(self, ctx, xs)
-
-    def jvp(self, primals, tangents):
-        nonzero = tuple(t is not None for t in tangents)
-        with self.inside():
-            program, out_nonzero = jvp_jaxpr(self.jaxpr, nonzero)
-        call = self.around(
-            program, [*self.in_specs, *(s for s, nz in zip(self.in_specs, nonzero) if nz)],
-            [*self.out_specs, *(s for s, nz in zip(self.out_specs, out_nonzero) if nz)])
-        outs = bind(call, *primals, *(t for t in tangents if t is not None))
-        return split_tangents(outs, out_nonzero)
 
     def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
         """Run on the known operands in the parent; what the rest needs comes out as residuals.

@@ -3,7 +3,6 @@
 The names imported here are all that the spine calls of this chapter (``core.refs.chapter``).
 """
 
-from saem.refs import rules as _rules  # noqa: F401 - how references pass through inner programs
 from saem.refs.discharge import (
     batch_through_refs,
     exchange,

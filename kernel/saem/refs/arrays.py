@@ -27,7 +27,6 @@ from saem.core.trace import Tracer, bind, eval_trace, state
 from saem.jit.jitted import make_jit
 from saem.ops.convert import convert, copy
 from saem.ops.linear import broadcast_in_dim
-from saem.refs import rules  # noqa: F401 - how references travel through control flow
 from saem.refs.operations import AddUpdate, EmptyRef, FreeRef, Freeze, Get, NewRef, OnPart, Swap
 
 

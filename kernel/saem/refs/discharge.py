@@ -4,17 +4,18 @@ It is run once more, equation by equation, with the array that each reference ho
 reference; a write makes a new array, which later reads find.  The arrays of references that were
 written come out as further results, and whoever calls puts them back.
 
-A program inside an equation is made pure first; the rule of its primitive (``rules``) says how the
-arrays travel through it: a loop carries them, a branch returns them.
+A program inside an equation is made pure first (``through_programs``): a call or a branch returns
+what was written, a loop carries it, or gives it row by row for a reference that it walks along.
 
-Read before: ``refs.operations``.  Read after: ``refs.rules``, which has those rules.
-Invariant: the pure program computes what the references' own operations do, in their order
+Read before: ``refs.operations``, ``transform.nested``.
+Invariant: the pure program computes what the references' own operations do, in their order; a
+reference that is only read stays an operand
 (tests/kernel/test_refs.py, test_refs_transforms.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from saem.core import axes, errors
@@ -27,15 +28,13 @@ from saem.core.trace import at_source, bind
 from saem.ops.linear import zeros_of
 from saem.refs.operations import AddUpdate, Get, NewRef, OnRef, Swap, as_held
 from saem.transform.linearize import backward_pass, partial_eval_jaxpr
+from saem.transform.nested import Contents, Nested
+from saem.transform.restructure import pick, rearranged, split_list
 from saem.transform.staging import trace_flat
 from saem.transform.vmap import vmap_flat
 
-# What a rule returns: the results, and from the number of an operand to what its reference holds.
+# The results of a primitive, and from the number of an operand to what its reference holds then.
 Outcome = tuple[list[Any], dict[int, Any]]
-# rule(prim, args, which, deep, names): args hold arrays where ``which`` is true; equal ``names``
-# are the same reference.
-Rule = Callable[[Any, list[Any], tuple[bool, ...], bool, list[Any]], Outcome]
-rules: dict[type[Primitive], Rule] = {}
 
 
 def discharged(closed: ClosedJaxpr, which: tuple[bool, ...], deep: bool,
@@ -133,7 +132,8 @@ class Discharge:
                 self.hold(eqn.invars[0], new)
             return outs
         if any(which) or (self.deep and works_inside_on_references(prim)):
-            outs, news = rule_of(prim, eqn)(prim, args, which, self.deep, list(eqn.invars))
+            outs, news = through_programs(
+                prim, args, which, self.deep, list(eqn.invars), eqn)
             for number, new in news.items():
                 self.hold(eqn.invars[number], new)
             return outs
@@ -151,23 +151,102 @@ class Discharge:
         return [i for i, var in enumerate(self.jaxpr.invars) if var in self.changed]
 
 
-def rule_of(prim: Primitive, eqn: Eqn | None = None) -> Rule:
-    """Return how references travel through ``prim``.  Raises: NotImplementedError."""
-    rule = rules.get(type(prim))
-    if rule is None:
+# -- programs inside -------------------------------------------------------------------------------
+
+
+def through_programs(prim: Primitive, args: list[Any], which: tuple[bool, ...], deep: bool,
+                     names: list[Any], eqn: Eqn | None = None) -> Outcome:
+    """Do what ``prim`` does by the pure forms of its programs.
+
+    ``args`` hold arrays where ``which`` is true; equal ``names`` are the same reference.  What is
+    written to a constant of a loop is carried, all else that is written is a further result.
+
+    Raises: NotImplementedError for a primitive that does not describe its programs, and for a
+    condition that writes.
+    """
+    nested = prim.nested
+    if nested is None:
         raise errors.explained(
             NotImplementedError, "ref.C6",
             f"No state discharge rule implemented for primitive: {prim.name}.",
             where=position(eqn.source) if eqn is not None else None,
             advice="Pass the array that the reference holds, and write the result back outside.")
-    return rule
+    first, inside, programs = nested.before, which[nested.before:], nested.programs
+    with nested.inside():
+        made = [discharged(p, inside, deep) for p in programs]
+        written = made[0][1]
+        if len(programs) > 1:  # each returns what any of them writes
+            written = tuple(sorted({i for _, some in made for i in some}))
+            made = [discharged(p, inside, deep, written) for p in programs]
+    programs = tuple([program for program, _ in made])
+    count = len(nested.programs[0].jaxpr.outvars)
+    if nested.ruled:  # the rule is about references, so it is no rule for arrays
+        (program,) = programs
+        outs, news = split_list(eval_jaxpr(program.jaxpr, program.consts, *args), count)
+        return outs, dict(zip(written, news))
+    carried = [i for i in written if i < nested.consts]
+    condition, before = nested.condition, [*range(first)]
+    if condition is not None:
+        condition, before = pure_condition(nested, carried, which, deep, names)
+    moved = [i in carried for i in range(nested.consts)]
+    if carried:
+        programs = tuple([carrying(p, moved, count) for p in programs])
+    consts = range(first, first + nested.consts)
+    operands = [*before, *pick(consts, moved, False), *pick(consts, moved),
+                *range(first + nested.consts, len(args))]
+    new = nested._replace(programs=programs, condition=condition, before=len(before),
+                          consts=moved.count(False), carry=nested.carry + len(carried))
+    contents = [Contents(first + i) for i in written]
+    n = len(carried)
+    outs = bind(prim.rebuilt(new, operands, [*contents[:n], *range(count), *contents[n:]]),
+                *(args[i] for i in operands))
+    kept, outs, rest = split_list(outs, n, count)
+    return outs, {place.operand: x for place, x in zip(contents, [*kept, *rest])}
+
+
+def carrying(closed: ClosedJaxpr, moved: Sequence[bool], count: int) -> ClosedJaxpr:
+    """Return a loop's body with the constants that are ``moved`` as the first of its carry.
+
+    What they hold at last stands behind the ``count`` results of ``closed``.
+    """
+    consts, rest = split_list(closed.jaxpr.invars, len(moved))
+    outs, kept, news = split_list(closed.jaxpr.outvars, count, sum(moved))
+    return rearranged(closed, [*pick(consts, moved, False), *pick(consts, moved), *rest],
+                      [*kept, *outs, *news])
+
+
+def pure_condition(nested: Nested, carried: Sequence[int], which: Sequence[bool], deep: bool,
+                   names: Sequence[Any]) -> tuple[ClosedJaxpr, list[int]]:
+    """Return the pure form of a loop's condition, which takes what is carried first, too.
+
+    Beside it are the numbers of its constants that are not among what is carried.
+
+    Raises: NotImplementedError if it writes.
+    """
+    assert nested.condition is not None
+    asked, _, started, _ = nested.parts(which)
+    closed, changed = discharged(nested.condition, (*asked, *started), deep)
+    if changed:
+        raise errors.explained(
+            NotImplementedError, "ref.C7",
+            "writing to a Ref in the condition of a while loop is not supported.",
+            advice="Write in the body of the loop.")
+    own_names, body_names, _, _ = nested.parts(names)
+    held = [body_names[i] for i in carried]
+    avals = [nested.programs[0].in_avals[i].inner_aval for i in carried]  # type: ignore
+    seen = [name in held and flag for name, flag in zip(own_names, asked)]
+    own, carry = split_list(closed.jaxpr.invars, nested.before)
+    ours = dict(zip(pick(own_names, seen), pick(own, seen)))
+    started = [ours[name] if name in ours else Var(aval) for name, aval in zip(held, avals)]
+    return (rearranged(closed, [*pick(own, seen, False), *started, *carry], closed.jaxpr.outvars),
+            pick(range(nested.before), seen, False))
 
 
 def through_refs(prim: Primitive, args: Sequence[Any]) -> list[Any]:
     """Do what ``prim`` does with references among ``args`` by its pure form, here and now."""
     which = tuple([is_ref(aval_of(x)) for x in args])
     values = [bind(Get(()), x) if w else x for x, w in zip(args, which)]
-    outs, news = rule_of(prim)(prim, values, which, False, [id(x) for x in args])
+    outs, news = through_programs(prim, values, which, False, [id(x) for x in args])
     for number, new in news.items():
         aval: Any = aval_of(args[number])
         bind(Swap(()), args[number], as_held(new, aval.inner_aval))
@@ -194,7 +273,7 @@ def pull_through_refs(prim: Primitive, cts: Sequence[Any], args: Sequence[Any]) 
     numbers: list[int] = []
 
     def pure(*values: Any) -> list[Any]:
-        outs, news = rule_of(prim)(prim, list(values), which, False, list(range(len(args))))
+        outs, news = through_programs(prim, list(values), which, False, list(range(len(args))))
         numbers[:] = news
         return [*outs, *(as_held(news[i], args[i].aval.inner_aval) for i in numbers)]
 

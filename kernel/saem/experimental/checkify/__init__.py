@@ -1,6 +1,5 @@
 """How does a compiled program tell that something went wrong?  (``jax.experimental.checkify``)"""
 
-from saem.experimental.checkify import programs as _rules  # noqa: F401 - the rules of ``checkify``
 from saem.experimental.checkify.checks import (
     Error,
     JaxRuntimeError,
@@ -9,8 +8,8 @@ from saem.experimental.checkify.checks import (
     debug_check,
     init_error,
 )
+from saem.experimental.checkify.operations import ErrorCategory
 from saem.experimental.checkify.transform import (
-    ErrorCategory,
     all_checks,
     automatic_checks,
     checkify,

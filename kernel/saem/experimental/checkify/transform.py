@@ -5,13 +5,14 @@ goes: what checks say, and after each operation what it may have done wrong by i
 divided by zero, read outside an array.  The result is an ordinary program that returns the error
 beside its results, so every transformation applies to it.
 
-An operation with programs inside has one rule (``experimental.checkify.programs``), which puts
-checked programs (``checked``) in their place; their errors come out as results.  A program is
-checked by itself, from no error on, so it is checked once, whoever calls it.
+A primitive with programs inside (``Primitive.nested``) is built again of checked programs: the
+error of a call or a branch comes out as a further result, a loop carries it.  A program is checked
+by itself, from no error on, so it is checked once, whoever calls it.
 
-Read before: ``experimental.checkify.checks``.  Read after: ``experimental.checkify.programs``.
+Read before: ``experimental.checkify.operations``, ``transform.nested``.
 Invariant: the results of a checked function are those of the function
-(tests/kernel/test_checkify.py).
+(tests/kernel/test_checkify.py); an error of a program inside is that of the step, branch or device
+that ran it, and steps not taken do not count (tests/kernel/test_checkify_nested.py).
 Source: the documentation of jax.experimental.checkify.
 """
 
@@ -23,40 +24,37 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saem.core import dtypes, errors, tree
+from saem.core import errors, tree
 from saem.core.avals import ShapedArray, aval_functions, aval_of
+from saem.core.axes import Axis
 from saem.core.jaxpr import ClosedJaxpr, Literal, Var
 from saem.core.primitive import Primitive
-from saem.core.refs import is_ref
-from saem.core.trace import at_source, bind, state
+from saem.core.trace import at_source, bind
+from saem.core.varying import vma_of
 from saem.derivatives.custom_rule import name_of
 from saem.experimental.checkify.checks import (
-    CODE,
+    Check,
     CheckEffect,
     DivisionByZeroError,
     Error,
     FailedCheckError,
-    JaxException,
     Kind,
     NaNError,
     OOBError,
-    Site,
-    Slot,
     bind_check,
+    choose,
     init_error,
 )
-from saem.ops.compare import bitwise_and, bitwise_or, eq, gt, lt, ne
-from saem.ops.convert import convert_element_type
-from saem.ops.linear import broadcast_in_dim, number_like
-from saem.ops.numbers import rem
-from saem.ops.reduce import argmax, reduce_or
-from saem.ops.shape import concatenate, reshape
-from saem.ops.slicing import dynamic_index_in_dim
+from saem.experimental.checkify.operations import Categories, ErrorCategory, results, run_one
+from saem.ops.collectives import PVary
+from saem.ops.compare import bitwise_and
+from saem.ops.linear import broadcast_in_dim
+from saem.ops.reduce import reduce_or
 from saem.transform.derivatives import as_array
+from saem.transform.restructure import rearranged, split_list
 from saem.transform.staging import trace_flat
 
-ErrorCategory = type[JaxException]
-Categories = frozenset[ErrorCategory]
+Outcome = tuple[Error, list[Any]]
 
 user_checks: Categories = frozenset({FailedCheckError})
 nan_checks: Categories = frozenset({NaNError})
@@ -86,12 +84,6 @@ class Checked(NamedTuple):
         return self.split(run_equations(self.program, args, None)[1])
 
 
-# A rule takes an operation, its operands and the categories wanted; it runs the operation, and
-# returns the error of that alone and the list of results.
-Rule = Callable[[Any, Sequence[Any], Categories], tuple[Error, list[Any]]]
-rules: dict[type, Rule] = {}
-
-
 def run_equations(closed: ClosedJaxpr, args: Sequence[Any], wanted: Categories | None
                   ) -> tuple[Error, list[Any]]:
     """Run ``closed`` equation by equation; returns what went wrong, and its results.
@@ -109,16 +101,19 @@ def run_equations(closed: ClosedJaxpr, args: Sequence[Any], wanted: Categories |
             if wanted is None:
                 outs = results(prim, values)
             else:
-                found, outs = rules.get(type(prim), run_one)(prim, values, wanted)
+                found, outs = run_checked(prim, values, wanted)
                 error = error.then(found)
         env.update(zip(eqn.outvars, outs))
     return error, [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
 
 
-def results(prim: Primitive, values: Sequence[Any]) -> list[Any]:
-    """Apply ``prim``; returns the list of its results."""
-    out = bind(prim, *values)
-    return list(out) if prim.multiple_results else [out]
+def run_checked(prim: Primitive, values: Sequence[Any], wanted: Categories) -> Outcome:
+    """Apply ``prim``; returns what went wrong in it alone, and the list of its results."""
+    if isinstance(prim, Check):  # which is taken out of the program
+        return prim.error(values).only(lambda kind: kind.error in wanted), []
+    if prim.nested is None:
+        return run_one(prim, values, wanted)
+    return (run_loop if prim.nested.repeats else run_once)(prim, values, wanted)
 
 
 def checked(closed: ClosedJaxpr, wanted: Categories) -> Checked:
@@ -169,6 +164,151 @@ def guarded(closed: ClosedJaxpr) -> ClosedJaxpr:
 CheckEffect.guard = staticmethod(guarded)  # type: ignore[assignment]
 
 
+# -- programs inside -------------------------------------------------------------------------------
+
+
+def aligned(parts: Sequence[Checked]) -> tuple[list[Callable[..., Outcome]], Error]:
+    """Return functions that run each of ``parts`` and give their errors in one form.
+
+    Beside them is an error of that form, in which nothing failed yet.
+    """
+    forms = [part.err_tree.unflatten([None] * part.count) for part in parts]
+    sites = tuple(site for form in forms for site in form.sites)
+    kinds = list(dict.fromkeys(kind for form in forms for kind in form.slots))
+    offset, runs = 0, []
+    for part, form in zip(parts, forms):
+        def run(*args: Any, part: Checked = part, offset: int = offset) -> Outcome:
+            error, outs = part.run(*args)
+            return error.renumbered(offset, sites).widened(kinds), outs
+
+        runs.append(run)
+        offset += len(form.sites)
+    return runs, Error(sites=sites).widened(kinds)
+
+
+def with_leaves(error: Error, outs: Sequence[Any]) -> list[Any]:
+    """Return the leaves of an error, then the results."""
+    return [*tree.leaves(error), *outs]
+
+
+def run_once(prim: Primitive, values: Sequence[Any], wanted: Categories) -> Outcome:
+    """Check a call or a choice: the error of the program that ran is a further result.
+
+    On several devices each has an error of its own, and all of them come out as rows.
+    """
+    nested = prim.nested
+
+    def make() -> tuple[list[ClosedJaxpr], Any, int]:
+        parts = [checked(p, wanted) for p in nested.programs]
+        programs = [part.program for part in parts]
+        if len(parts) == 1 and not nested.axes:
+            return programs, parts[0].err_tree, parts[0].count
+        runs, start = aligned(parts)
+        leaves, err_tree = tree.flatten(start)
+        if leaves:
+            programs = [retraced(p, lambda *args, run=run: with_leaves(
+                *on_device(nested.axes, *run(*args)))) for p, run in zip(nested.programs, runs)]
+        return programs, err_tree, len(leaves)
+
+    with nested.inside():
+        programs, err_tree, count = nested.derived(("checked", wanted), make)
+    operands, numbers = map(range, nested.counts())
+    call = prim.rebuilt(nested._replace(programs=tuple(programs)), operands,
+                        [*[None] * count, *numbers])
+    error, outs = Checked(programs[0], err_tree, count).split(bind(call, *values))
+    if nested.axes and count:
+        number = math.prod(axis.size for axis in nested.axes)
+        error = Error({Kind(kind.error, kind.payload, (number, *kind.mapped)): slot
+                       for kind, slot in error.slots.items()}, error.sites)
+    return error, outs
+
+
+def on_device(mapped: Sequence[Axis], error: Error, outs: list[Any]) -> Outcome:
+    """Return what one of the devices along ``mapped`` gives: rows of its error, and results."""
+    names = [axis.name for axis in mapped]
+
+    def row(x: Any) -> Any:
+        shape = aval_of(x).shape
+        x = broadcast_in_dim(x, (1, *shape), tuple(range(1, len(shape) + 1)))
+        missing = frozenset(names) - vma_of(aval_of(x)) if mapped[0].checked else ()
+        return bind(PVary(tuple(n for n in names if n in missing)), x) if missing else x
+
+    return (tree.map_(row, error) if mapped else error), outs
+
+
+def run_loop(prim: Primitive, values: Sequence[Any], wanted: Categories) -> Outcome:
+    """Check a loop, which carries the error from step to step, the first failure staying.
+
+    What a condition finds in a step is joined at the end of the one before.  A loop on a stack goes
+    on while any example does, those that are done standing still; what the user checks counts for
+    the others only (``loops.while_loop.guarded``).
+
+    Raises: ValueError if something else is checked there, which cannot tell the examples apart.
+    """
+    nested = prim.nested
+    (program,), condition = nested.programs, nested.condition
+    parts = [checked(p, wanted) for p in (condition, program) if p is not None]
+    (*ask, step), start = aligned(parts)
+    leaves, err_tree = tree.flatten(start)
+    count = len(leaves)
+    operands, numbers = map(range, nested.counts())
+    if not leaves:
+        new = nested._replace(programs=(parts[-1].program,),
+                              condition=parts[0].program if ask else None)
+        return init_error, bind(prim.rebuilt(new, operands, numbers), *values)
+    many = len(condition.out_avals[0].shape) if ask else 0
+    if many and not all(site.asked for site in start.sites):
+        raise errors.explained(
+            errors.ArgumentError, "checkify.C2",
+            "Checkify does not support batched while-loops (checkify-of-vmap-of-while).",
+            advice="Hint: if possible, move the vmap to the outer level to get "
+            "vmap-of-checkify-of-while. What check() says is found here, too: user_checks.")
+    asks = bool(ask and (many or parts[0].count))
+    given = nested.before if asks else 0  # the constants of a condition that each step asks
+
+    def body(*args: Any) -> list[Any]:
+        asked, before, rest = split_list(args, given, count)
+        error, outs = step(*rest)
+        if many:
+            carry = rest[nested.consts:]
+            (here,) = ask[0](*asked, *carry)[1]
+            outs = [choose(here, new, old) for new, old in zip(outs, carry)]
+        error = err_tree.unflatten(before).joined(error)
+        if asks:
+            error = error.joined(ask[0](*asked, *outs)[0])
+        return with_leaves(error, outs)
+
+    def goes_on(*args: Any) -> list[Any]:
+        (here,) = ask[0](*args[count:])[1]
+        return [reduce_or(here, tuple(range(many))) if many else here]
+
+    def make() -> tuple[ClosedJaxpr, ClosedJaxpr | None]:
+        avals = [aval_of(x).strip_weak_type() for x in leaves]
+        around = retraced(program, body, [
+            *(condition.in_avals[:given] if condition is not None else ()), *avals])
+        asked, errs, consts, rest = split_list(around.jaxpr.invars, given, count, nested.consts)
+        around = rearranged(around, [*asked, *consts, *errs, *rest], around.jaxpr.outvars)
+        if condition is None:
+            return around, None
+        flag = retraced(condition, goes_on, avals)
+        errs, before, rest = split_list(flag.jaxpr.invars, count, nested.before)
+        return around, rearranged(flag, [*before, *errs, *rest], flag.jaxpr.outvars)
+
+    around, flag = nested.derived(("checked", wanted), make)
+    before, consts, carry, rest = nested.parts(operands)
+    xs = nested.parts(values)
+    first = start.joined(ask[0](*xs[0], *xs[2])[0]) if asks else start
+    new = nested._replace(programs=(around,), consts=given + nested.consts,
+                          carry=count + nested.carry, condition=flag)
+    prim = prim.rebuilt(new, [*before, *before[:given], *consts, *[None] * count, *carry, *rest],
+                        [*[None] * count, *numbers])
+    outs = bind(prim, *xs[0], *xs[0][:given], *xs[1], *tree.leaves(first), *xs[2], *xs[3])
+    return err_tree.unflatten(outs[:count]), outs[count:]
+
+
+# -- the function ----------------------------------------------------------------------------------
+
+
 def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_checks
              ) -> Callable[..., tuple[Error, Any]]:
     """Return ``f`` so that it returns ``(error, result)``; ``error.throw()`` raises what failed.
@@ -217,99 +357,3 @@ def check_output(f: Any, x: Any) -> None:
                 f"function {name_of(f)} traced for checkify returned a value of type {type(x)}, "
                 "which is not a valid JAX type.",
                 advice="Return arrays, numbers, or pytrees of them.") from None
-
-
-# -- what one operation can do wrong ---------------------------------------------------------------
-
-def run_one(prim: Primitive, values: Sequence[Any], wanted: Categories
-            ) -> tuple[Error, list[Any]]:
-    """Apply a plain operation, looking for what it does wrong."""
-    found = init_error
-    if DivisionByZeroError in wanted and prim.divisor is not None:
-        y = values[prim.divisor]
-        found = failure(DivisionByZeroError, somewhere(eq(y, number_like(y, 0))))
-    if OOBError in wanted and prim.window is not None:
-        found = found.then(outside(prim, values))
-    outs = results(prim, values)
-    if NaNError in wanted and not prim.passes_nan:
-        found = found.then(nan_among(prim, outs))
-    return found, outs
-
-
-def failure(error: ErrorCategory, pred: Any, about: Any = None, payload: Sequence[Any] = ()
-            ) -> Error:
-    """Return the error of one site that fails where ``pred`` is true."""
-    kind = Kind(error, tuple(aval_of(x).strip_weak_type() for x in payload))
-    return Error({kind: Slot(pred, np.int32(0), tuple(payload))},
-                 (Site(error, about, state.source, False),))
-
-
-def somewhere(flags: Any) -> Any:
-    """Return whether any of ``flags`` is set."""
-    axes = tuple(range(len(aval_of(flags).shape)))
-    return reduce_or(flags, axes) if axes else flags
-
-
-def nan_among(prim: Primitive, outs: Sequence[Any]) -> Error:
-    """Return the error of a NaN in the results of ``prim``."""
-    flags = [somewhere(ne(x, x)) for x in outs if can_be_nan(aval_of(x))]
-    if not flags:
-        return init_error
-    pred = flags[0]
-    for flag in flags[1:]:
-        pred = bitwise_or(pred, flag)
-    return failure(NaNError, pred, prim.name)
-
-
-def can_be_nan(aval: Any) -> bool:
-    """Return whether values of ``aval`` are arrays of floats (neither keys nor references)."""
-    return isinstance(aval.dtype, np.dtype) and dtypes.is_inexact(aval.dtype) and not is_ref(aval)
-
-
-def as_code(x: Any) -> Any:
-    """Return an integer as one of 32 bits."""
-    return x if aval_of(x).dtype == CODE else convert_element_type(x, CODE)
-
-
-def outside(prim: Primitive, values: Sequence[Any]) -> Error:
-    """Return the error of a window that does not lie in the array.
-
-    Its payload is the first such start, the axis it is about, and the size of that axis.
-    """
-    starts, axes, sizes = prim.window(values)
-    shape, counts = aval_of(values[0]).shape, aval_of(starts).shape
-    if 0 in counts:
-        return init_error
-    if np.iinfo(aval_of(starts).dtype).bits < 32:  # the size of an axis may not fit
-        starts = as_code(starts)
-    number, width = math.prod(counts), counts[-1]
-    flat = reshape(starts, (number // width, width))
-    room = [shape[axis] - sizes[axis] for axis in axes]
-    bad = bitwise_or(lt(flat, number_like(flat, 0)), gt(flat, numbers_in(room, flat)))
-    first = argmax(reshape(bad, (number,)), 0, CODE)
-    component = rem(first, np.int32(width))
-    index = as_code(element(reshape(flat, (number,)), first))
-    payload = concatenate([broadcast_in_dim(x, (1,)) for x in (
-        index, one_of(axes, component), one_of([shape[axis] for axis in axes], component))], 0)
-    return failure(OOBError, somewhere(bad), shape, [payload])
-
-
-def numbers_in(numbers: Sequence[int], like: Any) -> Any:
-    """Return ``numbers`` as a row of the type of ``like``, stretched to its rows."""
-    dtype = aval_of(like).dtype
-    most = np.iinfo(dtype).max
-    row = [broadcast_in_dim(np.asarray(min(n, most), dtype)[()], (1, 1)) for n in numbers]
-    return broadcast_in_dim(concatenate(row, 1), aval_of(like).shape, (0, 1))
-
-
-def one_of(numbers: Sequence[int], place: Any) -> Any:
-    """Return the one of ``numbers`` at ``place``; only scalars are written into the program."""
-    scalars = [np.int32(n) for n in numbers]
-    if len(set(scalars)) == 1:
-        return scalars[0]
-    return element(concatenate([broadcast_in_dim(n, (1,)) for n in scalars], 0), place)
-
-
-def element(vector: Any, place: Any) -> Any:
-    """Return the element of ``vector`` at ``place``, which lies in it."""
-    return dynamic_index_in_dim(vector, place, 0, keepdims=False, allow_negative_indices=False)

@@ -10,9 +10,9 @@ from typing import Any
 
 from saem.core import errors, tree
 from saem.core.avals import aval_of, is_array_like
-from saem.experimental.jet import programs as _rules  # noqa: F401 - series through loops and branches
 from saem.experimental.jet.taylor import all_terms, factorials, has_tangent, jet_flat, scaled
 from saem.ops.convert import convert_element_type
+from saem.ops.linear import broadcast_in_dim, zeros_of
 from saem.transform.derivatives import as_array
 
 
@@ -56,6 +56,7 @@ def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequen
     outs, found = jet_flat(flat, values, given, order)
     outs = [as_array(x) for x in outs]
     terms = [[as_array(scaled(t, f)) for t, f in zip(all_terms(x, s, order), scale)]
+             if has_tangent(aval_of(x)) else [zeros(x, factorial_scaled)] * order
              for x, s in zip(outs, found)]
     return out_trees[0].unflatten(outs), out_trees[0].unflatten(terms)
 
@@ -65,6 +66,12 @@ def like(term: Any, x: Any) -> Any:
     term = as_array(term)
     dtype = aval_of(x).to_tangent_aval().dtype
     return term if aval_of(term).dtype == dtype else convert_element_type(term, dtype)
+
+
+def zeros(x: Any, scaled: bool) -> Any:
+    """Return the terms of a number without derivative: of its type, of floats if ``scaled``."""
+    aval = aval_of(x)
+    return as_array(broadcast_in_dim(0.0, aval.shape) if scaled else zeros_of(aval))
 
 
 def _refusal(tag: str, sentence: str) -> Exception:

@@ -8,9 +8,12 @@ series, and its coefficient k - 1 gives coefficient k of y, which asks only for 
 itself.  So no operation needs a further rule, and a series of K terms costs O(K^2) products, not
 the 2^K of derivatives nested K times.
 
-Read before: ``transform.jvp``.  Read after: ``experimental.jet.programs``, for loops and branches.
-Invariant: the series of an output are the derivatives that nested ``jvp`` gives
-(tests/kernel/test_jet.py).
+Programs inside a primitive become programs of values and coefficients, side by side
+(``jet_jaxpr``), and a loop carries the coefficients of what it carries.
+
+Read before: ``transform.jvp``, ``transform.nested``.
+Invariant: the series of an output are the derivatives that nested ``jvp`` gives, and a loop of
+series is the series of the loop (tests/kernel/test_jet.py).
 Source: Griewank and Walther 2008, chapter 13; McIlroy 1999, "Power Series, Power Serious"
 (streams that are defined by themselves); the documentation of jax.experimental.jet.
 """
@@ -29,11 +32,8 @@ from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, bind, current, state
 from saem.ops.arithmetic import Div, add, div, mul, neg, sub
 from saem.ops.linear import number_like, zeros_of
+from saem.transform.nested import Companions, with_companions
 from saem.transform.staging import trace_flat
-
-# For an operation with programs inside: rule(trace, prim, args) gives its list of results.
-rules: dict[type[Primitive], Callable[[JetTrace, Any, Sequence[Any]], list[Any]]] = {}
-
 
 # -- streams of coefficients -----------------------------------------------------------------------
 
@@ -126,15 +126,22 @@ class JetTrace(Trace):
     def process(self, prim: Primitive, args: tuple) -> Any:
         if not any(map(self.owns, args)):
             return self.below(bind, prim, *args)
-        rule = rules.get(type(prim))
-        if rule is not None:
-            outs = rule(self, prim, args)
+        if prim.nested is not None and not prim.nested.ruled:
+            outs = self.below(self.accompanied, prim, args)
         else:
             key = (prim, *map(id, args))
             if key not in self.made:
                 self.made[key] = args, self.series(prim, args)
             outs = self.made[key][1]
         return list(outs) if prim.multiple_results else outs[0]
+
+    def accompanied(self, prim: Primitive, args: Sequence[Any]) -> list[Any]:
+        """Return the results of ``prim``, whose programs take and give values and coefficients."""
+        terms = [[x.term(k) for k in range(1, self.order + 1)] if self.owns(x) else None
+                 for x in args]
+        outs, found = with_companions(
+            prim, Companions(self.order, jet_jaxpr), [self.value(x) for x in args], terms)
+        return [given(self, x, t) for x, t in zip(outs, found)]
 
     def series(self, prim: Primitive, args: Sequence[Any]) -> list[Any]:
         """Return the results of ``prim`` as series, those of numbers without derivative as they

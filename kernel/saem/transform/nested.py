@@ -1,0 +1,397 @@
+"""How does an interpreter go through the programs inside a primitive?
+
+A call, a choice and a loop have one shape.  A primitive with programs inside says it once
+(``Primitive.nested``, a ``Nested``): which operands only it reads itself, which are constants, a
+carry, or the rest; each program takes (constants, carry, rest) and returns (carry, rest).  A call
+is a loop of one step that carries nothing.  ``Primitive.rebuilt`` makes the primitive again of
+other programs.  What interpreters do to the programs then is of three kinds:
+
+- ``with_companions``: values that move get companions, which stand beside them: a tangent, the
+  coefficients of a Taylor series;
+- ``retyped``: the same operands with a batch axis more;
+- ``threaded``: state goes into every program and comes out: a token.  The errors that checkify
+  finds and what references hold travel so too, by rules of those chapters.
+
+Whether a carry moves or is batched is found by ``carry_fixpoint``, everywhere.
+
+Read before: ``transform.restructure``.  Read after: ``jit.call``, ``loops.scan``.
+Invariant: a description fits its primitive: the programs take the operands after ``before``, and
+return the results (tests/kernel/test_nested.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from saem.core import axes
+from saem.core import refs as core_refs
+from saem.core.avals import aval_of
+from saem.core.axes import Axis
+from saem.core.effects import TICKET, in_order
+from saem.core.jaxpr import ClosedJaxpr, Var
+from saem.core.primitive import Primitive, UndefinedPrimal
+from saem.core.refs import is_ref
+from saem.core.trace import bind
+from saem.ops.linear import zeros_of
+from saem.transform.jvp import jvp_jaxpr
+from saem.transform.linearize import transpose_jaxpr
+from saem.transform.restructure import (
+    fill_zeros,
+    first_input_to,
+    keep_inputs,
+    pick,
+    rearranged,
+    split_list,
+    trim,
+    unread,
+    with_extra_inputs,
+)
+from saem.transform.vmap import batch_jaxpr, match_dim
+
+
+class Contents(NamedTuple):
+    """Where a result comes from that is what the reference at ``operand`` holds."""
+
+    operand: int
+
+
+class Nested(NamedTuple):
+    """The programs inside a primitive, and how its operands and results are theirs.
+
+    Operands are ``before`` ones that the programs do not take (the number of a branch, constants
+    of the condition), ``consts`` constants, ``carry`` values, and the rest.  Each of ``programs``
+    takes all but the first kind and returns the carry and the rest.
+    """
+
+    programs: tuple[ClosedJaxpr, ...]
+    before: int = 0
+    consts: int = 0
+    carry: int = 0
+    # The program that says whether a loop goes on, of the operands before and the carry.
+    condition: ClosedJaxpr | None = None
+    # Whether the rest are stacks, a row of which goes in and out at each step.
+    rows: bool = False
+    # The mesh axes whose devices each run the program, on their parts of the operands.
+    axes: tuple[Axis, ...] = ()
+    # Whether a rule of the user's, not the program, says how it is differentiated or batched.
+    ruled: bool = False
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the program runs any number of times, the carry going from step to step."""
+        return self.rows or self.condition is not None
+
+    def parts(self, items: Sequence[Any]) -> list[list[Any]]:
+        """Return what belongs to operands as four lists: before, constants, carry, the rest."""
+        return split_list(items, self.before, self.consts, self.carry)
+
+    def outs(self, items: Sequence[Any]) -> list[list[Any]]:
+        """Return what belongs to results as two lists: the carry and the rest."""
+        return split_list(items, self.carry)
+
+    def inside(self) -> contextlib.AbstractContextManager:
+        """Return the context in which the programs are traced."""
+        return axes.bound(*self.axes) if self.axes else contextlib.nullcontext()
+
+    def counts(self) -> tuple[int, int]:
+        """Return the numbers of operands and of results of the primitive."""
+        first = self.programs[0].jaxpr
+        return self.before + len(first.invars), len(first.outvars)
+
+    def derived(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what ``make`` returns, made once for these programs and ``key``."""
+        first, *others = self.programs
+        return first.derived((key, self._replace(programs=tuple(others))), make)
+
+
+def carry_fixpoint(step: Callable[[list[bool]], tuple[Sequence[bool], Any]], carry: Sequence[bool]
+                   ) -> tuple[list[bool], list[bool], Any]:
+    """Return the flags of a carry that come back as they went in, beginning with ``carry``.
+
+    ``step(flags)`` gives the flags of all results, those of the carry first, and something made
+    for those flags.  A flag once set stays.  Returns the carry's flags, and both of the last step.
+    """
+    carry = list(carry)
+    while True:
+        outs, made = step(carry)
+        grown = [a or b for a, b in zip(carry, outs)]
+        if grown == carry:
+            return carry, list(outs), made
+        carry = grown
+
+
+def union(flags: Sequence[Sequence[bool]]) -> list[bool]:
+    """Return which places are set in some of the lists ``flags``."""
+    return list(map(any, zip(*flags)))
+
+
+# -- companions ------------------------------------------------------------------------------------
+
+
+class Companions(NamedTuple):
+    """What accompanies a value that moves: ``number`` values of the type of its tangent.
+
+    ``transform(program, moving, number)`` gives the program of values and companions to values and
+    companions, and which results move.
+    """
+
+    number: int
+    transform: Callable[[ClosedJaxpr, tuple[bool, ...], int], tuple[ClosedJaxpr, list[bool]]]
+
+
+TANGENTS = Companions(1, lambda closed, moving, number: jvp_jaxpr(closed, moving))
+
+
+def with_companions(prim: Primitive, kind: Companions, values: Sequence[Any],
+                    companions: Sequence[Sequence[Any] | None]
+                    ) -> tuple[list[Any], list[list[Any] | None]]:
+    """Apply ``prim`` to ``values``, some of which have companions; returns results likewise.
+
+    A companion of None is zero.
+    """
+    nested = prim.nested
+    _, *flags = nested.parts([c is not None for c in companions])
+    plan = nested.derived((kind, *map(tuple, flags)), lambda: accompanied(nested, kind, *flags))
+    given = [values[i] if k < 0 else companion(values[i], companions[i], k)
+             for i, k in zip(plan.operands, plan.numbers)]
+    got = bind(prim.rebuilt(plan.nested, plan.operands, plan.results), *given)
+    return ([got[i] for i in plan.values],
+            [None if beside is None else [got[i] for i in beside] for beside in plan.companions])
+
+
+def companion(x: Any, companions: Sequence[Any] | None, number: int) -> Any:
+    """Return one of the ``companions`` of ``x``, zeros if it is None."""
+    found = None if companions is None else companions[number]
+    return zeros_of(aval_of(x).to_tangent_aval()) if found is None else found
+
+
+class Plan(NamedTuple):
+    """The programs of values and companions, and where both stand among operands and results.
+
+    Operand ``i`` of what is rebuilt is companion ``numbers[i]`` of operand ``operands[i]``, or that
+    operand itself (-1); result ``i`` is, or accompanies, result ``results[i]``.  ``values`` and
+    ``companions`` give for each result where it comes, and where its companions do.
+    """
+
+    nested: Nested
+    operands: list[int]
+    numbers: list[int]
+    results: list[int]
+    values: list[int]
+    companions: list[list[int] | None]
+
+
+def accompanied(nested: Nested, kind: Companions, consts: list[bool], carry: list[bool],
+                rest: list[bool]) -> Plan:
+    """Return how programs take and give companions, where operands with these flags have some.
+
+    The companions of each kind of operand or result stand behind those of that kind.
+    """
+    number = kind.number
+
+    def step(carry: list[bool]) -> tuple[list[bool], list]:
+        flags = (*consts, *carry, *rest)
+        made = [kind.transform(p, flags, number) for p in nested.programs]
+        return union([have for _, have in made]), made
+
+    with nested.inside():
+        carry, outs, made = carry_fixpoint(step, carry)
+    wanted = [*carry, *outs[nested.carry:]]
+    programs = tuple([arranged(nested, number, closed, have, consts, carry, wanted)
+                      for closed, have in made])
+    more, carried = sum(consts) * number, sum(carry) * number
+    condition = nested.condition
+    if condition is not None:
+        start = nested.consts + more + nested.carry
+        condition = with_extra_inputs(condition, programs[0].in_avals[start: start + carried])
+    new = nested._replace(programs=programs, consts=nested.consts + more,
+                          carry=nested.carry + carried, condition=condition)
+    count, results = nested.counts()
+    operands, numbers = placed(nested.parts(range(count)), ([], consts, carry, rest), number)
+    places, kinds = placed(nested.outs(range(results)), nested.outs(wanted), number)
+    values: list[int] = []
+    beside: list[Any] = [[] if moves else None for moves in wanted]
+    for i, (result, k) in enumerate(zip(places, kinds)):
+        (values if k < 0 else beside[result]).append(i)
+    return Plan(new, operands, numbers, places, values, beside)
+
+
+def placed(groups: Sequence[Sequence[int]], moving: Sequence[Sequence[bool]], number: int
+           ) -> tuple[list[int], list[int]]:
+    """Return the items of each group and behind them their companions, and which each is."""
+    items: list[int] = []
+    numbers: list[int] = []
+    for group, flags in zip(groups, moving):
+        items += group
+        numbers += [-1] * len(group)
+        for i in pick(group, flags):
+            items += [i] * number
+            numbers += range(number)
+    return items, numbers
+
+
+def arranged(nested: Nested, number: int, closed: ClosedJaxpr, have: list[bool],
+             consts: list[bool], carry: list[bool], wanted: list[bool]) -> ClosedJaxpr:
+    """Return ``closed``, whose companions stand behind all values, with each kind behind its own.
+
+    Zeros are filled in for results that move (``wanted``) elsewhere only.
+    """
+    n = len(have)
+    if have != wanted:
+        avals = [v.aval.to_tangent_aval() for v in closed.jaxpr.outvars[:n]]
+        closed = fill_zeros(closed, n, *([x for x in items for _ in range(number)]
+                                         for items in (have, wanted, avals)))  # type: ignore
+    if not nested.consts and not nested.carry:
+        return closed
+    count = len(nested.programs[0].jaxpr.invars)
+    ins = split_list(closed.jaxpr.invars[:count], nested.consts, nested.carry)
+    beside = split_list(closed.jaxpr.invars[count:], sum(consts) * number, sum(carry) * number)
+    out, rest, out_beside, rest_beside = split_list(
+        closed.jaxpr.outvars, nested.carry, n - nested.carry, sum(carry) * number)
+    return rearranged(closed, [v for pair in zip(ins, beside) for vs in pair for v in vs],
+                      [*out, *out_beside, *rest, *rest_beside])
+
+
+# -- a batch axis ----------------------------------------------------------------------------------
+
+
+def retyped(prim: Primitive, size: int, xs: Sequence[Any], dims: Sequence[int | None]
+            ) -> tuple[list[Any], list[int | None]]:
+    """Apply ``prim`` to stacks: the batch rule of a primitive with programs inside."""
+    nested = prim.nested
+    before, consts, start, rest = nested.parts([d is not None for d in dims])
+    condition, many = nested.condition, False
+
+    def step(carry: list[bool]) -> tuple[list[bool], list[ClosedJaxpr]]:
+        nonlocal condition, many
+        if nested.condition is not None:
+            if not many:
+                condition, (many,) = batch_jaxpr(nested.condition, size, (*before, *carry))
+            if many:  # examples end at different steps, so each has a carry of its own
+                carry = [True] * len(carry)
+                condition, _ = batch_jaxpr(nested.condition, size, (*before, *carry), (True,))
+        flags = (*consts, *carry, *rest)
+        force = (*carry, *[False] * (len(nested.programs[0].jaxpr.outvars) - len(carry)))
+        made = [batch_jaxpr(p, size, flags, force if any(carry) else None)
+                for p in nested.programs]
+        outs = union([have for _, have in made])
+        return outs, [closed if have == outs else batch_jaxpr(p, size, flags, tuple(outs))[0]
+                      for p, (closed, have) in zip(nested.programs, made)]
+
+    carry, outs, programs = carry_fixpoint(step, start)
+    row = 1 if nested.rows else 0
+    first = len(before) + len(consts) + len(carry)
+    stacks = [x if not stacked or d == (place := row if i >= first else 0)
+              else match_dim(x, d, place, size)
+              for i, (x, d, stacked) in enumerate(zip(xs, dims, [*before, *consts, *carry, *rest]))]
+    new = nested._replace(programs=tuple(programs), condition=condition)
+    got = bind(prim.rebuilt(new, *map(range, nested.counts())), *stacks)
+    return got, [None if not b else 0 if i < nested.carry else row for i, b in enumerate(outs)]
+
+
+# -- state -----------------------------------------------------------------------------------------
+
+
+def threaded(prim: Primitive) -> tuple[Primitive, int]:
+    """Return ``prim`` with an effects token that goes through all its programs.
+
+    The token is the first carry and the first result; the number beside is its operand's.
+    """
+    nested = prim.nested
+    programs = tuple([in_order(p) if not nested.consts else
+                      first_input_to(in_order(p), nested.consts) for p in nested.programs])
+    condition = nested.condition
+    if condition is not None:
+        condition = first_input_to(rearranged(
+            condition, [Var(TICKET), *condition.jaxpr.invars], condition.jaxpr.outvars),
+            nested.before)
+    place = nested.before + nested.consts
+    operands, results = map(range, nested.counts())
+    new = nested._replace(programs=programs, condition=condition, carry=nested.carry + 1)
+    return prim.rebuilt(new, [*operands[:place], None, *operands[place:]], [None, *results]), place
+
+
+# -- dead code -------------------------------------------------------------------------------------
+
+
+def without_unneeded(prim: Primitive, needed: Sequence[bool]
+                     ) -> tuple[Primitive, list[bool], list[bool]]:
+    """Return ``prim`` without results that are not needed, and which operands and results it keeps.
+
+    A carry is needed if the condition reads it, or a later step.
+    """
+    nested = prim.nested
+    start, rest = nested.outs(needed)
+    condition = nested.condition
+    if condition is not None:
+        idle = unread(condition.jaxpr, condition.jaxpr.invars)[nested.before:]
+        start = [need or not unused for need, unused in zip(start, idle)]
+
+    def step(carry: list[bool]) -> tuple[list[bool], Any]:
+        made = [trim(p, [*carry, *rest]) for p in nested.programs]
+        _, consts, used, rows = nested.parts(
+            [True] * nested.before + union([read for _, read in made]))
+        return used, ([closed for closed, _ in made], consts, rows)
+
+    carry, _, (programs, consts, rows) = carry_fixpoint(step, start)
+    before = [True] * nested.before
+    kept, results = [*before, *consts, *carry, *rows], [*carry, *rest]
+    new = nested._replace(
+        programs=tuple([keep_inputs(p, [*consts, *carry, *rows]) for p in programs]),
+        consts=sum(consts), carry=sum(carry),
+        condition=None if condition is None else keep_inputs(condition, [*before, *carry]))
+    operands = pick(range(len(kept)), kept)
+    return prim.rebuilt(new, operands, pick(range(len(results)), results)), kept, results
+
+
+# -- primitives ------------------------------------------------------------------------------------
+
+
+class HigherOrder(Primitive):
+    """A primitive with programs inside, described by ``nested``, and transformed by that alone.
+
+    Subclasses that repeat their program say how they are transposed.
+    """
+
+    __slots__ = ()
+    multiple_results = True
+
+    def with_token(self) -> tuple[Primitive, int]:
+        return threaded(self)
+
+    def jvp(self, primals, tangents):
+        outs, found = with_companions(
+            self, TANGENTS, primals, [None if t is None else (t,) for t in tangents])
+        return outs, [None if t is None else t[0] for t in found]
+
+    def transpose(self, cts, *args):
+        nested: Any = self.nested
+        xs = args[nested.before:]
+        linear = tuple([isinstance(x, UndefinedPrimal) for x in xs])
+        has_ct = tuple([ct is not None for ct in cts])
+        made = [transpose_jaxpr(p, linear, has_ct) for p in nested.programs]
+        reached = union([flags for _, flags in made])
+        avals = [x.aval for x in pick(xs, linear)]
+        programs = tuple([fill_zeros(p, 0, flags, reached, avals) for p, flags in made])
+        known = [i for i, lin in enumerate(linear, nested.before) if not lin]
+        numbers = [i for i, lin in enumerate(linear) if lin]
+        outs = iter(())
+        if any(reached) or any(p.effects for p in programs):
+            prim = self.rebuilt(
+                nested._replace(programs=programs),
+                [*range(nested.before), *known, *[None] * sum(has_ct)], pick(numbers, reached))
+            outs = iter(bind(prim, *args[:nested.before], *(args[i] for i in known),
+                             *(ct for ct in cts if ct is not None)))
+        found = iter([next(outs) if r else None for r in reached])
+        return [*[None] * nested.before, *(next(found) if lin else None for lin in linear)]
+
+    def batch(self, size, xs, dims):
+        nested: Any = self.nested
+        rows = nested.before + nested.consts + nested.carry if nested.rows else len(xs)
+        for number, (x, d) in enumerate(zip(xs, dims)):
+            if d is not None and (d or number >= rows) and is_ref(aval_of(x)):
+                # A reference cannot be turned round.
+                return core_refs.chapter.batch_through_refs(self, size, xs, dims)
+        return retyped(self, size, xs, dims)
