@@ -925,6 +925,8 @@ export const WORDS = {
   "panel.lessons": {"en": "Saem Lessons", "ko": "샘 수업"},
   "panel.lessons.caption": {"en": "Open the lessons folder", "ko": "수업 폴더 열기"},
   "panel.lessons.none": {"en": "No lessons were found below this server's folder. Run `saem lab` in a terminal: it puts them into a folder and opens JupyterLab there.", "ko": "이 서버의 폴더에서 수업을 찾지 못했습니다. 터미널에서 `saem lab`을 실행하면 수업을 폴더에 넣고 JupyterLab을 엽니다."},
+  "panel.review": {"en": "Review Translations", "ko": "번역 검토"},
+  "panel.review.caption": {"en": "Read the lessons in both languages side by side, correct and accept them", "ko": "두 언어를 나란히 읽으며 고치고 승인합니다"},
   "next.jaxpr": {"en": "the jaxpr, its graph and what XLA makes of it", "ko": "jaxpr와 그래프, XLA가 만든 것"},
   "next.tracers": {"en": "what each line sees while it is traced", "ko": "추적하는 동안 각 줄이 보는 값"},
   "next.steps": {"en": "the jaxpr on real numbers, step by step", "ko": "실제 수로 한 단계씩"},

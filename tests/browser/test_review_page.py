@@ -75,10 +75,18 @@ def test_a_unit_is_corrected_and_another_accepted(desk: Desk, new_page: NewPage)
         assert page.locator(".row.current").get_attribute("id") == UNIT
         page.keyboard.press("e")
         area = row.locator("textarea")
+        # The lint judges what is being typed, before anything is saved.
         area.fill(area.input_value().replace("NumPy을", "NumPy를"))
+        row.locator(".findings:empty").wait_for(state="attached")
+        area.fill(area.input_value().replace("NumPy를", "NumPy은(는)"))
+        row.locator(".finding", has_text="dual").wait_for()
+        area.fill(area.input_value().replace("NumPy은(는)", "NumPy를"))
+        row.locator(".findings:empty").wait_for(state="attached")
+        assert "NumPy을" in entry(desk).msgstr
         page.screenshot(path=OUTPUT / "review-editing.png")
         page.keyboard.press("Control+Enter")
-        row.locator(".finding").wait_for(state="detached")
+        row.locator("textarea").wait_for(state="detached")
+        assert row.locator(".finding").count() == 0
         assert "NumPy를" in entry(desk).msgstr
         assert signature(entry(desk)).translator == "minsu"
         assert row.locator(".change del").inner_text() == "NumPy을"

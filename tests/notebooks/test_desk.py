@@ -169,6 +169,22 @@ def test_nothing_is_written_without_the_token(desk):
     assert desk.path.read_text() == before
 
 
+def test_a_draft_is_judged_and_not_written(desk):
+    before = desk.path.read_text()
+    with serving(desk) as server:
+        asked = {"unit": FIRST, "text": "`code`을 3번 씁니다. <b>"}
+        assert request(server, "POST", "/lint", asked)[0].status == 403
+        answer, text = request(server, "POST", "/lint", asked, server.token)
+        found = json.loads(text)["findings"]
+        assert (answer.status, "particle" in found, "<b>\"" in found) == (200, True, False)
+        asked["text"] = "`code`를 3번 씁니다."
+        _, text = request(server, "POST", "/lint", asked, server.token)
+        assert json.loads(text)["findings"] == ""
+        asked["unit"] = "no-such|text|0"
+        assert request(server, "POST", "/lint", asked, server.token)[0].status == 400
+    assert desk.path.read_text() == before
+
+
 def test_a_change_answers_with_the_new_row_and_a_refusal_with_its_reason(desk):
     with serving(desk) as server:
         seen = desk.read()[1]

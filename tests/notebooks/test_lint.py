@@ -94,6 +94,9 @@ BAD = {
     "code-kept": [
         ("Use `f`.", "`g`를 씁니다."),
         ("Use `f`.", "함수를 씁니다."),
+        ("Use `f` and `f`.", "`f`를 씁니다."),
+        ("Use `f`.", "`f`는 `f`입니다."),
+        ("Here $x$ and $x$.", "여기 $x$입니다."),
         ("Here $x^2$.", "여기 $x^3$입니다."),
         ("{n} times", "{m}번", "string"),
     ],
@@ -158,7 +161,7 @@ GOOD = {
         ("a blossom", "꽃입니다."),
     ],
     "code-kept": [
-        ("Use `f` and `f`.", "`f`를 씁니다."),
+        ("Use `f`, then `g`, then `f`.", "`g`의 앞뒤로 `f`와 `f`를 씁니다."),
         ("Costs $5 or $6.", "$5 또는 $6입니다."),
         ("`f` then $x$", "$x$ 다음에 `f`입니다."),
         ("{n} times", "{n}번", "string"),

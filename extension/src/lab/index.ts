@@ -24,6 +24,7 @@ import { ask } from "./ask";
 import { Follower } from "./follower";
 import { lensIcon } from "./icon";
 import { mimeFactory, type Surroundings } from "./mime";
+import { addReview } from "./review";
 import { StatusItem, ToolbarBadges } from "./status";
 import { localeOf } from "./words";
 
@@ -85,6 +86,7 @@ const panel: JupyterFrontEndPlugin<void> = {
       category: locale("auto").say("panel.lessons"),
       rank: 1
     });
+    addReview(app, () => follower.locale, palette, launcher);
     rendermime?.addFactory(mimeFactory(surroundings));
     statusBar?.registerStatusItem("saem-lens:status", {
       item: new StatusItem(follower, open),

@@ -147,8 +147,9 @@ def lint(tree: Project, as_json: bool, say: str, fixing: bool, spacing: bool) ->
 def open_review(tree: Project, lesson: str, lang: str, by: str, say: str, against: str, port: int,
                 no_browser: bool) -> None:
     """Review LESSON in the browser: both languages side by side."""
-    server = ReviewServer(Desk(tree, lesson, lang, by), say, against, port)
-    click.echo(f"Reviewing {server.desk.source.stem} as {by} on {server.address} (Ctrl-C ends)")
+    desk = Desk(tree, lesson, lang, by)
+    server = ReviewServer(desk, say, against, port)
+    click.echo(f"Reviewing {desk.source.stem} as {by} on {server.address} (Ctrl-C ends)")
     if not no_browser:
         webbrowser.open(server.address)
     try:

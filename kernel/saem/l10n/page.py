@@ -65,9 +65,13 @@ def page(lesson: Lesson, po: polib.POFile, glossary: Glossary, say: str, *,
 
 
 def earlier(path: Path, revision: str) -> dict[str, str]:
-    """The translations of a PO file in a git revision, by context; none if git has none."""
-    shown = subprocess.run(["git", "show", f"{revision}:./{path.name}"], cwd=path.parent,
-                           capture_output=True, text=True, encoding="utf-8")
+    """The translations of a PO file in a git revision, by context; none if git is
+    not installed or has none."""
+    try:
+        shown = subprocess.run(["git", "show", f"{revision}:./{path.name}"], cwd=path.parent,
+                               capture_output=True, text=True, encoding="utf-8")
+    except FileNotFoundError:  # a server without git
+        return {}
     if shown.returncode:
         return {}
     return {context: entry.msgstr

@@ -77,7 +77,8 @@ def row(unit: Unit, entry: polib.POEntry | None, context: Context) -> str:
         f'<div class="side other">'
         f"{_changed(context.before.get(unit.context), translation, say)}"
         f'<div class="translation">{rendered(unit.kind, translation)}</div>'
-        f"{_findings(unit, translation, condition, context)}{_notes(entry)}"
+        f'<div class="findings">{findings(unit, translation, condition, context)}</div>'
+        f"{_notes(entry)}"
         f'<div class="about"><span class="state">{html.escape(say[condition])}</span> '
         f"{html.escape(_signed(entry))} <code>{html.escape(unit.context)}</code>"
         f'<span class="actions">{buttons}</span></div></div></section>'
@@ -128,7 +129,8 @@ def _terms(unit: Unit, translation: str, glossary: Glossary) -> str:
     return f'<div class="terms">{" ".join(chips)}</div>' if chips else ""
 
 
-def _findings(unit: Unit, translation: str, condition: str, context: Context) -> str:
+def findings(unit: Unit, translation: str, condition: str, context: Context) -> str:
+    """What the lint finds in one translation, as HTML."""
     pair = Pair(unit.kind, unit.text, translation, condition, context.glossary, context.language)
     return "".join(
         f'<div class="finding" title="{html.escape(f.reason)}">'

@@ -353,6 +353,11 @@ _PANEL: dict[str, Text] = {
         "이 서버의 폴더에서 수업을 찾지 못했습니다. 터미널에서 `saem lab`을 실행하면 수업을 "
         "폴더에 넣고 JupyterLab을 엽니다.",
     ),
+    "panel.review": Text("Review Translations", "번역 검토"),
+    "panel.review.caption": Text(
+        "Read the lessons in both languages side by side, correct and accept them",
+        "두 언어를 나란히 읽으며 고치고 승인합니다",
+    ),
     "next.jaxpr": Text(
         "the jaxpr, its graph and what XLA makes of it",
         "jaxpr와 그래프, XLA가 만든 것",

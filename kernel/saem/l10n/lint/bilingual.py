@@ -84,10 +84,10 @@ def _digits(text: str) -> Iterator[str]:
 
 
 def _difference(old: Iterable[str], new: Iterable[str], form: str) -> Iterator[Hit]:
-    """What only one of the two has, however often: a language may repeat a name or not."""
-    before, after = dict.fromkeys(old), dict.fromkeys(new)
-    yield from (Hit(form.format(x), "", form.format(x)) for x in before if x not in after)
-    yield from (Hit(form.format(x), form.format(x)) for x in after if x not in before)
+    """What one of the two has more often than the other; the order is free."""
+    before, after = Counter(old), Counter(new)
+    yield from (Hit(form.format(x), "", form.format(x)) for x in before - after)
+    yield from (Hit(form.format(x), form.format(x)) for x in after - before)
 
 
 def _state(pair: Pair) -> Iterator[Hit]:
@@ -115,8 +115,8 @@ TERMS = Rule(
 KEPT = Rule(
     "code-kept",
     {
-        "en": "Code or a formula is in one language only: {}.",
-        "ko": "코드나 수식이 한쪽 언어에만 있습니다: {}.",
+        "en": "Code or a formula does not stand as often in both languages: {}.",
+        "ko": "코드나 수식이 나오는 횟수가 두 언어에서 다릅니다: {}.",
     },
     {
         "en": "Code and formulas are the same in every language.",

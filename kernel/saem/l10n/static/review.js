@@ -37,17 +37,37 @@ function next() {
   choose([...all.slice(at + 1), ...all.slice(0, at + 1)].find(waiting));
 }
 
-async function ask(action, row, text = "") {
-  const answer = await fetch(action, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", "X-Saem-Token": token },
-    body: JSON.stringify({ unit: row.id, text, seen: document.body.dataset.version }),
-  });
+// `saem l10n review` knows the page by its token, JupyterLab's server by its cookies.
+const query = new URLSearchParams(location.search);
+query.delete("token");
+const cookie = () => /(?:^|;\s*)_xsrf=([^;]*)/.exec(document.cookie)?.[1] ?? "";
+
+async function post(action, row, text) {
+  const headers = { "Content-Type": "application/json", "X-XSRFToken": cookie() };
+  if (token) headers["X-Saem-Token"] = token;
+  const body = JSON.stringify({ unit: row.id, text, seen: document.body.dataset.version });
+  const answer = await fetch(`${action}?${query}`, { method: "POST", headers, body });
   const said = await answer.json();
   if (!answer.ok) {
     say(said.message);
     return null;
   }
+  return said;
+}
+
+// While somebody types: what would the lint say of this?  Only the answer to the last question counts.
+let asked = 0;
+async function judge(row, text) {
+  const mine = ++asked;
+  await new Promise((done) => setTimeout(done, 250));
+  if (mine !== asked) return;
+  const said = await post("lint", row, text);
+  if (said && mine === asked) row.querySelector(".findings").innerHTML = said.findings;
+}
+
+async function ask(action, row, text = "") {
+  const said = await post(action, row, text);
+  if (!said) return null;
   document.body.dataset.version = said.version;
   const holder = document.createElement("template");
   holder.innerHTML = said.row;
@@ -72,8 +92,11 @@ function write(row, action, start) {
   const box = document.createElement("div");
   box.append(area, keep, drop);
   row.querySelector(".translation").after(box);
-  const close = () => { box.remove(); choose(row); };
-  keep.addEventListener("click", () => ask(action, row, area.value));
+  const shown = row.querySelector(".findings");
+  const before = shown.innerHTML;
+  if (action === "edit") area.addEventListener("input", () => judge(row, area.value));
+  const close = () => { asked += 1; shown.innerHTML = before; box.remove(); choose(row); };
+  keep.addEventListener("click", () => { asked += 1; ask(action, row, area.value); });
   drop.addEventListener("click", close);
   area.addEventListener("keydown", (event) => {
     if (event.key === "Escape") close();

@@ -1,0 +1,92 @@
+"""What does the review page ask of Python, whoever serves it?
+
+The page is served by ``saem l10n review`` (a server of its own) and by JupyterLab's server.  Both
+hand what the page asks to a ``Reviewing``, which answers with a status and JSON.
+
+Read before: ``saem.l10n.desk``, ``saem.l10n.page``.  Read after: ``saem.l10n.review_server``,
+``saem.l10n.jupyter``.
+Invariant: judging a draft (``lint``) writes nothing (tests/notebooks/test_desk.py).
+"""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from saem.l10n import catalog, glossary
+from saem.l10n.desk import ChangedError, Desk
+from saem.l10n.page import earlier, page
+from saem.l10n.review import ReviewError
+from saem.l10n.rows import Context, findings, row
+from saem.l10n.units import Unit, units
+
+ACTIONS = ("edit", "accept", "comment", "lint")
+LARGEST = 200_000  # bytes of a request; the longest unit of a lesson has some thousands
+POLICY = ("default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:; "
+          "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+SCRIPT = Path(__file__).parent / "static" / "review.js"
+
+
+class Reviewing:
+    """The page of one desk, worded in ``say``; changes are shown against a git revision."""
+
+    def __init__(self, desk: Desk, say: str, against: str = "HEAD"):
+        self.desk, self.say = desk, say
+        self.before = earlier(desk.path, against)
+
+    def page(self) -> str:
+        """The whole page, as the files are now."""
+        desk = self.desk
+        po, version = desk.read()
+        built = desk.project.built(desk.source.stem, desk.language)
+        notebook = nbformat.read(built, as_version=4) if built.is_file() else None
+        return page(desk.lesson(), po, glossary.load(desk.project.glossary), self.say,
+                    before=self.before, notebook=notebook, live=version)
+
+    def row(self, context: str) -> str:
+        """One unit, as the files are now."""
+        po, _ = self.desk.read()
+        return row(self._unit(context), catalog.active(po).get(context), self._shared())
+
+    def findings(self, context: str, text: str) -> str:
+        """What the lint would find if ``text`` were the translation."""
+        return findings(self._unit(context), text, "translated", self._shared())
+
+    def answer(self, action: str, body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
+        """Do what the page asks; a refusal answers with its reason."""
+        if action not in ACTIONS:
+            return HTTPStatus.NOT_FOUND, {"message": "there is no such action"}
+        try:
+            asked = json.loads(body)
+            unit, text = asked["unit"], asked.get("text", "")
+            if action == "lint":
+                return HTTPStatus.OK, {"findings": self.findings(unit, text)}
+            version = self._change(action, unit, text, asked["seen"])
+            return HTTPStatus.OK, {"version": version, "row": self.row(unit)}
+        except (ChangedError, ReviewError) as error:
+            return HTTPStatus.CONFLICT, {"message": str(error)}
+        except (KeyError, TypeError, ValueError) as error:
+            message = f"a request needs unit and seen: {error}"
+            return HTTPStatus.BAD_REQUEST, {"message": message}
+
+    def _change(self, action: str, unit: str, text: str, seen: str) -> str:
+        """Returns the new version of the file."""
+        if action == "edit":
+            return self.desk.edit(unit, text, seen)
+        if action == "comment":
+            return self.desk.comment(unit, text, seen)
+        return self.desk.accept(unit, seen)
+
+    def _unit(self, context: str) -> Unit:
+        for unit in units(self.desk.lesson()):
+            if unit.context == context:
+                return unit
+        raise KeyError(f"the lesson has no unit {context!r}")
+
+    def _shared(self) -> Context:
+        terms = glossary.load(self.desk.project.glossary)
+        return Context(terms, self.say, self.before, True, self.desk.language)
