@@ -33,7 +33,9 @@ from saem.placement.shardings import named_from_xla
 console: Any = later("rich.console")
 rich_text: Any = later("rich.text")
 
-COLORS = ("blue", "green", "magenta", "red", "cyan", "yellow", "white", "bright_black")
+# Styles of rich, each readable on a light and on a dark page.
+STYLES = ("white on blue", "white on green", "white on magenta", "white on red",
+          "black on cyan", "black on yellow", "black on white", "white on bright_black")
 
 
 class Decided:
@@ -174,14 +176,14 @@ def visualize_sharding(shape: Sequence[int], sharding: Any, *, use_color: bool =
         print("\n".join(text for text, _ in lines))
         return
     names = sorted(set(cells.values()))
-    colors = {name: color_map(number) if callable(color_map) else COLORS[number % len(COLORS)]
-              for number, name in enumerate(names)}
+    styles = {name: f"on {color_map(number)}" if callable(color_map)
+              else STYLES[number % len(STYLES)] for number, name in enumerate(names)}
     colored = rich_text.Text()
     for text, crossed in lines:
         line = rich_text.Text(text + "\n")
         start = 1
         for label, width in zip(crossed, widths):
-            line.stylize(f"on {colors[label]}", start, start + width)
+            line.stylize(styles[label], start, start + width)
             start += width + 1
         colored.append_text(line)
     console.Console(width=max(max_width, sum(widths) + len(widths) + 1)).print(colored, end="")
