@@ -1,7 +1,9 @@
-"""Do Saem and JAX answer one piece of source alike?
+"""Do Saem and JAX give one answer to a program?
 
-The text runs here on Saem and in a second process on JAX; values, dtypes, weak types and errors are
-compared.  The text is always the test's own.
+A program is an expression as text, or a function of the test.  It runs here on Saem; its source is
+sent to a second process, where the names ``jax``, ``jnp``, ``lax`` and ``np`` mean the real ones.
+Values, dtypes, weak types and errors are compared; what differs is named by its path in the result
+and by the expression that computes it.
 
 Read before: ``oracle.py``.  Read after: ``test_derivatives.py``.
 Invariant: every expected value comes from JAX.
@@ -9,8 +11,12 @@ Invariant: every expected value comes from JAX.
 
 from __future__ import annotations
 
+import ast
 import builtins
+import inspect
 import textwrap
+import types
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -22,11 +28,42 @@ import saem as jax
 import saem.numpy as jnp
 from saem import lax
 
+Program = str | Callable[..., Any]
 
-def ours(source: str, **arguments: Any) -> Any:
-    """Return the value of ``source`` (an expression, or statements that set ``result``) on Saem."""
+
+def source_of(program: Program) -> str:
+    """Return the text to send to JAX: of a function its definition and a call of it.
+
+    The function may use what every program may: ``jax``, ``jnp``, ``lax``, ``np``, the modules
+    named in ``IMPORTS``, and its parameters.
+    """
+    if isinstance(program, str):
+        return program
+    text = textwrap.dedent(inspect.getsource(program))
+    names = inspect.signature(program).parameters
+    used = [line for line in IMPORTS if line.split()[-1] in program_names(program.__code__)]
+    call = f"result = {program.__name__}({', '.join(f'{name}={name}' for name in names)})"
+    return "\n".join([*used, text, call])
+
+
+IMPORTS = ("import functools", "import importlib", "import math", "from functools import partial")
+
+
+def program_names(code: types.CodeType) -> set[str]:
+    """Return the global names that a function's code and the code inside it use."""
+    inner = (program_names(const) for const in code.co_consts if isinstance(const, types.CodeType))
+    return set(code.co_names).union(*inner)
+
+
+def ours(program: Program, **arguments: Any) -> Any:
+    """Return what a program gives on Saem.
+
+    As text it is an expression, or statements that set ``result``.
+    """
+    if not isinstance(program, str):
+        return program(**arguments)
     names = {"jax": jax, "jnp": jnp, "lax": lax, "np": np, "ml_dtypes": ml_dtypes, **arguments}
-    source = textwrap.dedent(source).strip()
+    source = textwrap.dedent(program).strip()
     try:
         code = compile(source, "<both>", "eval")
     except SyntaxError:
@@ -35,44 +72,104 @@ def ours(source: str, **arguments: Any) -> Any:
     return eval(code, names)
 
 
-def same(oracle: Oracle, source: str, rtol: float = 2e-6, **arguments: Any) -> None:
+def same(oracle: Oracle, program: Program, rtol: float = 2e-6, **arguments: Any) -> None:
     """Assert that Saem and JAX give one value: structure, numbers, shapes, dtypes, weak types."""
+    source = source_of(program)
     answer = oracle.run(source, **arguments)
-    agree(ours(source, **arguments), answer.value, answer.weak, rtol)
+    got = ours(program, **arguments)
+    try:
+        agree(got, answer.value, answer.weak, rtol)
+    except Differs as found:
+        raise AssertionError(
+            f"result{found.where} differs: {found}\n  it is  {expression_at(source, found.path)}"
+        ) from None
 
 
-def agree(got: Any, wanted: Any, weak: Any, rtol: float) -> None:
+class Differs(AssertionError):
+    """Two results are not one; ``path`` leads to the place in them."""
+
+    def __init__(self, text: str, path: tuple[Any, ...]):
+        super().__init__(text)
+        self.path = path
+
+    @property
+    def where(self) -> str:
+        return "".join(f"[{step!r}]" for step in self.path)
+
+
+def agree(got: Any, wanted: Any, weak: Any, rtol: float, path: tuple[Any, ...] = ()) -> None:
+    """Assert that ``got`` is what JAX gave.  Raises: Differs, which names the place."""
+    def need(holds: bool, what: str) -> None:
+        if not holds:
+            raise Differs(f"{what}\n  Saem:  {got!r}\n  JAX:   {wanted!r}", path)
+
     if isinstance(wanted, (list, tuple)):
-        assert type(got) is type(wanted) and len(got) == len(wanted), (got, wanted)
-        for g, w, k in zip(got, wanted, weak):
-            agree(g, w, k, rtol)
+        need(type(got) is type(wanted) and len(got) == len(wanted), "type or length")
+        for i, (g, w, k) in enumerate(zip(got, wanted, weak)):
+            agree(g, w, k, rtol, (*path, i))
     elif isinstance(wanted, dict):
-        assert set(got) == set(wanted)
+        need(isinstance(got, dict) and set(got) == set(wanted), "keys")
         for key in wanted:
-            agree(got[key], wanted[key], weak[key], rtol)
+            agree(got[key], wanted[key], weak[key], rtol, (*path, key))
     elif isinstance(wanted, np.ndarray):
-        assert got.dtype == wanted.dtype and got.shape == wanted.shape, (got, wanted)
-        assert bool(getattr(got, "weak_type", False)) == weak, f"weak type of {got!r}"
+        need(getattr(got, "dtype", None) == wanted.dtype and got.shape == wanted.shape,
+             "dtype or shape")
+        need(bool(getattr(got, "weak_type", False)) == weak, "weak type")
         if wanted.dtype != FLOAT0:
-            np.testing.assert_allclose(np.asarray(got), wanted, rtol=rtol, atol=rtol)
+            try:
+                np.testing.assert_allclose(np.asarray(got), wanted, rtol=rtol, atol=rtol)
+            except AssertionError as told:
+                raise Differs(str(told).strip(), path) from None
     elif isinstance(wanted, (float, complex)) and hasattr(got, "weak_type"):
         # Where JAX hands a Python number through, Saem may return the array it stands for.
-        assert got.weak_type and got.shape == () and got.item() == wanted, (got, wanted)
+        need(got.weak_type and got.shape == () and got.item() == wanted, "number")
     else:
-        assert got == wanted and type(got) is type(wanted), (got, wanted)
+        need(type(got) is type(wanted) and got == wanted, "value")
 
 
-def same_error(oracle: Oracle, source: str, sentence: str, **arguments: Any) -> None:
-    """Assert that both refuse ``source`` with ``sentence``, caught by one ``except``."""
+def expression_at(source: str, path: tuple[Any, ...]) -> str:
+    """Return the text in ``source`` that computes the part of its result at ``path``.
+
+    As far as lists, tuples and dicts written out lead to it; from there on the whole is shown.
+    """
+    tree = ast.parse(textwrap.dedent(source).strip())
+    ends = [node.value for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    last = tree.body[-1]
+    is_call = isinstance(last, (ast.Assign, ast.Expr)) and isinstance(last.value, ast.Call)
+    outer = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    if is_call and outer and ends and isinstance(last, ast.Assign):
+        returns = [node for node in outer[-1].body if isinstance(node, ast.Return)]
+        found = returns[-1].value if returns else last.value
+    else:
+        found = last.value if isinstance(last, (ast.Assign, ast.Expr)) else last
+    for step in path:
+        if isinstance(found, (ast.List, ast.Tuple)) and isinstance(step, int):
+            before = found.elts[:step + 1]
+            if len(before) <= step or any(isinstance(part, ast.Starred) for part in before):
+                break
+            found = found.elts[step]
+        elif isinstance(found, ast.Dict):
+            keys = [key.value if isinstance(key, ast.Constant) else None for key in found.keys]
+            if step not in keys:
+                break
+            found = found.values[keys.index(step)]
+        else:
+            break
+    text = ast.unparse(found)
+    return text if len(text) < 300 else text[:297] + "..."
+
+
+def same_error(oracle: Oracle, program: Program, sentence: str, **arguments: Any) -> None:
+    """Assert that both refuse ``program`` with ``sentence``, caught by one ``except``."""
     try:
-        value = oracle.run(source, **arguments).value
+        value = oracle.run(source_of(program), **arguments).value
     except JaxError as error:
         theirs = error
     else:
         raise AssertionError(f"JAX did not refuse: {value!r}")
     assert sentence in theirs.message, theirs
     with pytest.raises(Exception) as caught:
-        ours(source, **arguments)
+        ours(program, **arguments)
     assert sentence in str(caught.value), f"{caught.value!r}\nJAX: {theirs}"
     names = [cls.__name__ for cls in caught.type.__mro__]
     caught_by = next(name for name in theirs.bases

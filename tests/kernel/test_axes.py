@@ -178,15 +178,20 @@ def test_a_backward_rule_under_vmap_knows_the_name():
 
 def test_a_shared_output_s_cotangent_reaches_each_example_as_in_jax(jax_oracle):
     """Also where a loop over the examples would count it once: 3 + 20, and not 3 + 3 * 20."""
-    same(jax_oracle, """
-    f = jax.custom_vjp(lambda x, w: (x * w, w * 2))
-    f.defvjp(lambda x, w: (f(x, w), (x, w)),
-             lambda saved, ct: (ct[0] * saved[1], ct[0] * saved[0] + 2 * ct[1]))
-    def loss(w):
-        each, once = jax.vmap(f, in_axes=(0, None), out_axes=(0, None))(jnp.arange(3.0), w)
-        return each.sum() + 10 * once
-    result = [jax.grad(loss)(1.5), jax.jit(jax.grad(loss))(1.5)]
-    """)
+    def program():
+        f = jax.custom_vjp(lambda x, w: (x * w, w * 2))
+        f.defvjp(
+            lambda x, w: (f(x, w), (x, w)),
+            lambda saved, ct: (ct[0] * saved[1], ct[0] * saved[0] + 2 * ct[1]),
+        )
+
+        def loss(w):
+            each, once = jax.vmap(f, in_axes=(0, None), out_axes=(0, None))(jnp.arange(3.0), w)
+            return each.sum() + 10 * once
+
+        return [jax.grad(loss)(1.5), jax.jit(jax.grad(loss))(1.5)]
+
+    same(jax_oracle, program)
 
 
 def test_a_partial_permutation_gives_zeros():

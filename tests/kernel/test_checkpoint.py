@@ -279,13 +279,21 @@ result = [jax.jit(jax.grad(jax.checkpoint(f, policy=p)))(x, w) for p in ({names}
 
 
 def test_barrier_derivatives(jax_oracle):
-    same(jax_oracle, """
-jnp = jax.numpy
-def f(x, y): return jax.lax.optimization_barrier((jnp.sin(x), {"i": y}))[0] * 2.
-x = jnp.asarray(x)
-result = [f(x, 3), jax.grad(lambda x: f(x, 3).sum())(x), jax.jvp(f, (x, x), (x, x)),
-          jax.jit(jax.vmap(f))(x, x)]
-""", x=X)
+    def program(x):
+        jnp = jax.numpy
+
+        def f(x, y):
+            return jax.lax.optimization_barrier((jnp.sin(x), {"i": y}))[0] * 2.0
+
+        x = jnp.asarray(x)
+        return [
+            f(x, 3),
+            jax.grad(lambda x: f(x, 3).sum())(x),
+            jax.jvp(f, (x, x), (x, x)),
+            jax.jit(jax.vmap(f))(x, x),
+        ]
+
+    same(jax_oracle, program, x=X)
 
 
 def test_programs_are_well_formed():

@@ -210,50 +210,69 @@ result = jax.jit(lambda x, W: [jax.grad(f)(x), jax.vmap(jax.grad(f))(W), jax.gra
 
 def test_branches_not_taken_do_not_reach_the_derivative(jax_oracle):
     """sqrt has an infinite slope at 0, which the other branch must not multiply by zero."""
-    same(jax_oracle, """
-f = lambda a, b: lax.cond(a > 0, lambda: jnp.sqrt(a) * b, lambda: a * a * b)
-g = lambda b: jax.vmap(lambda a: lax.cond(a > 0, lambda: jnp.log(a * b), lambda: b))(
-    jnp.asarray([0., -1., 2.])).sum()
-result = [jax.vmap(jax.grad(f, (0, 1)), (0, None))(jnp.asarray([0., -1., 4.]), 2.),
-          jax.grad(lambda v: jax.vmap(f, (0, None))(v, 2.).sum())(jnp.asarray([0., -1., 4.])),
-          jax.grad(g)(3.)]""")
+    def program():
+        f = lambda a, b: lax.cond(a > 0, lambda: jnp.sqrt(a) * b, lambda: a * a * b)
+        g = lambda b: jax.vmap(lambda a: lax.cond(a > 0, lambda: jnp.log(a * b), lambda: b))(
+            jnp.asarray([0.0, -1.0, 2.0])
+        ).sum()
+        return [
+            jax.vmap(jax.grad(f, (0, 1)), (0, None))(jnp.asarray([0.0, -1.0, 4.0]), 2.0),
+            jax.grad(lambda v: jax.vmap(f, (0, None))(v, 2.0).sum())(jnp.asarray([0.0, -1.0, 4.0])),
+            jax.grad(g)(3.0),
+        ]
+
+    same(jax_oracle, program)
 
 
 def test_integers_along_the_way(jax_oracle):
-    same(jax_oracle, """
-def f(v, i):
-    def step(c, k):
-        return (c[0] + k, c[1] * v[c[0] % 3]), (c[0], c[1])
-    (j, z), (js, zs) = lax.scan(step, (i, 1.), jnp.arange(4))
-    return z + zs.sum(), js
-v = jnp.asarray([0.3, 2., -1.])
-result = [jax.grad(f, has_aux=True)(v, 1), jax.jvp(lambda v: f(v, 1)[0], (v,), (v,)),
-          jax.grad(lambda v, i: f(v, i)[0], (0, 1), allow_int=True)(v, 2)[0]]""")
+    def program():
+        def f(v, i):
+            def step(c, k):
+                return (c[0] + k, c[1] * v[c[0] % 3]), (c[0], c[1])
+
+            (_, z), (js, zs) = lax.scan(step, (i, 1.0), jnp.arange(4))
+            return z + zs.sum(), js
+
+        v = jnp.asarray([0.3, 2.0, -1.0])
+        return [
+            jax.grad(f, has_aux=True)(v, 1),
+            jax.jvp(lambda v: f(v, 1)[0], (v,), (v,)),
+            jax.grad(lambda v, i: f(v, i)[0], (0, 1), allow_int=True)(v, 2)[0],
+        ]
+
+    same(jax_oracle, program)
 
 
 def test_complex_loops(jax_oracle):
-    same(jax_oracle, """
-f = lambda z: jnp.abs(lax.fori_loop(0, 3, lambda i, c: c * c + z, z)) ** 2
-z = jnp.complex64(0.2 + 0.3j)
-result = [jax.grad(f)(z), jax.vmap(jax.grad(f))(jnp.stack([z, 2 * z]))]""", rtol=1e-4)
+    def program():
+        f = lambda z: jnp.abs(lax.fori_loop(0, 3, lambda i, c: c * c + z, z)) ** 2
+        z = jnp.complex64(0.2 + 0.3j)
+        return [jax.grad(f)(z), jax.vmap(jax.grad(f))(jnp.stack([z, 2 * z]))]
+
+    same(jax_oracle, program, rtol=1e-4)
 
 
 def test_linear_loops_transpose(jax_oracle):
     """A loop that is linear as it stands is transposed without being linearized."""
-    same(jax_oracle, """
-A = jnp.asarray([[1., 2.], [0., 3.]])
-f = lambda v: lax.scan(lambda c, a: (A @ c, c * 2), v, None, length=3)
-out, pull = jax.vjp(f, jnp.ones(2))
-result = [out, pull(out)]""")
+    def program():
+        A = jnp.asarray([[1.0, 2.0], [0.0, 3.0]])
+        f = lambda v: lax.scan(lambda c, a: (A @ c, c * 2), v, None, length=3)
+        out, pull = jax.vjp(f, jnp.ones(2))
+        return [out, pull(out)]
+
+    same(jax_oracle, program)
 
 
 def test_a_while_loop_beside_the_derivative_is_no_hindrance(jax_oracle):
-    same(jax_oracle, """
-def f(v):
-    n = lax.while_loop(lambda c: c < 10, lambda c: c + 3, 0)
-    k = lax.while_loop(lambda c: c.sum() < 9., lambda c: c + 1, lax.stop_gradient(v))
-    return (v * n * k).sum()
-result = jax.grad(f)(jnp.ones(2))""")
+    def program():
+        def f(v):
+            n = lax.while_loop(lambda c: c < 10, lambda c: c + 3, 0)
+            k = lax.while_loop(lambda c: c.sum() < 9.0, lambda c: c + 1, lax.stop_gradient(v))
+            return (v * n * k).sum()
+
+        return jax.grad(f)(jnp.ones(2))
+
+    same(jax_oracle, program)
     same_error(jax_oracle, """
 result = jax.grad(lambda v: jax.jit(lambda v: lax.while_loop(
     lambda c: c.sum() < 9., lambda c: c * 2, v))(v).sum())(jnp.ones(2))""",

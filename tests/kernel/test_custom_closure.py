@@ -6,6 +6,7 @@ Read before: ``both.py``, ``saem.derivatives.closure_conversion``, ``saem.test_u
 from __future__ import annotations
 
 import functools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,41 +20,65 @@ X = np.linspace(.1, 1, 6, dtype=np.float32).reshape(2, 3)
 
 
 def test_custom_gradient(jax_oracle):
-    same(jax_oracle, """
-jnp = jax.numpy
-g = jax.custom_gradient
-square = g(lambda x: (x ** 2, lambda ct: ct * 7 * x))
-tupled = g(lambda x: (x ** 2, lambda ct: (ct * 7 * x,)))
-two = g(lambda x, y: (x * y, lambda ct: (ct * y * 3, ct * x)))
-listed = g(lambda x, y: (x * y, lambda ct: [ct * y * 3, ct * x]))
-tree = g(lambda d: ({"o": d["a"] * d["b"]}, lambda ct: ({"a": ct["o"], "b": 7 * ct["o"]},)))
-shared = g(lambda x: (jnp.exp(x), (lambda e: lambda ct: ct * e * 2)(jnp.exp(x))))
-x = jnp.asarray(x)[0]
-results = []
-for h in (square, tupled, shared):
-    results += [h(x), jax.grad(h)(x[0]), jax.vmap(jax.grad(h))(x), jax.jit(jax.grad(h))(x[1]),
-                jax.grad(lambda x: jax.vmap(jax.jit(h))(x).sum())(x)]
-for h in (two, listed):
-    results += [h(3., 4.), jax.grad(h, (0, 1))(3., 4.), jax.jit(jax.grad(h, (0, 1)))(3., 4.)]
-d = {"a": x, "b": 2 * x}
-result = [*results, jax.grad(lambda d: tree(d)["o"].sum())(d), tree(d),
-          jax.grad(jax.grad(square))(2.)]
-""", x=X)
+    def program(x):
+        jnp = jax.numpy
+        g = jax.custom_gradient
+        square = g(lambda x: (x**2, lambda ct: ct * 7 * x))
+        tupled = g(lambda x: (x**2, lambda ct: (ct * 7 * x,)))
+        two = g(lambda x, y: (x * y, lambda ct: (ct * y * 3, ct * x)))
+        listed = g(lambda x, y: (x * y, lambda ct: [ct * y * 3, ct * x]))
+        tree = g(lambda d: ({"o": d["a"] * d["b"]}, lambda ct: ({"a": ct["o"], "b": 7 * ct["o"]},)))
+        shared = g(lambda x: (jnp.exp(x), (lambda e: lambda ct: ct * e * 2)(jnp.exp(x))))
+        x = jnp.asarray(x)[0]
+        results = []
+        for h in (square, tupled, shared):
+            results += [
+                h(x),
+                jax.grad(h)(x[0]),
+                jax.vmap(jax.grad(h))(x),
+                jax.jit(jax.grad(h))(x[1]),
+                jax.grad(lambda x, h=h: jax.vmap(jax.jit(h))(x).sum())(x),
+            ]
+        for h in (two, listed):
+            results += [
+                h(3.0, 4.0),
+                jax.grad(h, (0, 1))(3.0, 4.0),
+                jax.jit(jax.grad(h, (0, 1)))(3.0, 4.0),
+            ]
+        d = {"a": x, "b": 2 * x}
+        return [
+            *results,
+            jax.grad(lambda d: tree(d)["o"].sum())(d),
+            tree(d),
+            jax.grad(jax.grad(square))(2.0),
+        ]
+
+    same(jax_oracle, program, x=X)
     same_error(jax_oracle, "jax.grad(jax.custom_gradient(lambda x: (x, lambda g: (g, g))))(1.)",
                "Custom VJP bwd rule must produce an output with the same container")
 
 
 def test_closure_convert(jax_oracle):
-    same(jax_oracle, """
-jnp = jax.numpy
-counts = []
-def outer(y, arr=jnp.arange(3.)):
-    g, extra = jax.closure_convert(lambda x: {"o": x["a"] * y * arr.sum() + arr}, {"a": 1.})
-    counts.append(len(extra))
-    return g({"a": 2.}, *extra)["o"]
-result = [outer(3.), jax.jacrev(outer)(3.), jax.jit(outer)(3.), jax.jit(jax.jacfwd(outer))(3.),
-          counts]
-""")
+    def program():
+        jnp = jax.numpy
+        counts = []
+
+        def outer(y, arr=jnp.arange(3.0)):
+            g, extra = jax.closure_convert(
+                lambda x: {"o": x["a"] * y * arr.sum() + arr}, {"a": 1.0}
+            )
+            counts.append(len(extra))
+            return g({"a": 2.0}, *extra)["o"]
+
+        return [
+            outer(3.0),
+            jax.jacrev(outer)(3.0),
+            jax.jit(outer)(3.0),
+            jax.jit(jax.jacfwd(outer))(3.0),
+            counts,
+        ]
+
+    same(jax_oracle, program)
     same_error(jax_oracle, "jax.closure_convert(lambda x: x, 1.)[0]((1., 2.))",
                "The inputs to the closure produced by closure_convert must have the same Pytree")
 
@@ -81,19 +106,23 @@ def test_closure_convert_gives_rules_what_a_function_closes_over():
 
 
 def test_linear_transpose(jax_oracle):
-    same(jax_oracle, """
-jnp = jax.numpy
-t = jax.linear_transpose
-x = jnp.asarray(x)
-result = [t(lambda x, y: 3 * x + y.sum(), 1., x)(2.),
-          t(lambda x: {"a": 2 * x, "b": x}, x)({"a": x, "b": -x}),
-          t(lambda x: x[0] * 2, jax.ShapeDtypeStruct((2, 3), jnp.float32))(x[1]),
-          t(lambda x: 2 * x, 1)(3), t(lambda x: (2 * x, 3.), 1.)((1., 1.)),
-          jax.jit(lambda y: t(jax.jit(lambda x: jnp.sin(y) * x), y)(y))(2.),
-          jax.vmap(lambda y: t(lambda x: jnp.sin(y) * x, y)(y))(x[0]),
-          jax.grad(lambda y: t(lambda x: jnp.sin(y) * x, y)(y)[0])(2.),
-          t(lambda x: t(lambda z: 3 * z, 1.)(x)[0], 1.)(5.)]
-""", x=X)
+    def program(x):
+        jnp = jax.numpy
+        t = jax.linear_transpose
+        x = jnp.asarray(x)
+        return [
+            t(lambda x, y: 3 * x + y.sum(), 1.0, x)(2.0),
+            t(lambda x: {"a": 2 * x, "b": x}, x)({"a": x, "b": -x}),
+            t(lambda x: x[0] * 2, jax.ShapeDtypeStruct((2, 3), jnp.float32))(x[1]),
+            t(lambda x: 2 * x, 1)(3),
+            t(lambda x: (2 * x, 3.0), 1.0)((1.0, 1.0)),
+            jax.jit(lambda y: t(jax.jit(lambda x: jnp.sin(y) * x), y)(y))(2.0),
+            jax.vmap(lambda y: t(lambda x: jnp.sin(y) * x, y)(y))(x[0]),
+            jax.grad(lambda y: t(lambda x: jnp.sin(y) * x, y)(y)[0])(2.0),
+            t(lambda x: t(lambda z: 3 * z, 1.0)(x)[0], 1.0)(5.0),
+        ]
+
+    same(jax_oracle, program, x=X)
     for source, sentence in (
             ("jax.linear_transpose(lambda x: x.astype(float), jax.numpy.int32(1))(1.)",
              "linear_transpose only supports [float or complex] -> [float or complex], and int"),
@@ -105,18 +134,35 @@ result = [t(lambda x, y: 3 * x + y.sum(), 1., x)(2.),
 
 
 def test_linear_call(jax_oracle):
-    same(jax_oracle, """
-from functools import partial
-jnp = jax.numpy
-call = jax.custom_derivatives.linear_call
-def divided(x, d): return x + call(lambda r, x: x / r, lambda r, ct: ct / r * 5, d, x)
-def one(x): return call(lambda _, x: x, lambda _, ct: 7. * ct, (), x)
-def transpose(f, x): return lambda y: jax.linear_transpose(f, x)(y)[0]
-back = transpose(one, 1.)
-result = [divided(9., 3.), transpose(partial(divided, d=3.), 1.)(18.), jax.grad(divided)(9., 3.),
-          jax.jit(jax.grad(divided))(9., 3.), [one(1.), back(1.), transpose(back, 1.)(1.),
-          transpose(transpose(back, 1.), 1.)(1.)], jax.jvp(one, (1.,), (2.,)), jax.grad(one)(1.)]
-""")
+    def program():
+        call = jax.custom_derivatives.linear_call
+
+        def divided(x, d):
+            return x + call(lambda r, x: x / r, lambda r, ct: ct / r * 5, d, x)
+
+        def one(x):
+            return call(lambda _, x: x, lambda _, ct: 7.0 * ct, (), x)
+
+        def transpose(f, x):
+            return lambda y: jax.linear_transpose(f, x)(y)[0]
+
+        back = transpose(one, 1.0)
+        return [
+            divided(9.0, 3.0),
+            transpose(partial(divided, d=3.0), 1.0)(18.0),
+            jax.grad(divided)(9.0, 3.0),
+            jax.jit(jax.grad(divided))(9.0, 3.0),
+            [
+                one(1.0),
+                back(1.0),
+                transpose(back, 1.0)(1.0),
+                transpose(transpose(back, 1.0), 1.0)(1.0),
+            ],
+            jax.jvp(one, (1.0,), (2.0,)),
+            jax.grad(one)(1.0),
+        ]
+
+    same(jax_oracle, program)
     same_error(jax_oracle, """
 call = jax.custom_derivatives.linear_call
 result = jax.grad(lambda x: call(lambda _, x: x, lambda _, t: (t, t), (), x))(1.)
@@ -137,23 +183,29 @@ def test_linear_call_on_stacks():
 
 
 def test_zeros(jax_oracle):
-    same(jax_oracle, """
-zero = jax.custom_derivatives.zero_from_primal
-result = [zero(1.), zero(jax.numpy.arange(3)), repr(zero(x, symbolic_zeros=True))]
-""", x=X)
+    def program(x):
+        zero = jax.custom_derivatives.zero_from_primal
+        return [zero(1.0), zero(jax.numpy.arange(3)), repr(zero(x, symbolic_zeros=True))]
+
+    same(jax_oracle, program, x=X)
 
 
 def test_derivatives_of_integers_are_float0(jax_oracle):
-    same(jax_oracle, """
-jnp = jax.numpy
-f = lambda x, i: (x * i, i + 1)
-zero, i = np.zeros((), jax.dtypes.float0), jnp.int32(3)
-result = [jax.jvp(f, (2., i), (1., zero)), jax.jvp(lambda i: i * 2, (i,), (zero,)),
-          jax.jit(lambda: jax.jvp(f, (2., i), (1., zero))[1][0])(),
-          jax.vjp(f, 2., i)[1]((1., zero)), jax.jvp(jnp.floor, (x,), (x,)),
-          jax.grad(lambda x, i: x * i, (0, 1), allow_int=True)(2., i),
-          jax.jvp(lambda b: b & True, (jnp.bool_(True),), (zero,))]
-""", x=X)
+    def program(x):
+        jnp = jax.numpy
+        f = lambda x, i: (x * i, i + 1)
+        zero, i = np.zeros((), jax.dtypes.float0), jnp.int32(3)
+        return [
+            jax.jvp(f, (2.0, i), (1.0, zero)),
+            jax.jvp(lambda i: i * 2, (i,), (zero,)),
+            jax.jit(lambda: jax.jvp(f, (2.0, i), (1.0, zero))[1][0])(),
+            jax.vjp(f, 2.0, i)[1]((1.0, zero)),
+            jax.jvp(jnp.floor, (x,), (x,)),
+            jax.grad(lambda x, i: x * i, (0, 1), allow_int=True)(2.0, i),
+            jax.jvp(lambda b: b & True, (jnp.bool_(True),), (zero,)),
+        ]
+
+    same(jax_oracle, program, x=X)
     same_error(jax_oracle, "jax.jvp(lambda i: i, (3,), (1,))",
                "dtypes must be equal, or in case of int/bool primal dtype the tangent dtype must")
 

@@ -13,6 +13,7 @@ import pytest
 from both import ours, same, same_error
 
 import saem as jax
+from saem import lax
 from saem import numpy as jnp
 from saem.core.check import check_jaxpr
 
@@ -418,22 +419,37 @@ def test_programs_are_well_formed():
 
 
 def test_python_numbers_among_residuals_reach_bwd_as_they_are(jax_oracle):
-    same(jax_oracle, """
-    kinds = []
-    @jax.custom_vjp
-    def f(x): return jnp.sin(x)
-    def fwd(x): return jnp.sin(x), {"flip": True, "n": 3, "scale": 2.5, "x": x}
-    def bwd(kept, ct):
-        kinds.append([isinstance(kept[k], t) for k, t in
-                      (("flip", bool), ("n", int), ("scale", float))])
-        for _ in range(kept["n"]):
-            ct = ct * kept["scale"]
-        return (-ct if kept["flip"] is True else ct,)
-    f.defvjp(fwd, bwd)
-    x = jnp.arange(2.0)
-    total = lambda x: f(x).sum()
-    result = [[jax.grad(f)(1.0), jax.grad(jax.jit(f))(1.0), jax.jit(jax.grad(f))(1.0),
-               jax.vmap(jax.grad(f))(x), jax.grad(lambda x: jax.vmap(f)(x).sum())(x),
-               jax.grad(lambda x: lax.scan(lambda c, _: (f(c), None), x, None, 3)[0])(1.0),
-               jax.grad(jax.checkpoint(f))(1.0)], kinds]
-    """)
+    def program():
+        kinds = []
+
+        @jax.custom_vjp
+        def f(x):
+            return jnp.sin(x)
+
+        def fwd(x):
+            return jnp.sin(x), {"flip": True, "n": 3, "scale": 2.5, "x": x}
+
+        def bwd(kept, ct):
+            kinds.append(
+                [isinstance(kept[k], t) for k, t in (("flip", bool), ("n", int), ("scale", float))]
+            )
+            for _ in range(kept["n"]):
+                ct = ct * kept["scale"]
+            return (-ct if kept["flip"] is True else ct,)
+
+        f.defvjp(fwd, bwd)
+        x = jnp.arange(2.0)
+        return [
+            [
+                jax.grad(f)(1.0),
+                jax.grad(jax.jit(f))(1.0),
+                jax.jit(jax.grad(f))(1.0),
+                jax.vmap(jax.grad(f))(x),
+                jax.grad(lambda x: jax.vmap(f)(x).sum())(x),
+                jax.grad(lambda x: lax.scan(lambda c, _: (f(c), None), x, None, 3)[0])(1.0),
+                jax.grad(jax.checkpoint(f))(1.0),
+            ],
+            kinds,
+        ]
+
+    same(jax_oracle, program)

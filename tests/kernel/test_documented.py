@@ -137,17 +137,30 @@ result = [
 
 
 def test_what_printing_a_traced_value_shows(jax_oracle):
-    same(jax_oracle, """
-seen = []
-def see(x):
-    seen.append(str(x))
-    return x * 2
-jax.jit(see)(1.0); jax.vmap(see)(jnp.stack([1.0, 2.0])); jax.grad(see)(1.0)
-jax.jvp(see, (1.0,), (1.0,)); jax.jit(jax.grad(see))(1.0); jax.jit(jax.vmap(see))(jnp.ones(2))
-jax.jvp(jax.grad(see), (1.0,), (1.0,)); jax.vmap(jax.grad(see))(jnp.ones(2))
-jax.grad(lambda x: jax.jvp(see, (x,), (x,))[1])(1.0)
-result = [*seen, str(jax.typeof(1.0)), str(jax.typeof(jnp.ones((2, 3)))),
-          jax.jit(lambda x: (x.nbytes, x.itemsize))(jnp.ones(3))]""")
+    def program():
+        seen = []
+
+        def see(x):
+            seen.append(str(x))
+            return x * 2
+
+        jax.jit(see)(1.0)
+        jax.vmap(see)(jnp.stack([1.0, 2.0]))
+        jax.grad(see)(1.0)
+        jax.jvp(see, (1.0,), (1.0,))
+        jax.jit(jax.grad(see))(1.0)
+        jax.jit(jax.vmap(see))(jnp.ones(2))
+        jax.jvp(jax.grad(see), (1.0,), (1.0,))
+        jax.vmap(jax.grad(see))(jnp.ones(2))
+        jax.grad(lambda x: jax.jvp(see, (x,), (x,))[1])(1.0)
+        return [
+            *seen,
+            str(jax.typeof(1.0)),
+            str(jax.typeof(jnp.ones((2, 3)))),
+            jax.jit(lambda x: (x.nbytes, x.itemsize))(jnp.ones(3)),
+        ]
+
+    same(jax_oracle, program)
     for source, words in (
             ("jax.jit(lambda x: x.devices())(1.0)", "Abstract tracer value encountered"),
             ("jax.jit(lambda x: x.addressable_shards)(1.0)", "Abstract tracer value encountered"),
@@ -159,15 +172,22 @@ result = [*seen, str(jax.typeof(1.0)), str(jax.typeof(jnp.ones((2, 3)))),
 
 
 def test_numbers_bounds_and_specs(jax_oracle):
-    same(jax_oracle, """
-P = jax.sharding.PartitionSpec
-result = [lax.fori_loop(0, jnp.int8(3), lambda i, c: c + i, 0),
-          jax.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c + i, jnp.int8(0)))(jnp.int8(3)),
-          jax.jit(lambda n: lax.fori_loop(n, 3, lambda i, c: c + i, jnp.int16(0)))(jnp.int16(0)),
-          repr(P(unreduced={"x"})), repr(P("x", unreduced={"y"})),
-          round(jnp.float32(2.7)), round(jnp.array([1.5, 2.5])), round(jnp.float32(2.75), 1),
-          jnp.ones(2).__array_namespace__() is jnp,
-          jax.grad(lambda z: z ** 2, holomorphic=True)(1 + 2j)]""")
+    def program():
+        P = jax.sharding.PartitionSpec
+        return [
+            lax.fori_loop(0, jnp.int8(3), lambda i, c: c + i, 0),
+            jax.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c + i, jnp.int8(0)))(jnp.int8(3)),
+            jax.jit(lambda n: lax.fori_loop(n, 3, lambda i, c: c + i, jnp.int16(0)))(jnp.int16(0)),
+            repr(P(unreduced={"x"})),
+            repr(P("x", unreduced={"y"})),
+            round(jnp.float32(2.7)),
+            round(jnp.array([1.5, 2.5])),
+            round(jnp.float32(2.75), 1),
+            jnp.ones(2).__array_namespace__() is jnp,
+            jax.grad(lambda z: z**2, holomorphic=True)(1 + 2j),
+        ]
+
+    same(jax_oracle, program)
     for source, words in (  # the example of ConcretizationTypeError, and its kin
             ("jax.jit(lambda x, axis: x.min(axis))(jnp.arange(4), 0)", "Abstract tracer value"),
             ("jax.jit(lambda n: jnp.linspace(0, 1, n))(3)", "Abstract tracer value"),
@@ -214,15 +234,25 @@ def test_callbacks_inside_shard_map(count):
 
 
 def test_ragged_parts_are_exchanged(jax_oracle):
-    same(jax_oracle, """
-mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("i",))
-P = jax.sharding.PartitionSpec
-def inside(*xs): return lax.ragged_all_to_all(*(x[0] for x in xs), axis_name="i")[None]
-sharded = jax.shard_map(inside, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
-sent, kept, places = jnp.ones((2, 3)), jnp.ones((2, 4)), [jnp.ones((2, 2), int)] * 4
-result = [str(jax.make_jaxpr(sharded)(sent, kept, *places)),
-          str(jax.make_jaxpr(lambda *xs: jax.jvp(
-              lambda a, b: sharded(a, b, *xs[2:]), xs[:2], xs[:2]))(sent, kept, *places))]""")
+    def program():
+        mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("i",))
+        P = jax.sharding.PartitionSpec
+
+        def inside(*xs):
+            return lax.ragged_all_to_all(*(x[0] for x in xs), axis_name="i")[None]
+
+        sharded = jax.shard_map(inside, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+        sent, kept, places = jnp.ones((2, 3)), jnp.ones((2, 4)), [jnp.ones((2, 2), int)] * 4
+        return [
+            str(jax.make_jaxpr(sharded)(sent, kept, *places)),
+            str(
+                jax.make_jaxpr(
+                    lambda *xs: jax.jvp(lambda a, b: sharded(a, b, *xs[2:]), xs[:2], xs[:2])
+                )(sent, kept, *places)
+            ),
+        ]
+
+    same(jax_oracle, program)
     # The example of its documentation.
     sent, kept = np.array([[1, 2, 2], [3, 4, 0]], np.float32), np.full((2, 4), 9, np.float32)
     places = [np.array(v) for v in ([[0, 1], [0, 1]], [[1, 2], [1, 1]], [[0, 0], [1, 2]],
@@ -253,21 +283,37 @@ result = [str(jax.make_jaxpr(sharded)(sent, kept, *places)),
 
 
 def test_tokens(jax_oracle):
-    same(jax_oracle, """
-def shown(fun, *args): return str(jax.make_jaxpr(fun)(*args))
-mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("i",))
-P, arrows = jax.sharding.PartitionSpec, [(0, 1), (1, 0)]
-def exchange(x):
-    token = lax.psend(x, "i", arrows)
-    return lax.precv(token, jax.ShapeDtypeStruct((2,), "float32"), "i", arrows)
-token, x = lax.create_token(), jnp.arange(4.0)
-result = [
-    shown(lambda x: lax.create_token(x), 1.0), shown(lambda: lax.after_all()),
-    shown(lambda t: (lax.after_all(t, t), 1.0), token), shown(lambda t: t, token),
-    shown(lambda x: lax.optimization_barrier((x, lax.create_token()))[0], x),
-    shown(jax.shard_map(exchange, mesh=mesh, in_specs=P("i"), out_specs=P("i")), x),
-    *(type(t).__name__ for t in (token, lax.after_all(token), jax.jit(lax.after_all)(token),
-                                 jax.block_until_ready(token)))]""")
+    def program():
+        def shown(fun, *args):
+            return str(jax.make_jaxpr(fun)(*args))
+
+        mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("i",))
+        P, arrows = jax.sharding.PartitionSpec, [(0, 1), (1, 0)]
+
+        def exchange(x):
+            token = lax.psend(x, "i", arrows)
+            return lax.precv(token, jax.ShapeDtypeStruct((2,), "float32"), "i", arrows)
+
+        token, x = lax.create_token(), jnp.arange(4.0)
+        return [
+            shown(lambda x: lax.create_token(x), 1.0),
+            shown(lambda: lax.after_all()),
+            shown(lambda t: (lax.after_all(t, t), 1.0), token),
+            shown(lambda t: t, token),
+            shown(lambda x: lax.optimization_barrier((x, lax.create_token()))[0], x),
+            shown(jax.shard_map(exchange, mesh=mesh, in_specs=P("i"), out_specs=P("i")), x),
+            *(
+                type(t).__name__
+                for t in (
+                    token,
+                    lax.after_all(token),
+                    jax.jit(lax.after_all)(token),
+                    jax.block_until_ready(token),
+                )
+            ),
+        ]
+
+    same(jax_oracle, program)
     same_error(jax_oracle, "lax.after_all(1.0)", "must be tokens")
     x = jnp.arange(4.0)
     ordered = jax.jit(lambda t, x: lax.scan(lambda t, x: (lax.after_all(t), x * 2), t, x)[1])

@@ -55,20 +55,24 @@ def test_the_sharding_is_told_when_the_program_is_compiled(x, name):
 
 
 def test_the_partitioner_decides_alike_in_jax(jax_oracle):
-    same(jax_oracle, """
+    def program():
         types = (jax.sharding.AxisType.Auto,) * 2
         mesh = jax.make_mesh((4, 2), ("d", "e"), axis_types=types)
         place = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("d", "e"))
         x = jax.device_put(np.ones((8, 4), np.float32), place)
         seen = []
+
         def f(x):
             for y in (x, x.T, jax.numpy.sum(x), x @ x.T, x * 2 + 1):
                 jax.debug.inspect_array_sharding(
-                    y, callback=lambda s: seen.append([str(axis) for axis in s.spec]))
+                    y, callback=lambda s: seen.append([str(axis) for axis in s.spec])
+                )
             return x
+
         jax.jit(f)(x)
-        result = sorted(seen)
-    """)
+        return sorted(seen)
+
+    same(jax_oracle, program)
 
 
 def test_outside_jit_it_is_told_at_once_and_each_program_is_asked(x):

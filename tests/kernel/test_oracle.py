@@ -10,6 +10,10 @@ import numpy as np
 import oracle
 import pytest
 import recorded
+from both import same
+
+import saem as jax
+import saem.numpy as jnp
 
 VALUES = [
     None,
@@ -112,3 +116,17 @@ def arrays_in(form):
     elif isinstance(form, (dict, list)):
         for item in form.values() if isinstance(form, dict) else form:
             yield from arrays_in(item)
+
+
+def test_a_difference_is_named_by_its_path_and_its_expression(jax_oracle):
+    def program(x):
+        twice = 2 * x
+        mine = jax.__name__ == "saem"
+        return [x + 1, {"sum": jnp.sum(twice), "pair": (x, jnp.sin(x) if mine else x * 3)}]
+
+    with pytest.raises(AssertionError, match=r"result\[1\]\['pair'\]\[1\] differs") as told:
+        same(jax_oracle, program, x=np.float32(1))
+    assert "it is  jnp.sin(x) if mine else x * 3" in str(told.value)
+    with pytest.raises(AssertionError, match=r"result\[0\] differs: dtype or shape") as told:
+        same(jax_oracle, "[jnp.arange(3 + len(jax.__name__)), 1]")
+    assert "it is  jnp.arange(3 + len(jax.__name__))" in str(told.value)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+
+import numpy as np
 import pytest
 from both import same, same_error
 
@@ -80,49 +83,66 @@ def test_an_interpreter_that_binds_every_equation(jax_oracle):
 
 
 def test_primitives_bind_by_name(jax_oracle):
-    same(jax_oracle, """
-    import importlib
-    core = importlib.import_module(jax.__name__ + ".extend.core")
-    x = jnp.arange(6.).reshape(2, 3)
-    result = [
-        lax.add_p.bind(x, x), lax.exp_p.bind(x, accuracy=None), str(lax.scatter_add_p),
-        lax.reduce_sum_p.bind(x, axes=(0,), out_sharding=None),
-        lax.broadcast_in_dim_p.bind(x, shape=(2, 2, 3), broadcast_dimensions=(1, 2),
-                                    sharding=None),
-        core.primitives.add_p is lax.add_p, core.primitives.remat_p.name,
-        core.primitives.linear_solve_p.name, isinstance(lax.exp_p, core.Primitive),
-        str(jax.make_jaxpr(lambda x: lax.add_p.bind(x, x))(x)),
-    ]
-    """)
+    def program():
+        core = importlib.import_module(jax.__name__ + ".extend.core")
+        x = jnp.arange(6.0).reshape(2, 3)
+        return [
+            lax.add_p.bind(x, x),
+            lax.exp_p.bind(x, accuracy=None),
+            str(lax.scatter_add_p),
+            lax.reduce_sum_p.bind(x, axes=(0,), out_sharding=None),
+            lax.broadcast_in_dim_p.bind(
+                x, shape=(2, 2, 3), broadcast_dimensions=(1, 2), sharding=None
+            ),
+            core.primitives.add_p is lax.add_p,
+            core.primitives.remat_p.name,
+            core.primitives.linear_solve_p.name,
+            isinstance(lax.exp_p, core.Primitive),
+            str(jax.make_jaxpr(lambda x: lax.add_p.bind(x, x))(x)),
+        ]
+
+    same(jax_oracle, program)
 
 
 def test_what_readers_ask(jax_oracle):
-    same(jax_oracle, """
-    import importlib
-    core = importlib.import_module(jax.__name__ + ".extend.core")
-    closed = jax.make_jaxpr(lambda x: lax.cond(x > 0, jnp.sin, jnp.cos, jax.jit(jnp.exp)(x)))(1.0)
-    aval = jax.core.ShapedArray((3, 4), jnp.float32)
-    eqn = closed.jaxpr.eqns[0]
-    state = core.get_opaque_trace_state()
-    seen = []
-    def f(x):
-        seen.append(core.get_opaque_trace_state() == state)
-        with jax.core.eval_context():
-            seen.append(isinstance(jnp.sin(1.0), jax.core.Tracer))
-        seen.append(isinstance(jnp.sin(x), jax.core.Tracer))
-        return core.concrete_or_error(int, 3.5) + x
-    jax.jit(f)(1.0)
-    small = closed.jaxpr.replace(eqns=closed.jaxpr.eqns[:1], outvars=[eqn.outvars[0]])
-    turned = closed.jaxpr.eqns[1].replace(primitive=lax.log_p, params={"accuracy": None})
-    result = [
-        [str(j) for j in core.subjaxprs(closed.jaxpr)], seen, str(small), turned.primitive.name,
-        core.mapped_aval(3, 0, aval).str_short(True),
-        core.unmapped_aval(5, 1, aval).str_short(True),
-        core.jaxpr_as_fun(closed)(2.0), jax.core.eval_jaxpr(closed.jaxpr, closed.consts, 2.0),
-        core.valid_jaxtype(1), core.valid_jaxtype("a"), np.float32 in core.array_types,
-        core.get_opaque_trace_state() == state, jax.core.max_dim(2, 3), core.no_effects == set(),
-    ]
-    """)
+    def program():
+        core = importlib.import_module(jax.__name__ + ".extend.core")
+        closed = jax.make_jaxpr(lambda x: lax.cond(x > 0, jnp.sin, jnp.cos, jax.jit(jnp.exp)(x)))(
+            1.0
+        )
+        aval = jax.core.ShapedArray((3, 4), jnp.float32)
+        eqn = closed.jaxpr.eqns[0]
+        state = core.get_opaque_trace_state()
+        seen = []
+
+        def f(x):
+            seen.append(core.get_opaque_trace_state() == state)
+            with jax.core.eval_context():
+                seen.append(isinstance(jnp.sin(1.0), jax.core.Tracer))
+            seen.append(isinstance(jnp.sin(x), jax.core.Tracer))
+            return core.concrete_or_error(int, 3.5) + x
+
+        jax.jit(f)(1.0)
+        small = closed.jaxpr.replace(eqns=closed.jaxpr.eqns[:1], outvars=[eqn.outvars[0]])
+        turned = closed.jaxpr.eqns[1].replace(primitive=lax.log_p, params={"accuracy": None})
+        return [
+            [str(j) for j in core.subjaxprs(closed.jaxpr)],
+            seen,
+            str(small),
+            turned.primitive.name,
+            core.mapped_aval(3, 0, aval).str_short(True),
+            core.unmapped_aval(5, 1, aval).str_short(True),
+            core.jaxpr_as_fun(closed)(2.0),
+            jax.core.eval_jaxpr(closed.jaxpr, closed.consts, 2.0),
+            core.valid_jaxtype(1),
+            core.valid_jaxtype("a"),
+            np.float32 in core.array_types,
+            core.get_opaque_trace_state() == state,
+            jax.core.max_dim(2, 3),
+            core.no_effects == set(),
+        ]
+
+    same(jax_oracle, program)
     same_error(jax_oracle, """
     import importlib
     core = importlib.import_module(jax.__name__ + ".extend.core")
@@ -228,21 +248,23 @@ def test_a_rule_that_builds_mlir_is_refused(rule, why):
 
 
 def test_rules_may_be_functions_around_lower_fun(jax_oracle):
-    same(jax_oracle, """
-    import importlib
-    core = importlib.import_module(jax.__name__ + ".extend.core")
-    mlir = importlib.import_module(jax.__name__ + ".interpreters.mlir")
-    p = core.Primitive("scaled")
-    p.def_abstract_eval(lambda x, *, k: x)
-    def rule(ctx, x, *, k):
-        [aval] = ctx.avals_in
-        return mlir.lower_fun(lambda x: x * k + aval.size, multiple_results=False)(ctx, x)
-    mlir.register_lowering(p, rule)
-    same = core.Primitive("same")
-    same.def_abstract_eval(lambda x: x)
-    mlir.register_lowering(same, lambda ctx, x: [x])
-    result = [jax.jit(lambda x: p.bind(x, k=3.0))(jnp.ones(4)), jax.jit(same.bind)(jnp.ones(2))]
-    """)
+    def program():
+        core = importlib.import_module(jax.__name__ + ".extend.core")
+        mlir = importlib.import_module(jax.__name__ + ".interpreters.mlir")
+        p = core.Primitive("scaled")
+        p.def_abstract_eval(lambda x, *, k: x)
+
+        def rule(ctx, x, *, k):
+            [aval] = ctx.avals_in
+            return mlir.lower_fun(lambda x: x * k + aval.size, multiple_results=False)(ctx, x)
+
+        mlir.register_lowering(p, rule)
+        same = core.Primitive("same")
+        same.def_abstract_eval(lambda x: x)
+        mlir.register_lowering(same, lambda ctx, x: [x])
+        return [jax.jit(lambda x: p.bind(x, k=3.0))(jnp.ones(4)), jax.jit(same.bind)(jnp.ones(2))]
+
+    same(jax_oracle, program)
 
 
 def test_one_handle_whatever_the_parameters():
@@ -253,10 +275,10 @@ def test_one_handle_whatever_the_parameters():
 
 
 def test_dead_code(jax_oracle):
-    same(jax_oracle, """
-    import importlib
-    pe = importlib.import_module(jax.__name__ + ".interpreters.partial_eval")
-    jaxpr = jax.make_jaxpr(lambda x, y: (jnp.sin(x), jnp.cos(y), x * y))(1.0, 2.0).jaxpr
-    small, kept = pe.dce_jaxpr(jaxpr, [True, False, False])
-    result = [str(small), kept]
-    """)
+    def program():
+        pe = importlib.import_module(jax.__name__ + ".interpreters.partial_eval")
+        jaxpr = jax.make_jaxpr(lambda x, y: (jnp.sin(x), jnp.cos(y), x * y))(1.0, 2.0).jaxpr
+        small, kept = pe.dce_jaxpr(jaxpr, [True, False, False])
+        return [str(small), kept]
+
+    same(jax_oracle, program)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 from both import same, same_error
@@ -62,13 +64,26 @@ def test_segments_are_counted(jax_oracle):
 
 
 def test_dlpack(jax_oracle):
-    same(jax_oracle, """
-    import importlib
-    dlpack = importlib.import_module(jax.__name__ + ".dlpack")
-    result = [dlpack.from_dlpack(np.arange(3)), dlpack.from_dlpack(np.ones(2, np.float32)),
-              [dlpack.is_supported_dtype(d) for d in (jnp.bfloat16, "bool", "int4", "complex64",
-                                                      "float8_e4m3fn", "float64", "int8")]]
-    """)
+    def program():
+        dlpack = importlib.import_module(jax.__name__ + ".dlpack")
+        return [
+            dlpack.from_dlpack(np.arange(3)),
+            dlpack.from_dlpack(np.ones(2, np.float32)),
+            [
+                dlpack.is_supported_dtype(d)
+                for d in (
+                    jnp.bfloat16,
+                    "bool",
+                    "int4",
+                    "complex64",
+                    "float8_e4m3fn",
+                    "float64",
+                    "int8",
+                )
+            ],
+        ]
+
+    same(jax_oracle, program)
     same_error(jax_oracle, """
     import importlib
     result = importlib.import_module(jax.__name__ + ".dlpack").from_dlpack(3)
@@ -92,13 +107,16 @@ def test_two_passes(jax_oracle):
 
 
 def test_api_util(jax_oracle):
-    same(jax_oracle, """
-    import importlib
-    util = importlib.import_module(jax.__name__ + ".api_util")
-    result = [util.flatten_axes("in_axes", jax.tree.structure((1, (2, 3))), (0, None)),
-              util.rebase_donate_argnums((3, 4), (0, 1)), util.safe_map(max, [1, 5], [2, 3]),
-              util.shaped_abstractify(3).weak_type]
-    """)
+    def program():
+        util = importlib.import_module(jax.__name__ + ".api_util")
+        return [
+            util.flatten_axes("in_axes", jax.tree.structure((1, (2, 3))), (0, None)),
+            util.rebase_donate_argnums((3, 4), (0, 1)),
+            util.safe_map(max, [1, 5], [2, 3]),
+            util.shaped_abstractify(3).weak_type,
+        ]
+
+    same(jax_oracle, program)
     same_error(jax_oracle, """
     import importlib
     result = importlib.import_module(jax.__name__ + ".api_util").safe_map(max, [1], [2, 3])
