@@ -126,8 +126,8 @@ ROWS = {
                      "Choose settings once", "첫 호출 전에 한 번만", "found"),
     "donated": Row("f(A)", "donated = jax.jit(f.__wrapped__, static_argnames=('mode', 'cfg'),"
                    " donate_argnums=0)\ndonated(jnp.asarray(A))", "donation", (None, "-", "x"),
-                   "donated arguments: - → x", "기부한(donated) 인자: - → x",
-                   "Donate the same arguments", "매번 같은 인자를 기부"),
+                   "donated arguments: - → x", "넘겨준(donated) 인자: - → x",
+                   "Donate the same arguments", "매번 같은 인자를 넘겨주"),
     "structure": Row("f({'w': A})", "f({'w': A, 'b': A})", "structure",
                      ("p", "p['w']", "p['b'], p['w']"),
                      "argument p has other leaves", "인자 p의 잎이 다릅니다",

@@ -150,12 +150,12 @@ CARDS: dict[str, Card] = {
     "array.deleted": Card(
         Text("The array was given away", "이미 넘겨준 배열입니다"),
         Text("Its memory was donated to a call (`donate_argnums`) and holds another result now.",
-             "이 배열의 메모리는 호출에 기부되어(`donate_argnums`) 지금은 다른 결과가 "
+             "이 배열의 메모리를 호출에 넘겨주어(`donate_argnums`) 지금은 다른 결과가 "
              "들어 있습니다."),
         (Text("Use the result of that call instead: `x = f(x)`.",
               "그 호출의 결과를 쓰십시오. `x = f(x)`."),
          Text("Do not donate what you still need, or copy it before: `jnp.array(x)`.",
-              "아직 필요한 배열은 기부하지 마십시오. 아니면 먼저 `jnp.array(x)`로 복사하십시오.")),
+              "아직 필요한 배열은 넘겨주지 마십시오. 아니면 먼저 `jnp.array(x)`로 복사하십시오.")),
         "11"),
     "jit.static": Card(
         Text("A static argument cannot be a key of the cache",

@@ -196,9 +196,9 @@ REASONS: dict[str, tuple[Text, Text]] = {
     ),
     "donation": _reason(
         "donated arguments: `{old}` → `{new}`",
-        "기부한(donated) 인자: `{old}` → `{new}`",
+        "넘겨준(donated) 인자: `{old}` → `{new}`",
         "Donate the same arguments each time.",
-        "매번 같은 인자를 기부하십시오.",
+        "매번 같은 인자를 넘겨주십시오.",
     ),
 }
 

@@ -53,9 +53,9 @@ _LABELS: dict[str, Text] = {
     "cost.argument_bytes": Text("arguments", "인자"),
     "cost.output_bytes": Text("outputs", "출력"),
     "cost.temp_bytes": Text("temporaries", "임시 메모리"),
-    "equation": Text("Equation", "방정식"),
-    "equations": Text("Equations", "방정식"),
-    "parameters": Text("Parameters", "매개변수"),
+    "equation": Text("Equation", "식"),
+    "equations": Text("Equations", "식"),
+    "parameters": Text("Parameters", "파라미터"),
     "inputs": Text("Inputs", "입력"),
     "outputs": Text("Outputs", "출력"),
     "stack": Text("Transformations", "변환"),
@@ -85,7 +85,7 @@ _LABELS: dict[str, Text] = {
 _VIEWS: dict[str, Text] = {
     "fold": Text("Fold", "접기"),
     "unfold": Text("Unfold", "펼치기"),
-    "fold.count": Text("{n} equations folded", "방정식 {n}개 접힘"),
+    "fold.count": Text("{n} equations folded", "식 {n}개 접힘"),
     "fold.all": Text("Fold all", "모두 접기"),
     "unfold.all": Text("Unfold all", "모두 펼치기"),
     "times": Text("{n} times", "{n}번"),
@@ -101,7 +101,7 @@ _VIEWS: dict[str, Text] = {
     "pick": Text(
         "Point at a line, an equation or a node to see where it comes from and goes to. Click "
         "to keep it.",
-        "줄, 방정식, 노드를 가리키면 어디서 왔고 어디로 가는지 보입니다. 누르면 고정됩니다.",
+        "줄, 식, 노드를 가리키면 어디서 왔고 어디로 가는지 보입니다. 누르면 고정됩니다.",
     ),
     "input": Text("input", "입력"),
     "constant": Text("constant", "상수"),
@@ -136,7 +136,7 @@ _VIEWS: dict[str, Text] = {
     "xray.loop": Text(
         "unrolled: went round {times} times and wrote {equations} equations, {share}% of this "
         "function's",
-        "펼쳐짐: {times}번 돌며 방정식 {equations}개 기록, 이 함수의 {share}%",
+        "펼쳐짐: {times}번 돌며 식 {equations}개 기록, 이 함수의 {share}%",
     ),
     "xray.title": Text("X-ray", "엑스레이"),
     "xray.runs": Text("ran {n} times", "{n}번 실행"),
@@ -161,7 +161,7 @@ _VIEWS: dict[str, Text] = {
     "progress.unrolled": Text(
         "A Python loop at {where_en} is being unrolled: {times} times so far, {share}% of "
         "{equations} equations. `lax.scan` or `lax.fori_loop` would write its body once.",
-        "{where_ko}에서 파이썬 반복문이 펼쳐지고 있습니다. 지금까지 {times}번, 방정식 "
+        "{where_ko}에서 파이썬 반복문이 펼쳐지고 있습니다. 지금까지 {times}번, 식 "
         "{equations}개의 {share}%입니다. `lax.scan`이나 `lax.fori_loop`는 본문을 한 번만 "
         "적습니다.",
     ),
@@ -170,10 +170,10 @@ _VIEWS: dict[str, Text] = {
         "여기서 처음 NaN이나 무한대가 생깁니다",
     ),
     "steps.title": Text("Step through", "한 단계씩 실행"),
-    "steps.at": Text("Equation {n} of {all}", "방정식 {n} / {all}"),
+    "steps.at": Text("Equation {n} of {all}", "식 {n} / {all}"),
     "steps.start": Text("Inputs", "입력"),
-    "steps.next": Text("Next equation", "다음 방정식"),
-    "steps.back": Text("Previous equation", "이전 방정식"),
+    "steps.next": Text("Next equation", "다음 식"),
+    "steps.back": Text("Previous equation", "이전 식"),
     "steps.play": Text("Play", "재생"),
     "steps.stop": Text("Stop", "멈춤"),
     "steps.none": Text("No NaN and no infinity was made.", "NaN이나 무한대가 생기지 않았습니다."),
@@ -182,7 +182,7 @@ _VIEWS: dict[str, Text] = {
     "stat.maximum": Text("max", "최댓값"),
     "stat.mean": Text("mean", "평균"),
     "stat.deviation": Text("std", "표준편차"),
-    "autodiff.title": Text("Reverse mode", "역방향 미분"),
+    "autodiff.title": Text("Reverse mode", "역방향 모드"),
     "autodiff.total": Text(
         "Kept for the backward pass: {bytes}",
         "역방향 계산을 위해 보관: {bytes}",
@@ -217,13 +217,13 @@ _VIEWS: dict[str, Text] = {
     "compiled.memory": Text("Memory", "메모리"),
     "compiled.fused": Text(
         "{n} equations became one kernel",
-        "방정식 {n}개가 커널 하나로 합쳐졌습니다",
+        "식 {n}개가 커널 하나로 합쳐졌습니다",
     ),
     "compiled.copy": Text("made by XLA alone", "XLA가 스스로 만든 것"),
     "devices.arrays": Text("Arrays", "배열"),
     "devices.none": Text("No array has a name here.", "이름이 붙은 배열이 없습니다."),
     "devices.moved": Text("Transfers", "전송"),
-    "devices.donated": Text("Donations", "기부"),
+    "devices.donated": Text("Donations", "양도"),
     "devices.committed": Text("committed", "고정됨"),
     "devices.replicated": Text("whole on each device", "장치마다 전체"),
     "devices.reused": Text("{n} reused", "{n}개 재사용"),
@@ -273,7 +273,7 @@ _VIEWS: dict[str, Text] = {
     ),
     "graph.part": Text(
         "{n} of {all} equations, around the chosen one",
-        "고른 방정식 주변 {n}개 (전체 {all}개)",
+        "고른 식 주변 {n}개 (전체 {all}개)",
     ),
     "colour.none": Text("none", "없음"),
 }
@@ -356,7 +356,7 @@ _PANEL: dict[str, Text] = {
     "panel.review": Text("Review Translations", "번역 검토"),
     "panel.review.caption": Text(
         "Read the lessons in both languages side by side, correct and accept them",
-        "두 언어를 나란히 읽으며 고치고 승인합니다",
+        "두 언어로 된 수업을 나란히 읽으며 고치고 승인합니다",
     ),
     "next.jaxpr": Text(
         "the jaxpr, its graph and what XLA makes of it",
