@@ -73,6 +73,7 @@ _NOT_HERE: dict[str, str] = {
 
 # What is loaded when first named: from a module to its names here ("" for the module itself).
 _find, __dir__ = _lazy.namespace(__name__, {
+    "saem.ad": "",
     "saem.ad_checkpoint": "",
     "saem.api_util": "",
     "saem.custom_batching": "",
@@ -84,6 +85,7 @@ _find, __dir__ = _lazy.namespace(__name__, {
                         "make_user_context no_execution no_tracing thread_guard "
                         "transfer_guard_device_to_device transfer_guard_device_to_host "
                         "transfer_guard_host_to_device",
+    "saem.core.dynamic_slices": "ds",
     "saem.core.effects": "effects_barrier",
     "saem.core.scopes": "named_call named_scope",
     "saem.debug": "",
@@ -106,6 +108,7 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.profiler": "",
     "saem.ref": "",
     "saem.lax": "",
+    "saem.lib": "",
     "saem.random": "",
     "saem.sharding": "",
     "saem.stages": "",

@@ -124,6 +124,7 @@ encode_inspect_sharding_callback = xla_client.encode_inspect_sharding_callback
 make_gloo_tcp_collectives = _jax.make_gloo_tcp_collectives
 get_distributed_runtime_service = _jax.get_distributed_runtime_service
 get_distributed_runtime_client = _jax.get_distributed_runtime_client
+create_preemption_sync_manager = _jax.create_preemption_sync_manager
 batched_device_put = _jax.batched_device_put
 batched_block_until_ready = _jax.batched_block_until_ready
 batched_copy_array_to_devices_with_sharding = _jax.batched_copy_array_to_devices_with_sharding

@@ -17,9 +17,12 @@ from saem.core.provenance import DebugInfo
 from saem.extend.linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
 
 
-def flatten_axes(name: str, treedef: Any, axis_tree: Any) -> list[Any]:
+def flatten_axes(name: str, treedef: Any, axis_tree: Any, *, kws: bool = False,
+                 tupled_args: bool = False) -> list[Any]:
     """Return one entry of the prefix pytree ``axis_tree`` (None is an entry) for each leaf.
 
+    With ``kws``, ``treedef`` is a pair of arguments and named arguments; with ``tupled_args`` it is
+    a tuple of arguments, which the message says.
     Raises: ValueError naming ``name`` if it is no prefix.
     """
     like = treedef.unflatten([0] * treedef.num_leaves)
@@ -27,7 +30,9 @@ def flatten_axes(name: str, treedef: Any, axis_tree: Any) -> list[Any]:
         return tree.broadcast_prefix(axis_tree, like, is_leaf=lambda x: x is None)
     except ValueError as error:
         raise ValueError(f"{name} specification must be a tree prefix of the corresponding value, "
-                         f"got specification {axis_tree} for value tree {treedef}.") from error
+                         f"got specification {axis_tree} for value tree {treedef}."
+                         + (" A specification for several arguments is a tuple."
+                            if kws or tupled_args else "")) from error
 
 
 def rebase_donate_argnums(donate_argnums: Iterable[int], static_argnums: Iterable[int]

@@ -28,10 +28,12 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
                local_device_ids: int | Sequence[int] | None = None,
                cluster_detection_method: str | None = None, initialization_timeout: int = 300,
                heartbeat_timeout_seconds: int = 100, shutdown_timeout_seconds: int = 300,
-               coordinator_bind_address: str | None = None, **_accepted: Any) -> None:
+               coordinator_bind_address: str | None = None, slice_index: int | None = None,
+               partition_index: int | None = None) -> None:
     """Join the other processes; ``coordinator_address`` is ``host:port`` of process 0.
 
     What is not given is read from JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID.
+    ``slice_index`` and ``partition_index`` number parts of a TPU system and mean nothing elsewhere.
 
     Raises: RuntimeError if called twice or after the backends started; ValueError if something is
     missing.

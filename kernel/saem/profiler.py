@@ -29,7 +29,11 @@ ProfileData = _jaxlib.profile_data.ProfileData
 ProfileEvent = _jaxlib.profile_data.ProfileEvent
 ProfilePlane = _jaxlib.profile_data.ProfilePlane
 ProfileOptions = _profiler.ProfileOptions
-register_subprocess = _profiler.register_subprocess
+
+
+def register_subprocess(pid: int, port: int) -> None:
+    """Let a trace of this process include that of process ``pid``, which serves at ``port``."""
+    _profiler.register_subprocess(pid, port)
 
 
 class _Recording:

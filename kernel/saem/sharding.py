@@ -9,8 +9,7 @@ from __future__ import annotations
 from saem._jaxlib import Sharding
 from saem.ops.sharding_constraint import reshard
 from saem.parallel.axis_modes import ManualAxisType, auto_axes, explicit_axes
-from saem.placement.devices import SingleDeviceSharding
-from saem.placement.devices import single_device as make_single_device_sharding
+from saem.placement.devices import SingleDeviceSharding, make_single_device_sharding
 from saem.placement.meshes import (
     AbstractDevice,
     AbstractMesh,

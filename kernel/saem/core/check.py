@@ -17,12 +17,12 @@ class JaxprTypeError(TypeError):
     """A jaxpr that breaks its own rules: always a bug in the engine, never in user code."""
 
 
-def check_jaxpr(program: Jaxpr | ClosedJaxpr) -> None:
-    """Check binding and types of ``program`` and all nested programs.
+def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
+    """Check binding and types of the program ``jaxpr`` and all nested programs.
 
     Raises: JaxprTypeError naming the equation and what is wrong.
     """
-    jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
+    jaxpr = jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
     bound: set[Var] = set()
 
     def bind_var(var: Var, where: str) -> None:

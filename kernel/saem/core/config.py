@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -259,6 +260,14 @@ class Setting(_jaxlib.Config):
         self.follower: Callable[[], None] | None = None
         self.was_set = environment_variable(declared) is not None
         self._unset = self.get_local()  # what C++ returns where no scope holds
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """What ``inspect.signature`` shows of a call: its one parameter."""
+        name = "disable" if self.name == "jax_disable_jit" else "new_val"
+        default = True if self.declared.kind == "bool" else inspect.Parameter.empty
+        return inspect.Signature([inspect.Parameter(
+            name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)])
 
     def __call__(self, *value: Any, **named: Any) -> _Scope:
         """Return a context manager under which this thread sees ``value`` (a bool: True).

@@ -279,9 +279,11 @@ class ClosedJaxpr:
             return value
 
 
-def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any,
+               propagate_source_info: bool = True) -> list[Any]:
     """Run ``jaxpr`` under the current interpreter, equation by equation.
 
+    Operations keep the places in the source of their equations if ``propagate_source_info``.
     Raises: ValueError if the number of arguments does not fit.
     """
     if len(args) != len(jaxpr.invars):
@@ -290,7 +292,8 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     env.update(zip(jaxpr.invars, args))
     for eqn in jaxpr.eqns:
         values = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
-        with at_source(eqn.source, eqn.stack):
+        place = (eqn.source, eqn.stack) if propagate_source_info else (None, ())
+        with at_source(*place):
             out = bind(eqn.operation, *values)
         if eqn.operation.multiple_results:
             env.update(zip(eqn.outvars, out))

@@ -13,12 +13,23 @@ LEAKED = "it is an import of the module it stands in, not part of what that modu
 GPU_ONLY = "it is a call of cuDNN on NVIDIA's Blackwell GPUs and computes nothing elsewhere"
 INTERNAL = "it is an internal of JAX's implementation of the feature, which is built otherwise here"
 REMOVED = "JAX deprecated it"
+NO_SPARSE_PRIMITIVES = ("operations on sparse arrays are made of gathers, scatters and sorts here, "
+                        "and are no primitives of their own; call the function of that name")
+UNFINISHED = "JAX's own documentation says that it is under development and will change"
 
 # Reasons by module; a name may stand in one module only.
 REASONS: dict[str, dict[str, str]] = {
     "nn": dict.fromkeys(
         ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"], GPU_ONLY),
-    "lax": {"stage_p": INTERNAL},
+    "lax": {"stage_p": INTERNAL,
+            "select_and_scatter_p": "no public function of JAX applies it; what max pooling is "
+                                    "differentiated by is select_and_scatter_add_p"},
+    "": {"jax2tf_associative_scan_reductions": "it is a setting of jax2tf, which is not here",
+         "remove_size_one_mesh_axis_from_type": "it is a setting of JAX's move to explicit "
+                                                "sharding, which is complete here"},
+    "experimental": dict.fromkeys(["EArray", "cur_qdd", "primal_tangent_dtype"], UNFINISHED),
+    "experimental.mesh_utils": {
+        "device_kind_handler_dict": "it lists how JAX lays meshes over TPU tori of each kind"},
     "experimental.jet": {
         **dict.fromkeys(
             "api_util jnp lax register_pytree_node safe_zip tree_flatten tree_structure "
@@ -32,20 +43,42 @@ REASONS: dict[str, dict[str, str]] = {
                         "tree_leaves tree_map zip".split(), LEAKED),
         **dict.fromkeys("ravel_first_arg ravel_first_arg_".split(), INTERNAL)},
     "experimental.multihost_utils": {
+        **dict.fromkeys(["ProcessFailureError", "live_devices"], UNFINISHED),
         **dict.fromkeys("P jnp safe_zip tree_flatten tree_unflatten".split(), LEAKED),
         **dict.fromkeys(
             "global_array_to_host_local_array_impl global_array_to_host_local_array_p "
             "gtl_abstract_eval host_local_array_to_global_array_impl "
             "host_local_array_to_global_array_p ltg_abstract_eval ltg_batcher".split(), INTERNAL)},
-    "experimental.sparse.linalg": dict.fromkeys("jnp mlir sparse spsolve_p".split(), LEAKED),
-    "experimental.sparse.bcoo": dict.fromkeys(
-        "Array ArrayLike Buffer DTypeLike GatherDimensionNumbers GatherScatterMode "
-        "canonicalize_axis jnp lax ranges_like remaining safe_zip split_list tree_util "
-        "unzip2 vmap".split(), LEAKED),
+    "experimental.sparse": {
+        "SparseTracer": INTERNAL,
+        **dict.fromkeys(
+            "bcoo_dot_general_p bcoo_dot_general_sampled_p bcoo_extract_p bcoo_fromdense_p "
+            "bcoo_sort_indices_p bcoo_spdot_general_p bcoo_sum_duplicates_p bcoo_todense_p "
+            "bcoo_transpose_p bcsr_dot_general_p bcsr_extract_p bcsr_fromdense_p bcsr_todense_p "
+            "coo_fromdense_p coo_matmat_p coo_matvec_p coo_todense_p csr_fromdense_p csr_matmat_p "
+            "csr_matvec_p csr_todense_p".split(), NO_SPARSE_PRIMITIVES)},
+    "experimental.sparse.linalg": dict.fromkeys("mlir sparse spsolve_p".split(), LEAKED),
+    "experimental.sparse.bcoo": {
+        **dict.fromkeys(["CUSPARSE_DATA_DTYPES", "CUSPARSE_INDEX_DTYPES"], INTERNAL),
+        **dict.fromkeys(
+            "bcoo_dot_general_p bcoo_dot_general_sampled_p bcoo_extract_p bcoo_fromdense_p "
+            "bcoo_sort_indices_p bcoo_spdot_general_p bcoo_sum_duplicates_p bcoo_todense_p "
+            "bcoo_transpose_p coo_spmm_p coo_spmv_p".split(), NO_SPARSE_PRIMITIVES),
+        **dict.fromkeys(
+            "Array ArrayLike Buffer DTypeLike GatherDimensionNumbers GatherScatterMode "
+            "canonicalize_axis jnp lax ranges_like remaining safe_zip split_list tree_util "
+            "unzip2 vmap".split(), LEAKED)},
     "experimental.source_mapper": dict.fromkeys(
         "MappingsGenerator Pass SourceMap SourceMapDump all_passes canonicalize_filename common "
         "compile_with_env create_mlir_sourcemap filter_passes generate_map generate_sourcemaps hlo "
         "jaxpr mlir register_pass".split(), INTERNAL),
+}
+
+
+# Signatures that are not JAX's, and why; from "module.function" without "jax.".
+SIGNATURES: dict[str, str] = {
+    "lax.random_gamma_grad": "JAX shows *args; the two operands have names here",
+    "export.export": "JAX's last parameter is private (_override_lowering_rules)",
 }
 
 

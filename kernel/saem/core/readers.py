@@ -75,7 +75,7 @@ class take_current_trace:
         self.context.__exit__(*exc)
 
 
-def find_top_trace(_: Any = None) -> Trace:
+def find_top_trace(_: Any) -> Trace:
     """Return the interpreter that is current."""
     return state.trace
 
@@ -137,7 +137,7 @@ def jaxprs_in_params(params: Mapping[str, Any]) -> Iterator[Jaxpr]:
 
 
 def new_jaxpr_eqn(invars: Sequence[Atom], outvars: Sequence[Var], primitive: Handle,
-                  params: dict[str, Any], effects: Any = no_effects, source_info: Any = None,
+                  params: dict[str, Any], effects: Any, source_info: Any = None,
                   ctx: Any = None) -> Eqn:
     """Return the equation of ``primitive`` with ``params``; its effects are the primitive's own."""
     where, stack = (None, ()) if source_info is None else (source_info.source, source_info.stack)
@@ -189,12 +189,12 @@ def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
     return val if force is None else force(val)
 
 
-def max_dim(a: Any, b: Any) -> Any:
+def max_dim(d1: Any, d2: Any) -> Any:
     """Return the larger of two sizes of an axis."""
-    return max(a, b)
+    return max(d1, d2)
 
 
-def min_dim(a: Any, b: Any) -> Any:
+def min_dim(d1: Any, d2: Any) -> Any:
     """Return the smaller of two sizes of an axis."""
-    return min(a, b)
+    return min(d1, d2)
 

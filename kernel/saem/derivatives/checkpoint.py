@@ -428,7 +428,12 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
     return checkpointed
 
 
-remat = checkpoint
+def remat(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
+          policy: Policy | None = None, static_argnums: int | tuple[int, ...] = (),
+          concrete: Any = _NOT_GIVEN) -> Callable:
+    """Return ``checkpoint(fun)``, whose static arguments are given by position only."""
+    return checkpoint(fun, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums,
+                      concrete=concrete)
 
 
 def static_positions(numbers: Sequence[int], count: int) -> list[int]:

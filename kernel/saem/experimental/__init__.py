@@ -25,6 +25,7 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.experimental.mesh_utils": "",
     "saem.experimental.multihost_utils": "",
     "saem.experimental.ode": "",
+    "saem.experimental.profiler": "",
     "saem.experimental.random": "",
     "saem.experimental.sparse": "",
     "saem.experimental.topologies": "",

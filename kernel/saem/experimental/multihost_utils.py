@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from saem import _jaxlib
 from saem.core import tree
 from saem.jit.stages import jit
 from saem.ops.sharding_constraint import prefix
@@ -131,5 +132,27 @@ def _local_part(x: Any) -> np.ndarray:
     return local
 
 
+_preemption: list[Any] = []
+
+
+def reached_preemption_sync_point(step_id: int) -> bool:
+    """Return whether all processes are at the step after which they stop, as one of them must.
+
+    A process is told so by SIGTERM; then all agree on the next step that each has yet to begin.
+    Call it at every step, in every process.
+
+    Raises: RuntimeError without ``jax.distributed.initialize``.
+    """
+    if not devices.processes:
+        raise RuntimeError("Preemption sync manager has not been initialized: call "
+                           "jax.distributed.initialize first.")
+    if not _preemption:
+        manager = _jaxlib.create_preemption_sync_manager()
+        manager.initialize(devices.processes[0].client)
+        _preemption.append(manager)
+    return _preemption[0].reached_sync_point(step_id)
+
+
 __all__ = ["assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array",
-           "host_local_array_to_global_array", "process_allgather", "sync_global_devices"]
+           "host_local_array_to_global_array", "process_allgather",
+           "reached_preemption_sync_point", "sync_global_devices"]

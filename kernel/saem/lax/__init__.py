@@ -60,7 +60,6 @@ from saem.ops.compare import (
     shift_right_logical,
 )
 from saem.ops.contract import (
-    DotAlgorithmPreset,
     DotDimensionNumbers,
     Precision,
     PrecisionLike,
@@ -70,6 +69,7 @@ from saem.ops.contract import (
 )
 from saem.ops.convert import bitcast_convert_type, convert_element_type, reduce_precision
 from saem.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
+from saem.ops.dot_algorithms import DotAlgorithm, DotAlgorithmPreset
 from saem.ops.gather import gather
 from saem.ops.gradient import stop_gradient
 from saem.ops.incomplete import betainc, igamma, igamma_grad_a, igammac, random_gamma_grad
@@ -197,7 +197,17 @@ from saem.parallel.exchanges import (
 from saem.parallel.ragged import ragged_all_to_all
 from saem.typing import Array, ArrayLike, DTypeLike
 
-broadcast_shapes = np.broadcast_shapes
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape to which arrays of ``shapes`` stretch.
+
+    Raises: ValueError if there is none.
+
+    >>> import saem as jax
+    >>> jax.lax.broadcast_shapes((3, 1), (4,))
+    (3, 4)
+    """
+    return np.broadcast_shapes(*shapes)
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
@@ -308,6 +318,8 @@ _find, __dir__ = _lazy.namespace(__name__, {
         "conv_general_shape_tuple conv_shape_tuple conv_transpose conv_transpose_shape_tuple "
         "conv_with_general_padding",
     "saem.ops.fft": "FftType fft",
+    "saem.ops.ragged_products": "RaggedDotDimensionNumbers ragged_dot ragged_dot_general",
+    "saem.ops.scaled_products": "scaled_dot",
 })
 
 

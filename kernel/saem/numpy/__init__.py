@@ -8,6 +8,8 @@ Invariant: signatures and results are those of jax.numpy 0.10.2.
 
 # ruff: noqa: F401 - every import here is a public name, and some are Python's too
 
+from typing import Any as _Any
+
 import numpy as _np
 
 from saem._jaxlib import Array as ndarray
@@ -251,7 +253,13 @@ object_ = _np.object_
 signedinteger = _np.signedinteger
 unsignedinteger = _np.unsignedinteger
 ComplexWarning = _np.exceptions.ComplexWarning
-printoptions, set_printoptions = _np.printoptions, _np.set_printoptions
+printoptions = _np.printoptions
+
+
+def set_printoptions(*args: _Any, **kwargs: _Any) -> None:
+    """Set how NumPy and Saem print arrays: what ``numpy.set_printoptions`` takes."""
+    _np.set_printoptions(*args, **kwargs)
+
 get_printoptions = _np.get_printoptions
 array_repr, array_str = _np.array_repr, _np.array_str
 save, savez = _np.save, _np.savez

@@ -74,13 +74,13 @@ def multiply(x: ArrayLike, y: ArrayLike, /) -> Any:
     return bind(AND if is_boolean(x) else MUL, x, y)
 
 
-def divide(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return x / y, floating or complex even for integers.
+def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return x1 / x2, floating or complex even for integers.
 
     >>> jnp.divide(jnp.array([1, 3]), 2)
     Array([0.5, 1.5], dtype=float32)
     """
-    x, y = promote_args_inexact("true_divide", x, y)
+    x, y = promote_args_inexact("true_divide", x1, x2)
     return bind(DIV, x, y)
 
 
@@ -142,13 +142,13 @@ def sign(x: ArrayLike, /) -> Array:
 # -- division with remainder -----------------------------------------------------------------------
 
 
-def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return x / y rounded down.  Raises: TypeError for complex operands.
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return x1 / x2 rounded down.  Raises: TypeError for complex operands.
 
     >>> jnp.floor_divide(jnp.array([7, -7]), 2)
     Array([ 3, -4], dtype=int32)
     """
-    x, y = promote_args_numeric("floor_divide", x, y)
+    x, y = promote_args_numeric("floor_divide", x1, x2)
     dtype = dtype_of(x)
     if dtypes.is_unsigned(dtype):
         return ops.div(x, y)
@@ -162,13 +162,13 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _float_divmod(x, y)[0]
 
 
-def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return x - floor_divide(x, y) * y, which has the sign of y; 0 for integers when y is 0.
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return x1 - floor_divide(x1, x2) * x2, with the sign of x2; 0 for integers if x2 is 0.
 
     >>> jnp.remainder(jnp.array([7, -7]), 3)
     Array([1, 2], dtype=int32)
     """
-    x, y = promote_args_numeric("remainder", x, y)
+    x, y = promote_args_numeric("remainder", x1, x2)
     if dtypes.is_complex(dtype_of(x)):
         raise _no_complex("remainder")
     if dtypes.is_integer(dtype_of(x)):
@@ -180,13 +180,13 @@ def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
     return if_else(compare.bitwise_and(differ, nonzero), ops.add(rest, y), rest)
 
 
-def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Any, Any]:
-    """Return (floor_divide(x, y), remainder(x, y)).
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Any, Any]:
+    """Return (floor_divide(x1, x2), remainder(x1, x2)).
 
     >>> jnp.divmod(jnp.array([7, -7]), 3)
     (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
     """
-    x, y = promote_args_numeric("divmod", x, y)
+    x, y = promote_args_numeric("divmod", x1, x2)
     dtype = dtype_of(x)
     if dtypes.is_integer(dtype):
         return floor_divide(x, y), remainder(x, y)
@@ -207,16 +207,16 @@ def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     return numbers.round(quotient), rest
 
 
-def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return the remainder of x / y with the sign of x; 0 for integers when y is 0.
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return the remainder of x1 / x2 with the sign of x1; 0 for integers when x2 is 0.
 
-    Of booleans it is x where y is false, as in JAX.
+    Of booleans it is x1 where x2 is false, as in JAX.
 
     >>> jnp.fmod(jnp.array([7, -7]), 3)
     Array([ 1, -1], dtype=int32)
     """
-    guarded = not all(map(is_boolean, (x, y)))
-    x, y = promote_args_numeric("fmod", x, y)
+    guarded = not all(map(is_boolean, (x1, x2)))
+    x, y = promote_args_numeric("fmod", x1, x2)
     if guarded and dtypes.is_integer(dtype_of(x)):
         y = if_else(compare.eq(y, weakly_like(y, 0)), weakly_like(y, 1), y)
     return numbers.rem(x, y)

@@ -95,6 +95,6 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None,
         stop = count if count >= 0 else max(size + count, 0)
         if stop > size:
             sizes = (*bits.shape[:-1], stop - size)
-            bits = concatenate([bits, broadcast_in_dim(scalar(0, UINT8), sizes)], -1)
+            bits = concatenate([bits, broadcast_in_dim(scalar(0, UINT8), sizes, ())], -1)
         bits = slicing.slice_in_dim(bits, 0, stop, axis=bits.ndim - 1)
     return moveaxis(bits, -1, axis)

@@ -84,7 +84,7 @@ def _edge_of(x: Any, a: Any, axis: int) -> Any:
     x = array_argument("diff", x)
     if x.ndim:
         return x
-    return broadcast_in_dim(x, tuple([1 if i == axis else n for i, n in enumerate(a.shape)]))
+    return broadcast_in_dim(x, tuple([1 if i == axis else n for i, n in enumerate(a.shape)]), ())
 
 
 @library_function
@@ -467,7 +467,7 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
     z = ops.sub(ops.mul(x[0], y[1]), ops.mul(x[1], y[0]))
     if a.shape[-1] == b.shape[-1] == 2:
         return z
-    zero = broadcast_in_dim(scalar(0, a.dtype), lead)
+    zero = broadcast_in_dim(scalar(0, a.dtype), lead, ())
     x, y = (v if len(v) == 3 else [*v, zero] for v in (x, y))
     parts = [ops.sub(ops.mul(x[1], y[2]), ops.mul(x[2], y[1])),
              ops.sub(ops.mul(x[2], y[0]), ops.mul(x[0], y[2])), z]

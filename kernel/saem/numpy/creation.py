@@ -10,6 +10,7 @@ Invariant: data given as NumPy arrays is copied, so changing it later changes no
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -112,11 +113,13 @@ def count(shape: Sequence[int]) -> int:
 # -- from data -------------------------------------------------------------------------------------
 
 
-def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True, order: str | None = "K",
-          ndmin: int = 0, *, device: Any = None, out_sharding: Any = None) -> Any:
+def array(object: Any, dtype: DTypeLike | None = None, *args: Any, copy: bool = True,
+          order: str | None = "K", ndmin: int = 0, device: Any = None,
+          out_sharding: Any = None) -> Any:
     """Return ``object`` (a number, an array, or nested sequences of them) as an array.
 
-    A Python number without ``dtype`` stays weakly typed; a list of them does not.
+    A Python number without ``dtype`` stays weakly typed; a list of them does not.  Further
+    arguments by position are copy, order and ndmin; JAX deprecated them.
     Raises: TypeError for what is not numeric; OverflowError for integers that do not fit;
     ValueError for None and ragged lists.
 
@@ -124,6 +127,8 @@ def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True, order:
     Array([[1, 2],
            [3, 4]], dtype=int32)
     """
+    if args:
+        copy, order, ndmin = positional(args, (copy, order, ndmin))
     if order not in ("K", None):
         raise NotImplementedError("Only implemented for order='K'")
     if dtype is not None:
@@ -132,6 +137,17 @@ def array(object: Any, dtype: DTypeLike | None = None, copy: bool = True, order:
     if ndmin > (have := len(aval_of(out).shape)):
         out = shaping.expand_dims(out, tuple(range(ndmin - have)))
     return placed(out, device, out_sharding)
+
+
+def positional(given: tuple, rest: tuple) -> tuple:
+    """Return ``given`` followed by those of ``rest`` that it lacks, and warn.  Raises: TypeError.
+    """
+    if len(given) > len(rest):
+        raise TypeError(f"array: takes at most {2 + len(rest)} positional arguments, "
+                        f"got {2 + len(given)}.")
+    warnings.warn("jnp.array: give copy, order and ndmin by keyword; by position they are "
+                  "deprecated.", DeprecationWarning, stacklevel=3)
+    return (*given, *rest[len(given):])
 
 
 def asarray(a: ArrayLike, dtype: DTypeLike | None = None, order: str | None = None, *,
@@ -143,7 +159,7 @@ def asarray(a: ArrayLike, dtype: DTypeLike | None = None, order: str | None = No
     >>> jnp.asarray([1., 2.])
     Array([1., 2.], dtype=float32)
     """
-    return array(a, dtype, bool(copy), order, device=device, out_sharding=out_sharding)
+    return array(a, dtype, copy=bool(copy), order=order, device=device, out_sharding=out_sharding)
 
 
 def _from_object(x: Any, dtype: Any, copy: bool) -> Any:
@@ -467,13 +483,13 @@ def ones_like(a: ArrayLike, dtype: DTypeLike | None = None, shape: Any = None, *
 
 
 def empty_like(prototype: Any, dtype: DTypeLike | None = None, shape: Any = None, *,
-               device: Any = None, out_sharding: Any = None) -> Any:
+               device: Any = None) -> Any:
     """Return zeros of the shape and dtype of ``prototype``, where none other is given.
 
     >>> jnp.empty_like(jnp.array([1, 2]))
     Array([0, 0], dtype=int32)
     """
-    return _like("empty_like", prototype, 0, dtype, shape, device, out_sharding)
+    return _like("empty_like", prototype, 0, dtype, shape, device, None)
 
 
 def full_like(a: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None,

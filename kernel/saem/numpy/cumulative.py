@@ -118,7 +118,7 @@ def _standard_running(name: str, what: str, x: Any, axis: Any, dtype: Any, initi
     out = _running(name, x, axis, dtype, run, promote_integers=what == "sum")
     if initial:
         thin = tuple([1 if i == axis else n for i, n in enumerate(x.shape)])
-        out = concatenate([broadcast_in_dim(scalar(start, out.dtype), thin), out], axis)
+        out = concatenate([broadcast_in_dim(scalar(start, out.dtype), thin, ()), out], axis)
     return out
 
 

@@ -314,7 +314,7 @@ def ceil(x: ArrayLike, /) -> Array:
     return x if _is_whole(x) else numbers.ceil(x)
 
 
-def trunc(x: ArrayLike, /) -> Array:
+def trunc(x: ArrayLike) -> Array:
     """Return x without its fraction; integers are themselves.
 
     >>> jnp.trunc(jnp.array([1.8, -1.8]))

@@ -83,7 +83,7 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
 def _bincount(x: Any, weights: Any, length: int) -> Any:
     index = dtypes.default_dtype(int)
     if weights is None:
-        weights = broadcast_in_dim(scalar(1, index), x.shape)
+        weights = broadcast_in_dim(scalar(1, index), x.shape, ())
     else:
         weights = array_argument("bincount", weights)
         if weights.shape != x.shape:
@@ -93,7 +93,7 @@ def _bincount(x: Any, weights: Any, length: int) -> Any:
     places = x.astype(index) if dtypes.is_bool(x.dtype) else x
     if not dtypes.is_unsigned(places.dtype):
         places = numbers.max(places, scalar(0, places.dtype))
-    zeros = broadcast_in_dim(scalar(0, weights.dtype), (length,))
+    zeros = broadcast_in_dim(scalar(0, weights.dtype), (length,), ())
     return scatter_update(zeros, places, weights, "add") if length else zeros
 
 
@@ -148,7 +148,7 @@ def histogram(a: ArrayLike, bins: ArrayLike = 10, range: Sequence[Any] | None = 
 def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
     a = array_argument("histogram", a)
     if weights is None:
-        weights = broadcast_in_dim(scalar(1, edges.dtype), a.shape)
+        weights = broadcast_in_dim(scalar(1, edges.dtype), a.shape, ())
     else:
         (weights,) = promote_dtypes_inexact(array_argument("histogram", weights))
         if weights.shape != a.shape:
@@ -156,7 +156,7 @@ def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
                                    "weights should have the same shape as a.",
                                    advice=f"Got {weights.shape} and {a.shape}.")
     places = _bins_of(ravel(a).astype(edges.dtype), edges)
-    zeros = broadcast_in_dim(scalar(0, weights.dtype), edges.shape)
+    zeros = broadcast_in_dim(scalar(0, weights.dtype), edges.shape, ())
     counts = getitem(scatter_update(zeros, places, ravel(weights), "add"), slice(1, None))
     if density:
         counts = ops.div(ops.div(counts, diff(edges)), total(counts))
@@ -222,10 +222,10 @@ def histogramdd(sample: ArrayLike, bins: ArrayLike | list[ArrayLike] = 10,
 def _histogramdd(sample: Any, edges: list[Any], weights: Any, density: bool) -> Any:
     places = tuple([_bins_of(getitem(sample, (slice(None), i)), e) for i, e in enumerate(edges)])
     if weights is None:
-        weights = broadcast_in_dim(scalar(1, dtypes.default_dtype(int)), sample.shape[:1])
+        weights = broadcast_in_dim(scalar(1, dtypes.default_dtype(int)), sample.shape[:1], ())
     else:
         weights = array_argument("histogramdd", weights)
-    zeros = broadcast_in_dim(scalar(0, weights.dtype), [e.shape[0] + 1 for e in edges])
+    zeros = broadcast_in_dim(scalar(0, weights.dtype), [e.shape[0] + 1 for e in edges], ())
     counts = scatter_update(zeros, places, weights, "add")
     counts = getitem(counts, (slice(1, -1),) * len(edges))
     if density:

@@ -20,6 +20,7 @@ import numpy as np
 
 from saem.core import dtypes, errors, tree
 from saem.core.avals import aval_of, is_array_like
+from saem.core.dynamic_slices import Slice
 from saem.core.trace import Tracer, concrete_or_none
 from saem.numpy.promote import broadcast_shapes
 from saem.ops.arithmetic import add
@@ -35,6 +36,7 @@ INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
 # Tokens.  Those in the first line have no value; PART's is its least index, INT's a Python int.
 NEW, FULL, GAP = "new", "full", "gap"
 INT, PART, SCALAR, ARRAY, BOOL = "int", "part", "scalar", "array", "bool"
+WINDOW = "window"
 
 
 # -- parsing ---------------------------------------------------------------------------------------
@@ -44,7 +46,8 @@ def parse(idx: Any, shape: tuple[int, ...], wrap: bool = True) -> tuple[tuple, l
     """Return the tokens and values of ``idx`` into an array of ``shape``.
 
     Negative numbers known here count from the end, unless not ``wrap``; those known later are
-    wrapped by the program.  Tokens are NEW, FULL, INT, (PART, length, step), (SCALAR, wrap),
+    wrapped by the program.  Tokens are NEW, FULL, INT, (PART, length, step), (WINDOW, length, step)
+    for a part whose start is given when running, (SCALAR, wrap),
     (ARRAY, wrap) and (BOOL, count); and GAP for dots that stand for no axis, which still keep
     the arrays around them apart.
     Raises: IndexError or TypeError, as NumPy and JAX do.
@@ -99,7 +102,8 @@ def entry_of(entry: Any) -> Any:
     Raises: TypeError for strings and numbers that are not integers; IndexError for anything else.
     """
     kind = type(entry)
-    if kind is int or kind is slice or entry is None or entry is Ellipsis or kind is bool:
+    if kind is int or kind is slice or entry is None or entry is Ellipsis or kind is bool \
+            or kind is Slice:
         return entry
     if isinstance(entry, str):
         raise errors.explained(
@@ -188,6 +192,9 @@ def token_of(entry: Any, number: int, here: tuple[int, ...], wrap: bool, axis: i
         else:
             tokens.append((PART, length, step))
             values.append(min(start, start + (length - 1) * step) if length else 0)
+    elif kind is Slice:
+        tokens.append((WINDOW, entry.length(), entry.stride))
+        values.append(entry.start)
     elif kind is bool:
         tokens.append((BOOL, int(entry)))
     elif isinstance(entry, np.ndarray) and entry.dtype == np.bool_:
@@ -375,9 +382,10 @@ def _by_axis(tokens: tuple, values: Sequence[Any], shape: tuple[int, ...]):
             order.append(None if kind == NEW else GAP)
             continue
         full.append(1 if kind == BOOL else next(sizes))
-        if kind in (FULL, PART):
+        if kind in (FULL, PART, WINDOW):
             _, length, step = (PART, full[-1], 1) if kind == FULL else token
-            order.append((axis, length, step, as_index(next(given), dtype) if kind == PART else 0))
+            low = 0 if kind == FULL else as_index(next(given), dtype, kind == WINDOW, full[-1])
+            order.append((axis, length, step, low))
             continue
         if kind == BOOL:
             expanded.append(axis)
@@ -400,7 +408,7 @@ def stepped(low: Any, length: int, step: int) -> Any:
     if isinstance(low, (np.integer, int)):
         return as_index(places + int(low), INT32)
     dtype = aval_of(low).dtype
-    return add(broadcast_in_dim(low, (length,)), places.astype(dtype))
+    return add(broadcast_in_dim(low, (length,), ()), places.astype(dtype))
 
 
 def aval_shape(value: Any) -> tuple[int, ...]:

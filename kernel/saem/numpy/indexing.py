@@ -34,6 +34,7 @@ from saem.numpy.index_plan import (
     INT,
     NEW,
     PART,
+    WINDOW,
     GatherPlan,
     as_index,
     gather_plan,
@@ -195,7 +196,7 @@ def read_part(x: Any, tokens: tuple, values: Sequence[Any], dynamic: bool) -> An
             continue
         axis = len(starts)
         n = shape[axis]
-        _, length, step = token if kind == PART else (kind, n if kind == FULL else 1, 1)
+        _, length, step = token if kind in (PART, WINDOW) else (kind, n if kind == FULL else 1, 1)
         if kind == FULL:
             starts.append(0)
         elif kind in (INT, PART):
@@ -204,12 +205,14 @@ def read_part(x: Any, tokens: tuple, values: Sequence[Any], dynamic: bool) -> An
             if known and not 0 <= value < n:  # a start that may be wrong, and is seen to be
                 value = as_index(value, dtype)
             starts.append(value)
+        elif kind == WINDOW:
+            starts.append(as_index(next(given), dtype, True, n))
         else:
             starts.append(as_index(next(given), dtype, token[1], n))
         extents.append((length - 1) * abs(step) + 1 if length else 0)
         strides.append(abs(step))
         flipped += [axis] if step < 0 else []
-        if kind in (FULL, PART):
+        if kind in (FULL, PART, WINDOW):
             kept += 1
         else:
             dropped.append(axis)

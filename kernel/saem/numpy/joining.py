@@ -479,7 +479,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     values = broadcast_to(values, wide)
     old = np.setdiff1d(np.arange(size + count), new).astype(np.int32)
     whole = broadcast_in_dim(np.zeros((), arr.dtype)[()], tuple(
-        [size + count if i == axis else n for i, n in enumerate(arr.shape)]))
+        [size + count if i == axis else n for i, n in enumerate(arr.shape)]), ())
     lead = (slice(None),) * axis
     whole = scatter_update(whole, (*lead, new), values, "set")
     whole = scatter_update(whole, (*lead, old), arr, "set")

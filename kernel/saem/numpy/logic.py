@@ -213,13 +213,13 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     return compare.shift_left(x, y)
 
 
-def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return x / 2**y rounded down.  Raises: DTypeError for floats.
+def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Return x1 / 2**x2 rounded down.  Raises: DTypeError for floats.
 
     >>> jnp.right_shift(jnp.array([8, -8]), 2)
     Array([ 2, -2], dtype=int32)
     """
-    x, y = promote_args_numeric("right_shift", x, y)
+    x, y = promote_args_numeric("right_shift", x1, x2)
     if dtypes.is_unsigned(dtype_of(x)):
         return compare.shift_right_logical(x, y)
     return compare.shift_right_arithmetic(x, y)

@@ -192,7 +192,7 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
     flat = ravel(array_argument("resize", a))
     wanted, have = math.prod(sizes), flat.shape[0]
     if not wanted or not have:
-        return broadcast_in_dim(scalar(0, flat.dtype), sizes)
+        return broadcast_in_dim(scalar(0, flat.dtype), sizes, ())
     flat = shape_ops.concatenate([flat] * -(-wanted // have), 0)
     return shape_ops.reshape(slicing.slice_in_dim(flat, 0, wanted), sizes)
 
@@ -647,9 +647,9 @@ def _repeat_each(a: Any, repeats: Any, axis: int, total: int) -> Any:
     repeats = promote.broadcast_to(repeats, (size,))
     index = repeats.dtype
     ends = cumulative.cumsum(repeats, 0)
-    begins = shape_ops.concatenate([broadcast_in_dim(scalar(0, index), (1,)),
+    begins = shape_ops.concatenate([broadcast_in_dim(scalar(0, index), (1,), ()),
                                 slicing.slice_in_dim(ends, 0, size - 1)], 0)
-    marks = broadcast_in_dim(scalar(0, INT32), (total,))
+    marks = broadcast_in_dim(scalar(0, INT32), (total,), ())
     marks = scatter_update(marks, begins, scalar(1, INT32), "add")
     places = ops.sub(cumulative.cumsum(marks, 0), scalar(1, INT32))
     return getitem(a, (slice(None),) * axis + (places,), mode="fill")

@@ -101,7 +101,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     if trim_leading_zeros:
         a1, a2 = _trimmed("polymul", a1), _trimmed("polymul", a2)
     if not a1.shape[0] or not a2.shape[0]:
-        return broadcast_in_dim(scalar(0, a1.dtype), (1,))
+        return broadcast_in_dim(scalar(0, a1.dtype), (1,), ())
     return convolve(a1, a2, mode="full")
 
 
@@ -137,11 +137,11 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     quotient = []
     for k in range(max(n - m + 1, 0)):
         factor = ops.div(slicing.index_in_dim(u, k, 0, False), head)
-        quotient.append(broadcast_in_dim(factor, (1,)))
+        quotient.append(broadcast_in_dim(factor, (1,), ()))
         shifted = slicing.pad(v, scalar(0, v.dtype), ((k, n - m - k, 0),))
         u = ops.sub(u, multiply(shifted, factor))
     if not quotient:
-        return broadcast_in_dim(scalar(0, u.dtype), (1,)), u
+        return broadcast_in_dim(scalar(0, u.dtype), (1,), ()), u
     return concatenate(quotient), u
 
 
@@ -162,7 +162,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     if m == 0:
         return p
     if m >= size:
-        return broadcast_in_dim(scalar(0, p.dtype), (0,))
+        return broadcast_in_dim(scalar(0, p.dtype), (0,), ())
     powers = np.arange(size - 1, m - 1, -1, dtype=float)
     factors = np.prod([powers - k for k in range(m)], axis=0)
     return ops.mul(slicing.slice_in_dim(p, 0, size - m), factors.astype(p.dtype))
@@ -190,7 +190,7 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = 0) -> Array:
             "k must be a scalar or a rank-1 array of length 1 or m.",
             advice=f"Got shape {constants.shape}.")
     if not constants.ndim:
-        constants = broadcast_in_dim(constants, (1,))
+        constants = broadcast_in_dim(constants, (1,), ())
     if constants.shape[0] != m:
         constants = broadcast_to(constants, (m,))
     for i in range(m):
@@ -216,13 +216,13 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
             errors.ArgumentError, "poly.C1",
             "input must be 1d or non-empty square 2d array.", advice=f"Got shape {zeros.shape}.")
     if not math.prod(zeros.shape):
-        return broadcast_in_dim(scalar(1, zeros.dtype), ())
+        return broadcast_in_dim(scalar(1, zeros.dtype), (), ())
     if not zeros.ndim:
-        zeros = broadcast_in_dim(zeros, (1,))
-    out = broadcast_in_dim(scalar(1, zeros.dtype), (1,))
+        zeros = broadcast_in_dim(zeros, (1,), ())
+    out = broadcast_in_dim(scalar(1, zeros.dtype), (1,), ())
     for i in range(zeros.shape[0]):
         zero = slicing.slice_in_dim(zeros, i, i + 1)
-        one = broadcast_in_dim(scalar(1, zeros.dtype), (1,))
+        one = broadcast_in_dim(scalar(1, zeros.dtype), (1,), ())
         out = convolve(out, concatenate([one, negative(zero)]), mode="full")
     return out
 

@@ -99,7 +99,7 @@ def _runs(rows: Any, equal_nan: bool) -> tuple[Any, Any]:
         differs = compare.bitwise_and(differs, compare.bitwise_not(unknown))
     if differs.ndim > 1:
         differs = any_true(differs, axis=tuple(range(1, differs.ndim)))
-    first = broadcast_in_dim(scalar(True, np.dtype(bool)), (1,))
+    first = broadcast_in_dim(scalar(True, np.dtype(bool)), (1,), ())
     return order, concatenate([first, differs])
 
 
@@ -149,10 +149,10 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
 
 
 def _none_at_all(rows: Any, size: int, fill: Any) -> tuple[Any, ...]:
-    none = broadcast_in_dim(scalar(0, dtypes.default_dtype(int)), (0,))
-    zeros = broadcast_in_dim(scalar(0, dtypes.default_dtype(int)), (size,))
+    none = broadcast_in_dim(scalar(0, dtypes.default_dtype(int)), (0,), ())
+    zeros = broadcast_in_dim(scalar(0, dtypes.default_dtype(int)), (size,), ())
     value = scalar(0 if fill is None else fill, rows.dtype)
-    return broadcast_in_dim(value, (size, *rows.shape[1:])), zeros, none, zeros
+    return broadcast_in_dim(value, (size, *rows.shape[1:]), ()), zeros, none, zeros
 
 
 @library_function(static_argnames=("size",))
@@ -170,7 +170,8 @@ def _distinct(rows: Any, order: Any, marks: Any, fill: Any, size: int) -> tuple[
         filler = broadcast_to(fill_like(fill, values), values.shape)
         values = if_else(mask, values, filler)
     numbers = ops.sub(cumulative.cumsum(marks.astype(index), 0), scalar(1, index))
-    inverse = scatter_update(broadcast_in_dim(scalar(0, index), (count,)), order, numbers, "set")
+    zeros = broadcast_in_dim(scalar(0, index), (count,), ())
+    inverse = scatter_update(zeros, order, numbers, "set")
     counts = ops.sub(slicing.slice_in_dim(bounds, 1, size + 1), starts)
     return values, first, inverse, counts
 
@@ -330,7 +331,7 @@ def _unlike_neighbours(both: Any) -> Any:
     """
     ordered = sort(both)
     differs = compare.ne(getitem(ordered, slice(1, None)), getitem(ordered, slice(None, -1)))
-    end = broadcast_in_dim(scalar(True, np.dtype(bool)), (1,))
+    end = broadcast_in_dim(scalar(True, np.dtype(bool)), (1,), ())
     marks = compare.bitwise_and(concatenate([end, differs]), concatenate([differs, end]))
     return _selected("setxor1d", ordered, marks, None, None)
 
@@ -347,7 +348,7 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
     ar1, ar2 = promote_dtypes(ravel(ar1), ravel(ar2))
     if not ar1.shape[0] or not ar2.shape[0]:
         none = getitem(ar1, slice(0, 0))
-        places = broadcast_in_dim(scalar(0, dtypes.default_dtype(int)), (0,))
+        places = broadcast_in_dim(scalar(0, dtypes.default_dtype(int)), (0,), ())
         return (none, places, places) if return_indices else none
     order, marks = _runs(ar1, equal_nan=False)
     ordered = getitem(ar1, order)

@@ -202,10 +202,10 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
 
 def _unmarked(places: Any, sizes: tuple[int, ...]) -> Any:
     """Return ones of shape ``sizes`` with 0 at ``places`` along the last axis."""
-    ones = broadcast_in_dim(scalar(1, INT32), sizes)
+    ones = broadcast_in_dim(scalar(1, INT32), sizes, ())
     lead = tuple(range(len(sizes) - 1))
     places_of = ScatterDimensionNumbers((), (len(lead),), (len(lead),), lead, lead)
-    zeros = broadcast_in_dim(scalar(0, INT32), places.shape)
+    zeros = broadcast_in_dim(scalar(0, INT32), places.shape, ())
     return scatter(ones, shape.expand_dims(places, (places.ndim,)), zeros, places_of)
 
 
@@ -254,7 +254,7 @@ def _searchsorted(a: Any, v: Any, sorter: Any, side: str, method: str) -> Any:
     wide = size > np.iinfo(np.int32).max
     index = np.dtype("int64") if wide else dtypes.default_dtype(int)
     if not size:
-        return broadcast_in_dim(scalar(0, index), v.shape)
+        return broadcast_in_dim(scalar(0, index), v.shape, ())
     if method == "compare_all":
         return _by_comparing(a, v, side, index)
     if method == "sort":
@@ -302,8 +302,8 @@ def _by_comparing(a: Any, v: Any, side: str, index: Any) -> Any:
 def _by_halving(a: Any, v: Any, side: str, index: Any) -> Any:
     """Halve the interval (low, high] that holds the place until one is left."""
     size, work = a.shape[0], np.dtype("uint64" if index.itemsize == 8 else "uint32")
-    low = broadcast_in_dim(scalar(0, work), v.shape)
-    high = broadcast_in_dim(scalar(size, work), v.shape)
+    low = broadcast_in_dim(scalar(0, work), v.shape, ())
+    high = broadcast_in_dim(scalar(size, work), v.shape, ())
     for _ in range(int(np.ceil(np.log2(size + 1)))):
         middle = ops.add(low, ops.div(ops.sub(high, low), scalar(2, work)))
         there = getitem(a, middle, mode="clip", wrap_negative_indices=False)
@@ -356,7 +356,7 @@ def _digitize(x: Any, bins: Any, right: bool, method: str) -> Any:
     x, bins = array_argument("digitize", x, bins)
     size, index = bins.shape[0], dtypes.default_dtype(int)
     if not size:
-        return broadcast_in_dim(scalar(0, index), x.shape)
+        return broadcast_in_dim(scalar(0, index), x.shape, ())
     side = "right" if not right else "left"
     up = searchsorted(bins, x, side=side, method=method)
     down = ops.sub(scalar(size, index),

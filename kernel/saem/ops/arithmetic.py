@@ -15,9 +15,10 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind
+from saem.ops.convert import convert_element_type
 from saem.ops.families import Nary, Unary, is_number
 from saem.ops.linear import constant_like, unbroadcast
-from saem.typing import Array, ArrayLike
+from saem.typing import Array, ArrayLike, DTypeLike
 
 
 @primitive("neg")
@@ -191,8 +192,8 @@ def sub(x: ArrayLike, y: ArrayLike) -> Array:
     return bind(Sub(), x, y)
 
 
-def mul(x: ArrayLike, y: ArrayLike) -> Array:
-    """Return x * y, elementwise.
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
+    """Return x * y, elementwise; with ``out_dtype``, of operands converted to that dtype.
 
     Shapes: of both one, or rank 0, or size 1.  Raises: ShapeError, DTypeError.
     Source: StableHLO specification, multiply.
@@ -200,6 +201,8 @@ def mul(x: ArrayLike, y: ArrayLike) -> Array:
     >>> lax.mul(jnp.array([1, 2]), jnp.array([3, 4]))
     Array([3, 8], dtype=int32)
     """
+    if out_dtype is not None:
+        x, y = convert_element_type(x, out_dtype), convert_element_type(y, out_dtype)
     return bind(Mul(), x, y)
 
 

@@ -61,7 +61,7 @@ def write_barrier(ctx: Any, xs: Sequence[str]) -> list[str]:
     return ctx.emit_many(f'"stablehlo.optimization_barrier"({", ".join(xs)})', *xs, outs=avals)
 
 
-def optimization_barrier(operand: Any) -> Any:
+def optimization_barrier(operand: Any, /) -> Any:
     """Return the pytree ``operand``, all of it computed before any of it is used.
 
     >>> lax.optimization_barrier((jnp.array([1]), jnp.array([2])))

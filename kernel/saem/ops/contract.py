@@ -28,6 +28,7 @@ from saem.core.sharded import entries_on, like_type, with_entry
 from saem.core.trace import bind
 from saem.ops import sharding_rules
 from saem.ops.convert import convert_element_type
+from saem.ops.dot_algorithms import DotAlgorithm, DotAlgorithmPreset, check_platform
 from saem.ops.linear import add_cotangents, permute, shift_axes
 from saem.placement.shardings import target
 from saem.typing import Array, ArrayLike, DTypeLike
@@ -54,40 +55,6 @@ class Precision(enum.Enum):
         return self.name
 
 
-class DotAlgorithmPreset(enum.Enum):
-    """Named algorithms ``LHS_RHS_ACCUMULATION[_Xn]``: n products of parts stand for one."""
-
-    DEFAULT = enum.auto()
-    ANY_F8_ANY_F8_F32 = enum.auto()
-    ANY_F8_ANY_F8_F32_FAST_ACCUM = enum.auto()
-    ANY_F8_ANY_F8_ANY = enum.auto()
-    ANY_F8_ANY_F8_ANY_FAST_ACCUM = enum.auto()
-    F16_F16_F16 = enum.auto()
-    F16_F16_F32 = enum.auto()
-    BF16_BF16_BF16 = enum.auto()
-    BF16_BF16_F32 = enum.auto()
-    BF16_BF16_F32_X3 = enum.auto()
-    BF16_BF16_F32_X6 = enum.auto()
-    BF16_BF16_F32_X9 = enum.auto()
-    TF32_TF32_F32 = enum.auto()
-    TF32_TF32_F32_X3 = enum.auto()
-    F32_F32_F32 = enum.auto()
-    F64_F64_F64 = enum.auto()
-
-    def __repr__(self) -> str:
-        return f"DotAlgorithmPreset.{self.name}"
-
-    def __str__(self) -> str:
-        return self.name
-
-
-# From the presets XLA has on CPU to the dtype in which operands are handed over.
-_ON_CPU = {
-    DotAlgorithmPreset.F16_F16_F16: "float16", DotAlgorithmPreset.F32_F32_F32: "float32",
-    DotAlgorithmPreset.F64_F64_F64: "float64", DotAlgorithmPreset.BF16_BF16_F32: "float32",
-    DotAlgorithmPreset.BF16_BF16_F32_X3: "float32", DotAlgorithmPreset.BF16_BF16_F32_X6: "float32",
-}
-
 _PRECISION_NAMES = {
     "highest": Precision.HIGHEST, "float32": Precision.HIGHEST, "high": Precision.HIGH,
     "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH, "default": Precision.DEFAULT,
@@ -96,7 +63,7 @@ _PRECISION_NAMES = {
 
 
 def canonicalize_precision(precision: Any) -> Any:
-    """Return ``precision`` as None, a pair of ``Precision``, or a ``DotAlgorithmPreset``.
+    """Return ``precision`` as None, a pair of ``Precision``, or an algorithm.
 
     None means the setting ``default_matmul_precision``.
 
@@ -106,7 +73,7 @@ def canonicalize_precision(precision: Any) -> Any:
         precision = config.default_matmul_precision.value
         if precision is None:
             return None
-    if isinstance(precision, DotAlgorithmPreset):
+    if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
         return precision
     if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
         return DotAlgorithmPreset[precision]
@@ -118,14 +85,14 @@ def canonicalize_precision(precision: Any) -> Any:
     raise errors.explained(
         errors.ArgumentError, "dot_general.precision",
         f"Precision argument must be None, one of {sorted(_PRECISION_NAMES)}, a lax.Precision, a "
-        "pair of those, or a lax.DotAlgorithmPreset or the name of one; "
+        "pair of those, a lax.DotAlgorithm, or a lax.DotAlgorithmPreset or the name of one; "
         f"but got {precision}.",
         advice="On CPU every precision is exact; leave it out.")
 
 
 # What ``precision`` and ``dimension_numbers`` may be.
 PrecisionLike = (str | Precision | tuple[str, str] | tuple[Precision, Precision]
-                 | DotAlgorithmPreset | None)
+                 | DotAlgorithm | DotAlgorithmPreset | None)
 DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]],
                             tuple[Sequence[int], Sequence[int]]]
 
@@ -203,9 +170,12 @@ class DotGeneral(Primitive):
         batching = f"batching_dims = {list(xb)} x {list(yb)}, " if xb else ""
         precision, algorithm = self.precision, ""
         made = out
-        if isinstance(precision, DotAlgorithmPreset):
-            algorithm = algorithm_text(precision)
-            made = out.update(dtype=ctx.avals[x].dtype) if algorithm else out
+        if self.algorithm is not None:
+            check_platform(self.algorithm, ctx.module.platform)
+            a, b = ctx.avals[x].dtype, ctx.avals[y].dtype
+            algorithm = self.algorithm.attribute(a, b)
+            made = out.update(dtype=self.algorithm.result_type(a, b, out.dtype))
+        if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
             precision = None
         names = ", ".join(p.name for p in precision or (Precision.DEFAULT,) * 2)
         result = ctx.emit(
@@ -214,12 +184,20 @@ class DotGeneral(Primitive):
             f"precision = [{names}]{algorithm}", x, y, out=made)
         return ctx.convert(result, out.dtype)
 
+    @property
+    def algorithm(self) -> DotAlgorithm | DotAlgorithmPreset | None:
+        """The algorithm that was asked for, None where the backend chooses."""
+        asked = self.precision
+        if asked is DotAlgorithmPreset.DEFAULT:
+            return None
+        return asked if isinstance(asked, (DotAlgorithm, DotAlgorithmPreset)) else None
+
     def operands(self, ctx: Any, x: str, y: str, out: ShapedArray) -> tuple[str, str]:
         """Return the operands in dtypes that XLA multiplies: one, or that of the algorithm."""
-        if isinstance(self.precision, DotAlgorithmPreset) and self.precision in _ON_CPU:
-            wanted = np.dtype(_ON_CPU[self.precision])
-            return ctx.convert(x, wanted), ctx.convert(y, wanted)
         a, b = ctx.avals[x].dtype, ctx.avals[y].dtype
+        if self.algorithm is not None:
+            left, right = self.algorithm.operand_types(a, b)
+            return ctx.convert(x, left), ctx.convert(y, right)
         if a != b:
             asked = self.preferred_element_type
             both = promote_types(a, b) if asked is None else np.dtype(asked)
@@ -305,25 +283,6 @@ def _settle(product: Any, places: Axes, aval: ShapedArray) -> Any:
     order = tuple(int(i) for i in np.argsort(places))
     out = permute(product, order)
     return out if aval_of(out).dtype == aval.dtype else convert_element_type(out, aval.dtype)
-
-
-def algorithm_text(preset: DotAlgorithmPreset) -> str:
-    """Return the algorithm attribute of ``preset``, empty for the default.
-
-    Raises: ValueError for one that XLA on CPU does not have.
-    """
-    if preset is DotAlgorithmPreset.DEFAULT:
-        return ""
-    if preset not in _ON_CPU:
-        raise errors.explained(
-            errors.ArgumentError, "dot_general.C8",
-            f"The precision '{preset.name}' is not supported by dot_general on CPU",
-            advice=f"Use one of {', '.join(p.name for p in _ON_CPU)}, or none.")
-    lhs, rhs, total, *count = preset.name.lower().split("_")
-    return (f", algorithm = <lhs_precision_type = {lhs}, rhs_precision_type = {rhs}, "
-            f"accumulation_type = {total}, lhs_component_count = 1, rhs_component_count = 1, "
-            f"num_primitive_operations = {count[0][1:] if count else 1}, "
-            "allow_imprecise_accumulation = false>")
 
 
 def check_dimensions(numbers: DimensionNumbers, x: ShapedArray, y: ShapedArray) -> None:

@@ -303,7 +303,7 @@ def unchanged(x: Any) -> Any:
 
 
 def broadcast_in_dim(operand: ArrayLike, shape: Sequence[int],
-                     broadcast_dimensions: Sequence[int] = (), *,
+                     broadcast_dimensions: Sequence[int], *,
                      out_sharding: Any = None) -> Array:
     """Return ``operand`` with axis i at axis ``broadcast_dimensions[i]`` of ``shape``, repeated.
 

@@ -327,7 +327,8 @@ def top_k(self: Any, case: Case) -> Any:
 
 
 def dot_general(self: Any, case: Case) -> Any:
-    (x, y), prim = case.specs, self
+    """Batch and free axes as in the operands; axes that are summed over may not be sharded."""
+    (x, y), prim = case.specs[:2], self
     (xc, yc), (xb, yb) = prim.dimension_numbers
     _, left, right = prim.axes(len(x), len(y))
     if prim.out_sharding is not None:
@@ -353,6 +354,14 @@ def dot_general(self: Any, case: Case) -> Any:
                 f"Got lhs_contracting_spec={one} and rhs_contracting_spec={other}",
                 "For example jnp.matmul(x, y, out_sharding=P(...)).")
     return (*shared, *(x[i] for i in left), *(y[i] for i in right))
+
+
+def ragged_dot(self: Any, case: Case) -> Any:
+    """As the ordinary product; an axis of groups is whole."""
+    entries = dot_general(self, case)
+    if self.out_sharding is not None or len(entries) == len(case.outs[0].shape):
+        return entries
+    return (None, *entries)
 
 
 def convolution(self: Any, case: Case) -> Any:

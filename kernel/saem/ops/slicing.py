@@ -258,7 +258,7 @@ def clamped(starts: Sequence[np.ndarray], room: Sequence[int]) -> list[int]:
 def index_vector(starts: Sequence[Any]) -> Any:
     """Return integers as one vector of 32 bits; without any, as an empty one."""
     if not starts:
-        return broadcast_in_dim(np.int32(0), (0,))
+        return broadcast_in_dim(np.int32(0), (0,), ())
     numbers = [x if aval_of(x).dtype == np.int32 else convert_element_type(x, np.int32)
                for x in starts]
     return concatenate([reshape(x, (1,)) for x in numbers], 0)

@@ -137,7 +137,7 @@ def exchanged(size: int, operand: Any, output: Any, starts: Any, sent: Any, targ
     starts, sent, targets = (broadcast_in_dim(v, shape, (0, 1)) for v in (starts, sent, targets))
     each = np.asarray(count // size, dtype)[()]
     nowhere = np.asarray(-1, dtype)[()]
-    target = select_n(lt(row, sent), broadcast_in_dim(nowhere, shape), add(targets, row))
+    target = select_n(lt(row, sent), broadcast_in_dim(nowhere, shape, ()), add(targets, row))
 
     def places(first: Any, second: Any) -> Any:
         return concatenate([expand_dims(first, (3,)), expand_dims(second, (3,))], 3)
@@ -145,7 +145,7 @@ def exchanged(size: int, operand: Any, output: Any, starts: Any, sent: Any, targ
     window = tuple(range(3, 3 + len(rest)))
     numbers = GatherDimensionNumbers(window, (0, 1), (0, 1))
     taken = gather(operand, places(sender, add(starts, row)), numbers, (1, 1, *rest), mode="clip")
-    return scatter(output, places(div(slot, broadcast_in_dim(each, shape)), target), taken,
+    return scatter(output, places(div(slot, broadcast_in_dim(each, shape, ())), target), taken,
                    numbers.as_scatter(), mode="drop")
 
 
@@ -154,7 +154,7 @@ def written(starts: Any, sizes: Any, shape: tuple[int, ...]) -> Any:
     aval = aval_of(starts)
     numbers = ScatterDimensionNumbers((), (0,), (0,))
     count = zeros_of(ShapedArray((shape[0],), aval.dtype))
-    one, minus = (broadcast_in_dim(np.asarray(v, aval.dtype)[()], aval.shape) for v in (1, -1))
+    one, minus = (broadcast_in_dim(np.asarray(v, aval.dtype)[()], aval.shape, ()) for v in (1, -1))
     begun = scatter_add(count, expand_dims(starts, (1,)), one, numbers)
     flags = lt(np.asarray(0, aval.dtype)[()], cumsum(
         scatter_add(begun, expand_dims(add(starts, sizes), (1,)), minus, numbers)))

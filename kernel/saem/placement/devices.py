@@ -370,6 +370,13 @@ def single_device(device: Any) -> SingleDeviceSharding:
     return SingleDeviceSharding(device)
 
 
+def make_single_device_sharding(device: Any, *, memory_kind: str | None = None
+                                ) -> SingleDeviceSharding:
+    """Return the sharding of an array that is whole on ``device``, in the memory of that kind."""
+    return single_device(device) if memory_kind is None else SingleDeviceSharding(
+        device, memory_kind=memory_kind)
+
+
 @functools.cache
 def device_list(device: Any) -> Any:
     """Return the list of one device, as jaxlib wants lists of devices."""

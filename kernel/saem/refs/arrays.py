@@ -22,11 +22,15 @@ from saem import _jaxlib
 from saem.compile import dispatch
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_functions, aval_of
+from saem.core.dynamic_slices import Slice
 from saem.core.refs import AbstractRef, Indexer, Span, is_ref
 from saem.core.trace import Tracer, bind, eval_trace, state
 from saem.jit.jitted import make_jit
-from saem.ops.convert import convert, copy
+from saem.ops.arithmetic import add
+from saem.ops.compare import lt
+from saem.ops.convert import convert, convert_element_type, copy
 from saem.ops.linear import broadcast_in_dim
+from saem.ops.select import clamp, select_n
 from saem.refs.operations import AddUpdate, EmptyRef, FreeRef, Freeze, Get, NewRef, OnPart, Swap
 
 
@@ -181,12 +185,14 @@ def located(name: str, ref: Any, index: Any, always: bool = False
             advice="Make one with jax.new_ref(x).")
     if not always and (index is None or index is Ellipsis or (type(index) is tuple and not index)):
         return ref, transforms, operands
-    indexer, own = parsed(aval_of(ref).shape if shape is None else shape, index, type(ref) is Ref)
-    return ref, (*transforms, indexer), (*operands, *own)
+    indexers, own = parsed(aval_of(ref).shape if shape is None else shape, index, type(ref) is Ref)
+    return ref, (*transforms, *indexers), (*operands, *own)
 
 
-def parsed(shape: tuple[int, ...], index: Any, known: bool) -> tuple[Indexer, list[Any]]:
-    """Return an index into an array of ``shape`` as an Indexer and its operands.
+def parsed(shape: tuple[int, ...], index: Any, known: bool) -> tuple[list[Indexer], list[Any]]:
+    """Return an index into an array of ``shape`` as Indexers, one after the other, and operands.
+
+    Slices whose start is known only when the program runs are indices of their own, after the rest.
 
     Raises: ValueError for too many indices, a step backwards, or (outside programs) a number that
     is out of bounds.
@@ -207,16 +213,51 @@ def parsed(shape: tuple[int, ...], index: Any, known: bool) -> tuple[Indexer, li
     items = [*items[:at], *fill, *items[at + 1:]]
     entries: list[Span | None] = []
     operands: list[Any] = []
+    moving: list[tuple[int, Slice]] = []
     for item, dim in zip(items, shape):
         if isinstance(item, slice):
             entries.append(_span(item, dim))
+        elif isinstance(item, Slice):
+            if type(item.start) is int:
+                entries.append(_window(item.start, item.length(), item.stride, dim))
+            else:
+                moving.append((sum(entry is not None for entry in entries), item))
+                entries.append(Span(0, dim))
         else:
             entries.append(None)
             operands.append(_index(item, dim, known))
     wide = np.broadcast_shapes(*(aval_of(x).shape for x in operands)) if operands else ()
     if wide:
         operands = [_stretched(x, wide) for x in operands]
-    return Indexer(tuple(entries), tuple(shape)), operands
+    indexers = [Indexer(tuple(entries), tuple(shape))]
+    before = indexers[0].before(wide)
+    left = indexers[0].result_shape(wide)
+    for number, item in moving:
+        axis = number + (len(wide) if number >= before else 0)
+        indexers.append(Indexer(tuple(None if a == axis else Span(0, n)
+                                      for a, n in enumerate(left)), left))
+        places = _places(item, left[axis])
+        operands = [*operands, places]
+        left = indexers[-1].result_shape(aval_of(places).shape)
+    return indexers, operands
+
+
+def _window(start: int, size: int, stride: int, dim: int) -> Span:
+    """Return a span that begins earlier where it would go beyond the end."""
+    extent = (size - 1) * stride + 1 if size else 0
+    start = start + dim if start < 0 else start
+    return Span(max(0, min(start, dim - extent)), size, stride)
+
+
+def _places(item: Slice, dim: int) -> Any:
+    """Return the places of a slice whose start is traced; it begins earlier near the end."""
+    size = item.length()
+    extent = (size - 1) * item.stride + 1 if size else 0
+    start = convert_element_type(item.start, np.int32)
+    start = select_n(lt(start, np.int32(0)), start, add(start, np.int32(dim)))
+    start = clamp(np.int32(0), start, np.int32(dim - extent))
+    return add(broadcast_in_dim(start, (size,), ()),
+               np.arange(size, dtype=np.int32) * np.int32(item.stride))
 
 
 def _span(item: slice, dim: int) -> Span:

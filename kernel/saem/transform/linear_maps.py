@@ -103,8 +103,23 @@ class NotNeeded(Record):
     """Stands in ``args_res`` for an argument that the backward pass does not read."""
 
 
+@tree.register_static
 class GradRef(Record):
     """Stands among gradients for one that was added to what a reference holds."""
+
+
+@tree.register_static
+class GradValue(Record):
+    """Stands among the arguments of ``with_refs`` for a gradient that is to be returned."""
+
+
+class DontWant(Record):
+    """Stands among the arguments of ``with_refs`` for a gradient that nobody needs."""
+
+
+@tree.register_static
+class DidntWant(Record):
+    """Stands among gradients for one that nobody needs."""
 
 
 class VJP:
@@ -135,7 +150,8 @@ class VJP:
         """Return this function with references for gradients, structured like the arguments.
 
         To what a reference holds the gradient is added, and ``GradRef()`` stands in its place among
-        the results; a non-reference asks for the gradient itself.
+        the results; ``DontWant()`` gives ``DidntWant()``; a non-reference asks for the gradient
+        itself.
         Raises: ValueError for another structure.
         """
         wanted, got = tree.flatten(refs)
@@ -146,7 +162,9 @@ class VJP:
         def pull(cotangents: Any) -> Any:
             found = []
             for ct, x in zip(tree.leaves(self(cotangents)), wanted):
-                if isinstance(x, bool) or not is_ref(aval_of(x)):
+                if isinstance(x, DontWant):
+                    found.append(DidntWant())
+                elif isinstance(x, (bool, GradValue)) or not is_ref(aval_of(x)):
                     found.append(ct)
                 else:
                     core_refs.chapter.accumulate(x, ct)

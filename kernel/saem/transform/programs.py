@@ -66,7 +66,7 @@ def trace_function(fun: Callable, args: tuple, kwargs: dict[str, Any],
 
 
 def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (), axis_env: Any = None,
-               return_shape: bool = False, abstracted_axes: Any = None) -> Callable:
+               return_shape: bool = False) -> Callable:
     """Return the function that, given example arguments, returns the jaxpr of ``fun``.
 
     ``axis_env`` names axes, as pairs of name and size, of which collectives may speak.
@@ -79,8 +79,6 @@ def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (), axis_env
       in (c,) }
     """
     check_callable(fun)
-    if abstracted_axes:
-        raise ValueError("make_jaxpr: abstracted_axes is not accepted; use concrete shapes.")
     named = [Axis(name, size) for name, size in axis_env or ()]
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
 

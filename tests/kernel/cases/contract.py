@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cases import case
-from saem.ops.contract import DotAlgorithmPreset, DotGeneral, Precision
+from saem.ops.contract import DotGeneral, Precision
+from saem.ops.dot_algorithms import DotAlgorithmPreset
 
 MATMUL = (((1,), (0,)), ((), ()))
 BATCHED = (((2,), (1,)), ((0,), (0,)))

@@ -53,7 +53,7 @@ def _counted(i, carry, x):
 
 
 def _spread(total, rows):
-    return add(total, reduce_sum(rows, (0,))), broadcast_in_dim(total, (3,))
+    return add(total, reduce_sum(rows, (0,))), broadcast_in_dim(total, (3,), ())
 
 
 def _double(w, i, x):

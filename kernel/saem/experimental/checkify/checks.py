@@ -287,7 +287,7 @@ def nothing(kind: Kind) -> Slot:
 
 
 def _full(shape: tuple[int, ...], value: Any) -> Any:
-    return broadcast_in_dim(value, shape) if shape else value
+    return broadcast_in_dim(value, shape, ()) if shape else value
 
 
 def is_number(x: Any) -> bool:
@@ -330,7 +330,7 @@ def last_of(slot: Slot, shape: tuple[int, ...]) -> Slot:
     if not count:
         return Slot(np.bool_(False), np.int32(0), tuple(
             zeros_of(aval_of(x).update(shape=aval_of(x).shape[1:])) for x in payload))
-    rank = select_n(pred, broadcast_in_dim(np.int32(0), (count,)), iota(CODE, count))
+    rank = select_n(pred, broadcast_in_dim(np.int32(0), (count,), ()), iota(CODE, count))
     where = reduce_max(rank, (0,))
 
     def row(x: Any) -> Any:

@@ -120,7 +120,7 @@ def outside(prim: Primitive, values: Sequence[Any]) -> Error:
     first = argmax(reshape(bad, (number,)), 0, CODE)
     component = rem(first, np.int32(width))
     index = as_code(element(reshape(flat, (number,)), first))
-    payload = concatenate([broadcast_in_dim(x, (1,)) for x in (
+    payload = concatenate([broadcast_in_dim(x, (1,), ()) for x in (
         index, one_of(axes, component), one_of([shape[axis] for axis in axes], component))], 0)
     return failure(OOBError, somewhere(bad), shape, [payload])
 
@@ -129,7 +129,7 @@ def numbers_in(numbers: Sequence[int], like: Any) -> Any:
     """Return ``numbers`` as a row of the type of ``like``, stretched to its rows."""
     dtype = aval_of(like).dtype
     most = np.iinfo(dtype).max
-    row = [broadcast_in_dim(np.asarray(min(n, most), dtype)[()], (1, 1)) for n in numbers]
+    row = [broadcast_in_dim(np.asarray(min(n, most), dtype)[()], (1, 1), ()) for n in numbers]
     return broadcast_in_dim(concatenate(row, 1), aval_of(like).shape, (0, 1))
 
 
@@ -138,7 +138,7 @@ def one_of(numbers: Sequence[int], place: Any) -> Any:
     scalars = [np.int32(n) for n in numbers]
     if len(set(scalars)) == 1:
         return scalars[0]
-    return element(concatenate([broadcast_in_dim(n, (1,)) for n in scalars], 0), place)
+    return element(concatenate([broadcast_in_dim(n, (1,), ()) for n in scalars], 0), place)
 
 
 def element(vector: Any, place: Any) -> Any:

@@ -71,7 +71,7 @@ def like(term: Any, x: Any) -> Any:
 def zeros(x: Any, scaled: bool) -> Any:
     """Return the terms of a number without derivative: of its type, of floats if ``scaled``."""
     aval = aval_of(x)
-    return as_array(broadcast_in_dim(0.0, aval.shape) if scaled else zeros_of(aval))
+    return as_array(broadcast_in_dim(0.0, aval.shape, ()) if scaled else zeros_of(aval))
 
 
 def _refusal(tag: str, sentence: str) -> Exception:

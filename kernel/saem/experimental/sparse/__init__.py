@@ -23,6 +23,7 @@ from saem.experimental.sparse import (
     bcsr,
     coo,
     csr,
+    linalg,
     random,
     transform,
     util,

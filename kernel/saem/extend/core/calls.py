@@ -32,8 +32,8 @@ class CallPrimitive(Handle):
         return list(eval_jaxpr(call_jaxpr, (), *args))
 
 
-def call_impl(f: Any, *args: Any, **_params: Any) -> Any:
-    """Return what the wrapped function ``f`` (``extend.linear_util``) gives on ``args``."""
+def call_impl(f: Any, *args: Any, **params: Any) -> Any:
+    """Return what the wrapped function ``f`` gives on ``args``; ``params`` say nothing of it."""
     return f.call_wrapped(*args)
 
 

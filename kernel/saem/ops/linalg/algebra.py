@@ -97,7 +97,7 @@ def lower_mask(x: Any, k: int = 0) -> Any:
 
 
 def zeros_like(x: Any) -> Any:
-    return broadcast_in_dim(number(x, 0), shape_of(x), out_sharding=aval_of(x).sharding)
+    return broadcast_in_dim(number(x, 0), shape_of(x), (), out_sharding=aval_of(x).sharding)
 
 
 def tril(x: Any, k: int = 0) -> Any:

@@ -113,7 +113,7 @@ class Lu(MatrixOperation):
         # L and U made square by ones on the diagonal.
         low = tril(block(packed, (0, m), (0, k)), -1)
         if k < m:
-            low = beside(low, broadcast_in_dim(dtype.type(0), (*lead, m, m - k)))
+            low = beside(low, broadcast_in_dim(dtype.type(0), (*lead, m, m - k), ()))
         low = add(low, eye(shape, dtype, aval_of(low).sharding))
         high = triu(block(packed, (0, k), (0, n)))
         if k < n:

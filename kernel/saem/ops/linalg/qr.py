@@ -370,10 +370,10 @@ def tangents_of(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
     omega = sub(omega, adjoint(omega))
     if is_complex(square):
         turn = imag(diagonal_part(square))
-        omega = add(omega, complex_(broadcast_in_dim(number(turn, 0), shape_of(turn)), turn))
+        omega = add(omega, complex_(broadcast_in_dim(number(turn, 0), shape_of(turn), ()), turn))
     if k > first:
         low = block(inner, (first, k), (0, first))
-        rest = broadcast_in_dim(number(q, 0), (*lead, k - first, k - first))
+        rest = broadcast_in_dim(number(q, 0), (*lead, k - first, k - first), ())
         omega = beside(above(omega, low), above(neg(adjoint(low)), rest))
         dq = matmul(q, omega)
     else:

@@ -1,0 +1,104 @@
+"""Do solvers for sparse matrices find what SciPy and JAX find?
+
+Read before: ``saem.experimental.sparse.linalg``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import saem as jax
+import saem.numpy as jnp
+from saem.experimental.sparse.linalg import lobpcg_standard, spsolve
+
+
+def matrix(n, complex_=False):
+    rng = np.random.RandomState(n)
+    dense = np.where(rng.rand(n, n) < .4, rng.randn(n, n), 0) + 4 * np.eye(n)
+    return dense + 1j * np.triu(dense) if complex_ else dense
+
+
+def csr(dense):
+    rows, columns = np.nonzero(dense)
+    starts = np.searchsorted(rows, np.arange(len(dense) + 1))
+    return jnp.asarray(dense[rows, columns]), jnp.asarray(columns), jnp.asarray(starts)
+
+
+@pytest.mark.parametrize("complex_", [False, True])
+def test_spsolve(complex_):
+    dense, b = matrix(7, complex_), np.arange(7.) + (1j if complex_ else 0)
+    np.testing.assert_allclose(spsolve(*csr(dense), jnp.asarray(b)), np.linalg.solve(dense, b),
+                               rtol=2e-5, atol=1e-5)
+
+
+def test_repeated_entries_are_summed():
+    x = spsolve(jnp.array([1., 3., 2.]), jnp.array([0, 0, 1]), jnp.array([0, 2, 3]),
+                jnp.array([8., 6.]))
+    np.testing.assert_allclose(x, [2., 3.])
+
+
+def test_spsolve_is_differentiated_as_jaxs(jax_oracle):
+    source = """
+from jax.experimental.sparse.linalg import spsolve
+f = lambda d, b: jnp.sum(jnp.sin(spsolve(d, i, p, b)))
+result = [f(d, b), *jax.grad(f, (0, 1))(d, b), jax.jvp(f, (d, b), (d, b))[1], jax.jit(f)(d, b)]
+"""
+    data, indices, starts = csr(matrix(5))
+    given = {"d": data, "i": indices, "p": starts, "b": jnp.arange(5.)}
+    theirs = jax_oracle.run("d, i, p, b = map(jnp.asarray, (d, i, p, b))\n" + source,
+                            **{k: np.asarray(v) for k, v in given.items()}).value
+    here = {"jax": jax, "jnp": jnp, **given}
+    exec(source.replace("from jax.", "from saem."), here)
+    for mine, other in zip(here["result"], theirs, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=2e-5, atol=1e-6)
+    many = jax.vmap(lambda b: spsolve(data, indices, starts, b))(jnp.eye(5))
+    np.testing.assert_allclose(many.T, np.linalg.inv(matrix(5)), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("given", ["two", "sizes", "dtypes", "integers"])
+def test_spsolve_refuses(given):
+    data, indices, starts = csr(matrix(4))
+    b = jnp.ones(4)
+    args = {"two": (data, indices, starts, jnp.ones((4, 2))),
+            "sizes": (data, indices, starts, b[:3]), "dtypes": (data, indices, starts, b + 1j),
+            "integers": (data.astype(int), indices, starts, b.astype(int))}[given]
+    with pytest.raises(ValueError):
+        spsolve(*args)
+
+
+@pytest.mark.parametrize("kind", ["spread", "negative", "clustered", "low rank"])
+@pytest.mark.parametrize("function", [False, True])
+def test_lobpcg(kind, function):
+    n, k, rng = 60, 4, np.random.RandomState(0)
+    values = {"spread": np.arange(1., n + 1), "negative": -np.arange(1., n + 1),
+              "clustered": np.r_[np.full(n - 5, 1.), 5., 5., 5.1, 7., 9.],
+              "low rank": np.r_[np.zeros(n - 4), 1., 2., 3., 4.]}[kind]
+    basis = np.linalg.qr(rng.randn(n, n))[0]
+    A = jnp.asarray((basis * values) @ basis.T)
+    begin = jnp.asarray(rng.randn(n, k))
+    found, vectors, steps = lobpcg_standard((lambda v: A @ v) if function else A, begin, m=200)
+    scale = np.abs(values).max()
+    np.testing.assert_allclose(found, np.sort(values)[::-1][:k], atol=2e-5 * scale)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-5)
+    assert np.abs(A @ vectors - vectors * found).max() < 2e-3 * scale
+    assert 0 <= int(steps) <= 200
+
+
+def test_lobpcg_stops_when_it_is_told_to():
+    A = jnp.diag(jnp.arange(40.))
+    begin = jnp.asarray(np.random.RandomState(0).randn(40, 2))
+    assert int(lobpcg_standard(A, begin, m=3)[2]) == 3
+    assert int(lobpcg_standard(A, begin, m=300, tol=1e-2)[2]) < 20
+
+
+@pytest.mark.parametrize("case", [
+    "A, X[:20]", "A, X[:, :0]", "A, jnp.ones((40, 8))", "A, X.astype('float16')",
+    "A.astype(int), X.astype(int)", "A[:, :3], X", "lambda v: v[:3], X"])
+def test_lobpcg_refuses_what_jax_refuses(jax_oracle, case):
+    source = ("from jax.experimental.sparse.linalg import lobpcg_standard as f\n"
+              "A, X = jnp.diag(jnp.arange(40.)), jnp.ones((40, 3)) * jnp.arange(40.)[:, None]\n"
+              f"try: result = (f({case}), 0)[1]\nexcept ValueError: result = 'ValueError'")
+    here = {"jnp": jnp}
+    exec(source.replace("from jax.", "from saem."), here)
+    assert here["result"] == jax_oracle.run(source).value == "ValueError"
