@@ -20,6 +20,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -148,21 +149,32 @@ def measure(row: Row, workers: dict[str, Worker], rounds: int) -> Result:
     return result
 
 
-def measure_fresh(row: Row, pythons: dict[str, str], rounds: int) -> Result:
+def fresh_program(row: Row, library: str) -> str:
+    """The program of a new process, which prints the seconds that the row's statement took."""
+    statement, setup = row.statement, row.setup
+    if library == "numpy":
+        statement, setup = row.numpy, row.numpy_setup
+    return (f"from time import perf_counter as t\n{setup}\ns = t()\n{statement}\n"
+            "print(repr(t() - s))").replace("{module}", library)
+
+
+def measure_fresh(row: Row, pythons: dict[str, str], rounds: int, folder: str) -> Result:
     """Time a row in a new process each time, in turns; the process times only the statement."""
     result = Result(row.name, row.goal)
-    for _ in range(rounds + 1):  # the first round fills the disk cache and is thrown away
+    # The first round fills the caches on disk, of bytecode and of programs, and is thrown away.
+    for turn in range(min(rounds, row.rounds or rounds) + 1):
         for library, python in pythons.items():
-            statement = row.numpy if library == "numpy" else row.statement.format(module=library)
-            code = (
-                "from time import perf_counter as t\n"
-                f"s = t()\n{statement}\nprint(repr(t() - s))"
-            )
+            if library == "numpy" and not row.numpy:
+                continue
+            code = fresh_program(row, library)
             environment = dict(os.environ)
             # An installed package has its bytecode on disk; so must the one measured here.
             environment.pop("PYTHONDONTWRITEBYTECODE", None)
             if library == "saem":
                 environment["PYTHONPATH"] = str(KERNEL)
+                kernel = "next" if row.cache == "next" else str(turn)
+                environment["SAEM_CACHE_DIR"] = os.path.join(folder, kernel)
+                environment["SAEM_ENABLE_COMPILATION_CACHE"] = "1" if row.cache else "0"
             done = subprocess.run(
                 [python, "-c", code], capture_output=True, text=True, env=environment, check=False
             )
@@ -274,7 +286,8 @@ def main() -> None:
     print("  ".join(name.ljust(width) for name, width in zip(HEADINGS, widths, strict=True)))
     for row in chosen:
         if row.fresh:
-            results.append(measure_fresh(row, pythons, options.rounds))
+            with tempfile.TemporaryDirectory() as folder:
+                results.append(measure_fresh(row, pythons, options.rounds, folder))
         else:
             results.append(measure(row, workers, options.rounds))
         texts = zip(cells(results[-1]), widths, strict=True)

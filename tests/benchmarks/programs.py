@@ -55,6 +55,30 @@ params = [block_params() for _ in range(12)]
 step, args = jax.value_and_grad(loss), (params, wave(batch, length, width))
 """
 
+# What a learner does in a first session, every number of it waited for.
+INTRODUCTION = """
+x = jnp.arange(10.0)
+y = x * 2 + 1
+shown = [jnp.sin(x).sum(), x.reshape(2, 5).T @ x.reshape(2, 5), x[2:5], x.mean(), x.std(),
+         jnp.linspace(0, 1, 5), jax.grad(lambda x: jnp.sum(x ** 2))(x)]
+key = jax.random.key(0)
+k1, k2, k3 = jax.random.split(key, 3)
+params = {"W1": jax.random.normal(k1, (4, 16)) * 0.5, "b1": jnp.zeros(16),
+          "W2": jax.random.normal(k2, (16, 1)) * 0.5, "b2": jnp.zeros(1)}
+X = jax.random.uniform(k3, (64, 4))
+Y = jnp.sum(X ** 2, axis=1, keepdims=True)
+def net(p, x): return jnp.tanh(x @ p["W1"] + p["b1"]) @ p["W2"] + p["b2"]
+def loss(p): return jnp.mean((net(p, X) - Y) ** 2)
+@jax.jit
+def step(p):
+    value, slope = jax.value_and_grad(loss)(p)
+    return jax.tree.map(lambda a, b: a - 0.1 * b, p, slope), value
+for _ in range(50): params, value = step(params)
+shown += [value, jnp.sort(jax.random.normal(k3, (20,)))[:3], jnp.median(X),
+          jnp.percentile(X, 90), jnp.argmax(Y)]
+text = [str(s) for s in shown]
+"""
+
 SCAN = """
 xs = jnp.arange(1000, dtype=jnp.float32)
 def run(c, xs): return jax.lax.scan(lambda c, a: (jnp.sin(c) + a * 0.1, c * 2), c, xs)

@@ -23,7 +23,8 @@ class Row:
     is timed one statement at a time, others in batches. `goal` is the largest ratio Saem / JAX
     that is good enough. `needs` are attributes of the module `jax` without which the row counts
     as not built. `numpy` and `numpy_setup` are the same work in NumPy. A row with `fresh` is run
-    in a new process each time. `rounds`, if not 0, is the most rounds that it is timed.
+    in a new process each time, whose compile cache is off, in an empty folder ("first") or in one
+    that the same row has filled ("next"). `rounds`, if not 0, is the most rounds that it is timed.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Row:
     numpy: str = ""
     numpy_setup: str = ""
     fresh: bool = False
+    cache: str = ""
     rounds: int = 0
 
 
@@ -81,6 +83,9 @@ def stages(name: str, setup: str, needs: tuple[str, ...], rounds: int = 0) -> tu
 
 ROWS = (
     Row("import", 0.5, "import {module}", fresh=True, numpy="import numpy"),
+    *(Row(f"introductory session, {kernel} kernel", goal, programs.INTRODUCTION,
+          setup="import {module} as jax, {module}.numpy as jnp", fresh=True, cache=kernel, rounds=9)
+      for kernel, goal in (("first", 0.5), ("next", 0.1))),
     # calls of a jitted function
     Row(
         "jit call, one array",
