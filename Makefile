@@ -28,7 +28,7 @@ EXTENSION_SOURCES := $(shell find extension -type f -not -path '*/node_modules/*
 	-not -path 'extension/lib/*' -not -path 'extension/build/*' -not -name '.built-from' \
 	-not -name '*.tsbuildinfo' 2>/dev/null)
 
-.PHONY: help lab test programs check sizes bench docs wheel clean extension
+.PHONY: help lab test programs check sizes bench growth memory docs wheel clean extension
 
 help:
 	@echo 'make lab [lang=ko]   open the first lesson in JupyterLab'
@@ -37,6 +37,8 @@ help:
 	@echo 'make check           style, types, import layers, generated files'
 	@echo 'make sizes           advice: which files and functions are long'
 	@echo 'make bench [only=X]  compare with JAX $(JAX_VERSION); X is part of a row'"'"'s name'
+	@echo 'make growth          how time grows with the size of the work, beside JAX'
+	@echo 'make memory          what a kernel holds after import, a lesson, 10,000 shapes'
 	@echo 'make docs            the lessons as a static site in build/site'
 	@echo 'make wheel           build dist/*.whl'
 	@echo 'make clean           remove environments and everything built'
@@ -78,6 +80,9 @@ bench: $(VENV)/.lab $(ORACLE)/.done
 	$(call say,Saem and JAX $(JAX_VERSION) in turns)
 	@$(PY) tests/benchmarks/bench.py --saem $(PY) --jax $(ORACLE)/bin/python \
 		$(if $(only),--only '$(only)')
+
+growth memory: $(VENV)/.lab $(ORACLE)/.done
+	@$(PY) tests/benchmarks/$@.py --saem $(PY) --jax $(ORACLE)/bin/python
 
 docs: $(VENV)/.dev
 	$(call say,The lessons as a static site in build/site)

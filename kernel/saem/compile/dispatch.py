@@ -26,6 +26,7 @@ from saem.core import config, dtypes, effects, errors, finite, sharded, source
 from saem.core.avals import Seen, ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.events import EagerOp, FunctionRef, Transfer, bus
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Var, sub_jaxprs
+from saem.core.kept import Kept
 from saem.core.memory_spaces import HOST, space_of
 from saem.core.sharded import entries_of, located, plain
 from saem.core.trace import Tracer
@@ -460,13 +461,12 @@ def relaid(x: Any, layout: Layout) -> Any:
         closed = ClosedJaxpr(Jaxpr([], [var], [var], []))
         demands = Demands((sharding,), (sharding,), None, (unusual_layout(x),), (layout,))
         where, _ = placement([x], demands)
-        program = _relaying[aval, sharding, layout] = build(
-            closed, where, True, name="relaid",
-            terms=terms_of(closed, (), demands))
+        program = build(closed, where, True, name="relaid", terms=terms_of(closed, (), demands))
+        _relaying.keep((aval, sharding, layout), program)
     return program.run([x])[0]
 
 
-_relaying: dict[Any, Program] = {}
+_relaying = Kept()
 
 
 def said_shardings(said: Sequence[Any] | None, mesh: Any, avals: Sequence[ShapedArray],
@@ -550,7 +550,7 @@ def _shard_arg(x: Any, sharding: Any, *_layout: Any) -> Any:
 @functools.lru_cache(8192)
 def primitive_callable(prim: Any) -> Any:
     """Return the compiled form of one primitive, for arguments outside any trace."""
-    programs: dict[Any, Program] = {}
+    programs = Kept()
     out_tree = _LEAF
     mesh = mesh_named_by(prim)
     demands = NO_DEMANDS if mesh is None else Demands(mesh=mesh)
@@ -568,7 +568,8 @@ def primitive_callable(prim: Any) -> Any:
         if program is None:
             closed = one_equation(prim, avals)
             terms = terms_of(closed, args, demands) if Seen.storage else None
-            program = programs[key] = build(closed, where, committed, name=prim.name, terms=terms)
+            program = build(closed, where, committed, name=prim.name, terms=terms)
+            programs.keep(key, program)
             if prim.multiple_results:
                 out_tree = _jaxlib.registry.flatten([0] * len(closed.jaxpr.outvars))[1]
         outs = program.run(args)

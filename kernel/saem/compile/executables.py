@@ -173,6 +173,8 @@ def costs(key: str, executable: Any) -> dict[str, Any]:
             memory = executable.get_compiled_memory_stats()
         except _jaxlib.JaxRuntimeError:
             memory = None
+        while len(_costs) >= CAPACITY:
+            _costs.pop(next(iter(_costs)), None)
         _costs[key] = {
             "flops": _known(analysis.get("flops")),
             "bytes_accessed": _known(analysis.get("bytes accessed")),

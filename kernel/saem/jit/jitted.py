@@ -34,6 +34,7 @@ from saem.core.arguments import (
 from saem.core.avals import Seen, ShapedArray
 from saem.core.events import CacheHit, CacheMiss, FunctionRef, bus
 from saem.core.jaxpr import ClosedJaxpr, Origin
+from saem.core.kept import Kept
 from saem.core.refs import check_references, is_ref
 from saem.core.trace import Tracer, bind, eval_trace, state
 from saem.jit import signature
@@ -139,7 +140,10 @@ class Jitted:
             shared = traces.setdefault(fun, {})
         except TypeError:  # not weakly referable or not hashable: programs live with this object
             shared = {}
-        self.entries: dict[Any, Entry] = shared.setdefault(option_key, {})
+        entries = shared.get(option_key)
+        if entries is None:
+            entries = shared[option_key] = Kept()
+        self.entries: Kept = entries
 
     def given(self) -> dict[str, Any]:
         """Return what ``jit`` was given beside the function."""
@@ -196,7 +200,7 @@ class Jitted:
             if bus.active and not self.library:
                 entry.seen = signature.see(self, bound)
             if not entry.moved:
-                self.entries[key] = entry
+                self.entries.keep(key, entry)
         return entry
 
     def trace(self, bound: Bound, avals: tuple[ShapedArray, ...]) -> Entry:

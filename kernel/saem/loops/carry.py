@@ -22,6 +22,7 @@ from saem.core.arguments import check_outputs, described
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.events import bus
 from saem.core.jaxpr import ClosedJaxpr, Origin, Var
+from saem.core.kept import Kept
 from saem.core.primitive import Primitive
 from saem.core.sharded import same_sharding
 from saem.core.trace import Tracer, bind
@@ -66,14 +67,17 @@ def trace_body(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], name: 
     """
     key = (in_tree, tuple(avals), name, static, config.trace_key(), axes.state.env)
     try:
-        known = traces.setdefault(owner or fun, {}).setdefault("bodies", {})
+        options = traces.setdefault(owner or fun, {})
+        known = options.get("bodies")
+        if known is None:
+            known = options["bodies"] = Kept()
     except TypeError:  # not weakly referable or not hashable
-        known = {}
+        known = Kept()
     body = known.get(key)
     if body is None:
         body = _trace(fun, in_tree, avals, name)
         if not any(isinstance(c, Tracer) for c in body.consts):
-            known[key] = body
+            known.keep(key, body)
     return body
 
 

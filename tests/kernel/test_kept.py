@@ -1,0 +1,84 @@
+"""Does a session that meets ever new shapes stay within bounds, and lose nothing but time?
+
+Read before: ``core.kept``.
+Invariant: what was dropped is made again with the same result.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import saem as jax
+import saem.numpy as jnp
+from saem.compile import executables
+from saem.core import kept
+from saem.core.kept import Kept
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    """Tables of other tests do not count."""
+    monkeypatch.setattr(kept, "_tables", weakref.WeakValueDictionary())
+
+
+def test_the_largest_table_loses_its_older_half(monkeypatch):
+    monkeypatch.setattr(kept, "CAPACITY", 100)
+    large, medium, small = Kept(), Kept(), Kept()
+    for table, count in ((small, 8), (medium, 30), (large, 90)):
+        for n in range(count):
+            table.keep(n, str(n))
+    kept.shrink()
+    assert list(large) == list(range(45, 90)) and len(medium) == 30 and len(small) == 8
+    kept.shrink()
+    assert len(large) == 45  # there is room again
+
+
+def test_small_tables_are_left_alone(monkeypatch):
+    monkeypatch.setattr(kept, "CAPACITY", 10)
+    tables = [Kept() for _ in range(20)]
+    for table in tables:
+        for n in range(kept.SMALL):
+            table.keep(n, n)
+    kept.shrink()
+    assert all(len(table) == kept.SMALL for table in tables)
+
+
+def test_a_table_goes_with_its_function():
+    f = jax.jit(lambda x: x + 1)
+    f(np.float32(1))
+    assert sum(map(len, kept._tables.values())) >= 1
+    del f
+    gc.collect()
+    assert sum(map(len, kept._tables.values())) == 0
+
+
+def test_many_shapes_stay_within_bounds_and_are_right(monkeypatch):
+    monkeypatch.setattr(kept, "CAPACITY", 16)
+    monkeypatch.setattr(kept, "ROUND", 4)
+    monkeypatch.setattr(executables, "CAPACITY", 16)
+    step = jax.jit(lambda x: x[::-1])
+    for _ in range(2):
+        for n in range(1, 41):
+            x = np.arange(n, dtype=np.float32)
+            assert step(x).tolist() == x[::-1].tolist()
+            assert jax.lax.neg(jnp.asarray(x)).tolist() == (-x).tolist()
+            assert sum(map(len, kept._tables.values())) <= 16 + 2 * 4 + 3 * kept.SMALL
+            assert len(executables._executables) <= 16
+    assert len(step.info.entries) < 40
+
+
+def test_bodies_of_loops_are_bounded_too(monkeypatch):
+    monkeypatch.setattr(kept, "CAPACITY", 16)
+    monkeypatch.setattr(kept, "ROUND", 1)
+
+    def body(c, a):
+        return c + a.sum(), a
+
+    for n in range(1, 41):
+        out = jax.make_jaxpr(lambda xs: jax.lax.scan(body, 0.0, xs))(np.ones((2, n), np.float32))
+        assert out.out_avals[1].shape == (2, n)
+    assert sum(map(len, kept._tables.values())) <= 17
