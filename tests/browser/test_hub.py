@@ -264,6 +264,11 @@ def test_the_compile_cache_is_shared(hub, finished):
     assert len(kept) >= 5
 
 
+def printed(outputs: list) -> str:
+    """What a cell printed; a kernel may send one line in two messages."""
+    return "".join(output.text for output in outputs)
+
+
 def test_limits_hold(learners):
     async def ask(source: str) -> list:
         learner = learners["alex"]
@@ -277,10 +282,10 @@ def test_limits_hold(learners):
         "import os; print(len(os.sched_getaffinity(0)))\n"
         f"x = bytearray({2 * MEMORY})\n"
         "print('still here')"))
-    assert limits[0].text == f"{MEMORY}\n"
-    assert cores[0].text == "1\n"
+    assert printed(limits) == f"{MEMORY}\n"
+    assert printed(cores) == "1\n"
     assert grown[0].ename == "MemoryError"
-    assert alive[0].text == "still here\n"
+    assert printed(alive) == "still here\n"
 
 
 def test_the_leader_sees_the_gates(hub, finished, tmp_path):

@@ -95,6 +95,25 @@ def test_a_run_is_noted_and_grows_old(translated):
     assert "saem l10n run 01-small" in late.output
 
 
+def test_a_build_that_runs_is_a_run(translated):
+    assert command(translated, "build", "01", "--no-run").exit_code == 0
+    assert team.progress(translated)[0]["run_days"] is None
+    built = command(translated, "build", "01", "--lang", "ko")
+    assert built.exit_code == 0, built.output
+    assert team.progress(translated)[0]["run_days"] == pytest.approx(0, abs=0.01)
+
+
+def test_pages_of_prose_are_counted_and_never_too_old(translated):
+    (translated.notebooks / "rules.md").write_text(
+        translated.lesson("01").read_text().split("```{code-cell}")[0])
+    command(translated, "merge")
+    command(translated, "run", "01", "--lang", "ko")
+    lesson, page = team.progress(translated)
+    assert (lesson["runs"], page["lesson"], page["runs"]) == (True, "rules", False)
+    assert page["missing"] == page["units"] > 0
+    assert command(translated, "status", "--max-age", "7").exit_code == 0
+
+
 def test_a_run_that_fails_is_not_green(translated):
     source = translated.lesson("01")
     source.write_text(source.read_text().replace("1 + 1", "1 / 0"))

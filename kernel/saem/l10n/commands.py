@@ -16,7 +16,8 @@ import click
 import nbformat
 
 from saem.l10n import build as building
-from saem.l10n import catalog, glossary, languages, page, project, review
+from saem.l10n import catalog, glossary, languages, page, project, review, team
+from saem.l10n.assemble import content_hash
 from saem.l10n.bring_back import bring_back
 from saem.l10n.desk import Desk
 from saem.l10n.execute import ExecutionError
@@ -106,6 +107,9 @@ def build(
             continue
         for language in languages or (tree.source_language, *tree.languages):
             path = building.build(tree, source, language, run)
+            if run:
+                digest = content_hash(building.planned(tree, read(source), language))
+                team.note_run(tree, source.stem, language, digest)
             click.echo(f"wrote {path.relative_to(tree.root)}")
 
 

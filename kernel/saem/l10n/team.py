@@ -63,11 +63,12 @@ def progress(project: Project, now: datetime.datetime | None = None) -> list[dic
     """One row for each lesson and language: units and words by state, owners, the last green run.
 
     ``run_days`` is the age of that run, None if there is none of the lesson as it is now.
+    Pages of prose follow; they do not run (``runs``).
     """
     now = now or datetime.datetime.now(datetime.UTC)
     rows = []
-    for path in project.lessons():
-        lesson = read(path)
+    for path in (*project.lessons(), *project.pages()):
+        lesson, runs = read(path), path not in project.pages()
         found = units(lesson)
         for language in project.languages:
             po = catalog.load(project.catalog(path.stem, language), language)
@@ -82,7 +83,8 @@ def progress(project: Project, now: datetime.datetime | None = None) -> list[dic
                 "words": sum(words(u.text) for u in found), "words_translated": done,
                 "translator": po.metadata.get(TRANSLATOR, ""),
                 "reviewer": po.metadata.get(REVIEWER, ""),
-                "run_days": run_days(project, lesson, language, now),
+                "runs": runs,
+                "run_days": run_days(project, lesson, language, now) if runs else None,
             })
     return rows
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from collections.abc import Callable
 
 import click
@@ -35,12 +36,13 @@ name_option = click.option("--by", required=True, help="Your name, as it will be
 def status(tree: Project, as_json: bool, max_age: float | None) -> None:
     """Show how far each translation is, who works on it, and its last green run."""
     rows = team.progress(tree)
-    old = [row for row in rows if max_age is not None
+    old = [row for row in rows if max_age is not None and row["runs"]
            and (row["run_days"] is None or row["run_days"] > max_age)]
     if as_json:
         click.echo(json.dumps(rows, ensure_ascii=False))
     else:
-        Console().print(_table(rows))
+        # Where nobody looks at a terminal, as in a log, lines may be long.
+        Console(width=shutil.get_terminal_size((120, 24)).columns).print(_table(rows))
         for row in old:
             age = "never" if row["run_days"] is None else f"{row['run_days']:.1f} days ago"
             click.echo(f"{row['language']}/{row['lesson']}: as it is now it last ran green {age}. "
@@ -49,14 +51,15 @@ def status(tree: Project, as_json: bool, max_age: float | None) -> None:
 
 
 def _table(rows: list[dict]) -> Table:
-    table = Table("lesson", "lang", "units", *catalog.STATES, "words", "done", "translator",
-                  "reviewer", "green run")
+    table = Table("lesson", "lang", "units", *catalog.STATES, "words", "done", "by", "run",
+                  box=None, pad_edge=False)
     for row in rows + [_total(rows)] if rows else []:
         done = f"{row['words_translated'] / max(row['words'], 1):.0%}"
         age = "–" if row["run_days"] is None else f"{row['run_days']:.1f} d"
+        names = [row["translator"], row["reviewer"]]
+        by = " → ".join(name or "–" for name in names) if any(names) else "–"
         cells = [row["lesson"], row["language"], row["units"],
-                 *(row[state] for state in catalog.STATES), row["words"], done,
-                 row["translator"] or "–", row["reviewer"] or "–", age]
+                 *(row[state] for state in catalog.STATES), row["words"], done, by, age]
         table.add_row(*(Text(str(cell)) for cell in cells))
     return table
 
