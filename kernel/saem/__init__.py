@@ -16,7 +16,6 @@ __saem__ = True
 from saem import _wiring  # noqa: F401, I001 - the wiring comes first; see the file
 from saem import numpy, tree
 from saem._jaxlib import Array, Device
-from saem.jit import jitted as _jit
 from saem.jit.jitted import clear_caches
 from saem.jit.stages import jit
 from saem.jit.transfers import (
@@ -62,9 +61,6 @@ from saem.placement.devices import (
     process_count,
     process_index,
 )
-
-# Why a call was traced, for the log; loaded when a setting first asks.
-_jit.explainer = _lazy.later("saem.observe.explainer")
 
 # Names of JAX's public API that this version does not have, and what to do meanwhile.
 _NOT_HERE: dict[str, str] = {

@@ -1,8 +1,10 @@
-"""Which two wirings come late, and why?
+"""Which wirings come late, and why?
 
-Eager evaluation needs the compiler, which stands beside the core; array operators and methods
-need promotion, which stands above the primitives.  Both are joined here,
-once, when ``saem`` is imported.
+A room may import only those before it, but some call what stands above them.  Such a room declares
+a name, and this module gives it its value, once, when ``saem`` is imported; each with its reason.
+Chapters that are loaded when first used wire what is only theirs themselves: ``random.reuse``
+(``key_watch``: no key is used before), ``random.keys`` (methods of key arrays),
+``experimental.checkify.transform`` (``CheckEffect.guard``).
 
 Read before: ``core.trace``, ``compile.dispatch``, ``numpy.operators``, ``numpy.methods``.
 Invariant: arrays and tracers have the same operators, methods and properties.
@@ -16,16 +18,47 @@ from typing import Any
 from saem import _jaxlib
 from saem.compile import arrays as _arrays  # noqa: F401 - puts the conversions on the array class
 from saem.compile.dispatch import apply_primitive
-from saem.core import lazy
+from saem.core import config, lazy
 from saem.core import refs as core_refs
-from saem.core.refs import is_ref
+from saem.core.avals import ShapeDtypeStruct
+from saem.core.events import bus
+from saem.core.refs import AbstractRef, is_ref
 from saem.core.trace import Tracer, eval_trace
+from saem.jit import jitted, stages
 from saem.numpy.methods import METHODS, PROPERTIES
 from saem.numpy.operators import OPERATORS
+from saem.ops.keys import KeyDType
+from saem.ops.random_bits import keys_filled
+from saem.placement import transfer_guards
+from saem.placement.meshes import mesh_context
 
+# Evaluation outside traces needs the compiler; the trace context stands below it.
 eval_trace.apply = apply_primitive
-refs = lazy.later("saem.refs.arrays")
+# The spine calls the chapter on references by this one name; it is loaded when there is one.
 core_refs.chapter = lazy.later("saem.refs")
+# ``jax.typeof(ref)`` as a ShapeDtypeStruct: types of arrays stand below those of references.
+ShapeDtypeStruct.reference = AbstractRef  # type: ignore[assignment]
+# A dtype of keys can make keys, which takes operations.
+KeyDType.filled = keys_filled
+# While a listener counts hits, a setting keeps calls from C++, which would answer them unseen.
+bus.when_hits_change = lambda hits: config.counting_hits.set_global(hits or None)
+# A jitted function is copied and unpickled by ``jit``, which stands above the call itself.
+jitted.copies.remade = stages.remade
+# Why a call was traced is explained above the engine; loaded when a setting first asks for it.
+jitted.explainer = lazy.later("saem.observe.explainer")
+# The mesh in force is part of the key of every trace; settings stand below meshes.
+config.contexts["mesh"] = mesh_context
+# jaxlib's C++ watches transfers and threads by a state of its own, which follows the settings.
+for _direction in transfer_guards.DIRECTIONS:
+    config.SETTINGS["jax_transfer_guard_" + _direction].follower = (
+        transfer_guards.tell_transfer_guards)
+config.transfer_guard.follower = transfer_guards.tell_transfer_guard
+config.array_garbage_collection_guard.follower = transfer_guards.tell_garbage_guard
+config.thread_guard.follower = transfer_guards.tell_thread_guard
+
+# -- operators and methods, which need promotion; that stands above the primitives -----------------
+
+refs = lazy.later("saem.refs.arrays")
 
 
 def _method(fun: Callable) -> Callable:

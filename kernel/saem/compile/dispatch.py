@@ -531,7 +531,6 @@ def build(closed: ClosedJaxpr, where: Any, committed: bool, *, name: str,
 
 
 fast_path_cache = _jaxlib.PjitFunctionCache()
-bus.when_hits_change = lambda hits: config.counting_hits.set_global(hits or None)
 
 
 def make_fast(name: str, fun: Any, miss: Callable, static_argnums: Sequence[int] = (),

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from saem.core import errors
-from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import Effect
 from saem.core.jaxpr import ClosedJaxpr, sub_jaxprs
 from saem.core.primitive import Primitive, UndefinedPrimal
@@ -84,9 +84,6 @@ class AbstractRef(ShapedArray):
         return self.str_short(short_dtypes=False)
 
     __repr__ = __str__
-
-
-ShapeDtypeStruct.reference = AbstractRef  # type: ignore[assignment]
 
 
 def not_unpacked(aval: AbstractRef) -> Exception:

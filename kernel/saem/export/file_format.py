@@ -27,7 +27,8 @@ from saem import _jaxlib
 from saem.core import dtypes, tree
 from saem.core.avals import ShapedArray
 from saem.core.record import Record
-from saem.ops.keys import GENERATORS, KeyDType, key_dtype
+from saem.ops.keys import KeyDType, key_dtype
+from saem.ops.rbg import GENERATORS
 from saem.placement.meshes import AbstractMesh
 from saem.placement.shardings import NamedSharding, PartitionSpec
 

@@ -31,7 +31,6 @@ from saem.jit.jitted import (
     Entry,
     Jitted,
     check_shardings,
-    copies,
     make_jit,
 )
 from saem.ops.sharding_constraint import place_of, taken_apart
@@ -499,9 +498,6 @@ def remade(fun: Callable, given: dict[str, Any]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return jit(fun, **given)
-
-
-copies.remade = remade
 
 
 class _Jitted(type):

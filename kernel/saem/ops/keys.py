@@ -54,11 +54,26 @@ class Generator(Record):
     def __str__(self) -> str:
         return self.tag
 
+    # What runs on the words of keys in place of a primitive; for Threefry, the primitive itself.
+
+    def seeding(self, prim: Any) -> Any:
+        """Return what makes the words of a key of an integer."""
+        return prim
+
+    def bits(self, prim: Any) -> Any:
+        """Return what makes bits of the words of a key."""
+        return prim
+
+    def splitting(self, prim: Any) -> Any:
+        """Return what makes the words of several keys of those of one."""
+        return prim
+
+    def folding(self, prim: Any) -> Any:
+        """Return what makes the words of a key of those of another and a number."""
+        return prim
+
 
 THREEFRY = Generator("threefry2x32", "fry", (2,))
-RBG = Generator("rbg", "rbg", (4,))
-UNSAFE_RBG = Generator("unsafe_rbg", "urbg", (4,))
-GENERATORS = {impl.name: impl for impl in (THREEFRY, RBG, UNSAFE_RBG)}
 
 
 class KeyDType(dtypes.ExtendedDType):

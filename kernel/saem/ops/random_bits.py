@@ -121,31 +121,15 @@ class Threefry2x32(Primitive):
         return bind(self, *xs), [dim, dim]
 
 
-# From (primitive, generator) to what runs in its place; Threefry runs the primitive itself.
-physical_rules: dict[tuple[type, Generator], Callable[[Any], Any]] = {}
-
-
 def watched(self: Primitive, keys: Any, *more: Any) -> Any:
     """Run a primitive on keys outside traces; ``debug_key_reuse`` may follow the keys."""
     return key_watch.applied(self, dispatch.primitive_callable(self), keys, *more)
-
-
-def of_generator(prim: Any, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
-                 ) -> Any:
-    """Return what does ``prim`` on the words of keys of the generator in question."""
-    for aval in (*in_avals, *out_avals):
-        if isinstance(aval.dtype, KeyDType):
-            rule = physical_rules.get((type(prim), aval.dtype.impl))
-            return prim if rule is None else rule(prim)
-    return prim
 
 
 class OnKeys(Primitive):
     """Discrete, and mapped over the leading axes of its one operand."""
 
     __slots__ = ()
-
-    physical = of_generator
 
     def jvp(self, primals, tangents):
         return bind(self, *primals), None
@@ -181,6 +165,9 @@ class RandomSeed(OnKeys):
     impl: Generator
 
     shard_results = sharding_rules.keys
+
+    def physical(self, in_avals, out_avals):
+        return self.impl.seeding(self)
 
     def typing(self, seeds):
         if not dtypes.is_integer(seeds.dtype):
@@ -355,6 +342,9 @@ class RandomSplit(OnKeys):
 
     shard_results = sharding_rules.keys
 
+    def physical(self, in_avals, out_avals):
+        return in_avals[0].dtype.impl.splitting(self)
+
     def typing(self, keys):
         _checked_shape(self, self.shape)
         return ShapedArray((*keys.shape, *self.shape), key_aval(self, keys))
@@ -384,6 +374,9 @@ class RandomBits(OnKeys):
     @property
     def dtype(self) -> np.dtype:
         return np.dtype(f"uint{self.bit_width}")
+
+    def physical(self, in_avals, out_avals):
+        return in_avals[0].dtype.impl.bits(self)
 
     def typing(self, keys):
         key_aval(self, keys)
@@ -419,9 +412,10 @@ class RandomFoldIn(Primitive):
     makes_keys = "fold_in"
     eager = watched
 
-    physical = of_generator
-
     shard_results = sharding_rules.elementwise
+
+    def physical(self, in_avals, out_avals):
+        return in_avals[0].dtype.impl.folding(self)
 
     def typing(self, keys, numbers):
         dtype = key_aval(self, keys)
@@ -467,9 +461,6 @@ def keys_filled(dtype: KeyDType, shape: Sequence[int], word: int) -> Any:
     """Return keys of ``shape`` whose words are all ``word``."""
     words = broadcast_in_dim(np.uint32(word), (*shape, *dtype.impl.key_shape), ())
     return random_wrap(words, dtype.impl)
-
-
-KeyDType.filled = keys_filled
 
 
 def random_unwrap(keys: Any) -> Any:

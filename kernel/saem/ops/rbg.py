@@ -17,16 +17,11 @@ from typing import Any
 import numpy as np
 
 from saem.core.avals import ShapedArray
-from saem.ops.keys import RBG, UNSAFE_RBG
+from saem.ops.keys import THREEFRY, Generator
 from saem.ops.random_bits import (
     U32,
-    RandomBits,
-    RandomFoldIn,
-    RandomSeed,
-    RandomSplit,
     blocks_numpy,
     counters_text,
-    physical_rules,
     scramble_numpy,
     scramble_text,
     seed_words_text,
@@ -207,9 +202,32 @@ class GeneratedFold(Rule):
         return ctx.emit(f"stablehlo.reshape {mixed}", mixed, out=ctx.out_avals[0])
 
 
-for _impl, _split, _fold in ((RBG, HalvesSplit, HalvesFold),
-                             (UNSAFE_RBG, GeneratedSplit, GeneratedFold)):
-    physical_rules[RandomSeed, _impl] = Seed
-    physical_rules[RandomBits, _impl] = Bits
-    physical_rules[RandomSplit, _impl] = _split
-    physical_rules[RandomFoldIn, _impl] = _fold
+class Rbg(Generator):
+    """XLA's generator; keys are split by Threefry, each half by itself."""
+
+    def seeding(self, prim):
+        return Seed(prim)
+
+    def bits(self, prim):
+        return Bits(prim)
+
+    def splitting(self, prim):
+        return HalvesSplit(prim)
+
+    def folding(self, prim):
+        return HalvesFold(prim)
+
+
+class UnsafeRbg(Rbg):
+    """XLA's generator, by which keys are split, too."""
+
+    def splitting(self, prim):
+        return GeneratedSplit(prim)
+
+    def folding(self, prim):
+        return GeneratedFold(prim)
+
+
+RBG = Rbg("rbg", "rbg", (4,))
+UNSAFE_RBG = UnsafeRbg("unsafe_rbg", "urbg", (4,))
+GENERATORS: dict[str, Generator] = {impl.name: impl for impl in (THREEFRY, RBG, UNSAFE_RBG)}

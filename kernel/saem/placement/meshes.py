@@ -22,7 +22,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saem import _jaxlib
-from saem.core import config
 from saem.core.avals import Seen
 from saem.core.record import Record
 from saem.placement import devices as device_module
@@ -359,5 +358,3 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = Non
     return Mesh(flat.reshape(sizes), names,
                 _axis_types(axis_types, len(names), AxisType.Explicit))
 
-
-config.contexts["mesh"] = mesh_context

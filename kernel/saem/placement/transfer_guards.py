@@ -1,7 +1,8 @@
 """Which transfers and threads does a program allow itself?
 
 ``transfer_guard`` and related functions say what happens when bytes move between host and devices
-without being asked to; jaxlib's C++ watches, here it is told the settings.
+without being asked to; jaxlib's C++ watches, here it is told the settings.  Which setting calls
+which function is in ``_wiring``.
 
 Read before: ``core.config``.  Read after: ``jit.transfers``.
 Invariant: jaxlib's state is that of the settings, for the thread and for the process
@@ -57,11 +58,6 @@ def tell_thread_guard() -> None:
     _guards.update_thread_guard_global_state(config.thread_guard.value)
 
 
-for _direction in DIRECTIONS:
-    SETTINGS["jax_transfer_guard_" + _direction].follower = tell_transfer_guards
-config.transfer_guard.follower = tell_transfer_guard
-config.array_garbage_collection_guard.follower = tell_garbage_guard
-config.thread_guard.follower = tell_thread_guard
 # What the environment said.
 if config.transfer_guard.value is not None:
     for _direction in DIRECTIONS:

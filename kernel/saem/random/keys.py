@@ -29,9 +29,8 @@ from saem.numpy.at import IndexUpdateHelper
 from saem.numpy.indexing import getitem
 from saem.numpy.manipulation import swapaxes
 from saem.numpy.take_and_put import take
-from saem.ops import rbg as _rbg  # noqa: F401 - its rules of keys
 from saem.ops.convert import convert_element_type
-from saem.ops.keys import GENERATORS, Generator, KeyDType, PRNGKeyArray
+from saem.ops.keys import Generator, KeyDType, PRNGKeyArray
 from saem.ops.keys import key_dtype as dtype_of
 from saem.ops.random_bits import (
     random_clone,
@@ -41,6 +40,7 @@ from saem.ops.random_bits import (
     random_unwrap,
     random_wrap,
 )
+from saem.ops.rbg import GENERATORS
 from saem.ops.reshard import freely
 from saem.random import reuse
 from saem.typing import Array, ArrayLike, DTypeLike
