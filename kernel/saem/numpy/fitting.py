@@ -100,31 +100,7 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
     arrays = (x, y) if w is None else (x, y, w)
     x, y, *weights = array_argument("polyfit", *arrays)
     deg = operator.index(deg)
-
-    def refuse(kind: type, tag: str, sentence: str) -> Exception:
-        return errors.explained(kind, f"polyfit.{tag}", sentence,
-                                advice=f"Got x {x.shape}, y {y.shape} and deg {deg}.")
-
-    if deg < 0:
-        raise refuse(errors.ArgumentError, "degree", "expected deg >= 0")
-    if x.ndim != 1:
-        raise refuse(errors.ArgumentTypeError, "x", "expected 1D vector for x")
-    if not x.size:
-        raise refuse(errors.ArgumentTypeError, "empty", "expected non-empty vector for x")
-    if not 1 <= y.ndim <= 2:
-        raise refuse(errors.ArgumentTypeError, "y", "expected 1D or 2D array for y")
-    if x.shape[0] != y.shape[0]:
-        raise refuse(errors.ArgumentTypeError, "length", "expected x and y to have same length")
-    if not dtypes.is_inexact(x.dtype) and rcond is None:
-        raise refuse(errors.ArgumentError, "dtype", f"data type {x.dtype.type!r} not inexact")
-    if weights and weights[0].ndim != 1:
-        raise refuse(errors.ArgumentTypeError, "weights", "expected a 1-d array for weights")
-    if weights and weights[0].shape[0] != y.shape[0]:
-        raise refuse(errors.ArgumentTypeError, "weights",
-                     "expected w and y to have the same length")
-    if cov and not full and cov != "unscaled" and x.shape[0] <= deg + 1:
-        raise refuse(errors.ArgumentError, "covariance",
-                     "the number of data points must exceed order to scale the covariance matrix")
+    check_fit(x, y, deg, weights, rcond is None, bool(cov and not full and cov != "unscaled"))
     if rcond is None:
         rcond = len(x) * float(dtypes.finfo(x.dtype).eps)
     left, right = promote_dtypes_inexact(vander(x, deg + 1), y)
@@ -140,10 +116,35 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
     if not cov:
         return found
     base = inv(left.T @ left)
-    if cov == "unscaled":
-        factor: Any = 1
-    else:
-        factor = residuals / (x.shape[0] - deg - 1)
-    if y.ndim == 1:
-        return found, base * factor
-    return found, base[:, :, None] * factor
+    if cov != "unscaled":
+        residuals = residuals / (x.shape[0] - deg - 1)
+        base = base * residuals if y.ndim == 1 else base[:, :, None] * residuals
+    elif y.ndim == 2:
+        base = base[:, :, None]
+    return found, base
+
+
+def check_fit(x: Array, y: Array, deg: int, weights: list[Array], default_rcond: bool, scaled: bool
+              ) -> None:
+    """Refuse arguments of ``polyfit`` that do not fit; ``scaled`` if it scales a covariance.
+
+    Raises: ValueError or TypeError.
+    """
+    length = "expected x and y to have same length"
+    for wrong, kind, tag, sentence in (
+            (deg < 0, errors.ArgumentError, "degree", "expected deg >= 0"),
+            (x.ndim != 1, errors.ArgumentTypeError, "x", "expected 1D vector for x"),
+            (not x.size, errors.ArgumentTypeError, "empty", "expected non-empty vector for x"),
+            (not 1 <= y.ndim <= 2, errors.ArgumentTypeError, "y", "expected 1D or 2D array for y"),
+            (x.shape[:1] != y.shape[:1], errors.ArgumentTypeError, "length", length),
+            (default_rcond and not dtypes.is_inexact(x.dtype), errors.ArgumentError, "dtype",
+             f"data type {x.dtype.type!r} not inexact"),
+            (any(w.ndim != 1 for w in weights), errors.ArgumentTypeError, "weights",
+             "expected a 1-d array for weights"),
+            (any(w.shape[:1] != y.shape[:1] for w in weights), errors.ArgumentTypeError, "weights",
+             "expected w and y to have the same length"),
+            (scaled and x.shape[:1] <= (deg + 1,), errors.ArgumentError, "covariance",
+             "the number of data points must exceed order to scale the covariance matrix")):
+        if wrong:
+            raise errors.explained(kind, f"polyfit.{tag}", sentence,
+                                   advice=f"Got x {x.shape}, y {y.shape} and deg {deg}.")

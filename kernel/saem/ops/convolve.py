@@ -336,6 +336,15 @@ def check(prim: ConvGeneralDilated, lhs: ShapedArray, rhs: ShapedArray) -> None:
     if any(d < 1 for d in (*prim.lhs_dilation, *prim.rhs_dilation)):
         raise refuse(5, "All dilations must be positive, got "
                      f"{prim.lhs_dilation} and {prim.rhs_dilation}.", "1 means no gaps.", wrong)
+    check_groups(prim, lhs, rhs)
+
+
+def check_groups(prim: ConvGeneralDilated, lhs: ShapedArray, rhs: ShapedArray) -> None:
+    """Refuse numbers of groups that do not divide examples and channels.
+
+    Raises: ValueError.
+    """
+    name = "conv_general_dilated"
     ls, rs, _ = prim.dimension_numbers
     n, c = lhs.shape[ls[0]], lhs.shape[ls[1]]
     o, i = rhs.shape[rs[0]], rhs.shape[rs[1]]

@@ -51,6 +51,7 @@ from saem.ops.compare import bitwise_and
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.reduce import reduce_or
 from saem.transform.derivatives import as_array
+from saem.transform.nested import Nested
 from saem.transform.restructure import rearranged, split_list
 from saem.transform.staging import trace_flat
 
@@ -237,73 +238,101 @@ def on_device(mapped: Sequence[Axis], error: Error, outs: list[Any]) -> Outcome:
 
 
 def run_loop(prim: Primitive, values: Sequence[Any], wanted: Categories) -> Outcome:
-    """Check a loop, which carries the error from step to step, the first failure staying.
-
-    What a condition finds in a step is joined at the end of the one before.  A loop on a stack goes
-    on while any example does, those that are done standing still; what the user checks counts for
-    the others only (``loops.while_loop.guarded``).
-
-    Raises: ValueError if something else is checked there, which cannot tell the examples apart.
-    """
+    """Check a loop, which carries the error from step to step, the first failure staying."""
     nested = prim.nested
-    (program,), condition = nested.programs, nested.condition
-    parts = [checked(p, wanted) for p in (condition, program) if p is not None]
-    (*ask, step), start = aligned(parts)
-    leaves, err_tree = tree.flatten(start)
-    count = len(leaves)
-    operands, numbers = map(range, nested.counts())
-    if not leaves:
-        new = nested._replace(programs=(parts[-1].program,),
-                              condition=parts[0].program if ask else None)
-        return init_error, bind(prim.rebuilt(new, operands, numbers), *values)
-    many = len(condition.out_avals[0].shape) if ask else 0
-    if many and not all(site.asked for site in start.sites):
-        raise errors.explained(
-            errors.ArgumentError, "checkify.C2",
-            "Checkify does not support batched while-loops (checkify-of-vmap-of-while).",
-            advice="Hint: if possible, move the vmap to the outer level to get "
-            "vmap-of-checkify-of-while. What check() says is found here, too: user_checks.")
-    asks = bool(ask and (many or parts[0].count))
-    given = nested.before if asks else 0  # the constants of a condition that each step asks
-
-    def body(*args: Any) -> list[Any]:
-        asked, before, rest = split_list(args, given, count)
-        error, outs = step(*rest)
-        if many:
-            carry = rest[nested.consts:]
-            (here,) = ask[0](*asked, *carry)[1]
-            outs = [choose(here, new, old) for new, old in zip(outs, carry)]
-        error = err_tree.unflatten(before).joined(error)
-        if asks:
-            error = error.joined(ask[0](*asked, *outs)[0])
-        return with_leaves(error, outs)
-
-    def goes_on(*args: Any) -> list[Any]:
-        (here,) = ask[0](*args[count:])[1]
-        return [reduce_or(here, tuple(range(many))) if many else here]
-
-    def make() -> tuple[ClosedJaxpr, ClosedJaxpr | None]:
-        avals = [aval_of(x).strip_weak_type() for x in leaves]
-        around = retraced(program, body, [
-            *(condition.in_avals[:given] if condition is not None else ()), *avals])
-        asked, errs, consts, rest = split_list(around.jaxpr.invars, given, count, nested.consts)
-        around = rearranged(around, [*asked, *consts, *errs, *rest], around.jaxpr.outvars)
-        if condition is None:
-            return around, None
-        flag = retraced(condition, goes_on, avals)
-        errs, before, rest = split_list(flag.jaxpr.invars, count, nested.before)
-        return around, rearranged(flag, [*before, *errs, *rest], flag.jaxpr.outvars)
-
-    around, flag = nested.derived(("checked", wanted), make)
-    before, consts, carry, rest = nested.parts(operands)
-    xs = nested.parts(values)
-    first = start.joined(ask[0](*xs[0], *xs[2])[0]) if asks else start
+    loop = CheckedLoop(nested, wanted)
+    operands, results = map(range, nested.counts())
+    if not loop.count:
+        return init_error, bind(prim.rebuilt(loop.unchanged(), operands, results), *values)
+    around, flag = nested.derived(("checked", wanted), loop.programs)
+    given, count = loop.given, loop.count
+    before, consts, carry, rest = nested.parts(values)
+    first = loop.start
+    if loop.asks:
+        first = first.joined(loop.ask(*before, *carry)[0])
     new = nested._replace(programs=(around,), consts=given + nested.consts,
                           carry=count + nested.carry, condition=flag)
-    prim = prim.rebuilt(new, [*before, *before[:given], *consts, *[None] * count, *carry, *rest],
-                        [*[None] * count, *numbers])
-    outs = bind(prim, *xs[0], *xs[0][:given], *xs[1], *tree.leaves(first), *xs[2], *xs[3])
-    return err_tree.unflatten(outs[:count]), outs[count:]
+    place = nested.before + nested.consts
+    prim = prim.rebuilt(
+        new, [*operands[:nested.before], *operands[:given], *operands[nested.before: place],
+              *[None] * count, *operands[place:]], [*[None] * count, *results])
+    outs = bind(prim, *before, *before[:given], *consts, *tree.leaves(first), *carry, *rest)
+    return loop.err_tree.unflatten(outs[:count]), outs[count:]
+
+
+class CheckedLoop:
+    """The programs of a loop that carries an error of ``count`` leaves before all else.
+
+    What a condition finds in a step is joined at the end of the one before; ``asks`` if it can find
+    anything, and then the body takes its ``given`` constants, too.  A loop on a stack (``many``)
+    goes on while any example does, those that are done standing still; what the user checks counts
+    for the others only (``loops.while_loop.guarded``).
+    """
+
+    def __init__(self, nested: Nested, wanted: Categories):
+        """Check the programs.
+
+        Raises: ValueError if something else than the user's checks stands in a loop on a stack,
+        where the examples could not be told apart.
+        """
+        self.nested = nested
+        self.parts = [checked(p, wanted) for p in (nested.condition, *nested.programs)
+                      if p is not None]
+        runs, self.start = aligned(self.parts)
+        self.ask, self.step = runs[0], runs[-1]
+        leaves, self.err_tree = tree.flatten(self.start)
+        self.count = len(leaves)
+        self.avals = [aval_of(x).strip_weak_type() for x in leaves]
+        self.many = 0 if nested.condition is None else len(nested.condition.out_avals[0].shape)
+        if self.many and not all(site.asked for site in self.start.sites):
+            raise errors.explained(
+                errors.ArgumentError, "checkify.C2",
+                "Checkify does not support batched while-loops (checkify-of-vmap-of-while).",
+                advice="Hint: if possible, move the vmap to the outer level to get "
+                "vmap-of-checkify-of-while. What check() says is found here, too: user_checks.")
+        self.asks = bool(self.many or (nested.condition is not None and self.parts[0].count))
+        self.given = nested.before if self.asks else 0
+
+    def unchanged(self) -> Nested:
+        """Return the loop without an error to carry."""
+        condition, program = self.parts[0].program, self.parts[-1].program
+        return self.nested._replace(
+            programs=(program,), condition=None if self.nested.condition is None else condition)
+
+    def body(self, *args: Any) -> list[Any]:
+        """Do one step; takes constants of the condition, the error, and what the step takes."""
+        asked, before, rest = split_list(args, self.given, self.count)
+        error, outs = self.step(*rest)
+        if self.many:
+            carry = rest[self.nested.consts:]
+            (here,) = self.ask(*asked, *carry)[1]
+            outs = [choose(here, new, old) for new, old in zip(outs, carry)]
+        error = self.err_tree.unflatten(before).joined(error)
+        if self.asks:
+            error = error.joined(self.ask(*asked, *outs)[0])
+        return with_leaves(error, outs)
+
+    def goes_on(self, *args: Any) -> list[Any]:
+        """Return whether any example goes on; takes the error, which it does not read, first."""
+        (here,) = self.ask(*args[self.count:])[1]
+        return [reduce_or(here, tuple(range(self.many))) if self.many else here]
+
+    def programs(self) -> tuple[ClosedJaxpr, ClosedJaxpr | None]:
+        """Return the body and the condition, which take constants first."""
+        nested, condition = self.nested, self.nested.condition
+        asked = condition.in_avals[:self.given] if condition is not None else []
+        around = retraced(nested.programs[0], self.body, [*asked, *self.avals])
+        around = moved_back(around, self.given, self.count, nested.consts)
+        if condition is None:
+            return around, None
+        flag = retraced(condition, self.goes_on, self.avals)
+        return around, moved_back(flag, 0, self.count, nested.before)
+
+
+def moved_back(closed: ClosedJaxpr, first: int, count: int, place: int) -> ClosedJaxpr:
+    """Return ``closed`` with ``count`` inputs, after the ``first``, behind the next ``place``."""
+    kept, moved, before, rest = split_list(closed.jaxpr.invars, first, count, place)
+    return rearranged(closed, [*kept, *before, *moved, *rest], closed.jaxpr.outvars)
 
 
 # -- the function ----------------------------------------------------------------------------------

@@ -198,7 +198,7 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
                          f"{lhs.shape} and {rhs.shape}")
     if (lhs.n_batch, lhs.n_dense) != (rhs.n_batch, rhs.n_dense):
         raise NotImplementedError("bcoo_multiply_sparse: arrays with differing layouts. Make them "
-                                  "alike with update_layout.")
+                                  "the same way with update_layout.")
     shape = tuple(np.broadcast_shapes(lhs.shape, rhs.shape))
     b, s = lhs.n_batch, lhs.n_sparse
     sparse = shape[b:b + s]

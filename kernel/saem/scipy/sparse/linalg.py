@@ -112,6 +112,31 @@ def _bicgstab(A, b, x0, maxiter, tol, atol, M):
     return lax.while_loop(unfinished, step, start)[0]
 
 
+def _orthogonal(w, k, basis, eps):
+    """Return ``w`` orthogonal to all columns of ``basis``, of length 1, and its old components.
+
+    It is made orthogonal twice, since once leaves rounding errors of the size of ``w``.  It will be
+    column ``k + 1``; it is zero where nothing but rounding errors is left of it.
+    """
+    length = jnp.linalg.norm(w)
+    column = jnp.zeros(basis.shape[1], basis.dtype)
+    for _ in range(2):
+        overlap = jnp.conj(basis.T) @ w
+        w, column = w - basis @ overlap, column + overlap
+    rest = jnp.linalg.norm(w)
+    fresh = rest > eps * length
+    w = jnp.where(fresh, w / jnp.where(fresh, rest, 1), 0)
+    return w, column.at[k + 1].add(jnp.where(fresh, rest, 0).astype(basis.dtype))
+
+
+def _best(hessenberg, beta, eps):
+    """Return the combination of basis vectors with the smallest residual, and its length."""
+    dtype = hessenberg.dtype
+    target = jnp.zeros(hessenberg.shape[0], dtype).at[0].set(beta.astype(dtype))
+    y = jnp.linalg.lstsq(hessenberg, target, rcond=eps)[0]
+    return y, jnp.linalg.norm(hessenberg @ y - target)
+
+
 def _gmres(A, b, x0, maxiter, tol, atol, M, restart, incremental):
     """Return the solution, and whether it was reached (0) or not (1)."""
     flat_b, unravel = ravel_pytree(b)
@@ -128,24 +153,8 @@ def _gmres(A, b, x0, maxiter, tol, atol, M, restart, incremental):
         return ravel_pytree(M(_plus(b, -1, A(unravel(x)))))[0]
 
     def expand(k, basis, hessenberg):
-        """Add A times the k-th basis vector, made orthogonal to all before it, twice."""
-        w = product(basis[:, k])
-        length = jnp.linalg.norm(w)
-        column = jnp.zeros(restart + 1, dtype)
-        for _ in range(2):
-            overlap = jnp.conj(basis.T) @ w
-            w, column = w - basis @ overlap, column + overlap
-        rest = jnp.linalg.norm(w)
-        fresh = rest > eps * length
-        w = jnp.where(fresh, w / jnp.where(fresh, rest, 1), 0)
-        column = column.at[k + 1].add(jnp.where(fresh, rest, 0).astype(dtype))
+        w, column = _orthogonal(product(basis[:, k]), k, basis, eps)
         return basis.at[:, k + 1].set(w), hessenberg.at[:, k].set(column)
-
-    def best(hessenberg, beta):
-        """Return the combination of basis vectors with the smallest residual, and its length."""
-        target = jnp.zeros(restart + 1, dtype).at[0].set(beta.astype(dtype))
-        y = jnp.linalg.lstsq(hessenberg, target, rcond=eps)[0]
-        return y, jnp.linalg.norm(hessenberg @ y - target)
 
     def cycle(state):
         x, r, beta, k = state
@@ -155,13 +164,13 @@ def _gmres(A, b, x0, maxiter, tol, atol, M, restart, incremental):
         if incremental:
             def unfinished(inner):
                 i, _, H = inner
-                return (i < restart) & ((i == 0) | (best(H, beta)[1] > scaled))
+                return (i < restart) & ((i == 0) | (_best(H, beta, eps)[1] > scaled))
             _, basis, hessenberg = lax.while_loop(
                 unfinished, lambda s: (s[0] + 1, *expand(*s)), (0, basis, hessenberg))
         else:
             basis, hessenberg = lax.fori_loop(
                 0, restart, lambda i, s: expand(i, *s), (basis, hessenberg))
-        x = x + basis[:, :-1] @ best(hessenberg, beta)[0]
+        x = x + basis[:, :-1] @ _best(hessenberg, beta, eps)[0]
         r = remainder(x)
         return x, r, jnp.linalg.norm(r), k + 1
 
