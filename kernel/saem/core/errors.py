@@ -132,6 +132,10 @@ class ArgumentError(Explained, ValueError):
     """An argument has a value that cannot be used here."""
 
 
+class AxisError(Explained, ValueError, IndexError):
+    """An axis or place does not exist.  JAX raises one or the other; as NumPy's, this is both."""
+
+
 class ArgumentTypeError(Explained, TypeError):
     """An argument has a type that cannot be used here."""
 

@@ -366,7 +366,9 @@ def choose(name: str, index: Any, branches: Sequence[Callable], operands: tuple,
     """Trace ``branches`` and bind the choice; ``order`` is that in which errors name them."""
     leaves, in_tree = tree.flatten(operands)
     avals = [aval_of(x) for x in leaves]
-    bodies = [trace_body(fun, in_tree, avals, name) for fun in branches]
+    # Functions of users may have effects: they are traced in the order in which they are given.
+    traced = {number: trace_body(branches[number], in_tree, avals, name) for number in order}
+    bodies = [traced[number] for number in range(len(branches))]
     first = order[0]
     for number in order[1:]:
         _check_alike(name, [branches[i] for i in (first, number)],

@@ -277,12 +277,15 @@ def bind_while(cond_fun: Callable, body_fun: Callable, owner: Callable, init_val
     """Trace and bind a while loop; the trace of its body is kept with the function ``owner``."""
     leaves, carry_tree = tree.flatten(init_val)
     in_tree = tree.treedef_tuple([carry_tree])
+    first = [aval_of(x) for x in leaves]
+    test = trace_body(cond_fun, in_tree, first, name)
     body, leaves = trace_carry(
         lambda avals: trace_body(body_fun, in_tree, avals, name, owner), leaves,
         lambda body: body.out_avals if body.out_tree == carry_tree else None)
     avals = [aval_of(x) for x in leaves]
     check_carry(name, spoken, carry_tree.unflatten(avals), body.results)
-    test = trace_body(cond_fun, in_tree, avals, name)
+    if avals != first:
+        test = trace_body(cond_fun, in_tree, avals, name)
     _check_condition(name, test)
     fixed = [same and idle for same, idle in zip(
         unchanged(body.closed, len(body.consts), len(leaves)),

@@ -96,7 +96,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None,
     Array([3, 5], dtype=int32)
     """
     flat = ravel(array_argument("ediff1d", ary))
-    out = diff(flat)
+    out = ops.sub(flat[1:], flat[:-1])
     ends = [None if x is None else ravel(array_argument("ediff1d", x).astype(flat.dtype))
             for x in (to_begin, to_end)]
     parts = [x for x in (ends[0], out, ends[1]) if x is not None]
@@ -400,6 +400,11 @@ def _variables(name: str, m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
                 f"{'m' if a is arrays[0] else 'y'} has more than 2 dimensions",
                 advice=f"Got shape {a.shape}.")
     asked = requested_dtype(name, dtype)
+    if asked is not None and not dtypes.is_inexact(asked):
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C5",
+            f"{name}: dtype must be a subclass of float or complex; got dtype={dtype!r}",
+            advice="Leave dtype out, or pass jnp.float32.")
     arrays = promote_dtypes_inexact(*arrays)
     if asked is not None:
         arrays = [a.astype(asked) for a in arrays]

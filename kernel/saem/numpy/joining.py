@@ -392,7 +392,7 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *,
     out_of = [int(p) for p in places if not -size <= p < size]
     if out_of:
         raise errors.explained(
-            IndexError, "delete.C2",
+            errors.AxisError, "delete.C2",
             f"index {out_of[0]} is out of bounds for axis {axis} with size {size}",
             advice=f"Places are {-size}..{size - 1}.")
     gone = {int(p) % size for p in places}

@@ -444,7 +444,10 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     Array([3, 2, 1], dtype=int32)
     """
     m = array_argument("flip", m)
-    axes = canonical_axes(axis, m.ndim)
+    if isinstance(axis, (tuple, list)):
+        axes = tuple(canonical_axis(a, m.ndim) for a in axis)
+    else:
+        axes = canonical_axes(axis, m.ndim)
     return shape_ops.rev(m, axes) if axes else m
 
 

@@ -230,7 +230,8 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Any = Non
     else:
         first, second = axes
         as_list = [(x,) if isinstance(x, int) else tuple(x) for x in (first, second)]
-        pair = (tuple(i % m for i in as_list[0]), tuple(i % n for i in as_list[1]))
+        pair = (tuple(canonical_axis(i, m) for i in as_list[0]),
+                tuple(canonical_axis(i, n) for i in as_list[1]))
     if [_shape(a)[i] for i in pair[0]] != [_shape(b)[i] for i in pair[1]]:
         raise _mismatch("tensordot", a, b)
     return _tensordot(a, b, axes=pair, precision=precision, preferred=preferred_element_type,

@@ -315,6 +315,14 @@ def _count(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any, where: Any
     return sum(broadcast_to(where, shape), axis=axes, dtype=dtype, keepdims=keepdims)
 
 
+def refuse_boolean(name: str, asked: Any) -> None:
+    """Refuse to divide booleans.  Raises: TypeError for a ``dtype`` of bool."""
+    if asked is not None and dtypes.is_bool(asked):
+        raise errors.explained(
+            errors.DTypeError, f"{name}.dtype", f"{name} does not accept dtype bool: a mean of "
+            "booleans is no boolean.", advice="Leave dtype out, or pass jnp.float32.")
+
+
 @axis_may_be_list
 @library_function(static_argnames=("axis", "dtype", "keepdims"))
 def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
@@ -330,7 +338,8 @@ def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
     a = array_argument("mean", a)
     asked = requested_dtype("mean", dtype)
     result = asked if asked is not None else to_inexact(a.dtype)
-    work = wide_dtype(to_inexact(result))
+    refuse_boolean("mean", asked)
+    work = result if dtypes.is_integer(result) else wide_dtype(to_inexact(result))
     axes = canonical_axes(axis, a.ndim)
     total = folded("mean", strong(a, work), axes, keepdims, reduce_sum, where, 0)
     return strong(ops.div(total, _count(a.shape, axes, work, where, keepdims)), result)
@@ -446,6 +455,7 @@ def _variance_dtypes(name: str, dtype: Any, asked: Any) -> tuple[Any, Any]:
     if asked is None:
         work = to_inexact(dtype)
         return wide_dtype(work), dtypes.real_dtype(work)
+    refuse_boolean(name, asked)
     if dtypes.is_complex(dtype) and not dtypes.is_complex(asked):
         raise errors.explained(
             errors.ArgumentError, f"{name}.C2",
@@ -485,6 +495,10 @@ def _variance(name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: boo
 
 def _place(name: str, a: Any, axis: Any, keepdims: Any, find: Callable) -> Any:
     a = array_argument(name, a)
+    if dtypes.is_complex(a.dtype):
+        raise errors.explained(
+            errors.DTypeError, f"{name}.C2", f"{name} does not accept dtype {a.dtype.name}.",
+            advice="Complex numbers have no order: compare their absolute values with jnp.abs.")
     shape = a.shape
     if axis is None:
         x, dim, axes = reshape(a, (math.prod(shape),)), 0, tuple(range(len(shape)))

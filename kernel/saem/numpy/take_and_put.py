@@ -21,6 +21,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import concrete_or_none
 from saem.jit.library import library_function
+from saem.numpy import reductions
 from saem.numpy.arithmetic import add, floor_divide, multiply, remainder
 from saem.numpy.axes import array_argument, as_array, refuse_out
 from saem.numpy.indexing import getitem, scatter_update
@@ -92,7 +93,8 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, m
                     wrap_negative_indices: bool | None = None) -> Array:
     """Return for each place of ``indices`` the element of ``arr`` there along ``axis``.
 
-    The other axes of both broadcast together.  Out of range: NaN, or as ``mode`` says.
+    The other axes of both broadcast together.  Out of range: NaN, or as ``mode`` says; the mode
+    'one_hot' multiplies by ones and zeros instead of gathering, and gives 0 out of range.
     Raises: TypeError for indices that are no integers; ValueError for ranks that differ.
 
     >>> jnp.take_along_axis(jnp.array([[5, 6], [7, 8]]), jnp.array([[1], [0]]), 1)
@@ -121,7 +123,24 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, m
     if wrap_negative_indices is not False:
         zero, size = scalar(0, indices.dtype), scalar(arr.shape[axis], indices.dtype)
         indices = select.select_n(compare.lt(indices, zero), indices, add(indices, size))
+    if mode == "one_hot":
+        return _by_products(arr, indices, axis)
     return _gather_along(arr, indices, axis, mode, fill_value)
+
+
+def _by_products(arr: Any, indices: Any, axis: int) -> Any:
+    """Return the elements as sums along ``axis`` of which one term remains; 0 for a place outside.
+
+    Accelerators that gather slowly do this fast.
+    """
+    places = shape.expand_dims(indices, (axis + 1,))
+    values = shape.expand_dims(arr, (axis,))
+    sizes = broadcast_shapes(places.shape, values.shape)
+    here = compare.eq(broadcast_to(places, sizes),
+                      shape.broadcasted_iota(indices.dtype, sizes, axis + 1))
+    zeros = shape.full(sizes, 0, arr.dtype)
+    chosen = select.select_n(here, zeros, broadcast_to(values, sizes))
+    return reductions.sum(chosen, axis=axis + 1, dtype=arr.dtype)
 
 
 def _gather_along(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any) -> Any:

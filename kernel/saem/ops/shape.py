@@ -73,7 +73,7 @@ def canonical_axis(axis: int, ndim: int) -> int:
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
         raise errors.explained(
-            errors.ArgumentError, "axis.bounds",
+            errors.AxisError, "axis.bounds",
             f"axis {axis} is out of bounds for array of dimension {ndim}",
             advice=f"Axes are -{ndim}..{ndim - 1}." if ndim else "A scalar has no axes.")
     return axis + ndim if axis < 0 else axis
