@@ -149,6 +149,8 @@ class Primitive(Record):
     makes_keys: ClassVar[str] = ""
     # Whether partial evaluation leaves it for later although its operands are known.
     waits: ClassVar[Any] = False
+    # Whether partial evaluation looks into its program, so that a result waits only if it must.
+    splits_by_result: ClassVar[bool] = False
     # Whether its typing rule gives the varying axes, or the memories, of its results.
     types_varying: ClassVar[bool] = False
     types_memory: ClassVar[bool] = False

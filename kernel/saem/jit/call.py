@@ -74,6 +74,7 @@ class JitCall(ProgramCall):
     ctx_mesh: Any = None  # that set_mesh had put in force, for who prints the program
 
     renamed: ClassVar[dict[str, str]] = {"name": "jaxpr_name"}
+    splits_by_result = True
 
     @property
     def called(self):

@@ -161,6 +161,10 @@ def reaches(jaxpr: Jaxpr, flags: Sequence[bool]) -> list[bool]:
     for eqn in jaxpr.eqns:
         if eqn.operation.waits:
             marked.update(eqn.outvars)
+        elif eqn.operation.splits_by_result and not eqn.effects:
+            inner = eqn.operation.nested.programs[0].jaxpr
+            inside = reaches(inner, [isinstance(a, Var) and a in marked for a in eqn.invars])
+            marked.update(v for v, flag in zip(eqn.outvars, inside) if flag)
         elif not marked.isdisjoint(a for a in eqn.invars if isinstance(a, Var)):
             marked.update(eqn.outvars)
             # A reference passes on what is written to it.

@@ -15,8 +15,9 @@ from library import check
 
 import saem.numpy as jnp
 
-AXIS = ["argmax", "argmin", "nanargmax", "mean", "std", "var", "sum", "max", "cumsum", "sort", "median",
-        "diff", "flip", "ptp", "count_nonzero", "trapezoid", "unique", "nanmean", "average"]
+AXIS = ["argmax", "argmin", "nanargmax", "mean", "std", "var", "sum", "max", "cumsum", "sort",
+        "median", "diff", "flip", "ptp", "count_nonzero", "trapezoid", "unique", "nanmean",
+        "average"]
 ROWS = [
     *(f"jnp.{name}(jnp.ones((2, 3)), axis={axis})" for name in AXIS for axis in (5, -3)),
     "jnp.array_split(jnp.ones(3), 2, axis=5)", "jnp.dsplit(jnp.ones((3, 2)), 2)",
@@ -34,7 +35,8 @@ ROWS = [
       for dtype in ("bool", "'int8'", "'float16'", "'complex64'")),
     *(f"jnp.{name}(jnp.array([1, 4]), dtype={dtype})" for name in ("var", "std")
       for dtype in ("bool", "'float16'", "'complex64'")),
-    "jnp.ediff1d(jnp.array([True, False]))", "jnp.ediff1d(jnp.array([1, 4, 9]), to_end=jnp.array(0))",
+    "jnp.ediff1d(jnp.array([True, False]))",
+    "jnp.ediff1d(jnp.array([1, 4, 9]), to_end=jnp.array(0))",
 ]
 # The mode that multiplies instead of gathering: a place outside gives 0.
 ONE_HOT = [
