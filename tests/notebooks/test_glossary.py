@@ -27,6 +27,15 @@ def test_no_word_is_both_accepted_and_rejected_for_a_term():
         assert not set(term.accepted) & set(term.rejected), term.term
 
 
+def test_readers_see_words_and_no_stems():
+    for term in glossary.load(GLOSSARY).terms:
+        stem = term.accepted[0].split(",")[0]
+        assert term.translation
+        assert not term.translation.endswith(("당기", "당겨", "할 수 있", "지 않")), term.term
+        if term.shown:
+            assert any(word[:1] in term.shown for word in (stem, *term.accepted)), term.term
+
+
 @pytest.mark.parametrize(
     ("term", "text", "occurs"),
     [

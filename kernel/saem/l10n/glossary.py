@@ -20,16 +20,26 @@ class GlossaryError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Term:
-    """An English term with its accepted and rejected translations."""
+    """An English term with its accepted and rejected translations.
+
+    ``accepted`` has what the lint looks for, stems of verbs among them; ``shown``, if given, is
+    what the pages of the glossary show instead.
+    """
 
     term: str
     accepted: tuple[str, ...]
+    shown: str = ""
     rejected: tuple[str, ...] = ()
     forms: tuple[str, ...] = ()
     reading: str | None = None
     reason: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     proposed: tuple[Mapping[str, str], ...] = dataclasses.field(default=(), hash=False)
     decided: tuple[Mapping[str, str], ...] = dataclasses.field(default=(), hash=False)
+
+    @property
+    def translation(self) -> str:
+        """What a reader of the glossary sees."""
+        return self.shown or ", ".join(self.accepted)
 
     def occurs(self, english: str) -> bool:
         """Whether the term, its plural, or one of its forms stands in the text."""
@@ -73,6 +83,7 @@ def _term(item: Mapping, where: str) -> Term:
     return Term(
         term=item["term"],
         accepted=tuple(item["accepted"]),
+        shown=item.get("shown", ""),
         rejected=tuple(item.get("rejected", ())),
         forms=tuple(item.get("forms", ())),
         reading=item.get("reading"),

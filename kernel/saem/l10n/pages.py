@@ -111,7 +111,7 @@ def _glossary(project: Project, language: str) -> str:
 
 def _row(term: Term, language: str) -> tuple[str, ...]:
     reason = term.reason.get(language, term.reason.get("en", ""))
-    return term.term, ", ".join(term.accepted), ", ".join(term.rejected), reason
+    return term.term, term.translation, ", ".join(term.rejected), reason
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:

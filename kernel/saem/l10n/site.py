@@ -285,7 +285,7 @@ def _glossary(glossary: Glossary, code: str) -> _Page:
     rows, sections = [], []
     for term in sorted(glossary.terms, key=lambda t: t.term.casefold()):
         anchor = "term-" + re.sub(r"[^a-z0-9]+", "-", term.term.lower())
-        cells = (term.term, ", ".join(term.accepted), ", ".join(term.rejected),
+        cells = (term.term, term.translation, ", ".join(term.rejected),
                  term.reason.get(code, term.reason.get("en", "")))
         rows.append(f'<tr id="{anchor}">' + "".join(f"<td>{html.escape(c)}</td>" for c in cells)
                     + "</tr>")
