@@ -119,6 +119,7 @@ register_custom_call_partitioner = xla_client.register_custom_call_partitioner
 hlo_module_cost_analysis = _jax.hlo_module_cost_analysis
 mlir_module_to_xla_computation = _jax.mlir.mlir_module_to_xla_computation
 serialize_portable_artifact = _jax.mlir.serialize_portable_artifact
+refine_polymorphic_shapes = _jax.mlir.refine_polymorphic_shapes
 deserialize_portable_artifact = _jax.mlir.deserialize_portable_artifact
 encode_inspect_sharding_callback = xla_client.encode_inspect_sharding_callback
 make_gloo_tcp_collectives = _jax.make_gloo_tcp_collectives

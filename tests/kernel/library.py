@@ -68,7 +68,7 @@ def plain(value):
     return value
 """
 
-ASK_ALL = BEGIN + """
+ASK_ALL = """
 import warnings
 warnings.simplefilter("ignore")
 result = []
@@ -80,18 +80,18 @@ for case in cases:
 """
 
 
-def ours(jax: Any = saem) -> dict[str, Any]:
+def ours(jax: Any = saem, begin: str = BEGIN) -> dict[str, Any]:
     """Return the names that rows may use, on this side."""
     names: dict[str, Any] = {"jax": jax}
-    exec(BEGIN, names)
+    exec(begin, names)
     return names
 
 
 def failures(oracle: Any, cases: list[str], rtol: float = 1e-5, x64: bool = False,
-             **arguments: Any) -> list[str]:
-    """Return what differs between Saem and JAX, a line for each case."""
-    asked = oracle.run(ASK_ALL, cases=cases, x64=x64, **arguments)
-    names, wrong = {**ours(), **arguments}, []
+             begin: str = BEGIN, **arguments: Any) -> list[str]:
+    """Return what differs between Saem and JAX, a line for each case; both run ``begin`` first."""
+    asked = oracle.run(begin + ASK_ALL, cases=cases, x64=x64, **arguments)
+    names, wrong = {**ours(begin=begin), **arguments}, []
     with saem.enable_x64(x64), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for case, wanted, weak in zip(cases, asked.value, asked.weak, strict=True):

@@ -57,7 +57,7 @@ def encode(value: Any, blobs: list[bytes]) -> Any:
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
-        return {"int": str(value)}
+        return {"int": str(int(value))}
     if isinstance(value, float):
         return {"float": value.hex()}
     if isinstance(value, complex):

@@ -339,13 +339,6 @@ def test_a_custom_call_without_promise_needs_leave():
     check_custom_calls(text.replace("my_target", "lapack_spotrf_ffi"), ())
 
 
-def test_symbolic_shapes_are_refused_in_words():
-    for call in (lambda: export.symbolic_shape("batch, 3"), export.SymbolicScope,
-                 lambda: export.symbolic_args_specs(X, "batch")):
-        with pytest.raises(NotImplementedError, match="symbolic shapes are not supported"):
-            call()
-
-
 SEVERAL = """
 import numpy as np
 import saem as jax, saem.numpy as jnp

@@ -28,6 +28,8 @@ ELSEWHERE: dict[str, str] = {
     "call_exported": "tests/kernel/test_export.py",
     # Its tangent is zero by definition, whatever finite differences say.
     "stop_gradient": "tests/kernel/test_stop_gradient.py",
+    # It has a value only where an exported program is called.
+    "dim_as_value": "tests/kernel/test_export_symbolic.py",
     # It has no value: only its transpose means something.
     "custom_lin": "tests/kernel/test_custom_rules.py",
     # Their operands are references, which no spec describes.

@@ -19,6 +19,7 @@ import numpy as np
 
 from saem.compile import donation
 from saem.compile.operations import Operation, quoted
+from saem.compile.sizes import Sizes, open_sizes
 from saem.compile.text import (
     Module,
     Writer,
@@ -130,6 +131,8 @@ def write_module(closed: ClosedJaxpr, *, name: str, keep_unused: bool, donated: 
     kept = [keep_unused or v in live for v in jaxpr.invars]
     donated = donated or (False,) * len(kept)
     inputs = [v for v, k in zip(jaxpr.invars, kept) if k]
+    if any(True for _ in open_sizes([v.aval.shape for v in jaxpr.invars])):
+        kept, inputs = [True] * len(kept), list(jaxpr.invars)  # each may have a size
     gives = tuple(d for d, k in zip(donated, kept) if k)
     module = Module(name)
     module.platform = platform
@@ -153,12 +156,16 @@ def write_module(closed: ClosedJaxpr, *, name: str, keep_unused: bool, donated: 
         env[var] = f"%arg{number}"
         writer.avals[env[var]] = var.aval
         arguments.append(f"%arg{number}: {tensor_type(var.aval)}{note}")
+    if any(True for _ in open_sizes([v.aval.shape for v in inputs])):
+        module.sizes = Sizes([(env[v], tensor_type(v.aval), v.aval.shape) for v in inputs])
     for var, value in scalars:
         env[var] = writer.constant(np.asarray(value), var.aval)
     results = write_equations(writer, eqns, jaxpr.outvars, env)
     if terms and any(terms.told):
         results = [writer.in_memory(r, kind) if told else r for r, kind, told in zip(
             results, terms.out_kinds, terms.told)]
+    if module.sizes is not None:
+        writer.operations[:0] = module.sizes.operations
     if embed:
         embed_constants(writer)
     consts = writer.hoisted.values()
@@ -357,6 +364,8 @@ def call(writer: Writer, closed: ClosedJaxpr, operands: Sequence[str], name: str
 
     Its array constants are further arguments, which the caller takes from its own.
     """
+    if writer.module.sizes is not None:  # a function would have to be handed its sizes
+        return lower_block(writer, closed, operands)
     symbol, consts = private_function(writer.module, closed, name)
     operands = [*operands, *(writer.hoist(value, aval) for _, value, aval in consts)]
     # Inside a region of another dialect the operation's own dialect is written.

@@ -17,6 +17,7 @@ import numpy as np
 
 from saem.compile.text import physical_aval
 from saem.core.avals import ShapedArray
+from saem.core.dimensions import is_static
 
 COUNTER = ShapedArray((), np.dtype("int32"))
 FLAG = ShapedArray((), np.dtype(bool))
@@ -68,9 +69,33 @@ def read_row(ctx: Any, x: str, place: str) -> str:
     held = physical_aval(aval)
     starts = _starts(ctx, place, len(held.shape) - 1)
     sizes = [1, *held.shape[1:]]
-    row = ctx.emit(f"stablehlo.dynamic_slice {x}, {', '.join(starts)}, sizes = {sizes}", x, *starts,
-                   out=ShapedArray(tuple(sizes), held.dtype))
-    return ctx.emit(f"stablehlo.reshape {row}", row, out=aval.update(shape=aval.shape[1:]))
+    out = ShapedArray(tuple(sizes), held.dtype)
+    if is_static(sizes):
+        row = ctx.emit(f"stablehlo.dynamic_slice {x}, {', '.join(starts)}, sizes = {sizes}", x,
+                       *starts, out=out)
+    else:
+        row = open_slice(ctx, x, starts, out)
+    return ctx.reshape_as(row, aval.update(shape=aval.shape[1:]))
+
+
+def open_slice(ctx: Any, x: str, starts: Sequence[str], out: ShapedArray) -> str:
+    """Write the part of ``x`` of the shape of ``out``, which has open sizes, at ``starts``."""
+    sizes = ctx.module.sizes
+    room = [n - m for n, m in zip(physical_aval(ctx.avals[x]).shape, out.shape)]
+    rank = ShapedArray((len(room),), np.dtype("int32"))
+    one = ShapedArray((1,), np.dtype("int32"))
+    rows = [ctx.reshape_as(ctx.convert(s, np.dtype("int32")), one) for s in starts]
+    joined = ctx.emit(f"stablehlo.concatenate {', '.join(rows)}, dim = 0", *rows, out=rank)
+    places = []
+    for shape in (room, out.shape, [0] * len(room), [1] * len(room)):
+        name, _ = sizes.vector(shape)
+        ctx.avals[name] = rank
+        places.append(name)
+    high, size, zero, strides = places
+    low = ctx.emit(f"stablehlo.clamp {zero}, {joined}, {high}", zero, joined, high, out=rank)
+    limits = ctx.elementwise("stablehlo.add", low, size, out=rank)
+    return ctx.emit(f"stablehlo.real_dynamic_slice {x}, {low}, {limits}, {strides}",
+                    x, low, limits, strides, out=out)
 
 
 def write_row(ctx: Any, x: str, row: str, place: str) -> str:
@@ -78,8 +103,7 @@ def write_row(ctx: Any, x: str, row: str, place: str) -> str:
     aval = ctx.avals[x]
     held = physical_aval(aval)
     starts = _starts(ctx, place, len(held.shape) - 1)
-    row = ctx.emit(f"stablehlo.reshape {row}", row,
-                   out=ShapedArray((1, *held.shape[1:]), held.dtype))
+    row = ctx.reshape_as(row, ShapedArray((1, *held.shape[1:]), held.dtype))
     return ctx.emit(f"stablehlo.dynamic_update_slice {x}, {row}, {', '.join(starts)}", x, row,
                     *starts, out=aval)
 

@@ -24,8 +24,10 @@ from saem.compile.operations import (
     Region,
     print_operations,
 )
+from saem.compile.sizes import Sizes
 from saem.core import dtypes, sharded
 from saem.core.avals import ShapedArray
+from saem.core.dimensions import Dim, Size, is_static
 from saem.placement.shardings import annotation, mesh_text
 
 _FLOAT_NAMES = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64"}
@@ -56,7 +58,7 @@ def tensor_type(aval: ShapedArray) -> str:
         return aval._mlir_type
     except AttributeError:
         held = physical_aval(aval)
-        sizes = "".join(f"{n}x" for n in held.shape)
+        sizes = "".join(["?x" if type(n) is Dim else f"{n}x" for n in held.shape])
         aval._mlir_type = f"tensor<{sizes}{element_type(held.dtype)}>"
         return aval._mlir_type
 
@@ -135,6 +137,8 @@ class Module:
         # The devices of a program on several, in order, and the symbols of the meshes it names.
         self.devices: tuple = ()
         self.meshes: dict[Any, str] = {}
+        # What writes the sizes that the types leave open; None if they are all known.
+        self.sizes: Sizes | None = None
         # Python functions the program calls, in the order of their ``index`` in the text.
         self.callbacks: list[Callable] = []
 
@@ -173,7 +177,8 @@ class Module:
     def text(self, locations: bool, name: str = "jit") -> str:
         """Return the module, called ``name``, as text, with or without locations."""
         count = len(self.devices) or 1
-        parts = [f"module @{name} attributes {{mhlo.num_partitions = {count} : i32, "
+        opened = "jax.uses_shape_polymorphism = true, " if self.sizes is not None else ""
+        parts = [f"module @{name} attributes {{{opened}mhlo.num_partitions = {count} : i32, "
                  "mhlo.num_replicas = 1 : i32} {", *self.header]
         for head, operations, ending in self.functions:
             parts += [head, *print_operations(operations, "    ", locations), ending, "  }"]
@@ -274,8 +279,86 @@ class Writer:
 
     def broadcast(self, x: str, shape: tuple[int, ...], dims: Sequence[int] = ()) -> str:
         """Stretch ``x``, its axes placed at ``dims``, to ``shape``."""
-        out = strong_aval(shape, self.avals[x].dtype)
+        return self.broadcast_as(x, strong_aval(shape, self.avals[x].dtype), dims)
+
+    def broadcast_as(self, x: str, out: ShapedArray, dims: Sequence[int] = ()) -> str:
+        """Stretch ``x``, its axes placed at ``dims``, to the type ``out``."""
+        held = physical_aval(out)
+        if self.module.sizes is not None and not is_static(held.shape):
+            return self.sized("dynamic_broadcast_in_dim", [x], [held.shape], out,
+                              f", dims = {[*dims]}")
         return self.emit(f"stablehlo.broadcast_in_dim {x}, dims = {[*dims]}", x, out=out)
+
+    def sized(self, verb: str, xs: Sequence[str], shapes: Sequence[Sequence[Size]],
+              out: ShapedArray, more: str = "") -> str:
+        """Write an operation that takes ``shapes``, which are not all known, as operands."""
+        assert self.module.sizes is not None
+        vectors = [self.module.sizes.vector(shape) for shape in shapes]
+        names = ", ".join([*xs, *(name for name, _ in vectors)])
+        types = ", ".join([*(tensor_type(self.avals[x]) for x in xs), *(t for _, t in vectors)])
+        return self.append(f"stablehlo.{verb} {names}{more}",
+                           f"({types}) -> {tensor_type(out)}", out)
+
+    def dimension(self, size: Any) -> str:
+        """Write ``size`` as an integer of the equation's output type."""
+        if self.module.sizes is None:
+            raise NotImplementedError(
+                f"The dimension '{size}' has no value outside an exported program. Compute with it "
+                "inside the function that jax.export exports.")
+        name = self.module.sizes.number(size)
+        self.avals[name] = strong_aval((), np.dtype(np.int32))
+        return self.convert(name, self.out_avals[0].dtype)
+
+    def vector(self, sizes: Sequence[Size], dtype: Any) -> str:
+        """Write ``sizes`` as an array of rank 1."""
+        if self.module.sizes is None or is_static(sizes):
+            return self.constant(np.array(sizes, dtype), strong_aval((len(sizes),), dtype))
+        name, _ = self.module.sizes.vector(sizes)
+        self.avals[name] = strong_aval((len(sizes),), np.dtype(np.int32))
+        return self.convert(name, dtype)
+
+    def number(self, size: Size) -> str:
+        """Write ``size`` as a 32-bit integer of rank 0."""
+        if self.module.sizes is None or not isinstance(size, Dim):
+            return self.constant(size, strong_aval((), np.dtype(np.int32)))
+        name = self.module.sizes.number(size)
+        self.avals[name] = strong_aval((), np.dtype(np.int32))
+        return name
+
+    def reduce_window(self, x: str, start: str, fold: Callable[[str, str], str],
+                      out: ShapedArray, *, dims: Sequence[Size], strides: Sequence[int],
+                      padding: Sequence[Sequence[Size]], base: Sequence[int],
+                      dilation: Sequence[int]) -> str:
+        """Write a reduction over windows whose sizes or padding are not all known."""
+        inner, scalar = Writer(self.module), self.avals[start]
+        inner.avals.update({"%a": scalar, "%b": scalar})
+        name = self.module.unique_name("fold")
+        saved, self.operations, self.avals["%a"], self.avals["%b"] = (
+            self.operations, inner.operations, scalar, scalar)
+        result, kind = fold("%a", "%b"), tensor_type(scalar)
+        self.operations = saved
+        self.module.functions.append((
+            f"  func.func private @{name}(%a: {kind}, %b: {kind}) -> ({kind}) {{",
+            inner.operations, f"    return {result} : {kind}"))
+        wide = np.dtype(np.int32)
+        lists = [self.vector(v, wide) for v in (dims, strides, base, dilation)]
+        ends = [self.reshape(self.vector([pair[i] for pair in padding], wide),
+                             (len(padding), 1)) for i in (0, 1)]
+        padding = self.emit(f"stablehlo.concatenate {', '.join(ends)}, dim = 1", *ends,
+                            out=strong_aval((len(padding), 2), wide))
+        operands = [x, start, *lists, padding]
+        return self.emit(f"stablehlo.custom_call @stablehlo.dynamic_reduce_window("
+                         f"{', '.join(operands)})", *operands, out=out,
+                         attributes={"called_computations": f"[@{name}]"})
+
+    def slice(self, x: str, starts: Sequence[Size], limits: Sequence[Size],
+              strides: Sequence[int], out: ShapedArray) -> str:
+        """Write the elements ``starts:limits:strides`` of ``x``."""
+        if self.module.sizes is not None and not (is_static(starts) and is_static(limits)):
+            return self.sized("real_dynamic_slice", [x], [starts, limits, strides], out)
+        ranges = ", ".join([f"{a}:{b}:{s}" if s != 1 else f"{a}:{b}"
+                            for a, b, s in zip(starts, limits, strides)])
+        return self.emit(f"stablehlo.slice {x} [{ranges}]", x, out=out)
 
     def stretch(self, x: str, shape: tuple[int, ...]) -> str:
         """Stretch ``x``, of rank 0 or with axes of size 1, to ``shape``; nothing if it has it."""
@@ -284,6 +367,8 @@ class Writer:
 
     def constant(self, value: Any, aval: ShapedArray) -> str:
         """Write a constant of ``aval`` (filled with ``value`` if that is one number)."""
+        if self.module.sizes is not None and not is_static(aval.shape):
+            return self.broadcast_as(self.constant(value, strong_aval((), aval.dtype)), aval)
         return self.append(f"stablehlo.constant {dense(np.asarray(value), aval.dtype)}",
                            tensor_type(aval), aval)
 
@@ -298,12 +383,25 @@ class Writer:
         aval = self.avals[x]
         if aval.shape == shape:
             return x
-        return self.emit(f"stablehlo.reshape {x}", x, out=strong_aval(shape, aval.dtype))
+        return self.reshape_as(x, strong_aval(shape, aval.dtype))
+
+    def reshape_as(self, x: str, out: ShapedArray) -> str:
+        """Write ``x`` with the shape of ``out``."""
+        held = physical_aval(out)
+        if self.module.sizes is not None and not is_static(held.shape):
+            return self.sized("dynamic_reshape", [x], [held.shape], out)
+        return self.emit(f"stablehlo.reshape {x}", x, out=out)
+
+    def joined(self, x: str, y: str) -> tuple[int, ...]:
+        """Return the shape to which two values of one rank, or of rank 0, stretch."""
+        a, b = self.avals[x].shape, self.avals[y].shape
+        if a == b or not b or not a:
+            return a or b
+        return tuple([m if n == 1 else n for n, m in zip(a, b, strict=True)])
 
     def compare(self, direction: str, x: str, y: str, total_order: bool = False) -> str:
         """Write ``x direction y`` elementwise; operands are stretched."""
-        a, b = self.avals[x], self.avals[y]
-        shape = np.broadcast_shapes(a.shape, b.shape)
+        a, shape = self.avals[x], self.joined(x, y)
         x, y = self.stretch(x, shape), self.stretch(y, shape)
         kind = "TOTALORDER" if total_order else {
             "float": "FLOAT", "complex": "FLOAT", "int": "SIGNED"}.get(
@@ -324,6 +422,8 @@ class Writer:
 
     def iota(self, axis: int, aval: ShapedArray) -> str:
         """Write an array of ``aval`` that counts along ``axis``."""
+        if self.module.sizes is not None and not is_static(aval.shape):
+            return self.sized("dynamic_iota", [], [aval.shape], aval, f", dim = {axis}")
         return self.append(f"stablehlo.iota dim = {axis}", tensor_type(aval), aval)
 
     def region(self, avals: Sequence[ShapedArray], build: Callable[..., Sequence[str]],

@@ -21,14 +21,16 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile import dispatch, mlir
+from saem.compile.sizes import Step, plan
 from saem.compile.text import physical_aval, tensor_type
 from saem.core import dtypes, tree
 from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
+from saem.core.dimensions import Dim, Scope, is_static
 from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
 from saem.core.record import Record
 from saem.core.trace import bind
 from saem.derivatives.custom_vjp import custom_vjp
-from saem.export import file_format
+from saem.export import file_format, polymorphic
 from saem.jit.stages import Traced, Wrapped, jit
 from saem.ops import sharding_rules
 from saem.ops.sharding_constraint import ShardingConstraint
@@ -43,7 +45,7 @@ maximum_supported_calling_convention_version = 10
 # Targets of custom calls that are promised to mean the same in later compilers.
 STABLE_TARGETS = re.compile(
     r"lapack_\w+|Sharding|SPMD\w+|xla\.sdy\.\w+|cu\w+_ffi|hip\w+_ffi|cu_threefry2x32_ffi|Tpu\w*|"
-    r"ApproxTopK|topk|TopK|annotate_device_placement|LayoutConstraint|Eigh|Qr|ProductOf\w+")
+    r"stablehlo\.dynamic_\w+|ApproxTopK|topk|TopK|annotate_device_placement|LayoutConstraint|Eigh|Qr|ProductOf\w+")
 
 
 class DisabledSafetyCheck(Record):
@@ -121,6 +123,16 @@ class Exported:
         return tuple(on_mesh(s, mesh) for s in self.out_named_shardings)
 
     @functools.cached_property
+    def scope(self) -> Scope | None:
+        """The scope of the symbolic dimensions of the arguments, None if there are none."""
+        return polymorphic.scope_of(self.in_avals)
+
+    @functools.cached_property
+    def steps(self) -> list[Step]:
+        """How the dimension variables follow from the shapes of the arguments."""
+        return plan([a.shape for a in self.in_avals], "argument {}".format)
+
+    @functools.cached_property
     def _module(self) -> str:
         return str(_jaxlib.deserialize_portable_artifact(
             self.mlir_module_serialized, mlir.new_context()))
@@ -159,6 +171,8 @@ class Exported:
         for number, (x, wanted) in enumerate(zip(leaves, self.in_avals)):
             if wanted.dtype != dtypes.float0:
                 check_type(aval_of(x), wanted, self, number)
+        if self.scope is not None:
+            polymorphic.values_of(self, [aval_of(x) for x in leaves])
         return self.out_tree.unflatten(self._differentiable(*numbers))
 
     def _all(self, numbers: Sequence[Any]) -> list[Any]:
@@ -225,6 +239,10 @@ def check_type(got: ShapedArray, wanted: ShapedArray, exported: Exported, number
     """
     if (got.shape, got.dtype) == (wanted.shape, wanted.dtype):
         return
+    fits = [a == b for a, b in zip(got.shape, wanted.shape)]
+    if len(got.shape) == len(wanted.shape) and got.dtype == wanted.dtype and all(
+            same or isinstance(n, Dim) for same, n in zip(fits, wanted.shape)):
+        return
     paths = tree.flatten_with_path(exported.in_tree.unflatten([0] * len(exported.in_avals)))[0]
     path = paths[number][0]
     name = ("args", "kwargs")[path[0].idx] + tree.keystr(path[1:])
@@ -234,7 +252,8 @@ def check_type(got: ShapedArray, wanted: ShapedArray, exported: Exported, number
     if len(got.shape) != len(wanted.shape):
         raise ValueError(f"Rank mismatch for {name}: expected {wanted.shape} and called with "
                          f"{got.shape}")
-    axis = next(i for i, (a, b) in enumerate(zip(got.shape, wanted.shape)) if a != b)
+    axis = next(i for i, (same, n) in enumerate(zip(fits, wanted.shape))
+                if not same and not isinstance(n, Dim))
     raise ValueError(f"Shape mismatch for {name}.shape[{axis}] (expected same constant): expected "
                      f"{wanted.shape} and called with {got.shape}")
 
@@ -255,7 +274,10 @@ class CallExported(Primitive):
     def typing(self, *avals):
         for number, (aval, wanted) in enumerate(zip(avals, self.exported.in_avals)):
             check_type(aval, wanted, self.exported, number)
-        return list(self.exported.out_avals)
+        if self.exported.scope is None:
+            return list(self.exported.out_avals)
+        values = polymorphic.values_of(self.exported, avals)
+        return [polymorphic.with_values(a, values) for a in self.exported.out_avals]
 
     def evaluate(self, *xs):
         # There is no jaxpr to follow: what was exported is the compiler's text alone.
@@ -265,15 +287,26 @@ class CallExported(Primitive):
         exported = self.exported
         check_platform(exported, ctx.module)
         module = ctx.module
-        known = module.memo.get(id(exported))
+        formal = [exported.in_avals[i] for i in exported.module_kept_var_idx]
+        given = [ctx.in_avals[i] for i in exported.module_kept_var_idx]
+        key = (id(exported), *(a.shape for a in given))
+        known = module.memo.get(key)
+        outs_known = all(is_static(a.shape) for a in (*given, *ctx.out_avals))
+        refine = exported.scope is not None and outs_known
         if known is None:
             module.keepalive.append(exported)
-            known = module.memo[id(exported)] = embed(exported, module)
+            known = module.memo[key] = embed(exported, module, given if refine else None)
         kept = [xs[i] for i in exported.module_kept_var_idx]
         shardings = [exported.in_named_shardings[i] for i in exported.module_kept_var_idx]
         kept = [constrained(ctx, x, s) for x, s in zip(kept, shardings)]
-        outs = ctx.emit_many(f"func.call @{known}({', '.join(kept)})", *kept,
-                             outs=exported.out_avals)
+        if refine or exported.scope is None:
+            outs = ctx.emit_many(f"func.call @{known}({', '.join(kept)})", *kept,
+                                 outs=ctx.out_avals)
+        else:
+            kept = [as_type(ctx, x, a) for x, a in zip(kept, formal)]
+            outs = ctx.emit_many(f"func.call @{known}({', '.join(kept)})", *kept,
+                                 outs=exported.out_avals)
+            outs = [as_type(ctx, y, a) for y, a in zip(outs, ctx.out_avals)]
         return [constrained(ctx, y, s) for y, s in zip(outs, exported.out_named_shardings)]
 
     jvp = absent("its derivative is another exported program, by the rule of custom_vjp: use grad "
@@ -314,12 +347,26 @@ _DEFINED = re.compile(
     r"^  (func\.func (?:public |private )?|sdy\.mesh )@([A-Za-z_][\w$.]*)", re.MULTILINE)
 
 
-def embed(exported: Exported, module: Any) -> str:
+def as_type(ctx: Any, x: str, wanted: ShapedArray) -> str:
+    """Write ``x`` with other sizes left open in its type."""
+    if tensor_type(ctx.avals[x]) == tensor_type(wanted):
+        return x
+    return ctx.emit(f"stablehlo.convert {x}", x, out=wanted)
+
+
+def embed(exported: Exported, module: Any, given: Sequence[ShapedArray] | None = None) -> str:
     """Write the functions of ``exported`` into ``module``; returns the symbol of its main.
 
-    Symbols get names that are free there.
+    Symbols get names that are free there.  Open sizes become those of arguments of ``given``.
     """
     text = exported.mlir_module()
+    formal = [exported.in_avals[i] for i in exported.module_kept_var_idx]
+    outs = exported.out_avals
+    if given is not None:
+        values = polymorphic.values_of(exported, given)
+        text = polymorphic.refined(text, formal, given, outs)
+        formal = list(given)
+        outs = tuple(polymorphic.with_values(a, values) for a in outs)
     names = {}
     for kind, name in _DEFINED.findall(text):
         wanted = exported.fun_name if name == "main" else name
@@ -336,7 +383,7 @@ def embed(exported: Exported, module: Any) -> str:
             module.header.append(block[0])
             continue
         if f"@{main}(" in block[0]:
-            block = [private_head(exported, main), *block[1:]]
+            block = [private_head(main, formal, outs), *block[1:]]
         module.written += block
     return main
 
@@ -351,11 +398,10 @@ def top_level(lines: Sequence[str]) -> Iterator[list[str]]:
             block = []
 
 
-def private_head(exported: Exported, name: str) -> str:
+def private_head(name: str, kept: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> str:
     """Return the first line of an exported ``main`` as a function called inside a module."""
-    kept = [exported.in_avals[i] for i in exported.module_kept_var_idx]
     arguments = ", ".join(f"%arg{i}: {tensor_type(a)}" for i, a in enumerate(kept))
-    results = ", ".join(tensor_type(a) for a in exported.out_avals)
+    results = ", ".join(tensor_type(a) for a in outs)
     return f"  func.func private @{name}({arguments}) -> ({results}) {{"
 
 
@@ -409,6 +455,8 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None,
         raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit}")
 
     def do_export(*args: Any, **kwargs: Any) -> Exported:
+        polymorphic.scope_of([x for x in tree.leaves((args, kwargs))
+                              if isinstance(getattr(x, "shape", None), tuple)])
         traced = fun_jit.trace(*args, **kwargs)
         return export_traced(traced, tuple(platforms or (default_export_platform(),)),
                              tuple(disabled_checks))
@@ -422,6 +470,8 @@ def export_traced(traced: Traced, platforms: tuple[str, ...],
 
     Raises: NotImplementedError if it calls Python; ValueError if it calls what may change.
     """
+    polymorphic.scope_of(traced.jaxpr.in_avals)
+    plan([a.shape for a in traced.jaxpr.in_avals], "argument {}".format)
     lowered, where, _ = traced.written(platforms, embed=True)
     if lowered.module.callbacks:
         raise NotImplementedError(

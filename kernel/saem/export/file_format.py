@@ -26,14 +26,16 @@ import numpy as np
 from saem import _jaxlib
 from saem.core import dtypes, tree
 from saem.core.avals import ShapedArray
+from saem.core.dimensions import Dim
 from saem.core.record import Record
+from saem.export.symbolic import Parser, SymbolicScope
 from saem.ops.keys import KeyDType, key_dtype
 from saem.ops.rbg import GENERATORS
 from saem.placement.meshes import AbstractMesh
 from saem.placement.shardings import NamedSharding, PartitionSpec
 
 MAGIC = b"saem export "
-VERSION = 1
+VERSION = 2
 LEAF = tree.structure(0)
 
 
@@ -180,11 +182,13 @@ def aval_to_json(aval: ShapedArray) -> Any:
     if isinstance(dtype, dtypes.ExtendedDType) and not key:
         raise ValueError(f"Cannot serialize values of dtype {dtype}.")
     name = dtype.impl.name if key else "float0" if dtype == dtypes.float0 else dtype.name
-    return [list(aval.shape), "key" if key else "dtype", name]
+    shape = [str(n) if isinstance(n, Dim) else n for n in aval.shape]
+    return [shape, "key" if key else "dtype", name]
 
 
-def aval_from_json(form: Any) -> ShapedArray:
-    shape, kind, name = form
+def aval_from_json(form: Any, scope: SymbolicScope) -> ShapedArray:
+    sizes, kind, name = form
+    shape = [Parser(n, scope).one() if isinstance(n, str) else n for n in sizes]
     if kind == "key":
         return ShapedArray(tuple(shape), key_dtype(GENERATORS[name]))
     known = dtypes.float0 if name == "float0" else getattr(dtypes, name, None)
@@ -221,6 +225,7 @@ def write(chain: Sequence[Any]) -> bytearray:
         "out_avals": [aval_to_json(a) for a in e.out_avals],
         "in_shardings": [sharding_to_json(s) for s in e.in_named_shardings],
         "out_shardings": [sharding_to_json(s) for s in e.out_named_shardings],
+        "constraints": [c.text for c in e.scope.constraints] if e.scope is not None else [],
         "platforms": list(e.platforms), "nr_devices": e.nr_devices,
         "kept": list(e.module_kept_var_idx),
         "disabled": [str(check) for check in e.disabled_safety_checks],
@@ -271,11 +276,12 @@ def read(data: bytes) -> list[dict[str, Any]]:
 
 
 def _parts(form: dict[str, Any], module: bytes) -> dict[str, Any]:
+    scope = SymbolicScope(form["constraints"])
     return {
         "fun_name": form["fun_name"],
         "in_tree": tree_from_json(form["in_tree"]), "out_tree": tree_from_json(form["out_tree"]),
-        "in_avals": tuple(map(aval_from_json, form["in_avals"])),
-        "out_avals": tuple(map(aval_from_json, form["out_avals"])),
+        "in_avals": tuple(aval_from_json(a, scope) for a in form["in_avals"]),
+        "out_avals": tuple(aval_from_json(a, scope) for a in form["out_avals"]),
         "in_shardings": tuple(map(sharding_from_json, form["in_shardings"])),
         "out_shardings": tuple(map(sharding_from_json, form["out_shardings"])),
         "platforms": tuple(form["platforms"]), "nr_devices": form["nr_devices"],

@@ -24,6 +24,7 @@ from saem.compile.text import physical_aval
 from saem.core import config, errors, tree
 from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.dimensions import Dim
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.sharded import entries_of, sharding_of
@@ -132,7 +133,7 @@ class Scan(HigherOrder):
         consts, carry, xs = self.parts(args)
         _, y_avals = split_list(self.jaxpr.out_avals, self.num_carry)
         ys = [zeros(ctx, self.stacked(a)) for a in y_avals]
-        unroll = min(self.unroll, self.length) or self.length
+        unroll = 1 if isinstance(self.length, Dim) else min(self.unroll, self.length) or self.length
 
         def steps(count: str, state: Sequence[str], number: int) -> list[str]:
             carry, ys = split_list(state, self.num_carry)
@@ -145,10 +146,13 @@ class Scan(HigherOrder):
             return [*carry, *ys]
 
         state = [*carry, *ys]
-        rounds = self.length // unroll if self.length else 0
-        done = rounds * unroll if rounds > 1 else 0
+        if isinstance(self.length, Dim):
+            rounds = done = self.length
+        else:
+            rounds = self.length // unroll if self.length else 0
+            done = rounds * unroll if rounds > 1 else 0
         if done:
-            end = ctx.constant(done, COUNTER)
+            end = ctx.number(done)
 
             def step(count: str, *state: str) -> list[str]:
                 far = ctx.constant(unroll, COUNTER)
@@ -161,14 +165,14 @@ class Scan(HigherOrder):
                 ctx, [start, *state], [COUNTER, *carried, *map(self.stacked, y_avals)],
                 lambda count, *_: ctx.emit(
                     f"stablehlo.compare LT, {count}, {end}, SIGNED", count, end, out=FLAG), step)
-        if self.length > done:
+        if self.length != done:
             state = steps(ctx.constant(done, COUNTER), state, self.length - done)
         return state
 
     def write_place(self, ctx: Any, count: str, offset: int) -> str:
         """Write the row at which step ``count + offset`` works."""
         if self.reverse:
-            last = ctx.constant(self.length - 1 - offset, COUNTER)
+            last = ctx.number(self.length - 1 - offset)
             return ctx.elementwise("stablehlo.subtract", last, count, out=COUNTER)
         if not offset:
             return count

@@ -23,6 +23,7 @@ from saem.core import config, dtypes, errors, tree
 from saem.core import jaxpr as jaxpr_module
 from saem.core import refs as core_refs
 from saem.core.avals import aval_of
+from saem.core.dimensions import Dim
 from saem.core.effects import TICKET, in_order, is_ordered
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import primitive
@@ -327,7 +328,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *,
     check_callable("fori_loop", "body_fun argument", body_fun)
     lower, upper = _bounds(lower, upper)
     known = [concrete_or_none(x) for x in (lower, upper)]
-    if all(x is not None and not np.ndim(x) for x in known):
+    if all(x is not None and type(x) is not Dim and not np.ndim(x) for x in known):
         first, last = (int(x) for x in known)
         if config.disable_jit.value:
             for i in range(first, last):

@@ -19,6 +19,7 @@ import numpy as np
 from saem import lax
 from saem import numpy as jnp
 from saem.core import dtypes, errors
+from saem.core.dimensions import is_static
 from saem.nn.logarithms import logsumexp
 from saem.nn.normalization import softmax
 from saem.typing import Array, ArrayLike
@@ -48,13 +49,18 @@ def _check(name: str, x: Array | None, shape: tuple[int, ...], dtype: Any) -> No
                        "-1 stands for any size.")
 
 
+def counted(n: int) -> Any:
+    """Return 0, 1, … below ``n``: NumPy's where that is known."""
+    return np.arange(n) if is_static((n,)) else jnp.arange(n)
+
+
 def _visible(queries: int, keys: int, is_causal: bool, window: tuple[int, int] | None,
              query_lengths: Array | None, key_lengths: Array | None) -> list[Array]:
     """Return masks of shape [batch or 1, 1, queries, keys]: true where a query sees a key."""
     masks = []
     if is_causal:
         masks.append(jnp.tril(jnp.ones((queries, keys), bool))[None, None])
-    i, j = np.arange(queries)[:, None], np.arange(keys)[None]
+    i, j = counted(queries)[:, None], counted(keys)[None]
     if window is not None:
         left, right = window
         masks.append(jnp.asarray((j + left >= i) & (j <= i + right))[None, None])

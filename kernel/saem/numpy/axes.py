@@ -19,6 +19,7 @@ from saem.compile.dispatch import put
 from saem.core import errors
 from saem.core.avals import aval_of
 from saem.core.conversions import refuse
+from saem.core.dimensions import as_size
 from saem.core.trace import Tracer, concrete_or_none
 from saem.numpy.promote import as_value, check_arraylike
 from saem.ops.linear import broadcast_in_dim
@@ -52,7 +53,7 @@ def known_number(value: Any, what: str) -> int:
             f"Abstract tracer value encountered where concrete value is expected: {{}}. The "
             f"argument `{what}` decides the shape of the result.",
             "Mark the argument of the jitted function static: jax.jit(f, static_argnames=...).")
-    return operator.index(found)
+    return as_size(found)
 
 
 def as_tuple(axis: Any) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.dimensions import larger, smaller
 from saem.jit.library import library_function
 from saem.numpy import reductions
 from saem.numpy.arithmetic import remainder
@@ -74,8 +75,8 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = N
         a = concatenate(parts, axis)
     for _ in range(n):
         size = a.shape[axis]
-        later = slicing.slice_in_dim(a, min(1, size), size, axis=axis)
-        earlier = slicing.slice_in_dim(a, 0, max(size - 1, 0), axis=axis)
+        later = slicing.slice_in_dim(a, smaller(1, size), size, axis=axis)
+        earlier = slicing.slice_in_dim(a, 0, larger(size - 1, 0), axis=axis)
         a = compare.ne(later, earlier) if dtypes.is_bool(a.dtype) else ops.sub(later, earlier)
     return a
 

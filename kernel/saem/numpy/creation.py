@@ -20,6 +20,7 @@ from saem import _jaxlib
 from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors, promotion, tree
 from saem.core.avals import Seen, ShapeDtypeStruct, aval_functions, aval_of
+from saem.core.dimensions import as_size, is_static, larger
 from saem.core.refs import is_ref
 from saem.core.trace import Tracer
 from saem.jit.library import library_function
@@ -47,7 +48,7 @@ FLOAT = np.dtype("float64")
 
 def on_host(size: int) -> bool:
     """Say whether ``size`` known numbers are best made on the host, here and now."""
-    return size <= SMALL and not config.staging.value and config.shortcuts.value
+    return not config.staging.value and size <= SMALL and config.shortcuts.value
 
 
 def placed(x: Any, device: Any, sharding: Any = None) -> Any:
@@ -84,7 +85,7 @@ def canonical_shape(shape: Any) -> tuple[int, ...]:
         elif getattr(shape, "shape", None) == ():
             sizes = (operator.index(shape),)
         else:
-            sizes = tuple([operator.index(n) for n in shape])
+            sizes = tuple([as_size(n) for n in shape])
     except TypeError as error:
         traced = isinstance(shape, Tracer) or (
             isinstance(shape, (tuple, list)) and any(isinstance(n, Tracer) for n in shape))
@@ -563,6 +564,8 @@ def arange(start: ArrayLike | int, stop: ArrayLike | int | None = None,
     >>> jnp.arange(0, 10, 3)
     Array([0, 3, 6, 9], dtype=int32)
     """
+    if not is_static((start, stop)):
+        return _open_arange(start, stop, step, dtype)
     first = known_number("arange", "stop" if stop is None and step is None else "start", start)
     last = None if stop is None else known_number("arange", "stop", stop)
     by = None if step is None else known_number("arange", "step", step)
@@ -589,6 +592,17 @@ def arange(start: ArrayLike | int, stop: ArrayLike | int | None = None,
     if cut is not None and offset is None and scale is None:
         return shaping.broadcasted_iota(dtype, (length,), 0, out_sharding=cut)
     return placed(_count(length, dtype, offset, scale), device, out_sharding)
+
+
+def _open_arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
+    """Return ``arange`` where a bound is a dimension whose size is not known."""
+    start, stop = (0, start) if stop is None else (start, stop)
+    if step not in (None, 1):
+        raise NotImplementedError("arange up to a symbolic dimension counts by ones: multiply the "
+                                  "result by the step")
+    kind = dtypes.default_dtype(int) if dtype is None else check_dtype("arange", dtype)
+    count = shaping.iota(kind, larger(0, stop - start))
+    return count if start == 0 else ops.add(count, scalar(start, kind))
 
 
 def _length(start: Any, stop: Any, step: Any) -> Any:

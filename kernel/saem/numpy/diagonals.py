@@ -12,11 +12,13 @@ import numpy as np
 
 from saem.core import errors
 from saem.core.avals import aval_of
+from saem.core.dimensions import Dim, larger, smaller
 from saem.jit.library import library_function
 from saem.numpy import reductions
 from saem.numpy.indexing import getitem
 from saem.numpy.promote import check_arraylike
 from saem.ops.linear import permute
+from saem.ops.shape import iota
 from saem.typing import Array, ArrayLike, DTypeLike
 
 
@@ -34,8 +36,8 @@ def _diagonal(name: str, a: Any, offset: int, axis1: int, axis2: int) -> Any:
     rest = [i for i in range(rank) if i not in (first, second)]
     matrices = permute(a, (*rest, first, second))
     rows, columns = aval_of(matrices).shape[-2:]
-    count = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
-    along = np.arange(count)
+    count = larger(0, smaller(rows + min(offset, 0), columns - max(offset, 0)))
+    along = iota(np.dtype("int32"), count) if type(count) is Dim else np.arange(count)
     return getitem(matrices, (Ellipsis, along - min(offset, 0), along + max(offset, 0)))
 
 

@@ -20,15 +20,16 @@ import numpy as np
 
 from saem.core import dtypes, errors, tree
 from saem.core.avals import aval_of, is_array_like
+from saem.core.dimensions import Dim, as_size, is_static, larger, smaller
 from saem.core.dynamic_slices import Slice
 from saem.core.trace import Tracer, concrete_or_none
 from saem.numpy.promote import broadcast_shapes
-from saem.ops.arithmetic import add
+from saem.ops.arithmetic import add, mul
 from saem.ops.compare import lt
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.select import select_n
-from saem.ops.shape import concatenate
+from saem.ops.shape import concatenate, iota
 from saem.ops.windows import GatherDimensionNumbers
 
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
@@ -110,7 +111,7 @@ def entry_of(entry: Any) -> Any:
             errors.ArgumentTypeError, "index.string",
             f"JAX does not support string indexing; got idx={entry!r}",
             advice="Arrays have no named fields: keep columns in a dict of arrays.")
-    if hasattr(kind, "__jax_array__"):
+    if hasattr(kind, "__jax_array__") and kind is not Dim:  # a size is no index: its value is open
         return entry_of(entry.__jax_array__())
     if isinstance(entry, np.bool_):
         return bool(entry)
@@ -118,7 +119,7 @@ def entry_of(entry: Any) -> Any:
         entry = of_sequence(entry)
     elif isinstance(entry, (float, complex)):
         entry = np.asarray(entry)
-    if not is_array_like(entry) and not isinstance(entry, np.ndarray):
+    if kind is Dim or (not is_array_like(entry) and not isinstance(entry, np.ndarray)):
         if hasattr(kind, "__index__"):
             return operator.index(entry)
         raise errors.explained(
@@ -191,7 +192,8 @@ def token_of(entry: Any, number: int, here: tuple[int, ...], wrap: bool, axis: i
             tokens.append(FULL)
         else:
             tokens.append((PART, length, step))
-            values.append(min(start, start + (length - 1) * step) if length else 0)
+            last = start + (length - 1) * step
+            values.append(0 if length == 0 else start if step > 0 else last)
     elif kind is Slice:
         tokens.append((WINDOW, entry.length(), entry.stride))
         values.append(entry.start)
@@ -248,10 +250,28 @@ def slice_parts(entry: slice, n: int, number: int) -> tuple[int, int, int]:
                 advice="The size of the result must be known while tracing. Use "
                 "lax.dynamic_slice(x, starts, sizes), or mask with jnp.where.")
         if bound is not None:
-            operator.index(bound)
+            as_size(bound)
+    if not is_static((n, entry.start, entry.stop)):
+        return open_slice_parts(entry, n)
     start, stop, step = entry.indices(n)
     length = len(range(start, stop, step))
     return start, length, step if length > 1 else 1
+
+
+def open_slice_parts(entry: slice, n: Any) -> tuple[Any, Any, int]:
+    """Return start, length and step of a slice where sizes are not all known."""
+    step = 1 if entry.step is None else operator.index(entry.step)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    first, last = (0, n) if step > 0 else (-1, n - 1)
+
+    def placed(bound: Any) -> Any:
+        return larger(first, smaller(last, bound + n if bound < 0 else bound))
+
+    start = (first if step > 0 else last) if entry.start is None else placed(entry.start)
+    stop = (last if step > 0 else first) if entry.stop is None else placed(entry.stop)
+    reach = stop - start if step > 0 else start - stop
+    return start, larger(0, (reach + abs(step) - 1) // abs(step)), step
 
 
 # -- values as indices -----------------------------------------------------------------------------
@@ -266,7 +286,9 @@ def index_dtype(values: Sequence[Any]) -> np.dtype:
 
 def as_index(value: Any, dtype: np.dtype, wrap: bool = False, n: int = 0) -> Any:
     """Return ``value`` in ``dtype``; with ``wrap``, ``n`` is added where it is negative."""
-    if isinstance(value, (int, np.ndarray, np.integer)):
+    if type(value) is Dim:
+        return convert_element_type(value.__jax_array__(), dtype)
+    if isinstance(value, (int, np.ndarray, np.integer)) and not (wrap and isinstance(n, Dim)):
         number = np.asarray(value)
         if wrap:
             number = np.where(number < 0, number + n, number)
@@ -278,7 +300,7 @@ def as_index(value: Any, dtype: np.dtype, wrap: bool = False, n: int = 0) -> Any
         value = convert_element_type(value, dtype)
     if not wrap or dtypes.is_unsigned(aval.dtype):
         return value
-    zero, size = dtype.type(0), dtype.type(n)
+    zero, size = dtype.type(0), as_index(n, dtype)
     return select_n(lt(value, zero), value, add(value, size))
 
 
@@ -404,6 +426,9 @@ def _by_axis(tokens: tuple, values: Sequence[Any], shape: tuple[int, ...]):
 
 def stepped(low: Any, length: int, step: int) -> Any:
     """Return ``length`` places, ``step`` apart, the least of them ``low``."""
+    if isinstance(length, Dim):
+        count = mul(iota(INT32, length), np.int32(abs(step)))
+        return add(count, broadcast_in_dim(as_index(low, INT32), (length,)))
     places = np.arange(length) * step - min(0, (length - 1) * step)
     if isinstance(low, (np.integer, int)):
         return as_index(places + int(low), INT32)

@@ -21,6 +21,7 @@ import numpy as np
 from saem._jaxlib import ArrayImpl
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.dimensions import as_size, inconclusive, is_static
 from saem.core.trace import bind, concrete_or_none, eval_trace, state
 from saem.jit.library import library_function
 from saem.numpy import promote
@@ -52,7 +53,7 @@ def as_shape(given: Any) -> tuple[int, ...]:
     try:
         if sizes is None:
             sizes = as_tuple(given)
-        return tuple([operator.index(n) for n in sizes])
+        return tuple([as_size(n) for n in sizes])
     except TypeError:
         raise errors.explained(
             errors.ArgumentTypeError, "shape.C1",
@@ -79,6 +80,9 @@ def resolved(given: tuple[int, ...], have: tuple[int, ...]) -> tuple[int, ...]:
         rest = math.prod([n for n in given if n != -1])
         if rest and size % rest == 0:
             return tuple([size // rest if n == -1 else n for n in given])
+        if not is_static((size, rest)):
+            raise inconclusive(f"Cannot divide evenly the sizes of shapes {have} and {given}: the "
+                               f"remainder {size % rest} should be 0.")
         why = f" because the product of specified axis sizes ({rest}) does not evenly divide {size}"
     if not unknown and math.prod(sizes) == size:
         return sizes

@@ -16,6 +16,7 @@ import numpy as np
 from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.dimensions import as_size
 from saem.core.trace import Tracer
 from saem.jit.library import library_function
 from saem.numpy import arithmetic
@@ -79,11 +80,11 @@ def _pattern(shape: tuple[int, int], k: Any, order: str, dtype: Any) -> Any:
 
 def _matrix_shape(name: str, n: Any, m: Any) -> tuple[int, int]:
     try:
-        shape = operator.index(n), operator.index(n if m is None else m)
+        shape = as_size(n), as_size(n if m is None else m)
     except TypeError:
         canonical_shape((n, n if m is None else m))
         raise
-    if min(shape) < 0:
+    if any(size < 0 for size in shape):
         raise ValueError(f"{name}: negative dimensions are not allowed, got {n} and {m}")
     return shape
 

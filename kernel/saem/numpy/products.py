@@ -17,6 +17,7 @@ from typing import Any
 
 from saem.core import errors, sharded
 from saem.core.avals import aval_of
+from saem.core.dimensions import Dim
 from saem.core.lazy import later
 from saem.jit.library import library_function
 from saem.numpy.arithmetic import multiply
@@ -344,7 +345,8 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
         text, values = subscripts, operands
     else:
         text, values = opt_einsum.parser.convert_interleaved_input(everything)
-    shapes = [_shape(x) for x in values]
+    # The order is chosen as if open sizes were 8.
+    shapes = [tuple(8 if isinstance(n, Dim) else n for n in _shape(x)) for x in values]
     _, steps = opt_einsum.contract_path(
         text, *shapes, shapes=True, optimize=order or [tuple(range(len(values)))])
     contractions = tuple((tuple(step[0]), step[2]) for step in steps.contraction_list)

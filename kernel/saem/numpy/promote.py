@@ -19,6 +19,7 @@ import numpy as np
 
 from saem.core import config, dtypes, errors, promotion
 from saem.core.avals import Seen, aval_functions, aval_of, is_array_like
+from saem.core.dimensions import Dim
 from saem.core.trace import bind
 from saem.ops.convert import cast, convert
 from saem.ops.linear import BroadcastInDim
@@ -74,6 +75,8 @@ def is_boolean(x: Any) -> bool:
 
 def scalar(value: Any, dtype: Any) -> Any:
     """Return the Python or NumPy number ``value`` as a NumPy scalar of ``dtype``."""
+    if type(value) is Dim:
+        return convert(value.__jax_array__(), dtype)
     return cast(np.asarray(value), dtype)[()]
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from saem.core import dtypes, promotion
 from saem.core.avals import aval_of
+from saem.core.dimensions import as_size
 from saem.jit.library import library_function
 from saem.numpy import arithmetic, transcendental
 from saem.numpy.axes import known_number
@@ -49,7 +50,7 @@ def _types(name: str, dtype: Any, *values: Any) -> tuple[Any, Any]:
 
 
 def _checked_count(num: Any) -> int:
-    num = operator.index(num)
+    num = as_size(num)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     return num

@@ -24,6 +24,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.dimensions import is_static
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind
 from saem.ops import sharding_rules
@@ -168,6 +169,10 @@ class ConvGeneralDilated(Primitive):
                   f"{[list(pair) for pair in self.padding]}, lhs_dilate = "
                   f"{list(self.lhs_dilation)}, rhs_dilate = {list(self.rhs_dilation)}, "
                   f"reverse = [{', '.join(['false'] * count)}]") if count else ""
+        if not is_static([n for pair in self.padding for n in pair]):
+            raise NotImplementedError(
+                "A convolution whose padding depends on a symbolic dimension is not exported. Give "
+                "the padding as numbers, or use padding='VALID' or a stride of 1.")
         return ctx.emit(
             f"stablehlo.convolution({lhs}, {rhs}) dim_numbers = "
             f"{places(numbers.lhs_spec, 'b', 'f')}x{places(numbers.rhs_spec, 'o', 'i')}->"

@@ -18,6 +18,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.dimensions import is_static
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind
 from saem.ops import sharding_rules
@@ -83,6 +84,11 @@ class Cumulative(Primitive):
         before, after = (0, n - 1) if self.reverse else (n - 1, 0)
         padding = [[before, after] if i == self.axis else [0, 0] for i in range(aval.ndim)]
         start = ctx.constant(type(self).initial(aval.dtype), scalar)
+        if not is_static(aval.shape):
+            ones = (1,) * aval.ndim
+            return ctx.reduce_window(
+                x, start, lambda a, b: self.fold(ctx, a, b), aval, dims=window, strides=ones,
+                padding=padding, base=ones, dilation=ones)
         region = ctx.region([scalar, scalar], lambda a, b: [self.fold(ctx, a, b)])
         return ctx.emit(
             f'"stablehlo.reduce_window"({x}, {start}) <{{window_dimensions = array<i64: '

@@ -19,6 +19,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.dimensions import is_static
 from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.ops import sharding_rules
@@ -100,6 +101,10 @@ class Fft(Linear):
         return transforms[self.fft_type](x, lengths, axes)
 
     def lower(self, ctx, x):
+        if not is_static(self.fft_lengths):
+            raise NotImplementedError(
+                "A Fourier transform whose length is a symbolic dimension is not exported: "
+                "StableHLO's fft has a fixed length. Give n=, or export one program per length.")
         out = ctx.out_avals[0]
         if not self.fft_lengths:
             return x

@@ -21,6 +21,7 @@ import numpy as np
 from saem.compile.text import physical_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.dimensions import as_size, is_static
 from saem.core.jaxpr import Eqn, Jaxpr, Var
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry
 from saem.core.sharded import shard_like
@@ -110,10 +111,14 @@ class Gather(Primitive):
         numbers, sizes = self.dimension_numbers, self.slice_sizes
         attr = attribute("gather", **numbers._asdict(),
                          index_vector_dim=ctx.avals[indices].ndim - 1)
-        name = ctx.emit(
-            f'"stablehlo.gather"({x}, {indices}) <{{dimension_numbers = {attr}, slice_sizes = '
-            f"{dense_ints(sizes)}, indices_are_sorted = {str(self.indices_are_sorted).lower()}}}>",
-            x, indices, out=out)
+        if not is_static(sizes):
+            count = ctx.vector(sizes, np.dtype("int64"))
+            name = ctx.emit(
+                f'"stablehlo.dynamic_gather"({x}, {indices}, {count}) <{{dimension_numbers = '
+                f"{attr}, indices_are_sorted = {str(self.indices_are_sorted).lower()}}}>",
+                x, indices, count, out=out)
+        else:
+            name = self.write(ctx, x, indices, attr, out)
         if self.mode is not FILL or not numbers.start_index_map:
             return name
         shape = physical_aval(ctx.in_avals[0]).shape
@@ -121,6 +126,14 @@ class Gather(Primitive):
         fill = default_fill(out.dtype) if self.fill_value is None else self.fill_value
         other = ctx.constant(fill_as(fill, out.dtype), out)
         return ctx.emit(f"stablehlo.select {inside}, {name}, {other}", inside, name, other, out=out)
+
+    def write(self, ctx: Any, x: str, indices: str, attr: str, out: ShapedArray) -> str:
+        """Write the gather itself."""
+        return ctx.emit(
+            f'"stablehlo.gather"({x}, {indices}) <{{dimension_numbers = {attr}, slice_sizes = '
+            f"{dense_ints(self.slice_sizes)}, indices_are_sorted = "
+            f"{str(self.indices_are_sorted).lower()}}}>",
+            x, indices, out=out)
 
     def jvp(self, primals, tangents):
         (x, indices), (t, _) = primals, tangents
@@ -426,7 +439,7 @@ def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: Gath
             fill_value = None
     numbers = GatherDimensionNumbers(*(tuple([operator.index(d) for d in dims])
                                        for dims in dimension_numbers))
-    sizes = tuple([operator.index(n) for n in slice_sizes])
+    sizes = tuple([as_size(n) for n in slice_sizes])
     return bind(Gather(numbers, sizes, bool(unique_indices), bool(indices_are_sorted), mode,
                        fill_value), operand, start_indices)
 

@@ -20,6 +20,7 @@ from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.axes import batch_entry, batching
+from saem.core.dimensions import as_size
 from saem.core.memory_spaces import HOST, space_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry, remembered
 from saem.core.sharded import (
@@ -112,8 +113,7 @@ class BroadcastInDim(Linear):
         return np.broadcast_to(x.reshape(expanded), self.shape)
 
     def lower(self, ctx, x):
-        return ctx.emit(
-            f"stablehlo.broadcast_in_dim {x}, dims = {list(self.broadcast_dimensions)}", x)
+        return ctx.broadcast_as(x, ctx.out_avals[0], self.broadcast_dimensions)
 
     def transpose(self, ct, x):
         dims, ct_shape = self.broadcast_dimensions, aval_of(ct).shape
@@ -314,7 +314,7 @@ def broadcast_in_dim(operand: ArrayLike, shape: Sequence[int],
     Array([[1, 1, 1],
            [2, 2, 2]], dtype=int32)
     """
-    shape = tuple([operator.index(n) for n in shape])
+    shape = tuple([as_size(n) for n in shape])
     places = tuple([operator.index(d) for d in broadcast_dimensions])
     if aval_of(operand).shape == shape and len(places) == len(shape):
         return unchanged(operand)

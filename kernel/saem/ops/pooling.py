@@ -21,6 +21,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.dimensions import is_static, larger
 from saem.core.handles import Handle, handle_of
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind
@@ -58,7 +59,7 @@ class Sliding(NamedTuple):
         sizes = []
         for n, (w, step, (low, high), base, dil) in zip(shape, zip(*self)):
             room = stretched(n, base) + low + high - stretched(w, dil)
-            sizes.append(room // step + 1 if room >= 0 else 0)
+            sizes.append(larger(0, room // step + 1))
         return tuple(sizes)
 
     def attributes(self) -> str:
@@ -146,6 +147,9 @@ class WindowFold(Window):
         aval = ctx.avals[x]
         scalar = ShapedArray((), aval.dtype)
         start = ctx.constant(type(self).initial(aval.dtype), scalar)
+        if not is_static((*self.how.dims, *(n for pair in self.how.padding for n in pair))):
+            return ctx.reduce_window(x, start, lambda a, b: self.fold(ctx, a, b),
+                                     ctx.out_avals[0], **self.how._asdict())
         region = ctx.region([scalar, scalar], lambda a, b: [self.fold(ctx, a, b)])
         return ctx.emit(
             f'"stablehlo.reduce_window"({x}, {start}) <{{{self.how.attributes()}}}>',

@@ -21,6 +21,7 @@ import numpy as np
 from saem.compile import dispatch
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray
+from saem.core.dimensions import Dim
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind
 from saem.ops import sharding_rules
@@ -74,7 +75,7 @@ def scramble_text(ctx: Any, key: tuple[str, str], block: tuple[str, str], shape:
 
     def binary(name: str) -> Callable[[str, str], str]:
         def write(x: str, y: str) -> str:
-            joined = np.broadcast_shapes(ctx.avals[x].shape, ctx.avals[y].shape)
+            joined = ctx.joined(x, y)
             return ctx.elementwise(f"stablehlo.{name}", x, y, out=ShapedArray(joined, U32))
         return write
 
@@ -153,7 +154,7 @@ def key_aval(prim: Primitive, aval: ShapedArray) -> KeyDType:
 
 def as_held(ctx: Any, x: str, aval: ShapedArray) -> str:
     """Write ``x`` again under the aval of the array that holds it; XLA drops the reshape."""
-    return ctx.emit(f"stablehlo.reshape {x}", x, out=aval)
+    return ctx.reshape_as(x, aval)
 
 
 @primitive("random_seed")
@@ -213,9 +214,8 @@ def words(ctx: Any, key: str, shape: tuple[int, ...]) -> tuple[str, str]:
     base = as_held(ctx, key, ShapedArray((*held, 2), U32))
     found = []
     for word in (0, 1):
-        ranges = ", ".join([*(f"0:{n}" for n in held), f"{word}:{word + 1}"])
-        part = ctx.emit(f"stablehlo.slice {base} [{ranges}]", base,
-                        out=ShapedArray((*held, 1), U32))
+        part = ctx.slice(base, (*[0] * len(held), word), (*held, word + 1),
+                         (1,) * (len(held) + 1), ShapedArray((*held, 1), U32))
         found.append(ctx.reshape(part, shape))
     return found[0], found[1]
 
@@ -296,7 +296,7 @@ def counters_numpy(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 def counters_text(ctx: Any, count: int) -> tuple[str, str]:
     """Write 0, 1, 2, … (shape (count,)), each as its high and low 32 bits."""
-    if count <= 1 << 32:
+    if isinstance(count, Dim) or count <= 1 << 32:
         return ctx.constant(0, ShapedArray((), U32)), ctx.iota(0, ShapedArray((count,), U32))
     wide = ShapedArray((count,), U64)
     number = ctx.iota(0, wide)
@@ -318,7 +318,7 @@ def blocks_text(ctx: Any, keys: str, count: int) -> tuple[str, str]:
     high, low = counters_text(ctx, count)
     if held:
         low = ctx.reshape(low, (1, count))
-        high = high if count <= 1 << 32 else ctx.reshape(high, (1, count))
+        high = high if isinstance(count, Dim) or count <= 1 << 32 else ctx.reshape(high, (1, count))
     return scramble_text(ctx, key, (high, low), (number, count) if held else (count,))
 
 

@@ -20,6 +20,7 @@ from saem.compile.text import physical_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import batch_entry
+from saem.core.dimensions import as_size, is_static
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import like_type, shard_like, with_entry
 from saem.core.trace import bind
@@ -112,7 +113,7 @@ class Reshape(Linear):
         return np.reshape(x, self.new_sizes)
 
     def lower(self, ctx, x):
-        return ctx.emit(f"stablehlo.reshape {x}", x)
+        return ctx.reshape_as(x, ctx.out_avals[0])
 
     def transpose(self, ct, x):
         cut = like_type(x.aval, aval_of(ct))
@@ -149,7 +150,7 @@ class Squeeze(Linear):
         return np.squeeze(x, self.dimensions)
 
     def lower(self, ctx, x):
-        return ctx.emit(f"stablehlo.reshape {x}", x)
+        return ctx.reshape_as(x, ctx.out_avals[0])
 
     def transpose(self, ct, x):
         return [reshape(ct, x.shape)]
@@ -265,10 +266,11 @@ class Split(Primitive):
         aval, outs, start = ctx.avals[x], [], 0
         shape = ctx.in_avals[0].shape
         for n, out in zip(self.sizes, ctx.out_avals):
-            ranges = [f"{start}:{start + n}" if i == self.axis else f"0:{m}"
-                      for i, m in enumerate(shape)]
-            ranges += [f"0:{m}" for m in held_dims(aval)]
-            outs.append(ctx.emit(f"stablehlo.slice {x} [{', '.join(ranges)}]", x, out=out))
+            starts = [start if i == self.axis else 0 for i in range(len(shape))]
+            limits = [start + n if i == self.axis else m for i, m in enumerate(shape)]
+            held = held_dims(aval)
+            starts, limits = [*starts, *(0 for _ in held)], [*limits, *held]
+            outs.append(ctx.slice(x, starts, limits, [1] * len(starts), out))
             start += n
         return outs
 
@@ -349,9 +351,8 @@ class Tile(Linear):
     def lower(self, ctx, x):
         aval = physical_aval(ctx.in_avals[0])
         wide = ShapedArray(self.interleaved(aval.shape), aval.dtype)
-        name = ctx.emit(f"stablehlo.broadcast_in_dim {x}, dims = "
-                        f"{[2 * i + 1 for i in range(aval.ndim)]}", x, out=wide)
-        return ctx.emit(f"stablehlo.reshape {name}", name)
+        name = ctx.broadcast_as(x, wide, [2 * i + 1 for i in range(aval.ndim)])
+        return ctx.reshape_as(name, ctx.out_avals[0])
 
     def physical(self, in_avals, out_avals):
         return Tile((*self.reps, *(1 for _ in held_dims(in_avals[0]))))
@@ -407,6 +408,8 @@ class Iota(Primitive):
         return np.broadcast_to(count.reshape(column), self.shape)
 
     def lower(self, ctx):
+        if not is_static(self.shape):
+            return ctx.iota(self.dimension, ctx.out_avals[0])
         return ctx.emit(f'"stablehlo.iota"() <{{iota_dimension = {self.dimension} : i64}}>')
 
     def jvp(self, primals, tangents):
@@ -433,7 +436,7 @@ def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[i
     """
     if dimensions is not None:
         operand = permute(operand, tuple(operator.index(d) for d in dimensions))
-    new_sizes = tuple([operator.index(n) for n in new_sizes])
+    new_sizes = tuple([as_size(n) for n in new_sizes])
     if aval_of(operand).shape == new_sizes:
         return unchanged(operand)
     return bind(Reshape(new_sizes, None, target(out_sharding, len(new_sizes))), operand)
@@ -483,7 +486,7 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = N
     """
     if not sizes:
         return unchanged(operand)
-    shape = (*(operator.index(n) for n in sizes), *aval_of(operand).shape)
+    shape = (*(as_size(n) for n in sizes), *aval_of(operand).shape)
     return broadcast_in_dim(operand, shape, tuple(range(len(sizes), len(shape))),
                             out_sharding=out_sharding)
 
@@ -532,7 +535,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     [Array([0, 1], dtype=int32), Array([2, 3, 4], dtype=int32)]
     """
     axis = canonical_axis(axis, len(aval_of(operand).shape))
-    return bind(Split(tuple([operator.index(n) for n in sizes]), axis), operand)
+    return bind(Split(tuple([as_size(n) for n in sizes]), axis), operand)
 
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
@@ -571,7 +574,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int, *,
     Array([[0, 1, 2],
            [0, 1, 2]], dtype=int32)
     """
-    shape = tuple(operator.index(n) for n in shape)
+    shape = tuple(as_size(n) for n in shape)
     return bind(Iota(dtypes.canonicalize(dtype), shape, operator.index(dimension),
                      target(out_sharding, len(shape))))
 
@@ -585,7 +588,7 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
     >>> lax.full((2,), 7)
     Array([7, 7], dtype=int32, weak_type=True)
     """
-    shape = tuple(operator.index(n) for n in shape)
+    shape = tuple(as_size(n) for n in shape)
     aval = aval_of(fill_value)
     if aval.shape:
         raise errors.explained(

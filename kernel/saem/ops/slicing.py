@@ -16,8 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile import regions
+from saem.compile.text import physical_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.dimensions import as_size, is_static, larger
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import shard_like
 from saem.core.trace import bind
@@ -64,7 +67,7 @@ class Slice(Linear):
     def typing(self, x):
         self.check(x)
         strides = self.strides or (1,) * x.ndim
-        shape = tuple(max(0, -((start - limit) // step)) for start, limit, step in
+        shape = tuple(larger(0, (limit - start + step - 1) // step) for start, limit, step in
                       zip(self.start_indices, self.limit_indices, strides))
         return ShapedArray(shape, x.dtype, x.weak_type)
 
@@ -98,9 +101,7 @@ class Slice(Linear):
 
     def lower(self, ctx, x):
         strides = self.strides or (1,) * len(self.start_indices)
-        ranges = ", ".join(f"{a}:{b}:{s}" if s != 1 else f"{a}:{b}" for a, b, s in
-                           zip(self.start_indices, self.limit_indices, strides))
-        return ctx.emit(f"stablehlo.slice {x} [{ranges}]", x)
+        return ctx.slice(x, self.start_indices, self.limit_indices, strides, ctx.out_avals[0])
 
     def transpose(self, ct, x):
         strides = self.strides or (1,) * x.ndim
@@ -192,6 +193,8 @@ class Pad(Primitive):
     def lower(self, ctx, x, value):
         low, high, interior = (list(c) for c in zip(*self.padding_config)) \
             if self.padding_config else ([], [], [])
+        if not (is_static(low) and is_static(high)):
+            return ctx.sized("dynamic_pad", [x, value], [low, high, interior], ctx.out_avals[0])
         return ctx.emit(f"stablehlo.pad {x}, {value}, low = {low}, high = {high}, "
                         f"interior = {interior}", x, value)
 
@@ -300,6 +303,8 @@ class DynamicSlice(Primitive):
         starts = (*starts, *held_starts(ctx, len(self.slice_sizes) - len(starts)))
         if not starts:
             return x
+        if not is_static(self.slice_sizes):
+            return regions.open_slice(ctx, x, starts, physical_aval(ctx.out_avals[0]))
         return ctx.emit(f"stablehlo.dynamic_slice {x}, {', '.join(starts)}, sizes = "
                         f"{list(self.slice_sizes)}", x, *starts)
 
@@ -425,7 +430,7 @@ def slice(operand: ArrayLike, start_indices: Sequence[int], limit_indices: Seque
     Array([1, 3, 5], dtype=int32)
     """
     def ints(values):
-        return tuple([operator.index(v) for v in values])
+        return tuple([as_size(v) for v in values])
 
     starts, limits = ints(start_indices), ints(limit_indices)
     strides = None if strides is None else ints(strides)
@@ -441,7 +446,7 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
 
     Raises: ArgumentError or DTypeError if they do not fit together.
     """
-    config = tuple([tuple([operator.index(n) for n in entry]) for entry in padding_config])
+    config = tuple([tuple([as_size(n) for n in entry]) for entry in padding_config])
     aval = aval_of(padding_value)
     if isinstance(padding_value, (bool, int, float, complex)):
         dtype = aval_of(operand).dtype
@@ -457,8 +462,8 @@ def slice_in_dim(operand: Array | Array, start_index: int | None, limit_index: i
     shape = aval_of(operand).shape
     axis = canonical_axis(axis, len(shape))
     n = shape[axis]
-    start = 0 if start_index is None else operator.index(start_index)
-    limit = n if limit_index is None else operator.index(limit_index)
+    start = 0 if start_index is None else as_size(start_index)
+    limit = n if limit_index is None else as_size(limit_index)
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis] = start + n if start < 0 else start
     limits[axis] = limit + n if limit < 0 else limit
@@ -539,7 +544,7 @@ def dynamic_slice(operand: Array | Array, start_indices: Array | Array | Sequenc
     Array([2, 3], dtype=int32)
     """
     starts = wrapped_starts(operand, start_indices, allow_negative_indices)
-    sizes = tuple([operator.index(n) for n in slice_sizes])
+    sizes = tuple([as_size(n) for n in slice_sizes])
     return bind(DynamicSlice(sizes), operand, *starts)
 
 
@@ -574,7 +579,7 @@ def dynamic_slice_in_dim(operand: Array | Array, start_index: ArrayLike, slice_s
     """
     axis, starts = _along(operand, start_index, axis)
     sizes = list(aval_of(operand).shape)
-    sizes[axis] = operator.index(slice_size)
+    sizes[axis] = as_size(slice_size)
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 

@@ -53,7 +53,7 @@ class Stack(Primitive):
     def lower(self, ctx, *xs):
         shape = ctx.in_avals[0].shape
         thin = ctx.in_avals[0].update(shape=(*shape[:self.axis], 1, *shape[self.axis:]))
-        parts = [ctx.emit(f"stablehlo.reshape {x}", x, out=thin) for x in xs]
+        parts = [ctx.reshape_as(x, thin) for x in xs]
         return ctx.emit(f'"stablehlo.concatenate"({", ".join(parts)}) '
                         f"<{{dimension = {self.axis} : i64}}>", *parts)
 

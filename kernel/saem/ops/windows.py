@@ -229,8 +229,8 @@ def bounds(ctx: Any, indices: str, numbers: GatherDimensionNumbers, operand_shap
            sizes: Sequence[int]) -> tuple[str, str]:
     """Write the least and greatest start that keeps a window inside, in the shape of indices."""
     aval = ctx.avals[indices]
-    room = np.array([operand_shape[d] - sizes[d] for d in numbers.start_index_map], aval.dtype)
-    high = ctx.constant(room, ShapedArray(room.shape, aval.dtype))
+    room = [operand_shape[d] - sizes[d] for d in numbers.start_index_map]
+    high = ctx.vector(room, aval.dtype)
     return ctx.constant(0, aval), ctx.broadcast(high, aval.shape, [aval.ndim - 1])
 
 

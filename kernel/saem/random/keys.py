@@ -11,7 +11,6 @@ primitives take the typed key.
 from __future__ import annotations
 
 import functools
-import operator
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,6 +21,7 @@ from saem import _jaxlib
 from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of, is_array_like
+from saem.core.dimensions import as_size
 from saem.core.events import bus
 from saem.core.trace import Tracer, eval_trace, state
 from saem.jit.library import library_function
@@ -403,12 +403,12 @@ def as_shape(shape: Any) -> tuple[int, ...]:
                 break
         else:  # as most are: no new tuple
             return shape
-        found = tuple([operator.index(n) for n in shape])
+        found = tuple([as_size(n) for n in shape])
     elif isinstance(shape, Sequence) or (isinstance(shape, np.ndarray) and shape.ndim):
-        found = tuple([operator.index(n) for n in shape])
+        found = tuple([as_size(n) for n in shape])
     else:
-        found = (operator.index(shape),)
-    if found and min(found) < 0:
+        found = (as_size(shape),)
+    if any(n < 0 for n in found):
         raise errors.explained(
             errors.ArgumentError, "random.shape",
             f"Shapes must have sizes of zero or more, got {found}.",

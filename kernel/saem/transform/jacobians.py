@@ -10,6 +10,7 @@ Invariant: the leaf for output o and input i has shape ``o.shape + i.shape``.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,11 +19,14 @@ import numpy as np
 from saem.core import dtypes, errors, tree
 from saem.core.arguments import check_callable, positions
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.dimensions import is_static
 from saem.core.trace import bind
-from saem.ops.convert import ConvertElementType
-from saem.ops.linear import moveaxis, permute
+from saem.ops.arithmetic import add
+from saem.ops.compare import eq
+from saem.ops.convert import ConvertElementType, convert
+from saem.ops.linear import broadcast_in_dim, moveaxis, permute
 from saem.ops.reshard import reshard_like
-from saem.ops.shape import reshape
+from saem.ops.shape import broadcasted_iota, reshape
 from saem.ops.slicing import slice_in_dim
 from saem.transform.derivatives import as_array, jvp, vjp
 from saem.transform.mapping import vmap
@@ -31,11 +35,21 @@ from saem.transform.mapping import vmap
 def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
     """Return for each aval the standard basis of all of them together, stacked along axis 0."""
     sizes = [a.size for a in avals]
-    total, offsets = sum(sizes), np.cumsum([0, *sizes])
-    parts = [np.eye(total, size, -start, dtype=aval.dtype).reshape(total, *aval.shape)
+    total, offsets = sum(sizes), itertools.accumulate([0, *sizes])
+    parts = [_ones_at(total, size, start, aval)
              for aval, size, start in zip(avals, sizes, offsets)]
     return [bind(ConvertElementType(aval.dtype, True), part) if aval.weak_type else part
             for aval, part in zip(avals, parts)]
+
+
+def _ones_at(total: int, size: int, start: int, aval: ShapedArray) -> Any:
+    """Return ``total`` arrays of ``aval``: the one at ``start`` + i has a one as element i."""
+    if is_static((total, size)):
+        return np.eye(total, size, -start, dtype=aval.dtype).reshape(total, *aval.shape)
+    rows, columns = (broadcasted_iota(np.dtype("int32"), (total, size), d) for d in (0, 1))
+    if start != 0:
+        columns = add(columns, broadcast_in_dim(convert(start, np.dtype("int32")), (total, size)))
+    return reshape(convert(eq(rows, columns), aval.dtype), (total, *aval.shape))
 
 
 def _check(kind: str, what: str, x: Any, holomorphic: bool, allow_int: bool) -> None:

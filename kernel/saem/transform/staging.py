@@ -77,10 +77,14 @@ class Recorder(Trace):
             if isinstance(x, Tracer):
                 self.check_live(x)
             elif hasattr(kind, "__jax_array__"):
-                return self.atom(x.__jax_array__())
+                return self.as_atom(x.__jax_array__())
             var = self.constvars[id(x)] = Var(aval_of(x))
             self.consts.append(x)
         return var
+
+    def as_atom(self, x: Any) -> Atom:
+        """Return what stands for ``x``, which may be a tracer of this interpreter."""
+        return self.atom(x)
 
     def check_live(self, tracer: Tracer) -> None:
         """Refuse a tracer whose interpreter is finished or is not below this one."""

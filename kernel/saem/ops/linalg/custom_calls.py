@@ -22,6 +22,7 @@ from saem.compile.operations import FRONTEND, Attribute
 from saem.compile.text import strong_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray
+from saem.core.dimensions import is_static
 
 I32 = np.dtype("int32")
 PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
@@ -88,6 +89,17 @@ def custom_call(ctx: Any, target: str, operands: Sequence[str], outs: Sequence[S
         "operand_layouts": f"[{', '.join(layout(a, leading) for a in avals)}]",
         "result_layouts": f"[{', '.join(layout(a, leading) for a in outs)}]",
     }
+    if ctx.module.sizes is not None and not all(is_static(a.shape) for a in outs):
+        operands, reuse = [*operands], {}
+        first = len(operands)
+        for out in outs:
+            operands.append(ctx.vector(out.shape, np.dtype("int64")))
+        avals = [ctx.avals[x] for x in operands]
+        given = [layout(a, leading) if i < first else "dense<[0]> : tensor<1xindex>"
+                 for i, a in enumerate(avals)]
+        attributes["operand_layouts"] = f"[{', '.join(given)}]"
+        attributes["indices_of_shape_operands"] = (
+            f"dense<{[*range(first, first + len(outs))]}> : tensor<{len(outs)}xi64>")
     if reuse:
         pairs = ", ".join(
             "#stablehlo.output_operand_alias<output_tuple_indices = "

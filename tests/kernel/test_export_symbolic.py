@@ -1,0 +1,354 @@
+"""Do programs exported with open sizes mean what JAX's mean, for each size they are called with?
+
+Each row is exported and called with several sizes on both sides: the types of results, which show
+how dimension expressions are simplified, and the numbers.  What refuses on JAX refuses here.
+
+Read before: ``export.symbolic``, ``core.dimensions``, ``compile.sizes``.
+Invariant: expected answers are JAX's, or a function's own before it was exported.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import saem as jax
+import saem.numpy as jnp
+from saem import export
+from saem.core.dimensions import Dim, lower
+from saem.core.errors import InconclusiveDimensionOperation
+
+# Shapes (``;`` between arguments, ``@`` before constraints) | sizes of calls | function of x, y.
+ROWS = """
+a, 3 | a=2; a=5 | x.sum(0) * 2
+a, 3 | a=2; a=1 | x + 1
+a | a=2; a=5 | x.mean()
+a, b | a=2 b=3; a=1 b=1 | jnp.sin(x) @ x.T
+a | a=4 | jnp.zeros(x.shape) + x
+a | a=4; a=1 | jnp.ones((x.shape[0], 2)) * x[:, None]
+a | a=4 | jnp.arange(x.shape[0]) + x
+a, 4 | a=2; a=3 | x.reshape((2, -1))
+a, b | a=2 b=3 | x.reshape(-1)
+a, b | a=2 b=3 | jnp.transpose(x)
+a; b | a=2 b=3; a=1 b=4 | jnp.concatenate([x, y])
+a | a=2; a=3 | jnp.stack([x, x])
+a | a=5; a=3 | x[1:-1]
+a | a=5; a=1 | x[1:]
+a | a=5; a=2 | x[:3]
+a@a>=3 | a=5; a=3 | x[:3]
+a | a=5; a=6 | x[::2]
+a | a=5; a=6 | x[::-1]
+a | a=5 | x[0]
+a | a=5 | x[-1]
+a, 3 | a=5 | x[:, 1]
+a | a=5 | x.shape[0] + x
+a | a=5 | jnp.array(x.shape[0])
+a | a=5 | x.shape[0] * 2.
+a | a=5 | x.shape[0] // 2
+a | a=5 | x.shape
+a | a=5 | jnp.argsort(x)
+a | a=5 | jnp.argmax(x)
+2*a | a=2; a=3 | jnp.split(x, 2)
+a | a=3 | jnp.tile(x, 3)
+a | a=3 | jnp.pad(x, (1, 2))
+a | a=3 | jnp.repeat(x, 2)
+a | a=4 | jnp.cumsum(x)
+a, b | a=2 b=3 | jnp.einsum('ij,kj->ik', x, x)
+a | a=4 | lax.fori_loop(0, x.shape[0], lambda i, c: c + x[i], 0.)
+a | a=4; a=1 | lax.scan(lambda c, y: (c + y, c * y), 0., x)
+a, 3 | a=4 | lax.map(lambda r: r * 2, x)
+a, 3 | a=3 | jax.vmap(lambda r: r @ r)(x)
+a, b | a=2 b=3 | jax.grad(lambda x: jnp.mean(jax.nn.softmax(x)[:, 0]))(x)
+a, b | a=2 b=3 | jax.nn.logsumexp(x, axis=1)
+a, b | a=2 b=3 | (x - x.mean(0)) / jnp.std(x, axis=0)
+a, b | a=2 b=3 | jnp.where(x > 0, x, 0)
+a | a=3 | jax.random.normal(jax.random.key(0), x.shape)
+a | a=3 | jax.random.bernoulli(jax.random.key(0), .5, x.shape)
+a | a=2; a=3 | jax.random.key_data(jax.random.split(jax.random.key(0), x.shape[0]))
+a | a=4 | x if x.shape[0] > 4 else x * 2
+a | a=4 | x if x.shape[0] == 4 else x * 2
+a | a=4 | [x for _ in range(x.shape[0])]
+a | a=4 | jnp.linspace(0, 1, x.shape[0])
+a | a=4 | x.reshape(3, -1)
+a; b | a=4 b=4 | x + y
+a; a + 1 | a=4 | x + y
+a; 2*a + 1 | a=4 | jnp.concatenate([x, y])
+a, 1, h, w | a=2 h=5 w=6 | lax.conv_general_dilated(x, jnp.ones((2, 1, 3, 3)), (1, 1), 'SAME')
+a, 1, h, w@h>=3&w>=3 | a=2 h=5 w=6 | lax.conv(x, jnp.ones((2, 1, 3, 3)), (2, 2), 'VALID')
+a@a>=2 | a=5; a=2 | lax.reduce_window(x, 0., lax.add, (2,), (2,), 'VALID')
+a, 3 | a=2; a=4 | x[jnp.array([0, 0])]
+a, 3 | a=2; a=4 | x[:, jnp.array([0, 2])]
+a, 3 | a=4 | x.at[0].set(1.)
+a, 3 | a=4 | x.at[:, 1].add(2.)
+a, 3 | a=4 | jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1)
+a, 3 | a=4 | lax.dynamic_slice(x, (1, 0), (2, 3))
+a, 3 | a=4 | lax.dynamic_slice_in_dim(x, 1, x.shape[0] - 1, 0)
+a, 3 | a=4 | lax.dynamic_update_slice(x, jnp.ones((1, 3)), (1, 0))
+a, 3 | a=4 | jnp.broadcast_to(x[:, None], (x.shape[0], 2, 3))
+a | a=4 | jnp.flip(x)
+a | a=4 | jnp.roll(x, 1)
+a | a=4 | jnp.diff(x)
+a, a | a=3 | jnp.linalg.cholesky(x @ x.T + 10 * jnp.eye(x.shape[0]))
+a, a | a=3 | jnp.tril(x)
+a, a | a=3 | jnp.trace(x)
+a, 3 | a=2 | lax.top_k(x, 2)
+a | a=4 | jnp.nonzero(x)
+a | a=4 | lax.cond(x[0] > 0, lambda v: v + 1, lambda v: v * 2, x)
+a | a=4 | lax.while_loop(lambda v: jnp.sum(v) < 40, lambda v: v + 1, x)
+a, 3 | a=4 | jax.jit(lambda v: v * 2)(x)
+a, 3 | a=4 | jax.checkpoint(jnp.sin)(x)
+a | a=4 | jnp.maximum(x, x.shape[0])
+a, b, 4 | a=2 b=3 | jax.nn.dot_product_attention(x[:, :, None], x[:, :, None], x[:, :, None])
+a | a=4 | jnp.outer(x, x)
+a | a=4 | x.size * x
+a | a=4 | jnp.median(x)
+a | a=4 | jnp.unique(x, size=3)
+a | a=4 | jnp.searchsorted(x, 0.5)
+a | a=4 | jnp.fft.fft(x)
+a | a=4 | jnp.ones(3)[x.shape[0] - 3]
+a, 2*b | a=2 b=3 | x.reshape(x.shape[0], 2, -1)
+a, 3 | a=2 | len(x) * x
+a | a=4 | jnp.meshgrid(x, x)
+a, 3 | a=2 | jax.jacfwd(lambda v: v.sum(0))(x)
+"""
+ROWS = [tuple(part.strip() for part in row.split(" | ")) for row in ROWS.strip().splitlines()]
+
+SETUP = """
+import importlib
+import numpy as np
+export, jnp, lax = (importlib.import_module(jax.__name__ + "." + n)
+                    for n in ("export", "numpy", "lax"))
+
+def exported(f, *shapes, constraints=()):
+    scope = export.SymbolicScope(constraints)
+    return export.export(jax.jit(f))(*[jax.ShapeDtypeStruct(
+        export.symbolic_shape(s, scope=scope), np.float32) for s in shapes])
+
+def arguments(shapes, sizes):
+    known = {k: int(v) for k, v in (pair.split("=") for pair in sizes.split())}
+    return [np.random.RandomState(i).randn(*eval(f"({s},)", dict(known))).astype("f")
+            for i, s in enumerate(shapes)]
+
+def answer(spec, sizes, body):
+    shapes, _, constraints = spec.partition("@")
+    shapes = [s.strip() for s in shapes.split(";")]
+    f = eval(f"lambda {', '.join('xy'[:len(shapes)])}: {body}", globals())
+    try:
+        made = exported(f, *shapes, constraints=[c for c in constraints.split("&") if c])
+        results = [str(made.out_avals)]
+        for one in sizes.split(";"):
+            leaves = jax.tree.leaves(made.call(*arguments(shapes, one)))
+            results.append([np.asarray(leaf) for leaf in leaves])
+        return results
+    except Exception as error:
+        return [cls.__name__ for cls in type(error).__mro__]
+"""
+
+
+def ours() -> dict:
+    names = {"jax": jax}
+    exec(SETUP, names)
+    return names
+
+
+OURS = ours()
+
+
+def test_rows(jax_oracle):
+    source = SETUP + "result = [answer(*row) for row in rows]"
+    wanted = jax_oracle.run(source, rows=[list(row) for row in ROWS]).value
+    wrong = []
+    for row, want in zip(ROWS, wanted, strict=True):
+        got = OURS["answer"](*row)
+        if "Exception" in want or "Exception" in got:
+            known = [n for n in want if isinstance(n, str) and (
+                hasattr(builtins, n) or n.startswith("Inconclusive"))]
+            if not known or known[0] not in got:
+                wrong.append(f"{row}: gave {got}, JAX {want}")
+        elif got[0] != want[0]:
+            wrong.append(f"{row}: of types {got[0]}, JAX {want[0]}")
+        else:
+            for mine, theirs in zip(got[1:], want[1:], strict=True):
+                for x, y in zip(mine, theirs, strict=True):
+                    same = (x.shape, x.dtype) == (y.shape, y.dtype) and np.allclose(
+                        x, y, 1e-5, 1e-5, equal_nan=True)
+                    wrong += [] if same else [f"{row}: gave {x}, JAX {y}"]
+    print(f"{len(ROWS)} programs with open sizes")
+    assert not wrong, "\n".join(wrong)
+
+
+DIMENSIONS = """
+a+b; a+1; 1+a; a-b; 2*a; a*b; a*a; a**2; -a; a//2; a%2; a//b; a%b; (a*b)//b; (2*a)//2; (2*a+4)//2
+(2*a+3)//2; (a*b)%b; 4*a//2; divmod(a,3); a==a; a==b; a==1; a+1==a; a>=1; a>=0; a>0; a>=2; a>b; a>=b
+b>=a; a+1>b; b<=a; a<=0; a>=c; max(a,b); max(a,1); int(a); a//-1; a//0; pow(a,0); a**-1; a//a
+(a*a)//a; (a*a+b*a)//a; (a*a+b)//a; a*(b//2); a >= a//2; a//2 >= 0; a%3 <= 2; a%3 >= 3; 2*a >= a
+a*b >= a; a*a >= 1; 2*a+1 >= 3; a//2 >= 1; a - a%2 >= 0; (a+3)//3 >= 1; 4*a//4 == a; (a%b) < b
+-a*b+2*c*a-a*a; (a+1)//2 + a%3; 3*(a//2)*b; a-a; a*0; 0//a; 2//a; 2%a; (a+7)//3; (4*a+5)//4
+export.symbolic_shape("(2, 3)"); export.symbolic_shape(""); export.symbolic_shape("a,")
+export.symbolic_shape("a, ...", like=(1, 2, 3)); export.symbolic_shape("_, b", like=(4, 3))
+export.symbolic_shape("_, b"); export.symbolic_shape("a b"); export.symbolic_shape("a +")
+export.symbolic_shape("a + 1.5"); export.symbolic_shape("a", constraints=["a == 2*b"])
+export.symbolic_shape("a", constraints=["a + b"]); export.symbolic_shape("a", constraints="a>=2")
+export.symbolic_shape("a", constraints=["a >= 2"], scope=scope)
+export.symbolic_shape(None, like=(2,))
+export.symbolic_shape("a//2"); export.symbolic_shape("mod(a, 2), floordiv(a, 2), 2*a - 1")
+export.symbolic_shape("max(a, c), min(a, c), max(a, b), min(a, 0)", scope=scope)
+a + export.symbolic_shape("a")[0]; a == export.symbolic_shape("a")[0]; export.is_symbolic_dim(a)
+export.symbolic_args_specs((x, {"y": x[0]}), ("a, 3", "b")); export.symbolic_args_specs(x, "a, ...")
+export.symbolic_args_specs((x, x), ("a, 3", None)); export.symbolic_args_specs(x, "a, 4")
+export.SymbolicScope("a >= 1"); jnp.ones(3)[a]
+"""
+EXPRESSIONS = [e.strip() for e in DIMENSIONS.replace("\n", ";").split(";") if e.strip()]
+ASK = """
+scope = export.SymbolicScope(("a >= b",))
+a, b, c = export.symbolic_shape("a, b, c", scope=scope)
+x = np.ones((2, 3), np.float32)
+
+def told(expression):
+    try:
+        return repr(eval(expression, globals()))
+    except Exception as error:
+        return [cls.__name__ for cls in type(error).__mro__]
+
+result = [told(e) for e in expressions]
+"""
+
+
+def test_dimension_expressions_are_simplified_and_compared_as_jaxs(jax_oracle):
+    wanted = jax_oracle.run(SETUP + ASK, expressions=EXPRESSIONS).value
+    names = {"jax": jax, "expressions": EXPRESSIONS}
+    exec(SETUP + ASK, names)
+    wrong = []
+    for expression, want, got in zip(EXPRESSIONS, wanted, names["result"], strict=True):
+        same = got == want
+        if isinstance(want, list) and isinstance(got, list):
+            same = next(n for n in want if hasattr(builtins, n) or n[:5] == "Incon") in got
+        wrong += [] if same else [f"{expression}: {got}, JAX {want}"]
+    assert not wrong, "\n".join(wrong)
+
+
+CALLS = [
+    ("'a, 3'", "lambda x: x.sum(0)", ["(4, 3)", "(4, 5)", "(0, 3)", "4"]),
+    ("'a', '2*a+1'", "lambda x, y: x[:, None] + y", ["2, 5", "2, 6"]),
+    ("'a', 'b', constraints=['a >= b', 'a <= 8']", "lambda x, y: jnp.concatenate([x, y])",
+     ["2, 6", "6, 2", "9, 2"]),
+    ("'2*a'", "lambda x: x", ["3", "4", "0"]), ("'a-2'", "lambda x: x", ["0"]),
+    ("'a+2'", "lambda x: x", ["2", "3"]), ("'a*b'", "lambda x: x", ["2"]),
+    ("'a+b'", "lambda x: x", ["2"]), ("'mod(a,2)'", "lambda x: x", ["1"]),
+]
+
+
+@pytest.mark.parametrize(("shapes", "function", "sizes"), CALLS)
+def test_sizes_that_do_not_fit_are_refused(jax_oracle, shapes, function, sizes):
+    source = SETUP + """
+def call(given):
+    try:
+        one = eval(given)
+        shapes = one if isinstance(one, tuple) and not given.startswith("(") else (one,)
+        made = exported(eval(function), *names, **more)
+        return made.call(*[np.ones(s, "f") for s in shapes]).shape
+    except Exception as error:
+        return type(error).__name__
+
+names, more = eval("(lambda *names, **more: (names, more))(" + spec + ")")
+result = [call(given) for given in sizes]
+"""
+    wanted = jax_oracle.run(source, spec=shapes, function=function, sizes=sizes).value
+    names = {"jax": jax, "spec": shapes, "function": function, "sizes": sizes}
+    exec(source, names)
+    assert names["result"] == wanted
+
+
+def test_every_decided_comparison_holds_for_all_sizes():
+    scope = export.SymbolicScope(["a >= b", "b <= 6", "c == 2*b"])
+    a, b, c = export.symbolic_shape("a, b, c", scope=scope)
+    pool = [a, b, c, a - b, a // 2, a % 3, a * b, 2 * a - 1, (a + b) // 3, a % b, 5, 0,
+            *export.symbolic_shape("max(a, 3), min(a, 4), max(a - b, 1)", scope=scope)]
+    decided = 0
+    for left in pool:
+        for right in pool:
+            try:
+                answer = left >= right
+            except InconclusiveDimensionOperation:
+                continue
+            decided += 1
+            for size_b in range(1, 7):
+                for size_a in range(size_b, 12):
+                    sizes = {"a": size_a, "b": size_b}
+                    one, two = (n.evaluate(sizes) if isinstance(n, Dim) else n
+                                for n in (left, right))
+                    assert (one >= two) == answer, (left, right, sizes)
+                    assert lower(left) <= one
+    assert decided > 60
+
+
+def struct(*shapes):
+    scope = export.SymbolicScope()
+    return [jax.ShapeDtypeStruct(export.symbolic_shape(s, scope=scope), np.float32) for s in shapes]
+
+
+def test_derivatives_and_files_keep_their_open_sizes():
+    def f(x):
+        return jnp.sum(jnp.sin(x) ** 2)
+
+    made = export.export(jax.jit(f))(*struct("a"))
+    read = export.deserialize(made.serialize(vjp_order=2))
+    for program in (made, read):
+        for size in (1, 4):
+            x = np.arange(size, dtype="f")
+            np.testing.assert_allclose(jax.grad(program.call)(x), jax.grad(f)(x), rtol=1e-5)
+            second = jax.grad(lambda v, p=program: jax.grad(p.call)(v).sum())(x)
+            np.testing.assert_allclose(second, 2 * np.cos(2 * x), rtol=1e-4)
+    assert str(read.vjp().out_avals) == "(ShapedArray(float32[a]),)"
+
+
+def test_constraints_are_kept_in_files():
+    scope = export.SymbolicScope(["a >= 3", "mod(a, 2) == 0"])
+    shape = export.symbolic_shape("a, 2", scope=scope)
+    made = export.export(jax.jit(lambda x: x[:3]))(jax.ShapeDtypeStruct(shape, np.float32))
+    read = export.deserialize(made.serialize())
+    assert read.call(np.ones((4, 2), "f")).shape == (3, 2)
+    for size in (2, 5):
+        with pytest.raises(ValueError, match="constraint"):
+            read.call(np.ones((size, 2), "f"))
+
+
+def test_an_exported_program_is_called_with_the_sizes_of_another():
+    inner = export.export(jax.jit(lambda x, y: x[:, None] * y))(*struct("a", "2*a + 1"))
+    outer = export.export(jax.jit(lambda x, y: inner.call(x, y) + 1))(*struct("2*b", "4*b + 1"))
+    assert str(outer.out_avals) == "(ShapedArray(float32[2*b,4*b + 1]),)"
+    x, y = np.arange(4, dtype="f"), np.arange(9, dtype="f")
+    np.testing.assert_allclose(outer.call(x, y), x[:, None] * y + 1)
+    with pytest.raises(ValueError, match=r"4\*b"):
+        export.export(jax.jit(inner.call))(*struct("2*b", "4*b"))
+
+
+def test_another_process_calls_with_its_own_sizes(tmp_path):
+    made = export.export(jax.jit(lambda x: jnp.cumsum(x) / x.shape[0]))(*struct("a"))
+    file = tmp_path / "program"
+    file.write_bytes(made.serialize())
+    script = ("import sys, numpy as np; from saem import export\n"
+              "e = export.deserialize(open(sys.argv[1], 'rb').read())\n"
+              "print(*[e.call(np.ones(n, 'f'))[-1] for n in (1, 5)])")
+    found = subprocess.run([sys.executable, "-c", script, str(file)], capture_output=True,
+                           text=True, env=dict(os.environ), check=True)
+    assert found.stdout.split() == ["1.0", "1.0"]
+
+
+def test_scopes_do_not_mix():
+    one, two = struct("a")[0], struct("a")[0]
+    with pytest.raises(ValueError, match="mixing of symbolic scopes"):
+        export.export(jax.jit(jnp.add))(one, two)
+
+
+def test_a_size_is_a_value_only_inside_an_exported_program():
+    a, = export.symbolic_shape("a")
+    with pytest.raises(NotImplementedError, match="outside an exported program"):
+        jnp.asarray(a)
+    printed = str(jax.make_jaxpr(lambda x: x * x.shape[0])(jax.ShapeDtypeStruct((a,), "f")))
+    assert "dim_as_value[dim=a]" in printed
