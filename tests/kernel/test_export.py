@@ -278,7 +278,7 @@ def test_a_flipped_bit_is_noticed(blob, place):
     (lambda b: b"\x80\x04]" + b, "are no exported program of saem"),
     (lambda b: b[:50], "is damaged"),
     (lambda b: b[:-1], "is damaged"),
-    (lambda b: b.replace(b"export 1", b"export 2", 1), "of format '2'.*reads format 1"),
+    (lambda b: b.replace(b"export 2", b"export 3", 1), "of format '3'.*reads format 2"),
 ])
 def test_other_bytes_are_refused(blob, change, sentence):
     with pytest.raises(ValueError, match=sentence):

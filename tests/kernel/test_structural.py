@@ -17,7 +17,7 @@ import pytest
 from saem import _wiring  # noqa: F401 - lets operations run
 from saem.compile.dispatch import put
 from saem.core.pretty import jaxpr_text
-from saem.ops import gather, scatter, shape, slicing, windows
+from saem.ops import gather, scatter, shape, slicing, stacking, windows
 from saem.transform.staging import trace_flat
 
 lax = types.SimpleNamespace(**{
@@ -126,3 +126,10 @@ def test_what_jax_refuses_is_refused_with_its_words(jax_oracle, source):
     assert theirs.value.kind in kinds, (str(theirs.value), kinds)
     words = theirs.value.message.split(" (Tip")[0].split("\n")[0].rstrip(". ")
     assert words in str(ours.value)
+
+
+def test_the_number_of_results_of_an_eager_operation_follows_its_operand():
+    # Arrays of NumPy and of the engine are other signatures of one program.
+    for x in (np.ones((3, 4), "f"), np.ones((0, 4), "f")):
+        assert len(stacking.unstack(put(x))) == len(x)
+    assert len(stacking.unstack(np.ones((3, 4), "f"))) == 3

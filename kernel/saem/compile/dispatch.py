@@ -550,12 +550,10 @@ def _shard_arg(x: Any, sharding: Any, *_layout: Any) -> Any:
 def primitive_callable(prim: Any) -> Any:
     """Return the compiled form of one primitive, for arguments outside any trace."""
     programs = Kept()
-    out_tree = _LEAF
     mesh = mesh_named_by(prim)
     demands = NO_DEMANDS if mesh is None else Demands(mesh=mesh)
 
     def miss(*args: Any):
-        nonlocal out_tree
         for x in args:
             if isinstance(x, Tracer):
                 raise errors.leaked_tracer(x)
@@ -563,14 +561,16 @@ def primitive_callable(prim: Any) -> Any:
         where, committed = placement(args, demands)
         layouts = layouts_of(args) if Seen.storage else None
         key = (avals, where, committed, config.trace_key(), layouts)
-        program = programs.get(key)
-        if program is None:
+        known = programs.get(key)
+        if known is None:
             closed = one_equation(prim, avals)
             terms = terms_of(closed, args, demands) if Seen.storage else None
-            program = build(closed, where, committed, name=prim.name, terms=terms)
-            programs.keep(key, program)
-            if prim.multiple_results:
+            out_tree = _LEAF
+            if prim.multiple_results:  # how many depends on the shapes of the operands
                 out_tree = _jaxlib.registry.flatten([0] * len(closed.jaxpr.outvars))[1]
+            known = build(closed, where, committed, name=prim.name, terms=terms), out_tree
+            programs.keep(key, known)
+        program, out_tree = known
         outs = program.run(args)
         return outs if prim.multiple_results else outs[0], program.fast_path(out_tree), False
 

@@ -73,7 +73,7 @@ from saem.ops.dot_algorithms import DotAlgorithm, DotAlgorithmPreset
 from saem.ops.gather import gather
 from saem.ops.gradient import stop_gradient
 from saem.ops.incomplete import betainc, igamma, igamma_grad_a, igammac, random_gamma_grad
-from saem.ops.linear import broadcast_in_dim, reduce_sum
+from saem.ops.linear import broadcast_in_dim, reduce_sum, unchanged
 from saem.ops.linear import permute as _permute
 from saem.ops.maths import (
     AccuracyMode,
@@ -214,7 +214,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """Return ``arr`` stretched to the shape of ``like_arr``, trailing axes aligned."""
     have, shape = aval_of(arr).shape, aval_of(like_arr).shape
     if have == shape:
-        return arr
+        return unchanged(arr)
     return broadcast_in_dim(arr, shape, tuple(range(len(shape) - len(have), len(shape))))
 
 

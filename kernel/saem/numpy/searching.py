@@ -17,7 +17,7 @@ import numpy as np
 from saem.compile.dispatch import put
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.dimensions import larger, smaller
+from saem.core.dimensions import is_static, larger
 from saem.core.trace import Tracer, concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy.creation import array, filled
@@ -95,8 +95,12 @@ def _nonzero(a: Any, fills: tuple[Any, ...], size: int) -> tuple[Any, ...]:
     mask = shaping.reshape(truth(a), (count,))
     # Sorted by whether they are zero, the places of the others come first, in their order.
     _, places = sort([compare.bitwise_not(mask), shaping.iota(index, count)], num_keys=1)
-    places = slicing.slice(places, (0,), (smaller(size, count),))
-    places = slicing.pad(places, scalar(0, index), ((0, larger(0, size - count), 0),))
+    if is_static((count,)):
+        places = slicing.slice(places, (0,), (min(size, count),))
+        places = slicing.pad(places, scalar(0, index), ((0, max(0, size - count), 0),))
+    else:
+        places = slicing.pad(places, scalar(0, index), ((0, size, 0),))
+        places = slicing.slice(places, (0,), (size,))
     found = reduce_sum(convert_element_type(mask, index), (0,))
     real = compare.lt(shaping.iota(index, size), found)
     out = []

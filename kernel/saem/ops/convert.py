@@ -153,11 +153,6 @@ class ReducePrecision(Linear):
     shard_results = sharding_rules.elementwise
 
     def typing(self, x):
-        if not dtypes.is_float(x.dtype):
-            raise errors.explained(
-                errors.DTypeError, "reduce_precision.C3",
-                f"reduce_precision does not accept dtype {x.dtype.name}: needed a real float.",
-                advice="Convert the operand first.")
         if self.exponent_bits < 1 or self.mantissa_bits < 0:
             name, value, need = (
                 ("exponent_bits", self.exponent_bits, "positive") if self.exponent_bits < 1
@@ -166,6 +161,11 @@ class ReducePrecision(Linear):
                 errors.ArgumentError, "reduce_precision.C1",
                 f"reduce_precision: {name} must be {need}; got {value}.",
                 advice="float16 is exponent_bits=5, mantissa_bits=10.")
+        if not dtypes.is_float(x.dtype):
+            raise errors.explained(
+                errors.DTypeError, "reduce_precision.C3",
+                f"reduce_precision does not accept dtype {x.dtype.name}: needed a real float.",
+                advice="Convert the operand first.")
         return x
 
     def evaluate(self, x):

@@ -97,6 +97,11 @@ class BroadcastInDim(Linear):
         dims, shape = self.broadcast_dimensions, self.shape
         fits = len(dims) == x.ndim and all(
             0 <= d < len(shape) and n in (1, shape[d]) for d, n in zip(dims, x.shape))
+        if any(type(n) is int and n < 0 for n in shape):
+            raise errors.explained(
+                errors.ShapeError, "broadcast_in_dim.C2",
+                f"broadcast_in_dim shape must have every element be nonnegative, got {shape}.",
+                advice="A size of 0 gives an empty array.")
         if not fits or any(a >= b for a, b in itertools.pairwise(dims)):
             raise errors.explained(
                 errors.ShapeError, "broadcast_in_dim.C1",
@@ -316,7 +321,7 @@ def broadcast_in_dim(operand: ArrayLike, shape: Sequence[int],
     """
     shape = tuple([as_size(n) for n in shape])
     places = tuple([operator.index(d) for d in broadcast_dimensions])
-    if aval_of(operand).shape == shape and len(places) == len(shape):
+    if aval_of(operand).shape == shape and places == tuple(range(len(shape))):
         return unchanged(operand)
     return bind(BroadcastInDim(shape, places, target(out_sharding, len(shape))), operand)
 

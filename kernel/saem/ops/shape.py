@@ -424,6 +424,12 @@ class Iota(Primitive):
 # -- functions, with the names and signatures of jax.lax -------------------------------------------
 
 
+def sizes_of(shape: Any) -> Sequence[Any]:
+    """Return a shape argument as a sequence: an integer is one size."""
+    one = hasattr(type(shape), "__index__") and not getattr(shape, "shape", ())
+    return (shape,) if one else shape
+
+
 def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None,
             *, out_sharding: Any = None) -> Array:
     """Return the elements of ``operand`` (axes read in order ``dimensions``) as ``new_sizes``.
@@ -436,7 +442,7 @@ def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[i
     """
     if dimensions is not None:
         operand = permute(operand, tuple(operator.index(d) for d in dimensions))
-    new_sizes = tuple([as_size(n) for n in new_sizes])
+    new_sizes = tuple([as_size(n) for n in sizes_of(new_sizes)])
     if aval_of(operand).shape == new_sizes:
         return unchanged(operand)
     return bind(Reshape(new_sizes, None, target(out_sharding, len(new_sizes))), operand)
@@ -451,7 +457,11 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     Array([1, 2], dtype=int32)
     """
     ndim = len(aval_of(array).shape)
-    dimensions = tuple(sorted({canonical_axis(d, ndim) for d in dimensions}))
+    dimensions = tuple(sorted(canonical_axis(d, ndim) for d in dimensions))
+    if len(set(dimensions)) != len(dimensions):
+        raise errors.explained(
+            errors.ArgumentError, "squeeze.C1",
+            f"dimensions are not unique: {dimensions}", advice="Name each axis once.")
     return bind(Squeeze(dimensions), array) if dimensions else unchanged(array)
 
 
@@ -508,7 +518,11 @@ def collapse(operand: Array, start_dimension: int, stop_dimension: int | None = 
     """
     shape = aval_of(operand).shape
     low, high, _ = slice(start_dimension, stop_dimension).indices(len(shape))
-    high = max(low, high)
+    if high < low:
+        raise errors.explained(
+            errors.ArgumentError, "collapse.C1",
+            f"collapse: start_dimension {start_dimension} must not come after stop_dimension "
+            f"{stop_dimension}.", advice="The axes from start to stop become one.")
     return reshape(operand, (*shape[:low], math.prod(shape[low:high]), *shape[high:]))
 
 
@@ -588,7 +602,7 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
     >>> lax.full((2,), 7)
     Array([7, 7], dtype=int32, weak_type=True)
     """
-    shape = tuple(as_size(n) for n in shape)
+    shape = tuple(as_size(n) for n in sizes_of(shape))
     aval = aval_of(fill_value)
     if aval.shape:
         raise errors.explained(

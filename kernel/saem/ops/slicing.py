@@ -155,11 +155,6 @@ class Pad(Primitive):
     def check(self, x: ShapedArray, value: ShapedArray) -> None:
         """Refuse operands and a configuration that do not fit together."""
         config = self.padding_config
-        if x.dtype != value.dtype:
-            raise errors.explained(
-                errors.DTypeError, "pad.C1",
-                f"pad operand and padding_value must be same dtype: got {x.dtype.name} and "
-                f"{value.dtype.name}.", advice="jnp.pad converts the value by itself.")
         if value.shape:
             raise errors.explained(
                 errors.ArgumentError, "pad.C0",
@@ -176,6 +171,11 @@ class Pad(Primitive):
                 errors.ArgumentError, "pad.C3",
                 "interior padding in padding_config must be nonnegative, got padding_config "
                 f"{config}", advice="To drop elements at regular places, use lax.slice strides.")
+        if x.dtype != value.dtype:
+            raise errors.explained(
+                errors.DTypeError, "pad.C1",
+                f"pad operand and padding_value must be same dtype: got {x.dtype.name} and "
+                f"{value.dtype.name}.", advice="jnp.pad converts the value by itself.")
 
     def evaluate(self, x, value):
         sources, targets, shape = [], [], []

@@ -92,6 +92,8 @@ def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: 
     aval = aval_of(x)
     canonical_axis(axis, max(aval.ndim, 1))
     used(key)
+    if aval.ndim and not aval.size:
+        return lax.full_like(x, 0)
     if aval.ndim:
         return _permutation(key, canonical_axis(axis, aval.ndim), bool(independent), x)
     if not dtypes.is_integer(aval.dtype):
@@ -226,7 +228,10 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
         return placed(categorical, out_sharding, key, logits, axis, shape, replace, mode)
     aval = aval_of(logits)
     if not dtypes.is_float(aval.dtype):
-        logits = lax.convert_element_type(logits, dtypes.default_dtype(float))
+        raise errors.explained(
+            errors.ArgumentError, "categorical.C2",
+            f"categorical requires logits of a float dtype, got {aval.dtype.name}.",
+            advice="Logits are logarithms: jnp.log(weights).")
     axis = canonical_axis(axis, aval.ndim)
     mode = "low" if mode is None else mode
     check_mode("categorical", mode)

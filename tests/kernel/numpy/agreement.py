@@ -79,6 +79,8 @@ def unlike(got: Any, wanted: Any, weak: Any, rtol: float) -> str:
             return f"gave {got!r}, JAX {wanted!r}"
         same = got == wanted or (got != got and wanted != wanted)
         return "" if same else f"gave {got!r}, JAX {wanted!r}"
+    if isinstance(got, (list, tuple, dict)):
+        return f"gave {got!r}, JAX {wanted!r}"
     value = np.asarray(got)
     if value.dtype != wanted.dtype or value.shape != wanted.shape:
         return f"gave {value.dtype}{value.shape}, JAX {wanted.dtype}{wanted.shape}"

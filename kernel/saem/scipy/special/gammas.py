@@ -183,7 +183,7 @@ def _multigammaln(a, d):
     (a,) = promote_args_inexact("multigammaln", array_argument("multigammaln", a))
     halves = np.arange(d) / 2
     parts = lax.lgamma(jnp.expand_dims(a, -1) - jnp.asarray(halves, a.dtype))
-    return jnp.sum(parts, -1) + d * (d - 1) / 4 * np.log(np.pi)
+    return jnp.sum(parts, -1) + d * (d - 1) / 4 * math.log(math.pi)
 
 
 # -- beta and incomplete functions -----------------------------------------------------------------
