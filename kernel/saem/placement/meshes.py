@@ -159,8 +159,8 @@ class Mesh(contextlib.ContextDecorator, _Axes):
 
     Raises: ValueError if the number of names is not the rank of ``devices`` or a name repeats.
 
-    >>> jax.sharding.Mesh(np.array(jax.devices()[:1]), ("data",)).shape
-    OrderedDict([('data', 1)])
+    >>> jax.sharding.Mesh(np.array(jax.devices()[:1]), ("data",)).shape["data"]
+    1
     """
 
     def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None):
