@@ -110,7 +110,8 @@ class _Limited:
         return make_environment(self.lessons_folder(), language, {
             **super().get_env(),  # type: ignore[misc]
             "JAX_COMPILATION_CACHE_DIR": str(self.session.cache),
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.02",
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+            "JAX_COMPILATION_CACHE_MAX_SIZE": str(2**30),
         })
 
 

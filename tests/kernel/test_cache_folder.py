@@ -27,6 +27,8 @@ from saem.compile import cache_folder, disk_cache, disk_writer
 from saem.compile import executables as compiler
 from saem.core import config, events
 from saem.core.events import bus
+from saem.observe.recorder import Recorder
+from saem.observe.report import history_text
 
 CHOSEN = ("jax_compilation_cache_dir", "jax_compilation_cache_max_size",
           "jax_persistent_cache_min_compile_time_secs",
@@ -138,6 +140,35 @@ def test_eager_operations_are_found_too(base):
         assert disk_cache.flush()
         assert disk_cache.hits() - before == (len(entries(base)) if found else 0)
     assert len(entries(base)) == 3
+
+
+def test_the_lens_tells_of_operations_found_on_disk(base):
+    watcher = Recorder()
+    told = []
+    watcher.watch(lambda summary, record: told.append((summary.name, record.count)))
+    for found in (False, True):
+        compiler.clear()
+        jax.clear_caches()
+        x = jnp.asarray(np.float32([3, 1, 2]))
+        watcher.start()
+        try:
+            assert (jnp.sort(x) * 2 + x).tolist() == [5.0, 5.0, 8.0]
+            jax.jit(lambda x: jnp.cos(x) - 9)(x)
+        finally:
+            watcher.stop()
+        assert disk_cache.flush()
+        if not found:
+            assert [row.summary.compiles for row in watcher.snapshot().functions] == [1]
+            watcher.clear()
+    operations, jitted = watcher.snapshot().functions
+    assert jitted.summary.compiles == 0 and "cache on disk" in jitted.records[-1].headline.en
+    assert operations.summary.found == 3 and operations.summary.name == "eager operations"
+    (record,) = operations.records
+    assert "3 loaded from the cache on disk" in record.headline.en
+    assert "3개를 디스크 캐시에서" in record.headline.ko
+    assert ("eager operations", 3) in told
+    for language in ("en", "ko"):
+        assert "3" in history_text(watcher.snapshot(), language).splitlines()[1]
 
 
 def test_import_neither_looks_at_the_folder_nor_loads_the_cache(tmp_path):

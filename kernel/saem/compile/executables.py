@@ -23,7 +23,7 @@ from saem import _jaxlib
 from saem.compile.lowering import Lowering
 from saem.compile.mlir import parse
 from saem.core import config
-from saem.core.events import Compile, FunctionRef, bus
+from saem.core.events import Compile, FunctionRef, OperationLoaded, bus
 from saem.core.events import Lowering as LoweringEvent
 from saem.core.lazy import later
 
@@ -109,6 +109,8 @@ def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: Functio
     found = found or disk == "found"
     if config.log_compiles.value:
         _log(lowered, seconds, lowering_seconds, found)
+    if bus.active and function is None and disk == "found":
+        bus.publish(OperationLoaded(name=lowered.name, seconds=seconds))
     if watched:
         bus.publish(Compile(function=function, program=key, found=found, seconds=seconds, disk=disk,
                             **costs(key, executable)))

@@ -192,6 +192,16 @@ class Compile(Event, kw_only=True):
     disk: str = ""
 
 
+class OperationLoaded(Event, kw_only=True):
+    """A function of the library, whose compilations are no events, was found on disk.
+
+    ``name`` is that of its program, ``seconds`` what loading it took.
+    """
+
+    name: str
+    seconds: float
+
+
 class EagerOp(Event, kw_only=True):
     """One primitive ran outside any trace.  Published only while a listener asks for these."""
 

@@ -226,6 +226,11 @@ HEADLINES: dict[str, Text] = {
         "traced in {trace}; loaded from the cache on disk in {load}, so nothing was compiled",
         "추적 {trace}, 디스크 캐시에서 불러오기 {load}, 컴파일하지 않았습니다",
     ),
+    "loaded": Text(
+        "operations of the library: {count} loaded from the cache on disk in {load}, so they were "
+        "not compiled",
+        "라이브러리 연산 {count}개를 디스크 캐시에서 불러왔습니다({load}). 컴파일하지 않았습니다",
+    ),
     "trace": Text(
         "traced in {trace}; not compiled by itself", "추적 {trace}, 따로 컴파일하지 않았습니다"
     ),

@@ -50,6 +50,8 @@ _KEPT_VERSIONS = 64
 # So many compiles for one cause are worth a warning.
 _WARNED = 3
 _NO_SECONDS = Seconds(None, None, None)
+# The key of the row on which operations of the library stand.
+_OPERATIONS = "saem:operations"
 _COST_FIELDS = tuple(field.name for field in dataclasses.fields(Cost))
 
 
@@ -399,6 +401,34 @@ class Recorder:
         row.put(record)
         self._tell(row, record)
 
+    def _operation_loaded(self, event: events.OperationLoaded) -> None:
+        """One mark on a row of its own tells of all operations that were found on disk."""
+        row = self._rows.get(_OPERATIONS)
+        if row is None:
+            row = self._rows[_OPERATIONS] = _Row(_OPERATIONS, self._records)
+            row.name, row.versions = "eager operations", 1
+        row.counts["found"] += 1
+        row.seconds += event.seconds
+        count = row.counts["found"]
+        record = Record(
+            id=row.records[-1].id if row.records else event.sequence,
+            kind="found",
+            time=event.time,
+            count=count,
+            version=1,
+            signature="",
+            headline=messages.fill(messages.HEADLINES["loaded"], count=count,
+                                   load=duration(row.seconds)),
+            reasons=(),
+            seconds=_NO_SECONDS,
+            equations=None,
+            program=None,
+            cost=None,
+            caller=None,
+        )
+        row.put(record)
+        self._tell(row, record)
+
     def _transfer(self, event: events.Transfer) -> None:
         place = self._places.place(event.caller)
         if place is not None:
@@ -478,6 +508,7 @@ _HANDLERS: dict[type, Callable[[Recorder, Any], None]] = {
     events.Transfer: Recorder._transfer,
     events.KeyEvent: Recorder._key,
     events.Donation: Recorder._donation,
+    events.OperationLoaded: Recorder._operation_loaded,
 }
 
 recorder = Recorder()
