@@ -11,7 +11,7 @@ Source: the documentation of jax.test_util.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -21,6 +21,9 @@ from saem.core import dtypes, tree
 from saem.core.avals import aval_of
 from saem.transform.derivatives import jvp, vjp
 
+# One tolerance, one for each dtype, or None: the usual one of the dtype.
+Tolerance = float | Mapping[Any, float] | None
+
 # By the bits of the real dtype: how far apart derivative and differences may be, relative to their
 # size and absolutely, and the step of the differences, near the cube root of the precision.
 _TOLERANCE = {8: 1e-1, 16: 5e-2, 32: 2e-3, 64: 1e-5}
@@ -28,8 +31,8 @@ _STEP = {8: 0.5, 16: 0.1, 32: 5e-3, 64: 6e-6}
 
 
 def check_grads(f: Callable, args: Sequence[Any], order: int,
-                modes: Sequence[str] = ("fwd", "rev"), atol: float | None = None,
-                rtol: float | None = None, eps: float | None = None) -> None:
+                modes: Sequence[str] = ("fwd", "rev"), atol: Tolerance = None,
+                rtol: Tolerance = None, eps: float | None = None) -> None:
     """Check derivatives of ``f`` at ``args`` up to ``order``, in forward and reverse mode.
 
     Raises: AssertionError naming the mode and order that disagrees with differences.
@@ -37,8 +40,8 @@ def check_grads(f: Callable, args: Sequence[Any], order: int,
     _check(f, tuple(args), order, tuple(modes), atol, rtol, eps, "")
 
 
-def _check(f: Callable, args: tuple, order: int, modes: tuple[str, ...], atol: float | None,
-           rtol: float | None, eps: float | None, path: str) -> None:
+def _check(f: Callable, args: tuple, order: int, modes: tuple[str, ...], atol: Tolerance,
+           rtol: Tolerance, eps: float | None, path: str) -> None:
     if "fwd" in modes:
         message = f"jvp of f{path}" if path else "jvp of f"
         check_jvp(f, functools.partial(jvp, f), args, atol, rtol, eps, message)
@@ -58,8 +61,8 @@ def _check(f: Callable, args: tuple, order: int, modes: tuple[str, ...], atol: f
             _check(pulled, args, order - 1, modes, atol, rtol, eps, f"{path}.vjp")
 
 
-def check_jvp(f: Callable, f_jvp: Callable, args: Sequence[Any], atol: float | None = None,
-              rtol: float | None = None, eps: float | None = None, err_msg: str = "") -> None:
+def check_jvp(f: Callable, f_jvp: Callable, args: Sequence[Any], atol: Tolerance = None,
+              rtol: Tolerance = None, eps: float | None = None, err_msg: str = "") -> None:
     """Check ``f_jvp(primals, tangents)`` against differences of ``f`` at ``args``.
 
     Raises: AssertionError if they are apart.
@@ -71,8 +74,8 @@ def check_jvp(f: Callable, f_jvp: Callable, args: Sequence[Any], atol: float | N
     _compare(out_tangent, differences(f, args, tangents, eps), atol, rtol, f"{err_msg}: tangent")
 
 
-def check_vjp(f: Callable, f_vjp: Callable, args: Sequence[Any], atol: float | None = None,
-              rtol: float | None = None, eps: float | None = None, err_msg: str = "") -> None:
+def check_vjp(f: Callable, f_vjp: Callable, args: Sequence[Any], atol: Tolerance = None,
+              rtol: Tolerance = None, eps: float | None = None, err_msg: str = "") -> None:
     """Check ``f_vjp(*args)`` against differences: ct applied to J v is v applied to the pullback.
 
     Raises: AssertionError if they are apart.
@@ -148,7 +151,7 @@ def _inner(xs: Any, ys: Any) -> float:
                      for x, y in zip(tree.leaves(xs), tree.leaves(ys)) if _moves(x)))
 
 
-def _compare(got: Any, wanted: Any, atol: float | None, rtol: float | None, message: str,
+def _compare(got: Any, wanted: Any, atol: Tolerance, rtol: Tolerance, message: str,
              of: Any = None) -> None:
     assert tree.structure(got) == tree.structure(wanted), f"{message}: structures differ"
     for g, w in zip(tree.leaves(got), tree.leaves(wanted)):
@@ -157,5 +160,12 @@ def _compare(got: Any, wanted: Any, atol: float | None, rtol: float | None, mess
         scale = [_TOLERANCE[_bits(x)] for x in tree.leaves(of) or [g]]
         usual = max(scale)
         np.testing.assert_allclose(
-            _wide(g), _wide(w), atol=usual if atol is None else atol,
-            rtol=usual if rtol is None else rtol, err_msg=message)
+            _wide(g), _wide(w), atol=_chosen(atol, g, usual), rtol=_chosen(rtol, g, usual),
+            err_msg=message)
+
+
+def _chosen(given: Tolerance, value: Any, usual: float) -> float:
+    """Return the tolerance for ``value``: one for all, that of its dtype, or the usual one."""
+    if isinstance(given, Mapping):
+        return {np.dtype(kind): size for kind, size in given.items()}.get(_dtype(value), usual)
+    return usual if given is None else given

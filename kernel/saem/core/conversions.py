@@ -167,8 +167,16 @@ def _refused(tracer: Tracer, name: str) -> Any:
     raise refuse_concretization(tracer, name)
 
 
+def _pickled(self: Tracer, protocol: Any) -> Any:
+    raise refuse(
+        self, errors.ConcretizationTypeError, "tracer.pickle",
+        "Abstract tracer value encountered where concrete value is expected: {}. A tracer cannot "
+        "be pickled.", _KEEP_ARRAY)
+
+
 for _name, _method in {
     "__getattr__": _getattr,
+    "__reduce_ex__": _pickled,
     "itemsize": property(lambda self: self.aval.dtype.itemsize),
     "nbytes": property(lambda self: self.aval.dtype.itemsize * self.aval.size),
     "__bool__": _bool,

@@ -26,6 +26,8 @@ if TYPE_CHECKING:  # jaxlib gives no types for its C++ classes
 else:
     PyTreeDef = _jaxlib.PyTreeDef
 default_registry = _jaxlib.registry
+# Under this name a pickled tree definition finds it again.
+default_registry.__name__, default_registry.__module__ = "default_registry", __name__
 
 SequenceKey = _jaxlib.pytree.SequenceKey
 DictKey = _jaxlib.pytree.DictKey

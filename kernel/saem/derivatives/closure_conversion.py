@@ -17,7 +17,7 @@ from typing import Any
 
 from saem.core import dtypes, errors, tree
 from saem.core.arguments import check_callable
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of, is_array_like
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.trace import Tracer, bind, current, state
@@ -128,6 +128,11 @@ tree.register_pytree_node(Kept, Kept._flatten, Kept._unflatten)
 # -- transposition ---------------------------------------------------------------------------------
 
 
+def stands_for_array(x: Any) -> bool:
+    """Return whether ``x`` is no array but has a shape and a dtype."""
+    return not is_array_like(x) and hasattr(x, "shape") and hasattr(x, "dtype")
+
+
 def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -> Callable:
     """Return the transpose of ``fun``, which must be linear, at arguments (or avals) like these.
 
@@ -140,7 +145,8 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to linear_transpose is deprecated")
     leaves, in_tree = tree.flatten(primals)
-    avals = [x if isinstance(x, ShapedArray) else aval_of(x) for x in leaves]
+    avals = [x if isinstance(x, ShapedArray) else aval_of(
+        ShapeDtypeStruct(x.shape, x.dtype) if stands_for_array(x) else x) for x in leaves]
     partial = PartialTrace(state.trace, "linear_transpose")
     with current(partial):
         unknown = [partial.new_unknown(a) for a in avals]

@@ -39,7 +39,7 @@ def map_(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     >>> lax.map(lambda x: x * x, jnp.array([1, 2, 3]))
     Array([1, 4, 9], dtype=int32)
     """
-    if batch_size is not None:
+    if batch_size:  # 0 is as None
         return _in_batches(f, xs, batch_size)
     check_callable("map", "f argument", f)
 

@@ -13,6 +13,7 @@ Source: the documentation of jax.lax.scan; Griewank and Walther 2008, chapter 12
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -411,7 +412,7 @@ def _carry_tree(name: str, body: Any) -> Any:
 def _unroll(name: str, unroll: Any, length: int) -> int:
     if isinstance(unroll, bool):
         return max(length, 1) if unroll else 1
-    if not isinstance(unroll, (int, np.integer)) or unroll < 0:
+    if operator.index(unroll) < 0:
         raise errors.explained(
             errors.ArgumentError, f"{name}.C5",
             f"`unroll` must be a `bool` or a non-negative `int`, got {unroll!r}.",

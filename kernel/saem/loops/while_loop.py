@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.dispatch import put
 from saem.compile.lowering import lower_block
 from saem.compile.regions import any_true, choose_rows, write_while
 from saem.core import config, dtypes, errors, tree
@@ -268,6 +269,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
 
 
 def _while_in_python(cond_fun: Callable, body_fun: Callable, val: Any) -> Any:
+    val = tree.map_(put, val)  # a body may change a NumPy array in place, which is its own
     while cond_fun(val):
         val = body_fun(val)
     return val

@@ -524,7 +524,9 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
     else:
         value = convert_value(value, wanted, weak)
     if aval.sharding is not None and shape == aval.shape and not aval_of(value).shape:
-        return cut_full(shape, value, device, sharding, aval.sharding)
+        # An array knows the devices of its mesh, its type only the mesh's shape.
+        own = a.sharding if type(a) is _jaxlib.ArrayImpl else aval.sharding
+        return cut_full(shape, value, device, sharding, own)
     return placed(_spread(shape, value), device, sharding)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from saem import _jaxlib
 from saem.compile.text import physical_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
@@ -638,7 +639,8 @@ def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
     """
     aval = aval_of(x)
     if shape is None and sharding is None and aval.sharding is not None:
-        sharding = aval.sharding
+        # An array knows the devices of its mesh, its type only the mesh's shape.
+        sharding = x.sharding if type(x) is _jaxlib.ArrayImpl else aval.sharding
     shape = aval.shape if shape is None else shape
     if dtype is None and aval.weak_type and aval_of(fill_value).weak_type:
         filled = scalar_as(fill_value, aval.dtype)

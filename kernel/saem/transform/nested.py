@@ -269,6 +269,9 @@ def retyped(prim: Primitive, size: int, xs: Sequence[Any], dims: Sequence[int | 
         if nested.condition is not None:
             if not many:
                 condition, (many,) = batch_jaxpr(nested.condition, size, (*before, *carry))
+                # A condition of a stack names the leading axes of carries, which a stacked one
+                # has one more of.
+                many = many or (any(carry) and bool(nested.condition.out_avals[0].shape))
             if many:  # examples end at different steps, so each has a carry of its own
                 carry = [True] * len(carry)
                 condition, _ = batch_jaxpr(nested.condition, size, (*before, *carry), (True,))
