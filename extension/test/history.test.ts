@@ -86,3 +86,34 @@ test("without a function it says that nothing was traced", () => {
   const { element } = new HistoryView({ ...HISTORY, functions: [] }, en);
   assert.equal(element.textContent, "Nothing was traced yet.");
 });
+
+test("of many marks the newest are drawn, older ones when asked for, the chosen one always", () => {
+  const row = HISTORY.functions[0]!;
+  const records = Array.from({ length: 350 }, (_, i) => ({ ...row.records[0]!, id: 100 + i }));
+  const long = { ...HISTORY, functions: [{ ...row, records }] };
+  const view = new HistoryView(long, en);
+  put(view.element);
+  const marks = (): number => view.element.querySelectorAll("[data-record]").length;
+  assert.equal(marks(), 100);
+  assert.deepEqual(texts(view.element, ".saem-older"), ["250 older marks"]);
+  view.choose(110);
+  assert.equal(marks(), 340);
+  view.choose(null);
+  click(view.element.querySelector(".saem-older"));
+  assert.equal(marks(), 350);
+  assert.equal(view.element.querySelector(".saem-older"), null);
+});
+
+test("a record that comes leaves the other rows as they were", () => {
+  const view = new HistoryView(HISTORY, { ...en, narrow: true });
+  const [first, second] = view.element.querySelectorAll(".saem-row");
+  const { summary, records } = HISTORY.functions[1]!;
+  const record = { ...records[0]!, id: 10 };
+  view.update(receive(HISTORY, { type: "append", function: summary, record }), {
+    ...en,
+    narrow: true
+  });
+  const after = view.element.querySelectorAll(".saem-row");
+  assert.equal(after[0], first);
+  assert.notEqual(after[1], second);
+});

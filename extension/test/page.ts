@@ -14,7 +14,7 @@ Object.defineProperty(globalThis, "CSS", { value: { escape: (s: string) => s } }
 export const { document: page } = window;
 export const { KeyboardEvent, Event } = window;
 
-function sample<T>(name: string): T {
+export function sample<T>(name: string): T {
   return JSON.parse(readFileSync(path.join("test/samples", `${name}.json`), "utf8")) as T;
 }
 

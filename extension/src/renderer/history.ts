@@ -2,15 +2,18 @@
 //
 // One row per function, one mark per trace, compile, reuse or run of hits. A mark that is chosen
 // (click, or arrow keys) opens its details under the row; a row without a chosen mark tells its
-// newest reason.
-// Read before: detail.ts, marks.ts, model.ts. Read after: view.ts.
-// Invariant: the page is a function of the model and the choice alone (test/history.test.ts).
+// newest reason. Of a long history the page holds little: marks of rows that are out of sight, and
+// the older marks of a row, are drawn when they are wanted.
+// Read before: detail.ts, marks.ts, model.ts, sight.ts. Read after: view.ts.
+// Invariant: what is seen is a function of the model, the choice and what is unfolded
+// (test/history.test.ts).
 import type { FunctionHistory, FunctionSummary, HistoryModel, Record } from "../schema";
 import { placeLabel, recordDetail, type Visit } from "./detail";
 import { el, prose, type Child } from "./dom";
 import type { Locale } from "./locale";
 import { glyph, legend } from "./marks";
 import { csv, find, telling } from "./model";
+import { Sight } from "./sight";
 
 export interface HistoryOptions {
   readonly locale: Locale;
@@ -22,11 +25,27 @@ export interface HistoryOptions {
 
 /** More marks than this do not fit in columns side by side. */
 const COLUMNS = 28;
+/** So many of the newest marks of a row are shown; older ones when asked for. */
+const MARKS = 100;
+/** So many rows are drawn whole; of more, those in sight. */
+const ROWS = 12;
+
+/** A row on the page, and what it was drawn from. */
+interface Drawn {
+  readonly element: HTMLElement;
+  readonly row: FunctionHistory;
+  readonly open: number | null;
+  readonly shown: number;
+}
 
 /** The history as a live view: `update` shows another model and keeps the reader's place. */
 export class HistoryView {
   readonly element: HTMLElement;
   private chosen: number | null = null;
+  private readonly drawn = new Map<string, Drawn>();
+  /** How many marks of a row are shown, where the reader asked for more. */
+  private readonly unfolded = new Map<string, number>();
+  private readonly sight = new Sight();
 
   constructor(
     private model: HistoryModel,
@@ -40,6 +59,10 @@ export class HistoryView {
 
   /** Show `model`; the chosen mark stays chosen and keeps the focus. */
   update(model: HistoryModel, options: HistoryOptions = this.options): void {
+    const { locale, visit, narrow } = this.options;
+    if (options.locale !== locale || options.visit !== visit || options.narrow !== narrow) {
+      this.drawn.clear();
+    }
     this.model = model;
     this.options = options;
     if (this.chosen !== null && !find(model, this.chosen)) {
@@ -74,13 +97,66 @@ export class HistoryView {
   }
 
   private draw(): void {
-    this.element.replaceChildren(...drawHistory(this.model, this.options, this.chosen));
+    const { model, options } = this;
+    if (model.functions.length === 0) {
+      this.element.replaceChildren(
+        el("p", { class: "saem-empty" }, options.locale.say("empty"))
+      );
+      return;
+    }
+    const columns = options.narrow ? null : inColumns(model);
+    const rows = model.functions.map((row, at) => this.row(row, at, columns));
+    this.element.replaceChildren(
+      el("ol", { class: columns ? "saem-rows saem-aligned" : "saem-rows" }, rows),
+      el(
+        "div",
+        { class: "saem-bar" },
+        legend(new Set(model.functions.flatMap(f => f.records.map(r => r.kind))), options.locale),
+        exports(model, options.locale)
+      )
+    );
+  }
+
+  /** The row as it was, if nothing of it changed, else drawn anew. */
+  private row(row: FunctionHistory, at: number, columns: readonly number[] | null): HTMLElement {
+    const { key } = row.summary;
+    const open = row.records.find(r => r.id === this.chosen)?.id ?? null;
+    const first = row.records.findIndex(r => r.id === open);
+    const opened = first < 0 ? 0 : row.records.length - first;
+    const shown = Math.max(this.unfolded.get(key) ?? MARKS, opened);
+    const before = this.drawn.get(key);
+    const same = before?.row === row && before.open === open && before.shown === shown;
+    if (before && same && !columns) {
+      return before.element;
+    }
+    const fill = (): Child[] => below(row, this.options, columns, open, shown);
+    const element = el(
+      "li",
+      { class: open === null ? "saem-row" : "saem-row saem-open", "data-function": key },
+      head(row.summary, this.options)
+    );
+    const body = el("div", { class: "saem-row-body" });
+    element.appendChild(body);
+    const inSight = before?.element.lastElementChild?.hasChildNodes();
+    if (at < ROWS || open !== null || inSight) {
+      fillWith(body, fill());
+    } else {
+      this.sight.fill(body, () => fillWith(body, fill()));
+    }
+    this.drawn.set(key, { element, row, open, shown });
+    return element;
   }
 
   private onClick(event: Event): void {
     const target = event.target as Element;
     if (target.closest("[data-close]")) {
       this.choose(null);
+      return;
+    }
+    const older = target.closest<HTMLElement>("[data-older]")?.dataset.older;
+    if (older !== undefined) {
+      this.unfolded.set(older, (this.unfolded.get(older) ?? MARKS) + 4 * MARKS);
+      this.draw();
       return;
     }
     const mark = markOf(target);
@@ -118,30 +194,19 @@ function markOf(node: Element | null): HTMLElement | null {
   return node?.closest<HTMLElement>("[data-record]") ?? null;
 }
 
-/** The nodes of a history, with the details of the record `chosen`. */
-export function drawHistory(
-  model: HistoryModel,
-  options: HistoryOptions,
-  chosen: number | null
-): HTMLElement[] {
-  const { locale } = options;
-  if (model.functions.length === 0) {
-    return [el("p", { class: "saem-empty" }, locale.say("empty"))];
-  }
-  const order = model.functions
-    .flatMap(f => f.records)
-    .map(r => r.id)
-    .sort((a, b) => a - b);
-  const columns = options.narrow || order.length > COLUMNS ? null : order;
-  const kinds = new Set(model.functions.flatMap(f => f.records.map(r => r.kind)));
-  return [
-    el(
-      "ol",
-      { class: columns ? "saem-rows saem-aligned" : "saem-rows" },
-      model.functions.map(row => drawRow(row, options, columns, chosen))
-    ),
-    el("div", { class: "saem-bar" }, legend(kinds, locale), exports(model, locale))
-  ];
+/** The order of all records, if they are so few that their marks stand in columns. */
+function inColumns(model: HistoryModel): readonly number[] | null {
+  const count = model.functions.reduce((n, f) => n + f.records.length, 0);
+  return count > COLUMNS
+    ? null
+    : model.functions
+        .flatMap(f => f.records)
+        .map(r => r.id)
+        .sort((a, b) => a - b);
+}
+
+function fillWith(home: HTMLElement, children: readonly Child[]): void {
+  home.replaceChildren(...el("div", {}, children).childNodes);
 }
 
 /** Buttons that save the history as a file. */
@@ -163,27 +228,34 @@ function exports(model: HistoryModel, locale: Locale): HTMLElement {
   );
 }
 
-function drawRow(
+/** A function's name, place and counts. */
+function head(summary: FunctionSummary, options: HistoryOptions): HTMLElement {
+  const { locale, visit } = options;
+  return el(
+    "div",
+    { class: "saem-row-head" },
+    el("code", { class: "saem-name" }, summary.name),
+    summary.place && placeLabel(summary.place, locale, visit),
+    summary.versions > 1 &&
+      el("span", { class: "saem-versions" }, locale.say("version", { n: summary.versions })),
+    counters(summary, locale)
+  );
+}
+
+/** The last `shown` marks of a row, its warning, and the record that is open or telling. */
+function below(
   row: FunctionHistory,
   options: HistoryOptions,
   columns: readonly number[] | null,
-  chosen: number | null
-): HTMLElement {
-  const { summary, records } = row;
-  const { locale, visit } = options;
+  chosen: number | null,
+  shown: number
+): Child[] {
+  const { summary } = row;
+  const { locale } = options;
+  const records = row.records.slice(-shown);
+  const older = row.records.length - records.length;
   const open = records.find(r => r.id === chosen);
-  return el(
-    "li",
-    { class: open ? "saem-row saem-open" : "saem-row", "data-function": summary.key },
-    el(
-      "div",
-      { class: "saem-row-head" },
-      el("code", { class: "saem-name" }, summary.name),
-      summary.place && placeLabel(summary.place, locale, visit),
-      summary.versions > 1 &&
-        el("span", { class: "saem-versions" }, locale.say("version", { n: summary.versions })),
-      counters(summary, locale)
-    ),
+  return [
     el(
       "div",
       {
@@ -192,7 +264,14 @@ function drawRow(
         "aria-label": locale.say("marks", { name: summary.name }),
         style: columns && `grid-template-columns:repeat(${columns.length},minmax(22px,34px))`
       },
+      older > 0 &&
+        el(
+          "button",
+          { type: "button", class: "saem-older saem-link", "data-older": summary.key },
+          locale.say("older", { n: locale.count(older) })
+        ),
       row.dropped > 0 &&
+        older === 0 &&
         !columns &&
         el(
           "span",
@@ -204,7 +283,7 @@ function drawRow(
     summary.warning &&
       el("p", { class: "saem-warning", role: "note" }, "⚠ ", prose(locale.pick(summary.warning))),
     open ? details(open, options) : brief(row, locale)
-  );
+  ];
 }
 
 function counters(summary: FunctionSummary, locale: Locale): HTMLElement {

@@ -546,6 +546,9 @@ export class JaxprView {
 
   private redraw(): void {
     this.drawLines();
+    if (this.query) {
+      this.find(this.query); // the rows that were found are others now
+    }
     this.drawGraphSoon();
     this.linker.refresh();
   }

@@ -70,6 +70,33 @@ export function csv(history: HistoryModel): string {
   return [head, ...rows].map(row => row.map(cell).join(",")).join("\r\n") + "\r\n";
 }
 
+/** JSON as a value in which equal texts are one: a long history says the same many times. */
+export function parse(json: string): unknown {
+  const texts = new Map<string, string>();
+  const walk = (part: unknown): void => {
+    if (typeof part !== "object" || part === null) {
+      return;
+    }
+    const fields = part as { [name: string]: unknown };
+    for (const name of Object.keys(fields)) {
+      const value = fields[name];
+      if (typeof value === "string") {
+        const known = texts.get(value);
+        if (known === undefined) {
+          texts.set(value, value);
+        } else {
+          fields[name] = known;
+        }
+      } else {
+        walk(value);
+      }
+    }
+  };
+  const value: unknown = JSON.parse(json);
+  walk(value);
+  return value;
+}
+
 /** The record with this id, and its row. */
 export function find(
   history: HistoryModel,

@@ -4,7 +4,7 @@
 // where the shell offers it, the list can be changed. The view of reverse mode shows what goes
 // forward, what goes back, and what is kept between.
 // Read before: jaxpr.ts. Read after: view.ts.
-// Invariant: each equation of both sides is in exactly one row (test/views.test.ts).
+// Invariant: each equation of both sides is in exactly one row (tests/browser/test_lens_views.py).
 import type {
   AutodiffModel,
   BenchModel,

@@ -5,7 +5,7 @@
 // Read before: history.ts, jaxpr.ts. Read after: the shells (../shells, ../lab).
 // Invariant: `show` never throws (test/view.test.ts).
 import { VERSION, type Model } from "../schema";
-import { drawError, drawGates } from "./cards";
+import { drawError, drawGates, type OpenLesson } from "./cards";
 import { drawCompiled } from "./compiled";
 import type { Visit } from "./detail";
 import { drawDevices } from "./devices";
@@ -15,6 +15,7 @@ import { JaxprView } from "./jaxpr";
 import { drawKeys } from "./keys";
 import { dagreEngine, type LayoutEngine } from "./layout";
 import { Locale } from "./locale";
+import { parse } from "./model";
 import { StepsView } from "./steps";
 import { drawTracers } from "./tracers";
 import { drawAutodiff, drawBench, type Choose } from "./transformed";
@@ -23,6 +24,8 @@ export interface ShowOptions {
   readonly locale: Locale;
   readonly visit?: Visit;
   readonly engine?: LayoutEngine | Promise<LayoutEngine>;
+  /** Set where a lesson can be opened. */
+  readonly lesson?: OpenLesson;
   /** Set where the transformations of a bench can be changed. */
   readonly choose?: Choose;
 }
@@ -68,7 +71,7 @@ function view(any: Partial<Model> | null, options: ShowOptions): HTMLElement {
     case "keys":
       return drawKeys(model, locale, visit);
     case "error":
-      return drawError(model, locale, visit);
+      return drawError(model, locale, visit, options.lesson);
     case "gates":
       return drawGates(model, locale);
     default:
@@ -85,7 +88,7 @@ export function notice(text: string): HTMLElement {
 export function showJson(json: string, options: ShowOptions): HTMLElement {
   let model: unknown;
   try {
-    model = JSON.parse(json);
+    model = parse(json);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     return el(

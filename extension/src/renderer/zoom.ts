@@ -3,7 +3,7 @@
 // At first as large as fits its frame (never larger than drawn, never too small to be read); then
 // as the reader wishes: buttons, + and -, 0 for "fit", Ctrl and the wheel. Dragging moves it.
 // Read before: draw.ts. Read after: jaxpr.ts.
-// Invariant: the point under the pointer stays there while zooming (test/zoom.test.ts).
+// Invariant: the point under the pointer stays there while zooming.
 import { el } from "./dom";
 import type { Locale } from "./locale";
 

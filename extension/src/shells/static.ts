@@ -21,9 +21,8 @@ function saemShow(home: HTMLElement, json: string): void {
   const locale = Locale.of(home.dataset.locale || document.documentElement.lang);
   const view = showJson(json, { locale });
   home.append(el("style", {}, SAEM_STYLE), view);
-  for (const fallback of home.querySelectorAll<HTMLElement>(".saem-fallback")) {
-    fallback.hidden = true;
-  }
+  // A long history's table would take more memory than its view.
+  home.querySelectorAll(".saem-fallback").forEach(fallback => fallback.remove());
 }
 
 Object.assign(window, { saemShow });

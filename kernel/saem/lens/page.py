@@ -35,6 +35,8 @@ _NOT_BUILT = Text(
     "The interactive view is not built; `make extension` builds it.",
     "상호작용하는 화면이 빌드되어 있지 않습니다. `make extension`으로 빌드할 수 있습니다.",
 )
+# So many of the newest records of a function stand in the table that is seen without scripts.
+_MARKS = 40
 _PRE = "white-space:pre-wrap;font-family:monospace;line-height:1.4"
 _CELL = "text-align:left;vertical-align:top;padding:0.2em 0.6em"
 # Unpacks the model beside it and shows it, as soon as some output on the page brings the renderer.
@@ -179,13 +181,18 @@ def _error(model: ErrorModel, lang: Language) -> str:
         f"<p>{code_spans(_pick(model.needed, lang))} {got}</p>"
         + (f"<p><code>{path}</code></p>" if path else "")
         + f"<p>{html.escape(_label('error.mends', lang))}</p><ol>{mends}</ol>"
+        f"<p>{html.escape(_pick(model.lesson.label, lang))} ({html.escape(model.lesson.file)})</p>"
     )
 
 
 def _function(row: FunctionHistory, lang: Language) -> str:
     title = html.escape(summary_text(row.summary, lang))
     head = f'<tr><th scope="rowgroup" colspan="5" style="{_CELL}">{title}</th></tr>'
-    return head + "".join(_record(record, lang) for record in row.records)
+    older = len(row.records) - _MARKS
+    said = WORDS["older"]
+    more = "" if older <= 0 else (
+        f'<tr><td colspan="5" style="{_CELL}">{_pick(said, lang).format(n=older)}</td></tr>')
+    return head + more + "".join(_record(record, lang) for record in row.records[-_MARKS:])
 
 
 def _record(record: Record, lang: Language) -> str:

@@ -1,0 +1,53 @@
+// Does each view draw what it drew before, in both languages?
+//
+// A snapshot is the outline of what is drawn: elements with their classes, and texts.
+// `UPDATE=1 npm test -- views` writes them anew; look at the difference before keeping it.
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import { put, sample } from "./page";
+import { Locale } from "../src/renderer/locale";
+import { show } from "../src/renderer/view";
+
+const KEPT = "test/snapshots";
+const VIEWS = [
+  "history", "jaxpr", "tracers", "steps", "keys", "error", "gates", "devices"
+];
+
+/** One line for each element or text, indented by its depth; drawings only by their number. */
+function outline(node: Element, depth = 0): string[] {
+  const name = node.tagName.toLowerCase();
+  const head = [name, ...node.classList].join(".");
+  const indent = "  ".repeat(depth);
+  if (name === "svg") {
+    return [`${indent}${head} (${node.querySelectorAll("*").length})`];
+  }
+  const lines = [`${indent}${head}`];
+  for (const child of node.childNodes) {
+    if (child.nodeType === 1) {
+      lines.push(...outline(child as Element, depth + 1));
+    } else if (child.textContent?.trim()) {
+      lines.push(`${indent}  "${child.textContent.trim()}"`);
+    }
+  }
+  return lines;
+}
+
+for (const view of VIEWS) {
+  for (const language of ["en", "ko"] as const) {
+    test(`${view} in ${language}`, () => {
+      const root = show(sample(view), { locale: new Locale(language) });
+      put(root);
+      assert.equal(root.querySelector(".saem-notice:not(.saem-failed-note)"), null);
+      const text = outline(root).join("\n") + "\n";
+      const file = path.join(KEPT, `${view}-${language}.txt`);
+      if (process.env.UPDATE || !existsSync(file)) {
+        assert.ok(process.env.UPDATE, `${file} is missing`);
+        mkdirSync(KEPT, { recursive: true });
+        writeFileSync(file, text);
+      }
+      assert.equal(text, readFileSync(file, "utf8"));
+    });
+  }
+}
