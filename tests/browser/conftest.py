@@ -17,7 +17,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from jupyter import Lab
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Locator,
+    Page,
+    Route,
+    expect,
+    sync_playwright,
+)
 
 OUTPUT = pathlib.Path(__file__).parent / "output"
 STATIC = pathlib.Path(__file__).parents[2] / "kernel" / "saem" / "lens" / "static"
@@ -29,9 +37,14 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    # A page that a test answers itself (``route.fulfill``) may speak to the test's own server.
+    "--disable-features=LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets",
 ]
 
 NewPage = Callable[..., Page]
+
+# Kernels and pages share a few cores with whatever else runs.
+expect.set_options(timeout=20_000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
