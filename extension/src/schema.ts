@@ -590,11 +590,21 @@ export interface DevicesModel {
 }
 
 /**
- * A value on its way to an error: its name and the line that made it (None: an argument).
+ * A value on its way to an error: its name and the line that made it.
+ *
+ * Without a place it is an argument, what asked for the value, or what holds it.
  */
 export interface PathStep {
   readonly name: string;
   readonly place: Place | null;
+}
+
+/**
+ * A lesson to read: ``file`` is its notebook, without folder and ending.
+ */
+export interface Lesson {
+  readonly label: Text;
+  readonly file: string;
 }
 
 /**
@@ -611,7 +621,7 @@ export interface ErrorModel {
   readonly place: Place | null;
   readonly path: ReadonlyArray<PathStep>;
   readonly mends: ReadonlyArray<Text>;
-  readonly lesson: Text | null;
+  readonly lesson: Lesson;
   readonly message: string;
 }
 
@@ -770,6 +780,7 @@ export const WORDS = {
   "key.reused": {"en": "used again: the same numbers come twice", "ko": "다시 씀: 같은 난수가 두 번 나옵니다"},
   "key.none": {"en": "No random key was made yet.", "ko": "아직 만든 난수 키가 없습니다."},
   "empty": {"en": "Nothing was traced yet.", "ko": "아직 추적된 함수가 없습니다."},
+  "older": {"en": "{n} older marks", "ko": "이전 표시 {n}개"},
   "dropped": {"en": "older marks were dropped", "ko": "이전 기록은 지워졌습니다"},
   "fold": {"en": "Fold", "ko": "접기"},
   "unfold": {"en": "Unfold", "ko": "펼치기"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import saem as jax
@@ -38,6 +40,12 @@ def test_a_card_of_a_gradient():
     with pytest.raises(TypeError) as caught:
         jax.grad(lambda x: x * 2)(X)
     assert cards.error_model(caught.value).tag == "grad.C4"
+
+
+def test_the_lessons_that_cards_name_are_there():
+    course = {path.stem for path in (Path(__file__).parents[2] / "notebooks").glob("*.md")}
+    assert set(cards.LESSONS.values()) <= course
+    assert {card.lesson for card in cards.CARDS.values()} <= set(cards.LESSONS)
 
 
 HELD = []

@@ -19,6 +19,7 @@ import { IRenderMimeRegistry } from "@jupyterlab/rendermime";
 import { ISettingRegistry } from "@jupyterlab/settingregistry";
 import { IStatusBar } from "@jupyterlab/statusbar";
 import { ITranslator, nullTranslator } from "@jupyterlab/translation";
+import { PathExt } from "@jupyterlab/coreutils";
 import type { Locale } from "../renderer/locale";
 import { ask } from "./ask";
 import { Follower } from "./follower";
@@ -72,6 +73,7 @@ const panel: JupyterFrontEndPlugin<void> = {
     const surroundings: Surroundings = {
       locale: () => follower.locale,
       visit: place => follower.visit(place),
+      lesson: file => void app.commands.execute("saem-lens:lessons", { file }),
       hint: model => follower.hint(model)
     };
     const store = addSettings(registry, follower, locale, () => {
@@ -209,9 +211,12 @@ function addCommands(
     label: say("panel.lessons"),
     caption: say("panel.lessons.caption"),
     icon: lensIcon,
-    describedBy: { args: NONE },
-    execute: async () => {
-      const path = await lessons(app, follower.locale.language);
+    describedBy: {
+      args: { type: "object", properties: { file: { type: "string" } } }
+    },
+    execute: async args => {
+      const file = typeof args.file === "string" ? args.file : "";
+      const path = await lesson(app, follower, file);
       if (path === null) {
         const title = follower.locale.say("panel.lessons");
         await showErrorMessage(title, follower.locale.say("panel.lessons.none"));
@@ -222,15 +227,20 @@ function addCommands(
   });
 }
 
-/** The first lesson in the reader's language below the server's folder, or null. */
-async function lessons(app: JupyterFrontEnd, language: string): Promise<string | null> {
+/** The lesson `file`, or the first, in the reader's language below the server's folder, or null. */
+async function lesson(
+  app: JupyterFrontEnd,
+  { locale: { language }, notebook }: Follower,
+  file: string
+): Promise<string | null> {
   const { contents } = app.serviceManager;
-  const places = ["", language, "saem-lessons", `saem-lessons/${language}`, "en", "ko"];
+  const beside = PathExt.dirname(notebook?.context.path ?? "");
+  const places = [beside, "", language, "saem-lessons", `saem-lessons/${language}`, "en", "ko"];
   for (const folder of places) {
     try {
       const found = await contents.get(folder);
       const names = (found.content as { name: string; path: string; type: string }[])
-        .filter(f => f.type === "notebook" && /^\d\d-/.test(f.name))
+        .filter(f => f.type === "notebook" && /^\d\d-/.test(f.name) && f.name.startsWith(file))
         .sort((a, b) => a.name.localeCompare(b.name));
       if (names[0]) {
         return names[0].path;

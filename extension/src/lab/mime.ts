@@ -29,18 +29,19 @@ function graphviz(): Promise<LayoutEngine> {
 export interface Surroundings {
   readonly locale: () => Locale;
   readonly visit: Visit;
+  readonly lesson: (file: string) => void;
   readonly hint: (model: TracersModel) => void;
 }
 
 /** A model shown with what JupyterLab adds. */
 export function showHere(data: unknown, surroundings: Surroundings): HTMLElement {
-  const { visit } = surroundings;
+  const { visit, lesson } = surroundings;
   const model = data as { kind?: string; version?: number } | undefined;
   if (model?.kind === "tracers" && model.version === VERSION) {
     surroundings.hint(data as TracersModel);
   }
   const drawing = DRAWN.has(model?.kind ?? "") ? graphviz() : dagreEngine;
-  return show(data, { locale: surroundings.locale(), visit, engine: drawing });
+  return show(data, { locale: surroundings.locale(), visit, lesson, engine: drawing });
 }
 
 /** The factory that JupyterLab asks for a renderer of our mime type. */

@@ -2,12 +2,20 @@
 //
 // Read before: detail.ts. Read after: view.ts.
 // Invariant: the engine's own message is there too, as it was (test/views.test.ts).
-import type { ErrorModel, GatesModel } from "../schema";
+import type { ErrorModel, GatesModel, Lesson } from "../schema";
 import { placeLabel, type Visit } from "./detail";
 import { el, prose } from "./dom";
 import type { Locale } from "./locale";
 
-export function drawError(model: ErrorModel, locale: Locale, visit?: Visit): HTMLElement {
+/** Called with the file of a lesson that the reader wants to open. */
+export type OpenLesson = (file: string) => void;
+
+export function drawError(
+  model: ErrorModel,
+  locale: Locale,
+  visit?: Visit,
+  open?: OpenLesson
+): HTMLElement {
   return el(
     "section",
     { class: "saem-error" },
@@ -54,12 +62,12 @@ export function drawError(model: ErrorModel, locale: Locale, visit?: Visit): HTM
       { class: "saem-mends" },
       model.mends.map(mend => el("li", {}, prose(locale.pick(mend))))
     ),
-    model.lesson &&
-      el(
-        "p",
-        { class: "saem-dim" },
-        `${locale.say("error.lesson")}: ${locale.pick(model.lesson)}`
-      ),
+    el(
+      "p",
+      { class: "saem-dim" },
+      `${locale.say("error.lesson")}: `,
+      lessonLink(model.lesson, locale, open)
+    ),
     el(
       "details",
       {},
@@ -67,6 +75,17 @@ export function drawError(model: ErrorModel, locale: Locale, visit?: Visit): HTM
       el("pre", { class: "saem-message" }, model.message)
     )
   );
+}
+
+/** Opens the lesson in JupyterLab; in a page, leads to the lesson beside it. */
+function lessonLink(lesson: Lesson, locale: Locale, open?: OpenLesson): HTMLElement {
+  const name = locale.pick(lesson.label);
+  if (open) {
+    const act = (): void => open(lesson.file);
+    return el("button", { type: "button", class: "saem-lesson saem-link", onclick: act }, name);
+  }
+  const page = /\.html?$/.test(document.location.pathname) ? "html" : "ipynb";
+  return el("a", { class: "saem-lesson", href: `${lesson.file}.${page}` }, name);
 }
 
 export function drawGates(model: GatesModel, locale: Locale): HTMLElement {

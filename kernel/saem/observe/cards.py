@@ -16,7 +16,7 @@ from types import TracebackType
 
 from saem.core import errors, source
 from saem.observe.places import Places, places
-from saem.observe.schema import VERSION, ErrorModel, PathStep, Place, Text
+from saem.observe.schema import VERSION, ErrorModel, Lesson, PathStep, Place, Text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -232,7 +232,7 @@ CARDS: dict[str, Card] = {
         Text("The function was called with a value that it does not take.",
              "함수가 받지 않는 값으로 호출되었습니다."),
         (_READ, Text("Look at the function's help: `help(f)` or `f?` in a cell.",
-                     "도움말을 보십시오. 셀에서 `help(f)` 또는 `f?`.")), "FAQ"),
+                     "도움말을 보십시오. 셀에서 `help(f)` 또는 `f?`.")), "17"),
     "ArgumentTypeError": Card(
         Text("An argument has a type that cannot be used", "인자의 타입을 쓸 수 없습니다"),
         Text("The function was called with something that it does not take.",
@@ -244,8 +244,12 @@ CARDS: dict[str, Card] = {
         Text("The engine cannot do this", "엔진이 할 수 없는 일입니다"),
         Text("The message says what was needed.", "무엇이 필요했는지는 메시지에 있습니다."),
         (_READ, Text("Look at the function's help: `help(f)` or `f?` in a cell.",
-                     "도움말을 보십시오. 셀에서 `help(f)` 또는 `f?`.")), "FAQ"),
+                     "도움말을 보십시오. 셀에서 `help(f)` 또는 `f?`.")), "17"),
 }
+# The lessons that cards name, by number (tests/lens/test_cards.py compares them with the course).
+LESSONS = {file[:2]: file for file in (
+    "01-arrays", "02-pure-functions", "04-recompilation", "05-kinds-of-values", "06-control-flow",
+    "07-derivatives", "08-vmap", "09-random", "11-devices", "17-faq")}
 _LESSON = Text("Lesson {number}", "{number}번 수업")
 _TYPE = re.compile(
     r"\b(?:bool|[iu]\d+|[iu]nt\d+|uint\d+|bf16|bfloat16|f\d+|float\d+|c\d+|complex\d+|key<\w+>)"
@@ -279,7 +283,8 @@ def error_model(error: BaseException, trace: TracebackType | None = None, named:
         name=type(error).__name__, title=card.title, needed=card.needed,
         got=tuple(dict.fromkeys(_TYPE.findall(first))), place=place,
         path=_path(error, named), mends=card.mends,
-        lesson=Text(*(text.format(number=card.lesson) for text in (_LESSON.en, _LESSON.ko))),
+        lesson=Lesson(Text(*(text.format(number=card.lesson) for text in (_LESSON.en, _LESSON.ko))),
+                      LESSONS[card.lesson]),
         message=message)
 
 

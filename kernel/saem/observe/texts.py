@@ -132,8 +132,7 @@ def _(model: ErrorModel, lang: Language) -> str:
     if model.path:
         lines.append("  " + " → ".join(step.name for step in model.path))
     lines += [f"  {number}. {_pick(mend, lang)}" for number, mend in enumerate(model.mends, 1)]
-    if model.lesson is not None:
-        lines.append(f"  {_pick(model.lesson, lang)}")
+    lines.append(f"  {_pick(model.lesson.label, lang)} ({model.lesson.file})")
     return "\n".join(lines)
 
 

@@ -77,6 +77,7 @@ _LABELS: dict[str, Text] = {
     ),
     "key.none": Text("No random key was made yet.", "아직 만든 난수 키가 없습니다."),
     "empty": Text("Nothing was traced yet.", "아직 추적된 함수가 없습니다."),
+    "older": Text("{n} older marks", "이전 표시 {n}개"),
     "dropped": Text("older marks were dropped", "이전 기록은 지워졌습니다"),
 }
 

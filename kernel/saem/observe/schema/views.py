@@ -284,10 +284,21 @@ class DevicesModel:
 
 @dataclasses.dataclass(frozen=True)
 class PathStep:
-    """A value on its way to an error: its name and the line that made it (None: an argument)."""
+    """A value on its way to an error: its name and the line that made it.
+
+    Without a place it is an argument, what asked for the value, or what holds it.
+    """
 
     name: str
     place: Place | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Lesson:
+    """A lesson to read: ``file`` is its notebook, without folder and ending."""
+
+    label: Text
+    file: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -304,7 +315,7 @@ class ErrorModel:
     place: Place | None
     path: tuple[PathStep, ...]
     mends: tuple[Text, ...]
-    lesson: Text | None
+    lesson: Lesson
     message: str
 
 
