@@ -33,7 +33,7 @@ from saem.placement import transfer_guards
 from saem.placement.meshes import mesh_context
 
 # Evaluation outside traces needs the compiler; the trace context stands below it.
-eval_trace.apply = apply_primitive
+eval_trace.process = apply_primitive  # type: ignore[method-assign]
 # The spine calls the chapter on references by this one name; it is loaded when there is one.
 core_refs.chapter = lazy.later("saem.refs")
 # ``jax.typeof(ref)`` as a ShapeDtypeStruct: types of arrays stand below those of references.

@@ -195,7 +195,8 @@ def check_callable(fun: Any) -> None:
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
-    if inspect.isgeneratorfunction(fun):
+    code = getattr(fun, "__code__", None)  # of a plain function or method it says so at once
+    if inspect.isgeneratorfunction(fun) if code is None else code.co_flags & inspect.CO_GENERATOR:
         raise TypeError(f"Expected a function, got a generator function: {fun}. Collect what it "
                         "yields in a list, and return that.")
 

@@ -375,13 +375,14 @@ def _numpy_aval(x: np.ndarray | np.generic) -> ShapedArray:
     return ShapedArray(x.shape, dtypes.canonicalize(x.dtype))
 
 
-def _own_aval(x: Any) -> ShapedArray:
+def own_aval(x: Any) -> ShapedArray:
+    """Return the aval that ``x`` holds: an array or a tracer."""
     return x.aval
 
 
 # From the type of a value to the function that gives its aval; arrays, tracers and keys add theirs.
 aval_functions: dict[type, Callable[[Any], ShapedArray]] = {
-    _jaxlib.ArrayImpl: _own_aval,
+    _jaxlib.ArrayImpl: own_aval,
     np.ndarray: _numpy_aval,
     bool: _scalar_aval, int: _scalar_aval, float: _scalar_aval, complex: _scalar_aval,
     ShapeDtypeStruct: lambda x: x._aval.update(dtype=dtypes.canonicalize(x.dtype)),
@@ -397,6 +398,8 @@ def aval_of(x: Any) -> ShapedArray:
     ShapedArray(float32[2,3])
     """
     function = aval_functions.get(type(x))
+    if function is own_aval:  # arrays and tracers: one call less, of thousands
+        return x.aval
     if function is None:
         function = _find_aval_function(x)
     return function(x)

@@ -22,7 +22,7 @@ from saem.core.avals import ShapedArray
 from saem.core.dtypes import ExtendedDType
 from saem.core.handles import Handle, handle_of
 from saem.core.primitive import Primitive
-from saem.core.trace import at_source, bind
+from saem.core.trace import bind, go_to_source, state
 
 provenance: Any = lazy.later("saem.core.provenance")
 
@@ -290,15 +290,19 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any,
         raise ValueError(f"eval_jaxpr: needed {len(jaxpr.invars)} arguments, got {len(args)}")
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
-    for eqn in jaxpr.eqns:
-        values = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
-        place = (eqn.source, eqn.stack) if propagate_source_info else (None, ())
-        with at_source(*place):
+    source, stack = state.source, state.stack
+    try:
+        for eqn in jaxpr.eqns:
+            values = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
+            place = (eqn.source, eqn.stack) if propagate_source_info else (None, ())
+            go_to_source(*place, stack)
             out = bind(eqn.operation, *values)
-        if eqn.operation.multiple_results:
-            env.update(zip(eqn.outvars, out))
-        else:
-            env[eqn.outvars[0]] = out
+            if eqn.operation.multiple_results:
+                env.update(zip(eqn.outvars, out))
+            else:
+                env[eqn.outvars[0]] = out
+    finally:
+        state.source, state.stack = source, stack
     return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
 
 

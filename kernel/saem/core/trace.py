@@ -14,11 +14,10 @@ Source: autodidax, part 2 (context interpreters).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from saem import _jaxlib
-from saem.core.avals import ShapedArray, aval_functions
+from saem.core.avals import ShapedArray, aval_functions, own_aval
 from saem.core.primitive import Primitive
 from saem.core.source import Source
 
@@ -48,12 +47,7 @@ class Trace:
 
 
 class EvalTrace(Trace):
-    """The ground level: operations run.  How is wired in ``saem._wiring`` once XLA is loaded."""
-
-    apply: Callable[[Primitive, tuple], Any]
-
-    def process(self, prim: Primitive, args: tuple) -> Any:
-        return self.apply(prim, args)
+    """The ground level: operations run.  Its ``process`` is wired in ``saem._wiring``."""
 
 
 eval_trace = EvalTrace()
@@ -168,18 +162,26 @@ class at_source:
 
     def __enter__(self) -> None:
         self.saved = state.source, state.stack
-        state.source = self.source
-        if Scope.used:
-            names, have = scopes_of(self.stack), scopes_of(state.stack)
-            known = len(have) if names[:len(have)] == have else 0
-            state.stack = (*state.stack, *names[known:])
-        if Mark.used:
-            marks = marks_of(self.stack)
-            if marks and marks_of(state.stack)[-len(marks):] != marks:
-                state.stack = (*state.stack, *marks)
+        go_to_source(self.source, self.stack, state.stack)
 
     def __exit__(self, *exc: Any) -> None:
         state.source, state.stack = self.saved
+
+
+def go_to_source(source: Source | None, stack: tuple[str, ...], under: tuple[str, ...]) -> None:
+    """Do what follows on behalf of an equation, at its place and in its scopes, ``under`` a stack.
+
+    Whoever goes through a program calls this for each equation, and puts back what was at the end.
+    """
+    state.source = source
+    if Scope.used:
+        names, have = scopes_of(stack), scopes_of(under)
+        known = len(have) if names[:len(have)] == have else 0
+        state.stack = under = (*under, *names[known:])
+    if Mark.used:
+        marks = marks_of(stack)
+        state.stack = under if not marks or marks_of(under)[-len(marks):] == marks else (
+            *under, *marks)
 
 
 class Tracer(_jaxlib.Array):
@@ -228,7 +230,7 @@ class Tracer(_jaxlib.Array):
         raise TypeError(f"unhashable type: {type(self).__name__!r}")
 
 
-aval_functions[Tracer] = lambda tracer: tracer.aval
+aval_functions[Tracer] = own_aval
 _jaxlib.set_tracer_class(Tracer)
 
 

@@ -92,7 +92,10 @@ def _power_row() -> Operator:
             return constant_power(self, int(other))
         return general.array(self, other)
 
-    return Operator(power, general.tracer)
+    def tracer_power(self, other):
+        return integer_power(self, other) if type(other) is int else general.tracer(self, other)
+
+    return Operator(power, tracer_power)
 
 
 OPERATORS: dict[str, Operator] = {

@@ -12,6 +12,7 @@ Source: the NumPy reference of the functions of these names.
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -75,6 +76,7 @@ def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
     return dtype
 
 
+@functools.cache
 def wide_dtype(dtype: Any) -> Any:
     """Return float32 for half floats, in which they are computed; else ``dtype``."""
     narrow = dtypes.is_float(dtype) and dtypes.itemsize_bits(dtype) < 32
@@ -127,14 +129,15 @@ def start_with(out: Any, initial: Any, combine: Callable) -> Any:
 def _total(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any,
            promote_integers: bool, fold: Callable, neutral: int, combine: Callable) -> Any:
     a = array_argument(name, a)
-    if dtypes.is_extended(aval_of(a).dtype):
+    aval = aval_of(a)
+    if dtypes.is_extended(aval.dtype):
         raise errors.explained(
             errors.DTypeError, f"{name}.C1",
-            f"{name} does not accept dtype {dtypes.short_name(aval_of(a).dtype)}.",
+            f"{name} does not accept dtype {dtypes.short_name(aval.dtype)}.",
             advice="PRNG keys take part in no arithmetic.")
     asked = requested_dtype(name, dtype)
-    result = asked if asked is not None else sum_dtype(aval_of(a).dtype, promote_integers)
-    axes = canonical_axes(axis, aval_of(a).ndim)
+    result = asked if asked is not None else sum_dtype(aval.dtype, promote_integers)
+    axes = canonical_axes(axis, len(aval.shape))
     if dtypes.is_bool(result):  # whether any is not zero, or all are
         whether = folded(name, a != 0, axes, keepdims,
                          reduce.reduce_and if neutral else reduce.reduce_or, where, neutral)

@@ -161,6 +161,13 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     >>> jax.value_and_grad(lambda x: x ** 3)(2.)
     (Array(8., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
     """
+    return functools.wraps(fun)(
+        _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes))
+
+
+def _value_and_grad(fun: Callable, argnums: int | Sequence[int], has_aux: bool,
+                    holomorphic: bool, allow_int: bool, reduce_axes: Sequence) -> Callable:
+    """Return what ``value_and_grad`` does, without the name and signature of ``fun``."""
     check_callable(fun)
     if reduce_axes:
         raise NotImplementedError(
@@ -170,10 +177,9 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     if not numbers:
         raise ValueError("grad needs an argument to differentiate in, but argnums is empty.")
 
-    @functools.wraps(fun)
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
         places = places_of(numbers, len(args))
-        chosen = tuple(args[i] for i in places)
+        chosen = tuple([args[i] for i in places])
         xs, in_tree = tree.flatten(chosen)
         for x in xs:
             _check_input(x, holomorphic, allow_int)
@@ -206,7 +212,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
     >>> jax.grad(lambda x: x ** 3)(2.)
     Array(12., dtype=float32, weak_type=True)
     """
-    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+    both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @functools.wraps(fun)
     def grad_f(*args: Any, **kwargs: Any) -> Any:
@@ -221,6 +227,8 @@ def places_of(numbers: tuple[int, ...], count: int) -> list[int]:
 
     Raises: TypeError or ValueError for one that the call does not have.
     """
+    if len(numbers) == 1 and 0 <= numbers[0] < count:  # most often
+        return [numbers[0]]
     if any(n >= count for n in numbers):
         named = numbers[0] if len(numbers) == 1 else numbers
         raise TypeError(

@@ -18,10 +18,10 @@ import numpy as np
 
 from saem.core import refs as core_refs
 from saem.core.avals import Seen, ShapedArray, aval_of
-from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, eval_jaxpr, sub_jaxprs
+from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr, sub_jaxprs
 from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.refs import LinearRef, is_ref
-from saem.core.trace import Tracer, at_source, bind, current, state
+from saem.core.trace import Tracer, bind, current, go_to_source, state
 from saem.ops.linear import add_any_p, zeros_of
 from saem.ops.reshard import reshard_like
 from saem.transform.jvp import jvp_flat
@@ -152,16 +152,17 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -
     A cotangent of None is zero.  Equations that no cotangent reaches cost nothing; those written
     down on the way carry ``transpose`` at the end of their stack.
     """
-    saved = state.stack
-    if saved[-1:] != ("transpose",):
-        state.stack = (*saved, "transpose")
+    source, stack = state.source, state.stack
+    if stack[-1:] != ("transpose",):
+        state.stack = (*stack, "transpose")
     try:
-        return _backward(jaxpr, consts, cts_out)
+        return _backward(jaxpr, consts, cts_out, state.stack)
     finally:
-        state.stack = saved
+        state.source, state.stack = source, stack
 
 
-def _backward(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -> list[Any]:
+def _backward(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any], stack: tuple[str, ...]
+              ) -> list[Any]:
     known: dict[Var, Any] = dict(zip(jaxpr.constvars, consts))
     cts: dict[Var, Any] = {}
 
@@ -185,23 +186,29 @@ def _backward(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -> li
         args = [a.val if type(a) is Literal else known[a] if a in known else
                 LinearRef(a.aval, cts.get(a)) if is_ref(a.aval) else
                 UndefinedPrimal(a.aval) for a in eqn.invars]
-        with at_source(eqn.source, eqn.stack):
-            ct_in = _pull(eqn, eqn_cts, args)
-            for atom, arg, ct in zip(eqn.invars, args, ct_in):
-                if type(arg) is UndefinedPrimal:
-                    accumulate(atom, ct)
-                elif type(arg) is LinearRef and arg.ct is not None:
-                    cts[atom] = arg.ct  # type: ignore[index]
+        go_to_source(eqn.source, eqn.stack, stack)
+        prim = eqn.operation
+        if prim.multiple_results:
+            ct_in = _pull(prim, eqn_cts, args)
+        else:
+            ct_in = prim.transpose(eqn_cts[0], *args)
+        for atom, arg, ct in zip(eqn.invars, args, ct_in):
+            if type(arg) is UndefinedPrimal:
+                accumulate(atom, ct)
+            elif type(arg) is LinearRef and arg.ct is not None:
+                cts[atom] = arg.ct  # type: ignore[index]
     return [cts.get(v) for v in jaxpr.invars]
 
 
-def _pull(eqn: Eqn, cts: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-    """Return the cotangents of the operands of ``eqn``; those of references gather in place."""
-    prim = eqn.operation
-    for arg in args if prim.multiple_results and not prim.touches_refs else ():
+def _pull(prim: Primitive, cts: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
+    """Return the cotangents of the operands of ``prim``, which has a list of results.
+
+    Those of references gather in place.
+    """
+    for arg in args if not prim.touches_refs else ():
         if type(arg) is LinearRef and sub_jaxprs(prim):
             return core_refs.chapter.pull_through_refs(prim, cts, args)
-    return prim.transpose(cts if prim.multiple_results else cts[0], *args)
+    return prim.transpose(cts, *args)
 
 
 def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: tuple[bool, ...]
