@@ -104,6 +104,10 @@ LoadedExecutable = _jax.LoadedExecutable
 ArrayCopySemantics = _jax.ArrayCopySemantics
 HostBufferSemantics = _jax.HostBufferSemantics
 
+# XLA flags by which small CPU programs compile quickly (``compile.quick``): in jaxlib 0.10 alone
+# there are two code generators to choose from.
+QUICK_OPTIONS = {"xla_cpu_use_fusion_emitters": False} if version_info[:2] == (0, 10) else {}
+
 make_cpu_client = xla_client.make_cpu_client
 make_c_api_client = xla_client.make_c_api_client
 load_pjrt_plugin_dynamically = xla_client.load_pjrt_plugin_dynamically

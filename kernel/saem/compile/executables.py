@@ -22,6 +22,7 @@ import numpy as np
 from saem import _jaxlib
 from saem.compile.lowering import Lowering
 from saem.compile.mlir import parse
+from saem.compile.quick import quick_options
 from saem.core import config
 from saem.core.events import Compile, FunctionRef, OperationLoaded, bus
 from saem.core.events import Lowering as LoweringEvent
@@ -83,7 +84,8 @@ def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: Functio
 
     Raises: JaxRuntimeError if XLA refuses the program.
     """
-    options = options or {}
+    options = options or ({} if lowered.module.callbacks else
+                          quick_options(lowered.closed, devices))
     key = content_key(lowered.text, devices, options, lowered.module.callbacks)
     watched = bus.active and function is not None
     if watched:

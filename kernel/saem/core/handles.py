@@ -153,6 +153,8 @@ class UserOperation(Primitive):
     handle: Handle
     given: dict[str, Any]
 
+    quick_code = False
+
     @property
     def name(self):  # type: ignore[override]
         return self.handle.name

@@ -154,6 +154,12 @@ class Primitive(Record):
     # Whether its typing rule gives the varying axes, or the memories, of its results.
     types_varying: ClassVar[bool] = False
     types_memory: ClassVar[bool] = False
+    # Whether XLA's quick settings make code of it that gives the same bits (``compile.quick``).
+    quick_code: ClassVar[bool] = True
+    # Whether it adds or multiplies many numbers, in an order that depends on the code around it.
+    folds_many: ClassVar[bool] = False
+    # ``written_as(avals)``: the program that is written in its place, where no parameter holds it.
+    written_as: ClassVar[Callable | None] = None
 
     # -- what its parameters name --
     # The name of the function that it calls, "" if it is no plain call of one.

@@ -144,6 +144,7 @@ class FfiCall(Primitive):
     vmap_method: str | None
 
     multiple_results = True
+    quick_code = False
 
     shard_results = sharding_rules.elsewhere
 

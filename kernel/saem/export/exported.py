@@ -268,6 +268,7 @@ class CallExported(Primitive):
     exported: Exported
 
     multiple_results = True
+    quick_code = False
 
     shard_results = sharding_rules.call_exported
 

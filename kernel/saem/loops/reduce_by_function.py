@@ -102,6 +102,7 @@ class GeneralFold(Primitive):
 
     __slots__ = ()
     multiple_results = True
+    quick_code = False
     transpose = NOT_LINEAR
 
     def pairs(self, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:

@@ -81,6 +81,7 @@ class Scan(HigherOrder):
     unroll: int = 1
 
     multiple_results = True
+    quick_code = False
 
     @property
     def effects(self):

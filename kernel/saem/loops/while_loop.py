@@ -82,6 +82,7 @@ class While(HigherOrder):
     body_nconsts: int
 
     multiple_results = True
+    quick_code = False
 
     @property
     def effects(self):

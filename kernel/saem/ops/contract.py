@@ -109,6 +109,7 @@ class DotGeneral(Primitive):
     preferred_element_type: Any = None
     out_sharding: Any = None
 
+    folds_many = True
     bilinear = True
     is_product = True
     shard_results = sharding_rules.dot_general

@@ -78,6 +78,7 @@ class ConvGeneralDilated(Primitive):
     preferred_element_type: Any = None
     out_sharding: Any = None
 
+    folds_many = True
     bilinear = True
     is_product = True
     handed_on = ("precision",)

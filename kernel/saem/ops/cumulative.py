@@ -54,6 +54,7 @@ class Cumulative(Primitive):
     axis: int
     reverse: bool
 
+    folds_many = True
     shard_results = sharding_rules.cumulative
 
     def typing(self, x):

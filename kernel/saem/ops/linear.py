@@ -162,6 +162,7 @@ class ReduceSum(Linear):
     axes: tuple[int, ...]
     out_sharding: Any = None
 
+    folds_many = True
     shard_results = sharding_rules.reduction
     requested_sharding = property(operator.attrgetter("out_sharding"))
 

@@ -176,6 +176,7 @@ class Cbrt(Analytic):
     accuracy: Any = None
     hlo, numpy = "cbrt", staticmethod(in_32_bits(np.cbrt))
     accepts, needs = staticmethod(dtypes.is_float), "a real float"
+    quick_code = False
 
     def tangent(self, t, x, out):
         return mul(t, mul(number_like(x, 1 / 3), integer_pow(out, -2)))
@@ -222,6 +223,7 @@ class Cos(Analytic):
 class Tan(Analytic):
     accuracy: Any = None
     hlo, numpy = "tan", staticmethod(in_32_bits(np.tan))
+    quick_code = False
 
     def tangent(self, t, x, out):
         return mul(t, add(constant_like(out, 1.0), square(out)))
@@ -258,6 +260,7 @@ class Acos(Analytic):
 class Atan(Analytic):
     hlo, numpy = "atan", staticmethod(in_32_bits(np.arctan))
     chlo = True
+    quick_code = False
 
     def tangent(self, t, x, out):
         return div(t, add(constant_like(x, 1.0), square(x)))
@@ -285,6 +288,7 @@ class Cosh(Analytic):
 class Asinh(Analytic):
     hlo, numpy = "asinh", staticmethod(in_32_bits(np.arcsinh))
     chlo = True
+    quick_code = False
 
     def tangent(self, t, x, out):
         return mul(t, rsqrt(add(square(x), number_like(x, 1.0))))
@@ -307,6 +311,7 @@ class Acosh(Analytic):
 class Atanh(Analytic):
     hlo, numpy = "atanh", staticmethod(in_32_bits(np.arctanh))
     chlo = True
+    quick_code = False
 
     def tangent(self, t, x, out):
         one = number_like(x, 1.0)

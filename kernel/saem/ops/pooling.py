@@ -113,6 +113,7 @@ class Window(Primitive):
     window_dilation: Sizes
 
     shard_results = sharding_rules.window
+    quick_code = False
 
     @property
     def how(self) -> Sliding:
@@ -263,6 +264,7 @@ class SelectAndGatherAdd(Primitive):
     how = Window.how
 
     shard_results = sharding_rules.window
+    quick_code = False
 
     def typing(self, tangents, operand):
         if tangents.shape != operand.shape:
@@ -339,6 +341,7 @@ class SelectAndScatterAdd(Primitive):
     padding: Padding
 
     shard_results = sharding_rules.select_and_scatter_add
+    quick_code = False
 
     @property
     def how(self) -> Sliding:

@@ -161,6 +161,7 @@ class ReduceMin(Extremum):
 class ReduceProd(Fold):
     """Product.  Its derivative multiplies pairs, never divides, so zeros need no special care."""
 
+    folds_many = True
     hlo, numpy, initial = "multiply", np.multiply, staticmethod(lambda dtype: 1)
     accepts = staticmethod(is_number)
     needs = "numbers"

@@ -121,6 +121,7 @@ class RandomGamma(Primitive):
 
     shard_results = sharding_rules.random_gamma
     consumes_key = True
+    quick_code = False
 
     def typing(self, keys, alpha):
         if alpha.shape[:keys.ndim] != keys.shape:

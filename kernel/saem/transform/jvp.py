@@ -47,8 +47,11 @@ class WithTangent(Primitive):
     def typing(self, *avals):
         return joint_program(self, avals).out_avals
 
+    def written_as(self, avals):
+        return joint_program(self, avals)
+
     def lower(self, ctx, *xs):
-        program = joint_program(self, tuple([ctx.avals[x] for x in xs]))
+        program = self.written_as(tuple([ctx.avals[x] for x in xs]))
         return lowering.inline(ctx, program, dict(zip(program.jaxpr.invars, xs)))
 
 

@@ -26,6 +26,7 @@ class MatrixOperation(Primitive):
     """Works on the last axes of each operand; ``cores`` says on how many of each."""
 
     __slots__ = ()
+    folds_many = True
     cores: ClassVar[tuple[int, ...]] = (2,)
     # Whether complex numbers are accepted.
     complex_too: ClassVar[bool] = True

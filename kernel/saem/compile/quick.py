@@ -1,0 +1,87 @@
+"""Which programs does XLA compile with its quick settings?
+
+Small ones.  Of the two code generators of XLA's CPU compiler the older one takes half the time of
+the one used by default, and what it makes of small programs runs as fast.  It is chosen where its
+code gives the same results to the last bit, which each primitive declares (``quick_code``) and
+tests compare; else, and for loops and large arrays, XLA's full settings are used.  A sum of floats
+(``folds_many``) is added in another order when what it sums is computed in the same program.
+
+Read before: ``core.primitive``, ``compile.lowering``.  Read after: ``compile.executables``.
+Invariant: the choice changes no bit of any result (tests/kernel/test_quick.py).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saem import _jaxlib
+from saem.core import config, dtypes
+from saem.core.avals import ShapedArray
+from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Var, sub_jaxprs
+
+# The border.  Measured on two cores: up to here a program compiles in 0.3 to 0.6 of the time, and
+# runs in 0.9 to 1.1 of it; from 100,000 numbers on some programs (softmax, sin) run longer.
+MOST_EQUATIONS = 100
+MOST_NUMBERS = 16_384
+FLOAT32 = np.dtype("float32")
+
+
+def quick_options(program: ClosedJaxpr | None, devices: Sequence[Any]) -> dict[str, Any]:
+    """Return the compile options that ``program`` gets on ``devices``: quick ones, or none."""
+    options = _jaxlib.QUICK_OPTIONS
+    if not options or program is None or not config.shortcuts.value:
+        return {}
+    if len(devices) > 1 or devices[0].platform != "cpu":
+        return {}
+    if any(name in os.environ.get("XLA_FLAGS", "") for name in options):
+        return {}  # the user has chosen
+    room = room_left(program.jaxpr, MOST_EQUATIONS, {*program.jaxpr.invars})
+    return options if room >= 0 else {}
+
+
+def room_left(jaxpr: Jaxpr, room: int, arguments: set[Var]) -> int:
+    """Return ``room`` less the equations of ``jaxpr``; -1 if there are more, or any is not small.
+
+    Equations of the programs inside count too.  ``arguments`` are those of the whole program: a
+    sum of anything else is fused with what computes it, and then its order differs.
+    """
+    if len(jaxpr.eqns) > room or not all_small(v.aval for v in jaxpr.invars):
+        return -1
+    for eqn in jaxpr.eqns:
+        prim = eqn.operation
+        if prim.written_as is not None:
+            inner = prim.written_as(tuple([a.aval for a in eqn.invars])).jaxpr
+            same = {v for v, a in zip(inner.invars, eqn.invars) if a in arguments}
+            room = room_left(inner, room, same)
+            if room < 0:
+                return -1
+            continue
+        if not prim.quick_code or not all_small(v.aval for v in eqn.outvars):
+            return -1
+        if prim.folds_many and eqn.outvars[0].aval.dtype.kind == "f" \
+                and not arguments.issuperset(eqn.invars):
+            return -1
+        room -= 1
+        for _, inner in sub_jaxprs(prim) if prim.multiple_results else ():
+            room = room_left(inner if isinstance(inner, Jaxpr) else inner.jaxpr, room, set())
+            if room < 0:
+                return -1
+    return room
+
+
+def all_small(avals: Iterable[ShapedArray]) -> bool:
+    """Return whether all are arrays of few numbers, of dtypes whose arithmetic was compared."""
+    return all(aval.size <= MOST_NUMBERS and is_compared(aval.dtype) for aval in avals)
+
+
+def is_compared(dtype: Any) -> bool:
+    """Return whether both code generators were seen to agree on numbers of ``dtype``.
+
+    On complex numbers and floats of 16 bits and fewer they round intermediate results differently;
+    programs in double precision are rarely at a prompt.
+    """
+    return dtypes.is_extended(dtype) or dtype.kind in "biu" or dtype == FLOAT32
