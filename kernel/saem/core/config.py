@@ -66,6 +66,13 @@ class Declared(Record):
     in_call: bool = False
 
 
+def cores() -> int:
+    """Return on how many processor cores this process may run."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 DECLARED = (
     # -- what a program computes: part of every trace's key --
     Declared("enable_x64", False, "bool", "64-bit dtypes stay 64-bit; else they become 32-bit",
@@ -143,7 +150,8 @@ DECLARED = (
              optional=True, process=True),
     Declared("platform_name", "", "str", "one platform to use", process=True),
     Declared("num_cpu_devices", -1, "int", "how many CPU devices to make", process=True),
-    Declared("cpu_enable_async_dispatch", True, "bool", "CPU programs run in the background",
+    Declared("cpu_enable_async_dispatch", cores() > 2, "bool",
+             "CPU programs run in the background; by default where there are more than two cores",
              process=True),
     # What holds where nobody sets the next four is in compile/cache_folder.py.
     Declared("enable_compilation_cache", True, "bool",
