@@ -14,6 +14,7 @@ Source: autodidax, part 2 (context interpreters).
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from saem import _jaxlib
