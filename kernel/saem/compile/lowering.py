@@ -32,7 +32,7 @@ from saem.core import dtypes, refs
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.effects import in_order, is_ordered
 from saem.core.infer import infer
-from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var
+from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
 from saem.core.refs import is_ref, works_on_references
 from saem.core.source import Source, position
 from saem.core.trace import Mark, Scope, Tracer, attributes_of, scopes_of
@@ -78,14 +78,14 @@ class Lowering:
         return "jit_" + symbol(self.name)
 
 
-def needed_equations(jaxpr: Jaxpr) -> tuple[list[Eqn], set[Var]]:
-    """Return the equations that outputs or effects need, and every variable that is read."""
-    live: set[Var] = {v for v in jaxpr.outvars if type(v) is not Literal}
+def needed_equations(jaxpr: Jaxpr) -> tuple[list[Eqn], set[Atom]]:
+    """Return the equations that outputs or effects need, and all that is read."""
+    live: set[Atom] = set(jaxpr.outvars)
     eqns = []
     for eqn in reversed(jaxpr.eqns):
         if not live.isdisjoint(eqn.outvars) or eqn.effects:
             eqns.append(eqn)
-            live.update([a for a in eqn.invars if type(a) is not Literal])
+            live.update(eqn.invars)
     return eqns[::-1], live
 
 
@@ -291,8 +291,9 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
         begin = len(writer.operations)
         writer.place = location(eqn.source, scope + prim.name if scope else prim.name)
         operands = [name_of(a) if type(a) is Literal else env[a] for a in eqn.invars]
-        outs = lower_primitive(writer, prim, operands, [a.aval for a in eqn.invars],
-                               [v.aval for v in eqn.outvars])
+        results = eqn.outvars
+        out_avals = [results[0].aval] if len(results) == 1 else [v.aval for v in results]
+        outs = lower_primitive(writer, prim, operands, [a.aval for a in eqn.invars], out_avals)
         if attributes:
             for operation in writer.operations[begin:]:
                 operation.add_frontend(attributes)
