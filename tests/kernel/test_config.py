@@ -155,3 +155,14 @@ def test_every_setting_is_one_of_jax_with_the_same_default(jax_oracle):
     ours = {"jax_" + row.name: row.default for row in DECLARED}
     assert ours.pop("jax_shortcuts") is True and "jax_shortcuts" not in theirs  # of our own
     assert ours == {name: theirs[name] for name in ours}
+
+
+@pytest.mark.parametrize(("cores", "chosen", "expected"), [
+    (2, {}, False), (3, {}, True), (2, {"JAX_CPU_ENABLE_ASYNC_DISPATCH": "1"}, True),
+    (8, {"JAX_CPU_ENABLE_ASYNC_DISPATCH": "0"}, False)])
+def test_cpu_programs_run_in_the_background_from_three_cores_on(cores, chosen, expected):
+    """On two cores handing a program to a thread takes longer than most programs."""
+    done = run_python(
+        f"import os; os.sched_getaffinity = lambda pid: range({cores}); import saem\n"
+        "print(saem.config.jax_cpu_enable_async_dispatch, saem.numpy.arange(3).sum())", **chosen)
+    assert done.stdout.split() == [str(expected), "3"], done.stderr
