@@ -152,6 +152,8 @@ def test_every_setting_is_one_of_jax_with_the_same_default(jax_oracle):
     # Told by the oracle's own start, not by JAX's default.
     theirs["jax_platforms"] = None
     theirs["jax_num_cpu_devices"] = -1
+    # Where there are two cores or fewer; the next test says more.
+    theirs["jax_cpu_enable_async_dispatch"] = settings.cores() > 2
     ours = {"jax_" + row.name: row.default for row in DECLARED}
     assert ours.pop("jax_shortcuts") is True and "jax_shortcuts" not in theirs  # of our own
     assert ours == {name: theirs[name] for name in ours}

@@ -24,7 +24,6 @@ from saem.compile.quick import MOST_EQUATIONS, MOST_NUMBERS, quick_options
 from saem.core import config
 from saem.core.avals import aval_of
 from saem.ops import maths, reduce
-from saem.ops.linear import ReduceSum
 from saem.placement.devices import default_device
 from saem.transform.jvp import with_tangent
 
@@ -143,15 +142,14 @@ def test_small_programs_are_compiled_quickly():
         return lambda x: [x := x + 1 for _ in range(count)][-1]
 
     assert options(lambda x: x + 1, X) == _jaxlib.QUICK_OPTIONS
-    assert options(lambda x: jnp.tanh(x) ** 2 * jnp.sin(x) + jnp.sum(x), X)
+    assert options(lambda x: jnp.tanh(x) ** 2 * jnp.sin(x) - jnp.max(x), X)
     assert options(jax.grad(lambda x: x[0] * jnp.exp(x[1])), X)
     assert options(lambda key: jax.random.normal(key, (3,)), jax.random.key(0))
     assert options(many(MOST_EQUATIONS), X)
     assert not options(many(MOST_EQUATIONS + 1), X)
     assert not options(lambda x: jax.jit(many(MOST_EQUATIONS))(x) + 1, X)
-    assert options(lambda x: jnp.mean(x) * 2, X)
-    assert not options(lambda x: jnp.sum(x + 1), X)  # how it is fused decides how it is added
-    assert options(lambda n: jnp.sum(n + 1), jnp.arange(3))
+    assert not options(jnp.sum, X)  # floats are added in another order
+    assert options(jnp.sum, jnp.arange(3))
     assert options(lambda x: x + 1, np.zeros(MOST_NUMBERS, np.float32))
     assert not options(lambda x: x + 1, np.zeros(MOST_NUMBERS + 1, np.float32))
 
@@ -172,7 +170,6 @@ def test_derivatives_in_one_call_are_looked_into():
         return options_of(one_equation(joint, tuple([aval_of(x) for x in operands])))
 
     assert of(maths.Sin(), X, X)
-    assert of(ReduceSum((0,)), X, X)
     assert not of(reduce.ReduceMax((0,)), X, X)  # it counts the largest, and adds tangents there
     assert not of(maths.Tan(), X, X)
 

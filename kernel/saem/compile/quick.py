@@ -4,7 +4,7 @@ Small ones.  Of the two code generators of XLA's CPU compiler the older one take
 the one used by default, and what it makes of small programs runs as fast.  It is chosen where its
 code gives the same results to the last bit, which each primitive declares (``quick_code``) and
 tests compare; else, and for loops and large arrays, XLA's full settings are used.  A sum of floats
-(``folds_many``) is added in another order when what it sums is computed in the same program.
+(``folds_many``) is added in another order, so programs with one are compiled in full.
 
 Read before: ``core.primitive``, ``compile.lowering``.  Read after: ``compile.executables``.
 Invariant: the choice changes no bit of any result (tests/kernel/test_quick.py).
@@ -21,7 +21,7 @@ import numpy as np
 from saem import _jaxlib
 from saem.core import config, dtypes
 from saem.core.avals import ShapedArray
-from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Var, sub_jaxprs
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, sub_jaxprs
 
 # The border.  Measured on two cores: up to here a program compiles in 0.3 to 0.6 of the time, and
 # runs in 0.9 to 1.1 of it; from 100,000 numbers on some programs (softmax, sin) run longer.
@@ -39,38 +39,38 @@ def quick_options(program: ClosedJaxpr | None, devices: Sequence[Any]) -> dict[s
         return {}
     if any(name in os.environ.get("XLA_FLAGS", "") for name in options):
         return {}  # the user has chosen
-    room = room_left(program.jaxpr, MOST_EQUATIONS, {*program.jaxpr.invars})
-    return options if room >= 0 else {}
+    return options if room_left(program.jaxpr, MOST_EQUATIONS) >= 0 else {}
 
 
-def room_left(jaxpr: Jaxpr, room: int, arguments: set[Var]) -> int:
+def room_left(jaxpr: Jaxpr, room: int) -> int:
     """Return ``room`` less the equations of ``jaxpr``; -1 if there are more, or any is not small.
 
-    Equations of the programs inside count too.  ``arguments`` are those of the whole program: a
-    sum of anything else is fused with what computes it, and then its order differs.
+    Equations of the programs inside count too.
     """
     if len(jaxpr.eqns) > room or not all_small(v.aval for v in jaxpr.invars):
         return -1
     for eqn in jaxpr.eqns:
         prim = eqn.operation
-        if prim.written_as is not None:
-            inner = prim.written_as(tuple([a.aval for a in eqn.invars])).jaxpr
-            same = {v for v, a in zip(inner.invars, eqn.invars) if a in arguments}
-            room = room_left(inner, room, same)
-            if room < 0:
-                return -1
-            continue
         if not prim.quick_code or not all_small(v.aval for v in eqn.outvars):
             return -1
-        if prim.folds_many and eqn.outvars[0].aval.dtype.kind == "f" \
-                and not arguments.issuperset(eqn.invars):
+        if prim.folds_many and eqn.outvars[0].aval.dtype.kind == "f":
             return -1
         room -= 1
-        for _, inner in sub_jaxprs(prim) if prim.multiple_results else ():
-            room = room_left(inner if isinstance(inner, Jaxpr) else inner.jaxpr, room, set())
+        for inner in programs_inside(eqn):
+            room = room_left(inner, room)
             if room < 0:
                 return -1
     return room
+
+
+def programs_inside(eqn: Eqn) -> list[Jaxpr]:
+    """Return the programs that an equation stands for or holds."""
+    prim = eqn.operation
+    if prim.written_as is not None:
+        return [prim.written_as(tuple([a.aval for a in eqn.invars])).jaxpr]
+    if not prim.multiple_results:  # only others hold programs
+        return []
+    return [inner if isinstance(inner, Jaxpr) else inner.jaxpr for _, inner in sub_jaxprs(prim)]
 
 
 def all_small(avals: Iterable[ShapedArray]) -> bool:

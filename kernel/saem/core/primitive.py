@@ -156,7 +156,7 @@ class Primitive(Record):
     types_memory: ClassVar[bool] = False
     # Whether XLA's quick settings make code of it that gives the same bits (``compile.quick``).
     quick_code: ClassVar[bool] = True
-    # Whether it adds or multiplies many numbers, in an order that depends on the code around it.
+    # Whether it adds or multiplies many numbers, in an order that the compiler chooses.
     folds_many: ClassVar[bool] = False
     # ``written_as(avals)``: the program that is written in its place, where no parameter holds it.
     written_as: ClassVar[Callable | None] = None
