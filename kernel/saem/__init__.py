@@ -117,7 +117,7 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.derivatives.custom_jvp": "custom_jvp",
     "saem.derivatives.custom_vjp": "custom_vjp",
     "saem.derivatives.policies": "checkpoint_policies",
-    "saem.ops.sharding_constraint": "reshard",
+    "saem.ops.constraints": "reshard",
     "saem.parallel.pmap": "pmap",
     "saem.refs.arrays": "Ref empty_ref free_ref freeze new_ref",
     "saem.parallel.shard_map": "shard_map smap",

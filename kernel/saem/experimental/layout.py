@@ -5,7 +5,7 @@ See ``saem.placement.layouts``.
 
 from __future__ import annotations
 
-from saem.ops.layout_constraint import with_layout_constraint
+from saem.ops.constraints import with_layout_constraint
 from saem.placement.layouts import Format, Layout
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]

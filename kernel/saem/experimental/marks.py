@@ -29,8 +29,9 @@ from saem.core.trace import Mark, bind, eval_trace, state
 from saem.jit.call import JitCall, ProgramCall
 from saem.jit.transfers import DevicePut
 from saem.ops import sharding_rules
+from saem.ops.constraints import prefix
 from saem.ops.linear import Identity
-from saem.ops.sharding_constraint import prefix
+from saem.transform.nested import Nested
 from saem.transform.staging import move_tracer_consts, trace_flat
 
 # The marks in force are part of the key of every trace.
@@ -270,6 +271,10 @@ class ComputeOn(MarkedCall):
         return ComputeOn(closed, self.compute_type,
                          tuple(space_of(a) for a in closed.out_avals), self.compiler_options_json)
 
+    @property
+    def nested(self):
+        return Nested((self.settled().jaxpr,))
+
     def settled(self) -> ComputeOn:
         """Return this call with its results moved inside, so that their types say where they lie.
 
@@ -299,17 +304,8 @@ class ComputeOn(MarkedCall):
         return [ctx.in_memory(x, "pinned_host" if s is MemorySpace.Host else "device")
                 for x, s in zip(super().lower(ctx, *xs), self.out_memory_spaces)]
 
-    def jvp(self, primals, tangents):
-        return MarkedCall.jvp(self.settled(), primals, tangents)
-
     def partial_eval(self, trace, args):
         return MarkedCall.partial_eval(self.settled(), trace, args)
-
-    def transpose(self, cts, *args):
-        return MarkedCall.transpose(self.settled(), cts, *args)
-
-    def batch(self, size, xs, dims):
-        return MarkedCall.batch(self.settled(), size, xs, dims)
 
 
 def compute_on2(f: Callable | None = None, *, compute_type: str, out_memory_spaces: Any,

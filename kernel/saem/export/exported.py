@@ -33,7 +33,7 @@ from saem.derivatives.custom_vjp import custom_vjp
 from saem.export import file_format, polymorphic
 from saem.jit.stages import Traced, Wrapped, jit
 from saem.ops import sharding_rules
-from saem.ops.sharding_constraint import ShardingConstraint
+from saem.ops.constraints import ShardingConstraint
 from saem.placement.devices import default_device, lowering_platform
 from saem.placement.meshes import AbstractMesh
 from saem.placement.shardings import NamedSharding

@@ -39,8 +39,8 @@ from saem.core.refs import check_references, is_ref
 from saem.core.trace import Tracer, bind, eval_trace, state
 from saem.jit import signature
 from saem.jit.call import JitCall
+from saem.ops.constraints import ShardingConstraint, demands_of, is_place, place_of, prefix
 from saem.ops.keys import key_watch
-from saem.ops.sharding_constraint import ShardingConstraint, demands_of, is_place, place_of, prefix
 from saem.placement.layouts import terms_of
 from saem.placement.meshes import mesh_set
 from saem.placement.spread import check_fits

@@ -33,7 +33,7 @@ from saem.jit.jitted import (
     check_shardings,
     make_jit,
 )
-from saem.ops.sharding_constraint import place_of, taken_apart
+from saem.ops.constraints import place_of, taken_apart
 from saem.placement import devices
 from saem.placement.layouts import Format, Layout, Terms, terms_of, unusual_layout
 

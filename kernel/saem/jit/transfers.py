@@ -23,8 +23,8 @@ from saem.core.memory_spaces import MemorySpace, placed, space_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import Tracer, bind
 from saem.ops import sharding_rules
+from saem.ops.constraints import constrained, prefix
 from saem.ops.convert import copy
-from saem.ops.sharding_constraint import constrained, prefix
 from saem.placement import devices
 from saem.placement.layouts import Format, check_layouts, format_of, is_concrete, space_of_sharding
 from saem.placement.shardings import NamedSharding, resolve

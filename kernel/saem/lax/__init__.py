@@ -30,8 +30,8 @@ from saem.loops.platforms import platform_dependent
 from saem.loops.reduce_by_function import reduce, reduce_window, scatter_apply
 from saem.loops.scan import scan
 from saem.loops.while_loop import fori_loop, while_loop
-from saem.ops.arithmetic import add, div, integer_pow, mul, neg, sub
-from saem.ops.barrier import optimization_barrier
+from saem.ops.arithmetic import add, div, integer_pow, mul, mulhi, neg, sub
+from saem.ops.barrier import dce_sink, optimization_barrier, stage
 from saem.ops.collectives import (
     axis_index,
     axis_size,
@@ -59,6 +59,7 @@ from saem.ops.compare import (
     shift_right_arithmetic,
     shift_right_logical,
 )
+from saem.ops.constraints import with_sharding_constraint
 from saem.ops.contract import (
     DotDimensionNumbers,
     Precision,
@@ -157,8 +158,6 @@ from saem.ops.shape import (
     squeeze,
     tile,
 )
-from saem.ops.sharding_constraint import with_sharding_constraint
-from saem.ops.sinks import dce_sink, stage
 from saem.ops.slicing import (
     dynamic_index_in_dim,
     dynamic_slice,
@@ -184,7 +183,6 @@ from saem.ops.special import (
     zeta,
 )
 from saem.ops.stacking import stack, unstack
-from saem.ops.wide_products import mulhi
 from saem.ops.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from saem.parallel.exchanges import (
     all_gather,

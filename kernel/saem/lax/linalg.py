@@ -14,10 +14,10 @@ from typing import Any
 
 from saem.core.handles import primitive_called
 from saem.lax.polar import qdwh
+from saem.ops.linalg.algebra import symmetric_product
 from saem.ops.linalg.cholesky import cholesky, cholesky_update
 from saem.ops.linalg.eigen import EighImplementation, EigImplementation, eig, eigh
 from saem.ops.linalg.lu import lu, lu_pivots_to_permutation
-from saem.ops.linalg.products import symmetric_product
 from saem.ops.linalg.qr import householder_product, ormqr, qr
 from saem.ops.linalg.reduction import hessenberg, schur
 from saem.ops.linalg.svd import SvdAlgorithm, svd

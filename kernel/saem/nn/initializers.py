@@ -22,7 +22,7 @@ from saem import numpy as jnp
 from saem import random
 from saem.core import dtypes, errors, lazy
 from saem.numpy.axes import as_tuple
-from saem.ops.sharding_constraint import reshard
+from saem.ops.constraints import reshard
 from saem.typing import Array, ArrayLike, DTypeLike, Shape
 
 matrices = lazy.later("saem.random.matrices")

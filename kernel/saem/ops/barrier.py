@@ -1,12 +1,13 @@
-"""How is XLA kept from seeing that two values are the same?
+"""How is XLA kept from merging or dropping what a program computes?
 
 ``optimization_barrier`` is the identity on several values at once: all are computed before any is
 used, and nothing is moved across or merged with what stands on the other side.  ``checkpoint`` puts
-one around what must be computed again.
+one around what must be computed again.  ``dce_sink`` reads a value and gives nothing: what computes
+the value is then not dropped.  ``stage`` gives a value as an array.
 
 Read before: ``ops.families``.  Read after: ``derivatives.checkpoint``.
 Source: StableHLO specification, optimization_barrier; the documentation of
-jax.lax.optimization_barrier.
+jax.lax.optimization_barrier and jax.lax.stage; observed behaviour of jax.lax.dce_sink.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from saem.compile.dispatch import put
 from saem.core import tree
 from saem.core.avals import aval_of
-from saem.core.primitive import Primitive, primitive
-from saem.core.trace import bind
+from saem.core.effects import Effect
+from saem.core.primitive import NOT_LINEAR, Primitive, primitive
+from saem.core.trace import Tracer, bind
 from saem.ops import sharding_rules
 from saem.ops.linear import zeros_of
+from saem.typing import Array, ArrayLike
 
 
 @primitive("optimization_barrier")
@@ -71,3 +75,69 @@ def optimization_barrier(operand: Any, /) -> Any:
     for leaf in leaves:
         aval_of(leaf)  # refuse a non-array, naming it
     return structure.unflatten(bind(OptimizationBarrier(), *leaves) if leaves else [])
+
+
+# -- work that is kept -----------------------------------------------------------------------------
+
+
+class SinkEffect(Effect):
+    """Something is read, so that it counts as needed."""
+
+    __slots__ = ()
+
+
+SINK = SinkEffect("NoDCEEffect()")
+
+
+@primitive("dce_sink")
+class Sink(Primitive):
+    """Read the operand.  With ``prevent_mlir_dce`` the compiler, too, must keep it."""
+
+    prevent_mlir_dce: bool = False
+
+    multiple_results = True
+    effects = frozenset({SINK})
+
+    shard_results = sharding_rules.unchanged
+
+    def typing(self, x):
+        return []
+
+    def evaluate(self, x):
+        return []
+
+    def lower(self, ctx, x):
+        if self.prevent_mlir_dce:
+            ctx.emit_many(f"stablehlo.custom_call @dce_sink({x})", x, outs=[],
+                          attributes={"has_side_effect": "true"})
+        return []
+
+    def jvp(self, primals, tangents):
+        bind(self, *primals)
+        if tangents[0] is not None:
+            bind(self, tangents[0])
+        return [], []
+
+    transpose = NOT_LINEAR
+
+    def batch(self, size, xs, dims):
+        bind(self, *xs)
+        return [], []
+
+
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+    """Let every leaf of ``val`` count as needed in the program being written.
+
+    >>> lax.dce_sink(jnp.array([1.]))
+    """
+    for leaf in tree.flatten(val)[0]:
+        bind(Sink(bool(prevent_mlir_dce)), leaf)
+
+
+def stage(x: ArrayLike, /) -> Array:
+    """Return ``x``, a number or NumPy array, as an array; arrays and traced values as they are.
+
+    Raises: TypeError for a non-array.
+    """
+    aval_of(x)
+    return x if isinstance(x, Tracer) else put(x)

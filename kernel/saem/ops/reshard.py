@@ -3,7 +3,7 @@
 ``reshard`` is the one operation that moves data between devices because the types ask for it.  In a
 stretch of program where the partitioner decides (``auto_axes``) it is the way in and out.
 
-Read before: ``core.sharded``, ``placement.shardings``.  Read after: ``ops.sharding_constraint``.
+Read before: ``core.sharded``, ``placement.shardings``.  Read after: ``ops.constraints``.
 Invariant: it is the identity on numbers; its transpose shards a cotangent as the operand was.
 Source: the documentation of jax.sharding.reshard; the Shardy dialect, sdy.sharding_constraint.
 """

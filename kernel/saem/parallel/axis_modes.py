@@ -3,7 +3,7 @@
 ``auto_axes`` and ``explicit_axes`` mark such a stretch: inside, the axes of the mesh in force are
 of another type, and values cross over by ``reshard``.
 
-Read before: ``ops.sharding_constraint``, ``ops.reshard``.
+Read before: ``ops.constraints``, ``ops.reshard``.
 Invariant: a mark changes where values lie, never their numbers.
 Source: the documentation of jax.sharding.auto_axes and explicit_axes.
 """
@@ -17,8 +17,8 @@ from typing import Any
 from saem.core import errors, tree
 from saem.core.axes import as_names
 from saem.core.record import Record
+from saem.ops.constraints import is_place, prefix, with_sharding_constraint
 from saem.ops.reshard import crossing, mesh_of, retyped, under
-from saem.ops.sharding_constraint import is_place, prefix, with_sharding_constraint
 from saem.placement.meshes import AxisType
 
 

@@ -3,7 +3,7 @@
 One equation that is the identity on both; on several devices it puts them into one sharding group,
 and Shardy gives all members of a group the same sharding.
 
-Read before: ``ops.sharding_constraint``.
+Read before: ``ops.constraints``.
 Invariant: no value changes (tests/kernel/test_shard_alike.py).
 Source: the documentation of jax.experimental.shard_alike; the Shardy dialect, sdy.sharding_group.
 """

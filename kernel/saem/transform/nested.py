@@ -83,13 +83,22 @@ class Nested(NamedTuple):
         """Whether the program runs any number of times, the carry going from step to step."""
         return self.rows or self.condition is not None
 
-    def parts(self, items: Sequence[Any]) -> list[list[Any]]:
-        """Return what belongs to operands as four lists: before, constants, carry, the rest."""
-        return split_list(items, self.before, self.consts, self.carry)
+    def parts(self, items: Sequence[Any]) -> tuple[Sequence[Any], ...]:
+        """Return what belongs to operands in four parts: before, constants, carry, the rest."""
+        i = self.before
+        j = i + self.consts
+        k = j + self.carry
+        return items[:i], items[i:j], items[j:k], items[k:]
 
-    def outs(self, items: Sequence[Any]) -> list[list[Any]]:
-        """Return what belongs to results as two lists: the carry and the rest."""
-        return split_list(items, self.carry)
+    def outs(self, items: Sequence[Any]) -> tuple[Sequence[Any], ...]:
+        """Return what belongs to results in two parts: the carry and the rest."""
+        return items[:self.carry], items[self.carry:]
+
+    def other(self, programs: tuple[ClosedJaxpr, ...], consts: int, carry: int,
+              condition: ClosedJaxpr | None) -> Nested:
+        """Return the description of other programs, made from these."""
+        return Nested(programs, self.before, consts, carry, condition, self.rows, self.axes,
+                      self.ruled)
 
     def inside(self) -> contextlib.AbstractContextManager:
         """Return the context in which the programs are traced."""
@@ -102,8 +111,7 @@ class Nested(NamedTuple):
 
     def derived(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return what ``make`` returns, made once for these programs and ``key``."""
-        first, *others = self.programs
-        return first.derived((key, self._replace(programs=tuple(others))), make)
+        return self.programs[0].derived((key, self[1:], self.programs[1:]), make)
 
 
 def carry_fixpoint(step: Callable[[list[bool]], tuple[Sequence[bool], Any]], carry: Sequence[bool]
@@ -152,8 +160,8 @@ def with_companions(prim: Primitive, kind: Companions, values: Sequence[Any],
     A companion of None is zero.
     """
     nested = prim.nested
-    _, *flags = nested.parts([c is not None for c in companions])
-    plan = nested.derived((kind, *map(tuple, flags)), lambda: accompanied(nested, kind, *flags))
+    moving = tuple([c is not None for c in companions[nested.before:]])
+    plan = nested.derived((kind, moving), lambda: accompanied(nested, kind, moving))
     given = [values[i] if k < 0 else companion(values[i], companions[i], k)
              for i, k in zip(plan.operands, plan.numbers)]
     got = bind(prim.rebuilt(plan.nested, plan.operands, plan.results), *given)
@@ -183,13 +191,13 @@ class Plan(NamedTuple):
     companions: list[list[int] | None]
 
 
-def accompanied(nested: Nested, kind: Companions, consts: list[bool], carry: list[bool],
-                rest: list[bool]) -> Plan:
-    """Return how programs take and give companions, where operands with these flags have some.
+def accompanied(nested: Nested, kind: Companions, moving: tuple[bool, ...]) -> Plan:
+    """Return how programs take and give companions, where their operands that move have some.
 
     The companions of each kind of operand or result stand behind those of that kind.
     """
     number = kind.number
+    consts, start, rest = split_list(moving, nested.consts, nested.carry)
 
     def step(carry: list[bool]) -> tuple[list[bool], list]:
         flags = (*consts, *carry, *rest)
@@ -197,7 +205,7 @@ def accompanied(nested: Nested, kind: Companions, consts: list[bool], carry: lis
         return union([have for _, have in made]), made
 
     with nested.inside():
-        carry, outs, made = carry_fixpoint(step, carry)
+        carry, outs, made = carry_fixpoint(step, start)
     wanted = [*carry, *outs[nested.carry:]]
     programs = tuple([arranged(nested, number, closed, have, consts, carry, wanted)
                       for closed, have in made])
@@ -206,8 +214,7 @@ def accompanied(nested: Nested, kind: Companions, consts: list[bool], carry: lis
     if condition is not None:
         start = nested.consts + more + nested.carry
         condition = with_extra_inputs(condition, programs[0].in_avals[start: start + carried])
-    new = nested._replace(programs=programs, consts=nested.consts + more,
-                          carry=nested.carry + carried, condition=condition)
+    new = nested.other(programs, nested.consts + more, nested.carry + carried, condition)
     count, results = nested.counts()
     operands, numbers = placed(nested.parts(range(count)), ([], consts, carry, rest), number)
     places, kinds = placed(nested.outs(range(results)), nested.outs(wanted), number)
@@ -261,7 +268,22 @@ def retyped(prim: Primitive, size: int, xs: Sequence[Any], dims: Sequence[int | 
             ) -> tuple[list[Any], list[int | None]]:
     """Apply ``prim`` to stacks: the batch rule of a primitive with programs inside."""
     nested = prim.nested
-    before, consts, start, rest = nested.parts([d is not None for d in dims])
+    batched = tuple([d is not None for d in dims])
+    new, places, out_dims = nested.derived(
+        (size, batched, axes.batching()), lambda: on_stacks(nested, size, batched))
+    stacks = [x if place is None or d == place else match_dim(x, d, place, size)
+              for x, d, place in zip(xs, dims, places)]
+    return bind(prim.rebuilt(new, *map(range, nested.counts())), *stacks), out_dims
+
+
+def on_stacks(nested: Nested, size: int, batched: tuple[bool, ...]
+              ) -> tuple[Nested, list[int | None], list[int | None]]:
+    """Return the programs of stacks, where operands with these flags are some.
+
+    Beside them are the axes along which operands and results are stacked, None for those that are
+    the same for all examples.
+    """
+    before, consts, start, rest = map(list, nested.parts(batched))
     condition, many = nested.condition, False
 
     def step(carry: list[bool]) -> tuple[list[bool], list[ClosedJaxpr]]:
@@ -285,13 +307,10 @@ def retyped(prim: Primitive, size: int, xs: Sequence[Any], dims: Sequence[int | 
 
     carry, outs, programs = carry_fixpoint(step, start)
     row = 1 if nested.rows else 0
-    first = len(before) + len(consts) + len(carry)
-    stacks = [x if not stacked or d == (place := row if i >= first else 0)
-              else match_dim(x, d, place, size)
-              for i, (x, d, stacked) in enumerate(zip(xs, dims, [*before, *consts, *carry, *rest]))]
-    new = nested._replace(programs=tuple(programs), condition=condition)
-    got = bind(prim.rebuilt(new, *map(range, nested.counts())), *stacks)
-    return got, [None if not b else 0 if i < nested.carry else row for i, b in enumerate(outs)]
+    places = [*(0 if b else None for b in (*before, *consts, *carry)),
+              *(row if b else None for b in rest)]
+    out_dims = [None if not b else 0 if i < nested.carry else row for i, b in enumerate(outs)]
+    return (nested.other(tuple(programs), nested.consts, nested.carry, condition), places, out_dims)
 
 
 # -- state -----------------------------------------------------------------------------------------
@@ -349,6 +368,29 @@ def without_unneeded(prim: Primitive, needed: Sequence[bool]
     return prim.rebuilt(new, operands, pick(range(len(results)), results)), kept, results
 
 
+# -- reverse mode ----------------------------------------------------------------------------------
+
+
+def backwards(nested: Nested, linear: Sequence[bool], has_ct: tuple[bool, ...]
+              ) -> tuple[Nested | None, list[int | None], list[int]]:
+    """Return the programs of a call or a choice run backwards, None if they do nothing.
+
+    They take the operands that are not ``linear``, then the cotangents that there are, and give
+    those of the operands whose numbers are in the last list.
+    """
+    flags = tuple(linear[nested.before:])
+    made = [transpose_jaxpr(p, flags, has_ct) for p in nested.programs]
+    reached = union([have for _, have in made])
+    avals = pick(nested.programs[0].in_avals, flags)
+    programs = tuple([fill_zeros(p, 0, have, reached, avals) for p, have in made])
+    if not any(reached) and not any(p.effects for p in programs):
+        return None, [], []
+    numbers = range(len(linear))
+    return (nested.other(programs, 0, 0, None),
+            [*pick(numbers, linear, False), *[None] * sum(has_ct)],
+            pick(pick(numbers, linear), reached))
+
+
 # -- primitives ------------------------------------------------------------------------------------
 
 
@@ -371,24 +413,19 @@ class HigherOrder(Primitive):
 
     def transpose(self, cts, *args):
         nested: Any = self.nested
-        xs = args[nested.before:]
-        linear = tuple([isinstance(x, UndefinedPrimal) for x in xs])
+        linear = tuple([isinstance(x, UndefinedPrimal) for x in args])
         has_ct = tuple([ct is not None for ct in cts])
-        made = [transpose_jaxpr(p, linear, has_ct) for p in nested.programs]
-        reached = union([flags for _, flags in made])
-        avals = [x.aval for x in pick(xs, linear)]
-        programs = tuple([fill_zeros(p, 0, flags, reached, avals) for p, flags in made])
-        known = [i for i, lin in enumerate(linear, nested.before) if not lin]
-        numbers = [i for i, lin in enumerate(linear) if lin]
-        outs = iter(())
-        if any(reached) or any(p.effects for p in programs):
-            prim = self.rebuilt(
-                nested._replace(programs=programs),
-                [*range(nested.before), *known, *[None] * sum(has_ct)], pick(numbers, reached))
-            outs = iter(bind(prim, *args[:nested.before], *(args[i] for i in known),
-                             *(ct for ct in cts if ct is not None)))
-        found = iter([next(outs) if r else None for r in reached])
-        return [*[None] * nested.before, *(next(found) if lin else None for lin in linear)]
+        new, operands, reached = nested.derived(
+            ("transpose", linear, has_ct), lambda: backwards(nested, linear, has_ct))
+        if new is None:
+            return [None] * len(args)
+        given = [args[i] for i in operands if i is not None]
+        outs = iter(bind(self.rebuilt(new, operands, reached), *given,
+                         *[ct for ct in cts if ct is not None]))
+        found: list[Any] = [None] * len(args)
+        for number in reached:
+            found[number] = next(outs)
+        return found
 
     def batch(self, size, xs, dims):
         nested: Any = self.nested

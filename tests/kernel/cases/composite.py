@@ -1,4 +1,4 @@
-"""Cases of ``control/composite.py`` and ``ops/sinks.py``."""
+"""Cases of ``export/composite.py`` and of work that is kept (``ops/barrier.py``)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from saem.core.avals import ShapedArray
 from saem.export.composite import Composite
 from saem.lax import cos, div, sin
 from saem.loops.carry import trace_body
-from saem.ops.sinks import Sink
+from saem.ops.barrier import Sink
 
 _FEW = ShapedArray((3,), "float32")
 _TAN = trace_body(lambda x: (div(sin(x), cos(x)), x), tree.structure((0,)), [_FEW], "case").closed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cases import case, each
-from saem.ops.layout_constraint import Layout, LayoutConstraint
+from saem.ops.constraints import Layout, LayoutConstraint
 
 CASES = [
     *each(LayoutConstraint(Layout((1, 0))), "f32", "i8", "bool", "c64", shape="2,3"),

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from cases import case, spec
+from saem.ops.linalg.algebra import SymmetricProduct
 from saem.ops.linalg.cholesky import Cholesky, CholeskyUpdate
 from saem.ops.linalg.eigen import Eig, Eigh
 from saem.ops.linalg.lu import Lu, LuPivotsToPermutation
-from saem.ops.linalg.products import SymmetricProduct
 from saem.ops.linalg.qr import Geqp3, Geqrf, HouseholderProduct, Ormqr, Qr
 from saem.ops.linalg.reduction import Hessenberg, Schur
 from saem.ops.linalg.svd import Svd

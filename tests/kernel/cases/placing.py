@@ -7,8 +7,8 @@ import numpy as np
 import saem as jax
 from cases import case, each
 from saem.jit.transfers import COPY, REUSE, DevicePut
+from saem.ops.constraints import ShardingConstraint
 from saem.ops.reshard import Reshard
-from saem.ops.sharding_constraint import ShardingConstraint
 from saem.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 ONE = Mesh(np.array(jax.devices()[:1]), ("d",))

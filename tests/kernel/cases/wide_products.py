@@ -1,9 +1,9 @@
-"""Cases of ``ops/wide_products.py``."""
+"""Cases of the upper halves of products (``ops/arithmetic.py``)."""
 
 from __future__ import annotations
 
 from cases import case, each
-from saem.ops.wide_products import MulHi
+from saem.ops.arithmetic import MulHi
 
 CASES = [
     *each(MulHi(), "i8", "u8", "i16", "u16", "i32", "u32", shape="40", domain="edges", arity=2),

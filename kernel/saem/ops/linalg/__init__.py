@@ -12,7 +12,6 @@ from saem.ops.linalg import (  # noqa: F401 - importing registers the primitives
     cholesky,
     eigen,
     lu,
-    products,
     qr,
     reduction,
     svd,

@@ -1,9 +1,11 @@
 """With which matrix operations are derivative rules written?
 
-Products, adjoints, triangles and diagonals of matrices that stand side by side over leading axes.
+Products, adjoints, triangles and diagonals of matrices that stand side by side over leading axes;
+and ``symmetric_product``, the product of a matrix with its transpose added to a symmetric matrix.
 
 Read before: ``ops.contract``.  Read after: ``ops.linalg.cholesky``.
 Invariant: an operand has shape (…, n, m); the leading axes of two operands are equal.
+Source: BLAS, syrk.
 """
 
 from __future__ import annotations
@@ -12,13 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes
-from saem.core.avals import aval_of
-from saem.ops.arithmetic import add, mul
+from saem.core import dtypes, errors
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.primitive import primitive
+from saem.core.trace import bind
+from saem.ops.arithmetic import add, mul, sub
 from saem.ops.compare import eq, ge
 from saem.ops.contract import Precision, dot_general
 from saem.ops.convert import convert_element_type
 from saem.ops.gather import gather
+from saem.ops.linalg.families import NoDerivative
 from saem.ops.linear import broadcast_in_dim, permute, reduce_sum
 from saem.ops.numbers import conj
 from saem.ops.select import select_n
@@ -26,6 +31,7 @@ from saem.ops.shape import broadcasted_iota, concatenate, expand_dims
 from saem.ops.slicing import slice_in_dim
 from saem.ops.sort import sort
 from saem.ops.windows import GatherDimensionNumbers
+from saem.typing import ArrayLike
 
 HIGHEST = (Precision.HIGHEST, Precision.HIGHEST)
 I32 = np.dtype("int32")
@@ -162,3 +168,67 @@ def inverse_order(order: Any) -> Any:
 def above(a: Any, b: Any) -> Any:
     """Return the rows of ``a`` and then those of ``b``."""
     return concatenate([a, b], len(shape_of(a)) - 2)
+
+
+# -- a product with the transpose ------------------------------------------------------------------
+
+
+@primitive("symmetric_product")
+class SymmetricProduct(NoDerivative):
+    """α A Aᵀ + β C for A (…, n, k) and symmetric C (…, n, n)."""
+
+    alpha: float
+    beta: float
+
+    cores = (2, 2)
+    complex_too = False
+
+    def typing(self, a, c):
+        self.check(a, c)
+        if c.shape[-1] != c.shape[-2] or c.shape[-1] != a.shape[-2]:
+            raise errors.explained(
+                errors.ShapeError, "symmetric_product.C1",
+                "symmetric_update expects a rectangular matrix of shape (m, n) and a square matrix "
+                f"of shape (n, n). Got shapes {a.shape[-2:]} and {c.shape[-2:]}.",
+                advice="C has as many rows and columns as A has rows.")
+        return ShapedArray(c.shape, c.dtype)
+
+    def evaluate(self, a, c):
+        wide = np.result_type(a.dtype, np.float32)
+        a, c = a.astype(wide), c.astype(wide)
+        return self.alpha * (a @ np.swapaxes(a, -1, -2)) + self.beta * c
+
+    def lower(self, ctx, a, c):
+        left, out = ctx.avals[a], ctx.out_avals[0]
+        rank = left.ndim
+        leading = list(range(rank - 2))
+        batching = f"batching_dims = {leading} x {leading}, " if leading else ""
+        product = ctx.emit(
+            f"stablehlo.dot_general {a}, {a}, {batching}contracting_dims = [{rank - 1}] x "
+            f"[{rank - 1}], precision = [HIGHEST, HIGHEST]", a, a, out=out)
+
+        def scaled(x: str, by: float) -> str:
+            return ctx.elementwise("stablehlo.multiply", x, ctx.constant(by, out), out=out)
+
+        return ctx.elementwise("stablehlo.add", scaled(product, self.alpha), scaled(c, self.beta),
+                               out=out)
+
+
+def symmetric_product(a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float = 1.0,
+                      beta: float = 0.0, symmetrize_output: bool = False) -> Any:
+    """Return α A Aᵀ + β C, for A (…, n, k) and symmetric C (…, n, n).
+
+    ``symmetrize_output``: copy the lower triangle of the result to the upper one, which differs
+    from it by rounding, or where C is not symmetric.
+
+    Raises: ValueError for shapes that do not fit.
+
+    >>> lax.linalg.symmetric_product(jnp.array([[1.], [2.]]), jnp.zeros((2, 2)))
+    Array([[1., 2.],
+           [2., 4.]], dtype=float32)
+    """
+    out = bind(SymmetricProduct(float(alpha), float(beta)), a_matrix, c_matrix)
+    if symmetrize_output:
+        low = tril(out)
+        out = sub(add(low, transposed(low)), diagonal_part(out))
+    return out
