@@ -26,6 +26,11 @@ if "jax" in sys.modules and not getattr(sys.modules["jax"], "__saem__", False):
 # XLA writes to stderr as it starts; a learner's first cell should stay clean.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
+# Where the real JAX needs another jaxlib, ``lesson/prepare.py`` puts ours into a folder of its own.
+if "jaxlib" not in sys.modules and os.path.isdir(
+        _own := os.path.join(os.path.dirname(os.path.dirname(__file__)), "saem_jaxlib")):
+    sys.path.insert(0, _own)
+
 import jaxlib
 from jaxlib import _jax, xla_client
 
@@ -35,7 +40,7 @@ version_info = tuple(int(part) for part in __version__.split(".")[:3] if part.is
 if not (0, 10) <= version_info[:2] < (0, 13):
     raise ImportError(
         f"saem needs jaxlib 0.10, 0.11 or 0.12, but found {__version__}. "
-        "Try: pip install 'jaxlib>=0.10,<0.13'"
+        "Try: pip install 'jaxlib>=0.10,<0.13', and restart the kernel or process."
     )
 
 

@@ -17,6 +17,7 @@ import json
 import nbformat
 import polib
 
+import saem
 from saem.l10n.catalog import active, load, state
 from saem.l10n.project import Project
 from saem.l10n.source import Cell, Lesson
@@ -54,9 +55,13 @@ _BADGES = {
 _SETUP = """\
 # {comment}
 import importlib.util
+import runpy
 
 if importlib.util.find_spec("saem") is None:
-    %pip install --quiet "saem[lens]"
+    %pip install --quiet --no-deps "saem=={version}"
+    importlib.invalidate_caches()
+    place = importlib.util.find_spec("saem").submodule_search_locations[0]
+    runpy.run_path(f"{{place}}/lesson/prepare.py")["prepare"](language="{language}")
 
 from saem import lesson
 
@@ -135,7 +140,8 @@ def _header(project: Project, lesson: Lesson, language: str, say: dict[str, str]
 
 
 def _setup(lesson: Lesson, language: str, say: dict[str, str]) -> nbformat.NotebookNode:
-    source = _SETUP.format(comment=say["setup"], name=lesson.name, language=language)
+    source = _SETUP.format(comment=say["setup"], name=lesson.name, language=language,
+                           version=saem.__version__)
     return _new("code", SETUP, source, [GENERATED_TAG])
 
 
