@@ -15,6 +15,7 @@ JAX_VERSION := 0.10.2
 VENV := .venv
 ORACLE := .venv-jax
 PROGRAMS := .venv-programs
+PEERS := .venv-peers
 PY := $(VENV)/bin/python
 say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 say_in = printf '\033[1m==> %s\033[0m\n'
@@ -36,7 +37,7 @@ help:
 	@echo 'make programs        run other people'"'"'s programs on Saem and on JAX $(JAX_VERSION)'
 	@echo 'make check           style, types, import layers, generated files'
 	@echo 'make sizes           advice: which files and functions are long'
-	@echo 'make bench [only=X]  compare with JAX $(JAX_VERSION); X is part of a row'"'"'s name'
+	@echo 'make bench [only=X]  compare with JAX $(JAX_VERSION) and others; X is part of a row'"'"'s name'
 	@echo 'make growth          how time grows with the size of the work, beside JAX'
 	@echo 'make memory          what a kernel holds after import, a lesson, 10,000 shapes'
 	@echo 'make docs            the lessons as a static site in build/site'
@@ -76,10 +77,12 @@ check: $(VENV)/.dev extension
 sizes: $(VENV)/.dev
 	@$(PY) tests/project/budget.py || true
 
+# Where MLX or autograd cannot be fetched, that is said and their table is left out.
 bench: $(VENV)/.lab $(ORACLE)/.done
-	$(call say,Saem and JAX $(JAX_VERSION) in turns)
+	@$(MAKE) --no-print-directory $(PEERS)/.done || echo 'MLX and autograd: see the reason above.'
+	$(call say,Saem and JAX $(JAX_VERSION) in turns; then MLX and autograd and NumPy)
 	@$(PY) tests/benchmarks/bench.py --saem $(PY) --jax $(ORACLE)/bin/python \
-		$(if $(only),--only '$(only)')
+		--peers $(PEERS)/bin/python $(if $(only),--only '$(only)')
 
 growth memory: $(VENV)/.lab $(ORACLE)/.done
 	@$(PY) tests/benchmarks/$@.py --saem $(PY) --jax $(ORACLE)/bin/python
@@ -93,7 +96,7 @@ wheel: $(VENV)/.dev
 	@$(PY) -m build --outdir dist
 
 clean:
-	rm -rf $(VENV) $(ORACLE) $(PROGRAMS) dist build extension/node_modules extension/lib extension/build \
+	rm -rf $(VENV) $(ORACLE) $(PROGRAMS) $(PEERS) dist build extension/node_modules extension/lib extension/build \
 		extension/.built-from kernel/saem/labextension kernel/saem/lens/static \
 		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
@@ -139,6 +142,12 @@ $(PROGRAMS)/.done: tests/programs/requirements.txt
 	$(call make_venv,$(PROGRAMS))
 	$(call say,Installing other people's libraries without jax into $(PROGRAMS))
 	@$(PROGRAMS)/bin/python -m pip install -qq --disable-pip-version-check --no-deps -r $<
+	@touch $@
+
+$(PEERS)/.done:
+	$(call make_venv,$(PEERS))
+	$(call say,Installing MLX and autograd into $(PEERS) (the benchmarks time them too))
+	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check 'mlx[cpu]==0.32.4' 'autograd==1.9.1'
 	@touch $@
 
 # The built extension lies in the environment as a copy; a change of its sources renews the copy.

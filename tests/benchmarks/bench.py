@@ -2,10 +2,11 @@
 
 Three processes, one for each library, are asked in turns: round by round, the same row on Saem, on
 JAX and, where it has the operation, on NumPy.  The ratio is the median over the rounds of
-(Saem's time / JAX's time in that round), so a machine that slows down for a while slows both.  The
-table is printed, and stored with every figure under ``results/``.
+(Saem's time / JAX's time in that round), so a machine that slows down for a while slows both.  A
+second table compares with engines that run eagerly: MLX on the CPU, autograd and NumPy.  Both are
+printed, stored with every figure under ``results/``, and drawn.
 
-Read before: ``rows.py``, ``worker.py``.  Read after: ``results/latest.md``.
+Read before: ``rows.py``, ``peers.py``, ``worker.py``.  Read after: ``draw.py``.
 Invariant: the libraries never share a process, and a row whose values differ is not called faster.
 """
 
@@ -21,10 +22,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from draw import draw
+from peers import LIBRARIES as PEERS
+from peers import PEER_ROWS, PeerRow
 from rows import ROWS, Row
 
 HERE = Path(__file__).resolve().parent
@@ -76,6 +81,7 @@ class Result:
     goal: float
     seconds: dict[str, list[float]] = field(default_factory=dict)
     note: str = ""
+    beside: str = "jax"  # the library of the ratio
 
     def median(self, library: str) -> float | None:
         """The median time in seconds."""
@@ -83,8 +89,8 @@ class Result:
         return statistics.median(values) if values else None
 
     def ratios(self) -> list[float]:
-        """Saem / JAX, round by round."""
-        pairs = zip(self.seconds.get("saem", []), self.seconds.get("jax", []), strict=False)
+        """Saem / the library beside it, round by round."""
+        pairs = zip(self.seconds.get("saem", []), self.seconds.get(self.beside, []), strict=False)
         return sorted(mine / theirs for mine, theirs in pairs)
 
     def ratio(self) -> float | None:
@@ -138,7 +144,27 @@ def measure(row: Row, workers: dict[str, Worker], rounds: int) -> Result:
         if not agree(answers["saem"]["value"], answers["jax"]["value"]):
             result.note = "the values differ"
     ready = [name for name, answer in answers.items() if "repetitions" in answer]
-    for turn in range(min(rounds, row.rounds or rounds)):
+    return take_turns(result, ready, workers, min(rounds, row.rounds or rounds))
+
+
+def measure_peers(row: PeerRow, workers: dict[str, Worker], rounds: int) -> Result:
+    """Time one row of the second table in turns on all libraries that have it."""
+    result = Result(row.name, row.goal, beside=row.beside)
+    answers = {library: worker.ask(do="prepare", row=row.name)
+               for library, worker in workers.items() if library in row.texts}
+    for library, answer in answers.items():
+        if "error" in answer:
+            result.note = f"{library}: {answer['error']}"
+        elif not agree(answers["saem"].get("value"), answer["value"]):
+            result.note = f"{library} computes other values"
+    ready = [name for name, answer in answers.items() if "repetitions" in answer]
+    return take_turns(result, ready, workers, rounds)
+
+
+def take_turns(result: Result, ready: list[str], workers: dict[str, Worker], rounds: int
+               ) -> Result:
+    """Time what the libraries ``ready`` have prepared, round by round."""
+    for turn in range(rounds):
         # Who goes first changes every round, so that neither gains by its place.
         for library in ready if turn % 2 == 0 else reversed(ready):
             answer = workers[library].ask(do="time")
@@ -214,6 +240,18 @@ def cells(result: Result) -> tuple[str, ...]:
     )
 
 
+PEER_HEADINGS = ("row, with the wait", "Saem", "MLX (CPU)", "autograd", "NumPy", "ratio", "beside",
+                 "goal", "verdict")
+
+
+def peer_cells(result: Result) -> tuple[str, ...]:
+    """One line of the second table."""
+    ratio = result.ratio()
+    known = ("", "", "", result.note) if ratio is None else (
+        f"{ratio:.2f}", result.beside, f"≤ {result.goal:g}", result.verdict())
+    return (result.name, *(seconds_text(result.median(library)) for library in PEERS), *known)
+
+
 def summary(results: list[Result]) -> str:
     """How many goals were reached."""
     verdicts = [result.verdict() for result in results]
@@ -222,12 +260,18 @@ def summary(results: list[Result]) -> str:
     return "Goals: " + ", ".join(f"{count} {name}" for name, count in known.items()) + "."
 
 
-def markdown(results: list[Result], about: dict[str, str]) -> str:
-    """The table and where it was measured, in Markdown."""
+def table(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table in Markdown, after an empty one."""
+    return ["", "| " + " | ".join(headings) + " |", "|" + " --- |" * len(headings),
+            *("| " + " | ".join(line) + " |" for line in lines)]
+
+
+def markdown(results: list[Result], peers: list[Result], about: dict[str, str]) -> str:
+    """Both tables and where they were measured, in Markdown."""
     lines = ["# Saem compared with JAX", ""]
     lines += [f"- {name}: {value}" for name, value in about.items()]
-    lines += ["", "| " + " | ".join(HEADINGS) + " |", "|" + " --- |" * len(HEADINGS)]
-    lines += ["| " + " | ".join(cells(result)) + " |" for result in results]
+    lines += table(HEADINGS, map(cells, results))
+    lines += table(PEER_HEADINGS, map(peer_cells, peers)) if peers else []
     lines += [
         "",
         "Times are medians of the rounds; a ratio is the median of the rounds' ratios, and half of "
@@ -237,36 +281,67 @@ def markdown(results: list[Result], about: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def store(results: list[Result], about: dict[str, str], folder: Path) -> None:
-    """Write latest.json (every figure) and latest.md (the table)."""
+def store(results: list[Result], peers: list[Result], about: dict[str, str], folder: Path) -> None:
+    """Write latest.json (every figure), latest.md (the tables) and latest.svg (the picture)."""
     folder.mkdir(parents=True, exist_ok=True)
-    stored = {"about": about, "rows": [asdict(result) for result in results]}
+    stored = {"about": about, "rows": [rounded(result) for result in results],
+              "peers": [rounded(result) for result in peers]}
     texts = {
         "latest.json": json.dumps(stored, indent=1, ensure_ascii=False) + "\n",
-        "latest.md": markdown(results, about),
+        "latest.md": markdown(results, peers, about),
     }
     for name, text in texts.items():
         aside = folder / f".{name}.part"
         aside.write_text(text, "utf-8")
         aside.replace(folder / name)
+    draw(folder / "latest.json", folder / "latest.svg")
+
+
+def rounded(result: Result) -> dict[str, Any]:
+    """A result as data, its times with four digits."""
+    stored = asdict(result)
+    stored["seconds"] = {name: [float(f"{s:.4g}") for s in times]
+                         for name, times in result.seconds.items()}
+    return stored
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Compare Saem with the real JAX and NumPy.")
+    parser = argparse.ArgumentParser(description="Compare Saem with the real JAX and others.")
     parser.add_argument("--saem", default=sys.executable, help="Python that has Saem's packages")
     parser.add_argument("--jax", default=".venv-jax/bin/python", help="Python that has real JAX")
+    parser.add_argument("--peers", default="", help="Python that has MLX and autograd")
     parser.add_argument("--only", default="", help="only rows whose name contains this")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--no-store", action="store_true", help="print only")
     return parser.parse_args(arguments)
 
 
+def show(texts: Sequence[str], widths: Sequence[int]) -> None:
+    """Print one line of a table."""
+    pairs = zip(texts, widths, strict=True)
+    print("  ".join(text.ljust(width) for text, width in pairs).rstrip(), flush=True)
+
+
+def add_peers(python: str, workers: dict[str, Worker], about: dict[str, str]) -> bool:
+    """Start workers for MLX and autograd; says why, and returns False, where they are missing."""
+    probe = [python, "-c", "import mlx.core, autograd"]
+    if not Path(python).is_file() or subprocess.run(probe, capture_output=True).returncode:
+        print("Skipped: the table of MLX and autograd, which `make bench` installs in .venv-peers "
+              "where their packages can be had.")
+        return False
+    for library in ("mlx", "autograd"):
+        worker = workers[library] = Worker(python, library)
+        about[library] = f"{worker.about['version']} on Python {worker.about['python']}"
+    return True
+
+
 def main() -> None:
     """Measure the rows asked for, print each as it is done, store the table."""
     options = parse()
     chosen = [row for row in ROWS if options.only.lower() in row.name.lower()]
-    if not chosen:
+    peer_rows = [row for row in PEER_ROWS if options.only.lower() in row.name.lower()]
+    if not chosen and not peer_rows:
         raise SystemExit(f"No row's name contains {options.only!r}.")
     if not Path(options.jax).exists():
         raise SystemExit(f"There is no {options.jax}. Try: make bench, which installs JAX there.")
@@ -283,20 +358,27 @@ def main() -> None:
     }
     widths = (38, 9, 9, 9, 9, 15, 7, 8)
     results = []
-    print("  ".join(name.ljust(width) for name, width in zip(HEADINGS, widths, strict=True)))
+    show(HEADINGS, widths)
     for row in chosen:
         if row.fresh:
             with tempfile.TemporaryDirectory() as folder:
                 results.append(measure_fresh(row, pythons, options.rounds, folder))
         else:
             results.append(measure(row, workers, options.rounds))
-        texts = zip(cells(results[-1]), widths, strict=True)
-        print("  ".join(text.ljust(width) for text, width in texts).rstrip(), flush=True)
+        show(cells(results[-1]), widths)
+    workers.pop("jax").close()
+    print(summary(results))
+    peers = []
+    if peer_rows and add_peers(options.peers, workers, about):
+        widths_of_peers = (41, 9, 9, 9, 9, 6, 8, 6, 8)
+        show(PEER_HEADINGS, widths_of_peers)
+        for peer_row in peer_rows:
+            peers.append(measure_peers(peer_row, workers, options.rounds))
+            show(peer_cells(peers[-1]), widths_of_peers)
     for worker in workers.values():
         worker.close()
-    print(summary(results))
     if not options.no_store and not options.only:
-        store(results, about, HERE / "results")
+        store(results, peers, about, HERE / "results")
         print(f"Stored in {os.path.relpath(HERE / 'results')}/latest.md and latest.json")
 
 

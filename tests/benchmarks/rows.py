@@ -40,6 +40,12 @@ class Row:
     cache: str = ""
     rounds: int = 0
 
+    def text(self, library: str) -> tuple[str, str]:
+        """Setup and statement in a library."""
+        if library == "numpy":
+            return self.numpy_setup, self.numpy
+        return self.setup, self.statement
+
 
 VECTOR = "x = jnp.arange(1000, dtype=jnp.float32); y = x + 1"
 NP_VECTOR = "x = np.arange(1000, dtype=np.float32); y = x + 1"
@@ -237,6 +243,23 @@ ROWS = (
         setup=LONG_150 + "import itertools; number = itertools.count(1)",
         each="n = next(number); f = jax.jit(lambda x: long(x) + n)",
         needs=("jit", "block_until_ready"),
+    ),
+    Row(
+        "first result: sum of sines",
+        0.5,
+        "jax.block_until_ready(f(x))",
+        setup=VECTOR + "\nimport itertools; number = itertools.count(1)",
+        each="n = next(number); f = jax.jit(lambda x: jnp.sum(jnp.sin(x)) + n)",
+        needs=("jit", "block_until_ready"),
+    ),
+    Row(
+        "first result: an eager operation",
+        0.5,
+        "jax.block_until_ready(jnp.sin(x))",
+        setup="import itertools; number = itertools.count(1)",
+        # another shape each time, so that it is compiled again
+        each="x = np.ones(next(number), np.float32)",
+        needs=("block_until_ready",),
     ),
     Row(
         "run: elementwise chain, 10^6 numbers",

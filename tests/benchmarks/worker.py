@@ -1,10 +1,10 @@
-"""How is one row timed, in a process that holds only one of the three libraries?
+"""How is one row timed, in a process that holds only one of the libraries?
 
-``bench.py`` starts this file as ``worker.py saem|jax|numpy`` and talks to it in lines of JSON over
-a pipe: *prepare* a row (its setup, and how many repetitions make a batch worth timing), then *time*
-it as often as asked.  Only the texts in ``rows.py`` are run here.
+``bench.py`` starts this file as ``worker.py saem|jax|numpy|mlx|autograd`` and talks to it in lines
+of JSON over a pipe: *prepare* a row (its setup, and how many repetitions make a batch worth
+timing), then *time* it as often as asked.  Only the texts in ``rows.py`` and ``peers.py`` are run.
 
-Read before: ``rows.py``.  Read after: ``bench.py``.
+Read before: ``rows.py``, ``peers.py``.  Read after: ``bench.py``.
 Invariant: nothing but the statement, repeated, stands between the two readings of the clock.
 """
 
@@ -19,22 +19,20 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from peers import PEER_ROWS, PeerRow
 from rows import ROWS, Row
 
 BATCH_SECONDS = 0.02
 MOST_REPETITIONS = 20_000
+BY_NAME: dict[str, Row | PeerRow] = {row.name: row for row in (*ROWS, *PEER_ROWS)}
 
 
 class Bench:
     """One prepared row: `time()` gives seconds for one statement."""
 
-    def __init__(self, row: Row, library: str, module: Any):
-        setup, statement = row.setup, row.statement
-        if library == "numpy":
-            setup, statement = row.numpy_setup, row.numpy
-        self.names: dict[str, Any] = {"np": np}
-        if module is not None:
-            self.names |= {"jax": module, "jnp": module.numpy}
+    def __init__(self, row: Row | PeerRow, library: str, names: dict[str, Any]):
+        setup, statement = row.text(library)
+        self.names = dict(names)
         exec(setup, self.names)
         self.each = compile(row.each, "each", "exec") if row.each and library != "numpy" else None
         self.loop = self._loop(statement)
@@ -82,26 +80,43 @@ def has(module: Any, path: str) -> bool:
     return True
 
 
-def prepare(row: Row, library: str, module: Any) -> tuple[Bench | None, dict[str, Any]]:
+def prepare(row: Row | PeerRow, library: str, names: dict[str, Any]
+            ) -> tuple[Bench | None, dict[str, Any]]:
     """The prepared row, or None with what is missing."""
-    if module is not None and not all(has(module, path) for path in row.needs):
+    value = row.values.get(library, "") if isinstance(row, PeerRow) else row.value
+    module = names.get("jax")
+    if module is None and isinstance(row, Row):
+        value = ""
+    elif isinstance(row, Row) and not all(has(module, path) for path in row.needs):
         return None, {"missing": [path for path in row.needs if not has(module, path)]}
-    bench = Bench(row, library, module)
+    bench = Bench(row, library, names)
     bench.time()
-    value = None
-    if row.value and module is not None:
-        value = np.asarray(eval(row.value, bench.names), dtype=np.float64).ravel()[:1000].tolist()
-    return bench, {"repetitions": bench.repetitions, "value": value}
+    numbers = None
+    if value:
+        numbers = np.asarray(eval(value, bench.names), dtype=np.float64).ravel()[:1000].tolist()
+    return bench, {"repetitions": bench.repetitions, "value": numbers}
+
+
+def names_of(library: str) -> tuple[dict[str, Any], str]:
+    """The names by which texts find a library, and its version."""
+    if library == "numpy":
+        return {"np": np}, np.__version__
+    if library == "mlx":
+        mx = importlib.import_module("mlx.core")
+        mx.set_default_device(mx.cpu)
+        return {"mx": mx}, mx.__version__
+    if library == "autograd":
+        ag = importlib.import_module("autograd")
+        version = importlib.import_module("importlib.metadata").version("autograd")
+        return {"np": importlib.import_module("autograd.numpy"), "onp": np, "ag": ag}, version
+    module = importlib.import_module(library)
+    jnp = importlib.import_module(f"{library}.numpy")
+    return {"np": np, "jax": module, "jnp": jnp}, f"{getattr(module, '__version__', '?')}"
 
 
 def serve(library: str) -> None:
     """Answer requests until the pipe closes."""
-    module = None
-    version = np.__version__
-    if library != "numpy":
-        module = importlib.import_module(library)
-        importlib.import_module(f"{library}.numpy")
-        version = f"{getattr(module, '__version__', '?')}"
+    names, version = names_of(library)
     say({"library": library, "version": version, "python": sys.version.split()[0]})
     bench: Bench | None = None
     for line in sys.stdin:
@@ -109,8 +124,7 @@ def serve(library: str) -> None:
         try:
             if request["do"] == "prepare":
                 bench = None
-                row = next(row for row in ROWS if row.name == request["row"])
-                bench, answer = prepare(row, library, module)
+                bench, answer = prepare(BY_NAME[request["row"]], library, names)
                 say(answer)
             elif bench is None:
                 say({"error": "no row is prepared"})
