@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from saem.compile import dispatch
-from saem.core import dtypes, errors
+from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray
 from saem.core.dimensions import Dim
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
@@ -322,6 +322,88 @@ def blocks_text(ctx: Any, keys: str, count: int) -> tuple[str, str]:
     return scramble_text(ctx, key, (high, low), (number, count) if held else (count,))
 
 
+# -- without ``threefry_partitionable``: one sequence of words for all that a key makes ------------
+
+
+def sequence_numpy(keys: np.ndarray, count: int) -> np.ndarray:
+    """Return ``count`` words of each key: its blocks (i, half + i), all first words before all
+    second ones.  Source: observed behaviour of jax_threefry_partitionable=False.
+    """
+    half = (count + 1) // 2
+    first = np.arange(half, dtype=U32)
+    second = first + U32.type(half)
+    if count % 2:
+        second[-1] = 0
+    a, b = scramble_numpy((keys[..., :1], keys[..., 1:]), (first, second))
+    return np.concatenate([a, b], -1)[..., :count]
+
+
+def sequence_text(ctx: Any, keys: str, count: int) -> str:
+    """Write ``sequence_numpy``: a value of shape (keys, count); (count,) for one key."""
+    held = ctx.in_avals[0].shape
+    number, half = math.prod(held), (count + 1) // 2
+    lead: tuple[int, ...] = (number,) if held else ()
+    key = words(ctx, keys, (number, 1) if held else ())
+    row = ShapedArray((half,), U32)
+    first = ctx.iota(0, row)
+    second = ctx.elementwise("stablehlo.add", first, ctx.constant(half, row), out=row)
+    if count % 2:
+        last = ctx.compare("EQ", first, ctx.constant(half - 1, row))
+        second = ctx.choose(last, ctx.constant(0, row), second)
+    if held:
+        first, second = ctx.reshape(first, (1, half)), ctx.reshape(second, (1, half))
+    a, b = scramble_text(ctx, key, (first, second), (*lead, half))
+    whole = ctx.emit(f"stablehlo.concatenate {a}, {b}, dim = {len(lead)}", a, b,
+                     out=ShapedArray((*lead, 2 * half), U32))
+    return cut_text(ctx, whole, count)
+
+
+def cut_text(ctx: Any, x: str, count: int) -> str:
+    """Write the first ``count`` elements along the last axis of ``x``."""
+    aval = ctx.avals[x]
+    shape = (*aval.shape[:-1], count)
+    if shape == aval.shape:
+        return x
+    return ctx.slice(x, (0,) * len(shape), shape, (1,) * len(shape), aval.update(shape=shape))
+
+
+def sequential_bits_numpy(prim: RandomBits, keys: np.ndarray) -> np.ndarray:
+    """Return the integers that ``prim`` makes of one sequence of words."""
+    size, width = math.prod(prim.shape), prim.bit_width
+    found = sequence_numpy(keys, -(-width * size // 32))
+    if width == 64:
+        high, low = found[..., :size].astype(U64), found[..., size:].astype(U64)
+        found = (high << U64.type(32)) | low
+    elif width < 32:
+        places = np.arange(32 // width, dtype=U32) * U32.type(width)
+        found = (found[..., None] >> places).reshape(*found.shape[:-1], -1)[..., :size]
+    return found.astype(prim.dtype)
+
+
+def sequential_bits_text(ctx: Any, prim: RandomBits, keys: str) -> str:
+    """Write ``sequential_bits_numpy``."""
+    size, width = math.prod(prim.shape), prim.bit_width
+    found = sequence_text(ctx, keys, -(-width * size // 32))
+    shape = ctx.avals[found].shape
+    if width == 64:
+        high = ctx.convert(cut_text(ctx, found, size), U64)
+        start, limit = (*[0] * (len(shape) - 1), size), shape
+        part = ShapedArray((*shape[:-1], size), U32)
+        low = ctx.convert(ctx.slice(found, start, limit, (1,) * len(shape), part), U64)
+        wide = part.update(dtype=U64)
+        half = ctx.constant(32, wide)
+        high = ctx.elementwise("stablehlo.shift_left", high, half, out=wide)
+        return ctx.elementwise("stablehlo.or", high, low, out=wide)
+    if width < 32:
+        parts = ShapedArray((*shape, 32 // width), U32)
+        places = ctx.elementwise("stablehlo.multiply", ctx.iota(len(shape), parts),
+                                 ctx.constant(width, parts), out=parts)
+        found = ctx.broadcast(found, parts.shape, range(len(shape)))
+        found = ctx.elementwise("stablehlo.shift_right_logical", found, places, out=parts)
+        found = cut_text(ctx, ctx.reshape(found, (*shape[:-1], parts.shape[-1] * shape[-1])), size)
+    return ctx.convert(found, prim.dtype)
+
+
 def _checked_shape(prim: Primitive, shape: tuple[int, ...]) -> None:
     if any(n < 0 for n in shape):
         raise errors.explained(
@@ -339,8 +421,10 @@ class RandomSplit(OnKeys):
     eager = watched
 
     shape: tuple[int, ...]
+    partitionable: bool = True  # a setting; equations do not show it
 
     shard_results = sharding_rules.keys
+    params = property(lambda self: {"shape": self.shape})
 
     def physical(self, in_avals, out_avals):
         return in_avals[0].dtype.impl.splitting(self)
@@ -350,12 +434,18 @@ class RandomSplit(OnKeys):
         return ShapedArray((*keys.shape, *self.shape), key_aval(self, keys))
 
     def evaluate(self, keys):
+        if not self.partitionable:
+            return sequence_numpy(keys, 2 * math.prod(self.shape)).reshape(
+                *keys.shape[:-1], *self.shape, 2)
         a, b = blocks_numpy(keys, math.prod(self.shape))
         return np.stack([a, b], axis=-1).reshape(*keys.shape[:-1], *self.shape, 2)
 
     def lower(self, ctx, keys):
-        a, b = blocks_text(ctx, keys, math.prod(self.shape))
         out = ctx.out_avals[0]
+        if not self.partitionable:
+            found = sequence_text(ctx, keys, 2 * math.prod(self.shape))
+            return ctx.emit(f"stablehlo.reshape {found}", found, out=out)
+        a, b = blocks_text(ctx, keys, math.prod(self.shape))
         return pair(ctx, ctx.reshape(a, out.shape), ctx.reshape(b, out.shape), out)
 
 
@@ -368,8 +458,10 @@ class RandomBits(OnKeys):
 
     bit_width: int
     shape: tuple[int, ...]
+    partitionable: bool = True  # a setting; equations do not show it
 
     shard_results = sharding_rules.keys
+    params = property(lambda self: {"bit_width": self.bit_width, "shape": self.shape})
 
     @property
     def dtype(self) -> np.dtype:
@@ -389,11 +481,15 @@ class RandomBits(OnKeys):
         return ShapedArray((*keys.shape, *self.shape), self.dtype)
 
     def evaluate(self, keys):
+        if not self.partitionable:
+            return sequential_bits_numpy(self, keys).reshape(*keys.shape[:-1], *self.shape)
         a, b = blocks_numpy(keys, math.prod(self.shape))
         both = (a.astype(U64) << U64.type(32)) | b if self.bit_width == 64 else a ^ b
         return both.astype(self.dtype).reshape(*keys.shape[:-1], *self.shape)
 
     def lower(self, ctx, keys):
+        if not self.partitionable:
+            return ctx.reshape(sequential_bits_text(ctx, self, keys), ctx.out_avals[0].shape)
         a, b = blocks_text(ctx, keys, math.prod(self.shape))
         if self.bit_width == 64:
             wide = ctx.avals[a].update(dtype=U64)
@@ -475,12 +571,12 @@ def random_clone(keys: Any) -> Any:
 
 def random_split(keys: Any, shape: Sequence[int]) -> Any:
     """Return ``shape`` new keys of each of ``keys``."""
-    return bind(RandomSplit(tuple(shape)), keys)
+    return bind(RandomSplit(tuple(shape), config.threefry_partitionable.value), keys)
 
 
 def random_bits(keys: Any, bit_width: int, shape: Sequence[int]) -> Any:
     """Return unsigned integers of ``shape`` from each of ``keys``."""
-    return bind(RandomBits(bit_width, tuple(shape)), keys)
+    return bind(RandomBits(bit_width, tuple(shape), config.threefry_partitionable.value), keys)
 
 
 def random_fold_in(keys: Any, numbers: Any) -> Any:

@@ -25,6 +25,7 @@ from saem.ops.random_bits import (
     scramble_numpy,
     scramble_text,
     seed_words_text,
+    sequence_numpy,
 )
 from saem.ops.rng_bit_generator import U64, bits_numpy, bits_text
 
@@ -102,22 +103,33 @@ class HalvesSplit(Rule):
     def evaluate(self, keys):
         count = math.prod(self.prim.shape)
         halves = keys.reshape(*keys.shape[:-1], 2, 2)
-        words = np.stack(blocks_numpy(halves, count), axis=-1)
+        if self.prim.partitionable:
+            words = np.stack(blocks_numpy(halves, count), axis=-1)
+        else:
+            words = sequence_numpy(halves, 2 * count).reshape(*halves.shape[:-1], count, 2)
         return np.swapaxes(words, -3, -2).reshape(*keys.shape[:-1], *self.prim.shape, 4)
 
     def lower(self, ctx, keys):
         lead, count = ctx.in_avals[0].shape, math.prod(self.prim.shape)
         high, low = counters_text(ctx, count)
+        if not self.prim.partitionable:  # blocks (i, count + i)
+            row = ShapedArray((count,), U32)
+            high = low
+            low = ctx.elementwise("stablehlo.add", low, ctx.constant(count, row), out=row)
         block = (*filled((count,), (*lead, count)), 1)
         low = ctx.reshape(low, block)
         if ctx.avals[high].shape:
             high = ctx.reshape(high, block)
-        return halves_text(ctx, keys, (*lead, 1, 2), (high, low), (*lead, count, 2))
+        return halves_text(ctx, keys, (*lead, 1, 2), (high, low), (*lead, count, 2),
+                           not self.prim.partitionable)
 
 
 def halves_text(ctx: Any, keys: str, key_shape: tuple[int, ...], block: tuple[str, str],
-                shape: tuple[int, ...]) -> str:
-    """Write Threefry of ``block`` under both halves of each key, along the last axis of shape."""
+                shape: tuple[int, ...], sequential: bool = False) -> str:
+    """Write Threefry of ``block`` under both halves of each key, along the last axis of shape.
+
+    With ``sequential`` all first words of a half stand before all its second ones.
+    """
     lead = ctx.in_avals[0].shape
     halves = ctx.emit(f"stablehlo.reshape {keys}", keys, out=ShapedArray((*lead, 2, 2), U32))
     words = []
@@ -126,8 +138,17 @@ def halves_text(ctx: Any, keys: str, key_shape: tuple[int, ...], block: tuple[st
         part = ctx.emit(f"stablehlo.slice {halves} [{ranges}]", halves,
                         out=ShapedArray((*lead, 2, 1), U32))
         words.append(ctx.reshape(part, key_shape))
-    made = [ctx.reshape(x, (*shape, 1))
-            for x in scramble_text(ctx, (words[0], words[1]), block, shape)]
+    scrambled = scramble_text(ctx, (words[0], words[1]), block, shape)
+    if sequential:
+        rank, count = len(lead), shape[-2]
+        joined = ctx.emit(f"stablehlo.concatenate {', '.join(scrambled)}, dim = {rank}",
+                          *scrambled, out=ShapedArray((*lead, 2 * count, 2), U32))
+        paired = ctx.reshape(joined, (*lead, count, 2, 2))
+        turned = ctx.emit(
+            f"stablehlo.transpose {paired}, dims = {[*range(rank + 1), rank + 2, rank + 1]}",
+            paired, out=ShapedArray((*lead, count, 2, 2), U32))
+        return ctx.emit(f"stablehlo.reshape {turned}", turned, out=ctx.out_avals[0])
+    made = [ctx.reshape(x, (*shape, 1)) for x in scrambled]
     pairs = ctx.emit(f"stablehlo.concatenate {', '.join(made)}, dim = {len(shape)}", *made,
                      out=ShapedArray((*shape, 2), U32))
     return ctx.emit(f"stablehlo.reshape {pairs}", pairs, out=ctx.out_avals[0])
