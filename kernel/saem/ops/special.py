@@ -223,7 +223,7 @@ def no_derivative(primitive_name: str, operand: str) -> Callable:
     """Return a partial derivative that says it is not known."""
 
     def refuse(t, out, *xs):
-        raise NotImplementedError(
+        raise ValueError(
             f"{primitive_name} gradient with respect to {operand} is not supported: it has no "
             "formula here. Hold that operand constant, with lax.stop_gradient.")
 

@@ -410,7 +410,7 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         found = (as_size(shape),)
     if any(n < 0 for n in found):
         raise errors.explained(
-            errors.ArgumentError, "random.shape",
+            errors.ShapeError, "random.shape",
             f"Shapes must have sizes of zero or more, got {found}.",
             advice="Sizes cannot be negative.")
     return found

@@ -1,0 +1,34 @@
+"""Do the functions beyond ``jax.numpy`` give what real JAX gives, on every kind of operand?
+
+The tables beside this file name calls; ``variations`` makes rows of them: other dtypes, empty and
+rank-0 operands, wrong ones, derivatives of two orders, maps.  A row that differs stands in its
+table under a reason; one whose reason begins with ``~`` must still agree to a few last bits.
+
+Read before: ``variations.py``.
+Invariant: what a row means is asked from JAX.  ``SAEM_SWEEP=all`` runs every row (an eighth else).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from variations import chosen, differences, read, rows
+
+LAST_BITS = 3e-6
+HOW: dict[str, dict[str, Any]] = {
+    "lax": {}, "nn": {},
+}
+TABLES = [(name, group) for name in HOW for group in read(name)[0]]
+
+
+@pytest.mark.parametrize(("name", "group"), TABLES)
+def test_rows(jax_oracle, name, group):
+    groups, excused = read(name)
+    cases = chosen(list(dict.fromkeys(rows(groups[group]))))
+    plain = [case for case in cases if case not in excused]
+    nearly = [case for case in cases if excused.get(case, "").startswith("~")]
+    wrong = differences(jax_oracle, plain, **HOW[name])
+    wrong += differences(jax_oracle, nearly, **{**HOW[name], "rtol": LAST_BITS})
+    print(f"{name}, {group}: {len(cases)} cases, {len(cases) - len(plain)} with a reason")
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)} differ", *wrong])

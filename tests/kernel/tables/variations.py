@@ -1,0 +1,150 @@
+"""Which rows test one call?  Its operands in every dtype and rank, its derivatives, its maps.
+
+A table names calls on operands with fixed letters.  Each call becomes rows: as it stands; with its
+operands of other dtypes, empty, of rank 0, Python numbers and text; its derivatives of first and
+second order; mapped over its operands.  What a row means is asked from JAX.
+
+    X Y Z   (3, 4) in (-2, 2)      Q   (3, 4) in (0.1, 0.9)     V   (4,)       W   (3,)
+    M       (3, 3)                 P   (3, 3) positive definite  T   (2, 3, 4)  S   ()
+    R       (4, 3)                 I J   indices, never varied
+
+Read before: ``library.py``.  Read after: the tests beside this file.
+Invariant: rows depend on the call's text alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from library import BEGIN, failures
+
+MORE = BEGIN + """
+import ml_dtypes
+la, ops, fft = Later("lax.linalg"), Later("ops"), Later("scipy.fft")
+jl, jf, sla = Later("numpy.linalg"), Later("numpy.fft"), Later("scipy.linalg")
+
+def derivatives(f, *args):
+    "Tangents forwards, gradients backwards, and the tangents of the gradients."
+    ones = tuple(np.ones_like(a) for a in args)
+    tangents = jax.jvp(f, args, ones)[1]
+    return (jax.tree.leaves(tangents), *jax.jvp(lambda *a: grads(f, *a), args, ones))
+
+def stacked(x):
+    return np.stack([x, x * np.float32(.5)])
+
+def mapped_last(f, x):
+    "f mapped over the last axis of x, which is stacked along axis 0; results are stacked there."
+    return jax.vmap(f, -1, -1)(np.moveaxis(x, 0, -1))
+
+def cast(x, dtype):
+    "x as an array of another dtype, with values that it can tell apart."
+    dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    if dtype.kind == "c":
+        return jnp.asarray((x + 1j * x[::-1] if x.ndim else x + 1j * x).astype(dtype))
+    if dtype == bool:
+        return jnp.asarray(x > 0.3)
+    if dtype.name.startswith(("int", "uint")):
+        x = np.rint(x * 3).clip(-8, 7)
+        x = abs(x) if dtype.name.startswith("u") else x
+    return jnp.asarray(x.astype(dtype))
+"""
+
+FLOATING = "XYZQVWMPTSR"
+LETTER = re.compile(rf"\b([{FLOATING}])\b")
+# What the operands of a call are replaced by, most telling first.
+KINDS = ("c8", "i4", "bf", "f2", "b1", "u1", "i1", "empty", "rank0", "two", "half", "text")
+SMALL = ("int4", "uint4", "float8_e4m3fn", "float8_e5m2")
+FEW = ("c8", "i4", "bf", "empty")
+
+draw = np.random.RandomState(0)
+SQUARE = draw.randn(3, 3).astype("f")
+OPERANDS: dict[str, Any] = {
+    "X": draw.uniform(-2, 2, (3, 4)).astype("f"), "Y": draw.uniform(-2, 2, (3, 4)).astype("f"),
+    "Z": draw.uniform(-2, 2, (3, 4)).astype("f"), "Q": draw.uniform(.1, .9, (3, 4)).astype("f"),
+    "V": np.array([0.5, 1.0, 2.0, 3.5], "f"), "W": np.array([1.0, -2.0, 0.5], "f"),
+    "M": SQUARE, "P": SQUARE @ SQUARE.T + 2 * np.eye(3, dtype="f"),
+    "T": draw.uniform(-2, 2, (2, 3, 4)).astype("f"), "S": np.float32(0.7).reshape(()),
+    "R": draw.randn(4, 3).astype("f"),
+    "I": np.array([2, 0, 1], "i"), "J": np.array([[0, 1], [2, 0]], "i"),
+}
+CASTS = {"c8": "complex64", "i4": "int32", "bf": "bfloat16", "f2": "float16", "b1": "bool",
+         "u1": "uint8", "i1": "int8", **{name: name for name in SMALL}}
+REPLACED = {"empty": r"\1[:0]", "rank0": r"\1.ravel()[1]", "two": "2", "half": "1.5",
+            "text": "'text'"}
+
+
+def varied(call: str, kind: str) -> str:
+    """Return the call with its operands replaced by those of another kind."""
+    if kind in CASTS:
+        return LETTER.sub(rf"cast(\1, '{CASTS[kind]}')", call)
+    return LETTER.sub(REPLACED[kind], call)
+
+
+def rows(calls: list[str], first: tuple[str, ...] = KINDS, later: tuple[str, ...] = FEW,
+         derivatives: bool = True, maps: bool = True) -> Iterator[str]:
+    """Yield the rows of each call.  A function's first call has more kinds of operands.
+
+    A call that starts with ``=`` is taken as it stands, one with ``~`` is not differentiated.
+    """
+    seen: set[str] = set()
+    for call in calls:
+        plain = call.lstrip("=~")
+        yield plain
+        letters = ", ".join(sorted(set(LETTER.findall(plain))))
+        if call.startswith("=") or not letters:
+            continue
+        name = plain.partition("(")[0]
+        for kind in later if name in seen else first:
+            yield varied(plain, kind)
+        seen.add(name)
+        if derivatives and not call.startswith("~"):
+            yield f"derivatives(lambda {letters}: {plain}, {letters})"
+        if maps:
+            stacked = ", ".join(f"stacked({letter})" for letter in letters.split(", "))
+            yield f"mapped(lambda {letters}: {plain}, {stacked})"
+            yield f"mapped_last(lambda {letters[0]}: {plain}, stacked({letters[0]}))"
+
+
+def read(name: str) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Return the calls of ``name.calls`` by group, and the rows that differ with their reasons.
+
+    ``# group`` begins a group, ``! reason`` the rows that differ for it.
+    """
+    groups: dict[str, list[str]] = {}
+    excused: dict[str, str] = {}
+    group, reason = "", ""
+    text = Path(__file__).with_name(f"{name}.calls").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        if line.startswith("# "):
+            group, reason = line[2:], ""
+        elif line.startswith("! "):
+            reason = line[2:]
+        elif reason:
+            excused[line] = reason
+        else:
+            groups.setdefault(group, []).append(line)
+    return groups, excused
+
+
+def chosen(cases: list[str]) -> list[str]:
+    """Return the rows of this run: all with ``SAEM_SWEEP=all``, else every eighth of them."""
+    if os.environ.get("SAEM_SWEEP") == "all":
+        return cases
+    return [case for case in cases if zlib.crc32(case.encode()) % 8 == 0]
+
+
+def differences(oracle: Any, cases: list[str], rtol: float = 1e-5, **arguments: Any) -> list[str]:
+    """Return what differs, a line for each row; asks in portions, so that one reply is small."""
+    return [line for at in range(0, len(cases), 200)
+            for line in failures(oracle, cases[at:at + 200], rtol, False, MORE, **OPERANDS,
+                                 **arguments)]
