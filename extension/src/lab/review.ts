@@ -3,7 +3,7 @@
 // Where Jupyter's server runs in a clone with `saem.l10n.jupyter`, the command `saem-lens:review`
 // stands in the palette and the launcher; it opens the page in a browser tab of its own.
 // Read before: index.ts. Read after: kernel/saem/l10n/jupyter.py.
-// Invariant: on a server without the page, neither shows the command (tests/browser/test_lab_review.py).
+// Invariant: on a server without the page neither shows the command (test_lab_review.py).
 import type { JupyterFrontEnd } from "@jupyterlab/application";
 import type { ICommandPalette } from "@jupyterlab/apputils";
 import { PageConfig } from "@jupyterlab/coreutils";
