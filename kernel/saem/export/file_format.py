@@ -186,8 +186,11 @@ def aval_to_json(aval: ShapedArray) -> Any:
     return [shape, "key" if key else "dtype", name]
 
 
-def aval_from_json(form: Any, scope: SymbolicScope) -> ShapedArray:
+def aval_from_json(form: Any, scope: SymbolicScope | None = None) -> ShapedArray:
+    """Return the type that ``form`` stands for; without a ``scope`` all its sizes are numbers."""
     sizes, kind, name = form
+    if scope is None and not all(type(n) is int for n in sizes):
+        raise ValueError(f"a type of known sizes is needed, but the file has {sizes}")
     shape = [Parser(n, scope).one() if isinstance(n, str) else n for n in sizes]
     if kind == "key":
         return ShapedArray(tuple(shape), key_dtype(GENERATORS[name]))
