@@ -6,6 +6,7 @@ Invariant: what was dropped is made again with the same result.
 
 from __future__ import annotations
 
+import collections
 import gc
 import weakref
 
@@ -23,6 +24,7 @@ from saem.core.kept import Kept
 def alone(monkeypatch):
     """Tables of other tests do not count."""
     monkeypatch.setattr(kept, "_tables", weakref.WeakValueDictionary())
+    monkeypatch.setattr(executables, "_executables", collections.OrderedDict())
 
 
 def test_the_largest_table_loses_its_older_half(monkeypatch):
