@@ -190,6 +190,7 @@ def test_the_panel_names_what_changed(name: str, ran, picture) -> None:
     wanted = ROWS[name]
     row = row_of(page, name)
     expect(row).to_have_count(1)
+    row.scroll_into_view_if_needed()  # marks are drawn where they are in sight
     row.locator(".saem-mark").last.click()
     detail = row.locator(".saem-detail")
     expect(detail).to_have_class(re.compile(f"saem-kind-{wanted.kind}"))
