@@ -14,6 +14,8 @@ import numpy as _np
 
 from saem._jaxlib import Array as ndarray
 from saem.core import lazy as _lazy
+from saem.numpy.array_api import VERSION as __array_api_version__
+from saem.numpy.array_api import namespace_info as __array_namespace_info__
 from saem.numpy.array_properties import index_exp, ndim, s_, shape, size
 from saem.numpy.constants import e, euler_gamma, inf, nan, newaxis, pi
 from saem.numpy.creation import (

@@ -16,6 +16,7 @@ from saem.core import dtypes
 from saem.core.avals import aval_of
 from saem.core.trace import Tracer
 from saem.numpy import (
+    array_api,
     creation,
     cumulative,
     diagonals,
@@ -102,9 +103,9 @@ def array_namespace(x: Any, /, *, api_version: str | None = None) -> Any:
 
     Raises: ValueError for another version of the standard than 2024.12.
     """
-    if api_version not in (None, "2024.12"):
+    if api_version not in (None, array_api.VERSION):
         raise ValueError(f"api_version={api_version!r} is not available; available versions are: "
-                         "['2024.12']")
+                         f"['{array_api.VERSION}']")
     return sys.modules["saem.numpy"]
 
 
