@@ -57,3 +57,20 @@ def test_the_setting_is_part_of_what_a_compiled_program_is_found_by():
         old = draw(jax.random.key(0))
     assert not np.array_equal(new, old)
     np.testing.assert_array_equal(draw(jax.random.key(0)), new)
+
+
+@pytest.mark.parametrize("sample", [
+    lambda key: jax.random.gamma(key, 2.0, (3,)), lambda key: jax.random.poisson(key, 3.0, (3,)),
+    lambda key: jax.random.binomial(key, 10, 0.4, (3,)), lambda key: jax.random.beta(key, 2.0, 3.0),
+    lambda key: jax.random.permutation(key, 7), lambda key: jax.random.choice(key, 9, (3,)),
+    lambda key: jax.random.dirichlet(key, jax.numpy.ones(3)),
+], ids="gamma poisson binomial beta permutation choice dirichlet".split())
+def test_what_was_drawn_with_one_setting_does_not_stay_for_the_other(sample):
+    for _ in range(2):  # drawn with each setting first, and after the other
+        new = sample(jax.random.key(1))
+        with jax.threefry_partitionable(False):
+            old = sample(jax.random.key(1))
+            jax.clear_caches()
+            np.testing.assert_array_equal(sample(jax.random.key(1)), old)
+        np.testing.assert_array_equal(sample(jax.random.key(1)), new)
+        assert not np.array_equal(new, old)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from saem import lax
-from saem.core import errors
+from saem.core import config, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
@@ -97,7 +97,8 @@ def one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
 
 
 @functools.lru_cache(256)
-def program(keys: ShapedArray, alpha: ShapedArray, log_space: bool) -> ClosedJaxpr:
+def program(keys: ShapedArray, alpha: ShapedArray, log_space: bool,
+            partitionable: bool) -> ClosedJaxpr:
     """Return the program of ``random_gamma``: each key is split for the elements under it."""
 
     def run(keys: Any, alpha: Any) -> list[Any]:
@@ -110,7 +111,8 @@ def program(keys: ShapedArray, alpha: ShapedArray, log_space: bool) -> ClosedJax
             out = lax.map(lambda pair: one_gamma(*pair, log_space), (each, flat))
         return [lax.reshape(out, alpha.shape)]
 
-    return trace_flat(run, [keys, alpha], name="random_gamma", debug_name="random_gamma")
+    with config.threefry_partitionable(partitionable):
+        return trace_flat(run, [keys, alpha], name="random_gamma", debug_name="random_gamma")
 
 
 @primitive("random_gamma")
@@ -118,8 +120,10 @@ class RandomGamma(Primitive):
     """Gamma variates (or their logarithms) of keys and shapes that begin with those of the keys."""
 
     log_space: bool
+    partitionable: bool = True  # a setting; equations do not show it
 
     shard_results = sharding_rules.random_gamma
+    params = property(lambda self: {"log_space": self.log_space})
     consumes_key = True
     quick_code = False
 
@@ -133,7 +137,8 @@ class RandomGamma(Primitive):
         return ShapedArray(alpha.shape, alpha.dtype)
 
     def physical(self, in_avals, out_avals):
-        return JitCall(program(*map(plain, in_avals), self.log_space), "random_gamma")
+        made = program(*map(plain, in_avals), self.log_space, self.partitionable)
+        return JitCall(made, "random_gamma")
 
     evaluate = absent("on the arrays that hold keys its program runs in its place")
     lower = absent("on the arrays that hold keys its program runs in its place")
@@ -172,7 +177,7 @@ random_gamma_p = RandomGamma
 def gammas(key: Any, shape: tuple[int, ...], dtype: Any, log_space: bool, alpha: Any) -> Any:
     """Return gamma variates, or their logarithms, of typed ``key``."""
     alpha = lax.broadcast_in_dim(to_rank_of(alpha, shape, dtype), shape, tuple(range(len(shape))))
-    return bind(RandomGamma(log_space), key, alpha)
+    return bind(RandomGamma(log_space, config.threefry_partitionable.value), key, alpha)
 
 
 _gamma = taker(3)(gammas)
