@@ -92,3 +92,5 @@ def test_context_menu_exports_and_settings(lab: Lab, new_page, picture) -> None:
     picture(page, f"lab-settings-{lab.language}")
     expect(page.locator(".jp-NotebookPanel .saem-badge")).to_have_count(0)
     box.check()
+    # The setting is kept by the server: other tests want it as it was.
+    expect(page.locator(".jp-NotebookPanel .saem-badge")).not_to_have_count(0)
