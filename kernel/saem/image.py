@@ -148,6 +148,17 @@ def _method(method: str | ResizeMethod) -> ResizeMethod:
     return ResizeMethod.from_string(method) if isinstance(method, str) else ResizeMethod(method)
 
 
+def _sizes(name: str, image: Array, shape: Shape) -> tuple[int, ...]:
+    """Return the sizes that are wished for, one for each axis of ``image``."""
+    sizes = tuple(int(n) for n in shape)
+    if len(sizes) != jnp.ndim(image):
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.shape",
+            "shape must have length equal to the number of dimensions of x;  "
+            f"{sizes} vs {jnp.shape(image)}", advice="Axes that stay keep their size.")
+    return sizes
+
+
 def resize(image: Array, shape: Shape, method: str | ResizeMethod, antialias: bool = True,
            precision: Any = lax.Precision.HIGHEST) -> Array:
     """Return ``image`` resampled to ``shape``, which has as many axes.
@@ -159,12 +170,7 @@ def resize(image: Array, shape: Shape, method: str | ResizeMethod, antialias: bo
     >>> resize(jnp.array([0., 2.]), (4,), 'linear')
     Array([0. , 0.5, 1.5, 2. ], dtype=float32)
     """
-    shape = tuple(int(n) for n in shape)
-    if len(shape) != jnp.ndim(image):
-        raise errors.explained(
-            errors.ArgumentError, "resize.shape",
-            "shape must have length equal to the number of dimensions of x;  "
-            f"{shape} vs {jnp.shape(image)}", advice="Axes that stay keep their size.")
+    shape = _sizes("resize", image, shape)
     return _resize(image, shape, _method(method), antialias, precision)
 
 
@@ -193,12 +199,7 @@ def scale_and_translate(image: Array, shape: Shape, spatial_dims: Sequence[int],
     ...                     'linear')
     Array([0., 1.], dtype=float32)
     """
-    shape = tuple(int(n) for n in shape)
-    if len(shape) != jnp.ndim(image):
-        raise errors.explained(
-            errors.ArgumentError, "scale_and_translate.shape",
-            "shape must have length equal to the number of dimensions of x;  "
-            f"{shape} vs {jnp.shape(image)}", advice="Axes that stay keep their size.")
+    shape = _sizes("scale_and_translate", image, shape)
     method = _method(method)
     if method not in KERNELS:
         word = "Nearest neighbor" if method is ResizeMethod.NEAREST else "Area"

@@ -373,6 +373,22 @@ def pulled(closed: ClosedJaxpr, linear: tuple[bool, ...], has_ct: tuple[bool, ..
 _NOT_GIVEN: Any = object()
 
 
+def found_or_made(kept: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+    """Return what ``kept`` has for ``key``, else what ``make`` gives: a body, constants, a tree.
+
+    It is made each time where a static value has no hash, and where a constant is a tracer.
+    """
+    try:
+        found = kept.get(key)
+    except TypeError:
+        return make()
+    if found is None:
+        found = make()
+        if not any(isinstance(c, Tracer) for c in found[1]):
+            kept[key] = found
+    return found
+
+
 def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
                policy: Policy | None = None, static_argnums: int | tuple[int, ...] = (),
                static_argnames: str | Iterable[str] = (), concrete: Any = _NOT_GIVEN) -> Callable:
@@ -410,15 +426,7 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
 
         key = (in_tree, tuple(fixed.items()), tuple(sorted(words.items())), tuple(avals),
                config.trace_key())
-        try:
-            found = traced.get(key)
-        except TypeError:  # a static value without hash: traced anew each time
-            found, key = make(), None
-        if found is None:
-            found = make()
-            if not any(isinstance(c, Tracer) for c in found[1]):
-                traced[key] = found
-        closed, consts, out_tree = found
+        closed, consts, out_tree = found_or_made(traced, key, make)
         flags = prevent_cse if isinstance(prevent_cse, bool) else (
             *[True] * len(consts), *tree.broadcast_prefix((tuple(prevent_cse), True), (
                 tuple(dynamic[0]), dynamic[1])))

@@ -261,53 +261,65 @@ class RaggedDotGeneral(Primitive):
 
         In that order the axes along which sizes of groups may differ keep theirs.
         """
-        (xc, yc), (xb, yb) = self.dimension_numbers
-        batch, left, right = self.axes(*(
+        axes = self.axes(*(
             v.ndim if isinstance(v, UndefinedPrimal) else aval_of(v).ndim for v in (x, y)))
-        n, sums = len(batch), len(xc)
-        heads = tuple(range(n))
         if isinstance(x, UndefinedPrimal):
-            groups = self.ragged_dot_dimension_numbers.rhs_group_dimensions
-            if self.mode == SUMMED:
-                # (g, b, m, n) and (b, k, n) give (b, k, m).
-                other = permute(y, (*yb, *yc, *right))
-                ct_n = tuple(range(1 + n + len(left), 1 + n + len(left) + len(right)))
-                other_n = tuple(range(n + sums, n + sums + len(right)))
-                out = self.product(other, ct, sizes, (other_n, ct_n),
-                                   (heads, shift_axes(heads, 0)), n + xc.index(self.ragged), (0,))
-                places = (*xb, *xc, *left)
-            else:
-                # (b, m, n) and (g, b, k, n) give (b, m, k).
-                other = permute(y, (*groups, *yb, *yc, *right))
-                lead = len(groups)
-                ct_n = tuple(range(n + len(left), n + len(left) + len(right)))
-                other_n = tuple(range(lead + n + sums, lead + n + sums + len(right)))
-                where = batch.index(self.ragged) if self.mode == SIDE_BY_SIDE \
-                    else n + left.index(self.ragged)
-                out = self.product(ct, other, sizes, (ct_n, other_n),
-                                   (heads, tuple(h + lead for h in heads)), where,
-                                   tuple(range(lead)))
-                places = (*xb, *left, *xc)
+            out, places = self.cotangent_of_left(ct, y, sizes, *axes)
             return [_settle(out, places, x.aval), None, None]
-        m = len(left)
+        out, places = self.cotangent_of_right(ct, x, sizes, *axes)
+        return [None, _settle(out, places, y.aval), None]
+
+    def ragged_place(self, batch: Axes, left: Axes) -> int:
+        """Return where the ragged axis stands among those of batches, then those of the left."""
+        if self.mode == SIDE_BY_SIDE:
+            return batch.index(self.ragged)
+        return len(batch) + left.index(self.ragged)
+
+    def cotangent_of_left(self, ct: Any, y: Any, sizes: Any, batch: Axes, left: Axes, right: Axes
+                          ) -> tuple[Any, Axes]:
+        """Return the cotangent of the left operand, and which of its axes each axis of that is."""
+        (xc, yc), (xb, yb) = self.dimension_numbers
+        n, sums, m, k = len(batch), len(xc), len(left), len(right)
+        heads = tuple(range(n))
+        if self.mode == SUMMED:
+            # (g, b, m, n) and (b, k, n) give (b, k, m).
+            other = permute(y, (*yb, *yc, *right))
+            ct_n = tuple(range(1 + n + m, 1 + n + m + k))
+            other_n = tuple(range(n + sums, n + sums + k))
+            out = self.product(other, ct, sizes, (other_n, ct_n), (heads, shift_axes(heads, 0)),
+                               n + xc.index(self.ragged), (0,))
+            return out, (*xb, *xc, *left)
+        # (b, m, n) and (g, b, k, n) give (b, m, k).
+        groups = self.ragged_dot_dimension_numbers.rhs_group_dimensions
+        lead = len(groups)
+        other = permute(y, (*groups, *yb, *yc, *right))
+        ct_n = tuple(range(n + m, n + m + k))
+        other_n = tuple(range(lead + n + sums, lead + n + sums + k))
+        out = self.product(ct, other, sizes, (ct_n, other_n),
+                           (heads, tuple(h + lead for h in heads)),
+                           self.ragged_place(batch, left), tuple(range(lead)))
+        return out, (*xb, *left, *xc)
+
+    def cotangent_of_right(self, ct: Any, x: Any, sizes: Any, batch: Axes, left: Axes, right: Axes
+                           ) -> tuple[Any, Axes]:
+        """Return the cotangent of the right operand, and which of its axes each axis of that is."""
+        (xc, yc), (xb, yb) = self.dimension_numbers
+        n, sums, m = len(batch), len(xc), len(left)
+        heads = tuple(range(n))
         if self.mode == SUMMED:
             # (b, k, m) and (g, b, m, n) give (b, k, n).
             other = permute(x, (*xb, *xc, *left))
-            out = self.product(
-                other, ct, sizes,
-                (tuple(range(n + sums, n + sums + m)), tuple(range(1 + n, 1 + n + m))),
-                (heads, shift_axes(heads, 0)), n + xc.index(self.ragged), (0,))
-            places = (*yb, *yc, *right)
-        else:
-            # (b, m, k) and (b, m, n) give (g, b, k, n).
-            other = permute(x, (*xb, *left, *xc))
-            where = batch.index(self.ragged) if self.mode == SIDE_BY_SIDE \
-                else n + left.index(self.ragged)
-            summed = tuple(range(n, n + m))
-            out = self.product(other, ct, sizes, (summed, summed), (heads, heads), where, ())
-            groups = self.ragged_dot_dimension_numbers.rhs_group_dimensions
-            places = (*groups, *yb, *yc, *right)
-        return [None, _settle(out, places, y.aval), None]
+            summed = tuple(range(n + sums, n + sums + m)), tuple(range(1 + n, 1 + n + m))
+            out = self.product(other, ct, sizes, summed, (heads, shift_axes(heads, 0)),
+                               n + xc.index(self.ragged), (0,))
+            return out, (*yb, *yc, *right)
+        # (b, m, k) and (b, m, n) give (g, b, k, n).
+        other = permute(x, (*xb, *left, *xc))
+        summed = tuple(range(n, n + m)), tuple(range(n, n + m))
+        out = self.product(other, ct, sizes, summed, (heads, heads),
+                           self.ragged_place(batch, left), ())
+        groups = self.ragged_dot_dimension_numbers.rhs_group_dimensions
+        return out, (*groups, *yb, *yc, *right)
 
     def product(self, x: Any, y: Any, sizes: Any, contract: tuple[Axes, Axes],
                 batch: tuple[Axes, Axes], ragged: int, groups: Axes) -> Any:

@@ -189,14 +189,8 @@ def located(name: str, ref: Any, index: Any, always: bool = False
     return ref, (*transforms, *indexers), (*operands, *own)
 
 
-def parsed(shape: tuple[int, ...], index: Any, known: bool) -> tuple[list[Indexer], list[Any]]:
-    """Return an index into an array of ``shape`` as Indexers, one after the other, and operands.
-
-    Slices whose start is known only when the program runs are indices of their own, after the rest.
-
-    Raises: ValueError for too many indices, a step backwards, or (outside programs) a number that
-    is out of bounds.
-    """
+def _one_for_each_axis(index: Any, shape: tuple[int, ...]) -> list[Any]:
+    """Return the entries of ``index``, with ':' for the axes that it leaves out."""
     items = list(index) if type(index) is tuple else [Ellipsis if index is None else index]
     dots = [i for i, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:
@@ -210,11 +204,21 @@ def parsed(shape: tuple[int, ...], index: Any, known: bool) -> tuple[list[Indexe
             advice="A reference of that many axes takes at most that many indices.")
     at = dots[0] if dots else len(items)
     fill = [np.s_[:]] * (len(shape) - len(items) + len(dots))
-    items = [*items[:at], *fill, *items[at + 1:]]
+    return [*items[:at], *fill, *items[at + 1:]]
+
+
+def parsed(shape: tuple[int, ...], index: Any, known: bool) -> tuple[list[Indexer], list[Any]]:
+    """Return an index into an array of ``shape`` as Indexers, one after the other, and operands.
+
+    Slices whose start is known only when the program runs are indices of their own, after the rest.
+
+    Raises: ValueError for too many indices, a step backwards, or (outside programs) a number that
+    is out of bounds.
+    """
     entries: list[Span | None] = []
     operands: list[Any] = []
     moving: list[tuple[int, Slice]] = []
-    for item, dim in zip(items, shape):
+    for item, dim in zip(_one_for_each_axis(index, shape), shape):
         if isinstance(item, slice):
             entries.append(_span(item, dim))
         elif isinstance(item, Slice):
