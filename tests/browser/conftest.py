@@ -16,6 +16,7 @@ import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
+from drawn import OUTPUT, NewPage
 from jupyter import Lab
 from playwright.sync_api import (
     Browser,
@@ -27,7 +28,6 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-OUTPUT = pathlib.Path(__file__).parent / "output"
 STATIC = pathlib.Path(__file__).parents[2] / "kernel" / "saem" / "lens" / "static"
 LABEXTENSION = pathlib.Path(__file__).parents[2] / "kernel" / "saem" / "labextension"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -41,7 +41,6 @@ FLAGS = [
     "--disable-features=LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets",
 ]
 
-NewPage = Callable[..., Page]
 
 # Kernels and pages share a few cores with whatever else runs.
 expect.set_options(timeout=20_000)

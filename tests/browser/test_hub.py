@@ -26,7 +26,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from click.testing import CliRunner
-from conftest import OUTPUT, NewPage
+from drawn import OUTPUT, NewPage
 
 from saem.cli.commands import saem
 

@@ -11,7 +11,7 @@ import pathlib
 import shutil
 
 import pytest
-from conftest import OUTPUT, NewPage
+from drawn import OUTPUT, NewPage
 from jupyter import Lab
 from playwright.sync_api import expect
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import OUTPUT, NewPage
+from drawn import OUTPUT, NewPage
 
 from saem.l10n import catalog, project
 from saem.l10n.desk import Desk

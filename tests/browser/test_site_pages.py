@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import OUTPUT, NewPage
+from drawn import OUTPUT, NewPage
 from playwright.sync_api import expect
 
 from saem.l10n import project

@@ -1,0 +1,14 @@
+"""Where do the pictures of a run lie, and what makes a page?
+
+Tests import these from here and not from ``conftest.py``: there are several files of that name.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+
+from playwright.sync_api import Page
+
+OUTPUT = pathlib.Path(__file__).parent / "output"
+NewPage = Callable[..., Page]
