@@ -16,6 +16,7 @@ VENV := .venv
 ORACLE := .venv-jax
 PROGRAMS := .venv-programs
 PEERS := .venv-peers
+HUB := docs/hub/node_modules
 PY := $(VENV)/bin/python
 say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 say_in = printf '\033[1m==> %s\033[0m\n'
@@ -48,7 +49,9 @@ lab: $(VENV)/.lab extension
 	$(call say,Opening the lessons in $(dir)/ (Ctrl-C here stops JupyterLab))
 	@$(VENV)/bin/saem lab $(if $(lang),--lang $(lang)) $(dir)
 
+# Where the hub's proxy cannot be fetched, that is said and the tests of a class are skipped.
 test: $(VENV)/.dev $(ORACLE)/.done extension
+	@$(MAKE) --no-print-directory $(HUB)/.done || echo 'Tests of a class: see the reason above.'
 	$(call say,Tests of the engine and lens and lessons and browser)
 	@SAEM_JAX_PYTHON=$(CURDIR)/$(ORACLE)/bin/python $(PY) -m pytest -n $(workers) -q
 	$(call say,Tests of the extension)
@@ -89,14 +92,14 @@ growth memory: $(VENV)/.lab $(ORACLE)/.done
 
 docs: $(VENV)/.dev
 	$(call say,The lessons as a static site in build/site)
-	@$(VENV)/bin/saem l10n site build/site
+	@$(VENV)/bin/saem l10n site build/site $(if $(repository),--repository '$(repository)')
 
 wheel: $(VENV)/.dev
 	$(call say,Building the wheel into dist/)
 	@$(PY) -m build --outdir dist
 
 clean:
-	rm -rf $(VENV) $(ORACLE) $(PROGRAMS) $(PEERS) dist build extension/node_modules extension/lib extension/build \
+	rm -rf $(VENV) $(ORACLE) $(PROGRAMS) $(PEERS) $(HUB) dist build extension/node_modules extension/lib extension/build \
 		extension/.built-from kernel/saem/labextension kernel/saem/lens/static \
 		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
@@ -148,6 +151,11 @@ $(PEERS)/.done:
 	$(call make_venv,$(PEERS))
 	$(call say,Installing MLX and autograd into $(PEERS) (the benchmarks time them too))
 	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check 'mlx[cpu]==0.32.4' 'autograd==1.9.1'
+	@touch $@
+
+$(HUB)/.done: $(VENV)/.lab docs/hub/package.json docs/hub/package-lock.json
+	$(call say,Installing the proxy of a class into $(HUB))
+	@cd docs/hub && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm ci --silent
 	@touch $@
 
 # The built extension lies in the environment as a copy; a change of its sources renews the copy.

@@ -52,9 +52,11 @@ def free_port() -> int:
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """The address and the folder of a running session."""
-    path = os.pathsep.join([str(RECIPE / "node_modules" / ".bin"), os.environ["PATH"]])
+    # Node may be a package of the environment that runs the tests.
+    places = [RECIPE / "node_modules" / ".bin", Path(sys.executable).parent, os.environ["PATH"]]
+    path = os.pathsep.join(map(str, places))
     if shutil.which("configurable-http-proxy", path=path) is None:
-        pytest.skip("no configurable-http-proxy: run `npm install` in docs/hub")
+        pytest.skip("no configurable-http-proxy: run `npm ci` in docs/hub")
     folder = tmp_path_factory.mktemp("class")
     address = f"http://127.0.0.1:{free_port()}"
     learners = "\n".join(f'{name} = "{language}"' for name, (language, _) in LEARNERS.items())
