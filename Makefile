@@ -9,6 +9,7 @@ SHELL := /bin/bash
 lang ?=
 dir ?= saem-lessons
 only ?=
+repository ?=
 workers ?= 2
 JAX_VERSION := 0.10.2
 
@@ -41,7 +42,7 @@ help:
 	@echo 'make bench [only=X]  compare with JAX $(JAX_VERSION) and others; X is part of a row'"'"'s name'
 	@echo 'make growth          how time grows with the size of the work, beside JAX'
 	@echo 'make memory          what a kernel holds after import, a lesson, 10,000 shapes'
-	@echo 'make docs            the lessons as a static site in build/site'
+	@echo 'make docs [repository=owner/name]  the lessons as a static site in build/site'
 	@echo 'make wheel           build dist/*.whl'
 	@echo 'make clean           remove environments and everything built'
 
@@ -155,7 +156,7 @@ $(PEERS)/.done:
 
 $(HUB)/.done: $(VENV)/.lab docs/hub/package.json docs/hub/package-lock.json
 	$(call say,Installing the proxy of a class into $(HUB))
-	@cd docs/hub && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm ci --silent
+	@cd docs/hub && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm ci --loglevel=error
 	@touch $@
 
 # The built extension lies in the environment as a copy; a change of its sources renews the copy.

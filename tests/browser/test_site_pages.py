@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from drawn import OUTPUT, NewPage
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from saem.l10n import project
 from saem.l10n.site import build_site
@@ -116,3 +116,31 @@ def test_on_a_telephone_the_menu_is_folded(address, new_page: NewPage):
     page.locator(".menu summary").click()
     expect(menu).to_be_visible()
     page.screenshot(path=OUTPUT / "site-menu-phone.png")
+
+
+@pytest.mark.parametrize(("base", "repository"), [
+    ("https://some-one.github.io/lessons", "some-one/lessons"),
+    ("https://some-one.github.io/lessons/docs/latest", "some-one/lessons"),
+    ("https://some-one.github.io", "some-one/some-one.github.io"),
+])
+def test_pages_of_github_know_their_repository(site, new_page: NewPage, base, repository):
+    page = new_page()
+
+    def answer(route: Route) -> None:
+        route.fulfill(path=site / route.request.url.removeprefix(base).split("#")[0].lstrip("/"))
+
+    page.route(f"{base}/**", answer)
+    page.goto(f"{base}/ko/00-tour.html")
+    link = page.get_by_role("link", name="Colab에서 열기")
+    expect(link).to_have_attribute("href", f"https://colab.research.google.com/github/{repository}"
+                                           "/blob/main/ko/00-tour.ipynb")
+    expect(page.locator(".upload")).to_be_hidden()
+
+
+@pytest.mark.parametrize("width", [PHONE, 1400])
+def test_elsewhere_a_page_tells_how_to_open_it_in_colab(address, new_page: NewPage, width):
+    page = new_page(width=width)
+    page.goto(f"{address}/ko/00-tour.html")
+    expect(page.locator("a.colab")).to_be_hidden()
+    expect(page.locator(".upload")).to_contain_text("노트북 업로드")
+    page.screenshot(path=OUTPUT / f"site-colab-{width}.png")

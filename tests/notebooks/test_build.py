@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -47,10 +49,105 @@ def test_header_and_setup_come_first(tree):
     assert 'lesson.begin("01-small", language="en")' in notebook.cells[1].source
 
 
-def test_without_a_repository_there_is_no_dead_link(tree):
+@pytest.mark.parametrize(("language", "menu"), [("en", "Upload notebook"), ("ko", "노트북 업로드")])
+def test_without_a_repository_a_reader_is_told_how_to_upload(tree, language, menu):
     settings = tree.root / project.SETTINGS
     settings.write_text(settings.read_text().replace("someone/lessons", ""))
-    assert "colab" not in built(project.find(tree.root), "en").cells[0].source.lower()
+    header = built(project.find(tree.root), language).cells[0].source
+    assert "colab.research.google.com/github" not in header
+    assert "](https://colab.research.google.com/)" in header and menu in header
+
+
+def test_every_lesson_has_its_colab_link_in_every_language():
+    whole = dataclasses.replace(project.find(Path(__file__)), repository="some-one/le.ss_ons",
+                                branch="docs/2.x")
+    for source in whole.lessons():
+        for language, words in (("en", "Open in Colab"), ("ko", "Colab에서 열기")):
+            header = building.planned(whole, read(source), language).cells[0].source
+            address = ("https://colab.research.google.com/github/some-one/le.ss_ons/blob/docs/2.x/"
+                       f"{language}/{source.stem}.ipynb")
+            assert header.count(f"[{words}]({address})") == 1
+            assert "Upload notebook" not in header
+
+
+BAD_NAMES = ["lessons", "some/one/lessons", "/lessons", "someone/", "some one/lessons", "-a/b",
+             "a-/b", "a--b/c", "someone/..", "someone/lessons)", 'someone/"><script>', "a/b\n",
+             "https://github.com/someone/lessons", "한국/수업"]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_a_repository_that_github_does_not_take_is_refused(tree, name):
+    with pytest.raises(ValueError, match="owner/name"):
+        dataclasses.replace(tree, repository=name)
+
+
+@pytest.mark.parametrize("name", ["", "a..b", "/main", "main/", "ma in", "main)", "x.lock", "-x"])
+def test_a_branch_that_git_does_not_take_is_refused(tree, name):
+    with pytest.raises(ValueError, match="branch"):
+        dataclasses.replace(tree, branch=name)
+
+
+@pytest.fixture
+def whole(tree):
+    """The small project, translated, built with outputs as if it had run, and up to date."""
+    translate(tree)
+    write_pages(tree)
+    building.write_strings(tree)
+    for language in ("en", "ko"):
+        notebook = built(tree, language)
+        cell(notebook, "run").outputs = [nbformat.v4.new_output("stream", text="Hello 2\n")]
+        nbformat.write(notebook, tree.built("01-small", language))
+    assert building.check(tree) == []
+    return tree
+
+
+def test_publishing_links_every_notebook_and_keeps_outputs(whole):
+    run = CliRunner().invoke(l10n, ["--root", str(whole.root), "publish", "me/mine",
+                                    "--branch", "dev"])
+    assert run.exit_code == 0, run.output
+    assert run.output.splitlines() == [
+        "wrote notebooks/lessons.toml", "wrote en/01-small.ipynb", "wrote ko/01-small.ipynb"]
+    named = project.find(whole.root)
+    assert (named.repository, named.branch) == ("me/mine", "dev")
+    assert building.check(named) == []
+    assert len(building.check(whole)) == 2  # with the earlier repository they would differ
+    for language in ("en", "ko"):
+        notebook = nbformat.read(named.built("01-small", language), as_version=4)
+        assert f"github/me/mine/blob/dev/{language}/01-small.ipynb" in notebook.cells[0].source
+        assert cell(notebook, "run").outputs[0].text == "Hello 2\n"
+    again = CliRunner().invoke(l10n, ["--root", str(whole.root), "publish", "me/mine"])
+    assert (again.exit_code, again.output) == (0, "")
+    gone = CliRunner().invoke(l10n, ["--root", str(whole.root), "publish", ""])
+    assert gone.exit_code == 0
+    assert project.find(whole.root).repository == ""
+    assert building.check(project.find(whole.root)) == []
+
+
+@pytest.mark.parametrize("spoil", ["name", "notebook"])
+def test_publishing_that_is_refused_changes_nothing(whole, spoil):
+    if spoil == "notebook":
+        path = whole.built("01-small", "ko")
+        path.write_text(path.read_text().replace("번역", "손으로"))
+    before = {p: p.read_bytes() for p in whole.root.rglob("*") if p.is_file()}
+    run = CliRunner().invoke(l10n, ["--root", str(whole.root), "publish",
+                                    "no name" if spoil == "name" else "me/mine"])
+    assert run.exit_code == 1 and run.output.startswith("Error: ")
+    assert {p: p.read_bytes() for p in whole.root.rglob("*") if p.is_file()} == before
+
+
+@pytest.mark.parametrize(("line", "complaint"), [
+    ('repository = "no name"', "owner/name"), ("repository = 3", "repository"),
+    ('languages = "ko"', "languages"), ("source_language = ", "lessons.toml"),
+])
+def test_bad_settings_are_told_with_their_file(tree, line, complaint):
+    key = line.split()[0]
+    settings = tree.root / project.SETTINGS
+    kept = [x for x in settings.read_text().splitlines() if not x.startswith(key)]
+    settings.write_text("\n".join([*kept, line]))
+    run = CliRunner().invoke(l10n, ["--root", str(tree.root), "build", "--check"])
+    assert run.exit_code == 1
+    assert run.output.startswith("Error: ") and complaint in run.output
+    assert str(settings) in run.output
 
 
 def test_translated_units_stand_in_their_places(tree):

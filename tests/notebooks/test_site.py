@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html.parser
 import json
 import re
@@ -9,9 +10,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from click.testing import CliRunner
 
 from saem.l10n import build as building
 from saem.l10n import catalog, project
+from saem.l10n.commands import l10n
 from saem.l10n.merge import merge
 from saem.l10n.site import build_site
 from saem.l10n.source import read
@@ -114,6 +117,52 @@ def test_a_site_is_built_the_same_twice(site, tmp_path):
     build_site(TREE, tmp_path)
     for path in made.pages:
         assert (tmp_path / path.relative_to(out)).read_bytes() == path.read_bytes()
+
+
+def colab(text):
+    """The attributes of a page's link to Colab, and the text about uploading ('' if none)."""
+    found = re.search(r'<a class="colab"([^>]*)>', text)
+    upload = re.search(r'<small class="upload">(.*?)</small>', text)
+    return dict(re.findall(r'([\w-]+)="([^"]*)"', found[1])), upload[1] if upload else ""
+
+
+def test_every_page_of_a_published_lesson_opens_in_colab(tmp_path):
+    build_site(dataclasses.replace(TREE, repository="someone/lessons", branch="dev"), tmp_path)
+    for lesson in TREE.lessons():
+        for code in ("en", "ko"):
+            link, upload = colab((tmp_path / code / f"{lesson.stem}.html").read_text())
+            assert link == {"href": "https://colab.research.google.com/github/someone/lessons/blob/"
+                                    f"dev/{code}/{lesson.stem}.ipynb"}
+            assert upload == ""
+
+
+@pytest.mark.parametrize(("arguments", "environment"), [
+    (["--repository", "me/mine"], {}), ([], {"SAEM_REPOSITORY": "me/mine"})])
+def test_the_command_takes_a_repository(small, tmp_path, arguments, environment):
+    run = CliRunner().invoke(l10n, ["--root", str(small.root), "site", str(tmp_path / "site"),
+                                    *arguments], env=environment)
+    assert run.exit_code == 0, run.output
+    link, _ = colab((tmp_path / "site" / "ko" / "01-small.html").read_text())
+    assert link["href"].endswith("/github/me/mine/blob/main/ko/01-small.ipynb")
+
+
+def test_the_command_refuses_a_name_that_is_none(small, tmp_path):
+    run = CliRunner().invoke(l10n, ["--root", str(small.root), "site", str(tmp_path / "site"),
+                                    "--repository", '"><script>'])
+    assert run.exit_code == 1 and "owner/name" in run.output
+    assert not (tmp_path / "site").exists()
+
+
+def test_without_a_repository_a_page_tells_how_to_upload(site):
+    assert TREE.repository == ""
+    out, _ = site
+    for lesson in TREE.lessons():
+        for code, menu in (("en", "Upload notebook"), ("ko", "노트북 업로드")):
+            text = (out / code / f"{lesson.stem}.html").read_text()
+            link, upload = colab(text)
+            assert link == {"data-place": f"blob/main/{code}/{lesson.stem}.ipynb"}
+            assert menu in upload and 'href="https://colab.research.google.com/"' in upload
+            assert f'<a href="{lesson.stem}.ipynb" download>' in text
 
 
 @pytest.fixture

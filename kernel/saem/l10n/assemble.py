@@ -19,7 +19,7 @@ import polib
 
 import saem
 from saem.l10n.catalog import active, load, state
-from saem.l10n.project import Project
+from saem.l10n.project import COLAB, Project
 from saem.l10n.source import Cell, Lesson
 from saem.l10n.units import Unit, compose
 
@@ -32,11 +32,16 @@ _SAY = {
     "en": {
         "generated": "Generated from {source}. Edit that file, not this one.",
         "colab": "Open in Colab",
+        "upload": "In [Colab]({colab}): *File › Upload notebook*, and choose this file",
+        "wheel": "Where PyPI has no Saem, its wheel (`make wheel`) may lie in this folder.",
         "setup": "Prepares the notebook: installs Saem where it is missing (in Colab, say).",
     },
     "ko": {
         "generated": "{source}에서 만들어진 파일입니다. 이 파일이 아니라 원본을 고쳐 주십시오.",
         "colab": "Colab에서 열기",
+        "upload": "[Colab]({colab})에서 열려면 *파일 › 노트북 업로드*(Upload notebook)에서 "
+                  "이 파일을 고르십시오",
+        "wheel": "PyPI에 Saem이 없다면 `make wheel`로 만든 휠 파일을 이 폴더에 두면 됩니다.",
         "setup": "노트북을 준비합니다. Saem이 없는 곳(예: Colab)에서는 먼저 설치합니다.",
         "missing": "아직 번역되지 않은 부분입니다.",
         "stale": "영어 원문이 바뀌어 다시 번역해야 합니다.",
@@ -54,14 +59,17 @@ _BADGES = {
 
 _SETUP = """\
 # {comment}
+import importlib.metadata
 import importlib.util
 import runpy
 
 if importlib.util.find_spec("saem") is None:
-    %pip install --quiet --no-deps "saem=={version}"
+    # {wheel}
+    %pip install --quiet --no-deps --find-links . "saem=={version}"
     importlib.invalidate_caches()
-    place = importlib.util.find_spec("saem").submodule_search_locations[0]
-    runpy.run_path(f"{{place}}/lesson/prepare.py")["prepare"](language="{language}")
+    saem_files = importlib.metadata.distribution("saem")
+    prepare = runpy.run_path(str(saem_files.locate_file("saem/lesson/prepare.py")))["prepare"]
+    prepare(language="{language}")
 
 from saem import lesson
 
@@ -132,16 +140,18 @@ def _header(project: Project, lesson: Lesson, language: str, say: dict[str, str]
             ) -> nbformat.NotebookNode:
     others = [code for code in (project.source_language, *project.languages) if code != language]
     links = [f"[{frame(project, code)['name']}](../{code}/{lesson.name}.ipynb)" for code in others]
-    if project.repository:
-        address = f"{project.repository}/blob/{project.branch}/{language}/{lesson.name}.ipynb"
-        links.insert(0, f"[{say['colab']}](https://colab.research.google.com/github/{address})")
-    note = say["generated"].format(source=f"notebooks/{lesson.name}.md")
+    address = project.colab(lesson.name, language)
+    if address:
+        links.insert(0, f"[{say['colab']}]({address})")
+    else:
+        links.append(say["upload"].replace("{colab}", COLAB))
+    note = say["generated"].replace("{source}", f"notebooks/{lesson.name}.md")
     return _new("markdown", HEADER, f"<!-- {note} -->\n{' · '.join(links)}", [GENERATED_TAG])
 
 
 def _setup(lesson: Lesson, language: str, say: dict[str, str]) -> nbformat.NotebookNode:
     source = _SETUP.format(comment=say["setup"], name=lesson.name, language=language,
-                           version=saem.__version__)
+                           version=saem.__version__, wheel=say["wheel"])
     return _new("code", SETUP, source, [GENERATED_TAG])
 
 

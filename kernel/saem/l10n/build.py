@@ -7,17 +7,19 @@ Invariant: ``check`` executes nothing, and is silent exactly when a build would 
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
 from pathlib import Path
 
 import nbformat
 import polib
 
-from saem.l10n.assemble import assemble, strings
+from saem.l10n.assemble import HEADER, SETUP, assemble, strings
 from saem.l10n.catalog import load
 from saem.l10n.execute import execute
 from saem.l10n.pages import check_pages
-from saem.l10n.project import Project, write
+from saem.l10n.project import SETTINGS, Project, write
 from saem.l10n.source import Lesson, read
 from saem.l10n.units import units
 
@@ -60,6 +62,56 @@ def build(project: Project, source: Path, language: str, run: bool = True) -> Pa
     return path
 
 
+def renew_frame(project: Project, source: Path, language: str) -> bool:
+    """Write anew what stands around a lesson, and keep its outputs; whether it changed.
+
+    Raises FileNotFoundError if the notebook is not built, ValueError if more than that is out of
+    date.
+    """
+    lesson = read(source)
+    path = project.built(lesson.name, language)
+    name = path.relative_to(project.root)
+    if not path.is_file():
+        raise FileNotFoundError(f"{name} is not built. Run `saem l10n build {lesson.name}`.")
+    stored, wanted = nbformat.read(path, as_version=4), planned(project, lesson, language)
+    if _inside(stored) != _inside(wanted):
+        raise ValueError(f"{name} is not as its source makes it. "
+                         f"Run `saem l10n build {lesson.name}`.")
+    if _content(stored) == _content(wanted):
+        return False
+    kept = {c.id: c for c in stored.cells}
+    for cell in wanted.cells:
+        if cell.cell_type == "code":
+            cell.outputs = kept[cell.id].outputs
+            cell.execution_count = kept[cell.id].execution_count
+    write(path, nbformat.writes(wanted).rstrip("\n") + "\n")
+    return True
+
+
+def publish(project: Project, repository: str, branch: str) -> list[Path]:
+    """Name the public repository in the settings, and link every built notebook to it.
+
+    Returns the files that changed.  Raises ValueError for a name that GitHub does not take, or if
+    a notebook is out of date; nothing has changed then.
+    """
+    named = dataclasses.replace(project, repository=repository, branch=branch)
+    problems = check(project)
+    if problems:
+        raise ValueError("\n".join(problems))
+    settings = project.root / SETTINGS
+    before = text = settings.read_text(encoding="utf-8")
+    for key, value in (("repository", repository), ("branch", branch)):
+        text, found = re.subn(rf"(?m)^{key}\s*=.*$", f'{key} = "{value}"', text)
+        text = text if found else f'{key} = "{value}"\n{text}'
+    changed = [settings] if text != before else []
+    write(settings, text)
+    for source in project.lessons():
+        for language in (project.source_language, *project.languages):
+            if renew_frame(named, source, language):
+                changed.append(project.built(source.stem, language))
+    return changed
+
+
 def check(project: Project) -> list[str]:
     """What is out of date, one sentence each."""
     problems = []
@@ -86,6 +138,11 @@ def _content(notebook: nbformat.NotebookNode) -> tuple:
     """All that a build decides, outputs aside."""
     cells = [(c.id, c.cell_type, c.source, dict(c.metadata)) for c in notebook.cells]
     return cells, dict(notebook.metadata)
+
+
+def _inside(notebook: nbformat.NotebookNode) -> list[tuple]:
+    """The cells of the lesson, without those that stand around it."""
+    return [cell for cell in _content(notebook)[0] if cell[0] not in (HEADER, SETUP)]
 
 
 def _strings(project: Project, language: str) -> tuple[Path, str]:

@@ -182,11 +182,28 @@ def write_page(tree: Project, lesson: str, output: Path, lang: str, say: str, ag
     click.echo(f"wrote {output}")
 
 
+@l10n.command()
+@click.argument("repository")
+@click.option("--branch", help="The branch that holds the built notebooks; as it is, by default.")
+@click.pass_obj
+def publish(tree: Project, repository: str, branch: str | None) -> None:
+    """Name the public REPOSITORY (owner/name on GitHub): every notebook gets its Colab link.
+
+    Nothing runs, and outputs stay. Name '' to take the links out.
+    """
+    for path in building.publish(tree, repository, branch or tree.branch):
+        click.echo(f"wrote {path.relative_to(tree.root)}")
+
+
 @l10n.command("site")
 @click.argument("out", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--repository", envvar="SAEM_REPOSITORY", show_envvar=True, default="",
+              help="owner/name on GitHub for the Colab links, if lessons.toml names none.")
 @click.pass_obj
-def write_site(tree: Project, out: Path) -> None:
+def write_site(tree: Project, out: Path, repository: str) -> None:
     """Write all built lessons as a static site into the folder OUT."""
+    if repository:
+        tree = dataclasses.replace(tree, repository=repository)
     build_site = importlib.import_module("saem.l10n.site").build_site  # needs saem[docs]
     made = build_site(tree, out)
     for page_name, target in made.missing:

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import tempfile
 import tomllib
 from pathlib import Path
 
 SETTINGS = "notebooks/lessons.toml"
+COLAB = "https://colab.research.google.com/"
+# What GitHub takes for owner/name, and what of git's branch names needs no escape in an address.
+REPOSITORY = re.compile(
+    r"(?!.*--.*/)[A-Za-z0-9][A-Za-z0-9-]{0,38}(?<!-)/(?!\.{1,2}$)[\w.-]{1,100}", re.A)
+_BRANCH = re.compile(r"(?!.*(?:\.\.|//|\.lock$))[\w][\w./-]*(?<![./])", re.A)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +30,13 @@ class Project:
     languages: tuple[str, ...]
     repository: str
     branch: str
+
+    def __post_init__(self) -> None:
+        if self.repository and not REPOSITORY.fullmatch(self.repository):
+            raise ValueError(f"a public repository is named owner/name, as on GitHub, but got "
+                             f"{self.repository!r}. Leave it empty while there is none.")
+        if not _BRANCH.fullmatch(self.branch):
+            raise ValueError(f"a branch is named as main or docs/2.x, but got {self.branch!r}.")
 
     @property
     def notebooks(self) -> Path:
@@ -63,6 +76,12 @@ class Project:
         """The built notebook of a lesson."""
         return self.root / language / f"{lesson}.ipynb"
 
+    def colab(self, lesson: str, language: str) -> str:
+        """The address at which Colab opens a built lesson; '' while no repository is known."""
+        if not self.repository:
+            return ""
+        return f"{COLAB}github/{self.repository}/blob/{self.branch}/{language}/{lesson}.ipynb"
+
     def strings(self, language: str) -> Path:
         """The translated strings that the lessons' code looks up at run time."""
         return self.root / "kernel" / "saem" / "lesson" / "strings" / f"{language}.json"
@@ -71,22 +90,35 @@ class Project:
 def find(start: Path | None = None) -> Project:
     """The project that ``start`` (by default the working folder) lies in.
 
-    Raises FileNotFoundError if no folder above it has ``notebooks/lessons.toml``.
+    Raises FileNotFoundError if no folder above it has ``notebooks/lessons.toml``, ValueError if
+    that file is not as it should be.
     """
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
         if (folder / SETTINGS).is_file():
-            data = tomllib.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-            return Project(
-                root=folder,
-                source_language=data["source_language"],
-                languages=tuple(data["languages"]),
-                repository=data.get("repository", ""),
-                branch=data.get("branch", "main"),
-            )
+            try:
+                return _project(folder, tomllib.loads((folder / SETTINGS).read_text("utf-8")))
+            except ValueError as error:
+                raise ValueError(f"{folder / SETTINGS}: {error}") from error
     raise FileNotFoundError(
         f"no {SETTINGS} in {here} or above it. Run this inside a clone, or name one with --root."
     )
+
+
+def _project(root: Path, data: dict[str, object]) -> Project:
+    """The project that the settings describe.  Raises ValueError."""
+
+    def text(name: str, default: str | None = None) -> str:
+        value = data.get(name, default)
+        if not isinstance(value, str):
+            raise ValueError(f'a line such as {name} = "en" is needed, but got {value!r}.')
+        return value
+
+    languages = data.get("languages")
+    if not isinstance(languages, list) or not all(isinstance(code, str) for code in languages):
+        raise ValueError(f'a line such as languages = ["ko"] is needed, but got {languages!r}.')
+    return Project(root, text("source_language"), tuple(languages), text("repository", ""),
+                   text("branch", "main"))
 
 
 def write(path: Path, text: str) -> None:

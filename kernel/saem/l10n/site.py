@@ -31,7 +31,7 @@ from pygments.lexers import PythonLexer
 
 from saem.l10n.assemble import HEADER, HIDE_INPUT, SETUP, frame
 from saem.l10n.glossary import Glossary, load
-from saem.l10n.project import Project, write
+from saem.l10n.project import COLAB, Project, write
 
 _STATIC = Path(__file__).parent / "static"
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -43,7 +43,10 @@ SAY = {
         "title": "Saem: lessons", "lessons": "Lessons", "glossary": "Glossary",
         "search": "Search", "nothing": "Nothing found.", "contents": "On this page",
         "code": "Code", "term": "Term", "accepted": "In Korean", "not": "Not", "why": "Why",
-        "before": "Previous", "after": "Next", "notebook": "This page as a notebook",
+        "before": "Previous", "after": "Next", "notebook": "Download the notebook",
+        "colab": "Open in Colab",
+        "upload": "To run this lesson in Colab, download the notebook, then choose File › Upload "
+                  "notebook there.",
         "about": "Learn how a JAX-style array engine works, on an engine made to be read. Each "
                  "page shows a lesson with its outputs; to predict and run, open it as a notebook.",
     },
@@ -51,7 +54,10 @@ SAY = {
         "title": "Saem: 수업", "lessons": "수업", "glossary": "용어집",
         "search": "검색", "nothing": "찾은 것이 없습니다.", "contents": "이 페이지의 차례",
         "code": "코드", "term": "용어", "accepted": "한국어", "not": "쓰지 않는 말", "why": "까닭",
-        "before": "이전", "after": "다음", "notebook": "이 페이지의 노트북",
+        "before": "이전", "after": "다음", "notebook": "노트북 내려받기",
+        "colab": "Colab에서 열기",
+        "upload": "이 수업을 Colab에서 실행하려면 노트북을 내려받은 다음, "
+                  "파일 › 노트북 업로드(Upload notebook)로 여십시오.",
         "about": "JAX 방식의 배열 엔진이 어떻게 동작하는지, 읽으라고 만든 엔진으로 배웁니다. "
                  "페이지마다 수업과 그 출력이 있습니다. 예측하고 실행하려면 노트북으로 여십시오.",
     },
@@ -161,9 +167,24 @@ def _lesson(project: Project, code: str, name: str, known: list[str],
         link = _links(f"{code}/{name}", known, missing)
         text = _markdown(cell.source, link, cell.id)
         parts.append(f'<section id="{html.escape(cell.id)}">{text}</section>')
-    download = (f'<p class="download"><a href="{name}.ipynb" download>'
-                f"{html.escape(words_for(code)['notebook'])}</a></p>")
-    return _Page(name, title, "\n".join([*parts, download]), headings, sections)
+    return _Page(name, title, "\n".join([_open(project, code, name), *parts]), headings, sections)
+
+
+def _open(project: Project, code: str, name: str) -> str:
+    """The ways to run a lesson: the notebook itself, and Colab.
+
+    Where no repository is known, the page has the place of the notebook inside one, and the script
+    makes the link if the site is served as OWNER.github.io.
+    """
+    say = {key: html.escape(value) for key, value in words_for(code).items()}
+    address = html.escape(project.colab(name, code))
+    place = html.escape(f"blob/{project.branch}/{code}/{name}.ipynb")
+    badge = (f'<a class="colab" href="{address}">{say["colab"]}</a>' if address else
+             f'<a class="colab" data-place="{place}" hidden>{say["colab"]}</a>')
+    how = say["upload"].replace("Colab", f'<a href="{COLAB}">Colab</a>', 1)
+    upload = "" if address else f'<small class="upload">{how}</small>'
+    return (f'<p class="open">{badge}<a href="{name}.ipynb" download>{say["notebook"]}</a>'
+            f"{upload}</p>")
 
 
 def _text(path: Path, code: str, known: list[str], missing: list[tuple[str, str]]) -> _Page:

@@ -22,6 +22,19 @@ for (const link of document.querySelectorAll(".language")) {
   link.addEventListener("click", () => { link.hash = place(); });
 }
 
+// Pages of GitHub name the repository in their address: OWNER.github.io/NAME/ko/01-….html.
+const badge = document.querySelector(".colab[data-place]");
+const owner = /^([a-z0-9-]+)\.github\.io$/.exec(location.hostname)?.[1];
+if (badge && owner) {
+  const folders = location.pathname.split("/").slice(1, -2);
+  const name = folders[0] ?? location.hostname;
+  if (/^[\w.-]+$/.test(name)) {
+    badge.href = `https://colab.research.google.com/github/${owner}/${name}/${badge.dataset.place}`;
+    badge.hidden = false;
+    for (const other of badge.parentElement.querySelectorAll(".upload")) other.hidden = true;
+  }
+}
+
 const normal = (text) => text.normalize("NFC").toLowerCase();
 
 // Every word must be there; a title counts more than a heading, a heading more than the text.
