@@ -16,7 +16,9 @@ import pytest
 
 import saem._wiring
 import saem.compile.arrays  # noqa: F401 - gives results their methods
-from saem.ops import arithmetic, compare, convert, incomplete, maths, numbers, select, special
+from saem.ops import arithmetic, compare, convert, maths, numbers, select
+from saem.special import functions as special
+from saem.special import incomplete
 from saem.transform.linearize import linearize_flat
 
 MODULES = (arithmetic, compare, convert, select, maths, numbers, special, incomplete)

@@ -3,7 +3,7 @@
 Rules are checked by the matrix (``cases/ragged_products.py``); here: values, errors, programs and
 text for other platforms.
 
-Read before: ``library.py``, ``saem.ops.ragged_products``, ``saem.ops.dot_algorithms``.
+Read before: ``library.py``, ``saem.linalg.ragged_products``, ``saem.ops.dot_algorithms``.
 """
 
 from __future__ import annotations

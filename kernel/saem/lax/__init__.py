@@ -4,7 +4,7 @@ The public names of ``jax.lax``: each is one primitive (or a few), defined in ``
 same name, which is the place to read.
 
 Read before: ``saem.ops.arithmetic``.
-Invariant: nothing is defined here but other names for what the ops room has.
+Invariant: nothing is defined here but other names for what the rooms of operations have.
 """
 
 # ruff: noqa: F401 - every import here is a public name
@@ -73,7 +73,6 @@ from saem.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from saem.ops.dot_algorithms import DotAlgorithm, DotAlgorithmPreset
 from saem.ops.gather import gather
 from saem.ops.gradient import stop_gradient
-from saem.ops.incomplete import betainc, igamma, igamma_grad_a, igammac, random_gamma_grad
 from saem.ops.linear import broadcast_in_dim, reduce_sum, unchanged
 from saem.ops.linear import permute as _permute
 from saem.ops.maths import (
@@ -121,7 +120,6 @@ from saem.ops.numbers import (
     round,
     sign,
 )
-from saem.ops.pooling import padtype_to_pads, reduce_window_shape_tuple
 from saem.ops.reduce import (
     argmax,
     argmin,
@@ -171,17 +169,6 @@ from saem.ops.slicing import (
     slice_in_dim,
 )
 from saem.ops.sort import sort, top_k
-from saem.ops.special import (
-    bessel_i0e,
-    bessel_i1e,
-    digamma,
-    erf,
-    erf_inv,
-    erfc,
-    lgamma,
-    polygamma,
-    zeta,
-)
 from saem.ops.stacking import stack, unstack
 from saem.ops.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from saem.parallel.exchanges import (
@@ -193,6 +180,19 @@ from saem.parallel.exchanges import (
     pswapaxes,
 )
 from saem.parallel.ragged import ragged_all_to_all
+from saem.signal.pooling import padtype_to_pads, reduce_window_shape_tuple
+from saem.special.functions import (
+    bessel_i0e,
+    bessel_i1e,
+    digamma,
+    erf,
+    erf_inv,
+    erfc,
+    lgamma,
+    polygamma,
+    zeta,
+)
+from saem.special.incomplete import betainc, igamma, igamma_grad_a, igammac, random_gamma_grad
 from saem.typing import Array, ArrayLike, DTypeLike
 
 
@@ -309,15 +309,15 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
 _find, __dir__ = _lazy.namespace(__name__, {
     "saem.lax.linalg": "",
     "saem.ops.approx_top_k": "approx_max_k approx_min_k",
-    "saem.ops.convolve":
+    "saem.signal.convolve":
         "ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv conv_dimension_numbers "
         "conv_general_dilated "
         "conv_general_dilated_local conv_general_dilated_patches conv_general_permutations "
         "conv_general_shape_tuple conv_shape_tuple conv_transpose conv_transpose_shape_tuple "
         "conv_with_general_padding",
-    "saem.ops.fft": "FftType fft",
-    "saem.ops.ragged_products": "RaggedDotDimensionNumbers ragged_dot ragged_dot_general",
-    "saem.ops.scaled_products": "scaled_dot",
+    "saem.signal.fft": "FftType fft",
+    "saem.linalg.ragged_products": "RaggedDotDimensionNumbers ragged_dot ragged_dot_general",
+    "saem.linalg.scaled_products": "scaled_dot",
 })
 
 

@@ -3,7 +3,7 @@
 Each step maps every singular value x to x (a + b x²) / (1 + c x²), with weights that lift the
 least one as fast as can be; all of them come to 1 in a few steps, whatever they were.
 
-Read before: ``ops.linalg.qr``.
+Read before: ``linalg.qr``.
 Invariant: x = U H with UᴴU = 1 and H Hermitian, when the last result is True.
 Source: Nakatsukasa, Bai & Gygi, "Optimizing Halley's iteration for computing the matrix polar
 decomposition" (2010), algorithm 1 and eqs. 3.10 and 5.9.
@@ -19,16 +19,16 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.jit.library import library_function
+from saem.linalg.algebra import above, adjoint, eye, matmul, symmetrized
+from saem.linalg.cholesky import cholesky
+from saem.linalg.qr import qr
+from saem.linalg.triangular import triangular_solve
 from saem.loops.while_loop import while_loop
 from saem.numpy.axes import array_argument
 from saem.numpy.promote import promote_dtypes_inexact
 from saem.numpy.reductions import max as greatest
 from saem.numpy.reductions import sum as total
 from saem.numpy.searching import where
-from saem.ops.linalg.algebra import above, adjoint, eye, matmul, symmetrized
-from saem.ops.linalg.cholesky import cholesky
-from saem.ops.linalg.qr import qr
-from saem.ops.linalg.triangular import triangular_solve
 from saem.transform.mapping import vmap
 
 

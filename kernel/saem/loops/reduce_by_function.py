@@ -6,7 +6,7 @@ function the engine knows, with its neutral value, becomes the primitive of that
 equation.  Its derivative: axes are folded again as a tree of halves, whose steps are ordinary
 operations; windows are folded by the function with its tangent.
 
-Read before: ``ops.reduce``, ``ops.pooling``, ``loops.carry``.
+Read before: ``ops.reduce``, ``signal.pooling``, ``loops.carry``.
 Invariant: the function is associative and the start neutral; else results depend on the compiler.
 Source: the documentation of jax.lax.reduce and reduce_window; StableHLO specification.
 """
@@ -34,7 +34,12 @@ from saem.ops.convert import convert_element_type
 from saem.ops.linear import dim_after_reduce, permute, reduce_sum, reduced_shape
 from saem.ops.numbers import max as larger
 from saem.ops.numbers import min as smaller
-from saem.ops.pooling import (
+from saem.ops.scatter import Scatter
+from saem.ops.shape import broadcast, full, reshape, squeeze
+from saem.ops.slicing import pad, slice_in_dim
+from saem.ops.stacking import stacked
+from saem.ops.windows import GatherScatterMode, ScatterDimensionNumbers
+from saem.signal.pooling import (
     Padding,
     ReduceWindowMax,
     ReduceWindowMin,
@@ -45,11 +50,6 @@ from saem.ops.pooling import (
     padtype_to_pads,
     window_places,
 )
-from saem.ops.scatter import Scatter
-from saem.ops.shape import broadcast, full, reshape, squeeze
-from saem.ops.slicing import pad, slice_in_dim
-from saem.ops.stacking import stacked
-from saem.ops.windows import GatherScatterMode, ScatterDimensionNumbers
 from saem.transform.jvp import instantiate, jvp_flat
 from saem.transform.staging import trace_flat
 from saem.transform.vmap import batch_jaxpr, vmap_flat

@@ -3,7 +3,7 @@
 One step serves all of them: cut or pad each axis to the length asked for, move the axes to the end,
 transform, move them back, multiply by the norm.
 
-Read before: ``ops.fft``.
+Read before: ``signal.fft``.
 Invariant: values are NumPy's; results are complex64 or float32 unless 64-bit numbers are enabled
 and came (tests/kernel/test_fft.py).
 Source: the NumPy reference, chapter "Discrete Fourier Transform".
@@ -27,10 +27,10 @@ from saem.numpy.axes import array_argument
 from saem.numpy.manipulation import moveaxis, roll
 from saem.ops.arithmetic import div, mul
 from saem.ops.convert import convert_element_type
-from saem.ops.fft import Fft, FftType
 from saem.ops.numbers import conj
 from saem.ops.shape import canonical_axis
 from saem.ops.slicing import pad, slice_in_dim
+from saem.signal.fft import Fft, FftType
 from saem.typing import Array, ArrayLike, DTypeLike
 
 FFT, IFFT, RFFT, IRFFT = FftType

@@ -27,7 +27,8 @@ from saem.numpy.promote import (
     weakly_like,
 )
 from saem.ops import arithmetic as ops
-from saem.ops import compare, maths, numbers, special
+from saem.ops import compare, maths, numbers
+from saem.special import functions as special
 from saem.typing import Array, ArrayLike
 
 

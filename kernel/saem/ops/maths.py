@@ -3,7 +3,7 @@
 Each block is one primitive: what StableHLO (or CHLO, its extension) calls it, what NumPy does, its
 derivative.  Derivatives reuse the output where that saves a function.
 
-Read before: ``ops.arithmetic``.  Read after: ``ops.numbers``, ``ops.special``.
+Read before: ``ops.arithmetic``.  Read after: ``ops.numbers``, ``special.functions``.
 Invariant: numbers of 16 bits are computed in 32 and rounded once; branch cuts are C99's.
 Source: StableHLO specification; DLMF chapter 4 (derivatives and branch cuts).
 """

@@ -3,7 +3,7 @@
 Rounding and signs do not move with small changes, so their tangent is zero; maximum and minimum
 pass the tangent of the operand they return, half of each where both are equal.
 
-Read before: ``ops.maths``, ``ops.select``.  Read after: ``ops.special``.
+Read before: ``ops.maths``, ``ops.select``.  Read after: ``special.functions``.
 Invariant: NaN in an operand of max or min comes through; x rem 0 is x for integers.
 Source: StableHLO specification: sign, floor, round_nearest_even, maximum, remainder, power, atan2,
 real, imag, complex; CHLO dialect: next_after.

@@ -1,4 +1,4 @@
-"""Cases of ``ops/convolve.py`` and ``ops/approx_top_k.py``: axes, gaps, steps, groups, dtypes."""
+"""Cases of ``signal/convolve.py`` and ``ops/approx_top_k.py``: axes, gaps, steps, dtypes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from cases import case, spec
 from saem.ops.approx_top_k import ApproxTopK
 from saem.ops.contract import Precision
-from saem.ops.convolve import ConvDimensionNumbers, ConvGeneralDilated
+from saem.signal.convolve import ConvDimensionNumbers, ConvGeneralDilated
 
 PLAIN = ConvDimensionNumbers((0, 1, 2), (0, 1, 2), (0, 1, 2))
 IMAGES = ConvDimensionNumbers((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))

@@ -1,9 +1,9 @@
-"""Cases of ``ops/fft.py``: each kind, odd and even lengths, one to three axes, nothing at all."""
+"""Cases of ``signal/fft.py``: each kind, odd and even lengths, one to three axes, none."""
 
 from __future__ import annotations
 
 from cases import case
-from saem.ops.fft import Fft, FftType
+from saem.signal.fft import Fft, FftType
 
 FFT, IFFT, RFFT, IRFFT = FftType
 

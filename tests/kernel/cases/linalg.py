@@ -1,4 +1,4 @@
-"""Cases of ``ops/linalg``: real and complex, square, tall, wide and empty, one matrix and stacks.
+"""Cases of ``saem/linalg``: real and complex, square, tall, wide and empty, one matrix and stacks.
 
 Derivatives of vectors that have a free phase (complex ones) are held by test_linalg.py instead.
 """
@@ -8,15 +8,15 @@ from __future__ import annotations
 import numpy as np
 
 from cases import case, spec
-from saem.ops.linalg.algebra import SymmetricProduct
-from saem.ops.linalg.cholesky import Cholesky, CholeskyUpdate
-from saem.ops.linalg.eigen import Eig, Eigh
-from saem.ops.linalg.lu import Lu, LuPivotsToPermutation
-from saem.ops.linalg.qr import Geqp3, Geqrf, HouseholderProduct, Ormqr, Qr
-from saem.ops.linalg.reduction import Hessenberg, Schur
-from saem.ops.linalg.svd import Svd
-from saem.ops.linalg.triangular import TriangularSolve
-from saem.ops.linalg.tridiagonal import Tridiagonal, TridiagonalSolve
+from saem.linalg.algebra import SymmetricProduct
+from saem.linalg.cholesky import Cholesky, CholeskyUpdate
+from saem.linalg.eigen import Eig, Eigh
+from saem.linalg.lu import Lu, LuPivotsToPermutation
+from saem.linalg.qr import Geqp3, Geqrf, HouseholderProduct, Ormqr, Qr
+from saem.linalg.reduction import Hessenberg, Schur
+from saem.linalg.svd import Svd
+from saem.linalg.triangular import TriangularSolve
+from saem.linalg.tridiagonal import Tridiagonal, TridiagonalSolve
 
 
 def numbers(rng, shape, complex_=False):

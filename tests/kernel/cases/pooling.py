@@ -1,4 +1,4 @@
-"""Cases of ``ops/pooling.py`` and ``control/reductions.py``: windows, and folds by any program."""
+"""Cases of ``signal/pooling.py`` and ``loops/reduce_by_function.py``: windows and folds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from saem.lax import add, max, mul
 from saem.loops.carry import trace_body
 from saem.loops.reduce_by_function import Reduce, ReduceWindow
 from saem.ops.compare import Ge, Le
-from saem.ops.pooling import (
+from saem.signal.pooling import (
     ReduceWindowMax,
     ReduceWindowMin,
     ReduceWindowSum,

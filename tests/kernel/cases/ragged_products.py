@@ -1,12 +1,12 @@
-"""Cases of ``ops/ragged_products.py`` and ``ops/scaled_products.py``."""
+"""Cases of ``linalg/ragged_products.py`` and ``linalg/scaled_products.py``."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from cases import case, spec
-from saem.ops.ragged_products import RaggedDotDimensionNumbers, RaggedDotGeneral
-from saem.ops.scaled_products import BFLOAT16, ScaledDot
+from saem.linalg.ragged_products import RaggedDotDimensionNumbers, RaggedDotGeneral
+from saem.linalg.scaled_products import BFLOAT16, ScaledDot
 
 BOTH = (0, 1)  # sizes of groups are integers
 

@@ -1,10 +1,10 @@
-"""Cases of ``ops/special.py`` and ``ops/incomplete.py``."""
+"""Cases of ``special/functions.py`` and ``special/incomplete.py``."""
 
 from __future__ import annotations
 
 from cases import case, each, spec
-from saem.ops import incomplete as i
-from saem.ops import special as s
+from saem.special import functions as s
+from saem.special import incomplete as i
 
 # Values on which XLA and the definitions agree; infinity and NaN among them.
 LINE = (0.0, -0.0, 0.5, -0.5, 1.5, -2.5, 3.0, 7.25, 20.0, float("inf"), float("nan"))

@@ -16,6 +16,10 @@ from saem.core.handles import handle_named, primitive_called
 from saem.core.primitive import registry
 from saem.derivatives import checkpoint, custom_vjp  # noqa: F401
 from saem.extend.core.calls import call_p, closed_call_p  # noqa: F401
+from saem.lax import linalg  # noqa: F401
+from saem.linalg import ragged_products, scaled_products  # noqa: F401
+from saem.ops import approx_top_k  # noqa: F401
+from saem.signal import convolve, fft  # noqa: F401
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,7 @@
 This file only lists.  Decompositions are in ``decompositions``, systems of equations in
 ``equations``, single numbers that describe a matrix in ``measures``.
 
-Read before: ``saem.ops.linalg``.
+Read before: ``saem.linalg``.
 Invariant: values are NumPy's, types those of jax.numpy.linalg (tests/kernel/test_linalg.py).
 """
 

@@ -2,7 +2,7 @@
 
 Each function promotes its argument to floating point numbers and hands it to the primitive.
 
-Read before: ``saem.ops.linalg``.
+Read before: ``saem.linalg``.
 Invariant: results with several parts are named tuples with NumPy's field names.
 Source: the NumPy reference, chapter "Linear algebra".
 """
@@ -14,21 +14,21 @@ from typing import Any, NamedTuple
 from saem.core import errors
 from saem.core.avals import aval_of
 from saem.jit.library import library_function
-from saem.numpy.axes import array_argument
-from saem.numpy.promote import promote_dtypes_inexact
-from saem.numpy.sorting import argsort
-from saem.numpy.take_and_put import take_along_axis
-from saem.ops.convert import convert_element_type
-from saem.ops.linalg import cholesky as cholesky_ops
-from saem.ops.linalg import eigen as eigen_ops
-from saem.ops.linalg import qr as qr_ops
-from saem.ops.linalg import svd as svd_ops
-from saem.ops.linalg.algebra import (
+from saem.linalg import cholesky as cholesky_ops
+from saem.linalg import eigen as eigen_ops
+from saem.linalg import qr as qr_ops
+from saem.linalg import svd as svd_ops
+from saem.linalg.algebra import (
     adjoint,
     columns_scaled,
     dtype_of,
     transposed,
 )
+from saem.numpy.axes import array_argument
+from saem.numpy.promote import promote_dtypes_inexact
+from saem.numpy.sorting import argsort
+from saem.numpy.take_and_put import take_along_axis
+from saem.ops.convert import convert_element_type
 from saem.ops.numbers import abs as absolute
 from saem.ops.numbers import sign
 from saem.ops.shape import expand_dims, rev

@@ -3,7 +3,7 @@
 ``solve`` decomposes a = P L U once; derivatives are further solutions with the same factors
 (``custom_linear_solve``).  ``lstsq`` and ``pinv`` use singular values.
 
-Read before: ``ops.linalg.lu``, ``derivatives.implicit_solve``.
+Read before: ``linalg.lu``, ``derivatives.implicit_solve``.
 Invariant: ``a @ solve(a, b)`` is ``b`` to rounding.
 Source: Golub & Van Loan, Matrix Computations (4th ed.), 3.4 and 5.5; Golub & Pereyra, "The
 differentiation of pseudo-inverses and nonlinear least squares problems" (1973), eq. 4.12.
@@ -22,6 +22,8 @@ from saem.core.avals import aval_of
 from saem.derivatives.custom_jvp import custom_jvp
 from saem.derivatives.implicit_solve import custom_linear_solve
 from saem.jit.library import library_function
+from saem.linalg.algebra import adjoint, eye, matmul, transposed
+from saem.linalg.lu import lu, lu_solve
 from saem.numpy.axes import array_argument
 from saem.numpy.linalg.decompositions import inexact, svd
 from saem.numpy.manipulation import broadcast_to, reshape, transpose
@@ -29,8 +31,6 @@ from saem.numpy.products import matmul as matmul_any
 from saem.numpy.promote import broadcast_shapes
 from saem.numpy.searching import where
 from saem.ops.gradient import stop_gradient
-from saem.ops.linalg.algebra import adjoint, eye, matmul, transposed
-from saem.ops.linalg.lu import lu, lu_solve
 from saem.ops.shape import expand_dims, squeeze
 from saem.typing import Array, ArrayLike
 

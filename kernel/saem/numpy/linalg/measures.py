@@ -20,6 +20,10 @@ from saem.core import dtypes, errors
 from saem.core.trace import bind
 from saem.derivatives.custom_jvp import custom_jvp
 from saem.jit.library import library_function
+from saem.linalg.algebra import above, block, diagonal, rows_in_order, triu
+from saem.linalg.lu import Lu, lu_solve
+from saem.linalg.qr import Qr
+from saem.linalg.triangular import TriangularSolve
 from saem.numpy import diagonals, reductions
 from saem.numpy.axes import array_argument
 from saem.numpy.linalg.decompositions import inexact, svd
@@ -27,10 +31,6 @@ from saem.numpy.linalg.equations import inv
 from saem.numpy.manipulation import expand_dims as expand
 from saem.numpy.manipulation import moveaxis
 from saem.numpy.searching import where
-from saem.ops.linalg.algebra import above, block, diagonal, rows_in_order, triu
-from saem.ops.linalg.lu import Lu, lu_solve
-from saem.ops.linalg.qr import Qr
-from saem.ops.linalg.triangular import TriangularSolve
 from saem.ops.maths import log, sqrt
 from saem.ops.numbers import abs as absolute
 from saem.ops.shape import canonical_axis

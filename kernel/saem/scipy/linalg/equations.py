@@ -15,6 +15,14 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.jit.library import library_function
+from saem.linalg.algebra import adjoint, eye, matmul, triu
+from saem.linalg.cholesky import cholesky
+from saem.linalg.eigen import eig
+from saem.linalg.lu import lu, lu_pivots_to_permutation
+from saem.linalg.lu import lu_solve as solve_by_lu
+from saem.linalg.lu import solve as solve_at_once
+from saem.linalg.reduction import schur
+from saem.linalg.triangular import triangular_solve
 from saem.loops.while_loop import fori_loop
 from saem.numpy.axes import array_argument
 from saem.numpy.linalg import det as _det
@@ -22,14 +30,6 @@ from saem.numpy.linalg import equations
 from saem.numpy.manipulation import broadcast_to
 from saem.numpy.promote import broadcast_shapes, promote_dtypes_inexact
 from saem.numpy.searching import where
-from saem.ops.linalg.algebra import adjoint, eye, matmul, triu
-from saem.ops.linalg.cholesky import cholesky
-from saem.ops.linalg.eigen import eig
-from saem.ops.linalg.lu import lu, lu_pivots_to_permutation
-from saem.ops.linalg.lu import lu_solve as solve_by_lu
-from saem.ops.linalg.lu import solve as solve_at_once
-from saem.ops.linalg.reduction import schur
-from saem.ops.linalg.triangular import triangular_solve
 from saem.ops.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from saem.typing import Array, ArrayLike
 

@@ -1,6 +1,6 @@
 """How does SciPy call the decompositions?
 
-Read before: ``saem.ops.linalg``, ``numpy.linalg.decompositions``.
+Read before: ``saem.linalg``, ``numpy.linalg.decompositions``.
 Invariant: arguments that say what may be overwritten or need not be checked change nothing.
 Source: the SciPy reference, scipy.linalg; Golub & Van Loan, Matrix Computations (4th ed.), 8.4.1
 (bisection), 7.4; Nakatsukasa, Bai & Gygi, "Optimizing Halley's iteration for computing the matrix
@@ -17,17 +17,10 @@ from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.jit.library import library_function
 from saem.lax.polar import qdwh
-from saem.loops.scan import scan
-from saem.loops.while_loop import fori_loop
-from saem.numpy.joining import concatenate
-from saem.numpy.manipulation import broadcast_to
-from saem.numpy.matrices import diag, eye
-from saem.numpy.reductions import max as greatest
-from saem.numpy.searching import where
-from saem.ops.linalg import algebra, eigen, reduction
-from saem.ops.linalg import qr as qr_ops
-from saem.ops.linalg import svd as svd_ops
-from saem.ops.linalg.algebra import (
+from saem.linalg import algebra, eigen, reduction
+from saem.linalg import qr as qr_ops
+from saem.linalg import svd as svd_ops
+from saem.linalg.algebra import (
     adjoint,
     columns_scaled,
     conjugate,
@@ -37,7 +30,14 @@ from saem.ops.linalg.algebra import (
     tril,
     triu,
 )
-from saem.ops.linalg.lu import lu as lu_op
+from saem.linalg.lu import lu as lu_op
+from saem.loops.scan import scan
+from saem.loops.while_loop import fori_loop
+from saem.numpy.joining import concatenate
+from saem.numpy.manipulation import broadcast_to
+from saem.numpy.matrices import diag, eye
+from saem.numpy.reductions import max as greatest
+from saem.numpy.searching import where
 from saem.scipy.linalg.equations import _cholesky, inexact, refuse
 from saem.typing import Array, ArrayLike
 

@@ -17,6 +17,9 @@ import numpy as np
 
 from saem.core import dtypes
 from saem.jit.library import library_function
+from saem.linalg.algebra import adjoint, eye, matmul, triu
+from saem.linalg.reduction import schur
+from saem.linalg.triangular import triangular_solve
 from saem.loops.conditional import cond
 from saem.loops.while_loop import fori_loop
 from saem.numpy.floating_point import ceil, isfinite
@@ -27,9 +30,6 @@ from saem.numpy.reductions import min as least
 from saem.numpy.reductions import sum as total
 from saem.numpy.searching import where
 from saem.numpy.transcendental import log2
-from saem.ops.linalg.algebra import adjoint, eye, matmul, triu
-from saem.ops.linalg.reduction import schur
-from saem.ops.linalg.triangular import triangular_solve
 from saem.ops.maths import exp2, sqrt
 from saem.scipy.linalg.equations import inexact, refuse
 from saem.transform.derivatives import jvp

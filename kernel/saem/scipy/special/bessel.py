@@ -4,7 +4,7 @@ The modified functions are operations of XLA or short formulas; those of the fir
 their recurrence run downwards, harmonics from the recurrence of Legendre functions run upwards,
 each in the direction in which errors do not grow.
 
-Read before: ``special.operands``, ``ops.special``.
+Read before: ``special.operands``, ``saem.special.functions``.
 Invariant: rows 0 … v of ``bessel_jn`` satisfy J0 + 2 J2 + 2 J4 + … = 1; harmonics are orthonormal
 (tests/kernel/scipy/test_special.py).
 Source: DLMF 3.6 and 10.74 (Miller's algorithm), 10.12.4 (normalization), 14.10.3 and 14.30.1

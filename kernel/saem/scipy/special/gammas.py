@@ -3,7 +3,7 @@
 Real arguments go through the logarithm of its modulus, an operation of XLA, and its sign; complex
 ones through Stirling's series far from the origin, with recurrence and reflection.
 
-Read before: ``special.operands``, ``ops.special``, ``ops.incomplete``.
+Read before: ``special.operands``, ``saem.special.functions``, ``saem.special.incomplete``.
 Invariant: the relative error is that of exp(gammaln): the logarithm times the rounding unit
 (tests/kernel/scipy/test_special.py).
 Source: DLMF 5.5.1 (recurrence), 5.5.3 (reflection), 5.11.1 (Stirling), 24.2 (Bernoulli numbers);

@@ -3,7 +3,7 @@
 By erfc, which keeps its digits in the tail; the quantile by rational functions, and the logarithm
 of the tail by an asymptotic series.
 
-Read before: ``special.operands``, ``ops.special``.  Read after: ``scipy.stats``.
+Read before: ``special.operands``, ``saem.special.functions``.  Read after: ``scipy.stats``.
 Invariant: in both tails the relative error stays that of the dtype
 (tests/kernel/scipy/test_special.py).
 Source: Wichura 1988, "Algorithm AS 241: The percentage points of the normal distribution"; DLMF

@@ -1,6 +1,6 @@
 """How is a positive definite matrix written as L Lᴴ, and how is L brought up to date?
 
-Read before: ``ops.linalg.families``.  Read after: ``ops.linalg.lu``.
+Read before: ``linalg.families``.  Read after: ``linalg.lu``.
 Invariant: L is lower triangular with a positive diagonal, or NaN if the matrix is not positive
 definite; only the lower triangle of the operand is read.
 Source: Golub & Van Loan, Matrix Computations (4th ed.), 4.2 and 6.5.4; Murray, "Differentiation of
@@ -17,10 +17,8 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
-from saem.ops import sharding_rules
-from saem.ops.arithmetic import add, div, mul, sub
-from saem.ops.linalg.algebra import adjoint, diagonal_part, matmul, number, tril
-from saem.ops.linalg.custom_calls import (
+from saem.linalg.algebra import adjoint, diagonal_part, matmul, number, tril
+from saem.linalg.custom_calls import (
     character,
     custom_call,
     identities,
@@ -30,8 +28,10 @@ from saem.ops.linalg.custom_calls import (
     on_gpu,
     status,
 )
-from saem.ops.linalg.families import MatrixOperation, NoDerivative, each_matrix
-from saem.ops.linalg.triangular import TriangularSolve
+from saem.linalg.families import MatrixOperation, NoDerivative, each_matrix
+from saem.linalg.triangular import TriangularSolve
+from saem.ops import sharding_rules
+from saem.ops.arithmetic import add, div, mul, sub
 from saem.typing import Array, ArrayLike
 
 

@@ -3,7 +3,7 @@
 A Hermitian matrix is turned into a real tridiagonal one, the first step towards its eigenvalues;
 and tridiagonal systems of equations are solved in time proportional to their size.
 
-Read before: ``ops.linalg.qr``.
+Read before: ``linalg.qr``.
 Invariant: x = Q T Qᴴ; in ``tridiagonal_solve`` the first element of the lower and the last of the
 upper diagonal are not read.
 Source: Golub & Van Loan, Matrix Computations (4th ed.), 8.3.1 and 4.3; LAPACK, sytrd and gtsv.
@@ -19,10 +19,8 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.trace import bind
-from saem.ops import sharding_rules
-from saem.ops.arithmetic import neg
-from saem.ops.linalg.algebra import rows_scaled, shape_of
-from saem.ops.linalg.custom_calls import (
+from saem.linalg.algebra import rows_scaled, shape_of
+from saem.linalg.custom_calls import (
     character,
     custom_call,
     lapack,
@@ -31,8 +29,10 @@ from saem.ops.linalg.custom_calls import (
     refuse_platform,
     status,
 )
-from saem.ops.linalg.families import MatrixOperation, NoDerivative, each_matrix, real_aval
-from saem.ops.linalg.qr import reflector
+from saem.linalg.families import MatrixOperation, NoDerivative, each_matrix, real_aval
+from saem.linalg.qr import reflector
+from saem.ops import sharding_rules
+from saem.ops.arithmetic import neg
 from saem.ops.linear import add_cotangents
 from saem.ops.shape import concatenate, full
 from saem.ops.slicing import slice_in_dim

@@ -3,7 +3,7 @@
 XLA has operations for them (CHLO dialect); NumPy has none, so ``evaluate`` computes them in double
 precision from their defining series and integrals.
 
-Read before: ``ops.maths``.  Read after: ``ops.incomplete``.
+Read before: ``ops.maths``.  Read after: ``special.incomplete``.
 Invariant: values are those of the operations of XLA, to the rounding of the dtype.
 Source: CHLO dialect; DLMF chapters 5 (gamma), 7 (error functions), 10 (Bessel), 25 (zeta).
 """
@@ -24,11 +24,11 @@ from saem.core.trace import bind
 from saem.ops.arithmetic import add, integer_pow, mul, neg, sub
 from saem.ops.compare import gt
 from saem.ops.families import Nary, Unary
-from saem.ops.formula import Formula, Value
 from saem.ops.linear import number_like, stretch
 from saem.ops.maths import exp, log, square
 from saem.ops.numbers import abs, ones_like, sign
 from saem.ops.select import select_n
+from saem.special.formula import Formula, Value
 
 # Even Bernoulli numbers B2, B4, …, for sums by Euler and Maclaurin (DLMF 24.2).
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)

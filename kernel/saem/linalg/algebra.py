@@ -3,7 +3,7 @@
 Products, adjoints, triangles and diagonals of matrices that stand side by side over leading axes;
 and ``symmetric_product``, the product of a matrix with its transpose added to a symmetric matrix.
 
-Read before: ``ops.contract``.  Read after: ``ops.linalg.cholesky``.
+Read before: ``ops.contract``.  Read after: ``linalg.cholesky``.
 Invariant: an operand has shape (…, n, m); the leading axes of two operands are equal.
 Source: BLAS, syrk.
 """
@@ -18,12 +18,12 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import primitive
 from saem.core.trace import bind
+from saem.linalg.families import NoDerivative
 from saem.ops.arithmetic import add, mul, sub
 from saem.ops.compare import eq, ge
 from saem.ops.contract import Precision, dot_general
 from saem.ops.convert import convert_element_type
 from saem.ops.gather import gather
-from saem.ops.linalg.families import NoDerivative
 from saem.ops.linear import broadcast_in_dim, permute, reduce_sum
 from saem.ops.numbers import conj
 from saem.ops.select import select_n

@@ -1,6 +1,6 @@
 """How is a matrix written as U Σ Vᴴ?
 
-Read before: ``ops.linalg.families``.  Read after: ``saem.numpy.linalg``.
+Read before: ``linalg.families``.  Read after: ``saem.numpy.linalg``.
 Invariant: singular values fall; U and V have orthonormal columns.
 Source: Golub & Van Loan, Matrix Computations (4th ed.), 2.4; Giles, "An extended collection of
 matrix derivative results" (2008), 3.2; LAPACK, gesdd and gesvd.
@@ -18,10 +18,7 @@ from saem.core import errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
-from saem.ops import sharding_rules
-from saem.ops.arithmetic import add, div, mul, sub
-from saem.ops.convert import convert_element_type
-from saem.ops.linalg.algebra import (
+from saem.linalg.algebra import (
     adjoint,
     columns_scaled,
     diagonal,
@@ -34,7 +31,7 @@ from saem.ops.linalg.algebra import (
     rows_scaled,
     shape_of,
 )
-from saem.ops.linalg.custom_calls import (
+from saem.linalg.custom_calls import (
     character,
     custom_call,
     identities,
@@ -45,7 +42,10 @@ from saem.ops.linalg.custom_calls import (
     status,
     transposed,
 )
-from saem.ops.linalg.families import MatrixOperation, each_matrix, real_aval
+from saem.linalg.families import MatrixOperation, each_matrix, real_aval
+from saem.ops import sharding_rules
+from saem.ops.arithmetic import add, div, mul, sub
+from saem.ops.convert import convert_element_type
 from saem.ops.numbers import real
 from saem.ops.shape import expand_dims
 from saem.typing import Array, ArrayLike

@@ -4,7 +4,7 @@ By a custom call that names the routine: ``@lapack_spotrf_ffi`` is the Cholesky 
 single precision.  These routines read matrices column by column, work on all matrices of a stack,
 and return beside their results a number that is 0 where they succeeded.
 
-Read before: ``compile.text``.  Read after: ``ops.linalg.families``.
+Read before: ``compile.text``.  Read after: ``linalg.families``.
 Invariant: where a routine failed, its results are NaN.
 Source: the LAPACK Users' Guide (routine names, arguments); StableHLO specification, custom_call;
 what JAX writes for these routines (jax.export).

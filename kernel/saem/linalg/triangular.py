@@ -1,6 +1,6 @@
 """How are triangular systems of equations solved?
 
-Read before: ``ops.linalg.families``.  Read after: ``ops.linalg.lu``.
+Read before: ``linalg.families``.  Read after: ``linalg.lu``.
 Invariant: only the triangle that ``lower`` names is read, its diagonal only if it is not all ones.
 Source: StableHLO specification, triangular_solve; BLAS, trsm.
 """
@@ -15,12 +15,12 @@ from saem.core import errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.trace import bind
+from saem.linalg import custom_calls
+from saem.linalg.algebra import conjugate, matmul, transposed, tril, triu
+from saem.linalg.custom_calls import PREFIX, character, custom_call, lapack
+from saem.linalg.families import MatrixOperation, each_matrix
 from saem.ops import sharding_rules
 from saem.ops.arithmetic import neg
-from saem.ops.linalg import custom_calls
-from saem.ops.linalg.algebra import conjugate, matmul, transposed, tril, triu
-from saem.ops.linalg.custom_calls import PREFIX, character, custom_call, lapack
-from saem.ops.linalg.families import MatrixOperation, each_matrix
 from saem.ops.linear import add_cotangents, moveaxis
 from saem.ops.shape import expand_dims, reshape, squeeze
 from saem.typing import Array, ArrayLike

@@ -1,6 +1,6 @@
 """How is a matrix written as P L U, and which permutation do pivots mean?
 
-Read before: ``ops.linalg.triangular``.  Read after: ``ops.linalg.qr``.
+Read before: ``linalg.triangular``.  Read after: ``linalg.qr``.
 Invariant: row i was exchanged with row ``pivots[i]`` >= i, one after the other; L has ones on its
 diagonal, which are not stored.
 Source: Golub & Van Loan, Matrix Computations (4th ed.), 3.4; LAPACK, getrf; the derivative by
@@ -18,9 +18,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
-from saem.ops import sharding_rules
-from saem.ops.arithmetic import add
-from saem.ops.linalg.algebra import (
+from saem.linalg.algebra import (
     I32,
     above,
     beside,
@@ -33,7 +31,7 @@ from saem.ops.linalg.algebra import (
     tril,
     triu,
 )
-from saem.ops.linalg.custom_calls import (
+from saem.linalg.custom_calls import (
     custom_call,
     lapack,
     nan_unless,
@@ -41,8 +39,10 @@ from saem.ops.linalg.custom_calls import (
     refuse_platform,
     status,
 )
-from saem.ops.linalg.families import MatrixOperation, each_matrix
-from saem.ops.linalg.triangular import TriangularSolve
+from saem.linalg.families import MatrixOperation, each_matrix
+from saem.linalg.triangular import TriangularSolve
+from saem.ops import sharding_rules
+from saem.ops.arithmetic import add
 from saem.ops.linear import broadcast_in_dim
 from saem.typing import Array, ArrayLike
 

@@ -5,7 +5,7 @@ their elements), the operand padded, windows stepped; features and examples may 
 that do not mix.  It is bilinear, so its transposes are convolutions again: by the operand, with the
 kernel reversed; by the kernel, with examples and features exchanged.
 
-Read before: ``ops.contract``, ``ops.pooling``.  Read after: ``saem.lax``.
+Read before: ``ops.contract``, ``signal.pooling``.  Read after: ``saem.lax``.
 Invariant: the kernel is not reversed (what signal processing calls correlation), except in
 transposes by the operand.
 Source: StableHLO specification, convolution; Dumoulin & Visin, "A guide to convolution arithmetic
@@ -27,10 +27,10 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import is_static
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind
+from saem.linalg.algebra import eye
 from saem.ops import sharding_rules
 from saem.ops.contract import Precision, canonicalize_precision, dot_general
 from saem.ops.convert import convert_element_type
-from saem.ops.linalg.algebra import eye
 from saem.ops.linear import (
     add_cotangents,
     broadcast_in_dim,
@@ -38,8 +38,8 @@ from saem.ops.linear import (
     permute,
     zeros_of,
 )
-from saem.ops.pooling import Sliding, laid_out, padtype_to_pads, stretched, window_places
 from saem.ops.shape import reshape, rev
+from saem.signal.pooling import Sliding, laid_out, padtype_to_pads, stretched, window_places
 from saem.typing import Array, ArrayLike, DTypeLike
 
 Axes = tuple[int, ...]

@@ -4,7 +4,7 @@ Functions without an operation of their own (incomplete gamma, Bessel) are formu
 a formula is written once, on ``Value``s, which wrap an array (``OnNumpy``) or the name of a value
 in a text (``AsText``); Python's operators on them compute, or write a line.
 
-Read before: ``compile.text``.  Read after: ``ops.incomplete``.
+Read before: ``compile.text``.  Read after: ``special.incomplete``.
 Invariant: both give the same number to the rounding of their dtype (tests/kernel/test_matrix.py).
 """
 

@@ -3,7 +3,7 @@
 By Householder reflections H = 1 - τ v vᴴ, one for each column.  LAPACK keeps each v below the
 diagonal of R (its first entry 1 is not stored) and the factors τ beside it; Q is their product.
 
-Read before: ``ops.linalg.triangular``.  Read after: ``ops.linalg.reduction``.
+Read before: ``linalg.triangular``.  Read after: ``linalg.reduction``.
 Invariant: x = Q R, or x[:, p] = Q R with pivoting, and the diagonal of R is real.
 Source: Golub & Van Loan, Matrix Computations (4th ed.), 5.1, 5.2 and 5.4.2; LAPACK, geqrf, geqp3,
 orgqr, ormqr; Walter & Lehmann, "Algorithmic differentiation of linear algebra functions" (2010).
@@ -20,9 +20,7 @@ from saem.core import errors
 from saem.core.avals import ShapedArray
 from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
-from saem.ops import sharding_rules
-from saem.ops.arithmetic import add, neg, sub
-from saem.ops.linalg.algebra import (
+from saem.linalg.algebra import (
     I32,
     above,
     adjoint,
@@ -38,7 +36,7 @@ from saem.ops.linalg.algebra import (
     tril,
     triu,
 )
-from saem.ops.linalg.custom_calls import (
+from saem.linalg.custom_calls import (
     custom_call,
     identities,
     lapack,
@@ -46,8 +44,10 @@ from saem.ops.linalg.custom_calls import (
     on_gpu,
     refuse_platform,
 )
-from saem.ops.linalg.families import MatrixOperation, NoDerivative, each_matrix
-from saem.ops.linalg.triangular import TriangularSolve
+from saem.linalg.families import MatrixOperation, NoDerivative, each_matrix
+from saem.linalg.triangular import TriangularSolve
+from saem.ops import sharding_rules
+from saem.ops.arithmetic import add, neg, sub
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.numbers import complex as complex_
 from saem.ops.numbers import imag

@@ -3,7 +3,7 @@
 Each works on the last axes of its operands and does so for all matrices that stand side by side
 over the leading axes.  So a batch is more matrices: one batch rule serves all.
 
-Read before: ``ops.linalg.algebra``.  Read after: ``ops.linalg.cholesky``, the plainest member.
+Read before: ``linalg.algebra``.  Read after: ``linalg.cholesky``, the plainest member.
 Invariant: the leading axes of all operands are equal; they lead in every result.
 """
 

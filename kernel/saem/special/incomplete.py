@@ -3,7 +3,7 @@
 By power series where the argument is small, by continued fractions where it is large; the
 derivative by the parameter goes term by term through both.
 
-Read before: ``ops.formula``, ``ops.special``.
+Read before: ``special.formula``, ``special.functions``.
 Invariant: igamma + igammac = 1, and neither loses its small values to a subtraction from 1.
 Source: DLMF 8.2.6, 8.7.1 (series), 8.9.2 (fraction), 8.17.22 (beta); Thompson and Barnett 1986,
 "Coulomb and Bessel functions of complex arguments and order" (Lentz's method, modified).
@@ -18,10 +18,10 @@ import numpy as np
 from saem.core.primitive import absent, primitive
 from saem.core.trace import bind
 from saem.ops.arithmetic import add, mul, neg, sub
-from saem.ops.formula import Formula
 from saem.ops.linear import number_like
 from saem.ops.maths import exp, log, log1p
-from saem.ops.special import digamma_in_double, lgamma, lgamma_in_double, no_derivative
+from saem.special.formula import Formula
+from saem.special.functions import digamma_in_double, lgamma, lgamma_in_double, no_derivative
 
 STEPS = 2000
 FUNCTIONS = {"lgamma": lgamma_in_double, "digamma": digamma_in_double}

@@ -3,7 +3,7 @@
 ``hessenberg`` leaves one diagonal below the triangle, ``schur`` none, or 2 by 2 blocks for pairs of
 complex values of a real matrix.
 
-Read before: ``ops.linalg.qr``.  Read after: ``saem.scipy.linalg``.
+Read before: ``linalg.qr``.  Read after: ``saem.scipy.linalg``.
 Invariant: x = Q H Qᴴ.
 Source: Golub & Van Loan, Matrix Computations (4th ed.), 7.4; LAPACK, gehrd and gees.
 """
@@ -21,8 +21,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray
 from saem.core.primitive import primitive
 from saem.core.trace import bind
-from saem.ops import sharding_rules
-from saem.ops.linalg.custom_calls import (
+from saem.linalg.custom_calls import (
     character,
     custom_call,
     lapack,
@@ -30,8 +29,9 @@ from saem.ops.linalg.custom_calls import (
     refuse_platform,
     status,
 )
-from saem.ops.linalg.families import NoDerivative, each_matrix
-from saem.ops.linalg.qr import reflector
+from saem.linalg.families import NoDerivative, each_matrix
+from saem.linalg.qr import reflector
+from saem.ops import sharding_rules
 from saem.typing import ArrayLike
 
 

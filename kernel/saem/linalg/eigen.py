@@ -3,7 +3,7 @@
 ``eigh`` is for Hermitian matrices: real values in ascending order, orthonormal vectors.  ``eig`` is
 for any square matrix: complex values, in no order, with right and left vectors.
 
-Read before: ``ops.linalg.families``.  Read after: ``saem.numpy.linalg``.
+Read before: ``linalg.families``.  Read after: ``saem.numpy.linalg``.
 Invariant: A V = V Λ and Wᴴ A = Λ Wᴴ; each vector has length 1.
 Source: Golub & Van Loan, Matrix Computations (4th ed.), chapters 7 and 8; Giles, "An extended
 collection of matrix derivative results" (2008), 3.1; LAPACK, syevd and geev.
@@ -21,10 +21,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
-from saem.ops import sharding_rules
-from saem.ops.arithmetic import add, div, mul, sub
-from saem.ops.convert import convert_element_type
-from saem.ops.linalg.algebra import (
+from saem.linalg.algebra import (
     adjoint,
     columns_scaled,
     conjugate,
@@ -36,8 +33,8 @@ from saem.ops.linalg.algebra import (
     number,
     shape_of,
 )
-from saem.ops.linalg.cholesky import mean_with_adjoint
-from saem.ops.linalg.custom_calls import (
+from saem.linalg.cholesky import mean_with_adjoint
+from saem.linalg.custom_calls import (
     character,
     custom_call,
     identities,
@@ -47,8 +44,11 @@ from saem.ops.linalg.custom_calls import (
     refuse_platform,
     status,
 )
-from saem.ops.linalg.families import MatrixOperation, each_matrix, real_aval
-from saem.ops.linalg.lu import solve
+from saem.linalg.families import MatrixOperation, each_matrix, real_aval
+from saem.linalg.lu import solve
+from saem.ops import sharding_rules
+from saem.ops.arithmetic import add, div, mul, sub
+from saem.ops.convert import convert_element_type
 from saem.ops.linear import reduce_sum
 from saem.ops.numbers import real
 from saem.ops.shape import expand_dims
