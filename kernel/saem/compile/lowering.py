@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from saem.compile import donation
-from saem.compile.operations import Operation, quoted
+from saem.compile.operations import Operation
 from saem.compile.sizes import Sizes, open_sizes
 from saem.compile.text import (
     Module,
@@ -34,7 +34,6 @@ from saem.core.effects import in_order, is_ordered
 from saem.core.infer import infer
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
 from saem.core.refs import is_ref, works_on_references
-from saem.core.source import Source, position
 from saem.core.trace import Mark, Scope, Tracer, attributes_of, scopes_of
 from saem.placement import layouts
 from saem.placement.shardings import annotation
@@ -51,7 +50,6 @@ class Lowering:
     results.
     """
 
-    text: str
     module: Module
     in_avals: tuple[ShapedArray, ...]
     out_avals: tuple[ShapedArray, ...]
@@ -65,6 +63,11 @@ class Lowering:
     # What to do with references among its arguments, None if there are none.
     exchange: Any = None
     terms: Any = None
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The program as text that depends on it alone: it has no name and no places."""
+        return self.module.text(False)
 
     def located_text(self) -> str:
         """Return the text XLA compiles: named after the function, with places in user code."""
@@ -83,7 +86,7 @@ def needed_equations(jaxpr: Jaxpr) -> tuple[list[Eqn], set[Atom]]:
     live: set[Atom] = set(jaxpr.outvars)
     eqns = []
     for eqn in reversed(jaxpr.eqns):
-        if not live.isdisjoint(eqn.outvars) or eqn.effects:
+        if not live.isdisjoint(eqn.outvars) or eqn.operation.effects:
             eqns.append(eqn)
             live.update(eqn.invars)
     return eqns[::-1], live
@@ -174,8 +177,7 @@ def write_module(closed: ClosedJaxpr, *, name: str, keep_unused: bool, donated: 
     write_function(writer, "public", "main", arguments, results, result_notes(
         module, wanted, closed.out_avals, terms))
     return Lowering(
-        text=module.text(False), module=module,
-        in_avals=tuple(v.aval for v in inputs), out_avals=tuple(closed.out_avals),
+        module=module, in_avals=tuple(v.aval for v in inputs), out_avals=tuple(closed.out_avals),
         kept=tuple(kept), consts=tuple(value for _, value, _ in consts), name=name,
         donated=tuple(map(bool, passed)), ordered=ordered, closed=closed, terms=terms,
         wasted=donation.wasted([v.aval for v in inputs], gives, passed))
@@ -256,68 +258,73 @@ def write_function(writer: Writer, visibility: str, name: str, arguments: Sequen
     writer.module.functions.append((head, writer.operations, ending))
 
 
-@functools.lru_cache(16384)
-def location(source: Source | None, name: str) -> str:
-    """Return the MLIR location of an equation: the primitive, at the user's line and column."""
-    where = position(source)
-    name = quoted(name)
-    if where is None:
-        return f'loc("{name}")'
-    file = quoted(where.file)
-    return f'loc("{name}"("{file}":{where.line}:{where.column + 1}))'
-
-
 def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env: dict[Var, str]
                     ) -> list[str]:
     """Lower ``eqns`` with ``env`` naming the variables; returns the names of ``outvars``."""
     literals: dict[Any, str] = {}
 
     def name_of(atom: Literal) -> str:
-        val = atom.val
-        key = (atom.aval.dtype, val.tobytes() if isinstance(val, np.generic) else repr(val))
-        if key not in literals:
-            literals[key] = writer.constant(np.asarray(atom.val), atom.aval)
-        return literals[key]
+        val, dtype = atom.val, atom.aval.dtype
+        if val == val and val and dtype.kind in "fiu":
+            key: Any = dtype, type(val), val
+        else:  # a zero has a sign, a NaN has bits, a complex number has both in its parts
+            key = dtype, val.tobytes() if isinstance(val, np.generic) else repr(val)
+        name = literals.get(key)
+        if name is None:
+            name = literals[key] = writer.constant(np.asarray(val), atom.aval)
+        return name
 
+    around = writer.in_avals, writer.out_avals, writer.place
     stack: Any = None
     scope = ""
     attributes: dict[str, str] = {}
     for eqn in eqns:
-        prim = eqn.operation
+        prim, invars, results = eqn.operation, eqn.invars, eqn.outvars
         if eqn.stack is not stack:
             stack = eqn.stack
             scope = "".join([f"{name}/" for name in scopes_of(stack)]) if Scope.used else ""
             attributes = attributes_of(stack) if Mark.used else attributes
         begin = len(writer.operations)
-        writer.place = location(eqn.source, scope + prim.name if scope else prim.name)
-        operands = [name_of(a) if type(a) is Literal else env[a] for a in eqn.invars]
-        results = eqn.outvars
-        out_avals = [results[0].aval] if len(results) == 1 else [v.aval for v in results]
-        outs = lower_primitive(writer, prim, operands, [a.aval for a in eqn.invars], out_avals)
+        writer.place = eqn.source, scope + prim.name if scope else prim.name
+        operands = [name_of(a) if type(a) is Literal else env[a] for a in invars]
+        writer.in_avals = in_avals = [a.aval for a in invars]
+        writer.out_avals = out_avals = [v.aval for v in results]
+        if prim.physical is not None:
+            prim = on_held_arrays(prim, in_avals, out_avals)
+        out = prim.lower(writer, *operands)
         if attributes:
             for operation in writer.operations[begin:]:
                 operation.add_frontend(attributes)
+        outs = out if prim.multiple_results else (out,)
         if Seen.placements:
-            outs = [constrained(writer, name, v.aval.sharding) if v.aval.sharding is not None
-                    else name for name, v in zip(outs, eqn.outvars)]
-        env.update(zip(eqn.outvars, outs))
-    writer.place = ""
-    return [name_of(a) if type(a) is Literal else env[a] for a in outvars]
+            outs = [constrained(writer, name, aval.sharding) if aval.sharding is not None
+                    else name for name, aval in zip(outs, out_avals)]
+        env.update(zip(results, outs))
+    writer.place = None  # what is returned stands nowhere in particular
+    names = [name_of(a) if type(a) is Literal else env[a] for a in outvars]
+    writer.in_avals, writer.out_avals, writer.place = around
+    return names
+
+
+def on_held_arrays(prim: Any, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
+                   ) -> Any:
+    """Return the primitive that does to the arrays which hold keys what ``prim`` does to keys."""
+    for aval in (*in_avals, *out_avals):
+        if isinstance(aval.dtype, dtypes.ExtendedDType):
+            return prim.physical(in_avals, out_avals)
+    return prim
 
 
 def lower_primitive(writer: Writer, prim: Any, operands: Sequence[str],
                     in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
                     ) -> Sequence[str]:
-    """Lower one primitive; on extended dtypes, the primitive that does the same to their arrays."""
-    if prim.physical is not None:
-        for aval in (*in_avals, *out_avals):
-            if isinstance(aval.dtype, dtypes.ExtendedDType):
-                prim = prim.physical(in_avals, out_avals)
-                break
-    saved = writer.in_avals, writer.out_avals
+    """Lower one primitive inside the rule of another."""
+    around = writer.in_avals, writer.out_avals
     writer.in_avals, writer.out_avals = in_avals, out_avals
+    if prim.physical is not None:
+        prim = on_held_arrays(prim, in_avals, out_avals)
     out = prim.lower(writer, *operands)
-    writer.in_avals, writer.out_avals = saved
+    writer.in_avals, writer.out_avals = around
     return out if prim.multiple_results else (out,)
 
 
@@ -387,10 +394,7 @@ def inline(writer: Writer, closed: ClosedJaxpr, env: dict[Var, str]) -> list[str
 
 def lower_block(writer: Writer, closed: ClosedJaxpr, names: Sequence[str]) -> list[str]:
     """Write ``closed`` inside a region whose arguments are ``names``."""
-    place = writer.place
-    results = inline(writer, closed, dict(zip(closed.jaxpr.invars, names)))
-    writer.place = place
-    return results
+    return inline(writer, closed, dict(zip(closed.jaxpr.invars, names)))
 
 
 def lower_apart(writer: Writer, closed: ClosedJaxpr, names: Sequence[str]) -> list[str]:
@@ -398,15 +402,12 @@ def lower_apart(writer: Writer, closed: ClosedJaxpr, names: Sequence[str]) -> li
 
     So its array constants are written there, too.
     """
-    place = writer.place
     eqns, live = needed_equations(closed.jaxpr)
     env = dict(zip(closed.jaxpr.invars, names))
     for var, value in zip(closed.jaxpr.constvars, closed.consts):
         if var in live:
             env[var] = writer.constant(np.asarray(value), var.aval)
-    results = write_equations(writer, eqns, closed.jaxpr.outvars, env)
-    writer.place = place
-    return results
+    return write_equations(writer, eqns, closed.jaxpr.outvars, env)
 
 
 def one_equation(prim: Any, avals: Sequence[ShapedArray]) -> ClosedJaxpr:

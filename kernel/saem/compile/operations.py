@@ -11,7 +11,10 @@ Source: MLIR language reference, "Operations" and "Regions".
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
+
+from saem.core.source import Source, position
 
 # The attribute that XLA passes on as it is: a dictionary of strings.
 FRONTEND = "mhlo.frontend_attributes"
@@ -19,17 +22,20 @@ FRONTEND = "mhlo.frontend_attributes"
 # The value of an attribute: its text, or a dictionary of strings.
 Attribute = str | Mapping[str, str]
 
+# Where an operation comes from: the user's line, if known, and the name of the primitive there.
+Place = tuple[Source | None, str]
+
 
 class Operation:
     """One operation: ``result`` names its ``count`` results, ``text`` holds name and operands.
 
-    ``types`` is its type, ``place`` its location in user code, "" if unknown.
+    ``types`` is its type, ``place`` where it comes from, None if nobody wrote it.
     """
 
     __slots__ = ("attributes", "count", "place", "regions", "result", "text", "types")
 
-    def __init__(self, result: str, count: int, text: str, types: str, place: str = "",
-                 attributes: dict[str, Attribute] | None = None,
+    def __init__(self, result: str, count: int, text: str, types: str,
+                 place: Place | None = None, attributes: dict[str, Attribute] | None = None,
                  regions: Sequence[Region] = ()):
         self.result = result
         self.count = count
@@ -86,9 +92,23 @@ def attribute_text(attributes: Mapping[str, Attribute]) -> str:
     return f"{{{', '.join(shown)}}}"
 
 
+@functools.lru_cache(16384)
+def location(place: Place | None) -> str:
+    """Return the MLIR location of a place, after a space: the primitive, at line and column."""
+    if place is None:
+        return ""
+    source, name = place
+    where = position(source)
+    name = quoted(name)
+    if where is None:
+        return f' loc("{name}")'
+    return f' loc("{name}"("{quoted(where.file)}":{where.line}:{where.column + 1}))'
+
+
 def print_operations(operations: Iterable[Operation], pad: str, places: bool) -> list[str]:
     """Return the lines of ``operations``, each after ``pad``; with their ``places`` if wanted."""
     lines: list[str] = []
+    place, where = None, ""  # most places have several operations
     for op in operations:
         count = op.count
         if count == 1 and not places and not op.regions and op.attributes is None:  # most are
@@ -100,8 +120,10 @@ def print_operations(operations: Iterable[Operation], pad: str, places: bool) ->
             line = print_regions(line, op.regions, pad, places, lines)
         if op.attributes:
             line += f" {attribute_text(op.attributes)}"
-        lines.append(f"{line} : {op.types} {op.place}" if places and op.place
-                     else f"{line} : {op.types}")
+        if places and op.place is not place:
+            place = op.place
+            where = location(place)
+        lines.append(f"{line} : {op.types}{where}")
     return lines
 
 

@@ -21,6 +21,7 @@ from saem.compile.operations import (
     FRONTEND,
     Attribute,
     Operation,
+    Place,
     Region,
     print_operations,
 )
@@ -189,7 +190,7 @@ class Writer:
     """Makes the operations of one function: names values, knows their avals.
 
     While a primitive lowers, ``in_avals`` and ``out_avals`` are those of its equation and ``place``
-    is its location.
+    is where that was written.
     """
 
     def __init__(self, module: Module):
@@ -197,7 +198,7 @@ class Writer:
         self.operations: list[Operation] = []
         self.avals: dict[str, ShapedArray] = {}
         self.count = 0
-        self.place = ""
+        self.place: Place | None = None
         self.depth = 0  # how many regions are open around what is made now
         self.in_avals: Sequence[ShapedArray] = ()
         self.out_avals: Sequence[ShapedArray] = ()
@@ -266,16 +267,8 @@ class Writer:
         aval = self.out_avals[0] if out is None else out
         shape = aval.shape
         avals = self.avals
-        for x in xs:
-            if avals[x].shape != shape:
-                xs = tuple([self.stretch(x, shape) for x in xs])
-                break
-        name = f"%{self.count}"
-        self.count += 1
-        avals[name] = aval
-        self.operations.append(
-            Operation(name, 1, f"{op} {', '.join(xs)}", tensor_type(aval), self.place))
-        return name
+        given = [x if avals[x].shape == shape else self.stretch(x, shape) for x in xs]
+        return self.append(f"{op} {', '.join(given)}", tensor_type(aval), aval)
 
     def broadcast(self, x: str, shape: tuple[int, ...], dims: Sequence[int] = ()) -> str:
         """Stretch ``x``, its axes placed at ``dims``, to ``shape``."""
@@ -283,11 +276,13 @@ class Writer:
 
     def broadcast_as(self, x: str, out: ShapedArray, dims: Sequence[int] = ()) -> str:
         """Stretch ``x``, its axes placed at ``dims``, to the type ``out``."""
-        held = physical_aval(out)
-        if self.module.sizes is not None and not is_static(held.shape):
-            return self.sized("dynamic_broadcast_in_dim", [x], [held.shape], out,
-                              f", dims = {[*dims]}")
-        return self.emit(f"stablehlo.broadcast_in_dim {x}, dims = {[*dims]}", x, out=out)
+        if self.module.sizes is not None:
+            held = physical_aval(out)
+            if not is_static(held.shape):
+                return self.sized("dynamic_broadcast_in_dim", [x], [held.shape], out,
+                                  f", dims = {[*dims]}")
+        return self.append(f"stablehlo.broadcast_in_dim {x}, dims = {[*dims]}",
+                           f"({tensor_type(self.avals[x])}) -> {tensor_type(out)}", out)
 
     def sized(self, verb: str, xs: Sequence[str], shapes: Sequence[Sequence[Size]],
               out: ShapedArray, more: str = "") -> str:
@@ -362,8 +357,10 @@ class Writer:
 
     def stretch(self, x: str, shape: tuple[int, ...]) -> str:
         """Stretch ``x``, of rank 0 or with axes of size 1, to ``shape``; nothing if it has it."""
-        have = self.avals[x].shape
-        return x if have == shape else self.broadcast(x, shape, range(len(have)))
+        aval = self.avals[x]
+        have = aval.shape
+        return x if have == shape else self.broadcast_as(
+            x, strong_aval(shape, aval.dtype), range(len(have)))
 
     def constant(self, value: Any, aval: ShapedArray) -> str:
         """Write a constant of ``aval`` (filled with ``value`` if that is one number)."""
@@ -387,9 +384,10 @@ class Writer:
 
     def reshape_as(self, x: str, out: ShapedArray) -> str:
         """Write ``x`` with the shape of ``out``."""
-        held = physical_aval(out)
-        if self.module.sizes is not None and not is_static(held.shape):
-            return self.sized("dynamic_reshape", [x], [held.shape], out)
+        if self.module.sizes is not None:
+            held = physical_aval(out)
+            if not is_static(held.shape):
+                return self.sized("dynamic_reshape", [x], [held.shape], out)
         return self.emit(f"stablehlo.reshape {x}", x, out=out)
 
     def joined(self, x: str, y: str) -> tuple[int, ...]:

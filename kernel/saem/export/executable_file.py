@@ -109,7 +109,7 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any,
         code, _jaxlib.DeviceList((device,)), compile_options([device], {}))
     kept = tuple(head["kept"])
     lowered = Lowering(
-        text="", module=Module(call.name), out_avals=call.flat_out, kept=kept,
+        module=Module(call.name), out_avals=call.flat_out, kept=kept,
         in_avals=tuple(a for a, k in zip(call.flat_in, kept) if k), consts=tuple(consts),
         donated=tuple(d for d, k in zip(call.donated, kept) if k), name=call.name)
     return Compiled(call, dispatch.Program(executable, lowered, device, head["committed"]))
