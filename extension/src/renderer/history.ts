@@ -2,8 +2,8 @@
 //
 // One row per function, one mark per trace, compile, reuse or run of hits. A mark that is chosen
 // (click, or arrow keys) opens its details under the row; a row without a chosen mark tells its
-// newest reason. Of a long history the page holds little: marks of rows that are out of sight, and
-// the older marks of a row, are drawn when they are wanted.
+// newest reason. Of a long history the page holds little: rows that are out of sight, and the older
+// marks of a row, are drawn when they are wanted.
 // Read before: detail.ts, marks.ts, model.ts, sight.ts. Read after: view.ts.
 // Invariant: what is seen is a function of the model, the choice and what is unfolded
 // (test/history.test.ts).
@@ -13,7 +13,7 @@ import { el, prose, type Child } from "./dom";
 import type { Locale } from "./locale";
 import { glyph, legend } from "./marks";
 import { csv, find, telling } from "./model";
-import { Sight } from "./sight";
+import { isDrawn, Sight } from "./sight";
 
 export interface HistoryOptions {
   readonly locale: Locale;
@@ -27,8 +27,8 @@ export interface HistoryOptions {
 const COLUMNS = 28;
 /** So many of the newest marks of a row are shown; older ones when asked for. */
 const MARKS = 100;
-/** So many rows are drawn whole; of more, those in sight. */
-const ROWS = 12;
+/** So many rows are drawn at once; of more, those that come into sight. */
+const ROWS = 6;
 
 /** A row on the page, and what it was drawn from. */
 interface Drawn {
@@ -129,20 +129,16 @@ export class HistoryView {
     if (before && same && !columns) {
       return before.element;
     }
-    const fill = (): Child[] => below(row, this.options, columns, open, shown);
-    const element = el(
-      "li",
-      { class: open === null ? "saem-row" : "saem-row saem-open", "data-function": key },
-      head(row.summary, this.options)
-    );
-    const body = el("div", { class: "saem-row-body" });
-    element.appendChild(body);
-    const inSight = before?.element.lastElementChild?.hasChildNodes();
-    if (at < ROWS || open !== null || inSight) {
-      fillWith(body, fill());
-    } else {
-      this.sight.fill(body, () => fillWith(body, fill()));
-    }
+    const element = el("li", {
+      class: open === null ? "saem-row" : "saem-row saem-open",
+      "data-function": key
+    });
+    const draw = (): Child[] => [
+      head(row.summary, this.options),
+      ...below(row, this.options, columns, open, shown)
+    ];
+    const now = at < ROWS || open !== null || (before !== undefined && isDrawn(before.element));
+    this.sight.fill(element, row.summary.name, draw, now);
     this.drawn.set(key, { element, row, open, shown });
     return element;
   }
@@ -203,10 +199,6 @@ function inColumns(model: HistoryModel): readonly number[] | null {
         .flatMap(f => f.records)
         .map(r => r.id)
         .sort((a, b) => a - b);
-}
-
-function fillWith(home: HTMLElement, children: readonly Child[]): void {
-  home.replaceChildren(...el("div", {}, children).childNodes);
 }
 
 /** Buttons that save the history as a file. */
