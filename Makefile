@@ -54,7 +54,7 @@ lab: $(VENV)/.lab extension
 test: $(VENV)/.dev $(ORACLE)/.done extension
 	@$(MAKE) --no-print-directory $(HUB)/.done || echo 'Tests of a class: see the reason above.'
 	$(call say,Tests of the engine and lens and lessons and browser)
-	@SAEM_JAX_PYTHON=$(CURDIR)/$(ORACLE)/bin/python $(PY) -m pytest -n $(workers) -q
+	@SAEM_JAX_PYTHON=$(CURDIR)/$(ORACLE)/bin/python $(PY) -m pytest -n $(workers) --dist worksteal -q
 	$(call say,Tests of the extension)
 	@cd extension && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm test --silent
 

@@ -326,7 +326,7 @@ def ask(url: str, token: str | None = None) -> tuple[int, str]:
 
 def wait_for_server(runtime: Path, process: subprocess.Popen, log: Path) -> dict:
     """What the server wrote of itself (url, token) once it answers."""
-    for _ in range(300):
+    for _ in range(600):
         assert process.poll() is None, log.read_text()
         for path in runtime.glob("jpserver-*.json"):
             about = json.loads(path.read_text() or "{}")

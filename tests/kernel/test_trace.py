@@ -77,12 +77,12 @@ def test_threads_have_their_own_interpreter():
 
     def slow(x):
         inside.set()
-        assert go.wait(10)
+        assert go.wait(60)
         return lax.add(x, x)
 
     tracing = threading.Thread(target=lambda: results.update(traced=jax.jit(slow)(X)))
     tracing.start()
-    assert inside.wait(10)
+    assert inside.wait(60)
     results["eager"] = lax.mul(X, X)  # while the other thread stands in the middle of a trace
     results["jitted"] = jax.jit(lambda x: lax.neg(x))(X)
     go.set()

@@ -15,6 +15,20 @@ from saem.observe import language
 GLOSSARY = "terms:\n- {term: array, accepted: [배열]}\nreadings: {code: 코드}\n"
 
 
+def pytest_collection_modifyitems(items):
+    """In each file, put the tests of one lesson side by side: a process runs each lesson once, and
+    where another takes over the rest of the tests, at most one lesson is run by both."""
+    files = {}
+    for item in items:
+        files.setdefault(item.path, len(files))
+
+    def place(item):
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        return files[item.path], str(params.get("lesson", ""))
+
+    items.sort(key=place)
+
+
 @pytest.fixture
 def tree(tmp_path):
     """A project of one small lesson, translated into nothing yet."""

@@ -75,7 +75,7 @@ def serving(folder: Path, home: Path) -> Iterator[Server]:
          f"--IdentityProvider.token={server.token}", f"--ServerApp.root_dir={folder}"],
         env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        for _ in range(300):
+        for _ in range(1200):
             with contextlib.suppress(urllib.error.URLError):
                 if Server(server.address, "").get("/api")[0] == 200:
                     break
