@@ -83,6 +83,7 @@ _find, __dir__ = _lazy.namespace(__name__, {
                         "transfer_guard_host_to_device",
     "saem.core.dynamic_slices": "ds",
     "saem.core.effects": "effects_barrier",
+    "saem.core.leaks": "checking_leaks",
     "saem.core.scopes": "named_call named_scope",
     "saem.debug": "",
     "saem.distributed": "",
@@ -130,7 +131,6 @@ _find, __dir__ = _lazy.namespace(__name__, {
                        "make_array_from_single_device_arrays",
     "saem.transform.compile_time": "ensure_compile_time_eval",
     "saem.transform.jacobians": "hessian jacfwd jacobian jacrev",
-    "saem.transform.leaking": "checking_leaks",
     "saem.transform.programs": "eval_shape make_jaxpr",
 })
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from saem import _jaxlib
 from saem.compile import arrays as _arrays  # noqa: F401 - puts the conversions on the array class
+from saem.compile import executables
 from saem.compile.dispatch import apply_primitive
 from saem.core import config, lazy
 from saem.core import refs as core_refs
@@ -34,6 +35,8 @@ from saem.placement.meshes import mesh_context
 
 # Evaluation outside traces needs the compiler; the trace context stands below it.
 eval_trace.process = apply_primitive  # type: ignore[method-assign]
+# Programs kept on disk are a chapter of their own; it is loaded when something is compiled.
+executables.disk_cache = lazy.later("saem.disk.disk_cache")
 # The spine calls the chapter on references by this one name; it is loaded when there is one.
 core_refs.chapter = lazy.later("saem.refs")
 # ``jax.typeof(ref)`` as a ShapeDtypeStruct: types of arrays stand below those of references.

@@ -33,7 +33,7 @@ from saem.compile import arrays as _arrays  # noqa: F401 - gives results their m
 from saem.compile.dispatch import build, put
 from saem.core import dtypes
 from saem.core.avals import ShapedArray
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import ClosedJaxpr, evaluate
 from saem.core.trace import bind
 from saem.ops import contract, maths, windows

@@ -16,7 +16,7 @@ import saem as jax
 from saem import lax
 from saem import numpy as jnp
 from saem.core import axes
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 
 X = np.random.RandomState(0).randn(4, 4, 3).astype(np.float32)
 Y = np.random.RandomState(1).randn(3, 4, 8).astype(np.float32)

@@ -3,7 +3,7 @@
 Faults are put into a folder that another process filled; each program must then run with the same
 answer, without a word on the way, and the folder must be used again as soon as it can be.
 
-Read before: ``compile.cache_folder``, ``test_disk_cache.py``.
+Read before: ``disk.cache_folder``, ``test_disk_cache.py``.
 Invariant: no fault of the folder is an error, a warning or a wrong answer.
 """
 
@@ -23,10 +23,10 @@ import pytest
 
 import saem as jax
 import saem.numpy as jnp
-from saem.compile import cache_folder, disk_cache, disk_writer
 from saem.compile import executables as compiler
 from saem.core import config, events
 from saem.core.events import bus
+from saem.disk import cache_folder, disk_cache, disk_writer
 from saem.observe.recorder import Recorder
 from saem.observe.report import history_text
 
@@ -39,7 +39,8 @@ import json, sys
 import saem as jax, saem.numpy as jnp
 from saem.core import events
 from saem.core.events import bus
-from saem.compile import disk_cache, executables as compiler
+from saem.compile import executables as compiler
+from saem.disk import disk_cache
 told = []
 bus.subscribe(lambda e: told.append(e) if isinstance(e, events.Compile) else None)
 {before}
@@ -177,7 +178,7 @@ def test_import_neither_looks_at_the_folder_nor_loads_the_cache(tmp_path):
             "'os.listdir', 'os.mkdir') else None)\n"
             "import saem.numpy\n"
             f"assert not [s for s in seen if {str(tmp_path)!r} in s], seen\n"
-            "loaded = {'saem.compile.disk_cache', 'saem.compile.cache_folder'} & set(sys.modules)\n"
+            "loaded = {'saem.disk.disk_cache', 'saem.disk.cache_folder'} & set(sys.modules)\n"
             "assert not loaded, loaded")
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "SAEM_"))}
     environment.update(PYTHONPATH=os.pathsep.join(filter(None, sys.path)),
@@ -364,7 +365,7 @@ def test_several_kernels_at_once(tmp_path):
 @pytest.mark.parametrize("moment", [
     "tempfile.mkstemp", "os.replace", "cache_folder.append", "cache_folder.tidy"])
 def test_a_kernel_killed_while_it_writes(tmp_path, moment):
-    kill = ("import os, signal, tempfile\nfrom saem.compile import cache_folder\n"
+    kill = ("import os, signal, tempfile\nfrom saem.disk import cache_folder\n"
             f"{moment} = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)")
     process = start(tmp_path, kill)
     process.communicate(timeout=120)
@@ -542,7 +543,7 @@ def test_without_threads_a_job_is_done_at_once(monkeypatch):
 def test_a_forked_child_writes_nothing_of_its_parent(tmp_path):
     code = f"""
 import os, sys, time
-from saem.compile.disk_writer import Writer
+from saem.disk.disk_writer import Writer
 writer = Writer(at_end=lambda: None)
 writer.add(lambda: open({str(tmp_path / 'log')!r}, 'a').write(f'{{os.getpid()}}\\n'))
 child = os.fork()

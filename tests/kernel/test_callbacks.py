@@ -17,8 +17,8 @@ import saem as jax
 import saem.numpy as jnp
 from saem import debug, errors, lax
 from saem.core import effects
-from saem.core.check import check_jaxpr
 from saem.core.events import Callback, bus
+from saem.core.infer import check_jaxpr
 from saem.experimental import io_callback
 
 X = np.arange(3.0, dtype=np.float32)

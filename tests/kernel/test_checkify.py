@@ -16,7 +16,7 @@ from checking import BEGIN, same_said
 
 import saem as jax
 from saem import numpy as jnp
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import evaluate
 from saem.experimental import checkify
 from saem.experimental.checkify.checks import CHECK, Error, Kind, NaNError, Site, Slot

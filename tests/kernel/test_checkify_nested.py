@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import saem as jax
 from saem import lax
 from saem import numpy as jnp
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import evaluate
 from saem.experimental import checkify
 

@@ -15,7 +15,7 @@ from both import ours, same, same_error
 import saem as jax
 from saem import ad_checkpoint, lax
 from saem import numpy as jnp
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 
 SETUP = """
 jnp = jax.numpy

@@ -16,7 +16,7 @@ from both import ours
 import saem as jax
 import saem.numpy as jnp
 from saem import lax
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 
 FUNCTIONS = """
 import contextlib, io

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from saem.cli.commands import saem
 from saem.cli.server import make_environment
-from saem.compile import cache_folder
 from saem.core import config
+from saem.disk import cache_folder
 
 NAMES = ("jax_compilation_cache_dir", "jax_compilation_cache_max_size")
 

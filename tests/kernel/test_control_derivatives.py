@@ -15,7 +15,7 @@ from both import same, same_error
 import saem as jax
 import saem.numpy as jnp
 from saem import lax
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 
 BEGIN = """
 x = jnp.asarray([0.3, -1.2, 0.8])

@@ -11,7 +11,7 @@ import pytest
 import saem as jax
 import saem.numpy as jnp
 from saem import lax
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 from saem.transform.staging import dead_code_free
 
 NAMES = {"jax": jax, "jnp": jnp, "lax": lax, "np": np}

@@ -13,7 +13,7 @@ from both import ours, same, same_error
 
 import saem as jax
 from saem import numpy as jnp
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 
 RULES = """
 jnp = jax.numpy

@@ -15,7 +15,7 @@ from both import ours, same, same_error
 import saem as jax
 from saem import lax
 from saem import numpy as jnp
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 
 # f has a rule in forward mode, v one in reverse mode; both say 3 times the derivative in x.
 RULES = """

@@ -8,7 +8,7 @@ from both import ours, same, same_error
 
 import saem as jax
 from saem import lax
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 
 X = np.asarray([0.3, -1.2, 2.5], np.float32)
 V = np.asarray([1.0, 0.5, -2.0], np.float32)

@@ -3,7 +3,7 @@
 Here the folder is one that somebody chose by JAX's settings; the user's own is tried in
 ``test_cache_folder.py``.
 
-Read before: ``compile.disk_cache``.
+Read before: ``disk.disk_cache``.
 Invariant: a cache that is missing, damaged, full or closed changes no answer.
 """
 
@@ -22,10 +22,10 @@ import pytest
 
 import saem as jax
 import saem.numpy as jnp
-from saem.compile import cache_folder, disk_cache
 from saem.compile import executables as compiler
 from saem.core import config, events
 from saem.core.events import bus
+from saem.disk import cache_folder, disk_cache
 from saem.experimental.compilation_cache import compilation_cache
 from saem.observe.recorder import Recorder
 
@@ -135,7 +135,7 @@ def test_a_process_killed_while_it_writes_leaves_nothing_that_counts(tmp_path):
 
 
 def test_processes_at_once_do_not_disturb_each_other(tmp_path):
-    act = ("from saem.compile import disk_cache\n"
+    act = ("from saem.disk import disk_cache\n"
            f"for n in range(20):\n    compiler.clear()\n    {STEP}\n    disk_cache.flush()")
     told = [finish(p) for p in [start(tmp_path, act=act) for _ in range(3)]]
     for result, err in told:

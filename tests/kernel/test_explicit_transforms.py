@@ -14,7 +14,7 @@ from explicit import agree
 
 import saem as jax
 import saem.numpy as jnp
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 from saem.sharding import AxisType, NamedSharding
 from saem.sharding import PartitionSpec as P
 

@@ -19,7 +19,7 @@ from both import same, same_error
 import saem as jax
 import saem.numpy as jnp
 from saem import export
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 from saem.export import file_format
 from saem.export.exported import CallExported, check_custom_calls
 

@@ -10,7 +10,8 @@ from both import ours
 
 import saem as jax
 from saem import lax
-from saem.core.check import JaxprTypeError, check_jaxpr
+from saem.core.errors import JaxprTypeError
+from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import ClosedJaxpr, Literal, Var
 
 X = np.asarray([0.5, 1.5, 2.5], np.float32)

@@ -15,7 +15,7 @@ from both import ours, same
 
 import saem as jax
 import saem.numpy as jnp
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 from saem.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun, new_jaxpr_eqn
 
 PROGRAMS = """

@@ -21,7 +21,7 @@ from programs import CONTROL
 import saem as jax
 from saem import lax
 from saem import numpy as jnp
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 from saem.experimental.jet import jet
 
 BEGIN = """

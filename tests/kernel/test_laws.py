@@ -24,8 +24,8 @@ from programs import BINARY, CONTROL, RESHAPE, UNARY
 import saem as jax
 import saem.numpy as jnp
 from saem import lax
-from saem.core.check import check_jaxpr
 from saem.core.config import shortcuts
+from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import evaluate
 
 LAWS = 8

@@ -14,7 +14,7 @@ from pathlib import Path
 import matrix
 import pytest
 
-from saem import linalg, ops, signal, special
+from saem import generators, linalg, ops, signal, special
 from saem.core.primitive import registry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +51,7 @@ ELSEWHERE: dict[str, str] = {
     "rng_uniform": "tests/kernel/test_random_keys.py",
 }
 
-for _room in (ops, linalg, signal, special):
+for _room in (ops, generators, linalg, signal, special):
     for _module in pkgutil.iter_modules(_room.__path__):
         importlib.import_module(f"{_room.__name__}.{_module.name}")
 

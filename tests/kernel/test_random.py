@@ -14,8 +14,8 @@ import pytest
 from oracle import JaxError
 
 import saem as jax
-from saem.core.check import check_jaxpr
 from saem.core.events import KeyEvent, bus
+from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import evaluate
 from saem.ops.keys import THREEFRY, PRNGKeyArray
 from saem.ops.random_bits import (

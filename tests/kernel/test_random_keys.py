@@ -16,11 +16,11 @@ from both import ours, same_error
 from test_random import same_bytes
 
 import saem as jax
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import evaluate
+from saem.generators.rbg import GENERATORS
+from saem.generators.rng_bit_generator import RandomAlgorithm, rng_bit_generator
 from saem.ops.random_bits import random_bits, random_fold_in, random_seed, random_split, random_wrap
-from saem.ops.rbg import GENERATORS
-from saem.ops.rng_bit_generator import RandomAlgorithm, rng_bit_generator
 from saem.transform.staging import trace_flat
 
 R = jax.random

@@ -13,7 +13,7 @@ import pytest
 from both import same, same_error
 
 import saem as jax
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import evaluate
 
 R = jax.random

@@ -16,8 +16,8 @@ from referring import same_programs
 import saem as jax
 import saem.numpy as jnp
 from saem import lax
-from saem.core.check import check_jaxpr
 from saem.core.events import CacheMiss, bus
+from saem.core.infer import check_jaxpr
 from saem.core.refs import AccumEffect, ReadEffect, WriteEffect
 
 READS = {

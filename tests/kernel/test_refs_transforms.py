@@ -16,7 +16,7 @@ from referring import same_programs
 import saem as jax
 import saem.numpy as jnp
 from saem import lax
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 
 DERIVATIVES = {
     "all ways": """

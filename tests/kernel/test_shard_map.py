@@ -14,7 +14,7 @@ import saem as jax
 from saem import lax
 from saem import numpy as jnp
 from saem.core import axes
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 from saem.sharding import Mesh, NamedSharding
 from saem.sharding import PartitionSpec as P
 

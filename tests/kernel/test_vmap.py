@@ -8,7 +8,7 @@ from both import same, same_error
 
 import saem as jax
 from saem import lax
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 
 A = np.arange(6, dtype=np.float32).reshape(2, 3)
 B = np.arange(12, dtype=np.float32).reshape(3, 4)

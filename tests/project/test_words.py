@@ -16,9 +16,9 @@ import pytest
 
 ENGINE = Path(__file__).resolve().parents[2] / "kernel" / "saem"
 ROOMS = ("core", "placement", "compile", "ops", "transform", "jit", "linalg", "signal",
-         "special", "loops", "derivatives", "effects", "refs", "parallel", "export",
-         "experimental", "numpy", "lax", "random", "nn", "scipy", "little.py", "_wiring.py",
-         "_jaxlib.py")
+         "special", "generators", "disk", "loops", "derivatives", "effects", "refs", "parallel",
+         "export", "experimental", "numpy", "lax", "random", "nn", "scipy", "little.py",
+         "_wiring.py", "_jaxlib.py")
 # From a retired word to the words to use.
 RETIRED = {
     r"dear(er)?": "expensive",

@@ -4,7 +4,7 @@
 how many, how often they were found, and why if they are not used.  ``where`` prints the folder
 alone, ``clear`` removes the programs, ``move`` brings them to another disk and leaves a link.
 
-Read before: ``saem.compile.cache_folder``, ``saem.cli.commands``.
+Read before: ``saem.disk.cache_folder``, ``saem.cli.commands``.
 Invariant: nothing but files of the cache is removed (tests/kernel/test_cli_cache.py).
 """
 
@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from saem.compile import cache_folder
-from saem.compile.cache_folder import Place
 from saem.core import config
+from saem.disk import cache_folder
+from saem.disk.cache_folder import Place
 
 OFF = {
     "jax_enable_compilation_cache": "turned off (SAEM_ENABLE_COMPILATION_CACHE or "

@@ -27,6 +27,7 @@ from saem.core.avals import Seen, ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.events import EagerOp, FunctionRef, Transfer, bus
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Var, sub_jaxprs
 from saem.core.kept import Kept
+from saem.core.leaks import leaked_tracer
 from saem.core.memory_spaces import HOST, space_of
 from saem.core.sharded import entries_of, located, plain
 from saem.core.trace import Tracer
@@ -556,7 +557,7 @@ def primitive_callable(prim: Any) -> Any:
     def miss(*args: Any):
         for x in args:
             if isinstance(x, Tracer):
-                raise errors.leaked_tracer(x)
+                raise leaked_tracer(x)
         avals = avals_of(args)
         where, committed = placement(args, demands)
         layouts = layouts_of(args) if Seen.storage else None

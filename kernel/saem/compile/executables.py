@@ -30,7 +30,7 @@ from saem.core.lazy import later
 
 hashlib: Any = later("hashlib")  # no program, no key
 
-disk_cache: Any = later("saem.compile.disk_cache")  # loaded when something is compiled
+disk_cache: Any = None  # the chapter on programs kept on disk (saem._wiring)
 
 CAPACITY = 4096
 

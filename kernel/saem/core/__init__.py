@@ -8,7 +8,7 @@ from saem.core import lazy as _lazy
 __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.core.avals": "ShapedArray",
     "saem.core.jaxpr": "Atom eval_jaxpr",
-    "saem.core.readers": "AbstractValue ParamDict Value eval_context max_dim min_dim "
+    "saem.extend.readers": "AbstractValue ParamDict Value eval_context max_dim min_dim "
                          "pytype_aval_mappings",
     "saem.core.trace": "Trace Tracer",
     "saem.transform.compile_time": "ensure_compile_time_eval",

@@ -153,7 +153,7 @@ DECLARED = (
     Declared("cpu_enable_async_dispatch", cores() > 2, "bool",
              "CPU programs run in the background; by default where there are more than two cores",
              process=True),
-    # What holds where nobody sets the next four is in compile/cache_folder.py.
+    # What holds where nobody sets the next four is in disk/cache_folder.py.
     Declared("enable_compilation_cache", True, "bool",
              "keep compiled programs on disk; off: nothing is read or written there"),
     Declared("compilation_cache_dir", None, "str",

@@ -106,7 +106,7 @@ class Dim:
     """A size that depends on dimension variables."""
 
     __slots__ = ("terms", "scope", "_hash")
-    # Makes a rank-0 array of a dimension while a program is recorded (``ops.dimension``).
+    # Makes a rank-0 array of a dimension while a program is recorded (``export.dimension``).
     as_array: ClassVar[Callable[[Dim], Any]]
 
     def __init__(self, terms: tuple[tuple[Monomial, int], ...], scope: Scope):

@@ -21,7 +21,7 @@ import re
 from typing import Any
 
 from saem import _jaxlib
-from saem.core import leaks, paths, source
+from saem.core import paths, source
 from saem.core.events import ErrorRaised, Position, bus
 
 # What a person calls a file: {"/tmp/ipykernel_9/123.py": "cell 7"}.  The lens fills it.
@@ -224,30 +224,6 @@ class JaxprTypeError(Explained, TypeError):
 
 class InconclusiveDimensionOperation(Explained):
     """An operation on symbolic dimensions has no single answer."""
-
-
-def leaked_tracer(tracer: Any) -> UnexpectedTracerError:
-    """Return the error for a tracer used outside the trace that made it."""
-    path = paths.path(tracer)[0]
-    made = paths.origin(tracer)
-    held = leaks.holder(tracer)
-    known = [f"It was made in {place_and_line(made)}"] if made is not None else []
-    if held:
-        known.append(f"It is held by {held}.")
-        path.append((held.split("`")[1], None))
-    return explained(
-        UnexpectedTracerError,
-        "tracer.leaked",
-        "Encountered an unexpected tracer. A function transformed by saem had a side effect that "
-        f"let {'an' if tracer.kind[0] in 'aeiou' else 'a'} {tracer.kind} of type "
-        f"{tracer_type(tracer)} (made under "
-        f"{' > '.join(tracer._trace.stack) or 'no transformation'}) escape its trace.",
-        advice="\n".join([
-            *known, "Return the value from the function instead of storing it in a global, an "
-            "attribute or a list that outlives the call.",
-            "To find it where it happens: with jax.checking_leaks(): ..."]),
-        path=tuple(path),
-    )
 
 
 def finished_trace(name: str) -> UnexpectedTracerError:

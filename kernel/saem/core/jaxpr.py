@@ -3,8 +3,8 @@
 A jaxpr: inputs, a flat list of equations ``c:f32[3] = mul a b``, outputs.  Each variable is bound
 once, each equation remembers where the user wrote it and through which transformations it came.
 
-Read before: ``core.primitive``.  Read after: ``core.pretty``, ``core.check``, ``transform``.
-Invariant: every jaxpr the engine makes passes ``core.check.check_jaxpr``.
+Read before: ``core.primitive``.  Read after: ``core.pretty``, ``core.infer``, ``transform``.
+Invariant: every jaxpr the engine makes passes ``core.infer.check_jaxpr``.
 """
 
 from __future__ import annotations

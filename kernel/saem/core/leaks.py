@@ -4,21 +4,26 @@ A tracer that outlives its trace is held by something a traced function wrote to
 attribute, a list, a closure.  Python's garbage collector knows who refers to an object; following
 that upwards until something has a name gives ``cache['h'][0]``, as one would write it.
 
-Read before: ``core.source``.  Read after: ``core.errors``, ``transform.leaking``.
-Invariant: nothing is held or changed by looking, and the engine's own objects are never named
-(tests/kernel/test_leaks.py).
+A leak is found where the tracer is used; with ``checking_leaks`` on, when its trace ends.
+
+Read before: ``core.source``, ``core.errors``.  Read after: ``transform.staging``.
+Invariant: nothing is held or changed by looking, the engine's own objects are never named, and a
+trace whose tracers only the engine still holds passes (tests/kernel/test_leaks.py).
+Source: the documentation of jax.checking_leaks.
 """
 
 from __future__ import annotations
 
 import collections
+import functools
 import gc
 import sys
 from collections.abc import Iterator
 from types import CellType, FrameType, FunctionType, ModuleType
 from typing import Any
 
-from saem.core import source
+from saem.core import config, errors, paths, source
+from saem.core.trace import Trace, Tracer
 
 # How far to look: steps from the value to a name, and referrers of one object.
 _DEPTH = 6
@@ -157,3 +162,53 @@ def _local_variable(container: Any, path: str) -> str:
                     return f"the local variable `{name}{path}` of `{frame.f_code.co_name}`"
         frame = frame.f_back
     return ""
+
+
+# -- tracers that leaked ---------------------------------------------------------------------------
+
+checking_leaks = functools.partial(config.check_tracer_leaks, True)
+
+
+def check_leaks(trace: Trace) -> None:
+    """Refuse a finished ``trace`` of which tracers are still held.
+
+    Raises: Exception that names each of them and what holds it.
+    """
+    gc.collect()
+    lines = []
+    for tracer in gc.get_referrers(trace):
+        if isinstance(tracer, Tracer) and tracer._trace is trace:
+            held = holder(tracer)
+            if held:
+                made = paths.origin(tracer)
+                place = f", made in {errors.place_and_line(made)}" if made is not None else ""
+                lines.append(f"{tracer!r} is held by {held}{place}")
+    if lines:
+        raise errors.explained(
+            Exception, "trace.leaked",
+            f"Leaked trace {type(trace).__name__}. Leaked tracer(s):\n\n" + "\n".join(lines) + "\n",
+            advice="Return values from the traced function instead of storing them.")
+
+
+def leaked_tracer(tracer: Any) -> errors.UnexpectedTracerError:
+    """Return the error for a tracer used outside the trace that made it."""
+    path = paths.path(tracer)[0]
+    made = paths.origin(tracer)
+    held = holder(tracer)
+    known = [f"It was made in {errors.place_and_line(made)}"] if made is not None else []
+    if held:
+        known.append(f"It is held by {held}.")
+        path.append((held.split("`")[1], None))
+    return errors.explained(
+        errors.UnexpectedTracerError,
+        "tracer.leaked",
+        "Encountered an unexpected tracer. A function transformed by saem had a side effect that "
+        f"let {'an' if tracer.kind[0] in 'aeiou' else 'a'} {tracer.kind} of type "
+        f"{errors.tracer_type(tracer)} (made under "
+        f"{' > '.join(tracer._trace.stack) or 'no transformation'}) escape its trace.",
+        advice="\n".join([
+            *known, "Return the value from the function instead of storing it in a global, an "
+            "attribute or a list that outlives the call.",
+            "To find it where it happens: with jax.checking_leaks(): ..."]),
+        path=tuple(path),
+    )

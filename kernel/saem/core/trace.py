@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from saem import _jaxlib
+from saem.core import errors
 from saem.core.avals import ShapedArray, aval_functions, own_aval
 from saem.core.primitive import Primitive
 from saem.core.source import Source
@@ -249,3 +250,16 @@ def concrete_or_none(x: Any) -> Any:
     while isinstance(x, Tracer):
         x = x.concrete()
     return x
+
+
+def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
+    """Return ``force(val)``, or ``val`` if ``force`` is None.
+
+    Raises: ConcretizationTypeError if ``val`` is a tracer whose numbers are not known.
+    """
+    if isinstance(val, Tracer):
+        known = concrete_or_none(val)
+        if known is None:
+            raise errors.ConcretizationTypeError(val, context)
+        val = known
+    return val if force is None else force(val)

@@ -29,10 +29,10 @@ from saem.core.trace import Tracer, at_source, bind, current
 from saem.derivatives.custom_rule import closed_over, name_of
 from saem.derivatives.policies import Offloadable, Policy, is_saved
 from saem.derivatives.saved_rows import saved_rows
+from saem.effects.barrier import write_barrier
 from saem.jit.call import JitCall, ProgramCall
 from saem.jit.transfers import COPY, DevicePut
 from saem.loops.scan import Scan
-from saem.ops.barrier import write_barrier
 from saem.ops.convert import reduce_precision
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
 from saem.transform.nested import HigherOrder

@@ -37,7 +37,7 @@ from saem.derivatives.custom_rule import (
     tangent_type,
 )
 from saem.derivatives.further_results import FurtherJVP
-from saem.ops.gradient import stop_gradient
+from saem.derivatives.stop_gradient import stop_gradient
 from saem.ops.linear import add_cotangents, zeros_of
 from saem.transform.derivatives import as_array
 from saem.transform.linearize import backward_pass

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from saem.core import axes, source, tree
 from saem.core.handles import handle_of
 from saem.core.trace import eval_trace, state
-from saem.ops.gradient import StopGradient
+from saem.derivatives.stop_gradient import StopGradient
 from saem.placement import devices
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -4,7 +4,7 @@ A *token*: it has no numbers, but who takes it comes after whom gave it.  ``crea
 one, ``after_all`` joins several, and ``optimization_barrier`` ties one to arrays.  It is held as
 one boolean that nobody reads.  ``psend`` gives one, which ``precv`` takes.
 
-Read before: ``ops.barrier``, ``parallel.exchanges``.
+Read before: ``effects.barrier``, ``parallel.exchanges``.
 Source: the documentation of jax.lax.after_all, psend and precv.
 """
 
@@ -21,7 +21,7 @@ from saem.core.avals import ShapedArray, aval_functions
 from saem.core.axes import as_names, size_of
 from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
 from saem.core.trace import bind
-from saem.ops.barrier import write_barrier
+from saem.effects.barrier import write_barrier
 from saem.ops.collectives import check_names
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from saem.core import tree
 from saem.core.avals import ShapeDtypeStruct, aval_of
 from saem.core.dimensions import Dim, Scope, Size, larger, smaller
-from saem.ops import dimension  # noqa: F401 - makes arrays of dimensions
+from saem.export import dimension  # noqa: F401 - makes arrays of dimensions
 
 ARITHMETIC: dict[type, Callable] = {
     ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b,

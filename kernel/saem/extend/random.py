@@ -12,9 +12,9 @@ from typing import Any
 from saem import lax
 from saem import numpy as jnp
 from saem.core import errors
+from saem.generators.rbg import RBG, UNSAFE_RBG
 from saem.ops.keys import THREEFRY, Generator
 from saem.ops.random_bits import threefry2x32
-from saem.ops.rbg import RBG, UNSAFE_RBG
 from saem.random.keys import key
 
 threefry_prng_impl, rbg_prng_impl, unsafe_rbg_prng_impl = THREEFRY, RBG, UNSAFE_RBG

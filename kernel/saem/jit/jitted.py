@@ -35,6 +35,7 @@ from saem.core.avals import Seen, ShapedArray
 from saem.core.events import CacheHit, CacheMiss, FunctionRef, bus
 from saem.core.jaxpr import ClosedJaxpr, Origin
 from saem.core.kept import Kept
+from saem.core.leaks import leaked_tracer
 from saem.core.refs import check_references, is_ref
 from saem.core.trace import Tracer, bind, eval_trace, state
 from saem.jit import signature
@@ -322,7 +323,7 @@ class Jitted:
         if not traced:
             for x in bound.leaves:
                 if isinstance(x, Tracer):
-                    raise errors.leaked_tracer(x)
+                    raise leaked_tracer(x)
         misses = self.misses
         entry = self.entry(bound, self.avals(bound))
         if entry.refs is not None:

@@ -21,8 +21,11 @@ from saem.core import promotion
 from saem.core.avals import aval_of
 from saem.core.handles import primitive_called
 from saem.derivatives.implicit_solve import custom_linear_solve, custom_root
+from saem.derivatives.stop_gradient import stop_gradient
+from saem.effects.barrier import dce_sink, optimization_barrier, stage
 from saem.effects.tokens import after_all, create_token, precv, psend
 from saem.export.composite import composite
+from saem.generators.rng_bit_generator import RandomAlgorithm, rng_bit_generator, rng_uniform
 from saem.loops.conditional import cond, switch
 from saem.loops.map import associative_scan
 from saem.loops.map import map_ as map
@@ -31,7 +34,6 @@ from saem.loops.reduce_by_function import reduce, reduce_window, scatter_apply
 from saem.loops.scan import scan
 from saem.loops.while_loop import fori_loop, while_loop
 from saem.ops.arithmetic import add, div, integer_pow, mul, mulhi, neg, sub
-from saem.ops.barrier import dce_sink, optimization_barrier, stage
 from saem.ops.collectives import (
     axis_index,
     axis_size,
@@ -72,7 +74,6 @@ from saem.ops.convert import bitcast_convert_type, convert_element_type, reduce_
 from saem.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from saem.ops.dot_algorithms import DotAlgorithm, DotAlgorithmPreset
 from saem.ops.gather import gather
-from saem.ops.gradient import stop_gradient
 from saem.ops.linear import broadcast_in_dim, reduce_sum, unchanged
 from saem.ops.linear import permute as _permute
 from saem.ops.maths import (
@@ -130,7 +131,6 @@ from saem.ops.reduce import (
     reduce_prod,
     reduce_xor,
 )
-from saem.ops.rng_bit_generator import RandomAlgorithm, rng_bit_generator, rng_uniform
 from saem.ops.scatter import (
     scatter,
     scatter_add,

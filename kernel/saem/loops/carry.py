@@ -23,6 +23,7 @@ from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.events import bus
 from saem.core.jaxpr import ClosedJaxpr, Origin, Var
 from saem.core.kept import Kept
+from saem.core.leaks import leaked_tracer
 from saem.core.primitive import Primitive
 from saem.core.sharded import same_sharding
 from saem.core.trace import Tracer, bind
@@ -338,7 +339,7 @@ def run_at_once(owner: ClosedJaxpr, key: tuple, prim: Primitive, args: Sequence[
     """
     for x in args:
         if isinstance(x, Tracer):
-            raise errors.leaked_tracer(x)
+            raise leaked_tracer(x)
     avals = avals_of(args)
     mesh = owner.derived(("mesh", key), lambda: dispatch.mesh_named_by(prim))
     demands = dispatch.NO_DEMANDS if mesh is None else dispatch.Demands(mesh=mesh)

@@ -29,6 +29,7 @@ from saem.core.primitive import primitive
 from saem.core.refs import is_ref, shifted
 from saem.core.sharded import entries_of, same_sharding
 from saem.core.trace import Tracer, bind, is_concrete
+from saem.derivatives.stop_gradient import stop_gradient
 from saem.loops.carry import (
     Body,
     check_callable,
@@ -41,7 +42,6 @@ from saem.loops.carry import (
 )
 from saem.ops.compare import eq, ne
 from saem.ops.convert import convert_element_type
-from saem.ops.gradient import stop_gradient
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.select import clamp, select_n
 from saem.transform.linearize import (

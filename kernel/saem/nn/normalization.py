@@ -17,7 +17,7 @@ import numpy as np
 from saem import lax
 from saem import numpy as jnp
 from saem.core import config, dtypes, errors
-from saem.core.readers import concrete_or_error
+from saem.core.trace import concrete_or_error
 from saem.custom_derivatives import custom_jvp
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument

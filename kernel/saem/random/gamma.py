@@ -26,9 +26,9 @@ from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
 from saem.core.sharded import plain
 from saem.core.trace import bind
+from saem.derivatives.stop_gradient import stop_gradient
 from saem.jit.call import JitCall
 from saem.ops import sharding_rules
-from saem.ops.gradient import stop_gradient
 from saem.ops.keys import THREEFRY
 from saem.ops.linear import moveaxis
 from saem.ops.random_bits import random_split

@@ -24,6 +24,7 @@ from saem.core.avals import aval_of, is_array_like
 from saem.core.dimensions import as_size
 from saem.core.events import bus
 from saem.core.trace import Tracer, eval_trace, state
+from saem.generators.rbg import GENERATORS
 from saem.jit.library import library_function
 from saem.numpy.at import IndexUpdateHelper
 from saem.numpy.indexing import getitem
@@ -40,7 +41,6 @@ from saem.ops.random_bits import (
     random_unwrap,
     random_wrap,
 )
-from saem.ops.rbg import GENERATORS
 from saem.ops.reshard import freely
 from saem.random import reuse
 from saem.typing import Array, ArrayLike, DTypeLike

@@ -18,11 +18,11 @@ from saem.compile import lowering
 from saem.core import config
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from saem.core.leaks import check_leaks
 from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, current, eval_trace, state
 from saem.ops.linear import zeros_of
 from saem.ops.reshard import reshard_like
-from saem.transform.leaking import check_leaks
 from saem.transform.staging import trace_flat
 
 

@@ -23,13 +23,13 @@ from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
 from saem.core.infer import infer
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
+from saem.core.leaks import check_leaks, leaked_tracer
 from saem.core.primitive import Primitive
 from saem.core.refs import is_ref
 from saem.core.trace import Boundary, Mark, Trace, Tracer, current, eval_trace, marks_of, state
 from saem.core.varying import varying, vma_of, wanted
 from saem.ops.collectives import PVary
 from saem.ops.keys import key_watch
-from saem.transform.leaking import check_leaks
 
 _SCALARS = (bool, int, float, complex)
 
@@ -92,7 +92,7 @@ class Recorder(Trace):
         for trace in self.ancestors():
             if trace is owner:
                 return
-        raise errors.leaked_tracer(tracer)
+        raise leaked_tracer(tracer)
 
     def record(self, prim: Primitive, invars: list[Atom]) -> list[Var]:
         """Append the equation of ``prim`` on ``invars``; returns its output variables."""

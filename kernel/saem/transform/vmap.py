@@ -16,11 +16,11 @@ from saem.core import axes, config
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import Axis
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from saem.core.leaks import check_leaks
 from saem.core.primitive import Primitive
 from saem.core.sharded import with_axis, without_axis
 from saem.core.trace import Trace, Tracer, current, state
 from saem.ops.linear import broadcast_new_dim, moveaxis
-from saem.transform.leaking import check_leaks
 from saem.transform.staging import trace_flat
 
 

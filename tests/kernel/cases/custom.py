@@ -14,8 +14,8 @@ from saem.derivatives.custom_vjp import CustomVJPCall
 from saem.derivatives.custom_vmap import CustomVmapCall
 from saem.derivatives.optimize_remat import RematOpt
 from saem.derivatives.policies import Name, everything_saveable
+from saem.effects.barrier import OptimizationBarrier
 from saem.ops.arithmetic import add, div, mul
-from saem.ops.barrier import OptimizationBarrier
 from saem.ops.linear import broadcast_new_dim
 from saem.ops.maths import cos, sin
 from saem.transform.staging import trace_flat

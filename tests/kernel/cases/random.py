@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from cases import case, spec
+from saem.generators.rng_bit_generator import RandomAlgorithm, RngBitGenerator
 from saem.ops.random_bits import Threefry2x32
-from saem.ops.rng_bit_generator import RandomAlgorithm, RngBitGenerator
 
 WORD = spec("u32[]", "edges")
 WORDS = spec("u32[3,4]", "edges")

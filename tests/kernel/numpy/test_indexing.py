@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from saem import _wiring  # noqa: F401 - lets operations run
 from saem.compile.dispatch import put
-from saem.core.check import check_jaxpr
+from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import evaluate
 from saem.core.trace import Tracer
 from saem.numpy import indexing

@@ -1,4 +1,4 @@
-"""How is the cache of compiled programs on disk set?  See ``saem.compile.cache_folder``.
+"""How is the cache of compiled programs on disk set?  See ``saem.disk.cache_folder``.
 
 Source: the documentation of jax.experimental.compilation_cache and of its settings.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from saem.compile import cache_folder
 from saem.core.config import config
+from saem.disk import cache_folder
 
 __all__ = ["reset_cache", "set_cache_dir"]
 

@@ -3,7 +3,7 @@
 ``Primitive("name")`` is a new primitive: give it ``def_impl``, ``def_abstract_eval``, and rules by
 ``saem.interpreters``.
 
-Read before: ``core.handles``, ``core.readers``.
+Read before: ``core.handles``, ``extend.readers``.
 Invariant: nothing is defined here but names of the core room.
 """
 
@@ -11,17 +11,20 @@ Invariant: nothing is defined here but names of the core room.
 
 from __future__ import annotations
 
-from saem.core.check import check_jaxpr
 from saem.core.effects import Effect
 from saem.core.errors import InconclusiveDimensionOperation, JaxprTypeError
 from saem.core.handles import Handle as Primitive
+from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var, jaxpr_as_fun
 from saem.core.jaxpr import Eqn as JaxprEqn
 from saem.core.provenance import DebugInfo
-from saem.core.readers import (
+from saem.core.trace import concrete_or_error
+from saem.effects.tokens import AbstractToken, Token
+from saem.extend.core import primitives
+from saem.extend.core.calls import CallPrimitive, TraceTag, call_impl
+from saem.extend.readers import (
     Effects,
     array_types,
-    concrete_or_error,
     find_top_trace,
     gensym,
     get_opaque_trace_state,
@@ -40,6 +43,3 @@ from saem.core.readers import (
     unsafe_get_axis_names_DO_NOT_USE,
     valid_jaxtype,
 )
-from saem.effects.tokens import AbstractToken, Token
-from saem.extend.core import primitives
-from saem.extend.core.calls import CallPrimitive, TraceTag, call_impl

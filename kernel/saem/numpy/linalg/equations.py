@@ -21,6 +21,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.derivatives.custom_jvp import custom_jvp
 from saem.derivatives.implicit_solve import custom_linear_solve
+from saem.derivatives.stop_gradient import stop_gradient
 from saem.jit.library import library_function
 from saem.linalg.algebra import adjoint, eye, matmul, transposed
 from saem.linalg.lu import lu, lu_solve
@@ -30,7 +31,6 @@ from saem.numpy.manipulation import broadcast_to, reshape, transpose
 from saem.numpy.products import matmul as matmul_any
 from saem.numpy.promote import broadcast_shapes
 from saem.numpy.searching import where
-from saem.ops.gradient import stop_gradient
 from saem.ops.shape import expand_dims, squeeze
 from saem.typing import Array, ArrayLike
 

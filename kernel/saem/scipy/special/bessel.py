@@ -21,7 +21,7 @@ from saem import lax
 from saem import numpy as jnp
 from saem.core import errors
 from saem.core.avals import aval_of
-from saem.core.readers import concrete_or_error
+from saem.core.trace import concrete_or_error
 from saem.jit.library import library_function
 from saem.scipy.special.operands import elementwise, floats
 from saem.typing import Array, ArrayLike

@@ -21,7 +21,7 @@ import numpy as np
 from saem import lax
 from saem import numpy as jnp
 from saem.core import dtypes, errors
-from saem.core.readers import concrete_or_error
+from saem.core.trace import concrete_or_error
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.promote import promote_args_inexact

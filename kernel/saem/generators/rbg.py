@@ -4,7 +4,7 @@ A key is four words.  Both make bits by ``rng_bit_generator``, which is fast whe
 ``rbg`` splits and folds by Threefry, on each half of the key, ``unsafe_rbg`` by the generator
 itself, which nobody has proved good.  Of a stack of keys only the first makes bits.
 
-Read before: ``ops.rng_bit_generator``, ``ops.random_bits``.  Read after: ``random.keys``.
+Read before: ``generators.rng_bit_generator``, ``ops.random_bits``.  Read after: ``random.keys``.
 Invariant: keys and bits are those of JAX on CPU (tests/kernel/test_random_keys.py).
 """
 
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from saem.core.avals import ShapedArray
+from saem.generators.rng_bit_generator import U64, bits_numpy, bits_text
 from saem.ops.keys import THREEFRY, Generator
 from saem.ops.random_bits import (
     U32,
@@ -27,7 +28,6 @@ from saem.ops.random_bits import (
     seed_words_text,
     sequence_numpy,
 )
-from saem.ops.rng_bit_generator import U64, bits_numpy, bits_text
 
 # Of so many blocks of bits one becomes a key of ``unsafe_rbg``.
 STRIDE = 10

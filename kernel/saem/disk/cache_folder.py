@@ -17,7 +17,7 @@ and with warnings; ``None`` means that nothing is kept.
 
 ``saem cache`` shows, clears and moves the folder.
 
-Read before: ``core.config``.  Read after: ``compile.disk_cache``.
+Read before: ``core.config``.  Read after: ``disk.disk_cache``.
 Invariant: nothing outside the folder's own files (``*-cache``, ``*.part``, ``journal``) is ever
 removed or overwritten (tests/kernel/test_cache_folder.py).
 Source: the XDG Base Directory Specification 0.8.

@@ -17,11 +17,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from saem.core import axes, config, dtypes, errors
+from saem.core import axes, config, dtypes
 from saem.core.avals import ShapedArray, aval_functions, is_array_like
 from saem.core.handles import Handle
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Var
-from saem.core.trace import Trace, Tracer, concrete_or_none, current, eval_trace, state
+from saem.core.trace import Trace, current, eval_trace, state
 
 AbstractValue = ShapedArray
 # From a class to what gives the aval of its values: libraries add classes that stand for arrays.
@@ -174,19 +174,6 @@ def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
 def valid_jaxtype(x: Any) -> bool:
     """Return whether ``x`` is an array or can stand for one."""
     return is_array_like(x)
-
-
-def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
-    """Return ``force(val)``, or ``val`` if ``force`` is None.
-
-    Raises: ConcretizationTypeError if ``val`` is a tracer whose numbers are not known.
-    """
-    if isinstance(val, Tracer):
-        known = concrete_or_none(val)
-        if known is None:
-            raise errors.ConcretizationTypeError(val, context)
-        val = known
-    return val if force is None else force(val)
 
 
 def max_dim(d1: Any, d2: Any) -> Any:

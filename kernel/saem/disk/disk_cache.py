@@ -1,6 +1,6 @@
 """Was this program compiled by an earlier process?
 
-An executable is kept in the folder that ``compile.cache_folder`` names as one file, and the next
+An executable is kept in the folder that ``disk.cache_folder`` names as one file, and the next
 process that needs the same program on the same kind of machine loads it.  The file's name is a
 SHA-256 of all that the machine code depends on: the program's text, XLA's options with all flags
 in force, the versions of jaxlib and of this format, the processor's model and features, and the
@@ -11,7 +11,7 @@ reader finds it whole or not at all; what is damaged all the same is compiled ag
 Loading an executable runs what it holds, so the folder must be one that nobody else writes to;
 ``cache_folder`` sees to that for the user's own.  Nothing is unpickled.
 
-Read before: ``compile.executables``, ``compile.cache_folder``, ``compile.disk_writer``.
+Read before: ``compile.executables``, ``disk.cache_folder``, ``disk.disk_writer``.
 Invariant: the cache never changes an answer and never stops a program; at worst it saves nothing
 (tests/kernel/test_disk_cache.py).
 """
@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from saem import _jaxlib
-from saem.compile import cache_folder
-from saem.compile.cache_folder import ABANDONED_SECONDS, ASIDE, ENDING, Place
-from saem.compile.disk_writer import Writer
 from saem.core import config
 from saem.core.lazy import later
 from saem.core.record import Record
+from saem.disk import cache_folder
+from saem.disk.cache_folder import ABANDONED_SECONDS, ASIDE, ENDING, Place
+from saem.disk.disk_writer import Writer
 
 hashlib: Any = later("hashlib")  # only who keeps programs on disk needs these
 json: Any = later("json")

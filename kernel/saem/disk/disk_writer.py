@@ -5,7 +5,7 @@ for a moment; then a thread serializes, compresses and writes it, and ends.  A p
 writes what still waits, for a few seconds at most; one that is killed leaves it unwritten, which
 costs a compile in the next.
 
-Read before: ``compile.cache_folder``.  Read after: ``compile.disk_cache``.
+Read before: ``disk.cache_folder``.  Read after: ``disk.disk_cache``.
 Invariant: no job runs twice, and none is waited for but at the end
 (tests/kernel/test_cache_folder.py).
 """

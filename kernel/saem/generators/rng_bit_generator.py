@@ -4,7 +4,7 @@
 (XLA's default on CPU) scrambles a 128-bit counter under a 64-bit key, Threefry a 64-bit one.
 ``rng_uniform`` is XLA's generator with a state of its own, different at every call.
 
-Read before: ``ops.random_bits`` (Threefry).  Read after: ``ops.rbg``, which makes keys of it.
+Read before: ``ops.random_bits`` (Threefry).  Read after: ``generators.rbg``, its keys.
 Invariant: the NumPy rule gives the bits of XLA's CPU, of any width and shape
 (tests/kernel/test_random_keys.py).
 Source: Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3" (SC'11);
