@@ -9,6 +9,7 @@ Read before: ``make_golden.py``, ``saem.l10n.execute``.
 from __future__ import annotations
 
 import functools
+import html
 import json
 import re
 from pathlib import Path
@@ -19,7 +20,7 @@ import pytest
 import saem  # noqa: F401 - its errors are looked up
 from saem.l10n import build as building
 from saem.l10n import project, pycode
-from saem.l10n.execute import NONDETERMINISTIC, RAISES, execute, normal_text
+from saem.l10n.execute import NONDETERMINISTIC, RAISES, execute, is_card, normal_text
 from saem.l10n.lint import lint
 from saem.l10n.lint.structure import differences
 from saem.l10n.source import read
@@ -67,9 +68,11 @@ def shown(cell):
     """What a cell shows, without what may differ between languages: kinds and texts."""
     found = []
     for output in cell.outputs:
+        if is_card(output):
+            continue  # it says what the error beside it says (test_errors_bring_their_card)
         if is_gate(output):
-            html = output.data["text/html"]
-            found.append(("gate", "".join(re.findall(r'data-(?:gate|state)="[^"]*"', html))))
+            text = output.data["text/html"]
+            found.append(("gate", "".join(re.findall(r'data-(?:gate|state)="[^"]*"', text))))
         elif output.output_type == "stream":
             found.append((output.name, output.text))
         elif output.output_type == "error":
@@ -161,6 +164,22 @@ def test_cells_raise_exactly_where_they_say(lesson, language):
     for cell in code_cells(executed(lesson, language), without=None):
         raised = any(o.output_type == "error" for o in cell.outputs)
         assert raised == (RAISES in cell.metadata.get("tags", ())), cell.id
+
+
+@every_notebook
+def test_errors_bring_their_card(lesson, language):
+    """Of the engine's errors, in the reader's language, after the traceback."""
+    for cell in code_cells(executed(lesson, language), without=None):
+        for at, output in enumerate(cell.outputs):
+            if is_card(output):
+                model = next(v for k, v in output.data.items() if k.startswith("application/"))
+                before = cell.outputs[at - 1]
+                assert (before.output_type, before.ename) == ("error", model["name"]), cell.id
+                title = model["title"][language].replace("`", "")
+                shown = re.sub(r"<[^>]*>", "", html.unescape(output.data["text/html"]))
+                assert title in shown, cell.id
+            elif output.output_type == "error" and output.ename.startswith("Tracer"):
+                assert is_card(cell.outputs[at + 1]), cell.id
 
 
 @every_notebook

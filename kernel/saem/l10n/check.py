@@ -22,7 +22,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
-from saem.l10n.execute import NONDETERMINISTIC, RAISES, normal_text
+from saem.l10n.execute import NONDETERMINISTIC, RAISES, is_card, normal_text
 
 SKIP = "skip-execution"
 TOLERANCE = 2e-5  # what float32 sums differ by between machines and thread counts
@@ -119,9 +119,14 @@ def _compare(number: int, stored: nbformat.NotebookNode, run: nbformat.NotebookN
 
 
 def shown(outputs: list) -> list[tuple[str, str]]:
-    """What outputs show, as kinds with texts; streams of one name are one."""
+    """What outputs show, as kinds with texts; streams of one name are one.
+
+    The card of an error is left out: a kernel without the lens shows the error alone.
+    """
     found: list[tuple[str, str]] = []
     for output in outputs:
+        if is_card(output):
+            continue
         if output.output_type == "stream":
             kind, text = output.name, output.text
             if found and found[-1][0] == kind:

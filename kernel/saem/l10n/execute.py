@@ -7,6 +7,8 @@ Invariant: a cell raises if and only if it is tagged ``raises-exception``
 
 from __future__ import annotations
 
+import base64
+import gzip
 import os
 import re
 from collections.abc import Iterator
@@ -26,6 +28,8 @@ _NORMAL = (
     (re.compile(r"/(?:tmp|var)/[^\s\"'<>]*ipykernel_\d+/(\d+)\.py"), r"<cell \1>"),
     (re.compile(r"\b0x[0-9a-f]{6,}"), "0x…"),
 )
+# The model of a view in its HTML, which a page without a kernel unpacks.
+_PACKED = re.compile(r'(<script type="application/gzip" class="saem-data">)([^<]*)')
 
 
 class ExecutionError(RuntimeError):
@@ -58,6 +62,13 @@ def execute(notebook: nbformat.NotebookNode, timeout: int = 300) -> None:
         cell.outputs = [_normal(out, number) for out in cell.outputs]
 
 
+def is_card(output: nbformat.NotebookNode) -> bool:
+    """Whether this is the card of an error: it says in the reader's language what the error
+    beside it says."""
+    models = (v for k, v in output.get("data", {}).items() if k.startswith("application/vnd.saem."))
+    return any(isinstance(model, dict) and model.get("kind") == "error" for model in models)
+
+
 def _code(notebook: nbformat.NotebookNode) -> Iterator[nbformat.NotebookNode]:
     return (cell for cell in notebook.cells if cell.cell_type == "code")
 
@@ -72,6 +83,8 @@ def _normal(output: nbformat.NotebookNode, number: int) -> nbformat.NotebookNode
         output.traceback = [normal_text(line) for line in output.traceback]
     else:
         for mime, value in output.data.items():
+            if mime == "text/html":
+                value = _PACKED.sub(_normal_packed, value)
             if mime.startswith("text/") or mime.endswith("json"):
                 output.data[mime] = _normal_value(value)
     return output
@@ -86,6 +99,11 @@ def _normal_value(value: Any) -> Any:
     if isinstance(value, list):
         return [_normal_value(item) for item in value]
     return value
+
+
+def _normal_packed(found: re.Match[str]) -> str:
+    text = normal_text(gzip.decompress(base64.b64decode(found[2])).decode())
+    return found[1] + base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def normal_text(text: str) -> str:

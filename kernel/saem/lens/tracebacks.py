@@ -11,7 +11,6 @@ Invariant: the first frame, and every frame outside the engine, stays (tests/len
 
 from __future__ import annotations
 
-import os
 import pathlib
 from types import TracebackType
 from typing import Any
@@ -53,11 +52,8 @@ def _explains(error: BaseException) -> bool:
 
 
 def explain(shell: InteractiveShell, error: BaseException | None) -> None:
-    """Show the card of an error of the engine, in the learner's language, under its traceback.
-
-    Notebooks that are built as pages keep the traceback alone.
-    """
-    if error is None or not cards.is_engines(error) or os.environ.get("SAEM_LESSON_STATIC") == "1":
+    """Show the card of an error of the engine, in the learner's language, under its traceback."""
+    if error is None or not cards.is_engines(error):
         return
     model = cards.error_model(error, error.__traceback__)
     # The text is the same in every language; a terminal has the engine's own message.
