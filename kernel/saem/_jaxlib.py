@@ -82,7 +82,7 @@ def _named_sharding() -> type:
     """
     name = "jax._src.named_sharding"
     stand_in = types.ModuleType(name)
-    stand_in.check_pspec = lambda mesh, spec, *_more: [  # type: ignore[attr-defined]
+    stand_in.check_pspec = lambda mesh, spec, *_more: [
         check(mesh, spec) for check in spec_checks]
     sys.modules.update({name: stand_in, "jax": types.ModuleType("jax")})
     try:

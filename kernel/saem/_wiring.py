@@ -40,7 +40,7 @@ executables.disk_cache = lazy.later("saem.disk.disk_cache")
 # The spine calls the chapter on references by this one name; it is loaded when there is one.
 core_refs.chapter = lazy.later("saem.refs")
 # ``jax.typeof(ref)`` as a ShapeDtypeStruct: types of arrays stand below those of references.
-ShapeDtypeStruct.reference = AbstractRef  # type: ignore[assignment]
+ShapeDtypeStruct.reference = AbstractRef
 # A dtype of keys can make keys, which takes operations.
 KeyDType.filled = keys_filled
 # While a listener counts hits, a setting keeps calls from C++, which would answer them unseen.
@@ -101,7 +101,7 @@ def _no_setitem(self: Any, *args: Any) -> None:
     _jaxlib.ArrayImpl.__setitem__(self, *args)  # which refuses
 
 
-Tracer.__getitem__ = _of_ref("get", METHODS["__getitem__"])  # type: ignore[attr-defined]
-Tracer.__setitem__ = _of_ref(  # type: ignore[attr-defined]
+Tracer.__getitem__ = _of_ref("get", METHODS["__getitem__"])
+Tracer.__setitem__ = _of_ref(
     "set", getattr(Tracer, "__setitem__", _no_setitem))
-Tracer.at = property(_of_ref("ViewMaker", PROPERTIES["at"]))  # type: ignore[attr-defined]
+Tracer.at = property(_of_ref("ViewMaker", PROPERTIES["at"]))

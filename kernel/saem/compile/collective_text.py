@@ -50,7 +50,7 @@ class DeviceAxes:
 
 def device_axes(ctx: Any, prim: Any) -> DeviceAxes:
     """Return the mesh of the ``shard_map`` being lowered.  Raises: NameError outside of one."""
-    found = getattr(ctx.module, "device_axes", None)
+    found = ctx.module.device_axes
     if found is None:
         raise NameError(f"{prim.name} is not inside shard_map: no device axis has a name here.")
     return found

@@ -495,7 +495,7 @@ def present(held: Any, like: Any) -> Any:
 
 def _present(x: Any, aval: ShapedArray) -> Any:
     if isinstance(aval.dtype, dtypes.ExtendedDType):
-        return aval.dtype.wrap(x)  # type: ignore[attr-defined]
+        return aval.dtype.wrap(x)
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     return x

@@ -49,7 +49,7 @@ class Operation:
         """Add frontend attributes; constants and annotations of shardings take none."""
         if attributes and not self.text.startswith(("stablehlo.constant", "sdy.")):
             own = dict(self.attributes or {})
-            own[FRONTEND] = {**attributes, **dict(own.get(FRONTEND, {}))}  # type: ignore[arg-type]
+            own[FRONTEND] = {**attributes, **dict(own.get(FRONTEND, {}))}
             self.attributes = own
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.collective_text import DeviceAxes
 from saem.compile.operations import (
     FRONTEND,
     Attribute,
@@ -138,6 +139,8 @@ class Module:
         # The devices of a program on several, in order, and the symbols of the meshes it names.
         self.devices: tuple = ()
         self.meshes: dict[Any, str] = {}
+        # The mesh of the ``shard_map`` that is being written, None outside of one.
+        self.device_axes: DeviceAxes | None = None
         # What writes the sizes that the types leave open; None if they are all known.
         self.sizes: Sizes | None = None
         # Python functions the program calls, in the order of their ``index`` in the text.

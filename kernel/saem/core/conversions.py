@@ -124,7 +124,7 @@ def _len(self: Tracer) -> int:
 def _iter(self: Tracer) -> Any:
     if not self.aval.shape:
         raise TypeError("iteration over a 0-d array")
-    return (self[i] for i in range(self.aval.shape[0]))  # type: ignore[index]
+    return (self[i] for i in range(self.aval.shape[0]))
 
 
 def _setitem(self: Any, index: Any, value: Any) -> None:

@@ -84,8 +84,8 @@ class ExtendedDType:
 
     A subclass gives ``type`` (a subclass of ``extended``), ``name`` (printed as NumPy's would be,
     ``key<fry>``), ``itemsize`` (bytes of one element), ``physical`` (how one element is held:
-    trailing shape and NumPy dtype, ``((2,), uint32)`` for a threefry key), ``wrap`` (the array that
-    holds a value to the value) and ``filled`` (a value of a shape whose array holds one number).
+    trailing shape and NumPy dtype, ``((2,), uint32)`` for a threefry key), ``wrap``
+    and ``filled`` (a value of a shape whose array holds one number).
     Equal ones must have equal hashes.
 
     It is no abc.ABC: ``isinstance`` on it is on the path of every operation.
@@ -96,6 +96,10 @@ class ExtendedDType:
     itemsize: int
     physical: tuple[tuple[int, ...], np.dtype]
     filled: Any
+
+    def wrap(self, base: Any) -> Any:
+        """Return the value that the array ``base`` holds."""
+        raise NotImplementedError(f"{type(self).__name__}.wrap")
 
     @property
     def _short_name(self) -> str:

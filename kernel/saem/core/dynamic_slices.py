@@ -23,7 +23,7 @@ class Slice:
     """``size`` elements from ``start``, each ``stride`` after the other."""
 
     __slots__ = ("size", "start", "stride")
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __init__(self, start: Any, size: Any, stride: int = 1):
         self.start = start

@@ -83,9 +83,9 @@ handles: dict[type, Handle] = {}
 
 def handle_of(operation: Primitive) -> Handle:
     """Return the handle by which users know the primitive of ``operation``."""
+    if isinstance(operation, UserOperation):
+        return operation.handle
     kind = type(operation)
-    if kind is UserOperation:
-        return operation.handle  # type: ignore[attr-defined]
     found = handles.get(kind)
     if found is None:
         found = handles.setdefault(kind, Handle(operation.name, kind))
@@ -156,11 +156,11 @@ class UserOperation(Primitive):
     quick_code = False
 
     @property
-    def name(self):  # type: ignore[override]
+    def name(self):
         return self.handle.name
 
     @property
-    def multiple_results(self):  # type: ignore[override]
+    def multiple_results(self):
         return self.handle.multiple_results
 
     @property

@@ -312,8 +312,8 @@ def _print_eqn(self: Eqn) -> str:
 
 # The printer is wired onto the classes here so that ``core.jaxpr`` stays free of text.
 for _class, _text in ((Jaxpr, _print), (ClosedJaxpr, _print), (Eqn, _print_eqn)):
-    _class.__str__ = _text  # type: ignore[method-assign, assignment]
-    _class.__repr__ = _text  # type: ignore[method-assign, assignment]
+    _class.__str__ = _text
+    _class.__repr__ = _text
 def pretty_print(self: Jaxpr | ClosedJaxpr, *, source_info: bool = False,
                  print_shapes: bool = True, name_stack: bool = False,
                  custom_pp_eqn_rules: bool = True, print_effects: bool = False,
@@ -324,4 +324,4 @@ def pretty_print(self: Jaxpr | ClosedJaxpr, *, source_info: bool = False,
 
 
 for _class in (Jaxpr, ClosedJaxpr):
-    _class.pretty_print = pretty_print  # type: ignore[union-attr]
+    _class.pretty_print = pretty_print

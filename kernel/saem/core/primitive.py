@@ -149,6 +149,8 @@ class Primitive(Record):
     makes_keys: ClassVar[str] = ""
     # Whether partial evaluation leaves it for later although its operands are known.
     waits: ClassVar[Any] = False
+    # The only object of a primitive without parameters, once it was made.
+    _instance: ClassVar[Primitive]
     # Whether partial evaluation looks into its program, so that a result waits only if it must.
     splits_by_result: ClassVar[bool] = False
     # Whether its typing rule gives the varying axes, or the memories, of its results.
@@ -209,6 +211,8 @@ class Primitive(Record):
     physical: ClassVar[Callable | None] = None
     # ``partial_eval(trace, args)``: split by what is known; by default all of it waits.
     partial_eval: ClassVar[Callable | None] = None
+    # ``wait(trace, args)``: record it in the linear program of ``trace``, where ``waits`` is true.
+    wait: ClassVar[Callable | None] = None
     # ``trimmed(needed)``: (primitive, operands kept, results kept) without unneeded results.
     trimmed: ClassVar[Callable | None] = None
     # ``with_token()``: (primitive, place of the operand) that takes and returns an effects token.
@@ -265,9 +269,9 @@ def primitive(name: str) -> Callable[[P], P]:
     return decorate
 
 
-def _single(cls: type, *_ignored: Any) -> Any:
+def _single(cls: type[Primitive], *_ignored: Any) -> Any:
     instance = cls.__dict__.get("_instance")
     if instance is None:
         instance = object.__new__(cls)
-        cls._instance = instance  # type: ignore[attr-defined]
+        cls._instance = instance
     return instance

@@ -114,7 +114,7 @@ def complete(cls: type[Record], args: tuple, kwargs: dict[str, Any]) -> tuple:
         elif name in defaults:
             value = defaults[name]
             if type(value) is dataclasses.Field:
-                value = value.default_factory()  # type: ignore[operator,misc]
+                value = value.default_factory()  # type: ignore[operator]
             values.append(value)
         else:
             missing.append(name)

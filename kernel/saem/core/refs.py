@@ -12,7 +12,7 @@ Source: the documentation of jax.ref.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from saem.core import errors
 from saem.core.avals import ShapedArray, aval_of
@@ -37,7 +37,7 @@ class RefError(errors.Explained):
 class AbstractRef(ShapedArray):
     """The abstract value of a mutable array that holds an array of type ``inner_aval``."""
 
-    __slots__ = ("inner_aval", "memory_space", "kind")  # type: ignore[misc]
+    __slots__ = ("inner_aval", "memory_space", "kind")
 
     def __init__(self, inner_aval: ShapedArray, memory_space: Any = None, kind: str | None = None):
         self.inner_aval = inner_aval
@@ -48,7 +48,7 @@ class AbstractRef(ShapedArray):
         self.kind = kind
 
     @property
-    def weak_type(self) -> bool:  # type: ignore[override]
+    def weak_type(self) -> bool:
         """There is none.  Raises: ShapeError, as whoever asks takes the reference for an array."""
         raise not_unpacked(self)
 
@@ -96,9 +96,16 @@ def not_unpacked(aval: AbstractRef) -> Exception:
         advice="Read the array it holds with ref[...], or a part of it with ref[i].")
 
 
-def is_ref(aval: Any) -> bool:
+def is_ref(aval: Any) -> TypeGuard[AbstractRef]:
     """Return whether ``aval`` is the type of a mutable array."""
     return type(aval) is AbstractRef
+
+
+def held_type(aval: ShapedArray) -> ShapedArray:
+    """Return the type of the array behind a reference of type ``aval``."""
+    if not is_ref(aval):
+        raise TypeError(f"{aval} is not the type of a reference.")
+    return aval.inner_aval
 
 
 def works_on_references(closed: ClosedJaxpr) -> bool:
@@ -288,7 +295,8 @@ class LinearRef(UndefinedPrimal):
     """A reference in a transpose rule; ``ct`` is the one that collects its cotangent, or None."""
 
     __slots__ = ("ct",)
+    aval: AbstractRef
 
-    def __init__(self, aval: ShapedArray, ct: Any):
+    def __init__(self, aval: AbstractRef, ct: Any):
         super().__init__(aval)
         self.ct = ct

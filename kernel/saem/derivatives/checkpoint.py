@@ -91,7 +91,7 @@ class Remat(ProgramCall):
         split = self.jaxpr.derived(("remat", unknown, policy),
                                    lambda: Split(self.jaxpr, unknown, policy))
         known = split.known
-        with current(trace.parent):  # type: ignore[arg-type]
+        with current(trace.parent):
             outs = eval_jaxpr(known.jaxpr, known.consts,
                               *(x for x, u in zip(args, unknown) if not u))
         n = len(outs) - split.saved_count
@@ -302,7 +302,7 @@ def renamed(closed: ClosedJaxpr, names: dict[Var, Var], outvars: Sequence[Var]) 
     ``names`` renames inputs; the outputs, each made by an equation, become ``outvars``.
     """
     jaxpr = closed.jaxpr
-    names = {**names, **dict(zip(jaxpr.outvars, outvars))}  # type: ignore[arg-type]
+    names = {**names, **dict(zip(jaxpr.outvars, outvars))}
     return [eqn.replace(invars=[a if isinstance(a, Literal) else names.get(a, a)
                                 for a in eqn.invars],
                         outvars=[names.get(v, v) for v in eqn.outvars]) for eqn in jaxpr.eqns]

@@ -202,7 +202,7 @@ class LinearCall(ProgramCall):
 
     holds = "callee"
     # Its transpose is given with it.
-    nested = None  # type: ignore[assignment]
+    nested = None
 
     def printed_params(self):
         return {"callee": self.callee, "num_res": self.num_res}

@@ -123,7 +123,7 @@ class RuledFunction:
 
     def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] | int = (),
                  nondiff_argnames: Sequence[str] | str = ()):
-        functools.update_wrapper(self, fun)  # type: ignore[arg-type]
+        functools.update_wrapper(self, fun)
         self.fun = fun
         self.signature = Signature(type(self).__name__, fun, nondiff_argnums, nondiff_argnames)
         self.nondiff_argnums = self.signature.nondiff
@@ -135,7 +135,11 @@ class RuledFunction:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        return self if instance is None else functools.partial(self, instance)  # type: ignore
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function, by its rules where it is transformed."""
+        raise NotImplementedError(f"{type(self).__name__}.__call__")
 
 
 class Arguments:
@@ -283,7 +287,7 @@ class RuledCall(ProgramCall):
     further: ClassVar[Callable[[Any, ClosedJaxpr, int, int], Any]]
 
     @property
-    def nested(self) -> Nested:  # type: ignore[override]
+    def nested(self) -> Nested:
         return Nested((self.program,), ruled=True)
 
     def rebuilt(self: Any, nested, operands, results):
@@ -333,7 +337,7 @@ def apply(call: Any, args: Sequence[Any]) -> list[Any]:
         if isinstance(trace, BatchTrace) and _numbers_below(trace):
             pairs = [trace.split(x) for x in args]
             batch = Batch(trace.size, [d for _, d in pairs], trace)
-            state.trace = trace.parent  # type: ignore[assignment]
+            state.trace = trace.parent
             outs = apply(call.batched(batch), [x for x, _ in pairs])
             return [trace.wrap(x, 0 if b else None) for x, b in zip(outs, batch.out_batched or ())]
         return call.staged(args)

@@ -35,7 +35,7 @@ class RematOpt(ProgramCall):
 
     holds = "fwd_jaxpr"
     # It is two programs for the same results.
-    nested = None  # type: ignore[assignment]
+    nested = None
     transpose = absent("it is the forward pass of a custom_vjp function, not linear",
                        NotImplementedError)
 

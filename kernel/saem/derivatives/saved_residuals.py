@@ -47,7 +47,7 @@ def saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> list[tuple[Shaped
     makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
     for eqn in jaxpr.eqns:
         if isinstance(eqn.operation, Name) and eqn.invars[0] in makers:
-            makers[eqn.invars[0]] = eqn  # type: ignore[index]
+            makers[eqn.invars[0]] = eqn
     found = list(dict.fromkeys(v for v in jaxpr.outvars if not isinstance(v, Literal)))
     listed = [(v.aval, f"from the argument {name}") for v, name in arguments.items() if v in found]
     listed += [(v.aval, "from a constant") for v in jaxpr.constvars if v in found]
@@ -55,7 +55,7 @@ def saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> list[tuple[Shaped
     for v in sorted((v for v in found if v in makers), key=lambda v: order[id(makers[v])]):
         eqn = makers[v]
         if isinstance(eqn.operation, ReducePrecision) and eqn.invars[0] in makers:
-            eqn = makers[eqn.invars[0]]  # type: ignore[index]
+            eqn = makers[eqn.invars[0]]
         listed.append((v.aval, described(eqn)))
     return listed
 

@@ -57,7 +57,7 @@ def saved_rows(scan: Scan, unknown: Sequence[bool], split: Callable[[ClosedJaxpr
     outputs = iter(parts.known.jaxpr.outvars)
     plain = [next(outputs) if not waits else None for waits in parts.out_unknown]
     known = rearranged(parts.known, parts.known.jaxpr.invars,
-                       [*pick(plain, out_unknown, False), *outputs])  # type: ignore[list-item]
+                       [*pick(plain, out_unknown, False), *outputs])
     kept, _ = split_list(parts.again.jaxpr.invars, parts.saved_count)
     again = rearranged(parts.again, [*parts.jaxpr.invars, *kept], parts.again.jaxpr.outvars)
     return Rows(

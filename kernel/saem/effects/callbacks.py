@@ -134,15 +134,12 @@ def call_now(prim: Callback, *args: Any) -> list[Any]:
     return [as_value(x, a) for x, a in zip(made, prim.out_avals)]
 
 
-@primitive("pure_callback")
-class PureCallback(Callback):
-    """Values computed by a Python function that depends on its arguments alone."""
+class ForValues(Callback):
+    """A callback of ``callback`` for the sake of what it returns, of types ``result_avals``."""
 
     callback: FlatCallback
     result_avals: tuple[ShapedArray, ...]
     sharding: Any = None
-    vmap_method: str | None = None
-    threaded: bool = False
 
     passes_nan = True
     out_avals = property(lambda self: self.result_avals)
@@ -157,11 +154,20 @@ class PureCallback(Callback):
     def host_name(self):
         return name_of(self.callback.callback_func)
 
+    transpose = absent("it is not differentiated, so it is never transposed", ValueError)
+
+
+@primitive("pure_callback")
+class PureCallback(ForValues):
+    """Values computed by a Python function that depends on its arguments alone."""
+
+    vmap_method: str | None = None
+    threaded: bool = False
+
     jvp = refuse(errors.ArgumentError, "pure_callback.jvp",
                  "Pure callbacks do not support JVP. Please use `jax.custom_jvp` to use callbacks "
                  "while taking gradients.",
                  "The engine cannot see into the Python function: give its derivative yourself.")
-    transpose = absent("it is not differentiated, so it is never transposed", ValueError)
 
     def batch(self, size, xs, dims):
         avals = tuple(a.update(shape=(size, *a.shape)) for a in self.result_avals)
@@ -171,36 +177,19 @@ class PureCallback(Callback):
 
 
 @primitive("io_callback")
-class IoCallback(Callback):
+class IoCallback(ForValues):
     """Values from a Python function that also does something."""
 
-    callback: FlatCallback
-    result_avals: tuple[ShapedArray, ...]
-    sharding: Any = None
     ordered: bool = False
     threaded: bool = False
-
-    passes_nan = True
-    out_avals = property(lambda self: self.result_avals)
-
-    eager = call_now
-    shard_results = sharding_rules.elsewhere
-    requested_sharding = property(operator.attrgetter("sharding"))
 
     @property
     def effects(self):
         return frozenset({effects.ORDERED_IO if self.ordered else effects.IO})
 
-    def host(self, *arrays):
-        return self.callback(*arrays)
-
-    def host_name(self):
-        return name_of(self.callback.callback_func)
-
     jvp = refuse(errors.ArgumentError, "io_callback.jvp", "IO callbacks do not support JVP.",
                  "Call it on lax.stop_gradient of its arguments, or give a derivative with "
                  "jax.custom_jvp.")
-    transpose = absent("it is not differentiated, so it is never transposed", ValueError)
 
     def batch(self, size, xs, dims):
         if self.ordered:

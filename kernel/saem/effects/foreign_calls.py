@@ -63,7 +63,7 @@ class HashableArray:
 class FrozenDict(dict):
     """A dictionary among attributes, which does not change."""
 
-    def __hash__(self) -> int:  # type: ignore[override]
+    def __hash__(self) -> int:
         return hash(frozenset(self.items()))
 
     def __repr__(self) -> str:

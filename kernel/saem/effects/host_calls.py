@@ -128,7 +128,7 @@ def on_host(buffer: np.ndarray, aval: ShapedArray) -> Any:
 def as_value(array: Any, aval: ShapedArray) -> Any:
     """Return the value of ``aval`` that ``array`` holds: itself, or the keys it holds."""
     if isinstance(aval.dtype, dtypes.ExtendedDType):
-        return aval.dtype.wrap(array)  # type: ignore[attr-defined]
+        return aval.dtype.wrap(array)
     return array
 
 
@@ -258,7 +258,7 @@ class Callback(Primitive):
 def on_several(module: Any, results: int, varies: bool) -> tuple[bool, dict[str, str] | None]:
     """Return whether a program on several devices is written here as a whole, and the attribute
     by which a callback then runs once, on the first device with all of its operands."""
-    inside = getattr(module, "device_axes", None)
+    inside = module.device_axes
     if len(module.devices) < 2:
         return False, None
     if inside is not None and (results or varies or not inside.silent):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 
@@ -146,9 +146,9 @@ def _generated(layer: Callable, hands_out: bool) -> Callable:
     Such a layer yields the changed arguments, is sent the results, and yields the changed ones.
     """
 
-    def run(layer_run: Iterator, call: Callable) -> Any:
+    def run(layer_run: Generator[tuple, Any, Any], call: Callable) -> Any:
         args, kwargs = next(layer_run)
-        return layer_run.send(call(*args, **kwargs))  # type: ignore[attr-defined]
+        return layer_run.send(call(*args, **kwargs))
 
     if not hands_out:
         @functools.wraps(layer)

@@ -30,7 +30,7 @@ class ProgramCall(HigherOrder):
     holds: ClassVar[str] = "jaxpr"
 
     @property
-    def nested(self) -> Nested:  # type: ignore[override]
+    def nested(self) -> Nested:
         return Nested((self.program,))
 
     @property

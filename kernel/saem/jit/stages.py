@@ -90,15 +90,15 @@ class Call(Types, Record):
     bound: Bound
     entry: Entry
 
-    name = property(lambda self: self.info.name)  # type: ignore[assignment]
+    name = property(lambda self: self.info.name)
     in_tree = property(lambda self: self.bound.in_tree)
     out_tree = property(lambda self: self.entry.out_tree)
-    flat_in = property(  # type: ignore[assignment]
+    flat_in = property(
         lambda self: self.entry.closed.in_avals[:self.in_tree.num_leaves])
-    flat_out = property(lambda self: self.entry.closed.out_avals)  # type: ignore[assignment]
-    donated = property(  # type: ignore[assignment]
+    flat_out = property(lambda self: self.entry.closed.out_avals)
+    donated = property(
         lambda self: self.entry.donated[:self.in_tree.num_leaves])
-    refs = property(lambda self: self.entry.refs or ())  # type: ignore[assignment]
+    refs = property(lambda self: self.entry.refs or ())
 
     def paths(self) -> list[str]:
         return [path for path, _ in self.info.leaf_names(self.bound)]

@@ -544,7 +544,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
 
 def _pair(shifts: tuple[int, ...], axes: tuple[int, ...]) -> tuple[tuple, tuple]:
     """Return shifts and axes of one length; a single one of either serves all of the other."""
-    pairs = [(int(s), int(i)) for s, i in np.broadcast(shifts, axes)]  # type: ignore[misc]
+    pairs = [(int(s), int(i)) for s, i in np.broadcast(shifts, axes)]
     return tuple(s for s, _ in pairs), tuple(i for _, i in pairs)
 
 

@@ -64,7 +64,7 @@ def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
     size = max(a1.shape[0], a2.shape[0])
     zero = scalar(0, a1.dtype)
     return tuple([slicing.pad(a, zero, ((size - a.shape[0], 0, 0),)) if a.shape[0] < size else a
-                  for a in (a1, a2)])  # type: ignore[return-value]
+                  for a in (a1, a2)])
 
 
 @library_function

@@ -145,7 +145,7 @@ class DotAlgorithmPreset(enum.Enum):
                     f"{x.name} and {y.name} instead.", advice="Convert them first.")
             return x, y
         allowed = [np.dtype(d) for d in self.supported_lhs_types or ()]
-        return tuple(d if d in allowed else allowed[0] for d in (x, y))  # type: ignore[return-value]
+        return tuple(d if d in allowed else allowed[0] for d in (x, y))
 
     def result_type(self, x: Any, y: Any, wanted: Any) -> Any:
         """Return the dtype in which the backend gives the product of ``x`` and ``y``."""

@@ -145,7 +145,7 @@ def align_batch(size: int, xs: Sequence[Any], dims: Sequence[int | None]) -> tup
     An operand that is the same for all examples gets an axis of size 1 there, which stretches.
     """
     if len(xs) == 1:
-        return list(xs), dims[0]  # type: ignore[return-value]
+        return list(xs), dims[0]
     # A Python number has no shape, and its rank is 0.
     ranks = [len(getattr(x, "shape", ())) - (d is not None) for x, d in zip(xs, dims)]
     rank = max(ranks)

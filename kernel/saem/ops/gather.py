@@ -395,12 +395,12 @@ def is_number(dtype: Any) -> bool:
     return dtypes.is_inexact(dtype) or dtypes.is_integer(dtype)
 
 
-@primitive("scatter-add")
-class ScatterAdd(ScatterFamily):
-    """Add to the operand."""
+class LinearScatter(ScatterFamily):
+    """A scatter that is linear in operand and updates together: it adds or subtracts these."""
 
-    linear = True
-    hlo, combine, accepts = "add", np.add, staticmethod(is_number)
+    accepts = staticmethod(is_number)
+    # From the cotangent of the elements that were changed to that of the updates.
+    to_updates: ClassVar[Callable]
 
     def jvp(self, primals, tangents):
         x, indices, updates = primals
@@ -413,7 +413,17 @@ class ScatterAdd(ScatterFamily):
 
     def transpose(self, ct, x, indices, updates):
         return [ct if isinstance(x, UndefinedPrimal) else None, None,
-                self.read(ct, indices, updates) if isinstance(updates, UndefinedPrimal) else None]
+                self.to_updates(self.read(ct, indices, updates))
+                if isinstance(updates, UndefinedPrimal) else None]
+
+
+@primitive("scatter-add")
+class ScatterAdd(LinearScatter):
+    """Add to the operand."""
+
+    linear = True
+    hlo, combine = "add", np.add
+    to_updates = staticmethod(lambda ct: ct)
 
 
 # -- functions -------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -272,9 +272,16 @@ class AddAny(Primitive):
 add_any_p = AddAny()
 
 
-def reduced_shape(prim: Primitive, x: ShapedArray) -> tuple[int, ...]:
+class Reducing(Protocol):
+    """A primitive that takes ``axes`` away."""
+
+    name: str
+    axes: tuple[int, ...]
+
+
+def reduced_shape(prim: Reducing, x: ShapedArray) -> tuple[int, ...]:
     """Return the shape of ``x`` without ``prim.axes``, which must be distinct axes of it."""
-    axes = prim.axes  # type: ignore[attr-defined]
+    axes = prim.axes
     if len(set(axes)) != len(axes) or not all(0 <= a < x.ndim for a in axes):
         raise errors.explained(
             errors.ShapeError, f"{prim.name}.C1",

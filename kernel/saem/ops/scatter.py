@@ -25,6 +25,7 @@ from saem.core.trace import bind
 from saem.ops.arithmetic import div, mul, neg
 from saem.ops.compare import eq
 from saem.ops.gather import (
+    LinearScatter,
     ScatterAdd,
     ScatterFamily,
     aval_or_shape,
@@ -108,24 +109,11 @@ def add_one(x: Any) -> Any:
 
 
 @primitive("scatter-sub")
-class ScatterSub(ScatterFamily):
+class ScatterSub(LinearScatter):
     """Subtract from the operand."""
 
-    hlo, combine, accepts = "subtract", np.subtract, staticmethod(is_number)
-
-    def jvp(self, primals, tangents):
-        x, indices, updates = primals
-        tx, _, tu = tangents
-        out = bind(self, x, indices, updates)
-        if tu is None:
-            return out, tx
-        tx = zeros_of(aval_of(x).to_tangent_aval()) if tx is None else tx
-        return out, bind(self, tx, indices, tu)
-
-    def transpose(self, ct, x, indices, updates):
-        return [ct if isinstance(x, UndefinedPrimal) else None, None,
-                neg(self.read(ct, indices, updates))
-                if isinstance(updates, UndefinedPrimal) else None]
+    hlo, combine = "subtract", np.subtract
+    to_updates = staticmethod(neg)
 
 
 @primitive("scatter-mul")

@@ -188,7 +188,7 @@ class CustomPartitioning(ProgramCall):
 
     holds = "call"
     # How it is divided is not known of another program.
-    nested = None  # type: ignore[assignment]
+    nested = None
 
     def lower(self, ctx, *xs):
         if not ctx.module.devices:
@@ -298,8 +298,7 @@ def check_parts(prim: CustomPartitioning, closed: ClosedJaxpr, shardings: Sequen
 def bytecode(closed: ClosedJaxpr, mesh: Any) -> bytes:
     """Return the program of one device of ``mesh`` as MLIR's bytes."""
     module = Module("part")
-    module.device_axes = DeviceAxes(  # type: ignore[attr-defined]
-        dict(mesh.shape), frozenset(mesh.axis_names), "@mesh")
+    module.device_axes = DeviceAxes(dict(mesh.shape), frozenset(mesh.axis_names), "@mesh")
     writer = Writer(module)
     names = {v: f"%arg{n}" for n, v in enumerate(closed.jaxpr.invars)}
     writer.avals.update((name, v.aval) for v, name in names.items())

@@ -444,7 +444,7 @@ def lower_manual(call: ShardMap, ctx: Any, xs: Sequence[str]) -> list[str]:
     """Write ``call`` as sdy.manual_computation."""
     module = ctx.module
     symbol = module.mesh(call.mesh)
-    outer = getattr(module, "device_axes", None)
+    outer = module.device_axes
     manual = call.manual_axes | (outer.manual if outer is not None else frozenset())
     opened = len(manual) < len(call.mesh.axis_names)
 

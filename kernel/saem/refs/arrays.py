@@ -428,7 +428,7 @@ def compiled(prim: OnPart, keep: bool, donate: bool) -> Any:
     ``keep``) and the new array (if there is one)."""
 
     def pure(x: Any, *operands: Any) -> tuple[Any, Any]:
-        outs, new = prim.discharge(x, *operands)  # type: ignore[attr-defined]
+        outs, new = prim.discharge(x, *operands)
         return (outs[0] if keep and outs else None), new
 
     pure.__name__ = prim.name

@@ -22,7 +22,7 @@ from saem.core import axes, errors
 from saem.core.avals import aval_of
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Literal, Var, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal
-from saem.core.refs import LinearRef, is_ref, works_inside_on_references
+from saem.core.refs import LinearRef, held_type, is_ref, works_inside_on_references
 from saem.core.source import position
 from saem.core.trace import at_source, bind
 from saem.ops.linear import zeros_of
@@ -54,8 +54,7 @@ def discharged(closed: ClosedJaxpr, which: tuple[bool, ...], deep: bool,
             found[:] = run.written() if wanted is None else wanted
             return [*run.results(), *(run.held[closed.jaxpr.invars[i]] for i in found)]
 
-        avals = [a.inner_aval if w else a  # type: ignore[attr-defined]
-                 for a, w in zip(closed.in_avals, which)]
+        avals = [held_type(a) if w else a for a, w in zip(closed.in_avals, which)]
         program = trace_flat(pure, avals, name="discharge", debug_name=closed.jaxpr.debug_name)
         return program, tuple(found)
 
@@ -124,7 +123,7 @@ class Discharge:
         which = tuple([a in self.held if type(a) is not Literal else False for a in eqn.invars])
         if isinstance(prim, OnRef) and (any(which) or (self.deep and not any(
                 is_ref(a.aval) for a in eqn.invars))):
-            outs, new = prim.discharge(*args)  # type: ignore[attr-defined]
+            outs, new = prim.discharge(*args)
             if is_ref(getattr(eqn.outvars[0], "aval", None) if eqn.outvars else None):
                 self.held[eqn.outvars[0]] = new
                 return ()
@@ -233,7 +232,7 @@ def pure_condition(nested: Nested, carried: Sequence[int], which: Sequence[bool]
             advice="Write in the body of the loop.")
     own_names, body_names, _, _ = nested.parts(names)
     held = [body_names[i] for i in carried]
-    avals = [nested.programs[0].in_avals[i].inner_aval for i in carried]  # type: ignore
+    avals = [held_type(nested.programs[0].in_avals[i]) for i in carried]
     seen = [name in held and flag for name, flag in zip(own_names, asked)]
     own, carry = split_list(closed.jaxpr.invars, nested.before)
     ours = dict(zip(pick(own_names, seen), pick(own, seen)))
@@ -301,7 +300,7 @@ def pull_through_refs(prim: Primitive, cts: Sequence[Any], args: Sequence[Any]) 
 
 def _put_cotangent(ref: LinearRef, ct: Any, replaced: bool) -> None:
     """Let the reference that collects the cotangent of ``ref`` hold ``ct``, or more by ``ct``."""
-    aval = ref.aval.inner_aval  # type: ignore[attr-defined]
+    aval = ref.aval.inner_aval
     if ct is None and (ref.ct is None or not replaced):
         return
     ct = zeros_of(aval) if ct is None else as_held(ct, aval)

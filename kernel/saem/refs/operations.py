@@ -74,6 +74,10 @@ class OnRef(Primitive):
     lower = absent("XLA has no references: a program is discharged (``refs.discharge``) before it "
                    "is lowered")
 
+    def discharge(self, *args: Any) -> tuple[Sequence[Any], Any]:
+        """Do it to arrays: of the array behind the reference to the results and the new array."""
+        raise NotImplementedError(f"{self.name}: discharge")
+
     def print_equation(self, eqn: Any, namer: Any) -> str | None:
         """Return how an equation of this primitive prints, None if like any other."""
         return None
@@ -412,7 +416,7 @@ class Get(OnPart):
 def add_to_cotangent(ref: LinearRef, ct: Any, transforms: Sequence[Indexer],
                      indices: Sequence[Any]) -> None:
     """Add ``ct`` to the part of the reference that collects the cotangent of ``ref``."""
-    aval = ref.aval.inner_aval  # type: ignore[attr-defined]
+    aval = ref.aval.inner_aval
     if ref.ct is None and not transforms:
         ref.ct = bind(NewRef(), as_held(ct, aval))
         return

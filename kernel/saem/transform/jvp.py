@@ -41,7 +41,7 @@ class WithTangent(Primitive):
     types_varying = True
 
     @property
-    def name(self):  # type: ignore[override]
+    def name(self):
         return f"jvp({self.prim.name})"
 
     def typing(self, *avals):

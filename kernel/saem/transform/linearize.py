@@ -57,7 +57,7 @@ class PartialTrace(Recorder):
                 break
         else:  # all is known
             if prim.touches_refs and prim.waits:
-                return prim.wait(self, args)  # type: ignore[attr-defined]
+                return prim.wait(self, args)
             saved = state.trace
             state.trace = parent = self.parent
             try:
@@ -196,7 +196,7 @@ def _backward(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any], stack
             if type(arg) is UndefinedPrimal:
                 accumulate(atom, ct)
             elif type(arg) is LinearRef and arg.ct is not None:
-                cts[atom] = arg.ct  # type: ignore[index]
+                cts[atom] = arg.ct
     return [cts.get(v) for v in jaxpr.invars]
 
 

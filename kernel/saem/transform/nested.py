@@ -249,7 +249,7 @@ def arranged(nested: Nested, number: int, closed: ClosedJaxpr, have: list[bool],
     if have != wanted:
         avals = [v.aval.to_tangent_aval() for v in closed.jaxpr.outvars[:n]]
         closed = fill_zeros(closed, n, *([x for x in items for _ in range(number)]
-                                         for items in (have, wanted, avals)))  # type: ignore
+                                         for items in (have, wanted, avals)))
     if not nested.consts and not nested.carry:
         return closed
     count = len(nested.programs[0].jaxpr.invars)

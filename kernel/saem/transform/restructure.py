@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes
 from saem.core.avals import ShapedArray
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
 from saem.core.refs import AccumEffect, WriteEffect
 from saem.core.trace import current
 from saem.core.varying import varying
 from saem.ops.collectives import PVary
+from saem.ops.keys import KeyDType
 from saem.ops.linear import BroadcastInDim, add_any_p
 from saem.ops.random_bits import RandomWrap
 from saem.transform.linearize import partial_eval_jaxpr
@@ -83,10 +83,10 @@ def zeros_atom(aval: ShapedArray, eqns: list[Eqn]) -> Atom:
     if aval.vma:  # inside shard_map: zeros differ between devices as what they stand for does
         names = tuple(sorted(aval.vma, key=str))
         return _append(PVary(names), zeros_atom(varying(aval, ()), eqns), aval, eqns)
-    if isinstance(aval.dtype, dtypes.ExtendedDType):
+    if isinstance(aval.dtype, KeyDType):
         trailing, dtype = aval.dtype.physical
         held = zeros_atom(ShapedArray((*aval.shape, *trailing), dtype), eqns)
-        return _append(RandomWrap(aval.dtype.impl), held, aval, eqns)  # type: ignore[attr-defined]
+        return _append(RandomWrap(aval.dtype.impl), held, aval, eqns)
     zero = np.zeros((), aval.dtype)[()]
     scalar = Literal(zero.item() if aval.weak_type else zero,
                      ShapedArray((), aval.dtype, aval.weak_type))

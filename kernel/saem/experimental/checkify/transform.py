@@ -162,7 +162,7 @@ def guarded(closed: ClosedJaxpr) -> ClosedJaxpr:
     return closed.derived("guarded", make)
 
 
-CheckEffect.guard = staticmethod(guarded)  # type: ignore[assignment]
+CheckEffect.guard = staticmethod(guarded)
 
 
 # -- programs inside -------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ class JAXSparse(abc.ABC):
     shape: Shape
     nse: property
     dtype: property
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
     __array_priority__ = 100
 
     def __init__(self, args: tuple[Any, ...], *, shape: Sequence[int]):

@@ -62,8 +62,7 @@ for _name, _fun in (("neg", jnp.negative), ("pos", jnp.positive), ("abs", jnp.ab
 for _name, _fun in (("eq", jnp.equal), ("ne", jnp.not_equal), ("lt", jnp.less),
                     ("le", jnp.less_equal), ("gt", jnp.greater), ("ge", jnp.greater_equal)):
     setattr(JAXSparse, f"__{_name}__", _binary(_fun)[0])
-JAXSparse.__getitem__ = _indexed  # type: ignore[attr-defined]
-JAXSparse.__iter__ = _iterated  # type: ignore[attr-defined]
-JAXSparse.sum = _sum  # type: ignore[attr-defined]
-BCOO.astype = _astype  # type: ignore[attr-defined]
-BCOO.reshape = _reshape  # type: ignore[attr-defined]
+for _kind, _name, _fun in ((JAXSparse, "__getitem__", _indexed), (JAXSparse, "__iter__", _iterated),
+                           (JAXSparse, "sum", _sum), (BCOO, "astype", _astype),
+                           (BCOO, "reshape", _reshape)):
+    setattr(_kind, _name, _fun)

@@ -160,7 +160,7 @@ class Rotation(NamedTuple):
         """Return rotations that are even over all directions."""
         return cls.from_quat(random.normal(random_key, (4,) if num is None else (num, 4)))
 
-    def __getitem__(self, indexer: Any) -> Rotation:  # type: ignore[override]
+    def __getitem__(self, indexer: Any) -> Rotation:
         """Return some of several rotations.  Raises: TypeError for a single one."""
         if self.single:
             raise errors.explained(errors.ArgumentTypeError, "Rotation.index",
@@ -176,7 +176,7 @@ class Rotation(NamedTuple):
                                    advice="Make an array of rotations first.")
         return self.quat.shape[0]
 
-    def __mul__(self, other: Any) -> Rotation:  # type: ignore[override]
+    def __mul__(self, other: Any) -> Rotation:
         """Return the rotation by ``other``, then by this."""
         return Rotation.from_quat(_product(self.quat, other.quat))
 
