@@ -521,6 +521,8 @@ export interface BenchModel {
 
 /**
  * What XLA made of a program: the jaxpr with its kernels, and what it costs.
+ *
+ * If it runs on several ``devices``, kernels and costs are those of one.
  */
 export interface CompiledModel {
   readonly kind: "compiled";
@@ -529,6 +531,7 @@ export interface CompiledModel {
   readonly cost: Cost;
   readonly seconds: number | null;
   readonly environment: Environment;
+  readonly devices: number;
 }
 
 /**
@@ -860,6 +863,7 @@ export const WORDS = {
   "bench.new": {"en": "new", "ko": "새로 생김"},
   "compiled.title": {"en": "Compiled program", "ko": "컴파일된 프로그램"},
   "compiled.kernels": {"en": "Kernels", "ko": "커널"},
+  "compiled.devices": {"en": "on {n} devices; the figures are those of one", "ko": "장치 {n}개에서 실행합니다. 수치는 장치 하나의 것입니다"},
   "compiled.share": {"en": "Share of bytes", "ko": "바이트 비중"},
   "compiled.memory": {"en": "Memory", "ko": "메모리"},
   "compiled.fused": {"en": "{n} equations became one kernel", "ko": "식 {n}개가 커널 하나로 합쳐졌습니다"},

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import saem as jax
+import saem.lens as lens
 import saem.numpy as jnp
 from saem.lens import views
 from saem.lens.notebook import gates
@@ -238,3 +243,42 @@ def test_equations_of_a_look_know_the_calls_that_led_to_them():
     assert tanh.place == again.place
     assert [block.file for block in model.sources] == [__file__]
     assert jaxpr_model(jax.make_jaxpr(network)(1.0)).callers == ((), ())
+
+
+def test_the_compiled_view_is_of_the_devices_that_the_arguments_are_on():
+    """As ``jit`` compiles it: a part of the work for each device, and what they exchange."""
+    code = """
+import numpy as np
+import saem as jax, saem.numpy as jnp, saem.lens as lens
+from saem.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()), ("d",))
+x = jax.device_put(jnp.ones((8, 4)), NamedSharding(mesh, P("d")))
+w = jnp.ones((4, 4))
+def f(x, w):
+    return jnp.tanh(x @ w).sum()
+w = jax.device_put(w, NamedSharding(mesh, P()))
+shown = lens.compiled(f)(x, w).model
+memory = jax.jit(f).lower(x, w).compile().memory_analysis()
+assert shown.devices == 4
+assert shown.cost.argument_bytes == memory.argument_size_in_bytes == 96
+assert shown.cost.temp_bytes == memory.temp_size_in_bytes
+assert any(k.kind == "all-reduce" for k in shown.jaxpr.kernels), shown.jaxpr.kernels
+assert any("sdy.sharding" in line.text for line in lens.jaxpr(f)(x, w).model.program)
+rows = NamedSharding(mesh, P("d"))
+asked = jax.jit(f, in_shardings=(rows, NamedSharding(mesh, P())))
+assert lens.compiled(asked)(np.ones((8, 4), "f"), np.ones((4, 4), "f")).model.devices == 4
+"""
+    environment = {**os.environ, "SAEM_NUM_CPU_DEVICES": "4"}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+
+
+def test_a_jitted_function_with_static_arguments_can_be_seen():
+    @functools.partial(jax.jit, static_argnames="times")
+    def power(x, times):
+        for _ in range(times):
+            x = x * x
+        return x
+
+    assert len(lens.jaxpr(power)(2.0, times=3).model.body.equations) == 3
+    assert lens.compiled(power)(2.0, 3).model.devices == 1
+    assert power._cache_size() == 0

@@ -58,7 +58,10 @@ export function drawCompiled(model: CompiledModel, options: JaxprOptions): HTMLE
     el(
       "header",
       { class: "saem-bar" },
-      el("span", { class: "saem-title" }, locale.say("compiled.title"))
+      el("span", { class: "saem-title" }, locale.say("compiled.title")),
+      // Notebooks stored before this was told have no number.
+      (model.devices ?? 1) > 1 &&
+        el("span", { class: "saem-dim" }, locale.say("compiled.devices", { n: model.devices }))
     ),
     view.element
   );

@@ -175,6 +175,12 @@ class Traced(Stage):
         return Lowered(self._call, lowered, where, committed,
                        tuple(lowering_platforms or (lowered.module.platform,)))
 
+    def placed(self) -> tuple[Any, bool]:
+        """Return where the program runs, a device or a Spread, and if that was demanded."""
+        where, committed = self._call.place()
+        return (where.as_typed(self.jaxpr) if isinstance(where, dispatch.Spread) else where,
+                committed)
+
     def written(self, platforms: Sequence[str] | None = None, embed: bool = False
                 ) -> tuple[Lowering, Any, bool]:
         """Return the program's text, where it runs, and if that was demanded.
@@ -182,8 +188,7 @@ class Traced(Stage):
         With ``embed`` its constants stand in the text, else they are further arguments.
         """
         info, entry = self._call.info, self._call.entry
-        where, committed = self._call.place()
-        where = where.as_typed(entry.closed) if isinstance(where, dispatch.Spread) else where
+        where, committed = self.placed()
         spread = where if isinstance(where, dispatch.Spread) else None
         check_shardings(entry)
         here = spread.devices[0] if spread else where

@@ -36,12 +36,13 @@ from saem.observe.graph import dot
 from saem.observe.jaxpr_model import jaxpr_model
 from saem.observe.look import looking
 from saem.observe.programs import compiled as compile_named
-from saem.observe.programs import flops, kernels, lowered, program_lines
+from saem.observe.programs import flops, kernels, lowered, program, program_lines
 from saem.observe.schema import JaxprModel, Model
 from saem.observe.steps import steps_model
 from saem.observe.texts import text_of
 from saem.observe.transformed import autodiff_model, bench_model
 from saem.observe.xray import Xray
+from saem.placement.devices import default_device
 from saem.transform.programs import make_jaxpr
 
 # Programs of more equations are shown without what XLA makes of them, which takes long.
@@ -90,18 +91,22 @@ def jaxpr(fun: Callable, **options: Any) -> Callable[..., JaxprView]:
     """
     def show(*args: Any, **named: Any) -> JaxprView:
         with looking():
-            return JaxprView(linked(make_jaxpr(fun, **options)(*args, **named), _title(fun)))
+            if options:
+                closed, where = make_jaxpr(fun, **options)(*args, **named), default_device()
+            else:
+                closed, where = program(fun, args, named)
+            return JaxprView(linked(closed, _title(fun), where))
 
     return show
 
 
-def linked(closed: ClosedJaxpr, title: str) -> JaxprModel:
+def linked(closed: ClosedJaxpr, title: str, where: Any) -> JaxprModel:
     """The model of a program with its StableHLO text and kernels, where it can be lowered alone."""
     count = len(str(closed).splitlines())
     try:
-        program = lowered(closed, title)
-        lines = program_lines(program)
-        made = kernels(compile_named(program)) if count <= _COMPILED else None
+        text = lowered(closed, title, where)
+        lines = program_lines(text)
+        made = kernels(compile_named(text, where)) if count <= _COMPILED else None
     except Exception:  # a program for other devices or inside a mesh: shown without
         return jaxpr_model(closed, title)
     return jaxpr_model(closed, title, lines, made, flops(closed))
@@ -165,7 +170,8 @@ def compiled(fun: Callable) -> Callable[..., View]:
     """Return a function that shows what XLA makes of ``fun``: kernels, costs, memory."""
     def show(*args: Any, **named: Any) -> View:
         with looking():
-            return View(compiled_model(make_jaxpr(fun)(*args, **named), _title(fun)))
+            closed, where = program(fun, args, named)
+            return View(compiled_model(closed, _title(fun), where))
 
     return show
 

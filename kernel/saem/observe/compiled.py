@@ -7,22 +7,24 @@ Invariant: the shares of kernels add up to one (tests/lens/test_views.py).
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from saem.compile import executables
 from saem.core.jaxpr import ClosedJaxpr
 from saem.observe import schema
 from saem.observe.environment import environment
 from saem.observe.jaxpr_model import jaxpr_model
-from saem.observe.programs import compiled, flops, kernels, lowered, program_lines
+from saem.observe.programs import compiled, flops, kernels, lowered, places, program_lines
 from saem.observe.schema import CompiledModel, Cost
 
 
-def compiled_model(closed: ClosedJaxpr, title: str) -> CompiledModel:
-    """Compile a program for the default device and describe the result."""
-    program = lowered(closed, title)
+def compiled_model(closed: ClosedJaxpr, title: str, where: Any) -> CompiledModel:
+    """Compile a program for where it runs and describe the result; of several devices, one's."""
+    program = lowered(closed, title, where)
     begin = time.perf_counter()
-    executable = compiled(program)
+    executable = compiled(program, where)
     seconds = time.perf_counter() - begin
     model = jaxpr_model(closed, title, program_lines(program), kernels(executable), flops(closed))
     cost = Cost(**executables.costs(f"lens {title} {id(executable)}", executable))
-    return CompiledModel("compiled", schema.VERSION, model, cost, seconds, environment())
+    return CompiledModel("compiled", schema.VERSION, model, cost, seconds, environment(),
+                         len(places(where)))

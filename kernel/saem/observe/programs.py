@@ -13,16 +13,19 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from saem import _jaxlib
-from saem.compile import executables
+from saem.compile import dispatch, executables
 from saem.compile.lowering import Lowering, lower, one_equation
+from saem.core import tree
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr
 from saem.core.trace import Scope
+from saem.jit.stages import jit
 from saem.observe.schema import Kernel, ProgramLine
 from saem.placement import devices
+from saem.transform.programs import make_jaxpr
 
 _LOCATION = re.compile(r' loc\("((?:[^"\\]|\\.)*)"(?:\("[^"]*":\d+:\d+\))?\)$')
 _MARK = re.compile(r"~(e[\d.]+)/")
@@ -82,26 +85,42 @@ def _scopes() -> Iterator[None]:
         Scope.used = saved
 
 
-def lowered(closed: ClosedJaxpr, name: str) -> Lowering:
-    """The program lowered for the default device, its operations named after equations."""
+def program(fun: Callable, args: Sequence[Any], named: dict[str, Any]) -> tuple[ClosedJaxpr, Any]:
+    """What ``fun`` computes for these arguments, and where it runs: a device or a Spread."""
+    asked = fun if isinstance(fun, _jaxlib.PjitFunction) else jit(fun)
+    traced = asked.trace(*args, **named)
+    where, _ = traced.placed()
+    if len(traced.jaxpr.in_avals) < len(tree.leaves((args, named))):
+        return traced.jaxpr, where  # some arguments are static: they are no inputs
+    return make_jaxpr(fun)(*args, **named), where
+
+
+def places(where: Any) -> tuple[Any, ...]:
+    """The devices of a place."""
+    return where.devices if isinstance(where, dispatch.Spread) else (where,)
+
+
+def lowered(closed: ClosedJaxpr, name: str, where: Any) -> Lowering:
+    """The program lowered for where it runs, its operations named after equations."""
+    spread = where if isinstance(where, dispatch.Spread) else None
     with _scopes():
-        return lower(anchored(closed), name=name, keep_unused=True,
-                     platform=devices.lowering_platform(devices.default_device()))
+        return lower(anchored(closed), name=name, keep_unused=True, spread=spread,
+                     platform=devices.lowering_platform(places(where)[0]))
 
 
-def program_lines(program: Lowering) -> tuple[ProgramLine, ...]:
+def program_lines(lowering: Lowering) -> tuple[ProgramLine, ...]:
     """The StableHLO text without locations, each line with the equations it came from."""
     lines = []
-    for line in program.located_text().splitlines():
+    for line in lowering.located_text().splitlines():
         found = _LOCATION.search(line)
         marks = _MARK.findall(found.group(1)) if found else []
         lines.append(ProgramLine(_LOCATION.sub("", line), tuple(marks[-1:])))
     return tuple(lines)
 
 
-def compiled(program: Lowering) -> Any:
+def compiled(lowering: Lowering, where: Any) -> Any:
     """The executable of a program, compiled for its names' sake even if one like it is known."""
-    return executables._compile(program, [devices.default_device()], {})
+    return executables._compile(lowering, list(places(where)), {})
 
 
 def kernels(executable: Any) -> tuple[Kernel, ...]:

@@ -106,6 +106,8 @@ def _(model: CompiledModel, lang: Language) -> str:
     lines = [cost_text(model.cost, lang)]
     if model.seconds is not None:
         lines.append(f"{words.say('seconds.compile', lang)} {duration(model.seconds)}")
+    if model.devices > 1:
+        lines.append(words.say("compiled.devices", lang).format(n=model.devices))
     lines += [f"{k.share:4.0%}  {k.name} = {k.kind}({', '.join(k.operations)}) {k.type} "
               f"{quantity(k.bytes, 'B')} ← {', '.join(k.equations)}"
               for k in model.jaxpr.kernels or ()]

@@ -214,6 +214,8 @@ _VIEWS: dict[str, Text] = {
     "bench.new": Text("new", "새로 생김"),
     "compiled.title": Text("Compiled program", "컴파일된 프로그램"),
     "compiled.kernels": Text("Kernels", "커널"),
+    "compiled.devices": Text("on {n} devices; the figures are those of one",
+                             "장치 {n}개에서 실행합니다. 수치는 장치 하나의 것입니다"),
     "compiled.share": Text("Share of bytes", "바이트 비중"),
     "compiled.memory": Text("Memory", "메모리"),
     "compiled.fused": Text(

@@ -208,7 +208,10 @@ class BenchModel:
 
 @dataclasses.dataclass(frozen=True)
 class CompiledModel:
-    """What XLA made of a program: the jaxpr with its kernels, and what it costs."""
+    """What XLA made of a program: the jaxpr with its kernels, and what it costs.
+
+    If it runs on several ``devices``, kernels and costs are those of one.
+    """
 
     kind: Literal["compiled"]
     version: int
@@ -216,6 +219,7 @@ class CompiledModel:
     cost: Cost
     seconds: float | None
     environment: Environment
+    devices: int = 1
 
 
 # ---- devices ------------------------------------------------------------------------------------
