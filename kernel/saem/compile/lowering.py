@@ -131,35 +131,21 @@ def write_module(closed: ClosedJaxpr, *, name: str, keep_unused: bool, donated: 
     """Write a program without references, as ``lower`` says."""
     jaxpr = closed.jaxpr
     eqns, live = needed_equations(jaxpr)
-    kept = [keep_unused or v in live for v in jaxpr.invars]
-    donated = donated or (False,) * len(kept)
+    # Where sizes are open, each argument may be the one that tells a size.
+    sizes_open = any(True for _ in open_sizes([v.aval.shape for v in jaxpr.invars]))
+    kept = [keep_unused or sizes_open or v in live for v in jaxpr.invars]
     inputs = [v for v, k in zip(jaxpr.invars, kept) if k]
-    if any(True for _ in open_sizes([v.aval.shape for v in jaxpr.invars])):
-        kept, inputs = [True] * len(kept), list(jaxpr.invars)  # each may have a size
-    gives = tuple(d for d, k in zip(donated, kept) if k)
+    gives = tuple(d for d, k in zip(donated or (False,) * len(kept), kept) if k)
+    passed = donation.plan([v.aval for v in inputs], gives, closed.out_avals, spread is not None)
+    terms = terms and terms.kept(kept)
     module = Module(name)
     module.platform = platform
     writer = Writer(module)
     env: dict[Var, str] = {}
-    scalars = []
-    for var, value in zip(jaxpr.constvars, closed.consts):
-        if var not in live:
-            continue
-        if isinstance(value, Tracer):
-            raise TypeError(f"lower: the constant {value} is a tracer; close over it as an input")
-        if held_in_argument(var.aval):
-            env[var] = writer.hoist(value, var.aval)
-        else:
-            scalars.append((var, value))
-    passed = donation.plan([v.aval for v in inputs], gives, closed.out_avals, spread is not None)
-    terms = terms and terms.kept(kept)
-    notes = argument_notes(module, inputs, kept, passed, spread, terms)
-    arguments = []
-    for number, (var, note) in enumerate(zip(inputs, notes)):
-        env[var] = f"%arg{number}"
-        writer.avals[env[var]] = var.aval
-        arguments.append(f"%arg{number}: {tensor_type(var.aval)}{note}")
-    if any(True for _ in open_sizes([v.aval.shape for v in inputs])):
+    scalars = hoist_arrays(writer, closed, live, env)
+    arguments = write_arguments(
+        writer, inputs, argument_notes(module, inputs, kept, passed, spread, terms), env)
+    if sizes_open:
         module.sizes = Sizes([(env[v], tensor_type(v.aval), v.aval.shape) for v in inputs])
     for var, value in scalars:
         env[var] = writer.constant(np.asarray(value), var.aval)
@@ -173,14 +159,43 @@ def write_module(closed: ClosedJaxpr, *, name: str, keep_unused: bool, donated: 
         embed_constants(writer)
     consts = writer.hoisted.values()
     arguments = [f"{k}: {tensor_type(aval)}" for k, _, aval in consts] + arguments
-    wanted = () if spread is None else spread.outs
     write_function(writer, "public", "main", arguments, results, result_notes(
-        module, wanted, closed.out_avals, terms))
+        module, () if spread is None else spread.outs, closed.out_avals, terms))
     return Lowering(
         module=module, in_avals=tuple(v.aval for v in inputs), out_avals=tuple(closed.out_avals),
         kept=tuple(kept), consts=tuple(value for _, value, _ in consts), name=name,
         donated=tuple(map(bool, passed)), ordered=ordered, closed=closed, terms=terms,
         wasted=donation.wasted([v.aval for v in inputs], gives, passed))
+
+
+def hoist_arrays(writer: Writer, closed: ClosedJaxpr, live: set[Atom], env: dict[Var, str]
+                 ) -> list[tuple[Var, Any]]:
+    """Make array constants of ``closed`` arguments of the text; return those to be written into it.
+
+    Raises: TypeError if a constant is a tracer.
+    """
+    written = []
+    for var, value in zip(closed.jaxpr.constvars, closed.consts):
+        if var not in live:
+            continue
+        if isinstance(value, Tracer):
+            raise TypeError(f"lower: the constant {value} is a tracer; close over it as an input")
+        if held_in_argument(var.aval):
+            env[var] = writer.hoist(value, var.aval)
+        else:
+            written.append((var, value))
+    return written
+
+
+def write_arguments(writer: Writer, inputs: Sequence[Var], notes: Sequence[str],
+                    env: dict[Var, str]) -> list[str]:
+    """Name the arguments ``inputs``; return their declarations, each with its note."""
+    declared = []
+    for number, (var, note) in enumerate(zip(inputs, notes)):
+        name = env[var] = f"%arg{number}"
+        writer.avals[name] = var.aval
+        declared.append(f"{name}: {tensor_type(var.aval)}{note}")
+    return declared
 
 
 def lower_in_order(closed: ClosedJaxpr, *, donated: Sequence[bool], spread: Any, terms: Any,

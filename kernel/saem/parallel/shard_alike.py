@@ -80,6 +80,6 @@ def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
                 errors.ArgumentError, "shard_alike.C2",
                 "The leaves shapes of `x` and `y` should match. Got `x` leaf shape: "
                 f"{aval_of(a).shape} and `y` leaf shape: {aval_of(b).shape}.",
-                advice="Only values of one shape can be cut alike.")
+                advice="Only values of one shape can be sharded the same way.")
         pairs.append(bind(ShardAlike(), a, b))
     return (structure.unflatten([a for a, _ in pairs]), structure.unflatten([b for _, b in pairs]))

@@ -64,23 +64,13 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, (int, tuple))):
-        raise TypeError(
-            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
-            f"positional arguments passed to the function, but got {in_axes}.")
+        raise TypeError(f"{_IN_AXES}, but got {in_axes}.")
+    named = axis_name is not None or spmd_axis_name is not None
 
     @functools.wraps(fun)
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
-        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-            raise ValueError(
-                "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
-                f"positional arguments passed to the function, but got "
-                f"len(in_axes)={len(in_axes)}, len(args)={len(args)}")
         xs, in_tree = tree.flatten((args, kwargs))
-        if type(in_axes) is int and not kwargs:  # the common case, without structures
-            dims = [in_axes] * len(xs)
-        else:
-            dims = axes_per_leaf("in_axes", in_axes, args) + [0] * len(tree.leaves(kwargs))
-        dims = [canonical_axis(x, d) for x, d in zip(xs, dims)]
+        dims = argument_axes(in_axes, args, kwargs, xs)
         size = mapped_size(fun, args, kwargs, xs, dims, axis_size)
         out_trees: list[Any] = []
 
@@ -91,7 +81,6 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
             return outs
 
         values = [x if d is None else as_array(x) for x, d in zip(xs, dims)]
-        named = axis_name is not None or spmd_axis_name is not None
         axis = Axis(axis_name, size, spmd_axis_name) if named else None
         if Seen.placements:
             axis = along_mesh(axis, size, values, dims)
@@ -103,6 +92,23 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
                                    for x, d, target in zip(outs, out_dims, targets)])
 
     return vmap_f
+
+
+_IN_AXES = ("vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            "positional arguments passed to the function")
+
+
+def argument_axes(in_axes: Any, args: tuple, kwargs: dict, xs: Sequence[Any]) -> list[int | None]:
+    """Return which axis of each leaf ``xs`` of the arguments is mapped; keywords map over axis 0.
+
+    Raises: ValueError if ``in_axes`` does not fit the arguments, or an axis does not exist.
+    """
+    if type(in_axes) is int and not kwargs:  # the common case, without structures
+        return [canonical_axis(x, in_axes) for x in xs]
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise ValueError(f"{_IN_AXES}, but got len(in_axes)={len(in_axes)}, len(args)={len(args)}")
+    dims = axes_per_leaf("in_axes", in_axes, args) + [0] * len(tree.leaves(kwargs))
+    return [canonical_axis(x, d) for x, d in zip(xs, dims)]
 
 
 def along_mesh(axis: Axis | None, size: int, xs: Sequence[Any], dims: Sequence[int | None]
@@ -123,7 +129,7 @@ def along_mesh(axis: Axis | None, size: int, xs: Sequence[Any], dims: Sequence[i
                 errors.ArgumentError, "vmap.S1",
                 "Mapped away dimension of inputs passed to vmap should be sharded the same. Got "
                 f"inconsistent axis specs: {found[0][0]} vs {entry}",
-                advice="Reshard the arguments so that the mapped axes are cut alike.")
+                advice="Reshard the arguments so that the mapped axes are sharded the same way.")
     if not found or found[0][0] is None:
         return axis
     entry, like = found[0]
