@@ -16,6 +16,7 @@ from saem import errors, lax
 from saem.core import leaks
 
 X = np.arange(3.0, dtype=np.float32)
+pytestmark = pytest.mark.usefixtures("holders_are_seen")
 kept = []
 table = {}
 one = None

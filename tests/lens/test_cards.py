@@ -51,6 +51,7 @@ def test_the_lessons_that_cards_name_are_there():
 HELD = []
 
 
+@pytest.mark.usefixtures("holders_are_seen")
 def test_a_card_of_a_leak_tells_where_the_value_was_made_and_what_holds_it():
     def leaks(x):
         doubled = x * 2
