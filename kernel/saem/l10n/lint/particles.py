@@ -1,7 +1,7 @@
 """Does the particle after code, a formula, a parenthesis or a Latin word fit?
 
-Code is read by the last name in it, arguments left out: `jax.grad(f)` ends as 그래드 does.  What
-follows a parenthesis agrees with the word before it.
+Code is read by the last name or number in it, arguments left out: `jax.grad(f)(x)` ends as 그래드
+does, `f32[3]` as 삼.  What follows a parenthesis agrees with the word before it.
 
 Read before: ``saem.l10n.lint.hangul``.  Read after: ``saem.l10n.lint.korean``.
 Invariant: as in ``hangul``: no verdict without a reading.
@@ -62,8 +62,7 @@ def refit(text: str, glossary: Glossary) -> str:
 def ending(word: str, glossary: Glossary) -> str | None:
     """The final consonant of a word as it is read; None if its reading is not known."""
     if word.startswith("$"):
-        letter = re.search(r"(?:^|[^\w\\^{}])\\?([A-Za-z]+)$", word.strip("$").strip())
-        return _name(letter[1], glossary) if letter else None
+        return _formula(word.strip("$").strip(), glossary)
     if word.startswith("`"):
         return _code(word.strip("`").strip(), glossary)
     if word[0].isdigit():
@@ -71,8 +70,25 @@ def ending(word: str, glossary: Glossary) -> str | None:
     return final(word) if "가" <= word[0] <= "힣" else _name(word, glossary)
 
 
+def _formula(formula: str, glossary: Glossary) -> str | None:
+    """A formula that ends in a name or a number, or is f(x); powers and fractions have readings
+    of their own."""
+    number = re.search(r"(?:^|[\s=])(\d+(?:\.\d+)?)$", formula)
+    if number:
+        return final_of_number(number[1])
+    letter = (re.search(r"(?:^|[^\w\\^{}])\\?([A-Za-z]+)$", formula)
+              or re.fullmatch(r"[A-Za-z]\(([A-Za-z])\)", formula))
+    return _name(letter[1], glossary) if letter else None
+
+
+_CALL = re.compile(r"(?<=[\w)\]])\([^()]*(?:\([^()]*\)[^()]*)*\)$")
+
+
 def _code(code: str, glossary: Glossary) -> str | None:
-    bare = re.sub(r"\([^()]*(?:\([^()]*\)[^()]*)*\)$", "", code)
+    bare = code
+    while _CALL.search(bare):
+        bare = _CALL.sub("", bare)
+    bare = re.sub(r"[^\w]+$", "", bare)  # brackets, quotes and stops are not read
     number = re.search(r"(?<![\w.])(\d+(?:\.\d+)?)$", bare)
     if number:
         return final_of_number(number[1])
@@ -81,8 +97,13 @@ def _code(code: str, glossary: Glossary) -> str | None:
 
 
 def _name(name: str, glossary: Glossary) -> str | None:
-    reading = glossary.reading(name)
-    return final(reading) if reading else final_of_letters(name)
+    """A name by its reading, else by that of its last part, or of the digits that it ends in."""
+    last = name.strip("_").rsplit("_", 1)[-1]
+    reading = glossary.reading(name) or glossary.reading(last)
+    if reading:
+        return final(reading)
+    digits = re.search(r"\d+$", last)
+    return final_of_number(digits[0]) if digits else final_of_letters(last)
 
 
 # 으로 after Hangul: no Korean word ends in an open syllable or one in ㄹ and 으로.  Of the other
