@@ -127,6 +127,14 @@ def test_only_built_notebooks_of_other_languages_can_come_back(tree, built):
         bring_back(tree, built, "jiwon")
 
 
+@pytest.mark.parametrize("text", ["no json", "{}", '{"cells": 3}'])
+def test_what_is_no_notebook_is_refused(tree, tmp_path, text):
+    path = tmp_path / "other.ipynb"
+    path.write_text(text)
+    with pytest.raises(ImportRefused, match="is not a notebook"):
+        bring_back(tree, path, "jiwon")
+
+
 def test_the_command(tree, built):
     edit(built, lambda cells, nb: cells["maths"].update(source="$$f(x) = x_1 * x_2$$\n\n둘째."))
     words = ["--root", str(tree.root), "import", str(built), "--by", "jiwon"]

@@ -135,6 +135,56 @@ def test_publishing_that_is_refused_changes_nothing(whole, spoil):
     assert {p: p.read_bytes() for p in whole.root.rglob("*") if p.is_file()} == before
 
 
+FAULTS = {  # a file, what it holds then, and what is said
+    "notebooks/locale/ko/01-small.po": [
+        (b"", "is empty"), (b'msgid "a"\nmsgstr "\xff"\n', "UTF-8"), (b"<<<<<<< HEAD\n", "line 1"),
+        (b'msgid "a"\nmsgstr "b "c""\n', "unescaped")],
+    "notebooks/glossary.yml": [
+        (b"", "terms:"), (b"terms: [\n", "not YAML"), (b"terms: [3]\n", "got 3"),
+        (b"terms:\n- {accepted: [a]}\n", "term and accepted")],
+    "notebooks/01-small.md": [
+        (b"\xff", "UTF-8"),
+        (b"```{code-cell} ipython3\n:id: a\n\nx = (\n```\n", "cell a, line 1: not Python")],
+}
+
+
+@pytest.mark.parametrize(("file", "content", "complaint"), [
+    (file, *fault) for file, faults in FAULTS.items() for fault in faults])
+@pytest.mark.parametrize("command", [["merge"], ["lint", "--json"], ["lint", "--fix"]])
+def test_a_broken_file_is_named_and_nothing_is_written(tree, command, file, content, complaint):
+    translate(tree)
+    (tree.root / file).write_bytes(content)
+    before = {p: p.read_bytes() for p in tree.root.rglob("*") if p.is_file()}
+    run = CliRunner().invoke(l10n, ["--root", str(tree.root), *command])
+    assert (run.exit_code, run.output[:7]) == (1, "Error: ")
+    assert complaint in run.output and Path(file).stem in run.output
+    assert {p: p.read_bytes() for p in tree.root.rglob("*") if p.is_file()} == before
+
+
+@pytest.mark.parametrize("command", [
+    ["build", "01", "--no-run", "--lang", "fr"], ["run", "01", "--lang", "fr"],
+    ["build", "01", "--no-run", "--lang", ""], ["assign", "01", "--to", "kim", "--lang", "fr"],
+    ["sign", "01", "--by", "kim", "--lang", "en"], ["accept", "01", "--by", "kim", "--lang", "en"],
+    ["review", "01", "--by", "kim", "--no-browser", "--lang", "fr"],
+    ["page", "01", "page.html", "--lang", "fr"], ["term", "show", "array", "--lang", "fr"],
+])
+def test_a_language_that_nobody_began_is_refused(tree, command):
+    translate(tree)
+    before = {p: p.read_bytes() for p in tree.root.rglob("*") if p.is_file()}
+    run = CliRunner().invoke(l10n, ["--root", str(tree.root), *command])
+    assert run.exit_code == 1
+    assert f"{command[-1]!r} is not one of the languages" in run.output
+    assert {p: p.read_bytes() for p in tree.root.rglob("*") if p.is_file()} == before
+
+
+def test_a_folder_that_cannot_be_written_is_named(tree):
+    translate(tree)
+    (tree.root / "ko").write_text("a file, where the folder should be")
+    run = CliRunner().invoke(l10n, ["--root", str(tree.root), "build", "01", "--no-run"])
+    assert run.exit_code == 1
+    assert f"Error: {tree.root / 'ko'}" in run.output and "cannot be written" in run.output
+
+
 @pytest.mark.parametrize(("line", "complaint"), [
     ('repository = "no name"', "owner/name"), ("repository = 3", "repository"),
     ('languages = "ko"', "languages"), ("source_language = ", "lessons.toml"),

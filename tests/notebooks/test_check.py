@@ -103,10 +103,26 @@ def test_the_command_prints_and_fails(tmp_path):
     assert run.exit_code == 1
     (row,) = json.loads(run.output)
     assert (row["file"], row["expected"], row["got"]) == (str(bad), "2", "1")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--kernel", "nobody-has-it"]])
+def test_a_file_that_cannot_be_run_keeps_the_others_from_nothing(tmp_path, arguments):
     (tmp_path / "no.ipynb").write_text("no json")
-    run = CliRunner().invoke(saem, ["check", str(tmp_path / "no.ipynb")])
+    bad = notebook(tmp_path / "bad.ipynb", cell("1", value("2")))
+    run = CliRunner().invoke(saem, ["check", str(tmp_path / "no.ipynb"), str(bad), "--json",
+                                    *arguments])
     assert run.exit_code == 1
-    assert "is not a notebook" in run.output
+    first, second = json.loads(run.output)
+    assert first["cell"] == "?" and "is not a notebook" in first["what"]
+    assert second["got"] == "1" or "nobody-has-it" in second["what"]
+
+
+@pytest.mark.parametrize("arguments", [["--timeout", "0"], ["--timeout", "x"],
+                                       ["--tolerance", "-1"]])
+def test_settings_that_mean_nothing_are_refused(tmp_path, arguments):
+    good = notebook(tmp_path / "good.ipynb", cell("1", value("1")))
+    run = CliRunner().invoke(saem, ["check", str(good), *arguments])
+    assert run.exit_code == 2 and arguments[0] in run.output
 
 
 def test_the_pytest_plugin_runs_notebooks(tmp_path):
@@ -121,3 +137,7 @@ def test_the_pytest_plugin_runs_notebooks(tmp_path):
     (tmp_path / "pytest.ini").write_text("[pytest]\nsaem_tolerance = 0.5\n")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert "2 passed" in done.stdout
+    (tmp_path / "pytest.ini").write_text("[pytest]\nsaem_timeout = long\n")
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert "saem_timeout needs a number, but got 'long'" in done.stderr
+    assert done.returncode == 4

@@ -30,6 +30,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("saem_kernel", "the kernel to use instead of the notebook's own", default="")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse settings that are no numbers before anything runs."""
+    for name, kind in (("saem_tolerance", float), ("saem_timeout", int)):
+        try:
+            kind(config.getini(name))
+        except ValueError as error:
+            raise pytest.UsageError(f"{name} needs a number, but got {config.getini(name)!r}."
+                                    ) from error
+
+
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Collect notebooks, but not what Jupyter saves on the side."""
     if file_path.suffix == ".ipynb" and ".ipynb_checkpoints" not in file_path.parts:

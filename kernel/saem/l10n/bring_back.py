@@ -74,7 +74,10 @@ def bring_back(project: Project, path: Path, translator: str) -> Imported:
 
 def _belongs(project: Project, path: Path) -> tuple[nbformat.NotebookNode, Lesson, str]:
     """The notebook, and the lesson and language that it was built from."""
-    notebook = nbformat.read(path, as_version=4)
+    try:
+        notebook = nbformat.read(path, as_version=4)
+    except Exception as error:  # nbformat raises what json and validators raise
+        raise ImportRefused(f"{path} is not a notebook: {error}") from error
     facts = notebook.metadata.get("saem", {})
     language = facts.get("language")
     if language == project.source_language:

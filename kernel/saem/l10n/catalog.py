@@ -47,7 +47,10 @@ def load(path: Path, language: str) -> polib.POFile:
     """
     if not path.is_file():
         return empty(language)
-    return parse(path.read_text(encoding="utf-8"), str(path))
+    try:
+        return parse(path.read_text(encoding="utf-8"), str(path))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: a PO file needs to be UTF-8 text: {error}") from error
 
 
 def parse(text: str, name: str = "PO text") -> polib.POFile:

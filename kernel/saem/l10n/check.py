@@ -18,7 +18,7 @@ import re
 from pathlib import Path
 
 import nbformat
-from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
@@ -76,6 +76,10 @@ def check(path: Path, timeout: int = 300, tolerance: float = TOLERANCE, kernel: 
                            f"it or the cell after it took more than {timeout} s")]
     except DeadKernelError:
         return [Difference("?", 0, "the kernel died")]
+    except NoSuchKernel as error:
+        known = ", ".join(sorted(KernelSpecManager().find_kernel_specs()))
+        raise ValueError(f"{path} needs the kernel {error.name!r}, which is not one of: {known}."
+                         ) from error
     found = []
     for number, (one, two) in enumerate(zip(stored.cells, run.cells, strict=True), start=1):
         if one.cell_type == "code" and SKIP not in one.metadata.get("tags", ()):

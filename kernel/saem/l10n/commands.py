@@ -28,12 +28,18 @@ from saem.l10n.pages import write_pages
 from saem.l10n.project import Project
 from saem.l10n.review_server import ReviewServer
 from saem.l10n.source import SourceError, read
-from saem.l10n.team_commands import COMMANDS, as_json_option, language_option, name_option
+from saem.l10n.team_commands import (
+    COMMANDS,
+    as_json_option,
+    language_option,
+    languages_option,
+    name_option,
+)
 from saem.l10n.units import units
 
 _ERRORS = (
     SourceError, ExecutionError, review.ReviewError, glossary.GlossaryError,
-    FileNotFoundError, SyntaxError, ValueError,
+    OSError, SyntaxError, ValueError,
 )
 
 
@@ -87,7 +93,7 @@ def merge(tree: Project, lessons: tuple[str, ...]) -> None:
 
 @l10n.command()
 @click.argument("lessons", nargs=-1)
-@click.option("--lang", "languages", multiple=True, help="Only this language.")
+@languages_option
 @click.option("--check", is_flag=True, help="Only say whether the notebooks are up to date.")
 @click.option("--run/--no-run", default=True, help="Execute the notebooks.")
 @click.pass_obj

@@ -61,22 +61,30 @@ class Glossary:
 
 def load(path: Path) -> Glossary:
     """The glossary in ``path``.  Raises GlossaryError."""
-    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise GlossaryError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(data, dict) or not isinstance(data.get("terms"), list):
+        raise GlossaryError(f"{path}: a glossary needs a list `terms:`.")
     terms = tuple(_term(item, str(path)) for item in data["terms"])
     names = [term.term.lower() for term in terms]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise GlossaryError(f"{path}: given twice: {', '.join(sorted(twice))}.")
     readings = {term.term: term.reading for term in terms if term.reading}
-    readings |= {str(name): reading for name, reading in data.get("readings", {}).items()}
+    readings |= {str(name): reading for name, reading in (data.get("readings") or {}).items()}
     return Glossary(terms, readings)
 
 
 def _term(item: Mapping, where: str) -> Term:
-    known = {field.name for field in dataclasses.fields(Term)}
-    unknown = set(item) - known
+    known = [field.name for field in dataclasses.fields(Term)]
+    if not isinstance(item, Mapping):
+        raise GlossaryError(f"{where}: an entry needs term and accepted, but got {item!r}.")
+    unknown = set(item) - set(known)
     if unknown or not item.get("term") or not item.get("accepted"):
-        raise GlossaryError(f"{where}: an entry needs term and accepted, of {known}; got {item}.")
+        raise GlossaryError(f"{where}: an entry needs term and accepted, and may have "
+                            f"{', '.join(known)}; got {dict(item)}.")
     reason = item.get("reason", {})
     if item.get("rejected") and set(reason) != {"en", "ko"}:
         raise GlossaryError(f"{where}: {item['term']} rejects words: give a reason (en, ko).")

@@ -68,6 +68,14 @@ class Project:
             raise FileNotFoundError(f"lesson {name!r} is not one of: {names}.")
         return found[0]
 
+    def check_language(self, code: str, translation: bool = False) -> None:
+        """Raises ValueError unless lessons exist in ``code``, by translation if that is asked."""
+        known = self.languages if translation else (self.source_language, *self.languages)
+        if code not in known:
+            kind = "languages that lessons are translated into" if translation else "languages"
+            raise ValueError(f"{code!r} is not one of the {kind}: {', '.join(known)}. "
+                             "`saem l10n new CODE` begins one.")
+
     def catalog(self, lesson: str, language: str) -> Path:
         """The PO file of a lesson."""
         return self.notebooks / "locale" / language / f"{lesson}.po"
@@ -122,9 +130,15 @@ def _project(root: Path, data: dict[str, object]) -> Project:
 
 
 def write(path: Path, text: str) -> None:
-    """Put ``text`` into ``path`` whole or not at all: written aside, then renamed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    """Put ``text`` into ``path`` whole or not at all: written aside, then renamed.
+
+    Raises OSError, which names ``path``.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise OSError(f"{path} cannot be written: {error.strerror}.") from error
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)

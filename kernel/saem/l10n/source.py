@@ -3,7 +3,7 @@
 A lesson source is an English MyST notebook: text cells begin with ``+++ {"id": "…"}``, code cells
 are ``{code-cell}`` blocks with ``:id:`` and perhaps ``:tags:``.
 
-Read before: ``saem.l10n.project``.  Read after: ``saem.l10n.units``.
+Read before: ``saem.l10n.project``, ``saem.l10n.pycode``.  Read after: ``saem.l10n.units``.
 Invariant: every cell has an id of its own that an author wrote (tests/notebooks/test_units.py).
 """
 
@@ -14,6 +14,8 @@ import re
 from pathlib import Path
 
 import jupytext
+
+from saem.l10n import pycode
 
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -42,7 +44,10 @@ class Lesson:
 
 def read(path: Path) -> Lesson:
     """The lesson in the file ``path``.  Raises SourceError."""
-    return parse(path.stem, path.read_text(encoding="utf-8"))
+    try:
+        return parse(path.stem, path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path}: a lesson needs to be UTF-8 text: {error}") from error
 
 
 def parse(name: str, text: str) -> Lesson:
@@ -61,6 +66,12 @@ def parse(name: str, text: str) -> Lesson:
         if identity in seen:
             raise SourceError(f"{name}: two cells have the id {identity!r}; rename one of them.")
         seen.add(identity)
+        if node.cell_type == "code":
+            try:
+                pycode.shape(node.source)
+            except SyntaxError as error:
+                raise SourceError(f"{name}: cell {identity}, line {error.lineno}: "
+                                  f"not Python: {error.msg}.") from error
         tags = tuple(node.metadata.get("tags", ()))
         cells.append(Cell(identity, node.cell_type, node.source, tags))
     return Lesson(name, tuple(cells))

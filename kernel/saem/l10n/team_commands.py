@@ -25,7 +25,24 @@ from saem.l10n.project import Project
 from saem.l10n.source import read
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-language_option = click.option("--lang", default="ko", show_default=True)
+
+
+def _translation(ctx: click.Context, parameter: click.Parameter, code: str) -> str:
+    ctx.obj.check_language(code, translation=True)
+    return code
+
+
+def _chosen(ctx: click.Context, parameter: click.Parameter, codes: tuple[str, ...]
+            ) -> tuple[str, ...]:
+    for code in codes:
+        ctx.obj.check_language(code)
+    return codes
+
+
+language_option = click.option("--lang", default="ko", show_default=True, callback=_translation,
+                               help="The language of the translation.")
+languages_option = click.option("--lang", "languages", multiple=True, callback=_chosen,
+                                help="Only this language.")
 name_option = click.option("--by", required=True, help="Your name, as it will be kept.")
 
 
@@ -87,7 +104,7 @@ def assign(tree: Project, lesson: str, lang: str, translator: str, reviewer: str
 
 @click.command("run")
 @click.argument("lessons", nargs=-1)
-@click.option("--lang", "languages", multiple=True, help="Only this language.")
+@languages_option
 @click.pass_obj
 def run_lessons(tree: Project, lessons: tuple[str, ...], languages: tuple[str, ...]) -> None:
     """Execute LESSONS as they are now, write no notebook, and note which ran green."""
