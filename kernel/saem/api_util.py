@@ -43,7 +43,13 @@ def rebase_donate_argnums(donate_argnums: Iterable[int], static_argnums: Iterabl
 
 
 def safe_map(f: Callable, *args: Sequence[Any]) -> list[Any]:
-    """Return ``f`` of the elements side by side.  Raises: ValueError for unequal lengths."""
+    """Return ``map(f, *args)`` as a list, for sequences of one length.
+
+    Raises: ValueError if a sequence is longer or shorter than the first.
+
+    >>> safe_map(lambda x, y: x + y, [1, 2], [10, 20])
+    [11, 22]
+    """
     for number, xs in enumerate(args[1:], 2):
         if len(xs) != len(args[0]):
             how = "longer" if len(xs) > len(args[0]) else "shorter"

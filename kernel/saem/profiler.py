@@ -74,9 +74,9 @@ def start_trace(log_dir: os.PathLike | str, create_perfetto_link: bool = False,
 
 
 def stop_trace() -> None:
-    """Stop recording and write it.
+    """Stop the profile that ``start_trace`` began, and write it to the directory named there.
 
-    Raises: RuntimeError if nothing is being recorded.
+    Raises: RuntimeError if no profile is being recorded.
     """
     with _now.lock:
         session, _now.session = _now.session, None

@@ -60,6 +60,7 @@ CHANNEL = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>"
 
 
 def groups_text(rows: np.ndarray, what: str = "replica_groups") -> str:
+    """Return the attribute ``what`` that lists device numbers, ``rows``: [groups, members]."""
     n, m = rows.shape
     return f"{what} = dense<{rows.tolist()}> : tensor<{n}x{m}xi64>"
 

@@ -29,7 +29,7 @@ from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Var, sub_jaxprs
 from saem.core.kept import Kept
 from saem.core.leaks import leaked_tracer
 from saem.core.memory_spaces import HOST, space_of
-from saem.core.sharded import entries_of, located, plain
+from saem.core.sharded import as_sharded, entries_of, plain
 from saem.core.trace import Tracer
 from saem.placement.devices import (
     default_device,
@@ -341,7 +341,7 @@ class Program:
             self.device = None  # each argument is looked at
             self.ins = [in_memory(s, kind) for s, kind in zip(self.ins, terms.in_kinds)]
             self.outs = [in_memory(s, kind) for s, kind in zip(self.outs, terms.out_kinds)]
-        self.handlers = [_jaxlib.array_result_handler(located(a, s), s, committed)
+        self.handlers = [_jaxlib.array_result_handler(as_sharded(a, s), s, committed)
                          for a, s in zip(physical, self.outs)]
         self.outs = self.outs[lowered.ordered:]  # the token is no result to its caller
         self.plain = not any(isinstance(a.dtype, dtypes.ExtendedDType) or a.dtype == dtypes.float0
@@ -432,7 +432,7 @@ class Program:
         # C++ counts the constants, which it puts first, among the arguments.
         kept = [*(True for _ in self.consts), *self.kept]
         ins = [*(c._sharding for c in self.consts), *self.ins]
-        outs = [located(a, s) for a, s in zip(self.lowered.out_avals, self.outs)]
+        outs = [as_sharded(a, s) for a, s in zip(self.lowered.out_avals, self.outs)]
         return FastPath(self.executable, out_tree, ins, self.outs, outs,
                         [self.committed] * len(outs), kept, [None] * len(ins), self.consts)
 
@@ -587,6 +587,6 @@ def apply_primitive(prim: Any, args: Sequence[Any]) -> Any:
 
 
 def clear_executables() -> None:
-    """Forget all executables and what C++ remembers of them."""
+    """Drop all compiled operations, and the calls to them that jaxlib's C++ keeps."""
     compile.clear()
     fast_path_cache.clear()

@@ -75,13 +75,13 @@ def programs_inside(eqn: Eqn) -> list[Jaxpr]:
 
 def all_small(avals: Iterable[ShapedArray]) -> bool:
     """Return whether all are arrays of few numbers, of dtypes whose arithmetic was compared."""
-    return all(aval.size <= MOST_NUMBERS and is_compared(aval.dtype) for aval in avals)
+    return all(aval.size <= MOST_NUMBERS and generators_agree(aval.dtype) for aval in avals)
 
 
-def is_compared(dtype: Any) -> bool:
-    """Return whether both code generators were seen to agree on numbers of ``dtype``.
+def generators_agree(dtype: Any) -> bool:
+    """Return whether both code generators compute the same bits in ``dtype``, as tests compare.
 
-    On complex numbers and floats of 16 bits and fewer they round intermediate results differently;
-    programs in double precision are rarely at a prompt.
+    They round intermediate results of complex numbers and of floats below 32 bits differently.
+    Double precision is left out: it is rare at a prompt.
     """
     return dtypes.is_extended(dtype) or dtype.kind in "biu" or dtype == FLOAT32

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -254,8 +254,8 @@ def shifted_sharding(sharding: Any, before: tuple, after: tuple) -> Any:
     return None
 
 
-def entry_text(entry: Any) -> str:
-    """Return how an aval prints one entry of its sharding: ``@x`` or ``@(x,y)``."""
+def entry_text(entry: Hashable | tuple[Hashable, ...] | None) -> str:
+    """Return how a type prints the mesh axes ``entry`` that shard an axis: ``@x``, ``@(x,y)``."""
     if entry is None:
         return ""
     return f"@({','.join(map(str, entry))})" if isinstance(entry, tuple) else f"@{entry}"

@@ -161,7 +161,7 @@ def open_program(program: ClosedJaxpr | Jaxpr) -> Jaxpr:
 
 
 def programs_of(eqn: Eqn) -> list[ClosedJaxpr | Jaxpr]:
-    """Return the programs that stand in the parameters of ``eqn``."""
+    """Return the programs inside ``eqn``: those of its primitive, then those made for its print."""
     derived = [v for v in eqn.derived_params().values() if isinstance(v, Jaxpr)]
     return [program for _, program in sub_jaxprs(eqn.operation)] + derived
 

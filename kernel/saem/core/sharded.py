@@ -123,8 +123,8 @@ def with_sharding(aval: ShapedArray, sharding: Any, vma: frozenset) -> ShapedArr
     return ShapedArray(aval.shape, aval.dtype, aval.weak_type, placement)
 
 
-def located(aval: ShapedArray, sharding: Any) -> ShapedArray:
-    """Return the aval of an array of ``aval`` that is placed as ``sharding`` says."""
+def as_sharded(aval: ShapedArray, sharding: Any) -> ShapedArray:
+    """Return ``aval`` with the spec that ``sharding`` adds to a type, if it adds one."""
     if not Seen.placements or (aval.placement is None and not hasattr(sharding, "mesh")):
         return aval
     return with_spec(aval, sharding)

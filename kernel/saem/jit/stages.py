@@ -33,7 +33,7 @@ from saem.jit.jitted import (
     check_shardings,
     make_jit,
 )
-from saem.ops.constraints import place_of, taken_apart
+from saem.ops.constraints import place_of, split_formats
 from saem.placement import devices
 from saem.placement.layouts import Format, Layout, Terms, terms_of, unusual_layout
 
@@ -118,7 +118,7 @@ class Call(Types, Record):
                 for x in leaves]
         if not any(s is not None for s in said):
             return demands
-        named, layouts = taken_apart([place_of(s, "ShapeDtypeStruct") for s in said])
+        named, layouts = split_formats([place_of(s, "ShapeDtypeStruct") for s in said])
         ins = demands.ins or (None,) * len(leaves)
         return demands._replace(
             ins=tuple(a if a is not None else b for a, b in zip(ins, named)),

@@ -276,7 +276,10 @@ def reciprocal(x: ArrayLike) -> Array:
 
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
-    """Return ``on_true`` where ``pred``, else ``on_false``; all of one shape.
+    """Return the elements of ``on_true`` where ``pred`` is true, those of ``on_false`` elsewhere.
+
+    ``on_true`` and ``on_false`` have one shape and dtype; ``pred`` has that shape or is a scalar.
+    Raises: TypeError if they do not.
 
     >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([3, 4]))
     Array([1, 4], dtype=int32)

@@ -250,7 +250,12 @@ def irfft2(a: ArrayLike, s: Shape = None, axes: Sequence[int] = (-2, -1), norm: 
 
 
 def fftn(a: ArrayLike, s: Shape = None, axes: Shape = None, norm: str | None = None) -> Array:
-    """Return the transform over ``axes`` (all of them, or the last ``len(s)``).
+    """Return the discrete Fourier transform of ``a`` over several axes, as complex numbers.
+
+    ``axes`` are all axes by default, or the last ``len(s)``.  Each is first cut or filled up with
+    zeros to its size in ``s``.  ``norm`` says which direction divides by the number of elements:
+    "backward" (the inverse, by default), "forward", or "ortho" (each by the square root).
+    Raises: ValueError if ``s`` and ``axes`` differ in length, or for another ``norm``.
 
     >>> jnp.fft.fftn(jnp.ones((2, 2)))
     Array([[4.+0.j, 0.+0.j],
@@ -293,7 +298,11 @@ _SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Return the real transform of a signal of which ``a`` is the half that is not mirrored.
+    """Return the transform of a signal with Hermitian symmetry, given its half ``a``; it is real.
+
+    The other half of the signal is the conjugate of ``a``, mirrored.  ``n`` is the size of the
+    whole along ``axis``, by default 2 * (m - 1) where ``a`` has m elements.
+    Raises: ValueError for another ``norm`` than "backward", "forward" and "ortho".
 
     >>> jnp.fft.hfft(jnp.array([1., 1j, 0.]))
     Array([ 1.,  3.,  1., -1.], dtype=float32)

@@ -56,7 +56,7 @@ def _promoted(name: str, parts: list[Any], dtype: Any) -> list[Any]:
     return [convert_element_type(x, dtype) for x in parts]
 
 
-def concatenate(arrays: Array | Array | Sequence[ArrayLike], axis: int | None = 0,
+def concatenate(arrays: Array | Sequence[ArrayLike], axis: int | None = 0,
                 dtype: DTypeLike | None = None) -> Array:
     """Return ``arrays`` joined along ``axis``; raveled first if None.
 
@@ -94,7 +94,7 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
     return concatenate(arrays, axis)
 
 
-def stack(arrays: Array | Array | Sequence[ArrayLike], axis: int = 0, out: None = None,
+def stack(arrays: Array | Sequence[ArrayLike], axis: int = 0, out: None = None,
           dtype: DTypeLike | None = None) -> Array:
     """Return ``arrays``, of one shape, side by side along a new ``axis``.
 
@@ -126,7 +126,7 @@ def _stack(parts: list[Any], axis: int, dtype: Any) -> Any:
     return stacking.stack(parts, axis)
 
 
-def vstack(tup: Array | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
+def vstack(tup: Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Return arrays joined along the first axis, vectors as rows.
 
     >>> jnp.vstack([jnp.array([1, 2]), jnp.array([3, 4])])
@@ -136,7 +136,7 @@ def vstack(tup: Array | Array | Sequence[ArrayLike], dtype: DTypeLike | None = N
     return concatenate(_each("vstack", tup, atleast_2d), 0, dtype)
 
 
-def hstack(tup: Array | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
+def hstack(tup: Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Return arrays joined along the second axis, vectors along the first.
 
     >>> jnp.hstack([jnp.array([1]), jnp.array([2, 3])])
@@ -146,8 +146,11 @@ def hstack(tup: Array | Array | Sequence[ArrayLike], dtype: DTypeLike | None = N
     return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype)
 
 
-def dstack(tup: Array | Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Return arrays joined along the third axis.
+def dstack(tup: Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
+    """Return the arrays of ``tup`` joined along the third axis, made where it is missing.
+
+    An array of shape (n,) counts as one of (1, n, 1), one of shape (m, n) as one of (m, n, 1).
+    Raises: ShapeError if the arrays differ in another axis.
 
     >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])])
     Array([[[1, 3],
@@ -160,7 +163,7 @@ def _each(name: str, tup: Any, raise_rank: Any) -> list[Any]:
     return [raise_rank(x) for x in parts_of(name, tup)]
 
 
-def column_stack(tup: Array | Array | Sequence[ArrayLike]) -> Array:
+def column_stack(tup: Array | Sequence[ArrayLike]) -> Array:
     """Return arrays joined along the second axis, vectors as columns.
 
     >>> jnp.column_stack([jnp.array([1, 2]), jnp.array([3, 4])])

@@ -237,7 +237,10 @@ def transpose_method(x: Any, *args: Any) -> Any:
 
 
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
-    """Return ``a`` with its axes in the order ``axes``.
+    """Return ``a`` with its axes permuted: axis i of the result is axis ``axes[i]`` of ``a``.
+
+    It is ``transpose`` as the array API standard calls it, where ``axes`` must be given.
+    Raises: ShapeError if ``axes`` does not name each axis of ``a`` once.
 
     >>> jnp.permute_dims(jnp.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)

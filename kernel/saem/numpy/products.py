@@ -24,7 +24,7 @@ from saem.numpy.arithmetic import multiply
 from saem.numpy.promote import check_arraylike, join_types, promote_dtypes
 from saem.ops.arithmetic import mul
 from saem.ops.compare import eq
-from saem.ops.contract import dot_general
+from saem.ops.contract import PrecisionLike, dot_general
 from saem.ops.convert import convert
 from saem.ops.linear import broadcast_in_dim, moveaxis, permute, reduce_sum, zeros_of
 from saem.ops.numbers import conj
@@ -33,7 +33,7 @@ from saem.ops.reshard import reshard_to, with_rank
 from saem.ops.select import select_n
 from saem.ops.shape import broadcasted_iota, canonical_axis, expand_dims, reshape, squeeze
 from saem.placement.shardings import target
-from saem.typing import Array, ArrayLike
+from saem.typing import Array, ArrayLike, DTypeLike
 
 opt_einsum: Any = later("opt_einsum")  # expensive to load, and only einsum needs it
 
@@ -265,9 +265,12 @@ def _along(name: str, a: Any, b: Any, axis: int, precision: Any, preferred: Any)
                   preferred_element_type=preferred)
 
 
-def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None,
-           preferred_element_type: Any = None) -> Any:
-    """Return the dot products of the vectors along ``axis``.
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: PrecisionLike = None,
+           preferred_element_type: DTypeLike | None = None) -> Array:
+    """Return the dot products of the vectors along ``axis`` of ``x1``, conjugated, and of ``x2``.
+
+    The other axes broadcast: (…, n) and (…, n) give (…).
+    Raises: ShapeError if the vectors differ in length.
 
     >>> jnp.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
     Array([3, 7], dtype=int32)

@@ -111,7 +111,7 @@ def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: Seq
     return out
 
 
-def choose(a: ArrayLike, choices: Array | Array | Sequence[ArrayLike], out: None = None,
+def choose(a: ArrayLike, choices: Array | Sequence[ArrayLike], out: None = None,
            mode: str = "raise") -> Array:
     """Return at each place the element of the choice whose number ``a`` has there.
 

@@ -520,8 +520,12 @@ def my_index(name: Hashable) -> Any:
     return bind(AxisIndex(name, bool(checked_names((name,)))))
 
 
-def axis_index(axis_name: Any) -> Array:
-    """Return the number of this participant along ``axis_name``; of several axes, row-major.
+def axis_index(axis_name: Hashable | Sequence[Hashable]) -> Array:
+    """Return the index of this participant along the named axis ``axis_name``, an int32 scalar.
+
+    A participant is an example under ``vmap``, a device under ``shard_map`` and ``pmap``.  Along
+    several axes the indices count in row-major order: that of the last name changes fastest.
+    Raises: NameError if no axis of that name is in force.
 
     >>> jax.vmap(lambda x: x + lax.axis_index("i"), axis_name="i")(jnp.array([10, 10]))
     Array([10, 11], dtype=int32)

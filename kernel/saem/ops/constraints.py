@@ -99,7 +99,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     leaves, structure = tree.flatten(x)
     places = [place_of(s, "with_sharding_constraint")
               for s in prefix("with_sharding_constraint", shardings, x)]
-    wanted, layouts = taken_apart(places)
+    wanted, layouts = split_formats(places)
     if any(isinstance(layout, Layout) for layout in layouts):
         x = structure.unflatten([v if w is None else bind(LayoutConstraint(w), v)
                                  for v, w in zip(leaves, layouts)])
@@ -197,12 +197,15 @@ def demands_of(closed: ClosedJaxpr, ins: Sequence[Any] = (), outs: Sequence[Any]
         if Mesh.in_use else None
     if mesh is None and not any(s is not None for s in (*ins, *outs)):
         return dispatch.NO_DEMANDS
-    (ins, in_layouts), (outs, out_layouts) = map(taken_apart, (ins, outs))
+    (ins, in_layouts), (outs, out_layouts) = map(split_formats, (ins, outs))
     return dispatch.Demands(tuple(ins), tuple(outs), mesh, tuple(in_layouts), tuple(out_layouts))
 
 
-def taken_apart(places: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Return the shardings and the layouts of what may be formats; no layouts if none is."""
+def split_formats(places: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Return the shardings of ``places`` and their layouts, () if none of them is a Format.
+
+    A sharding to an unusual memory switches on the checks of where values are held.
+    """
     for place in places:
         if isinstance(place, _jaxlib.Sharding) and not is_usual(place):
             Seen.storage = True

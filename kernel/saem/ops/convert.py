@@ -28,7 +28,11 @@ from saem.typing import Array, ArrayLike, DTypeLike
 
 
 def cast(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return ``x`` as ``dtype`` as XLA does: saturating, NaN to 0, complex to its real part."""
+    """Return ``x`` converted to ``dtype`` as XLA converts.
+
+    Floats out of an integer's range give its nearest limit, NaN gives 0; complex numbers keep their
+    real part; what is not 0 is True.
+    """
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
         x = x.real
     if dtypes.is_bool(dtype):

@@ -513,6 +513,7 @@ def collective(self: Any, case: Case) -> Any:
     return tuple(e for axis, e in enumerate(case.specs[0]) if axis not in folded)
 
 
-def regathering(self: Any, case: Case) -> Any:
+def exchange(self: Any, case: Case) -> Any:
+    """A result of the operand's rank is sharded as the operand; one of another rank is not."""
     spec, rank = case.specs[0], len(case.outs[0].shape)
     return spec if len(spec) == rank else (None,) * rank

@@ -532,7 +532,7 @@ def wrapped(start: Any, n: int, dtype: Any) -> Any:
     return select_n(lt(start, own(0)), start, add(start, own(n)))
 
 
-def dynamic_slice(operand: Array | Array, start_indices: Array | Array | Sequence[ArrayLike],
+def dynamic_slice(operand: Array, start_indices: Array | Sequence[ArrayLike],
                   slice_sizes: Sequence[int], *,
                   allow_negative_indices: bool | Sequence[bool] = True) -> Array:
     """Return the part of ``slice_sizes`` of ``operand`` that begins at ``start_indices``.

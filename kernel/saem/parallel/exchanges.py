@@ -94,7 +94,7 @@ class Gathering(Exchange):
 
     __slots__ = ()
 
-    shard_results = sharding_rules.regathering
+    shard_results = sharding_rules.exchange
 
     def typing(self: Any, x):
         d, n = self.all_gather_dimension, self.axis_size
@@ -197,7 +197,7 @@ class ReduceScatter(Exchange):
     scatter_dimension: int
     tiled: bool
 
-    shard_results = sharding_rules.regathering
+    shard_results = sharding_rules.exchange
 
     def typing(self, x):
         d, n = self.scatter_dimension, self.axis_size
@@ -273,7 +273,7 @@ class AllToAll(Exchange):
     tiled: bool
     axis_size: int
 
-    shard_results = sharding_rules.regathering
+    shard_results = sharding_rules.exchange
 
     @property
     def params(self):

@@ -21,7 +21,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.memory_spaces import HOST, placed, space_of
 from saem.core.record import Record
-from saem.core.sharded import located, plain
+from saem.core.sharded import as_sharded, plain
 from saem.placement.devices import single_device
 from saem.placement.layouts import in_memory, space_of_sharding
 
@@ -53,7 +53,7 @@ def check_rank(sharding: Any, aval: ShapedArray, what: str) -> None:
 
 def put_host(value: np.ndarray, aval: ShapedArray, sharding: Any, committed: bool) -> Any:
     """Return ``value`` sharded and placed on the devices of this process."""
-    aval = located(placed(aval, space_of_sharding(sharding)), sharding)
+    aval = as_sharded(placed(aval, space_of_sharding(sharding)), sharding)
     places = sharding.addressable_devices_indices_map(aval.shape)
     copies: dict[tuple, np.ndarray] = {}
     for index in places.values():
@@ -66,7 +66,7 @@ def put_host(value: np.ndarray, aval: ShapedArray, sharding: Any, committed: boo
 
 def move(x: Any, sharding: Any, committed: bool) -> Any:
     """Return the array ``x`` with ``sharding``, device to device where the parts allow it."""
-    aval = located(placed(x.aval, space_of_sharding(sharding)), sharding)
+    aval = as_sharded(placed(x.aval, space_of_sharding(sharding)), sharding)
     if x._sharding == sharding and x._committed == committed:
         return x
     here = x._sharding
@@ -188,7 +188,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback:
         kind = np.dtype(dtype)
     else:
         kind = parts[0].dtype
-    aval = located(ShapedArray(shape, dtypes.canonicalize(kind)), sharding)
+    aval = as_sharded(ShapedArray(shape, dtypes.canonicalize(kind)), sharding)
     parts = [part.astype(aval.dtype, copy=False) for part in parts]
     return _jaxlib.batched_device_put(aval, sharding, parts, list(places), True, False, _OURS)
 
@@ -217,7 +217,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
                          f"nothing lies on {missing}.")
     kind = arrays[0].aval.dtype if arrays else np.dtype(dtype)
     weak = bool(arrays) and all(a.aval.weak_type for a in arrays)
-    return ArrayImpl(located(ShapedArray(shape, kind, weak), sharding), sharding,
+    return ArrayImpl(as_sharded(ShapedArray(shape, kind, weak), sharding), sharding,
                      [by_device[d] for d in places], True, _skip_checks=True)
 
 

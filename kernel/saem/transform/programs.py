@@ -9,7 +9,7 @@ Invariant: neither runs anything on a device.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from saem.core import source, tree
@@ -65,12 +65,14 @@ def trace_function(fun: Callable, args: tuple, kwargs: dict[str, Any],
     return closed, out_trees[0]
 
 
-def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (), axis_env: Any = None,
-               return_shape: bool = False) -> Callable:
-    """Return the function that, given example arguments, returns the jaxpr of ``fun``.
+def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (),
+               axis_env: Iterable[tuple[Hashable, int]] | None = None,
+               return_shape: bool = False) -> Callable[..., Any]:
+    """Return the function that traces ``fun`` on example arguments and returns its jaxpr.
 
-    ``axis_env`` names axes, as pairs of name and size, of which collectives may speak.
-    With ``return_shape`` it returns (jaxpr, result types as ShapeDtypeStructs).
+    Nothing is computed, so ShapeDtypeStructs will do as arguments.  Those in ``static_argnums`` are
+    passed on as they are.  ``axis_env`` lists named axes, (name, size), that collectives may use.
+    With ``return_shape`` the function returns (jaxpr, ShapeDtypeStructs of the results).
 
     >>> jax.make_jaxpr(lambda x: x * 2 + 1)(3.)
     { lambda ; a:f32[]. let

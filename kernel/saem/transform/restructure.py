@@ -108,9 +108,10 @@ def added(a: Atom, b: Atom, eqns: list[Eqn]) -> Atom:
 
 def fill_zeros(closed: ClosedJaxpr, first: int, present: Sequence[bool], wanted: Sequence[bool],
                avals: Sequence[ShapedArray]) -> ClosedJaxpr:
-    """Return ``closed`` with zeros of ``avals`` where an output is wanted but not present.
+    """Return ``closed`` with further results: zeros where one is wanted but not present.
 
-    The outputs after the ``first`` ones are those of ``present``; what is present is wanted.
+    ``present``, ``wanted`` and ``avals`` describe what should follow the ``first`` results: whether
+    ``closed`` returns it, whether it is needed, and its type.  All that is present is wanted.
     """
     if list(present) == list(wanted):
         return closed
