@@ -93,6 +93,7 @@ result = [[name, policy, kept(jax.checkpoint(f, policy=p))]
     assert ["stack", "h", ["f32[2,3]"]] in mine and ["nested", "dots", ["f32[2,2,3]"]] in mine
 
 
+@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("name", ["stack", "nested", "counted", "backwards", "ignorant",
                                   "half_known"])
 def test_values_and_derivatives_are_those_of_the_function(name):

@@ -67,6 +67,7 @@ def test_spsolve_refuses(given):
         spsolve(*args)
 
 
+@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("kind", ["spread", "negative", "clustered", "low rank"])
 @pytest.mark.parametrize("function", [False, True])
 def test_lobpcg(kind, function):
@@ -85,6 +86,7 @@ def test_lobpcg(kind, function):
     assert 0 <= int(steps) <= 200
 
 
+@pytest.mark.usefixtures("little_effort")
 def test_lobpcg_stops_when_it_is_told_to():
     A = jnp.diag(jnp.arange(40.))
     begin = jnp.asarray(np.random.RandomState(0).randn(40, 2))

@@ -88,6 +88,7 @@ def relative_error(name, got, want):
     return np.where(same | huge, 0, error)
 
 
+@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("x64", [True, False])
 @pytest.mark.parametrize("name", VALUES)
 def test_values_are_scipys(jax_oracle, name, x64):
@@ -107,6 +108,7 @@ def test_values_are_scipys(jax_oracle, name, x64):
                                             np.asarray(g)[worst], w[worst])
 
 
+@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("v", [0, 1, 2, 5])
 def test_bessel_functions_are_scipys(jax_oracle, v):
     z = np.array([0, 1e-6, 0.5, 1, 5, 10, 20, 30, -3.0])
@@ -217,6 +219,7 @@ SLOPES = {
 }
 
 
+@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("name", SLOPES)
 def test_derivatives_are_those_of_the_function(name):
     with jax.enable_x64(True):
