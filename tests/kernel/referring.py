@@ -1,6 +1,7 @@
 """How are many small programs with references asked of Saem and JAX at once?
 
-Each program is text that sets ``result``; all run here and, in one question, in JAX.
+Each program is a function of no arguments; all run here and, by their source, in one question in
+JAX.  They may use ``v`` and ``m``, a vector and a matrix, beside what every program may.
 
 Read before: ``both``.  Read after: ``test_refs``, ``test_refs_transforms``.
 Invariant: every expected value comes from JAX.
@@ -8,10 +9,16 @@ Invariant: every expected value comes from JAX.
 
 from __future__ import annotations
 
-import textwrap
+from collections.abc import Callable
+from typing import Any
 
-from both import agree, ours
+from both import agree, source_of
 from oracle import Oracle
+
+import saem.numpy as jnp
+
+v = jnp.arange(3.)
+m = jnp.arange(6.).reshape(2, 3)
 
 _ALL = """
 jnp, lax = jax.numpy, jax.lax
@@ -25,13 +32,25 @@ result = {name: run(text) for name, text in programs.items()}
 """
 
 
-def same_programs(oracle: Oracle, programs: dict[str, str], rtol: float = 2e-6) -> None:
-    """Assert that every program gives one ``result`` on Saem and on JAX."""
-    texts = {name: textwrap.dedent(text).strip() for name, text in programs.items()}
-    answer = oracle.run(_ALL, programs=texts)
-    here = ours(_ALL, programs=texts)
-    for name in programs:
+class Programs(list[Callable[[], Any]]):
+    """Programs that are asked together; as a decorator it takes one more."""
+
+    def __call__(self, program: Callable[[], Any]) -> Callable[[], Any]:
+        self.append(program)
+        return program
+
+
+def text_of(program: Callable[[], Any]) -> str:
+    """Return the source of ``program`` and its call, without the decorator that collects it."""
+    return "\n".join(line for line in source_of(program).split("\n") if not line.startswith("@"))
+
+
+def same_programs(oracle: Oracle, programs: Programs, rtol: float = 2e-6) -> None:
+    """Assert that every program returns one value on Saem and on JAX."""
+    answer = oracle.run(_ALL, programs={p.__name__: text_of(p) for p in programs})
+    for program in programs:
+        name = program.__name__
         try:
-            agree(here[name], answer.value[name], answer.weak[name], rtol)
+            agree(program(), answer.value[name], answer.weak[name], rtol)
         except AssertionError as error:
             raise AssertionError(f"{name}: {error}") from None

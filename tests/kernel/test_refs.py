@@ -6,12 +6,13 @@ Read before: ``referring.py``, ``saem.refs.arrays``.  Read after: ``test_refs_tr
 from __future__ import annotations
 
 import copy
+import importlib
 import pickle
 
 import numpy as np
 import pytest
 from both import same_error
-from referring import same_programs
+from referring import Programs, m, same_programs, v
 
 import saem as jax
 import saem.numpy as jnp
@@ -20,286 +21,607 @@ from saem.core.events import CacheMiss, bus
 from saem.core.infer import check_jaxpr
 from saem.core.refs import AccumEffect, ReadEffect, WriteEffect
 
-READS = {
-    "whole": "result = [jax.new_ref(m)[...], jax.new_ref(m)[:], jax.ref.get(jax.new_ref(m))]",
-    "parts": "r = jax.new_ref(m)\nresult = [r[0], r[-1], r[1, 2], r[:, 1], r[0:1], r[..., -2:], "
-             "r[0, ::2], r[1, 0:3:2], r[()]]",
-    "arrays": "r = jax.new_ref(jnp.arange(24.).reshape(2, 3, 4))\ni = jnp.array([0, 1])\n"
-              "result = [r[i], r[i, 0], r[0, :, i], r[i, :, i], r[:, i, i], r[i, i[:, None]], "
-              "r[i, 1:, i], r[:, 1, i], r[jnp.array([[0, 1], [1, 1]]), 2]]",
-    "outside": """
-        r = jax.new_ref(v)
-        f = jax.jit(lambda r, i: r[i])
-        result = [f(r, 7), f(r, -1), f(r, -9), f(r, jnp.array([5, -1, -7, 1])),
-                  f(r, jnp.uint8(2)), jax.jit(lambda r: r[7])(r)]""",
-    "attributes": "r = jax.new_ref(m)\nresult = [r.shape, r.dtype, r.ndim, r.size, len(r), "
-                  "isinstance(r, jax.Ref), isinstance(m, jax.Ref), str(jax.typeof(r))]",
-    "weak": "result = [jax.new_ref(1.)[...], jax.new_ref(2)[...], jax.new_ref(True)[...], "
-            "jax.new_ref(np.float32(3))[...], jax.new_ref(np.arange(2))[...]]",
-}
+READS = Programs()
 
-WRITES = {
-    "parts": """
-        r = jax.new_ref(m)
-        r[0] = jnp.ones(3); r[1, 2] = 9.; r[:, 1] = jnp.array([7., 8.]); r[1, 0] += 4.
-        r[0, ::2] = jnp.array([-1., -2.])
-        result = [r[...], jax.ref.swap(r, (0, 0), 5.), r[...], jax.freeze(r)]""",
-    "added": """
-        r = jax.new_ref(v)
-        jax.ref.addupdate(r, 2, 10.); jax.ref.addupdate(r, ..., v); r.addupdate(1., (0,))
-        jax.ref.addupdate(r, jnp.array([0, 0, 1]), v)
-        result = r[...]""",
-    "arrays": """
-        r = jax.new_ref(m)
-        i = jnp.array([1, 0])
-        r[i, 0] = jnp.array([5., 6.]); r[:, jnp.array([1, 2])] = jnp.ones((2, 2))
-        jax.ref.addupdate(r, (i, i), jnp.ones(2))
-        result = [r[...], jax.ref.swap(r, i, m), r[...]]""",
-    "outside": """
-        r = jax.new_ref(v)
-        def put(r, i, x): r[i] = x
-        jax.jit(put)(r, 7, 9.); a = r[...]
-        jax.jit(put)(r, -5, 8.); b = r[...]
-        jax.jit(put)(r, jnp.array([5, -1, 1]), jnp.array([1., 2., 3.]))
-        result = [a, b, r[...]]""",
-    "old values stay": """
-        r = jax.new_ref(v)
-        before = r[...]
-        r[0] = 77.
-        after = r[...]
-        jax.jit(lambda r: jax.ref.set(r, 1, 3.))(r)
-        result = [v, before, after, r[...], jax.freeze(r)]""",
-    "types": """
-        r, h, w = jax.new_ref(jnp.int32(0)), jax.new_ref(jnp.float16(0)), jax.new_ref(0)
-        r[...] = 3; h[...] = 3.; w[...] = jnp.int32(4)
-        result = [r[...], h[...], w[...]]""",
-    "keys": """
-        r = jax.new_ref(jax.random.key(0))
-        key, sub = jax.random.split(r[...])
-        r[...] = key
-        rs = jax.new_ref(jax.random.split(key, 3))
-        rs[0] = jax.random.key(5)
-        result = [jax.random.normal(sub), jax.random.key_data(r[...]),
-                  jax.random.key_data(rs[...]), jax.jit(lambda r: jax.random.normal(r[1]))(rs)]""",
-    "texts": """
-        r = jax.new_ref(m)
-        result = [repr(r), str(jax.new_ref(1)), repr(jax.new_ref(jax.random.key(0)))]
-        r[1] = v
-        result.append(repr(r))""",
-}
 
-PRINTED = {
-    "made inside": """
-        def f(x):
-            r = jax.new_ref(x); r[0] = jnp.ones(3); r[0, 1] += 2.; r[...] = x * 2
-            a = r[0:1]; b = r[:, 1]; r[1:2, 0] = jnp.ones(1); jax.ref.addupdate(r, 0, jnp.ones(3))
-            jax.ref.addupdate(r, (0, 1), 1.); c = jax.ref.swap(r, (0, 1), 5.)
-            return jax.freeze(r), a, b, c
-        result = str(jax.make_jaxpr(f)(m))""",
-    "indices": """
-        def f(r, i):
-            return r[i], r[i, i], r[-1], r[0, -2:], r[:, i], r[()], r[:], r[jnp.array([0, 1])]
-        result = str(jax.make_jaxpr(f)(jax.new_ref(m), 1))""",
-    "views": """
-        def f(x):
-            r = jax.new_ref(x); w = r.at[0].at[1:]; w[0] = 7.; w[...] += 1.
-            jax.ref.addupdate(w, 0, 1.)
-            return r[...], jax.ref.swap(w, ..., jnp.zeros(2))
-        result = str(jax.make_jaxpr(f)(m))""",
-    "argument": """
-        def f(r, y):
-            r[...] += y
-            jax.ref.addupdate(r, 0, jnp.ones(3))
-            return r[0]
-        r = jax.new_ref(m)
-        result = [str(jax.make_jaxpr(f)(r, 1.)), str(jax.make_jaxpr(jax.jit(f))(r, 1.))]""",
-    "closed over": """
-        r = jax.new_ref(m)
-        def f(y):
-            r[0] = y * jnp.ones(3)
-            return r[1]
-        inner = lambda x: jax.jit(lambda y: r[0] + x + y)(2.)
-        nested = jax.jit(lambda x: jax.jit(lambda: r[0] + x)())
-        result = [str(jax.make_jaxpr(g)(1.)) for g in (f, jax.jit(f), inner, nested)]""",
-    "kinds": """
-        f = lambda x: (jax.free_ref(jax.new_ref(x)), jax.new_ref(x, kind="no_grad_no_remat")[...])
-        result = str(jax.make_jaxpr(f)(m))""",
-    "after freeze": """
-        def f(x):
-            r = jax.new_ref(x); jax.freeze(r)
-            return r[...]
-        result = [str(jax.make_jaxpr(f)(m)), f(m), jax.jit(f)(m)]""",
-    "branches": """
-        r = jax.new_ref(v)
-        def f(p): return lax.cond(p, lambda: r[0], lambda: (jax.ref.set(r, 0, 1.), r[1])[1])
-        def g(r, p): return lax.cond(p, lambda r: r[0], lambda r: jax.ref.swap(r, 1, 2.), r)
-        def h(i): return lax.switch(i, [lambda: r[0], lambda: jax.ref.addupdate(r, 0, 1.) or r[1],
-                                        lambda: 0.])
-        result = [str(jax.make_jaxpr(f)(True)), str(jax.make_jaxpr(g)(r, True)),
-                  str(jax.make_jaxpr(h)(1))]""",
-    "loops": """
-        r = jax.new_ref(v)
-        def body(i, c):
-            r[i] = c; jax.ref.addupdate(r, 0, 1.)
-            return c + r[0]
-        def asks(n): return lax.while_loop(lambda i: r[0] < n, lambda i: i + 1, 0)
-        result = [str(jax.make_jaxpr(lambda: lax.fori_loop(0, 3, body, 1.))()),
-                  str(jax.make_jaxpr(lambda n: lax.fori_loop(0, n, body, 1.))(3)),
-                  str(jax.make_jaxpr(asks)(3))]""",
-    "scans": """
-        r = jax.new_ref(v)
-        def f(x):
-            def body(c, x):
-                r[0] = x
-                return c + r[1], r[0]
-            return lax.scan(body, 0., x)
-        def g(r):
-            def body(c, x):
-                x[0] += 1.
-                return c + x[1], None
-            return lax.scan(body, 0., r, reverse=True)
-        def h(x): return lax.map(lambda y: jax.ref.addupdate(r, 0, y), x)
-        result = [str(jax.make_jaxpr(f)(v)), str(jax.make_jaxpr(g)(jax.new_ref(m))),
-                  str(jax.make_jaxpr(h)(v))]""",
-    "calls": """
-        r = jax.new_ref(v)
-        def f(x):
-            r = jax.new_ref(x)
-            jax.jit(lambda r: jax.ref.set(r, 0, 8.))(r)
-            return r[...]
-        def g(x):
-            r[...] = lax.stop_gradient(x)
-            return jnp.sum(jnp.sin(x) * r[...])
-        result = [str(jax.make_jaxpr(f)(v)), str(jax.make_jaxpr(jax.checkpoint(g))(v))]""",
-}
+@READS
+def reads_whole():
+    return [jax.new_ref(m)[...], jax.new_ref(m)[:], jax.ref.get(jax.new_ref(m))]
 
-COMPILED = {
-    "argument": """
-        r = jax.new_ref(v)
-        @jax.jit
-        def f(r, y):
-            r[0] = y
-            r[1] += y
-            return r[...].sum()
-        result = [f(r, 1.), f(r, 2.), r[...], f(jax.new_ref(v), 5.), r[...]]""",
-    "closed over": """
-        r = jax.new_ref(v)
-        @jax.jit
-        def f(y):
-            r[0] = y
-            return r[...]
-        a = f(3.); r[1] = 100.
-        result = [a, f(4.), r[...]]""",
-    "read only": "r = jax.new_ref(v)\nresult = [jax.jit(lambda r: r[...] * 2)(r), r[...]]",
-    "nested": """
-        r = jax.new_ref(v)
-        f = jax.jit(lambda x: jax.jit(lambda: jax.ref.addupdate(r, 0, x))())
-        f(1.); f(2.)
-        result = [r[...], jax.jit(lambda c: jax.new_ref(c)[1])(v)]""",
-    "several": """
-        a, b = jax.new_ref(v), jax.new_ref(m)
-        @jax.jit
-        def f(refs, i):
-            refs["a"][i], refs["b"][0] = refs["b"][1, i], refs["a"][...]
-        f(dict(a=a, b=b), 1)
-        result = [a[...], b[...]]""",
-    "branches": """
-        r = jax.new_ref(v)
-        def f(r, p): return lax.cond(p, lambda: r[0], lambda: (jax.ref.set(r, 0, 1.), r[1])[1])
-        def g(i): return lax.switch(i, [lambda: r[0], lambda: jax.ref.addupdate(r, 0, 5.) or r[1],
-                                        lambda: 0.])
-        result = [f(r, True), r[...], f(r, False), r[...], jax.jit(f)(r, False), g(0), g(1),
-                  jax.jit(g)(1), g(2), r[...]]""",
-    "while": """
-        def f(n):
-            r = jax.new_ref(jnp.float32(0))
-            def body(i):
-                r[...] += 1.
-                return i + 1
-            lax.while_loop(lambda i: i < n, body, 0)
-            return r[...]
-        r = jax.new_ref(v)
-        g = lambda n: lax.while_loop(lambda i: i < n + r[1], lambda i: i + 1, 0)
-        result = [f(3), jax.jit(f)(3), jax.jit(g)(4), g(3), r[...]]""",
-    "fori": """
-        r = jax.new_ref(v)
-        def f(n):
-            def body(i, c):
-                r[i] = c; jax.ref.addupdate(r, 0, 1.)
-                return c + r[0]
-            return lax.fori_loop(0, n, body, 1.)
-        result = [f(3), r[...], jax.jit(f)(3), r[...]]
-        lax.fori_loop(0, 3, lambda i, _: jax.ref.addupdate(r, i, 1.), None)
-        result.append(r[...])""",
-    "scan": """
-        r, s = jax.new_ref(v), jax.new_ref(m)
-        def f(x):
-            def body(c, x):
-                r[0] += x
-                return c + r[0], r[1] + r[0]
-            return lax.scan(body, 0., x)
-        def g(s, reverse):
-            def body(c, x):
-                x[0] += c; x[1:] = x[1:] * 2.
-                return c + x[1], x[...]
-            return lax.scan(body, 0., s, reverse=reverse)
-        result = [f(v), r[...], jax.jit(f)(v), r[...], g(s, False), s[...],
-                  jax.jit(g, static_argnums=1)(s, True), s[...]]""",
-    "scan of new ones": """
+
+@READS
+def reads_parts():
+    r = jax.new_ref(m)
+    return [r[0], r[-1], r[1, 2], r[:, 1], r[0:1], r[..., -2:], r[0, ::2], r[1, 0:3:2], r[()]]
+
+
+@READS
+def reads_arrays():
+    r = jax.new_ref(jnp.arange(24.0).reshape(2, 3, 4))
+    i = jnp.array([0, 1])
+    return [
+        r[i],
+        r[i, 0],
+        r[0, :, i],
+        r[i, :, i],
+        r[:, i, i],
+        r[i, i[:, None]],
+        r[i, 1:, i],
+        r[:, 1, i],
+        r[jnp.array([[0, 1], [1, 1]]), 2],
+    ]
+
+
+@READS
+def reads_outside():
+    r = jax.new_ref(v)
+    f = jax.jit(lambda r, i: r[i])
+    return [
+        f(r, 7),
+        f(r, -1),
+        f(r, -9),
+        f(r, jnp.array([5, -1, -7, 1])),
+        f(r, jnp.uint8(2)),
+        jax.jit(lambda r: r[7])(r),
+    ]
+
+
+@READS
+def reads_attributes():
+    r = jax.new_ref(m)
+    return [
+        r.shape,
+        r.dtype,
+        r.ndim,
+        r.size,
+        len(r),
+        isinstance(r, jax.Ref),
+        isinstance(m, jax.Ref),
+        str(jax.typeof(r)),
+    ]
+
+
+@READS
+def reads_weak():
+    return [
+        jax.new_ref(1.0)[...],
+        jax.new_ref(2)[...],
+        jax.new_ref(True)[...],
+        jax.new_ref(np.float32(3))[...],
+        jax.new_ref(np.arange(2))[...],
+    ]
+
+
+WRITES = Programs()
+
+
+@WRITES
+def writes_parts():
+    r = jax.new_ref(m)
+    r[0] = jnp.ones(3)
+    r[1, 2] = 9.0
+    r[:, 1] = jnp.array([7.0, 8.0])
+    r[1, 0] += 4.0
+    r[0, ::2] = jnp.array([-1.0, -2.0])
+    return [r[...], jax.ref.swap(r, (0, 0), 5.0), r[...], jax.freeze(r)]
+
+
+@WRITES
+def writes_added():
+    r = jax.new_ref(v)
+    jax.ref.addupdate(r, 2, 10.0)
+    jax.ref.addupdate(r, ..., v)
+    r.addupdate(1.0, (0,))
+    jax.ref.addupdate(r, jnp.array([0, 0, 1]), v)
+    return r[...]
+
+
+@WRITES
+def writes_arrays():
+    r = jax.new_ref(m)
+    i = jnp.array([1, 0])
+    r[i, 0] = jnp.array([5.0, 6.0])
+    r[:, jnp.array([1, 2])] = jnp.ones((2, 2))
+    jax.ref.addupdate(r, (i, i), jnp.ones(2))
+    return [r[...], jax.ref.swap(r, i, m), r[...]]
+
+
+@WRITES
+def writes_outside():
+    r = jax.new_ref(v)
+
+    def put(r, i, x):
+        r[i] = x
+
+    jax.jit(put)(r, 7, 9.0)
+    a = r[...]
+    jax.jit(put)(r, -5, 8.0)
+    b = r[...]
+    jax.jit(put)(r, jnp.array([5, -1, 1]), jnp.array([1.0, 2.0, 3.0]))
+    return [a, b, r[...]]
+
+
+@WRITES
+def writes_old_values_stay():
+    r = jax.new_ref(v)
+    before = r[...]
+    r[0] = 77.0
+    after = r[...]
+    jax.jit(lambda r: jax.ref.set(r, 1, 3.0))(r)
+    return [v, before, after, r[...], jax.freeze(r)]
+
+
+@WRITES
+def writes_types():
+    r, h, w = (jax.new_ref(jnp.int32(0)), jax.new_ref(jnp.float16(0)), jax.new_ref(0))
+    r[...] = 3
+    h[...] = 3.0
+    w[...] = jnp.int32(4)
+    return [r[...], h[...], w[...]]
+
+
+@WRITES
+def writes_keys():
+    r = jax.new_ref(jax.random.key(0))
+    key, sub = jax.random.split(r[...])
+    r[...] = key
+    rs = jax.new_ref(jax.random.split(key, 3))
+    rs[0] = jax.random.key(5)
+    return [
+        jax.random.normal(sub),
+        jax.random.key_data(r[...]),
+        jax.random.key_data(rs[...]),
+        jax.jit(lambda r: jax.random.normal(r[1]))(rs),
+    ]
+
+
+@WRITES
+def writes_texts():
+    r = jax.new_ref(m)
+    result = [repr(r), str(jax.new_ref(1)), repr(jax.new_ref(jax.random.key(0)))]
+    r[1] = v
+    result.append(repr(r))
+    return result
+
+
+PRINTED = Programs()
+
+
+@PRINTED
+def printed_made_inside():
+
+    def f(x):
+        r = jax.new_ref(x)
+        r[0] = jnp.ones(3)
+        r[0, 1] += 2.0
+        r[...] = x * 2
+        a = r[0:1]
+        b = r[:, 1]
+        r[1:2, 0] = jnp.ones(1)
+        jax.ref.addupdate(r, 0, jnp.ones(3))
+        jax.ref.addupdate(r, (0, 1), 1.0)
+        c = jax.ref.swap(r, (0, 1), 5.0)
+        return (jax.freeze(r), a, b, c)
+
+    return str(jax.make_jaxpr(f)(m))
+
+
+@PRINTED
+def printed_indices():
+
+    def f(r, i):
+        return (r[i], r[i, i], r[-1], r[0, -2:], r[:, i], r[()], r[:], r[jnp.array([0, 1])])
+
+    return str(jax.make_jaxpr(f)(jax.new_ref(m), 1))
+
+
+@PRINTED
+def printed_views():
+
+    def f(x):
+        r = jax.new_ref(x)
+        w = r.at[0].at[1:]
+        w[0] = 7.0
+        w[...] += 1.0
+        jax.ref.addupdate(w, 0, 1.0)
+        return (r[...], jax.ref.swap(w, ..., jnp.zeros(2)))
+
+    return str(jax.make_jaxpr(f)(m))
+
+
+@PRINTED
+def printed_argument():
+
+    def f(r, y):
+        r[...] += y
+        jax.ref.addupdate(r, 0, jnp.ones(3))
+        return r[0]
+
+    r = jax.new_ref(m)
+    return [str(jax.make_jaxpr(f)(r, 1.0)), str(jax.make_jaxpr(jax.jit(f))(r, 1.0))]
+
+
+@PRINTED
+def printed_closed_over():
+    r = jax.new_ref(m)
+
+    def f(y):
+        r[0] = y * jnp.ones(3)
+        return r[1]
+
+    inner = lambda x: jax.jit(lambda y: r[0] + x + y)(2.0)
+    nested = jax.jit(lambda x: jax.jit(lambda: r[0] + x)())
+    return [str(jax.make_jaxpr(g)(1.0)) for g in (f, jax.jit(f), inner, nested)]
+
+
+@PRINTED
+def printed_kinds():
+    f = lambda x: (jax.free_ref(jax.new_ref(x)), jax.new_ref(x, kind="no_grad_no_remat")[...])
+    return str(jax.make_jaxpr(f)(m))
+
+
+@PRINTED
+def printed_after_freeze():
+
+    def f(x):
+        r = jax.new_ref(x)
+        jax.freeze(r)
+        return r[...]
+
+    return [str(jax.make_jaxpr(f)(m)), f(m), jax.jit(f)(m)]
+
+
+@PRINTED
+def printed_branches():
+    r = jax.new_ref(v)
+
+    def f(p):
+        return lax.cond(p, lambda: r[0], lambda: (jax.ref.set(r, 0, 1.0), r[1])[1])
+
+    def g(r, p):
+        return lax.cond(p, lambda r: r[0], lambda r: jax.ref.swap(r, 1, 2.0), r)
+
+    def h(i):
+        return lax.switch(
+            i, [lambda: r[0], lambda: jax.ref.addupdate(r, 0, 1.0) or r[1], lambda: 0.0]
+        )
+
+    return [
+        str(jax.make_jaxpr(f)(True)),
+        str(jax.make_jaxpr(g)(r, True)),
+        str(jax.make_jaxpr(h)(1)),
+    ]
+
+
+@PRINTED
+def printed_loops():
+    r = jax.new_ref(v)
+
+    def body(i, c):
+        r[i] = c
+        jax.ref.addupdate(r, 0, 1.0)
+        return c + r[0]
+
+    def asks(n):
+        return lax.while_loop(lambda i: r[0] < n, lambda i: i + 1, 0)
+
+    return [
+        str(jax.make_jaxpr(lambda: lax.fori_loop(0, 3, body, 1.0))()),
+        str(jax.make_jaxpr(lambda n: lax.fori_loop(0, n, body, 1.0))(3)),
+        str(jax.make_jaxpr(asks)(3)),
+    ]
+
+
+@PRINTED
+def printed_scans():
+    r = jax.new_ref(v)
+
+    def f(x):
+
         def body(c, x):
-            r = jax.new_ref(c); r[...] = r[...] * 2 + x
-            return r[...], jax.freeze(r)
-        result = [lax.scan(body, jnp.float32(0), v), jax.jit(lambda: lax.scan(
-            body, jnp.float32(0), v, unroll=2))()]""",
-    "map": """
-        r = jax.new_ref(v)
-        lax.map(lambda y: jax.ref.addupdate(r, 0, y), v)
-        result = r[...]""",
-    "without jit": """
-        r = jax.new_ref(v)
-        with jax.disable_jit():
-            a = jax.jit(lambda r: r[...] * 2)(r)
-            lax.scan(lambda c, y: (jax.ref.addupdate(r, 0, y), (c, None))[1], 0., v)
-            lax.cond(True, lambda: jax.ref.set(r, 1, 9.), lambda: None)
-        result = [a, r[...]]""",
-    "ahead of time": """
-        r = jax.new_ref(v)
-        def f(r, y): r[0] += y; return r[1]
-        compiled = jax.jit(f).lower(r, 1.).compile()
-        result = [compiled(r, 2.), compiled(r, 3.), r[...]]""",
-    "shapes only": """
-        r, s = jax.new_ref(m), jax.ShapeDtypeStruct((2, 3), "float32", is_ref=True)
-        f = lambda r: r[0]
-        result = [jax.eval_shape(f, r).shape, jax.eval_shape(f, s).shape, repr(s), s.is_ref,
-                  str(jax.make_jaxpr(f)(s)), jax.jit(f).lower(s).compile()(r)]""",
-    "checkpoint": """
-        r = jax.new_ref(v)
-        def f(x):
-            r[...] = x * 2
-            return jnp.sum(jnp.sin(x) * r[...])
-        result = [jax.checkpoint(f)(v), jax.jit(jax.checkpoint(f))(v + 1), r[...]]""",
-    "custom rules": """
-        @jax.custom_vjp
-        def f(x): r = jax.new_ref(x); r[0] = 1.; return r[...]
-        f.defvjp(lambda x: (f(x), None), lambda _, g: (g,))
-        @jax.custom_jvp
-        def h(x): r = jax.new_ref(x); r[0] = 1.; return r[...]
-        h.defjvp(lambda p, t: (h(*p), t[0] * 2))
-        result = [f(v), jax.jit(f)(v), h(v), str(jax.make_jaxpr(f)(v)),
-                  str(jax.make_jaxpr(h)(v))]""",
-    "generator": """
-        from importlib import import_module
-        er = import_module(jax.__name__ + ".experimental.random")
-        g = er.stateful_rng(42)
-        f = jax.jit(g.uniform)
-        c = er.stateful_rng(123)
-        result = [g.uniform(), g.uniform(), f(), f(), g.normal(3., 2., (2,)),
-                  g.integers(10, size=3), g.random((2,)), jax.random.key_data(g.key()),
-                  jax.random.key_data(g.key((2,))),
-                  repr(g), jax.vmap(lambda r, x: x + r.uniform())(c.split(3), v),
-                  [k.integers(0, 10, 2) for k in c.spawn(2)],
-                  jax.jit(lambda s: er.stateful_rng(s).normal())(7)]""",
-}
+            r[0] = x
+            return (c + r[1], r[0])
+
+        return lax.scan(body, 0.0, x)
+
+    def g(r):
+
+        def body(c, x):
+            x[0] += 1.0
+            return (c + x[1], None)
+
+        return lax.scan(body, 0.0, r, reverse=True)
+
+    def h(x):
+        return lax.map(lambda y: jax.ref.addupdate(r, 0, y), x)
+
+    return [
+        str(jax.make_jaxpr(f)(v)),
+        str(jax.make_jaxpr(g)(jax.new_ref(m))),
+        str(jax.make_jaxpr(h)(v)),
+    ]
+
+
+@PRINTED
+def printed_calls():
+    r = jax.new_ref(v)
+
+    def f(x):
+        r = jax.new_ref(x)
+        jax.jit(lambda r: jax.ref.set(r, 0, 8.0))(r)
+        return r[...]
+
+    def g(x):
+        r[...] = lax.stop_gradient(x)
+        return jnp.sum(jnp.sin(x) * r[...])
+
+    return [str(jax.make_jaxpr(f)(v)), str(jax.make_jaxpr(jax.checkpoint(g))(v))]
+
+
+COMPILED = Programs()
+
+
+@COMPILED
+def compiled_argument():
+    r = jax.new_ref(v)
+
+    @jax.jit
+    def f(r, y):
+        r[0] = y
+        r[1] += y
+        return r[...].sum()
+
+    return [f(r, 1.0), f(r, 2.0), r[...], f(jax.new_ref(v), 5.0), r[...]]
+
+
+@COMPILED
+def compiled_closed_over():
+    r = jax.new_ref(v)
+
+    @jax.jit
+    def f(y):
+        r[0] = y
+        return r[...]
+
+    a = f(3.0)
+    r[1] = 100.0
+    return [a, f(4.0), r[...]]
+
+
+@COMPILED
+def compiled_read_only():
+    r = jax.new_ref(v)
+    return [jax.jit(lambda r: r[...] * 2)(r), r[...]]
+
+
+@COMPILED
+def compiled_nested():
+    r = jax.new_ref(v)
+    f = jax.jit(lambda x: jax.jit(lambda: jax.ref.addupdate(r, 0, x))())
+    f(1.0)
+    f(2.0)
+    return [r[...], jax.jit(lambda c: jax.new_ref(c)[1])(v)]
+
+
+@COMPILED
+def compiled_several():
+    a, b = (jax.new_ref(v), jax.new_ref(m))
+
+    @jax.jit
+    def f(refs, i):
+        refs["a"][i], refs["b"][0] = (refs["b"][1, i], refs["a"][...])
+
+    f({"a": a, "b": b}, 1)
+    return [a[...], b[...]]
+
+
+@COMPILED
+def compiled_branches():
+    r = jax.new_ref(v)
+
+    def f(r, p):
+        return lax.cond(p, lambda: r[0], lambda: (jax.ref.set(r, 0, 1.0), r[1])[1])
+
+    def g(i):
+        return lax.switch(
+            i, [lambda: r[0], lambda: jax.ref.addupdate(r, 0, 5.0) or r[1], lambda: 0.0]
+        )
+
+    return [
+        f(r, True),
+        r[...],
+        f(r, False),
+        r[...],
+        jax.jit(f)(r, False),
+        g(0),
+        g(1),
+        jax.jit(g)(1),
+        g(2),
+        r[...],
+    ]
+
+
+@COMPILED
+def compiled_while():
+
+    def f(n):
+        r = jax.new_ref(jnp.float32(0))
+
+        def body(i):
+            r[...] += 1.0
+            return i + 1
+
+        lax.while_loop(lambda i: i < n, body, 0)
+        return r[...]
+
+    r = jax.new_ref(v)
+    g = lambda n: lax.while_loop(lambda i: i < n + r[1], lambda i: i + 1, 0)
+    return [f(3), jax.jit(f)(3), jax.jit(g)(4), g(3), r[...]]
+
+
+@COMPILED
+def compiled_fori():
+    r = jax.new_ref(v)
+
+    def f(n):
+
+        def body(i, c):
+            r[i] = c
+            jax.ref.addupdate(r, 0, 1.0)
+            return c + r[0]
+
+        return lax.fori_loop(0, n, body, 1.0)
+
+    result = [f(3), r[...], jax.jit(f)(3), r[...]]
+    lax.fori_loop(0, 3, lambda i, _: jax.ref.addupdate(r, i, 1.0), None)
+    result.append(r[...])
+    return result
+
+
+@COMPILED
+def compiled_scan():
+    r, s = (jax.new_ref(v), jax.new_ref(m))
+
+    def f(x):
+
+        def body(c, x):
+            r[0] += x
+            return (c + r[0], r[1] + r[0])
+
+        return lax.scan(body, 0.0, x)
+
+    def g(s, reverse):
+
+        def body(c, x):
+            x[0] += c
+            x[1:] = x[1:] * 2.0
+            return (c + x[1], x[...])
+
+        return lax.scan(body, 0.0, s, reverse=reverse)
+
+    return [
+        f(v),
+        r[...],
+        jax.jit(f)(v),
+        r[...],
+        g(s, False),
+        s[...],
+        jax.jit(g, static_argnums=1)(s, True),
+        s[...],
+    ]
+
+
+@COMPILED
+def compiled_scan_of_new_ones():
+
+    def body(c, x):
+        r = jax.new_ref(c)
+        r[...] = r[...] * 2 + x
+        return (r[...], jax.freeze(r))
+
+    return [
+        lax.scan(body, jnp.float32(0), v),
+        jax.jit(lambda: lax.scan(body, jnp.float32(0), v, unroll=2))(),
+    ]
+
+
+@COMPILED
+def compiled_map():
+    r = jax.new_ref(v)
+    lax.map(lambda y: jax.ref.addupdate(r, 0, y), v)
+    return r[...]
+
+
+@COMPILED
+def compiled_without_jit():
+    r = jax.new_ref(v)
+    with jax.disable_jit():
+        a = jax.jit(lambda r: r[...] * 2)(r)
+        lax.scan(lambda c, y: (jax.ref.addupdate(r, 0, y), (c, None))[1], 0.0, v)
+        lax.cond(True, lambda: jax.ref.set(r, 1, 9.0), lambda: None)
+    return [a, r[...]]
+
+
+@COMPILED
+def compiled_ahead_of_time():
+    r = jax.new_ref(v)
+
+    def f(r, y):
+        r[0] += y
+        return r[1]
+
+    compiled = jax.jit(f).lower(r, 1.0).compile()
+    return [compiled(r, 2.0), compiled(r, 3.0), r[...]]
+
+
+@COMPILED
+def compiled_shapes_only():
+    r, s = (jax.new_ref(m), jax.ShapeDtypeStruct((2, 3), "float32", is_ref=True))
+    f = lambda r: r[0]
+    return [
+        jax.eval_shape(f, r).shape,
+        jax.eval_shape(f, s).shape,
+        repr(s),
+        s.is_ref,
+        str(jax.make_jaxpr(f)(s)),
+        jax.jit(f).lower(s).compile()(r),
+    ]
+
+
+@COMPILED
+def compiled_checkpoint():
+    r = jax.new_ref(v)
+
+    def f(x):
+        r[...] = x * 2
+        return jnp.sum(jnp.sin(x) * r[...])
+
+    return [jax.checkpoint(f)(v), jax.jit(jax.checkpoint(f))(v + 1), r[...]]
+
+
+@COMPILED
+def compiled_custom_rules():
+
+    @jax.custom_vjp
+    def f(x):
+        r = jax.new_ref(x)
+        r[0] = 1.0
+        return r[...]
+
+    f.defvjp(lambda x: (f(x), None), lambda _, g: (g,))
+
+    @jax.custom_jvp
+    def h(x):
+        r = jax.new_ref(x)
+        r[0] = 1.0
+        return r[...]
+
+    h.defjvp(lambda p, t: (h(*p), t[0] * 2))
+    return [f(v), jax.jit(f)(v), h(v), str(jax.make_jaxpr(f)(v)), str(jax.make_jaxpr(h)(v))]
+
+
+@COMPILED
+def compiled_generator():
+    er = importlib.import_module(jax.__name__ + ".experimental.random")
+    g = er.stateful_rng(42)
+    f = jax.jit(g.uniform)
+    c = er.stateful_rng(123)
+    return [
+        g.uniform(),
+        g.uniform(),
+        f(),
+        f(),
+        g.normal(3.0, 2.0, (2,)),
+        g.integers(10, size=3),
+        g.random((2,)),
+        jax.random.key_data(g.key()),
+        jax.random.key_data(g.key((2,))),
+        repr(g),
+        jax.vmap(lambda r, x: x + r.uniform())(c.split(3), v),
+        [k.integers(0, 10, 2) for k in c.spawn(2)],
+        jax.jit(lambda s: er.stateful_rng(s).normal())(7),
+    ]
+
 
 REFUSED = [
     ("jax.new_ref(jnp.zeros(3)).__setitem__(0, jnp.zeros(5))", "Invalid shape for `swap`"),

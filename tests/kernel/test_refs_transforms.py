@@ -11,311 +11,630 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from both import same_error
-from referring import same_programs
+from referring import Programs, m, same_programs, v
 
 import saem as jax
 import saem.numpy as jnp
 from saem import lax
 from saem.core.infer import check_jaxpr
 
-DERIVATIVES = {
-    "all ways": """
-        def f(x):
-            r = jax.new_ref(x); r[0] = x[1] * 2; r[1] *= 3.
-            return jnp.sum(r[...] ** 2)
-        result = [jax.grad(f)(v), jax.jit(jax.grad(f))(v), jax.grad(jax.jit(f))(v),
-                  jax.jvp(f, (v,), (v,)), jax.vjp(f, v)[1](1.), jax.linearize(f, v)[1](v),
-                  jax.linearize(jax.jit(f), v)[1](v), jax.value_and_grad(f)(v),
-                  str(jax.make_jaxpr(lambda x, t: jax.jvp(f, (x,), (t,)))(v, v))]""",
-    "from zeros": """
-        def f(x):
-            r = jax.new_ref(jnp.zeros(3)); r[0] = x[1] * 2; r[1] = r[0] * 3.
-            return jnp.sum(r[...] ** 2)
-        push = jax.linearize(f, v)[1]
-        result = [jax.grad(f)(v), jax.grad(jax.jit(f))(v), push(v), push(v), push(2 * v),
-                  jax.jvp(jax.grad(f), (v,), (v,))]""",
-    "frozen": """
-        def f(x):
-            r = jax.new_ref(x)
-            r[0] = x[1] ** 2
-            return jax.freeze(r)
-        result = [jax.jacrev(f)(v), jax.vjp(f, v)[1](v)]""",
-    "added and swapped": """
-        def f(x):
-            r = jax.new_ref(jnp.zeros(3))
-            jax.ref.addupdate(r, ..., x ** 2)
-            jax.ref.addupdate(r, 1, x[0] * x[2])
-            old = jax.ref.swap(r, 2, x[0])
-            return old * r[2] + r[...].sum()
-        result = [jax.grad(f)(v + 1), jax.jit(jax.grad(f))(v + 1), jax.jvp(f, (v,), (v + 1,))]""",
-    "arrays of indices": """
-        def f(x, i):
-            r = jax.new_ref(jnp.zeros((4, 3)))
-            r[i] = x; jax.ref.addupdate(r, (i, slice(1, 3)), x[:, :2]); r[0] = r[1] * r[2]
-            return (r[...] ** 2).sum() + r[i, i].sum()
-        result = [jax.grad(f)(m + 1, jnp.array([1, 2])),
-                  jax.jit(jax.grad(f))(m + 1, jnp.array([2, 0]))]""",
-    "index computed": """
-        def f(x, i):
-            r = jax.new_ref(x)
-            r[i + 1] = x[0] ** 2
-            return r[i] * r[i + 1]
-        result = [jax.grad(f)(v + 1, 1), jax.jit(jax.grad(f))(v + 1, 0)]""",
-    "dtypes": """
-        def count(x):
-            n = jax.new_ref(0)
-            n[...] = n[...] + 1
-            return x * n[...]
-        def turn(x):
-            r = jax.new_ref(jnp.zeros(2, jnp.complex64))
-            r[0] = x * 1j
-            return jnp.abs(r[...]).sum()
-        result = [jax.grad(count)(3.), jax.grad(turn)(3.)]""",
-    "closed over": """
-        r = jax.new_ref(v)
-        f = lambda x: jnp.sum(x * r[...])
-        def g(x):
-            r[...] = lax.stop_gradient(x) + 1
-            return jnp.sum(x * r[...])
-        log = jax.new_ref(v, kind="no_grad_no_remat")
-        def h(x):
-            log[...] = x * 2
-            return jnp.sum(x ** 2) + log[0]
-        result = [jax.grad(f)(v), str(jax.make_jaxpr(jax.grad(f))(v)), jax.grad(g)(v), r[...],
-                  jax.grad(h)(v), log[...], jax.jit(jax.grad(h))(v + 1), log[...],
-                  jax.grad(lambda x, r: jnp.sum(r[...] ** 2 * x))(v, r)]""",
-    "reference as primal": """
-        r, t = jax.new_ref(v), jax.new_ref(v + 1)
-        def f(x, r):
-            r[...] = r[...] * x
-            return jnp.sum(r[...] ** 2)
-        result = [jax.jvp(f, (v + 1, r), (v, t)), r[...], t[...]]""",
-    "calls": """
-        def f(x):
-            r = jax.new_ref(jnp.zeros(3))
-            jax.jit(lambda x: jax.ref.set(r, 0, x[1] * 2))(x)
-            return jnp.sum(r[...] ** 2)
-        def g(x):
-            r = jax.new_ref(x)
-            @jax.jit
-            def inner(i):
-                r[i] = r[i] * x[0]
-                return r[i]
-            return inner(0) + inner(1) + r[2]
-        result = [jax.grad(f)(v), jax.jit(jax.grad(f))(v), jax.grad(g)(v + 1),
-                  jax.jit(jax.grad(g))(v + 1), jax.jvp(jax.grad(g), (v + 1,), (v,)),
-                  jax.jacrev(lambda x: jnp.stack([g(x), x[0]]))(v + 1)]""",
-    "branches": """
-        def f(x, p):
-            r = jax.new_ref(x)
-            a = lax.cond(p, lambda: (jax.ref.set(r, 0, x[1] * x[2]), r[0] * 2)[1],
-                         lambda: (jax.ref.set(r, 1, x[0]), r[1])[1])
-            return a + r[...].sum()
-        def g(x):
-            r = jax.new_ref(x)
-            lax.cond(x[0] > -1, lambda: jax.ref.set(r, 0, r[1] ** 2), lambda: None)
-            return r[...].sum()
-        def h(x, i):
-            r = jax.new_ref(x)
-            lax.switch(i, [lambda: jax.ref.set(r, 0, x[1]),
-                           lambda: jax.ref.addupdate(r, 1, x[0] * x[0]), lambda: None])
-            return (r[...] ** 2).sum()
-        result = [jax.grad(f)(v + 1, True), jax.grad(f)(v + 1, False),
-                  jax.jit(jax.grad(f))(v + 1, True), jax.grad(g)(v + 1),
-                  [jax.grad(h)(v + 1, i) for i in range(3)]]""",
-    "scans": """
-        def f(x):
-            r = jax.new_ref(jnp.zeros(3))
-            def body(c, y):
-                r[0] += y * c
-                return c + y, None
-            lax.scan(body, 1., x)
-            return r[0] ** 2
-        def g(x):
-            def body(c, y):
-                r = jax.new_ref(c); r[...] *= y
-                return r[...] + 1., None
-            return lax.scan(body, 1., x)[0]
-        def h(x):
-            r = jax.new_ref(x)
-            def body(c, xr):
-                xr[...] = xr[...] ** 2
-                return c + xr[...], None
-            return lax.scan(body, 0., r)[0] + r[...].sum()
-        def k(x):
-            r = jax.new_ref(x)
-            lax.fori_loop(0, 3, lambda i, _: jax.ref.set(r, i, r[i] ** 2 * x[0]), None)
-            return r[...].sum()
-        result = [d(q)(v + 1) for q in (f, g, h, k) for d in
-                  (jax.grad, lambda q: jax.jit(jax.grad(q)), lambda q: jax.grad(jax.jit(q)))]""",
-    "while forward": """
-        def f(x):
-            r = jax.new_ref(x)
-            lax.while_loop(lambda i: i < 2, lambda i: (jax.ref.set(r, 0, r[1] ** 2), i + 1)[1], 0)
-            return r[...]
-        result = [jax.jvp(f, (v + 1,), (v,)), jax.jit(lambda x: jax.jvp(f, (x,), (x,)))(v)]""",
-    "checkpoints": """
-        def f(x):
-            r = jax.new_ref(x); r[0] = x[1] * 2; r[1] *= 3.
-            return jnp.sum(r[...] ** 2)
-        s, count = jax.new_ref(v), jax.new_ref(jnp.zeros(1))
-        def g(x):
-            s[...] = lax.stop_gradient(x) * 2
-            return jnp.sum(jnp.sin(x) * s[...])
-        def h(x):
-            count[0] += 1.
-            return jnp.sum(jnp.sin(x) * count[0])
-        log = jax.new_ref(v, kind="no_grad_no_remat")
-        def k(x):
-            log[0] = log[0] + 1.
-            return jnp.sum(jnp.sin(x))
-        result = [jax.grad(jax.checkpoint(f))(v), jax.jit(jax.grad(jax.checkpoint(f)))(v),
-                  jax.grad(jax.checkpoint(g))(v), s[...], jax.grad(jax.checkpoint(h))(v),
-                  count[...], jax.grad(jax.checkpoint(k))(v), log[...]]""",
-}
+DERIVATIVES = Programs()
 
-PLUMBING = {
-    "written backwards": """
-        @jax.custom_vjp
-        def tap(ref, x): return x
-        def backward(ref, g):
-            ref[...] = g
-            return None, g
-        tap.defvjp(lambda ref, x: (x, ref), backward)
-        r = jax.new_ref(jnp.zeros(3))
-        def f(x, r):
-            return jnp.sum(tap(r, jnp.sin(x)) ** 2)
-        def inside(x):
-            r = jax.new_ref(jnp.zeros(3))
-            return jax.grad(f)(x, r), r[...]
-        def own(x):
-            r = jax.new_ref(jnp.zeros(3))
-            return jnp.sum(tap(r, jnp.sin(x)) ** 2) + r[...].sum()
-        g = lambda x: f(x, r)
-        result = [jax.grad(f)(v, r), r[...], jax.jit(jax.grad(f))(v + 1, r), r[...],
-                  jax.grad(g)(v), r[...], jax.jit(jax.grad(g))(v + 1), r[...], inside(v),
-                  jax.jit(inside)(v), jax.grad(own)(v), str(jax.make_jaxpr(jax.grad(f))(v, r)),
-                  str(jax.make_jaxpr(f)(v, r)), str(jax.make_jaxpr(inside)(v)),
-                  str(jax.make_jaxpr(jax.jit(jax.grad(g)))(v))]""",
-    "added in a scan": """
-        @jax.custom_vjp
-        def tap(ref, x): return x
-        def backward(ref, g):
-            ref[...] += g
-            return None, g
-        tap.defvjp(lambda ref, x: (x, ref), backward)
-        r = jax.new_ref(jnp.zeros(3))
-        def f(x):
-            return jnp.sum(lax.scan(lambda c, _: (tap(r, jnp.sin(c)), None), x, None, length=3)[0])
-        result = [jax.grad(f)(v), r[...], jax.jit(jax.grad(f))(v), r[...]]""",
-    "closed over backwards": """
-        r = jax.new_ref(jnp.zeros(3))
-        @jax.custom_vjp
-        def tap(x): return x
-        tap.defvjp(lambda x: (x, None), lambda _, g: (jax.ref.addupdate(r, ..., g), (g,))[1])
-        @jax.custom_vjp
-        def told(x): r[...] = x; return x
-        told.defvjp(lambda x: (x, None), lambda _, g: (g,))
-        f = lambda x: jnp.sum(tap(x) ** 2)
-        result = [jax.grad(f)(v), r[...], jax.jit(jax.grad(f))(v), r[...], told(v), r[...],
-                  jax.grad(lambda x: told(x).sum())(v)]""",
-    "custom_jvp": """
-        r = jax.new_ref(v)
-        @jax.custom_jvp
-        def f(ref, x): ref[0] = 1.; return x
-        f.defjvp(lambda p, t: (f(*p), t[1] * 2))
-        result = [f(r, v), r[...], jax.grad(lambda x: f(r, x).sum())(v)]""",
-    "with_refs": """
-        f = lambda x, y: jnp.sum(jnp.sin(x["a"]) * y)
-        a, b = jax.new_ref(v), jax.new_ref(jnp.ones(3))
-        pull = jax.vjp(f, {"a": v}, v)[1]
-        out = pull.with_refs({"a": a}, b)(1.)
-        more = jax.vjp(f, {"a": v}, v)[1].with_refs({"a": a}, True)(2.)
-        def step(x, r):
-            jax.vjp(lambda x: jnp.sum(jnp.sin(x)), x)[1].with_refs(r)(1.)
-        jax.jit(step)(v, b)
-        result = [str(out), a[...], b[...], str(more[0]), more[1],
-                  str(jax.make_jaxpr(step)(v, b))]""",
-}
 
-BATCHES = {
-    "arguments": """
-        r, s = jax.new_ref(v), jax.new_ref(m)
-        def put(r, y): r[0] = y
-        result = [jax.vmap(lambda r: r[...] * 2)(r)]
-        jax.vmap(put)(s, jnp.array([10., 20.])); result.append(s[...])
-        jax.vmap(put, in_axes=(0, None))(s, 5.); result.append(s[...])
-        jax.vmap(put, in_axes=(1, 0))(s, v); result.append(s[...])
-        jax.jit(jax.vmap(put))(s, jnp.array([1., 2.])); result.append(s[...])
-        jax.vmap(jax.jit(put))(s, jnp.array([3., 4.])); result.append(s[...])
-        result += [str(jax.make_jaxpr(jax.vmap(put, in_axes=axes))(s, x)) for axes, x in
-                   ((0, jnp.array([10., 20.])), ((0, None), jnp.float32(5)), ((1, 0), v))]""",
-    "closed over": """
-        r, s = jax.new_ref(v), jax.new_ref(m)
-        two = jnp.arange(2)
-        fs = [lambda i: r[i], lambda i: s[i], lambda i: s[:, i], lambda i: s[i, i], lambda i: r[0]]
-        result = [jax.vmap(f)(two) for f in fs[:4]]
-        result += [str(jax.make_jaxpr(jax.vmap(f))(two)) for f in fs[:4]]
-        result.append(jax.vmap(lambda y: r[0] + y)(v))""",
-    "made inside": """
-        def f(y): r = jax.new_ref(y); r[0] = 1.; return r[...]
-        def g(y): r = jax.new_ref(jnp.zeros(2)); r[0] = y; return r[...]
-        def h(y): r = jax.new_ref(jnp.zeros(2)); r[0] = 1.; return r[...] + y
-        def k(y): return jax.freeze(jax.new_ref(jnp.zeros(2)))
-        result = [jax.vmap(f)(m), jax.vmap(g)(v), jax.vmap(h)(v), jax.vmap(k)(v),
-                  jax.vmap(jax.jit(g))(v), jax.jit(jax.vmap(g))(v)]""",
-    "indices": """
-        s = jax.new_ref(m)
-        i, x = jnp.array([0, 1]), jnp.array([50., 60.])
-        def put(r, i, y): r[i] = y
-        get = lambda r, i: r[i]
-        result = [jax.vmap(get)(s, i), jax.vmap(get, in_axes=(1, 0))(s, jnp.array([0, 1, 0]))]
-        jax.vmap(put)(s, i, x); result.append(s[...])
-        jax.vmap(lambda r, i, y: jax.ref.addupdate(r, i, y))(s, i, x); result.append(s[...])
-        result.append(jax.vmap(lambda r, i, y: jax.ref.swap(r, i, y))(s, i, x))
-        result += [s[...], jax.vmap(lambda r: r[1:])(s),
-                   jax.vmap(get)(s, jnp.array([[0, 1], [1, 1]])),
-                   jax.vmap(lambda r: r[jnp.array([0, 1])])(s)]
-        result += [str(jax.make_jaxpr(jax.vmap(get))(s, i)),
-                   str(jax.make_jaxpr(jax.vmap(put))(s, i, x)),
-                   str(jax.make_jaxpr(jax.vmap(get, in_axes=(1, 0)))(s, jnp.array([0, 1, 0])))]""",
-    "loops": """
-        s = jax.new_ref(m)
-        def scan(r):
-            def body(c, _):
-                r[0] += 1.
-                return c + r[0], None
-            return lax.scan(body, 0., None, length=2)[0]
-        def loop(r, n):
-            return lax.while_loop(lambda i: i < n,
-                                  lambda i: (jax.ref.addupdate(r, 0, 1.), i + 1)[1], 0)
-        def own(x):
-            def body(c, y):
-                r = jax.new_ref(c); r[...] = r[...] * y
-                return r[...], None
-            return lax.scan(body, x.sum(), x)[0]
-        result = [jax.vmap(scan)(s), s[...], jax.vmap(loop, in_axes=(0, None))(s, 2), s[...],
-                  jax.vmap(loop)(s, jnp.array([1, 2])), s[...], jax.vmap(own)(m + 1),
-                  jax.jit(jax.vmap(own))(m + 1)]""",
-}
+@DERIVATIVES
+def derivatives_all_ways():
 
-WRITE = "r = jax.new_ref(jax.numpy.zeros(3))\n"
+    def f(x):
+        r = jax.new_ref(x)
+        r[0] = x[1] * 2
+        r[1] *= 3.0
+        return jnp.sum(r[...] ** 2)
+
+    return [
+        jax.grad(f)(v),
+        jax.jit(jax.grad(f))(v),
+        jax.grad(jax.jit(f))(v),
+        jax.jvp(f, (v,), (v,)),
+        jax.vjp(f, v)[1](1.0),
+        jax.linearize(f, v)[1](v),
+        jax.linearize(jax.jit(f), v)[1](v),
+        jax.value_and_grad(f)(v),
+        str(jax.make_jaxpr(lambda x, t: jax.jvp(f, (x,), (t,)))(v, v)),
+    ]
+
+
+@DERIVATIVES
+def derivatives_from_zeros():
+
+    def f(x):
+        r = jax.new_ref(jnp.zeros(3))
+        r[0] = x[1] * 2
+        r[1] = r[0] * 3.0
+        return jnp.sum(r[...] ** 2)
+
+    push = jax.linearize(f, v)[1]
+    return [
+        jax.grad(f)(v),
+        jax.grad(jax.jit(f))(v),
+        push(v),
+        push(v),
+        push(2 * v),
+        jax.jvp(jax.grad(f), (v,), (v,)),
+    ]
+
+
+@DERIVATIVES
+def derivatives_frozen():
+
+    def f(x):
+        r = jax.new_ref(x)
+        r[0] = x[1] ** 2
+        return jax.freeze(r)
+
+    return [jax.jacrev(f)(v), jax.vjp(f, v)[1](v)]
+
+
+@DERIVATIVES
+def derivatives_added_and_swapped():
+
+    def f(x):
+        r = jax.new_ref(jnp.zeros(3))
+        jax.ref.addupdate(r, ..., x**2)
+        jax.ref.addupdate(r, 1, x[0] * x[2])
+        old = jax.ref.swap(r, 2, x[0])
+        return old * r[2] + r[...].sum()
+
+    return [jax.grad(f)(v + 1), jax.jit(jax.grad(f))(v + 1), jax.jvp(f, (v,), (v + 1,))]
+
+
+@DERIVATIVES
+def derivatives_arrays_of_indices():
+
+    def f(x, i):
+        r = jax.new_ref(jnp.zeros((4, 3)))
+        r[i] = x
+        jax.ref.addupdate(r, (i, slice(1, 3)), x[:, :2])
+        r[0] = r[1] * r[2]
+        return (r[...] ** 2).sum() + r[i, i].sum()
+
+    return [jax.grad(f)(m + 1, jnp.array([1, 2])), jax.jit(jax.grad(f))(m + 1, jnp.array([2, 0]))]
+
+
+@DERIVATIVES
+def derivatives_index_computed():
+
+    def f(x, i):
+        r = jax.new_ref(x)
+        r[i + 1] = x[0] ** 2
+        return r[i] * r[i + 1]
+
+    return [jax.grad(f)(v + 1, 1), jax.jit(jax.grad(f))(v + 1, 0)]
+
+
+@DERIVATIVES
+def derivatives_dtypes():
+
+    def count(x):
+        n = jax.new_ref(0)
+        n[...] = n[...] + 1
+        return x * n[...]
+
+    def turn(x):
+        r = jax.new_ref(jnp.zeros(2, jnp.complex64))
+        r[0] = x * 1j
+        return jnp.abs(r[...]).sum()
+
+    return [jax.grad(count)(3.0), jax.grad(turn)(3.0)]
+
+
+@DERIVATIVES
+def derivatives_closed_over():
+    r = jax.new_ref(v)
+    f = lambda x: jnp.sum(x * r[...])
+
+    def g(x):
+        r[...] = lax.stop_gradient(x) + 1
+        return jnp.sum(x * r[...])
+
+    log = jax.new_ref(v, kind="no_grad_no_remat")
+
+    def h(x):
+        log[...] = x * 2
+        return jnp.sum(x**2) + log[0]
+
+    return [
+        jax.grad(f)(v),
+        str(jax.make_jaxpr(jax.grad(f))(v)),
+        jax.grad(g)(v),
+        r[...],
+        jax.grad(h)(v),
+        log[...],
+        jax.jit(jax.grad(h))(v + 1),
+        log[...],
+        jax.grad(lambda x, r: jnp.sum(r[...] ** 2 * x))(v, r),
+    ]
+
+
+@DERIVATIVES
+def derivatives_reference_as_primal():
+    r, t = (jax.new_ref(v), jax.new_ref(v + 1))
+
+    def f(x, r):
+        r[...] = r[...] * x
+        return jnp.sum(r[...] ** 2)
+
+    return [jax.jvp(f, (v + 1, r), (v, t)), r[...], t[...]]
+
+
+@DERIVATIVES
+def derivatives_calls():
+
+    def f(x):
+        r = jax.new_ref(jnp.zeros(3))
+        jax.jit(lambda x: jax.ref.set(r, 0, x[1] * 2))(x)
+        return jnp.sum(r[...] ** 2)
+
+    def g(x):
+        r = jax.new_ref(x)
+
+        @jax.jit
+        def inner(i):
+            r[i] = r[i] * x[0]
+            return r[i]
+
+        return inner(0) + inner(1) + r[2]
+
+    return [
+        jax.grad(f)(v),
+        jax.jit(jax.grad(f))(v),
+        jax.grad(g)(v + 1),
+        jax.jit(jax.grad(g))(v + 1),
+        jax.jvp(jax.grad(g), (v + 1,), (v,)),
+        jax.jacrev(lambda x: jnp.stack([g(x), x[0]]))(v + 1),
+    ]
+
+
+@DERIVATIVES
+def derivatives_branches():
+
+    def f(x, p):
+        r = jax.new_ref(x)
+        a = lax.cond(
+            p,
+            lambda: (jax.ref.set(r, 0, x[1] * x[2]), r[0] * 2)[1],
+            lambda: (jax.ref.set(r, 1, x[0]), r[1])[1],
+        )
+        return a + r[...].sum()
+
+    def g(x):
+        r = jax.new_ref(x)
+        lax.cond(x[0] > -1, lambda: jax.ref.set(r, 0, r[1] ** 2), lambda: None)
+        return r[...].sum()
+
+    def h(x, i):
+        r = jax.new_ref(x)
+        lax.switch(
+            i,
+            [
+                lambda: jax.ref.set(r, 0, x[1]),
+                lambda: jax.ref.addupdate(r, 1, x[0] * x[0]),
+                lambda: None,
+            ],
+        )
+        return (r[...] ** 2).sum()
+
+    return [
+        jax.grad(f)(v + 1, True),
+        jax.grad(f)(v + 1, False),
+        jax.jit(jax.grad(f))(v + 1, True),
+        jax.grad(g)(v + 1),
+        [jax.grad(h)(v + 1, i) for i in range(3)],
+    ]
+
+
+@DERIVATIVES
+def derivatives_scans():
+
+    def f(x):
+        r = jax.new_ref(jnp.zeros(3))
+
+        def body(c, y):
+            r[0] += y * c
+            return (c + y, None)
+
+        lax.scan(body, 1.0, x)
+        return r[0] ** 2
+
+    def g(x):
+
+        def body(c, y):
+            r = jax.new_ref(c)
+            r[...] *= y
+            return (r[...] + 1.0, None)
+
+        return lax.scan(body, 1.0, x)[0]
+
+    def h(x):
+        r = jax.new_ref(x)
+
+        def body(c, xr):
+            xr[...] = xr[...] ** 2
+            return (c + xr[...], None)
+
+        return lax.scan(body, 0.0, r)[0] + r[...].sum()
+
+    def k(x):
+        r = jax.new_ref(x)
+        lax.fori_loop(0, 3, lambda i, _: jax.ref.set(r, i, r[i] ** 2 * x[0]), None)
+        return r[...].sum()
+
+    return [
+        d(q)(v + 1)
+        for q in (f, g, h, k)
+        for d in (jax.grad, lambda q: jax.jit(jax.grad(q)), lambda q: jax.grad(jax.jit(q)))
+    ]
+
+
+@DERIVATIVES
+def derivatives_while_forward():
+
+    def f(x):
+        r = jax.new_ref(x)
+        lax.while_loop(lambda i: i < 2, lambda i: (jax.ref.set(r, 0, r[1] ** 2), i + 1)[1], 0)
+        return r[...]
+
+    return [jax.jvp(f, (v + 1,), (v,)), jax.jit(lambda x: jax.jvp(f, (x,), (x,)))(v)]
+
+
+@DERIVATIVES
+def derivatives_checkpoints():
+
+    def f(x):
+        r = jax.new_ref(x)
+        r[0] = x[1] * 2
+        r[1] *= 3.0
+        return jnp.sum(r[...] ** 2)
+
+    s, count = (jax.new_ref(v), jax.new_ref(jnp.zeros(1)))
+
+    def g(x):
+        s[...] = lax.stop_gradient(x) * 2
+        return jnp.sum(jnp.sin(x) * s[...])
+
+    def h(x):
+        count[0] += 1.0
+        return jnp.sum(jnp.sin(x) * count[0])
+
+    log = jax.new_ref(v, kind="no_grad_no_remat")
+
+    def k(x):
+        log[0] = log[0] + 1.0
+        return jnp.sum(jnp.sin(x))
+
+    return [
+        jax.grad(jax.checkpoint(f))(v),
+        jax.jit(jax.grad(jax.checkpoint(f)))(v),
+        jax.grad(jax.checkpoint(g))(v),
+        s[...],
+        jax.grad(jax.checkpoint(h))(v),
+        count[...],
+        jax.grad(jax.checkpoint(k))(v),
+        log[...],
+    ]
+
+
+PLUMBING = Programs()
+
+
+@PLUMBING
+def plumbing_written_backwards():
+
+    @jax.custom_vjp
+    def tap(ref, x):
+        return x
+
+    def backward(ref, g):
+        ref[...] = g
+        return (None, g)
+
+    tap.defvjp(lambda ref, x: (x, ref), backward)
+    r = jax.new_ref(jnp.zeros(3))
+
+    def f(x, r):
+        return jnp.sum(tap(r, jnp.sin(x)) ** 2)
+
+    def inside(x):
+        r = jax.new_ref(jnp.zeros(3))
+        return (jax.grad(f)(x, r), r[...])
+
+    def own(x):
+        r = jax.new_ref(jnp.zeros(3))
+        return jnp.sum(tap(r, jnp.sin(x)) ** 2) + r[...].sum()
+
+    g = lambda x: f(x, r)
+    return [
+        jax.grad(f)(v, r),
+        r[...],
+        jax.jit(jax.grad(f))(v + 1, r),
+        r[...],
+        jax.grad(g)(v),
+        r[...],
+        jax.jit(jax.grad(g))(v + 1),
+        r[...],
+        inside(v),
+        jax.jit(inside)(v),
+        jax.grad(own)(v),
+        str(jax.make_jaxpr(jax.grad(f))(v, r)),
+        str(jax.make_jaxpr(f)(v, r)),
+        str(jax.make_jaxpr(inside)(v)),
+        str(jax.make_jaxpr(jax.jit(jax.grad(g)))(v)),
+    ]
+
+
+@PLUMBING
+def plumbing_added_in_a_scan():
+
+    @jax.custom_vjp
+    def tap(ref, x):
+        return x
+
+    def backward(ref, g):
+        ref[...] += g
+        return (None, g)
+
+    tap.defvjp(lambda ref, x: (x, ref), backward)
+    r = jax.new_ref(jnp.zeros(3))
+
+    def f(x):
+        return jnp.sum(lax.scan(lambda c, _: (tap(r, jnp.sin(c)), None), x, None, length=3)[0])
+
+    return [jax.grad(f)(v), r[...], jax.jit(jax.grad(f))(v), r[...]]
+
+
+@PLUMBING
+def plumbing_closed_over_backwards():
+    r = jax.new_ref(jnp.zeros(3))
+
+    @jax.custom_vjp
+    def tap(x):
+        return x
+
+    tap.defvjp(lambda x: (x, None), lambda _, g: (jax.ref.addupdate(r, ..., g), (g,))[1])
+
+    @jax.custom_vjp
+    def told(x):
+        r[...] = x
+        return x
+
+    told.defvjp(lambda x: (x, None), lambda _, g: (g,))
+    f = lambda x: jnp.sum(tap(x) ** 2)
+    return [
+        jax.grad(f)(v),
+        r[...],
+        jax.jit(jax.grad(f))(v),
+        r[...],
+        told(v),
+        r[...],
+        jax.grad(lambda x: told(x).sum())(v),
+    ]
+
+
+@PLUMBING
+def plumbing_custom_jvp():
+    r = jax.new_ref(v)
+
+    @jax.custom_jvp
+    def f(ref, x):
+        ref[0] = 1.0
+        return x
+
+    f.defjvp(lambda p, t: (f(*p), t[1] * 2))
+    return [f(r, v), r[...], jax.grad(lambda x: f(r, x).sum())(v)]
+
+
+@PLUMBING
+def plumbing_with_refs():
+    f = lambda x, y: jnp.sum(jnp.sin(x["a"]) * y)
+    a, b = (jax.new_ref(v), jax.new_ref(jnp.ones(3)))
+    pull = jax.vjp(f, {"a": v}, v)[1]
+    out = pull.with_refs({"a": a}, b)(1.0)
+    more = jax.vjp(f, {"a": v}, v)[1].with_refs({"a": a}, True)(2.0)
+
+    def step(x, r):
+        jax.vjp(lambda x: jnp.sum(jnp.sin(x)), x)[1].with_refs(r)(1.0)
+
+    jax.jit(step)(v, b)
+    return [str(out), a[...], b[...], str(more[0]), more[1], str(jax.make_jaxpr(step)(v, b))]
+
+
+BATCHES = Programs()
+
+
+@BATCHES
+def batches_arguments():
+    r, s = (jax.new_ref(v), jax.new_ref(m))
+
+    def put(r, y):
+        r[0] = y
+
+    result = [jax.vmap(lambda r: r[...] * 2)(r)]
+    jax.vmap(put)(s, jnp.array([10.0, 20.0]))
+    result.append(s[...])
+    jax.vmap(put, in_axes=(0, None))(s, 5.0)
+    result.append(s[...])
+    jax.vmap(put, in_axes=(1, 0))(s, v)
+    result.append(s[...])
+    jax.jit(jax.vmap(put))(s, jnp.array([1.0, 2.0]))
+    result.append(s[...])
+    jax.vmap(jax.jit(put))(s, jnp.array([3.0, 4.0]))
+    result.append(s[...])
+    result += [
+        str(jax.make_jaxpr(jax.vmap(put, in_axes=axes))(s, x))
+        for axes, x in ((0, jnp.array([10.0, 20.0])), ((0, None), jnp.float32(5)), ((1, 0), v))
+    ]
+    return result
+
+
+@BATCHES
+def batches_closed_over():
+    r, s = (jax.new_ref(v), jax.new_ref(m))
+    two = jnp.arange(2)
+    fs = [lambda i: r[i], lambda i: s[i], lambda i: s[:, i], lambda i: s[i, i], lambda i: r[0]]
+    result = [jax.vmap(f)(two) for f in fs[:4]]
+    result += [str(jax.make_jaxpr(jax.vmap(f))(two)) for f in fs[:4]]
+    result.append(jax.vmap(lambda y: r[0] + y)(v))
+    return result
+
+
+@BATCHES
+def batches_made_inside():
+
+    def f(y):
+        r = jax.new_ref(y)
+        r[0] = 1.0
+        return r[...]
+
+    def g(y):
+        r = jax.new_ref(jnp.zeros(2))
+        r[0] = y
+        return r[...]
+
+    def h(y):
+        r = jax.new_ref(jnp.zeros(2))
+        r[0] = 1.0
+        return r[...] + y
+
+    def k(y):
+        return jax.freeze(jax.new_ref(jnp.zeros(2)))
+
+    return [
+        jax.vmap(f)(m),
+        jax.vmap(g)(v),
+        jax.vmap(h)(v),
+        jax.vmap(k)(v),
+        jax.vmap(jax.jit(g))(v),
+        jax.jit(jax.vmap(g))(v),
+    ]
+
+
+@BATCHES
+def batches_indices():
+    s = jax.new_ref(m)
+    i, x = (jnp.array([0, 1]), jnp.array([50.0, 60.0]))
+
+    def put(r, i, y):
+        r[i] = y
+
+    get = lambda r, i: r[i]
+    result = [jax.vmap(get)(s, i), jax.vmap(get, in_axes=(1, 0))(s, jnp.array([0, 1, 0]))]
+    jax.vmap(put)(s, i, x)
+    result.append(s[...])
+    jax.vmap(lambda r, i, y: jax.ref.addupdate(r, i, y))(s, i, x)
+    result.append(s[...])
+    result.append(jax.vmap(lambda r, i, y: jax.ref.swap(r, i, y))(s, i, x))
+    result += [
+        s[...],
+        jax.vmap(lambda r: r[1:])(s),
+        jax.vmap(get)(s, jnp.array([[0, 1], [1, 1]])),
+        jax.vmap(lambda r: r[jnp.array([0, 1])])(s),
+    ]
+    result += [
+        str(jax.make_jaxpr(jax.vmap(get))(s, i)),
+        str(jax.make_jaxpr(jax.vmap(put))(s, i, x)),
+        str(jax.make_jaxpr(jax.vmap(get, in_axes=(1, 0)))(s, jnp.array([0, 1, 0]))),
+    ]
+    return result
+
+
+@BATCHES
+def batches_loops():
+    s = jax.new_ref(m)
+
+    def scan(r):
+
+        def body(c, _):
+            r[0] += 1.0
+            return (c + r[0], None)
+
+        return lax.scan(body, 0.0, None, length=2)[0]
+
+    def loop(r, n):
+        return lax.while_loop(
+            lambda i: i < n, lambda i: (jax.ref.addupdate(r, 0, 1.0), i + 1)[1], 0
+        )
+
+    def own(x):
+
+        def body(c, y):
+            r = jax.new_ref(c)
+            r[...] = r[...] * y
+            return (r[...], None)
+
+        return lax.scan(body, x.sum(), x)[0]
+
+    return [
+        jax.vmap(scan)(s),
+        s[...],
+        jax.vmap(loop, in_axes=(0, None))(s, 2),
+        s[...],
+        jax.vmap(loop)(s, jnp.array([1, 2])),
+        s[...],
+        jax.vmap(own)(m + 1),
+        jax.jit(jax.vmap(own))(m + 1),
+    ]
+
+def write_of_an_example():
+    r = jax.new_ref(jnp.zeros(3))
+    return jax.vmap(lambda y: jax.ref.set(r, 0, y))(jnp.ones(2))
+
+
+def write_by_each_example():
+    r = jax.new_ref(jnp.zeros(3))
+    return jax.vmap(lambda y: jax.ref.set(r, 0, 7.))(jnp.ones(2))
+
+
+def addition_at_an_examples_place():
+    r = jax.new_ref(jnp.zeros(3))
+    return jax.vmap(lambda i: jax.ref.addupdate(r, i, 1.))(jnp.arange(2))
+
+
+def write_in_a_call():
+    r = jax.new_ref(jnp.zeros(3))
+    return jax.vmap(jax.jit(lambda y: jax.ref.set(r, 0, y)))(jnp.ones(2))
+
+
+def addition_in_a_scan():
+    r = jax.new_ref(jnp.zeros(3))
+
+    def body(c, _, y):
+        jax.ref.addupdate(r, 0, y)
+        return c, None
+
+    return jax.vmap(lambda y: lax.scan(lambda c, x: body(c, x, y), y, None, length=2))(jnp.ones(2))
+
+
+def differentiated_write():
+    r = jax.new_ref(jnp.zeros(3))
+    return jax.grad(lambda x: (jax.ref.set(r, 0, x), x)[1])(1.)
+
+
+def differentiated_write_in_a_call():
+    r = jax.new_ref(jnp.zeros(3))
+    return jax.jit(jax.grad(lambda x: (jax.ref.set(r, 0, x), x)[1]))(1.)
+
+
+SET_OF_STACK = "performing a set/swap operation with vmapped value on an unbatched array reference"
+ADDED_STACK = "performing an addupdate operation with vmapped value on an unbatched array reference"
+SET_OF_TANGENT = ("set/swap operation with a differentiated value on a non-differentiated array "
+                  "reference")
 REFUSED = [
-    (WRITE + "result = jax.vmap(lambda y: jax.ref.set(r, 0, y))(jax.numpy.ones(2))",
-     "performing a set/swap operation with vmapped value on an unbatched array reference"),
-    (WRITE + "result = jax.vmap(lambda y: jax.ref.set(r, 0, 7.))(jax.numpy.ones(2))",
-     "performing a set/swap operation with vmapped value on an unbatched array reference"),
-    (WRITE + "result = jax.vmap(lambda i: jax.ref.addupdate(r, i, 1.))(jax.numpy.arange(2))",
-     "performing an addupdate operation with vmapped value on an unbatched array reference"),
-    (WRITE + "result = jax.vmap(jax.jit(lambda y: jax.ref.set(r, 0, y)))(jax.numpy.ones(2))",
-     "performing a set/swap operation with vmapped value on an unbatched array reference"),
-    (WRITE + "result = jax.vmap(lambda y: jax.lax.scan(lambda c, _: (jax.ref.addupdate(r, 0, y), "
-     "(c, None))[1], y, None, length=2))(jax.numpy.ones(2))",
-     "performing an addupdate operation with vmapped value on an unbatched array reference"),
-    (WRITE + "result = jax.grad(lambda x: (jax.ref.set(r, 0, x), x)[1])(1.)",
-     "set/swap operation with a differentiated value on a non-differentiated array reference"),
-    (WRITE + "result = jax.jit(jax.grad(lambda x: (jax.ref.set(r, 0, x), x)[1]))(1.)",
-     "set/swap operation with a differentiated value on a non-differentiated array reference"),
+    (write_of_an_example, SET_OF_STACK),
+    (write_by_each_example, SET_OF_STACK),
+    (addition_at_an_examples_place, ADDED_STACK),
+    (write_in_a_call, SET_OF_STACK),
+    (addition_in_a_scan, ADDED_STACK),
+    (differentiated_write, SET_OF_TANGENT),
+    (differentiated_write_in_a_call, SET_OF_TANGENT),
 ]
 
 
@@ -325,9 +644,9 @@ def test_programs(jax_oracle, group):
     same_programs(jax_oracle, group)
 
 
-@pytest.mark.parametrize(("source", "sentence"), REFUSED)
-def test_refused(jax_oracle, source, sentence):
-    same_error(jax_oracle, source, sentence)
+@pytest.mark.parametrize(("program", "sentence"), REFUSED)
+def test_refused(jax_oracle, program, sentence):
+    same_error(jax_oracle, program, sentence)
 
 
 # -- what JAX 0.10.2 cannot do ---------------------------------------------------------------------
