@@ -684,7 +684,7 @@ export interface Append {
  */
 export interface Progress {
   readonly type: "progress";
-  readonly activity: "trace" | "lower" | "compile" | "idle";
+  readonly activity: "trace" | "lower" | "compile" | "transfer" | "idle";
   readonly function: string;
   readonly place: Place | null;
   readonly began: number;
@@ -828,6 +828,10 @@ export const WORDS = {
   "progress.trace": {"en": "Tracing `{name}`", "ko": "`{name}` 추적 중"},
   "progress.lower": {"en": "Lowering `{name}`", "ko": "`{name}` 로어링 중"},
   "progress.compile": {"en": "Compiling `{name}`", "ko": "`{name}` 컴파일 중"},
+  "progress.transfer": {"en": "Copying `{name}` to a device", "ko": "`{name}` 장치로 복사 중"},
+  "progress.copied": {"en": "{size} go to the device. Copy data once, and keep it there between calls.", "ko": "{size}를 장치로 옮기고 있습니다. 데이터는 한 번만 복사하고 호출 사이에는 장치에 두십시오."},
+  "progress.constant": {"en": "An array of {size} depends on no argument, and XLA may compute it while it compiles. Compute it before, outside the function, and pass it as an argument.", "ko": "{size} 배열이 어떤 인자에도 의존하지 않아 XLA가 컴파일하면서 계산할 수 있습니다. 함수 밖에서 미리 계산하여 인자로 전달하십시오."},
+  "progress.constant_at": {"en": "A constant of {size} at {where_en}: it depends on no argument, and XLA may compute it while it compiles. Compute it before, outside the function, and pass it as an argument.", "ko": "{where_ko}의 상수 {size}: 어떤 인자에도 의존하지 않아 XLA가 컴파일하면서 계산할 수 있습니다. 함수 밖에서 미리 계산하여 인자로 전달하십시오."},
   "progress.large": {"en": "The program has {lines} lines of StableHLO; XLA's time grows with them. A loop in Python may have been unrolled: `lax.scan` or `lax.fori_loop` writes its body once.", "ko": "프로그램이 StableHLO {lines}줄입니다. 줄이 많을수록 XLA가 오래 걸립니다. 파이썬 반복문이 펼쳐졌을 수 있습니다. `lax.scan`이나 `lax.fori_loop`는 본문을 한 번만 적습니다."},
   "progress.unrolled": {"en": "A Python loop at {where_en} is being unrolled: {times} times so far, {share}% of {equations} equations. `lax.scan` or `lax.fori_loop` would write its body once.", "ko": "{where_ko}에서 파이썬 반복문이 펼쳐지고 있습니다. 지금까지 {times}번, 식 {equations}개의 {share}%입니다. `lax.scan`이나 `lax.fori_loop`는 본문을 한 번만 적습니다."},
   "steps.born": {"en": "a first NaN or infinity is made here", "ko": "여기서 처음 NaN이나 무한대가 생깁니다"},

@@ -119,6 +119,25 @@ def test_what_runs_long_shows_on_cell_panel_and_status(lab: Lab, new_page, pictu
     expect(page.locator(f"{PANEL} .saem-name")).to_have_text(["crawl"])
 
 
+def test_a_long_compile_names_the_constant_that_xla_computes(lab: Lab, new_page, picture) -> None:
+    """The size of the constant and its line, in the reader's language, on panel and cell."""
+    soon = SETUP + "\nimport saem.observe.progress as progress\nprogress.WHY_AFTER = 0.3"
+    table = ("@jax.jit\ndef table(x):\n    steps = jnp.cumsum(jnp.ones(80_000_000))\n"
+             "    return x + steps[-1]\ntable(1.)")
+    lab.write("constant.ipynb", soon, table)
+    page: Page = new_page(width=1500)
+    lab.open(page, "constant.ipynb")
+    page.locator(".jp-Notebook .jp-Cell").first.click()
+    lab.command(page, "notebook:run-cell-and-select-next")
+    expect(page.locator(f"{PANEL} [data-state='live']")).to_be_visible(timeout=20_000)
+    page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-cell'); }")
+    says = {"en": "A constant of 320 MB at cell 2, line 3", "ko": "셀 2 3행의 상수 320 MB"}
+    expect(page.locator(f"{PANEL} .saem-working")).to_contain_text(says[lab.language])
+    expect(page.locator(".saem-running")).to_contain_text(says[lab.language])
+    picture(page, f"lab-constant-{lab.language}")
+    expect(page.locator(".saem-running")).to_have_count(0, timeout=60_000)
+
+
 def test_the_bench_answers_to_its_chips(lab: Lab, new_page, picture) -> None:
     """Adding vmap to grad in the page shows another stage; removing it takes it away."""
     page = opened(lab, new_page, "bench.ipynb", SETUP + "\nimport saem.lens as lens", MODEL,

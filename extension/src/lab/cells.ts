@@ -133,8 +133,12 @@ export function running(panel: NotebookPanel, progress: Progress | null, locale:
     "p",
     { class: "saem-running saem", role: "status" },
     el("span", { class: "saem-spinner", "aria-hidden": "true" }),
-    prose(locale.say(`progress.${progress.activity}`, { name })),
-    progress.why && [" · ", prose(locale.pick(progress.why))]
+    el(
+      "span",
+      {},
+      prose(locale.say(`progress.${progress.activity}`, { name })),
+      progress.why && [" · ", prose(locale.pick(progress.why))]
+    )
   );
   cell.node.appendChild(node);
 }

@@ -152,6 +152,23 @@ _VIEWS: dict[str, Text] = {
     "progress.trace": Text("Tracing `{name}`", "`{name}` 추적 중"),
     "progress.lower": Text("Lowering `{name}`", "`{name}` 로어링 중"),
     "progress.compile": Text("Compiling `{name}`", "`{name}` 컴파일 중"),
+    "progress.transfer": Text("Copying `{name}` to a device", "`{name}` 장치로 복사 중"),
+    "progress.copied": Text(
+        "{size} go to the device. Copy data once, and keep it there between calls.",
+        "{size}를 장치로 옮기고 있습니다. 데이터는 한 번만 복사하고 호출 사이에는 장치에 두십시오.",
+    ),
+    "progress.constant": Text(
+        "An array of {size} depends on no argument, and XLA may compute it while it compiles. "
+        "Compute it before, outside the function, and pass it as an argument.",
+        "{size} 배열이 어떤 인자에도 의존하지 않아 XLA가 컴파일하면서 계산할 수 있습니다. 함수 "
+        "밖에서 미리 계산하여 인자로 전달하십시오.",
+    ),
+    "progress.constant_at": Text(
+        "A constant of {size} at {where_en}: it depends on no argument, and XLA may compute it "
+        "while it compiles. Compute it before, outside the function, and pass it as an argument.",
+        "{where_ko}의 상수 {size}: 어떤 인자에도 의존하지 않아 XLA가 컴파일하면서 계산할 수 "
+        "있습니다. 함수 밖에서 미리 계산하여 인자로 전달하십시오.",
+    ),
     "progress.large": Text(
         "The program has {lines} lines of StableHLO; XLA's time grows with them. A loop in "
         "Python may have been unrolled: `lax.scan` or `lax.fori_loop` writes its body once.",

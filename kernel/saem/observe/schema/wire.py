@@ -48,7 +48,7 @@ class Progress:
     """
 
     type: Literal["progress"]
-    activity: Literal["trace", "lower", "compile", "idle"]
+    activity: Literal["trace", "lower", "compile", "transfer", "idle"]
     function: str
     place: Place | None
     began: float
