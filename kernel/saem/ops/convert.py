@@ -67,7 +67,7 @@ class ConvertElementType(Primitive):
     def typing(self, x):
         if dtypes.is_extended(x.dtype) or dtypes.is_extended(self.new_dtype):
             raise errors.explained(
-                errors.DTypeError, "convert_element_type.C1",
+                errors.ArgumentError, "convert_element_type.C1",
                 f"convert_element_type cannot convert {x.dtype.name} to {self.new_dtype.name}: "
                 "extended dtypes hold no numbers.",
                 advice="For PRNG keys, use random.key_data and random.wrap_key_data.")

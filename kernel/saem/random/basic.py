@@ -62,7 +62,8 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     else:
         dtype = as_dtype("bits", dtype, int, dtypes.is_unsigned, "an unsigned int")
     used(key)
-    return _bits(key, dtypes.itemsize_bits(dtype), as_shape(shape))
+    # Types of fewer bits come in whole bytes.
+    return _bits(key, max(8, dtypes.itemsize_bits(dtype)), as_shape(shape))
 
 
 # -- floats ----------------------------------------------------------------------------------------
@@ -181,7 +182,7 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
             errors.DTypeError, "randint.dtype",
             f"randint only accepts integer dtypes, got {dtype}",
             advice="Use uniform for floats.")
-    shape = joined_shape("randint", shape, minval, maxval)
+    shape = joined_shape("randint", as_shape(shape), minval, maxval)
     minval, maxval = (_as_integers(x) for x in (minval, maxval))
     used(key)
     return _randint(key, shape, dtype, minval, maxval)
@@ -250,8 +251,10 @@ def check_mode(name: str, mode: Any) -> None:
 def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Return 1 or -1, each with probability one half, of typed ``key``."""
     p = number(0.5, dtypes.default_dtype(float))
-    heads = lax.convert_element_type(coins(key, shape, "low", p), dtype)
-    return lax.sub(lax.mul(number(2, dtype), heads), number(1, dtype))
+    part = dtypes.default_dtype(int) if dtypes.is_bool(dtype) else dtype
+    heads = lax.convert_element_type(coins(key, shape, "low", p), part)
+    found = lax.sub(lax.mul(number(2, part), heads), number(1, part))
+    return lax.convert_element_type(found, dtype)
 
 
 _rademacher = taker(2)(signs)
@@ -259,7 +262,7 @@ _rademacher = taker(2)(signs)
 
 def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
                out_sharding: Any = None) -> Array:
-    """Return 1 or -1, each with probability one half.
+    """Return 1 or -1, each with probability one half (True for both, if boolean).
 
     >>> jax.random.rademacher(jax.random.key(0), (4,))
     Array([-1, -1,  1,  1], dtype=int32)
@@ -267,6 +270,6 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
     if out_sharding is not None:
         return placed(rademacher, out_sharding, key, shape, dtype)
     dtype = as_dtype("rademacher", dtype, int, lambda d: dtypes.is_integer(d)
-                     or dtypes.is_inexact(d), "a number")
+                     or dtypes.is_inexact(d) or dtypes.is_bool(d), "a number or bool")
     used(key)
     return _rademacher(key, as_shape(shape), dtype)

@@ -14,13 +14,16 @@ from typing import Any
 
 import numpy as np
 
+import saem.numpy as jnp
 from saem import lax
 from saem.core import dtypes
 from saem.core.avals import aval_of
+from saem.numpy.promote import check_arraylike
 from saem.random.basic import check_mode, signs, standard, two_keys, unit_interval
 from saem.random.keys import (
     as_dtype,
     as_shape,
+    check_parameters,
     float_dtype,
     joined_shape,
     number,
@@ -123,7 +126,8 @@ def lognormal(key: ArrayLike, sigma: ArrayLike = np.float32(1.0), shape: Shape |
     """
     if out_sharding is not None:
         return placed(lognormal, out_sharding, key, sigma, shape, dtype)
-    dtype = float_dtype("lognormal", dtype)
+    dtype = as_dtype("lognormal", dtype, float, dtypes.is_inexact, "a float or complex")
+    check_parameters("lognormal", dtype, sigma)
     shape = joined_shape("lognormal", shape, sigma)
     used(key)
     return _lognormal(key, shape, dtype, sigma)
@@ -161,19 +165,22 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
 def _double_sided_maxwell(key, shape, dtype, loc, scale):
     first, second = two_keys(key)
     sided = lax.mul(signs(second, shape, dtype), standard_maxwell(first, shape, dtype))
-    return lax.add(lax.mul(sided, to_rank_of(scale, shape, dtype)), to_rank_of(loc, shape, dtype))
+    return sided * jnp.asarray(scale) + jnp.asarray(loc)
 
 
 def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Shape = (),
                          dtype: DTypeLike | None = None) -> Array:
     """Return Maxwell numbers of either sign, times ``scale``, plus ``loc``.
 
+    The shape is ``shape`` followed by what those of ``loc`` and ``scale`` broadcast to; for an
+    empty ``shape`` the latter comes twice, as in JAX.
+
     >>> jax.random.double_sided_maxwell(jax.random.key(0), 0., 1., (2,)).shape
     (2,)
     """
     dtype = float_dtype("double_sided_maxwell", dtype)
     together = joined_shape("double_sided_maxwell", None, loc, scale)
-    shape = (*as_shape(shape), *together)
+    shape = (*(as_shape(shape) or together), *together)
     used(key)
     return _double_sided_maxwell(key, shape, dtype, loc, scale)
 
@@ -314,7 +321,9 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
     """
     if out_sharding is not None:
         return placed(pareto, out_sharding, key, b, shape, dtype)
-    dtype, shape = float_dtype("pareto", dtype), joined_shape("pareto", shape, b)
+    dtype = float_dtype("pareto", dtype)
+    check_parameters("pareto", dtype, b)
+    shape = joined_shape("pareto", shape, b)
     used(key)
     return _pareto(key, shape, dtype, b)
 
@@ -323,20 +332,21 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
 def _weibull_min(key, shape, dtype, scale, concentration):
     even = standard(key, shape, dtype)
     base = lax.neg(lax.log1p(lax.neg(even)))
-    scale, concentration = (to_rank_of(x, shape, dtype) for x in (scale, concentration))
-    power = lax.div(constant_like(base, 1), concentration)
-    return lax.mul(lax.pow(base, power), scale)
+    power = constant_like(base, 1) / jnp.asarray(concentration)
+    return base ** power * jnp.asarray(scale)
 
 
 def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shape: Shape = (),
                 dtype: DTypeLike | None = None) -> Array:
     """Return Weibull numbers of ``scale`` and ``concentration``.
 
+    One number is drawn for each place of ``shape``, then stretched over the parameters.
+
     >>> jax.random.weibull_min(jax.random.key(0), 1., 2., (2,)).shape
     (2,)
     """
-    dtype = float_dtype("weibull_min", dtype)
-    shape = joined_shape("weibull_min", shape, scale, concentration)
+    check_arraylike("weibull_min", scale, concentration)
+    dtype, shape = float_dtype("weibull_min", dtype), as_shape(shape)
     used(key)
     return _weibull_min(key, shape, dtype, scale, concentration)
 
@@ -357,7 +367,9 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
     """
     if out_sharding is not None:
         return placed(rayleigh, out_sharding, key, scale, shape, dtype)
-    dtype, shape = float_dtype("rayleigh", dtype), joined_shape("rayleigh", shape, scale)
+    dtype = float_dtype("rayleigh", dtype)
+    check_parameters("rayleigh", dtype, scale)
+    shape = joined_shape("rayleigh", shape, scale)
     used(key)
     return _rayleigh(key, shape, dtype, scale)
 
@@ -385,6 +397,7 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLik
     if out_sharding is not None:
         return placed(triangular, out_sharding, key, left, mode, right, shape, dtype)
     dtype = float_dtype("triangular", dtype)
+    check_parameters("triangular", dtype, left, mode, right)
     shape = joined_shape("triangular", shape, left, mode, right)
     used(key)
     return _triangular(key, shape, dtype, left, mode, right)
@@ -418,6 +431,8 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,
     """
     if out_sharding is not None:
         return placed(wald, out_sharding, key, mean, shape, dtype)
-    dtype, shape = float_dtype("wald", dtype), joined_shape("wald", shape, mean)
+    dtype = float_dtype("wald", dtype)
+    check_parameters("wald", dtype, mean)
+    shape = joined_shape("wald", shape, mean)
     used(key)
     return _wald(key, shape, dtype, mean)

@@ -50,6 +50,14 @@ def everywhere(x: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.broadcast_in_dim(to_rank_of(x, shape, dtype), shape, tuple(range(len(shape))))
 
 
+def check_real(name: str, p: Any, error: type[errors.Explained]) -> None:
+    """Refuse probabilities ``p`` that are complex, by the class of ``error``."""
+    if dtypes.is_complex(aval_of(p).dtype):
+        raise errors.explained(
+            error, f"{name}.C1", f"{name} got complex probabilities, of dtype "
+            f"{aval_of(p).dtype.name}.", advice="Complex numbers have no order: use p.real.")
+
+
 def some(x: Any) -> Any:
     """Return whether any of ``x`` is true."""
     return lax.reduce_or(x, tuple(range(aval_of(x).ndim)))
@@ -239,6 +247,7 @@ def binomial(key: Array, n: ArrayLike, p: ArrayLike, shape: Shape | None = None,
     (3,)
     """
     dtype, shape = float_dtype("binomial", dtype), joined_shape("binomial", shape, n, p)
+    check_real("binomial", p, errors.ArgumentTypeError)
     used(key)
     return _binomial(key, shape, dtype, n, p)
 
@@ -271,8 +280,8 @@ def multinomial(key: Array, n: ArrayLike, p: ArrayLike, *, shape: Shape | None =
     >>> jax.random.multinomial(jax.random.key(0), 10, jnp.array([0.5, 0.5])).sum()
     Array(10., dtype=float32)
     """
-    dtype = as_dtype("multinomial", dtype, float, lambda d: dtypes.is_integer(d)
-                     or dtypes.is_float(d), "an integer or float")
+    dtype = as_dtype("multinomial", dtype, float, lambda d: not dtypes.is_extended(d), "a number")
+    check_real("multinomial", p, errors.ArgumentError)
     shape = joined_shape("multinomial", shape, p)
     joined_shape("multinomial", shape[:-1], n)
     used(key)

@@ -101,7 +101,7 @@ def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: 
             errors.ArgumentTypeError, "permutation.C1",
             "x must be an integer or at least 1-dimensional",
             advice="Pass the number of elements, or an array of them.")
-    return _permuted_range(key, int(x), dtypes.default_dtype(int))
+    return _permuted_range(key, max(0, int(x)), dtypes.default_dtype(int))
 
 
 # -- picking ---------------------------------------------------------------------------------------
@@ -148,11 +148,16 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
     """Return elements of ``a`` (or of 0, …, a-1) along ``axis``, with probabilities ``p``.
 
     Raises: ValueError if there is nothing to pick, or too few without replacement, or ``p`` does
-    not fit.
+    not fit; TypeError if ``shape`` is no sequence.
 
     >>> jax.random.choice(jax.random.key(0), jnp.array([5, 6, 7]), (4,))
     Array([6, 5, 7, 6], dtype=int32)
     """
+    if isinstance(shape, int):
+        raise errors.explained(
+            errors.ArgumentTypeError, "choice.C2",
+            f"shape argument of jax.random.choice must be a sequence, got {shape}",
+            advice=f"Write ({shape},).")
     shape, aval = as_shape(shape), aval_of(a)
     single = not aval.ndim
     axis = 0 if single else canonical_axis(axis, aval.ndim)
@@ -227,12 +232,12 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
     if out_sharding is not None:
         return placed(categorical, out_sharding, key, logits, axis, shape, replace, mode)
     aval = aval_of(logits)
+    axis = canonical_axis(axis, aval.ndim)
     if not dtypes.is_float(aval.dtype):
         raise errors.explained(
             errors.ArgumentError, "categorical.C2",
             f"categorical requires logits of a float dtype, got {aval.dtype.name}.",
             advice="Logits are logarithms: jnp.log(weights).")
-    axis = canonical_axis(axis, aval.ndim)
     mode = "low" if mode is None else mode
     check_mode("categorical", mode)
     rest = (*aval.shape[:axis], *aval.shape[axis + 1:])
@@ -272,6 +277,11 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
     if out_sharding is not None:
         return placed(geometric, out_sharding, key, p, shape, dtype)
     dtype = as_dtype("geometric", dtype, int, dtypes.is_integer, "an integer")
+    if dtypes.is_complex(aval_of(p).dtype):
+        raise errors.explained(
+            errors.ArgumentError, "geometric.C1",
+            f"geometric got a complex probability, of dtype {aval_of(p).dtype.name}.",
+            advice="Complex numbers have no order: use p.real.")
     if not dtypes.is_float(aval_of(p).dtype):
         p = lax.convert_element_type(p, dtypes.default_dtype(float))
     shape = joined_shape("geometric", shape, p)

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from typing import Any
 
 import numpy as np
 
+import saem.numpy as jnp
 from saem import lax
 from saem.core import config, errors
 from saem.core.avals import ShapedArray, aval_of
@@ -36,6 +38,7 @@ from saem.random.basic import signs, standard, two_keys
 from saem.random.continuous import least_normal, standard_exponential, standard_normal, to_rank_of
 from saem.random.keys import (
     as_shape,
+    check_parameters,
     float_dtype,
     joined_shape,
     number,
@@ -232,7 +235,9 @@ def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
     """
     if out_sharding is not None:
         return placed(beta, out_sharding, key, a, b, shape, dtype)
-    dtype, shape = float_dtype("beta", dtype), joined_shape("beta", shape, a, b)
+    dtype = float_dtype("beta", dtype)
+    check_parameters("beta", dtype, a, b)
+    shape = joined_shape("beta", shape, a, b)
     used(key)
     return _beta(key, shape, dtype, a, b)
 
@@ -291,7 +296,9 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
     """
     if out_sharding is not None:
         return placed(chisquare, out_sharding, key, df, shape, dtype)
-    dtype, shape = float_dtype("chisquare", dtype), joined_shape("chisquare", shape, df)
+    dtype = float_dtype("chisquare", dtype)
+    check_parameters("chisquare", dtype, df)
+    shape = joined_shape("chisquare", shape, df)
     used(key)
     return _chisquare(key, shape, dtype, df)
 
@@ -314,7 +321,9 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
     """
     if out_sharding is not None:
         return placed(t, out_sharding, key, df, shape, dtype)
-    dtype, shape = float_dtype("t", dtype), joined_shape("t", shape, df)
+    dtype = float_dtype("t", dtype)
+    check_parameters("t", dtype, df)
+    shape = joined_shape("t", shape, df)
     used(key)
     return _t(key, shape, dtype, df)
 
@@ -337,7 +346,9 @@ def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = 
     """
     if out_sharding is not None:
         return placed(f, out_sharding, key, dfnum, dfden, shape, dtype)
-    dtype, shape = float_dtype("f", dtype), joined_shape("f", shape, dfnum, dfden)
+    dtype = float_dtype("f", dtype)
+    check_parameters("f", dtype, dfnum, dfden)
+    shape = joined_shape("f", shape, dfnum, dfden)
     used(key)
     return _f(key, shape, dtype, dfnum, dfden)
 
@@ -348,14 +359,13 @@ def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = 
 def generalized_normals(key: Any, shape: tuple[int, ...], dtype: Any, p: Any) -> Any:
     """Return numbers of density exp(-|x|^p), of typed ``key``."""
     first, second = two_keys(key)
-    size = gammas(first, shape, dtype, False, 1 / p)
-    power = lax.convert_element_type(1 / p, dtype)
-    return signs(second, shape, dtype) * lax.pow(size, power)
+    inverse = 1 / p
+    return signs(second, shape, dtype) * gammas(first, shape, dtype, False, inverse) ** inverse
 
 
 @taker(2)
 def _generalized_normal(key, shape, dtype, p):
-    return generalized_normals(key, shape, dtype, p)
+    return generalized_normals(key, shape, dtype, jnp.asarray(p))
 
 
 def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DTypeLike | None = None,
@@ -376,26 +386,27 @@ def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DType
 @taker(3)
 def _ball(key, d, shape, dtype, p):
     first, second = two_keys(key)
+    p = jnp.asarray(p)
     g = generalized_normals(first, (*shape, d), dtype, p)
     e = standard_exponential(second, shape, dtype)
-    power, inverse = (lax.convert_element_type(x, dtype) for x in (p, 1 / p))
-    total = lax.reduce_sum(lax.pow(lax.abs(g), power), (len(shape),)) + e
-    length = lax.pow(total, inverse)
-    return g / lax.broadcast_in_dim(length, (*shape, 1), tuple(range(len(shape))))
+    powers = lax.abs(g) ** p
+    total = lax.reduce_sum(powers, (powers.ndim - 1,)) + e
+    return g / jnp.expand_dims(total ** (1 / p), -1)
 
 
 def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLike | None = None, *,
          out_sharding: Any = None) -> Any:
     """Return points spread evenly over the ball of ``d`` dimensions in the norm ``p``.
 
-    Shapes: [*shape d].
+    Shapes: [*shape d]; an array ``p`` broadcasts to it.
+    Raises: TypeError if ``d`` is no integer.
 
     >>> jax.random.ball(jax.random.key(0), 2).shape
     (2,)
     """
     if out_sharding is not None:
         return placed(ball, out_sharding, key, d, p, shape, dtype)
-    dtype, shape = float_dtype("ball", dtype), as_shape(shape)
-    joined_shape("ball", shape, p)
+    dtype, shape, d = float_dtype("ball", dtype), as_shape(shape), operator.index(d)
+    joined_shape("ball", (*shape, d), p)
     used(key)
-    return _ball(key, int(d), shape, dtype, p)
+    return _ball(key, d, shape, dtype, p)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,9 @@ from saem import _jaxlib
 from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of, is_array_like
-from saem.core.dimensions import as_size
+from saem.core.dimensions import Dim, as_size
 from saem.core.events import bus
+from saem.core.promotion import join
 from saem.core.trace import Tracer, eval_trace, state
 from saem.generators.rbg import GENERATORS
 from saem.jit.library import library_function
@@ -355,7 +356,7 @@ def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
     Array([[1797259609, 2579123966],
            [ 928981903, 3453687069]], dtype=uint32)
     """
-    shape = as_shape(num)
+    shape = as_shape(num if isinstance(num, (tuple, list)) else (num,))
     if bus.active or config.debug_key_reuse.value:
         return reuse.derived("split", key, lambda: _split(key, shape))
     return _split(key, shape)
@@ -393,9 +394,9 @@ def as_word(number: int) -> np.uint32:
 
 
 def as_shape(shape: Any) -> tuple[int, ...]:
-    """Return ``shape``, an integer or a sequence of them, as a tuple.
+    """Return ``shape``, an integer or an iterable of them, as a tuple.
 
-    Raises: TypeError for other values; ValueError for negative sizes.
+    Raises: TypeError for other values, arrays of rank 0 included; ValueError for negative sizes.
     """
     if type(shape) is tuple:
         for n in shape:
@@ -404,10 +405,15 @@ def as_shape(shape: Any) -> tuple[int, ...]:
         else:  # as most are: no new tuple
             return shape
         found = tuple([as_size(n) for n in shape])
-    elif isinstance(shape, Sequence) or (isinstance(shape, np.ndarray) and shape.ndim):
+    elif isinstance(shape, (int, Dim)):
+        found = (as_size(shape),)
+    elif isinstance(shape, Iterable) and getattr(shape, "ndim", 1):
         found = tuple([as_size(n) for n in shape])
     else:
-        found = (as_size(shape),)
+        raise errors.explained(
+            errors.ArgumentTypeError, "random.C1",
+            f"Shapes must be an integer or 1D sequences of them, got {shape!r}.",
+            advice="Write (n,) for one axis of n elements, () for a single number.")
     if any(n < 0 for n in found):
         raise errors.explained(
             errors.ShapeError, "random.shape",
@@ -438,6 +444,32 @@ def joined_shape(name: str, shape: Any, *operands: Any) -> tuple[int, ...]:
         f"{name} got shape {wanted}, which must be what the shapes "
         f"{', '.join(map(str, shapes))} of its parameters broadcast to.",
         advice="Leave shape out, or give one whose trailing sizes are those of the parameters.")
+
+
+def check_parameters(name: str, dtype: Any, *parameters: Any) -> None:
+    """Refuse parameters of a distribution that meet its ``dtype`` in another one.
+
+    Raises: TypePromotionError for those; ValueError for None and for PRNG keys.
+    """
+    for x in parameters:
+        if type(x) is float or type(x) is int:
+            continue
+        if x is None:
+            raise errors.explained(
+                errors.ArgumentError, f"{name}.C2", f"None is not a valid parameter of {name}.",
+                advice="Parameters are numbers or arrays of them.")
+        aval = aval_of(x)
+        if dtypes.is_extended(aval.dtype):
+            raise errors.explained(
+                errors.ArgumentError, f"{name}.C3",
+                f"dtype={aval.dtype.name} is not a valid dtype for the parameters of {name}.",
+                advice="The key comes first, then the parameters.")
+        if join((aval.dtype, aval.weak_type), (dtype, False))[0] != dtype:
+            raise errors.explained(
+                errors.TypePromotionError, f"{name}.C4",
+                f"In arguments to {name}, cannot safely cast argument of type {aval.dtype.name} "
+                f"to {dtype.name}",
+                advice="Convert the parameter with .astype, or draw in its dtype.")
 
 
 def as_dtype(name: str, dtype: Any, default: type, accepts: Callable[[Any], bool], needs: str

@@ -15,8 +15,9 @@ import numpy as np
 import saem.numpy as jnp
 from saem.core import dtypes, errors
 from saem.numpy import linalg
-from saem.random.continuous import normal
-from saem.random.keys import as_shape, float_dtype, placed
+from saem.numpy.promote import check_arraylike
+from saem.random.continuous import standard_normal
+from saem.random.keys import as_shape, float_dtype, placed, taker, used
 from saem.typing import Array, ArrayLike, DTypeLike, Shape
 
 
@@ -38,6 +39,7 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike,
     """
     if out_sharding is not None:
         return placed(multivariate_normal, out_sharding, key, mean, cov, shape, dtype, method)
+    check_arraylike("multivariate_normal", mean, cov)
     mean, cov = jnp.asarray(mean), jnp.asarray(cov)
     if dtype is None:
         dtype = jnp.promote_types(jnp.result_type(mean, cov), np.float32) \
@@ -63,7 +65,13 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike,
             errors.ShapeError, "multivariate_normal.C1",
             f"shape argument {tuple(shape)} cannot hold the leading axes {leading} of mean and cov",
             advice="Leave shape out, or add axes in front.")
-    sample = normal(key, (*shape, n), dtype)
+    used(key)
+    return _multivariate_normal(key, tuple(shape), dtype, method, mean, cov)
+
+
+@taker(3)
+def _multivariate_normal(key, shape, dtype, method, mean, cov):
+    sample = standard_normal(key, (*shape, mean.shape[-1]), dtype)
     return mean + jnp.einsum("...ij,...j->...i", _root(cov, method), sample)
 
 
@@ -80,8 +88,7 @@ def _root(cov: Array, method: str) -> Array:
 
 def orthogonal(key: ArrayLike, n: int, shape: Shape = (), dtype: DTypeLike | None = None,
                m: int | None = None, *, out_sharding: Any = None) -> Array:
-    """Return random matrices of shape (n, m), orthogonal (unitary if complex)with equal
-    probability.
+    """Return random matrices of shape (n, m), orthogonal (unitary if complex), all equally likely.
 
     ``m`` is ``n`` by default.  The shorter of rows and columns are orthonormal.
 
@@ -99,7 +106,13 @@ def orthogonal(key: ArrayLike, n: int, shape: Shape = (), dtype: DTypeLike | Non
         raise ValueError(f"dtype argument to `orthogonal` must be a float or complex dtype, got "
                          f"{dtype}")
     n, m = int(n), int(n if m is None else m)
-    q, r = linalg.qr(normal(key, (*as_shape(shape), max(n, m), min(n, m)), dtype))
+    used(key)
+    return _orthogonal(key, as_shape(shape), dtype, n, m)
+
+
+@taker(4)
+def _orthogonal(key, shape, dtype, n, m):
+    q, r = linalg.qr(standard_normal(key, (*shape, max(n, m), min(n, m)), dtype))
     d = jnp.diagonal(r, axis1=-2, axis2=-1)
     x = q * jnp.expand_dims(d / jnp.abs(d), -2).astype(dtype)
     return jnp.matrix_transpose(x).conj() if n < m else x

@@ -13,11 +13,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from variations import chosen, differences, read, rows
+from variations import RANDOM, chosen, differences, read, rows
 
 LAST_BITS = 3e-6
 HOW: dict[str, dict[str, Any]] = {
-    "lax": {}, "nn": {},
+    "lax": {}, "nn": {}, "scipy": {"rtol": 3e-5},
+    "random": {"rtol": 0.0, **RANDOM},  # random numbers are JAX's to the bit
 }
 TABLES = [(name, group) for name in HOW for group in read(name)[0]]
 

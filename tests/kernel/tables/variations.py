@@ -77,6 +77,12 @@ OPERANDS: dict[str, Any] = {
     "R": draw.randn(4, 3).astype("f"),
     "I": np.array([2, 0, 1], "i"), "J": np.array([[0, 1], [2, 0]], "i"),
 }
+# Parameters of distributions.
+RANDOM: dict[str, Any] = {
+    "W3": np.array([1.0, 2.0, 3.5], "f"), "W4": np.array([1.0, 2.0, 3.5, 4.0], "f"),
+    "L": np.random.RandomState(1).randn(2, 3).astype("f"), "P2": np.array([0.3, 0.7], "f"),
+    "P5": np.array([0.1, 0.2, 0.3, 0.15, 0.25], "f"),
+}
 CASTS = {"c8": "complex64", "i4": "int32", "bf": "bfloat16", "f2": "float16", "b1": "bool",
          "u1": "uint8", "i1": "int8", **{name: name for name in SMALL}}
 REPLACED = {"empty": r"\1[:0]", "rank0": r"\1.ravel()[1]", "two": "2", "half": "1.5",
@@ -90,14 +96,34 @@ def varied(call: str, kind: str) -> str:
     return LETTER.sub(REPLACED[kind], call)
 
 
+def drawn(call: str) -> Iterator[str]:
+    """Yield the rows of a sampler, whose ``call`` names ``{key}`` and ``{shape}``."""
+    for shape in ("()", "(3,)", "(2, 3)", "(0, 2)", "3", "[2]", "(-1,)", "None"):
+        yield call.format(key="key(3)", shape=shape)
+    for key in ("random.PRNGKey(7)", "key(0)", "random.key(5, impl='rbg')",
+                "random.key(5, impl='unsafe_rbg')", "3", "W3", "random.split(key(3))",
+                "random.PRNGKey(5, impl='rbg')", "np.array([0, 9], 'uint32')", "None"):
+        yield call.format(key=key, shape="(3,)")
+    for dtype in ("'float16'", "'bfloat16'", "'float32'", "'float64'", "float", "'int32'",
+                  "'complex64'", "bool"):
+        yield call.format(key="key(3)", shape="(2, 3)")[:-1] + f", dtype={dtype})"
+    of_a_key = "lambda k: " + call.format(key="k", shape="(3,)")
+    yield f"mapped({of_a_key}, random.split(key(1), 2))"
+    yield f"jax.jit({of_a_key})(key(1))"
+
+
 def rows(calls: list[str], first: tuple[str, ...] = KINDS, later: tuple[str, ...] = FEW,
          derivatives: bool = True, maps: bool = True) -> Iterator[str]:
     """Yield the rows of each call.  A function's first call has more kinds of operands.
 
-    A call that starts with ``=`` is taken as it stands, one with ``~`` is not differentiated.
+    A call that starts with ``=`` is taken as it stands, one with ``~`` is not differentiated, one
+    with ``*`` draws (``drawn``).
     """
     seen: set[str] = set()
     for call in calls:
+        if call.startswith("*"):
+            yield from drawn(call[1:])
+            continue
         plain = call.lstrip("=~")
         yield plain
         letters = ", ".join(sorted(set(LETTER.findall(plain))))

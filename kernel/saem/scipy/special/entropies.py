@@ -14,6 +14,7 @@ import numpy as np
 
 from saem import lax
 from saem import numpy as jnp
+from saem.core.avals import aval_of
 from saem.custom_derivatives import custom_jvp
 from saem.jit.library import library_function
 from saem.nn import normalization
@@ -76,6 +77,8 @@ def entr(x: ArrayLike) -> Array:
 
 
 def _rel_entr(p: Array, q: Array) -> Array:
+    if aval_of(q).shape != jnp.broadcast_shapes(aval_of(p).shape, aval_of(q).shape):
+        q = lax.convert_element_type(q, aval_of(q).dtype)  # a stretched q is never weak, as in JAX
     both = (p > 0) & (q > 0)
     # What is not chosen is computed at 1, so that its derivative is no NaN.
     safe_p, safe_q = jnp.where(both, p, 1), jnp.where(both, q, 1)

@@ -25,7 +25,7 @@ from saem.core.trace import concrete_or_error
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.promote import promote_args_inexact
-from saem.scipy.special.operands import elementwise
+from saem.scipy.special.operands import elementwise, refuse_complex
 from saem.typing import Array, ArrayLike
 
 # -- the gamma function ----------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def _polygamma(n: Array, x: Array) -> Array:
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """Return the n-th derivative of digamma; ``n`` are integers.
 
-    Raises: ValueError if ``n`` are not integers.
+    Raises: ValueError if ``n`` are not integers or ``x`` is complex.
 
     >>> polygamma(1, 1.0)
     Array(1.644934, dtype=float32, weak_type=True)
@@ -272,6 +272,8 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
             errors.ArgumentError, "polygamma.C1",
             f"Argument `n` to polygamma must be of integer type. Got dtype {n.dtype}.",
             advice="It counts derivatives.")
+    x = array_argument("polygamma", x)
+    refuse_complex("polygamma", x)
     return _polygamma(n, x)
 
 

@@ -19,6 +19,7 @@ from saem import numpy as jnp
 from saem.core import dtypes, errors
 from saem.custom_derivatives import custom_jvp
 from saem.jit.library import library_function
+from saem.numpy.axes import array_argument
 from saem.scipy.special.operands import elementwise, horner
 from saem.typing import Array, ArrayLike
 
@@ -135,12 +136,12 @@ _quantile.defjvps(lambda dp, out, p: dp * ROOT_2PI * jnp.exp(out * out / 2))
 def ndtri(p: ArrayLike) -> Array:
     """Return the number below which a normal number is with probability p: the inverse of ndtr.
 
-    Raises: TypeError for dtypes but float32 and float64.
+    Raises: TypeError for dtypes but float32 and float64, and for lists.
 
     >>> ndtri(jnp.array([0., 0.5]))
     Array([-inf,   0.], dtype=float32)
     """
-    return _ndtri(single_or_double("ndtri", p))
+    return _ndtri(single_or_double("ndtri", p if p is None else array_argument("ndtri", p)))
 
 
 _ndtri = library_function(lambda p: _quantile(p))
@@ -231,9 +232,11 @@ _owens_t.defjvps(
     lambda da, out, h, a: da * jnp.exp(-h * h * (1 + a * a) / 2) / (2 * np.pi * (1 + a * a)))
 
 
-@elementwise
+@elementwise(stays_wide=True)
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Return Owen's T: the probability that X > h and 0 < Y < a X for normal X and Y.
+
+    Half floats give float32.
 
     >>> owens_t(0.0, 1.0)
     Array(0.125, dtype=float32)

@@ -23,7 +23,8 @@ ABOUT = "a Bernoulli distribution: 1 with probability ``p``, else 0"
 logpmf, pmf = Discrete("bernoulli", ABOUT, ("p",), log_probability).functions()
 cdf = public("cdf", "bernoulli", [parameter("k"), parameter("p")], ABOUT,
              lambda k, p: jnp.where(jnp.isnan(k) | (p < 0) | (p > 1), np.nan, jnp.where(
-                 k < 0, 0, jnp.where(k < 1, 1 - p, 1))))
+                 k < 0, 0, jnp.where(k < 1, 1 - p, 1))), real=True)
 ppf = public("ppf", "bernoulli", [parameter("q"), parameter("p")], ABOUT,
              lambda q, p: jnp.where((q >= 0) & (q <= 1) & (p >= 0) & (p <= 1),
-                                    jnp.where(q <= 1 - p, jnp.zeros_like(q), 1), np.nan))
+                                    jnp.where(q <= 1 - p, jnp.zeros_like(q), 1), np.nan),
+             real=True)

@@ -21,7 +21,7 @@ from saem import lax, random
 from saem import numpy as jnp
 from saem.core import errors
 from saem.nn.logarithms import logsumexp
-from saem.numpy.promote import promote_dtypes_inexact
+from saem.numpy.promote import check_arraylike, promote_dtypes_inexact
 from saem.random.matrices import multivariate_normal
 from saem.scipy.special import ndtr
 from saem.tree_util import register_pytree_node
@@ -53,6 +53,7 @@ class gaussian_kde:
     def __init__(self, dataset: ArrayLike,
                  bw_method: str | Array | Callable[[Any], Array] | None = None,
                  weights: ArrayLike | None = None):
+        check_arraylike("gaussian_kde", dataset)
         points = jnp.atleast_2d(jnp.asarray(dataset))
         if jnp.issubdtype(points.dtype, jnp.complexfloating):
             raise errors.explained(NotImplementedError, "gaussian_kde.C1",

@@ -21,8 +21,10 @@ import numpy as np
 
 from saem import lax
 from saem import numpy as jnp
+from saem.core import errors
 from saem.jit.library import library_function
-from saem.scipy.special.operands import floats
+from saem.scipy.special.normal import single_or_double
+from saem.scipy.special.operands import floats, refuse_complex
 from saem.typing import Array, ArrayLike
 
 # What each public function returns, for its docstring.
@@ -36,6 +38,7 @@ MEANINGS = {
     "isf": "the value above which the probability is {q}",
     "pmf": "the probability of the whole number k",
     "logpmf": "the logarithm of the probability of the whole number k",
+    "entropy": "the entropy, in nats,",
 }
 QUANTILES = ("ppf", "isf")
 
@@ -48,15 +51,23 @@ def log_complement(y: Array) -> Array:
 
 
 def public(name: str, family: str, parameters: list[inspect.Parameter], about: str,
-           compute: Callable[..., Array]) -> Any:
-    """Return ``compute``, of operands that meet in one dtype, as the library function ``name``."""
+           compute: Callable[..., Array], real: bool = False, floating: bool = False) -> Any:
+    """Return ``compute``, of operands that meet in one dtype, as the library function ``name``.
+
+    real: complex operands are refused.  floating: the first operand must be float32 or float64.
+    """
     signature = inspect.Signature(parameters)
     first = parameters[0].name
 
     def function(*args: Any, **kwargs: Any) -> Array:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        return compute(*jnp.broadcast_arrays(*floats(f"{family}.{name}", *bound.args)))
+        xs = floats(f"{family}.{name}", *bound.args)
+        if real:
+            refuse_complex(f"{family}.{name}", xs[0], errors.ArgumentTypeError)
+        if floating:
+            single_or_double(f"{family}.{name}", bound.args[0])
+        return compute(*jnp.broadcast_arrays(*xs))
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = f"saem.scipy.stats.{family}"
@@ -77,16 +88,18 @@ class Continuous:
 
     forms: functions of y and the shape parameters; ``logpdf`` is needed, others are derived.
     support: the bounds of y, outside of which the density is 0.  anchor: a point inside of it.
-    placed: whether the public functions take ``loc`` and ``scale``.
+    placed: whether the public functions take ``loc`` and ``scale``.  real: the names of functions
+    that refuse complex operands.  floating: quantiles are of float32 or float64 alone.
     """
 
     def __init__(self, name: str, about: str, shapes: tuple[str, ...] = (), *,
                  support: tuple[float, float] = (-np.inf, np.inf), anchor: float = 0.5,
                  quantile: str = "q", placed: bool = True, valid: Callable | None = None,
-                 **forms: Callable):
+                 real: str = "", floating: bool = False, **forms: Callable):
         self.name, self.about, self.shapes = name, about, shapes
         self.low, self.high = support
         self.anchor, self.quantile, self.placed, self.valid = anchor, quantile, placed, valid
+        self.real, self.floating = real.split(), floating
         self.forms: Mapping[str, Callable] = forms
 
     def functions(self, names: str) -> list[Any]:
@@ -112,7 +125,8 @@ class Continuous:
                 return jnp.where(out == -np.inf, out, out - jnp.log(scale))
             return out
 
-        return public(name, self.name, parameters, self.about, compute)
+        return public(name, self.name, parameters, self.about, compute, real=name in self.real,
+                      floating=self.floating and name in QUANTILES)
 
     def standard(self, name: str, y: Array, *shapes: Array) -> Array:
         """Return the function called ``name`` at y, for loc 0 and scale 1."""
@@ -162,9 +176,9 @@ class Discrete:
             *shapes, loc = rest
             return self.form(k - loc, *shapes)
 
-        return [public("logpmf", self.name, parameters, self.about, logpmf),
+        return [public("logpmf", self.name, parameters, self.about, logpmf, real=True),
                 public("pmf", self.name, parameters, self.about,
-                       lambda *args: jnp.exp(logpmf(*args)))]
+                       lambda *args: jnp.exp(logpmf(*args)), real=True)]
 
 
 def where_possible(possible: Array, k: Array, fallback: float, form: Callable) -> Array:

@@ -10,6 +10,7 @@ from saem.scipy.stats.families import Continuous, log_complement
 
 gumbel = Continuous(
     "gumbel_l", "a Gumbel distribution of minima of mode ``loc``", quantile="p",
+    real="logpdf pdf logcdf cdf logsf sf ppf",
     logpdf=lambda y: y - jnp.exp(y), logsf=lambda y: -jnp.exp(y),
     cdf=lambda y: -jnp.expm1(-jnp.exp(y)), logcdf=lambda y: log_complement(-jnp.exp(y)),
     ppf=lambda p: jnp.log(-jnp.log1p(-p)))

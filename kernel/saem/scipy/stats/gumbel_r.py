@@ -10,6 +10,7 @@ from saem.scipy.stats.families import Continuous, log_complement
 
 gumbel = Continuous(
     "gumbel_r", "a Gumbel distribution of maxima of mode ``loc``", quantile="p",
+    real="logpdf pdf logcdf cdf logsf sf ppf",
     logpdf=lambda y: -y - jnp.exp(-y), logcdf=lambda y: -jnp.exp(-y),
     sf=lambda y: -jnp.expm1(-jnp.exp(-y)), logsf=lambda y: log_complement(-jnp.exp(-y)),
     ppf=lambda p: -jnp.log(-jnp.log(p)))

@@ -60,6 +60,8 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keep
 def _mode(a, axis, keepdims):
     a = array_argument("mode", a)
     shape = a.shape
+    if not shape:  # a number is the mode of itself
+        return ModeResult(a, jnp.ones_like(a, dtypes.default_dtype(int)))
     if axis is None:
         a, axis = jnp.ravel(a), 0
         kept = (1,) * len(shape)
@@ -161,4 +163,5 @@ def _sem(a, axis, ddof, omit, keepdims):
             count.astype(dtypes.default_dtype(float)))
     size = a.size if axis is None else a.shape[canonical_axis(axis, a.ndim)]
     spread = jnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims)
-    return spread / lax.sqrt(jnp.asarray(size, spread.dtype))
+    dtype = a.dtype if dtypes.is_complex(a.dtype) else spread.dtype  # as in JAX
+    return spread / lax.sqrt(jnp.asarray(size, dtype))
