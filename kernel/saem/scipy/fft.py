@@ -11,6 +11,7 @@ Source: Makhoul, "A fast cosine transform in one and two dimensions" (1980).
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -62,8 +63,10 @@ def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str
     """Return the cosine transform of ``x`` along ``axis``, cut or padded to ``n``.
 
     y[k] = 2 Σ x[j] cos(π k (2 j + 1) / 2 n); with ``norm`` "ortho" of length-preserving scale.
+    Half floats give float32.
 
-    Raises: NotImplementedError for another type than 2; ValueError for another norm.
+    Raises: NotImplementedError for another type than 2; ValueError for another norm; TypeError if
+    ``n`` is no integer.
 
     >>> jax.scipy.fft.dct(jnp.array([1., 1.]))
     Array([4., 0.], dtype=float32)
@@ -71,7 +74,8 @@ def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str
     _check("dct", type, norm)
     x = promote_dtypes_inexact(array_argument("dct", x))[0]
     axis = canonical_axis(axis, x.ndim)
-    return _dct(x, n=x.shape[axis] if n is None else int(n), axis=axis, ortho=norm == "ortho")
+    n = x.shape[axis] if n is None else operator.index(n)
+    return _dct(x, n=n, axis=axis, ortho=norm == "ortho")
 
 
 @library_function(static_argnames=("n", "axis", "ortho"))
@@ -87,7 +91,7 @@ def _dct(x: Any, n: int, axis: int, ortho: bool) -> Any:
     out = 2 * (fft.fft(order) * turns).real
     if ortho:
         out = out / _scales(n, out.dtype)
-    return moveaxis(out.astype(dtype), -1, axis)
+    return moveaxis(out, -1, axis)
 
 
 def idct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
@@ -100,7 +104,8 @@ def idct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: st
     _check("idct", type, norm)
     x = promote_dtypes_inexact(array_argument("idct", x))[0]
     axis = canonical_axis(axis, x.ndim)
-    return _idct(x, n=x.shape[axis] if n is None else int(n), axis=axis, ortho=norm == "ortho")
+    n = x.shape[axis] if n is None else operator.index(n)
+    return _idct(x, n=n, axis=axis, ortho=norm == "ortho")
 
 
 @library_function(static_argnames=("n", "axis", "ortho"))
@@ -119,13 +124,20 @@ def _idct(x: Any, n: int, axis: int, ortho: bool) -> Any:
     half = (n + 1) // 2
     places = np.empty(n, int)
     places[::2], places[1::2] = np.arange(half), np.arange(n - 1, half - 1, -1)
-    return moveaxis(values[..., places].astype(dtype), -1, axis)
+    return moveaxis(values[..., places], -1, axis)
 
 
-def _over_axes(one: Any, name: str, x: Any, type: int, s: Sequence[int] | None,
-               axes: Sequence[int] | None, norm: str | None) -> Any:
+def _over_axes(one: Any, name: str, x: Any, type: int, s: int | Sequence[int] | None,
+               axes: int | Sequence[int] | None, norm: str | None) -> Any:
     _check(name, type, norm)
     x = promote_dtypes_inexact(array_argument(name, x))[0]
+    s = (s,) if isinstance(s, int) else s
+    axes = (axes,) if isinstance(axes, int) else axes
+    if s is not None and len(s) > x.ndim:
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.s",
+            f"s must have at most x.ndim ({x.ndim}) elements, got {len(s)}",
+            advice="One length for each axis that is transformed.")
     if axes is None:
         axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
     axes = [canonical_axis(d, x.ndim) for d in axes]
@@ -139,8 +151,8 @@ def _over_axes(one: Any, name: str, x: Any, type: int, s: Sequence[int] | None,
     return x
 
 
-def dctn(x: Array, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
-         norm: str | None = None) -> Array:
+def dctn(x: Array, type: int = 2, s: int | Sequence[int] | None = None,
+         axes: int | Sequence[int] | None = None, norm: str | None = None) -> Array:
     """Return the cosine transform over several ``axes``, each cut or padded as ``s`` says.
 
     >>> jax.scipy.fft.dctn(jnp.ones((1, 2))).round(3)
@@ -149,8 +161,8 @@ def dctn(x: Array, type: int = 2, s: Sequence[int] | None = None, axes: Sequence
     return _over_axes(dct, "dctn", x, type, s, axes, norm)
 
 
-def idctn(x: Array, type: int = 2, s: Sequence[int] | None = None,
-          axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
+def idctn(x: Array, type: int = 2, s: int | Sequence[int] | None = None,
+          axes: int | Sequence[int] | None = None, norm: str | None = None) -> Array:
     """Return the inverse of ``dctn``.
 
     >>> jax.scipy.fft.idctn(jnp.array([[4., 0.]])).round(3)

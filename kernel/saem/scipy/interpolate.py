@@ -15,6 +15,7 @@ import numpy as np
 
 from saem import numpy as jnp
 from saem.core import errors
+from saem.numpy.axes import array_argument
 from saem.numpy.promote import promote_dtypes_inexact
 from saem.typing import Array, ArrayLike
 
@@ -46,15 +47,16 @@ class RegularGridInterpolator:
             raise errors.explained(NotImplementedError, "RegularGridInterpolator.bounds_error",
                                    "`bounds_error` takes no effect under JIT",
                                    advice="Check the coordinates before, or look for fill_value.")
-        ticks = [jnp.asarray(p) for p in points]
-        values = jnp.asarray(values)
+        ticks = [array_argument("RegularGridInterpolator", p) for p in points]
+        values = array_argument("RegularGridInterpolator", values)
         if len(ticks) > values.ndim:
             raise _refused(f"there are {len(ticks)} point arrays, but values has {values.ndim} "
                            "dimensions", "One vector of ticks for each of the first axes.")
+        steps_of = [np.diff(np.asarray(p)) for p in points]
         self.values, *ticks = promote_dtypes_inexact(values, *ticks)
         self.grid: tuple[Array, ...] = ()
-        for i, p in enumerate(ticks):
-            steps = np.diff(np.asarray(p))
+        for i, (p, steps) in enumerate(zip(ticks, steps_of)):
+            p = jnp.real(p)  # values may be complex
             if not (np.all(steps > 0) or np.all(steps < 0)):
                 raise _refused(f"the points in dimension {i} must be strictly ascending or "
                                "descending", "Sort them, and the values with them.")
@@ -78,11 +80,12 @@ class RegularGridInterpolator:
         if method not in ("linear", "nearest"):
             raise _refused(f"method {method!r} is not defined", "Use 'linear' or 'nearest'.")
         d = len(self.grid)
+        stacked = isinstance(xi, tuple)
         if isinstance(xi, tuple):
             xi = jnp.stack(jnp.broadcast_arrays(*xi), -1)
-        xi = jnp.asarray(xi)
-        if xi.ndim == 1:
-            xi = xi[:, None] if d == 1 else xi[None]
+        xi = array_argument("RegularGridInterpolator", xi)
+        if xi.ndim == 1 and not (stacked and d > 1):
+            xi = xi.reshape(-1, d)
         if xi.shape[-1] != d:
             raise _refused(f"the requested sample points xi have dimension {xi.shape[-1]}, but "
                            f"this RegularGridInterpolator has dimension {d}",

@@ -85,6 +85,10 @@ def map_coordinates(input: ArrayLike, coordinates: Sequence[ArrayLike], order: i
     >>> map_coordinates(jnp.array([0., 10.]), [jnp.array([0.25, 3.])], 1)
     Array([2.5, 0. ], dtype=float32)
     """
+    if getattr(cval, "ndim", 0) or isinstance(cval, (list, tuple, set, dict)):
+        raise errors.explained(
+            errors.ArgumentError, "map_coordinates.cval",
+            f"cval must be a number, got {cval!r}", advice="One value is outside everywhere.")
     if len(coordinates) != jnp.ndim(input):
         raise errors.explained(
             errors.ArgumentError, "map_coordinates.C1",

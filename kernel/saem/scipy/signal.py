@@ -11,7 +11,7 @@ Source: Welch 1967; Allen and Rabiner 1977 (short-time Fourier transforms).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from saem.core import errors
 from saem.numpy.axes import array_argument, canonical_axes
 from saem.numpy.promote import promote_dtypes_inexact
 from saem.ops.shape import canonical_axis
+from saem.scipy.windows import periodic
 from saem.typing import Array, ArrayLike
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve",
@@ -118,6 +119,10 @@ def _check_matrices(name: str, in1: Any, in2: Any, boundary: str, fillvalue: Any
     if jnp.ndim(in1) != 2 or jnp.ndim(in2) != 2:
         raise _refused(f"{name}.rank", f"{name} only supports 2-dimensional inputs.",
                        f"Got {jnp.ndim(in1)} and {jnp.ndim(in2)} axes.")
+    pairs = list(zip(jnp.shape(in1), jnp.shape(in2)))
+    if not (all(m <= n for m, n in pairs) or all(m >= n for m, n in pairs)):
+        raise _refused(f"{name}.C4", "One input must be smaller than the other in every dimension.",
+                       f"Got {jnp.shape(in1)} and {jnp.shape(in2)}.")
 
 
 def correlate(in1: Array, in2: Array, mode: str = "full", method: str = "auto",
@@ -169,9 +174,9 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
                        f"Got {mode!r}.")
     if x.ndim == 0:
         return x * y
-    if isinstance(axes, int):
-        raise _refused("fftconvolve.axes", "axes must be a sequence of ints", f"Write ({axes},).")
-    along = canonical_axes(axes if axes is None else tuple(axes), x.ndim)
+    if axes is not None:
+        axes = (axes,) if isinstance(axes, int) else tuple(axes)
+    along = canonical_axes(axes, x.ndim)
     if mode == "valid" and any(x.shape[i] < y.shape[i] for i in along):
         if not all(x.shape[i] <= y.shape[i] for i in along):
             raise _refused("fftconvolve.C3", "For 'valid' mode in1 must be at least as large as "
@@ -213,7 +218,7 @@ def detrend(data: ArrayLike, axis: int = -1, type: str = "linear",
     if type not in ("constant", "linear"):
         raise _refused("detrend.type", "Trend type must be 'linear' or 'constant'.",
                        f"Got {type!r}.")
-    (data,) = promote_dtypes_inexact(array_argument("detrend", data))
+    (data,) = promote_dtypes_inexact(jnp.asarray(data))
     if type == "constant":
         return data - jnp.mean(data, axis, keepdims=True)
     axis = canonical_axis(axis, data.ndim)
@@ -239,19 +244,10 @@ def detrend(data: ArrayLike, axis: int = -1, type: str = "linear",
 def window_of(name: Any, size: int, dtype: Any) -> Array:
     """Return a window of ``size`` numbers: given as an array, or by name, periodic.
 
-    Raises: ValueError for a name that is not known here or an array of another length.
+    Raises: ValueError for an unknown name or an array of another length.
     """
-    if isinstance(name, str):
-        if size == 1:
-            return jnp.ones(1, dtype)
-        makers: dict[str, Callable] = {
-            "hann": np.hanning, "hanning": np.hanning, "hamming": np.hamming,
-            "blackman": np.blackman, "bartlett": np.bartlett, "boxcar": np.ones,
-            "rectangular": np.ones, "ones": np.ones}
-        if name not in makers:
-            raise _refused("window", f"Unknown window type: {name!r}",
-                           f"Pass an array, or one of {', '.join(makers)}.")
-        return jnp.asarray(makers[name](size + 1)[:-1], dtype)
+    if isinstance(name, (str, tuple)):
+        return jnp.asarray(periodic(name, size), dtype)
     window = jnp.asarray(name)
     if window.ndim != 1 or window.shape[0] != size:
         raise _refused("window.C1", "window must be one-dimensional of length nperseg",
@@ -262,7 +258,7 @@ def window_of(name: Any, size: int, dtype: Any) -> Array:
 def _segment_sizes(nperseg: int | None, noverlap: int | None, nfft: int | None, length: int,
                    window: Any) -> tuple[int, int, int]:
     if nperseg is None:
-        nperseg = 256 if isinstance(window, str) else len(window)
+        nperseg = 256 if isinstance(window, (str, tuple)) else len(window)
     nperseg = int(nperseg)
     if nperseg < 1:
         raise _refused("nperseg", "nperseg must be a positive integer", f"Got {nperseg}.")
@@ -381,7 +377,9 @@ def csd(x: Array, y: ArrayLike | None, fs: ArrayLike = 1.0, window: str = "hann"
     if onesided:  # the other half of the frequencies is counted with this one
         ends = power.shape[-1] - 1 if nfft % 2 == 0 else power.shape[-1]
         power = power.at[..., 1:ends].multiply(2)
-    if average == "median":
+    if power.shape[-2] == 1:  # nothing to average, in whatever way
+        power = power[..., 0, :]
+    elif average == "median":
         power = _median(power)
     elif average == "mean":
         power = jnp.mean(power, -2)
@@ -459,9 +457,9 @@ def istft(Zxx: Array, fs: ArrayLike = 1.0, window: str = "hann", nperseg: int | 
     if boundary:
         x, norm = (z[..., size // 2:length - size // 2] for z in (x, norm))
     x = x / jnp.where(norm > 1e-10, norm, 1)
-    times = jnp.arange(x.shape[-1], dtype=norm.dtype) / fs
     if x.ndim > 1 and time_axis != Zxx.ndim - 1:
         gone = min(canonical_axis(freq_axis, Zxx.ndim), Zxx.ndim)
         at = canonical_axis(time_axis, Zxx.ndim)
         x = jnp.moveaxis(x, -1, at - 1 if gone < at else at)
-    return times, x
+    # As in JAX and SciPy the times are those of the first axis, also where signals are stacked.
+    return jnp.arange(x.shape[0], dtype=norm.dtype) / fs, x

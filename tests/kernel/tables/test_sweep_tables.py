@@ -17,7 +17,7 @@ from variations import RANDOM, chosen, differences, read, rows
 
 LAST_BITS = 3e-6
 HOW: dict[str, dict[str, Any]] = {
-    "lax": {}, "nn": {}, "scipy": {"rtol": 3e-5},
+    "lax": {}, "nn": {},
     "random": {"rtol": 0.0, **RANDOM},  # random numbers are JAX's to the bit
 }
 TABLES = [(name, group) for name in HOW for group in read(name)[0]]

@@ -78,10 +78,10 @@ def _complex_loggamma(z: Array) -> Array:
     series, square = jnp.zeros_like(w), inverse * inverse
     for c in reversed(STIRLING):
         series = series * square + c
-    right = (far - 0.5) * jnp.log(far) - far + 0.5 * np.log(2 * np.pi) + series * inverse - logs
+    right = (far - 0.5) * jnp.log(far) - far + 0.5 * math.log(2 * math.pi) + series * inverse - logs
     # log sin(pi z) on the branch that is continuous in the upper half plane.
-    sine = 0.5j * np.pi - np.log(2) - 1j * np.pi * upper + jnp.log1p(-jnp.exp(2j * np.pi * upper))
-    out = jnp.where(left, np.log(np.pi) - sine - right, right)
+    sine = 0.5j * np.pi - math.log(2) - 1j * np.pi * upper + jnp.log1p(-jnp.exp(2j * np.pi * upper))
+    out = jnp.where(left, math.log(math.pi) - sine - right, right)
     return jnp.where(z.imag < 0, jnp.conj(out), out)
 
 

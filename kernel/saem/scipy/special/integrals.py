@@ -236,7 +236,7 @@ def _fresnel_by_values(x: Array) -> tuple[Array, Array]:
                                / (math.factorial(2 * k + 1) * (4 * k + 3)) for k in count], quarter)
     # C + i S = (1 + i)/2 (1 - exp(i pi x²/2) w(sqrt(pi)/2 (1 + i) x)).
     far = jnp.where((size > 1) & (size < 1e9), size, 2)
-    root = np.sqrt(np.pi) / 2
+    root = math.sqrt(math.pi) / 2
     w = of_upper(lax.complex(root * far, root * far))
     whole = jnp.floor(far)
     rest = far - whole

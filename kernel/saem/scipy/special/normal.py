@@ -12,6 +12,8 @@ Source: Wichura 1988, "Algorithm AS 241: The percentage points of the normal dis
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from saem import lax
@@ -23,7 +25,8 @@ from saem.numpy.axes import array_argument
 from saem.scipy.special.operands import elementwise, horner
 from saem.typing import Array, ArrayLike
 
-ROOT_2, ROOT_2PI = float(np.sqrt(2)), float(np.sqrt(2 * np.pi))
+ROOT_2, ROOT_2PI = math.sqrt(2), math.sqrt(2 * math.pi)
+LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 
 
 @elementwise(complex_too=True)
@@ -186,7 +189,7 @@ def _log_probability(x: Array, order: int) -> Array:
     for n in range(1, order + 1):
         term = -term * (2 * n - 1) / square
         series = series + term
-    tail = -0.5 * square - jnp.log(-below) - np.log(ROOT_2PI) + jnp.log(series)
+    tail = -0.5 * square - jnp.log(-below) - LOG_ROOT_2PI + jnp.log(series)
     return jnp.where(x > high, above, jnp.where(x > low, between, tail))
 
 
@@ -197,7 +200,7 @@ _ruled_log_probability = custom_jvp(_log_probability, nondiff_argnums=(1,))
 def _log_probability_jvp(order, primals, tangents):
     (x,), (dx,) = primals, tangents
     out = _ruled_log_probability(x, order)
-    return out, dx * jnp.exp(-0.5 * x * x - np.log(ROOT_2PI) - out)
+    return out, dx * jnp.exp(-0.5 * x * x - LOG_ROOT_2PI - out)
 
 
 _log_ndtr = library_function(lambda x, order: _ruled_log_probability(x, order), static_argnums=(1,))
@@ -232,11 +235,11 @@ _owens_t.defjvps(
     lambda da, out, h, a: da * jnp.exp(-h * h * (1 + a * a) / 2) / (2 * np.pi * (1 + a * a)))
 
 
-@elementwise(stays_wide=True)
+@elementwise(wide=True)
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Return Owen's T: the probability that X > h and 0 < Y < a X for normal X and Y.
 
-    Half floats give float32.
+    The result has the default floating dtype.
 
     >>> owens_t(0.0, 1.0)
     Array(0.125, dtype=float32)

@@ -47,16 +47,16 @@ def refuse_complex(name: str, x: Array, error: type[Exception] = errors.Argument
 
 
 def elementwise(fun: Callable | None = None, *, complex_too: bool = False,
-                arrays: tuple[str, ...] | None = None, stays_wide: bool = False) -> Any:
+                arrays: tuple[str, ...] | None = None, wide: bool = False) -> Any:
     """Make a function of equal floating arrays a library function of any operands.
 
     complex_too: complex operands reach ``fun``, which computes or refuses them; else ValueError.
     arrays: which parameters are operands; all if None, and the others are static.
-    stays_wide: half floats give float32.
+    wide: computed in the default floating dtype, and the result stays in it.
     """
     if fun is None:
         return functools.partial(elementwise, complex_too=complex_too, arrays=arrays,
-                                 stays_wide=stays_wide)
+                                 wide=wide)
     signature = inspect.signature(fun)
     name = fun.__name__
     operands = tuple(signature.parameters) if arrays is None else arrays
@@ -72,11 +72,14 @@ def elementwise(fun: Callable | None = None, *, complex_too: bool = False,
             refuse_complex(name, xs[0])
         dtype = aval_of(xs[0]).dtype
         narrow = dtypes.is_float(dtype) and dtypes.itemsize_bits(dtype) < 32
+        if wide:
+            narrow, to = False, dtypes.default_dtype(float)
+            xs = [lax.convert_element_type(x, to) if aval_of(x).dtype != to else x for x in xs]
         if narrow:
             xs = [lax.convert_element_type(x, np.float32) for x in xs]
         given.update(zip(operands, xs))
         out = fun(*bound.args, **bound.kwargs)
-        if not narrow or stays_wide:
+        if not narrow:
             return out
         parts = [y if dtypes.is_complex(aval_of(y).dtype) else lax.convert_element_type(y, dtype)
                  for y in (out if isinstance(out, tuple) else (out,))]

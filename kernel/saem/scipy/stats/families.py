@@ -21,7 +21,7 @@ import numpy as np
 
 from saem import lax
 from saem import numpy as jnp
-from saem.core import errors
+from saem.core import dtypes, errors
 from saem.jit.library import library_function
 from saem.scipy.special.normal import single_or_double
 from saem.scipy.special.operands import floats, refuse_complex
@@ -117,7 +117,9 @@ class Continuous:
                 return self.standard(name, x, *rest)
             *shapes, loc, scale = rest
             if name in QUANTILES:
-                return self.standard(name, x, *shapes) * scale + loc
+                out = self.standard(name, x, *shapes) * scale + loc
+                # As in JAX: the quantiles of such a family have the default floating dtype.
+                return out.astype(dtypes.default_dtype(float)) if self.floating else out
             out = self.standard(name, (x - loc) / scale, *shapes)
             if name == "pdf":
                 return out / scale
