@@ -1,8 +1,9 @@
 """What do a lesson's gates and exercises reply to given answers?
 
-Run in a process of its own (lessons change settings), with the answers of one lesson::
+Run in a process of its own (lessons change settings), which is given the lesson's code cells as
+rows of id, source and whether it may raise, so that it need not import what reads notebooks::
 
-    python tests/notebooks/try_lesson.py 01-arrays > REPLIES.json
+    python tests/notebooks/try_lesson.py 01-arrays < CELLS.json > REPLIES.json
 
 ``answers/<lesson>.toml`` holds right and wrong guesses for every gate, and right and wrong code for
 every exercise.  The lesson runs once as a script; then each guess meets a new gate with the truth
@@ -26,9 +27,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 
 from saem import dropin
-from saem.l10n import project, pycode
-from saem.l10n.execute import RAISES
-from saem.l10n.source import Lesson, read
+from saem.l10n import pycode
 from saem.lesson import exercise, predict
 from saem.lesson.gates import Gate
 from saem.observe import recorder
@@ -43,13 +42,12 @@ def magic(text: str) -> None:
         dropin.install()
 
 
-def run_lesson(lesson: Lesson) -> dict:
+def run_lesson(cells: list) -> dict:
     """Run every code cell and return the names that they define."""
     names: dict = {"_magic_": magic, "display": print, "__name__": "__main__"}
-    for cell in lesson.cells:
-        if cell.kind == "code":
-            run(cell.source, names, f"<{cell.id}>", RAISES in cell.tags)
-            plt.close("all")
+    for name, source, may_raise in cells:
+        run(source, names, f"<{name}>", may_raise)
+        plt.close("all")
     return names
 
 
@@ -85,19 +83,18 @@ def tried(names: dict, source: str, check: str, name: str) -> dict:
 def main() -> None:
     matplotlib.use("Agg")
     recorder.start()
-    tree = project.find(HERE)
-    lesson = read(tree.lesson(sys.argv[1]))
-    answers = tomllib.loads((HERE / "answers" / f"{lesson.name}.toml").read_text("utf-8"))
+    cells = json.load(sys.stdin)
+    answers = tomllib.loads((HERE / "answers" / f"{sys.argv[1]}.toml").read_text("utf-8"))
     with contextlib.redirect_stdout(io.StringIO()):
-        names = run_lesson(lesson)
+        names = run_lesson(cells)
         gates = {
             name: {kind: [judged(gate, guess) for guess in given]
                    for kind, given in answers["gates"].get(name, {}).items()}
             for name, gate in predict._asked.items()
         }
         untried = dict(exercise.results)
-        checks = {c.source.split(CHECK)[1].split('"')[1]: c.source
-                  for c in lesson.cells if c.kind == "code" and CHECK in c.source}
+        checks = {source.split(CHECK)[1].split('"')[1]: source
+                  for _, source, _ in cells if CHECK in source}
         exercises = {
             name: {"untried": untried[name].state,
                    "right": [tried(names, a["code"], check, name)
