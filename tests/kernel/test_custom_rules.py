@@ -8,6 +8,8 @@ Read before: ``both.py``, ``saem.derivatives.custom_jvp``, ``saem.derivatives.cu
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from both import ours, same, same_error
@@ -152,72 +154,119 @@ def test_rules_run_on_numbers_outside_jit():
 
 
 def test_symbolic_zeros(jax_oracle):
-    same(jax_oracle, text("""
-Zero = jax.custom_derivatives.SymbolicZero
-seen = []
-@jax.custom_jvp
-def g(x, y): return x * y
-def rule(primals, tangents):
-    seen.append([type(t) is Zero for t in tangents])
-    return primals[0] * primals[1], tangents[0]
-g.defjvp(rule, symbolic_zeros=True)
-@jax.custom_vjp
-def h(x, y): return x * y, x
-def fwd(x, y):
-    seen.append([x.perturbed, y.perturbed])
-    return (x.value * y.value, x.value), (x.value, y.value)
-def bwd(r, cts):
-    seen.append([type(ct) is Zero for ct in cts])
-    return cts[0] * r[1], None
-h.defvjp(fwd, bwd, symbolic_zeros=True)
-x = jnp.asarray(x)
-values = [jax.jvp(lambda x: g(x, 2.), (x,), (x,)),
-          jax.jvp(lambda x: g(jnp.float32(2.), x), (x[0],), (x[0],)),
-          jax.grad(jax.jit(lambda x: g(x, 2.)))(x[0]), jax.grad(lambda x: h(x, 2.)[0])(x[0]),
-          jax.grad(jax.jit(lambda x: h(x, 2.)[0]))(x[0])]
-result = [values, seen, str(jax.make_jaxpr(h)(1., 2.)), repr(Zero.from_primal_value(1.))]
-"""), x=X)
+    def program(x):
+        Zero = jax.custom_derivatives.SymbolicZero
+        seen = []
+
+        @jax.custom_jvp
+        def g(x, y):
+            return x * y
+
+        def rule(primals, tangents):
+            seen.append([type(t) is Zero for t in tangents])
+            return primals[0] * primals[1], tangents[0]
+
+        g.defjvp(rule, symbolic_zeros=True)
+
+        @jax.custom_vjp
+        def h(x, y):
+            return x * y, x
+
+        def fwd(x, y):
+            seen.append([x.perturbed, y.perturbed])
+            return (x.value * y.value, x.value), (x.value, y.value)
+
+        def bwd(r, cts):
+            seen.append([type(ct) is Zero for ct in cts])
+            return cts[0] * r[1], None
+
+        h.defvjp(fwd, bwd, symbolic_zeros=True)
+        x = jnp.asarray(x)
+        values = [
+            jax.jvp(lambda x: g(x, 2.0), (x,), (x,)),
+            jax.jvp(lambda x: g(jnp.float32(2.0), x), (x[0],), (x[0],)),
+            jax.grad(jax.jit(lambda x: g(x, 2.0)))(x[0]),
+            jax.grad(lambda x: h(x, 2.0)[0])(x[0]),
+            jax.grad(jax.jit(lambda x: h(x, 2.0)[0]))(x[0]),
+        ]
+        return [values, seen, str(jax.make_jaxpr(h)(1.0, 2.0)), repr(Zero.from_primal_value(1.0))]
+
+    same(jax_oracle, program, x=X)
 
 
 def test_trees_defaults_and_static_arguments(jax_oracle):
-    same(jax_oracle, text("""
-@functools.partial(jax.custom_vjp, nondiff_argnames=("n",))
-def g(x, n=3): return {"o": x["a"] * n + x["b"]}
-g.defvjp(lambda x, n: (g(x, n), x["a"]), lambda n, r, ct: ({"a": ct["o"] * n, "b": None},))
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def h(fun, x): return fun(x)
-h.defjvp(lambda fun, p, t: (fun(p[0]), 5 * t[0]))
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def k(n, x): return x * n
-k.defjvp(lambda n, p, t: (p[0] * n, t[0] * n))
-@jax.custom_jvp
-def d(x, y=2.): return x * y
-d.defjvp(lambda p, t: (d(*p), t[0] + 10 * t[1]))
-x = jnp.asarray(x)
-xs = {"a": x, "b": x}
-result = [jax.grad(lambda t: g(t, 4)["o"].sum())(xs), jax.grad(lambda t: g(t)["o"].sum())(xs),
-          jax.jit(jax.grad(lambda t: g(x=t)["o"].sum()))(xs), jax.grad(h, 1)(jnp.sin, x[0]),
-          jax.jit(jax.grad(lambda x: h(jnp.sin, x)))(x[0]), jax.grad(k, (0, 1))(x[0], x[1]),
-          jax.jit(k)(x[0], x[1]), d(x, y=3.), jax.grad(d)(x[0]), jax.grad(d, (0, 1))(x[0], x[1])]
-"""), x=X)
+    def program(x):
+        @functools.partial(jax.custom_vjp, nondiff_argnames=("n",))
+        def g(x, n=3):
+            return {"o": x["a"] * n + x["b"]}
+
+        g.defvjp(lambda x, n: (g(x, n), x["a"]), lambda n, r, ct: ({"a": ct["o"] * n, "b": None},))
+
+        @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+        def h(fun, x):
+            return fun(x)
+
+        h.defjvp(lambda fun, p, t: (fun(p[0]), 5 * t[0]))
+
+        @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+        def k(n, x):
+            return x * n
+
+        k.defjvp(lambda n, p, t: (p[0] * n, t[0] * n))
+
+        @jax.custom_jvp
+        def d(x, y=2.0):
+            return x * y
+
+        d.defjvp(lambda p, t: (d(*p), t[0] + 10 * t[1]))
+        x = jnp.asarray(x)
+        xs = {"a": x, "b": x}
+        return [
+            jax.grad(lambda t: g(t, 4)["o"].sum())(xs),
+            jax.grad(lambda t: g(t)["o"].sum())(xs),
+            jax.jit(jax.grad(lambda t: g(x=t)["o"].sum()))(xs),
+            jax.grad(h, 1)(jnp.sin, x[0]),
+            jax.jit(jax.grad(lambda x: h(jnp.sin, x)))(x[0]),
+            jax.grad(k, (0, 1))(x[0], x[1]),
+            jax.jit(k)(x[0], x[1]),
+            d(x, y=3.0),
+            jax.grad(d)(x[0]),
+            jax.grad(d, (0, 1))(x[0], x[1]),
+        ]
+
+    same(jax_oracle, program, x=X)
 
 
 def test_integers_and_partial_rules(jax_oracle):
-    same(jax_oracle, text("""
-@jax.custom_vjp
-def g(x, i): return x * i
-g.defvjp(lambda x, i: (x * i, i), lambda r, ct: (ct * r, None))
-@jax.custom_jvp
-def h(x, i): return x, i
-h.defjvp(lambda p, t: ((p[0], p[1]), (2 * t[0], t[1])))
-@jax.custom_jvp
-def s(x, y): return x * y
-s.defjvps(lambda t, ans, x, y: t * ans, None)
-i = jnp.int32(3)
-result = [jax.grad(g)(x[0], i), jax.grad(g, (0, 1), allow_int=True)(x[0], i),
-          jax.jit(jax.grad(jax.jit(g)))(x[0], i), jax.jvp(lambda x: h(x, i), (x,), (x,)),
-          jax.grad(s, (0, 1))(x[0], x[1]), jax.jvp(s, (x, x), (x, x))]
-"""), x=X)
+    def program(x):
+        @jax.custom_vjp
+        def g(x, i):
+            return x * i
+
+        g.defvjp(lambda x, i: (x * i, i), lambda r, ct: (ct * r, None))
+
+        @jax.custom_jvp
+        def h(x, i):
+            return x, i
+
+        h.defjvp(lambda p, t: ((p[0], p[1]), (2 * t[0], t[1])))
+
+        @jax.custom_jvp
+        def s(x, y):
+            return x * y
+
+        s.defjvps(lambda t, ans, x, y: t * ans, None)
+        i = jnp.int32(3)
+        return [
+            jax.grad(g)(x[0], i),
+            jax.grad(g, (0, 1), allow_int=True)(x[0], i),
+            jax.jit(jax.grad(jax.jit(g)))(x[0], i),
+            jax.jvp(lambda x: h(x, i), (x,), (x,)),
+            jax.grad(s, (0, 1))(x[0], x[1]),
+            jax.jvp(s, (x, x), (x, x)),
+        ]
+
+    same(jax_oracle, program, x=X)
 
 
 def test_residuals_and_arguments_of_all_kinds(jax_oracle):
@@ -265,27 +314,46 @@ result = [jax.grad(loop, (0, 1))(a, x), jax.jit(jax.vmap(jax.grad(loop), (0, Non
 
 
 def test_implicit_differentiation_of_a_fixed_point(jax_oracle):
-    same(jax_oracle, text("""
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def fixed_point(step, a, start):
-    def body(pair): return pair[1], step(a, pair[1])
-    return jax.lax.while_loop(lambda pair: jnp.abs(pair[0] - pair[1]) > 1e-6, body,
-                              (start, step(a, start)))[1]
-def fwd(step, a, start):
-    point = fixed_point(step, a, start)
-    return point, (a, point)
-def bwd(step, residuals, ct):
-    a, point = residuals
-    def back(given, u):
-        a, point, ct = given
-        return ct + jax.vjp(lambda p: step(a, p), point)[1](u)[0]
-    u = fixed_point(back, (a, point, ct), ct)
-    return jax.vjp(lambda a: step(a, point), a)[1](u)[0], jnp.zeros_like(point)
-fixed_point.defvjp(fwd, bwd)
-def root(a): return fixed_point(lambda a, x: .5 * (x + a / x), a, a)
-g = jax.grad(root)
-result = [root(2.), g(2.), jax.grad(g)(2.), jax.jit(g)(2.), jax.vmap(g)(jnp.asarray(x) + 2)]
-"""), rtol=1e-5, x=X)
+    def program(x):
+        @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+        def fixed_point(step, a, start):
+
+            def body(pair):
+                return pair[1], step(a, pair[1])
+
+            return jax.lax.while_loop(
+                lambda pair: jnp.abs(pair[0] - pair[1]) > 1e-06, body, (start, step(a, start))
+            )[1]
+
+        def fwd(step, a, start):
+            point = fixed_point(step, a, start)
+            return point, (a, point)
+
+        def bwd(step, residuals, ct):
+            a, point = residuals
+
+            def back(given, u):
+                a, point, ct = given
+                return ct + jax.vjp(lambda p: step(a, p), point)[1](u)[0]
+
+            u = fixed_point(back, (a, point, ct), ct)
+            return jax.vjp(lambda a: step(a, point), a)[1](u)[0], jnp.zeros_like(point)
+
+        fixed_point.defvjp(fwd, bwd)
+
+        def root(a):
+            return fixed_point(lambda a, x: 0.5 * (x + a / x), a, a)
+
+        g = jax.grad(root)
+        return [
+            root(2.0),
+            g(2.0),
+            jax.grad(g)(2.0),
+            jax.jit(g)(2.0),
+            jax.vmap(g)(jnp.asarray(x) + 2),
+        ]
+
+    same(jax_oracle, program, rtol=1e-05, x=X)
 
 
 def rule_errors():
@@ -435,7 +503,7 @@ def test_python_numbers_among_residuals_reach_bwd_as_they_are(jax_oracle):
             )
             for _ in range(kept["n"]):
                 ct = ct * kept["scale"]
-            return (-ct if kept["flip"] is True else ct,)
+            return -ct if kept["flip"] is True else ct,
 
         f.defvjp(fwd, bwd)
         x = jnp.arange(2.0)

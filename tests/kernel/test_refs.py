@@ -201,7 +201,7 @@ def printed_made_inside():
         jax.ref.addupdate(r, 0, jnp.ones(3))
         jax.ref.addupdate(r, (0, 1), 1.0)
         c = jax.ref.swap(r, (0, 1), 5.0)
-        return (jax.freeze(r), a, b, c)
+        return jax.freeze(r), a, b, c
 
     return str(jax.make_jaxpr(f)(m))
 
@@ -210,7 +210,7 @@ def printed_made_inside():
 def printed_indices():
 
     def f(r, i):
-        return (r[i], r[i, i], r[-1], r[0, -2:], r[:, i], r[()], r[:], r[jnp.array([0, 1])])
+        return r[i], r[i, i], r[-1], r[0, -2:], r[:, i], r[()], r[:], r[jnp.array([0, 1])]
 
     return str(jax.make_jaxpr(f)(jax.new_ref(m), 1))
 
@@ -224,7 +224,7 @@ def printed_views():
         w[0] = 7.0
         w[...] += 1.0
         jax.ref.addupdate(w, 0, 1.0)
-        return (r[...], jax.ref.swap(w, ..., jnp.zeros(2)))
+        return r[...], jax.ref.swap(w, ..., jnp.zeros(2))
 
     return str(jax.make_jaxpr(f)(m))
 
@@ -320,7 +320,7 @@ def printed_scans():
 
         def body(c, x):
             r[0] = x
-            return (c + r[1], r[0])
+            return c + r[1], r[0]
 
         return lax.scan(body, 0.0, x)
 
@@ -328,7 +328,7 @@ def printed_scans():
 
         def body(c, x):
             x[0] += 1.0
-            return (c + x[1], None)
+            return c + x[1], None
 
         return lax.scan(body, 0.0, r, reverse=True)
 
@@ -486,7 +486,7 @@ def compiled_scan():
 
         def body(c, x):
             r[0] += x
-            return (c + r[0], r[1] + r[0])
+            return c + r[0], r[1] + r[0]
 
         return lax.scan(body, 0.0, x)
 
@@ -495,7 +495,7 @@ def compiled_scan():
         def body(c, x):
             x[0] += c
             x[1:] = x[1:] * 2.0
-            return (c + x[1], x[...])
+            return c + x[1], x[...]
 
         return lax.scan(body, 0.0, s, reverse=reverse)
 
@@ -517,7 +517,7 @@ def compiled_scan_of_new_ones():
     def body(c, x):
         r = jax.new_ref(c)
         r[...] = r[...] * 2 + x
-        return (r[...], jax.freeze(r))
+        return r[...], jax.freeze(r)
 
     return [
         lax.scan(body, jnp.float32(0), v),

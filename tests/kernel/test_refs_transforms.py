@@ -240,7 +240,7 @@ def derivatives_scans():
 
         def body(c, y):
             r[0] += y * c
-            return (c + y, None)
+            return c + y, None
 
         lax.scan(body, 1.0, x)
         return r[0] ** 2
@@ -250,7 +250,7 @@ def derivatives_scans():
         def body(c, y):
             r = jax.new_ref(c)
             r[...] *= y
-            return (r[...] + 1.0, None)
+            return r[...] + 1.0, None
 
         return lax.scan(body, 1.0, x)[0]
 
@@ -259,7 +259,7 @@ def derivatives_scans():
 
         def body(c, xr):
             xr[...] = xr[...] ** 2
-            return (c + xr[...], None)
+            return c + xr[...], None
 
         return lax.scan(body, 0.0, r)[0] + r[...].sum()
 
@@ -335,7 +335,7 @@ def plumbing_written_backwards():
 
     def backward(ref, g):
         ref[...] = g
-        return (None, g)
+        return None, g
 
     tap.defvjp(lambda ref, x: (x, ref), backward)
     r = jax.new_ref(jnp.zeros(3))
@@ -345,7 +345,7 @@ def plumbing_written_backwards():
 
     def inside(x):
         r = jax.new_ref(jnp.zeros(3))
-        return (jax.grad(f)(x, r), r[...])
+        return jax.grad(f)(x, r), r[...]
 
     def own(x):
         r = jax.new_ref(jnp.zeros(3))
@@ -380,7 +380,7 @@ def plumbing_added_in_a_scan():
 
     def backward(ref, g):
         ref[...] += g
-        return (None, g)
+        return None, g
 
     tap.defvjp(lambda ref, x: (x, ref), backward)
     r = jax.new_ref(jnp.zeros(3))
@@ -554,7 +554,7 @@ def batches_loops():
 
         def body(c, _):
             r[0] += 1.0
-            return (c + r[0], None)
+            return c + r[0], None
 
         return lax.scan(body, 0.0, None, length=2)[0]
 
@@ -568,7 +568,7 @@ def batches_loops():
         def body(c, y):
             r = jax.new_ref(c)
             r[...] = r[...] * y
-            return (r[...], None)
+            return r[...], None
 
         return lax.scan(body, x.sum(), x)[0]
 
