@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import nbformat
 import pytest
 
 import saem as jax
@@ -42,10 +43,42 @@ def test_a_card_of_a_gradient():
     assert cards.error_model(caught.value).tag == "grad.C4"
 
 
+@pytest.mark.parametrize("path", sorted(
+    (Path(__file__).parents[2] / "en").glob("[0-9]*.ipynb")), ids=lambda path: path.stem)
+def test_the_errors_of_lessons_have_cards_of_their_own(path):
+    general = cards.CARDS["Exception"].title.en
+    for cell in nbformat.read(path, as_version=4).cells:
+        for output in cell.get("outputs", []):
+            for mime, model in output.get("data", {}).items():
+                if mime.startswith("application/vnd.saem") and model.get("kind") == "error":
+                    assert model["title"]["en"] != general, cell.id
+
+
 def test_the_lessons_that_cards_name_are_there():
     course = {path.stem for path in (Path(__file__).parents[2] / "notebooks").glob("*.md")}
     assert set(cards.LESSONS.values()) <= course
     assert {card.lesson for card in cards.CARDS.values()} <= set(cards.LESSONS)
+
+
+def test_a_card_of_a_nan_names_the_line_that_made_it():
+    @jax.jit
+    def distance(x):
+        below = x - 4.0
+        return 1.0 + jnp.sqrt(below)
+
+    with jax.debug_nans(True), pytest.raises(FloatingPointError) as caught:
+        distance(jnp.float32(1.0))
+    model = cards.error_model(caught.value, caught.value.__traceback__)
+    assert model.place.text == "return 1.0 + jnp.sqrt(below)"
+
+
+def test_no_error_inside_the_engine_stands_before_the_learners():
+    def root(x):
+        return jax.lax.while_loop(lambda y: y * y < x, lambda y: y + 1.0, x)
+
+    with pytest.raises(ValueError, match="Reverse-mode differentiation") as caught:
+        jax.grad(root)(2.0)
+    assert caught.value.__context__ is None
 
 
 HELD = []

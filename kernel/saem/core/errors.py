@@ -111,7 +111,7 @@ def explained(
         made.path = path
     else:
         made = error(compose(tag, sentence, where, advice))
-        vars(made)["saem_tag"] = tag
+        vars(made).update(saem_tag=tag, saem_where=where)
     if bus.active:
         bus.publish(ErrorRaised(tag=tag, error=error.__name__, message=str(made), where=where))
     return made

@@ -275,8 +275,9 @@ class ClosedJaxpr:
         try:
             return self.cache[key]
         except KeyError:
-            value = self.cache[key] = make()
-            return value
+            pass  # not in here: an error of ``make`` would show this one before itself
+        value = self.cache[key] = make()
+        return value
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any,

@@ -240,6 +240,66 @@ CARDS: dict[str, Card] = {
         (_READ, Text("Lists and tuples of numbers are not arrays: `jnp.asarray(values)`.",
                      "수의 리스트나 튜플은 배열이 아닙니다. `jnp.asarray(values)`로 바꾸십시오.")),
         "02"),
+    "FloatingPointError": Card(
+        Text("The result is NaN or infinite", "결과가 NaN이거나 무한대입니다"),
+        Text("`debug_nans` or `debug_infs` is on: every result is checked, and this operation gave "
+             "the first bad one.",
+             "`debug_nans`나 `debug_infs`가 켜져 있어서 모든 결과를 검사합니다. "
+             "이 연산에서 처음으로 나왔습니다."),
+        (Text("See what went in: `saem.lens.steps(f)(x)` keeps every value and marks the equation.",
+              "무엇이 들어갔는지 보십시오. `saem.lens.steps(f)(x)`는 값을 모두 남기고 그 식에 "
+              "표시합니다."),
+         Text("Put a harmless number in before the dangerous operation: "
+              "`jnp.where(x > 0, x, 1.0)`.",
+              "위험한 연산 앞에서 해가 없는 수로 바꾸십시오. `jnp.where(x > 0, x, 1.0)`.")), "13"),
+    "trace.leaked": Card(
+        Text("Something still holds a value of a trace that has ended",
+             "추적이 끝났는데도 그 추적의 값이 남아 있습니다"),
+        Text("`jax.checking_leaks()` looks for such values at the end of each trace.",
+             "`jax.checking_leaks()`는 추적이 끝날 때마다 그런 값이 있는지 찾습니다."),
+        (_RETURN,
+         Text("Look at what the message names: a global variable, an attribute or a list.",
+              "메시지가 가리키는 전역 변수나 속성, 리스트를 보십시오.")), "05"),
+    "IncompatiblePlaces": Card(
+        Text("The arrays are on different devices", "배열들이 서로 다른 장치에 있습니다"),
+        Text("One operation needs all its committed arrays on the same devices.",
+             "한 연산에 쓰는 고정된 배열은 모두 같은 장치에 있어야 합니다."),
+        (Text("Move one of them: `jax.device_put(x, y.sharding)`.",
+              "한쪽을 옮기십시오. `jax.device_put(x, y.sharding)`."),
+         Text("Leave arrays uncommitted: what was never put on a device follows the others.",
+              "고정하지 마십시오. 장치를 정해 주지 않은 배열은 다른 배열을 따라갑니다.")), "11"),
+    "IndivisibleError": Card(
+        Text("An axis cannot be split evenly over the devices",
+             "축을 장치들에 똑같이 나눌 수 없습니다"),
+        Text("The length of an axis must be a multiple of the number of devices it is split over.",
+             "샤딩하는 축의 길이는 그 축을 나누어 가지는 장치 수의 배수여야 합니다."),
+        (Text("Pad the axis, or choose another length.",
+              "축을 패딩하거나 길이를 바꾸십시오."),
+         Text("Leave the axis whole: `None` in its place in `PartitionSpec`.",
+              "그 축은 나누지 마십시오. `PartitionSpec`에서 그 자리에 `None`을 씁니다.")), "14"),
+    "while.reverse": Card(
+        Text("This loop has no backward pass", "이 반복문은 역방향으로 미분할 수 없습니다"),
+        Text("Going back needs the values of all steps, and how many there are is not known before "
+             "it runs.",
+             "거꾸로 가려면 모든 단계의 값이 필요한데, 단계가 몇 개인지 실행하기 전에는 모릅니다."),
+        (Text("With a known number of steps: `lax.scan`, or `lax.fori_loop` with Python numbers.",
+              "단계 수를 안다면 `lax.scan`을 쓰거나, `lax.fori_loop`에 Python 수를 주십시오."),
+         Text("Use forward mode: `jax.jvp`, `jax.jacfwd`.",
+              "순방향 모드를 쓰십시오. `jax.jvp`, `jax.jacfwd`.")), "06"),
+    "cond.C3": Card(
+        Text("The branches return different types", "갈래마다 결과의 타입이 다릅니다"),
+        Text("Whichever branch runs, the program goes on with one shape and one dtype.",
+             "어느 갈래로 가든 그다음 프로그램은 한 가지 형상과 dtype을 받아야 합니다."),
+        (Text("Convert one result: `x.astype(y.dtype)`, `jnp.zeros_like(y)`.",
+              "한쪽 결과를 바꾸십시오. `x.astype(y.dtype)`, `jnp.zeros_like(y)`."), _LINES), "06"),
+    "tree.C1": Card(
+        Text("The trees have different structures", "트리의 구조가 서로 다릅니다"),
+        Text("Both need the same containers, with the same keys and lengths.",
+             "양쪽의 컨테이너가 같고, 키와 길이도 같아야 합니다."),
+        (Text("Look at both: `jax.tree.structure(a)`, `jax.tree.structure(b)`.",
+              "둘을 견주어 보십시오. `jax.tree.structure(a)`, `jax.tree.structure(b)`."),
+         Text("A list is not a tuple: `tuple(values)`, `list(values)`.",
+              "리스트와 튜플은 다릅니다. `tuple(values)`나 `list(values)`로 바꾸십시오.")), "10"),
     "Exception": Card(
         Text("The engine cannot do this", "엔진이 할 수 없는 일입니다"),
         Text("The message says what was needed.", "무엇이 필요했는지는 메시지에 있습니다."),
@@ -249,8 +309,8 @@ CARDS: dict[str, Card] = {
 # The lessons that cards name, by number (tests/lens/test_cards.py compares them with the course).
 LESSONS = {file[:2]: file for file in (
     "01-arrays", "02-pure-functions", "04-recompilation", "05-kinds-of-values", "06-control-flow",
-    "07-derivatives", "08-vmap", "09-random", "11-devices", "17-faq")}
-_LESSON = Text("Lesson {number}", "{number}번 수업")
+    "07-derivatives", "08-vmap", "09-random", "10-pytrees", "11-devices", "13-looking-inside",
+    "14-many-devices", "17-faq")}
 _TYPE = re.compile(
     r"\b(?:bool|[iu]\d+|[iu]nt\d+|uint\d+|bf16|bfloat16|f\d+|float\d+|c\d+|complex\d+|key<\w+>)"
     r"\[[\w, ]*\]|\(\d[\d, ]*\)")
@@ -275,7 +335,7 @@ def error_model(error: BaseException, trace: TracebackType | None = None, named:
     card = card_of(error)
     message = str(error)
     first = message.splitlines()[0] if message else ""
-    where = getattr(error, "where", None)
+    where = getattr(error, "where", None) or getattr(error, "saem_where", None)
     place = named.place(where) if where is not None else _users_place(trace, named)
     return ErrorModel(
         kind="error", version=VERSION,
@@ -283,8 +343,7 @@ def error_model(error: BaseException, trace: TracebackType | None = None, named:
         name=type(error).__name__, title=card.title, needed=card.needed,
         got=tuple(dict.fromkeys(_TYPE.findall(first))), place=place,
         path=_path(error, named), mends=card.mends,
-        lesson=Lesson(Text(*(text.format(number=card.lesson) for text in (_LESSON.en, _LESSON.ko))),
-                      LESSONS[card.lesson]),
+        lesson=Lesson(Text(f"Lesson {card.lesson}", f"{int(card.lesson)}강"), LESSONS[card.lesson]),
         message=message)
 
 
