@@ -144,7 +144,9 @@ def _total(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: An
         return start_with(whether, None if initial is None else initial != 0, combine)
     work = wide_dtype(result)
     out = folded(name, strong(a, work), axes, keepdims, fold, where, neutral)
-    return strong(start_with(out, initial, combine), result)
+    if initial is not None:
+        out = start_with(out, initial, combine)
+    return strong(out, result)
 
 
 # -- sums and products -----------------------------------------------------------------------------

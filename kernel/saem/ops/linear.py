@@ -184,8 +184,9 @@ class ReduceSum(Linear):
         return ctx.reduce("add", x, 0, self.axes)
 
     def transpose(self, ct, x):
-        kept = tuple(i for i in range(len(x.shape)) if i not in self.axes)
-        return [broadcast_in_dim(ct, x.shape, kept, out_sharding=like_type(x.aval))]
+        shape = x.aval.shape
+        kept = tuple([i for i in range(len(shape)) if i not in self.axes])
+        return [bind(BroadcastInDim(shape, kept, like_type(x.aval)), ct) if self.axes else ct]
 
     def batch(self, size, xs, dims):
         (x,), (d,) = xs, dims
@@ -407,8 +408,7 @@ def full(aval: ShapedArray, value: Any) -> Any:
     scalar = np.asarray(value, aval.dtype)[()]
     if aval.weak_type and aval_of(scalar.item()).dtype == aval.dtype:
         scalar = scalar.item()  # a Python number is what makes the result weak
-    cut = aval.sharding if aval.sharding is not None else None
-    filled = bind(BroadcastInDim(aval.shape, (), cut), scalar) if aval.shape else scalar
+    filled = bind(BroadcastInDim(aval.shape, (), aval.sharding), scalar) if aval.shape else scalar
     return bind(registry["device_put"]((HOST,)), filled)[0] if space_of(aval) is HOST else filled
 
 

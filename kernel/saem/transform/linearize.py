@@ -70,7 +70,8 @@ class PartialTrace(Recorder):
 
     def emit(self, prim: Primitive, args: Sequence[Any]) -> Any:
         """Record ``prim`` whole, known arguments becoming constants (residuals)."""
-        outvars = self.record(prim, [self.as_atom(x) for x in args])
+        outvars = self.record(prim, [x._var if type(x) is PartialTracer and x._trace is self
+                                     else self.atom(x) for x in args])
         if prim.multiple_results:
             return [PartialTracer(self, var) for var in outvars]
         return PartialTracer(self, outvars[0])
@@ -133,15 +134,15 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
         outs, out_tangents = jvp_flat(fun, primals, tangents, partial, aux)
         # A tangent that is known does not depend on the inputs: linear programs have no constant
         # part, so it can only be a zero that a rule has instantiated.
-        linear = [t if t is not None and not partial.is_known(t) else None for t in out_tangents]
-        if not all(partial.is_known(x) for x in outs):
-            raise ValueError(
-                "Linearization failed to produce known values for all output primals. This is "
-                "typically caused by attempting to differentiate a function that uses an operation "
-                "without reverse-mode derivative, such as a custom_vmap function. Give it one with "
-                "custom_vjp.")
-    closed = partial.close([partial.as_atom(t) for t in linear if t is not None])
-    nonzero_out = [t is not None for t in linear]
+        nonzero_out = [t is not None and not partial.is_known(t) for t in out_tangents]
+        for x in outs:
+            if not partial.is_known(x):
+                raise ValueError(
+                    "Linearization failed to produce known values for all output primals. This is "
+                    "typically caused by attempting to differentiate a function that uses an "
+                    "operation without reverse-mode derivative, such as a custom_vmap function. "
+                    "Give it one with custom_vjp.")
+    closed = partial.close([t._var for t, nz in zip(out_tangents, nonzero_out) if nz])
     out_avals = [aval_of(x) for x in outs]
     return outs, Linearized(closed, list(nonzero), nonzero_out, in_avals, out_avals)
 

@@ -89,9 +89,11 @@ class Recorder(Trace):
     def check_live(self, tracer: Tracer) -> None:
         """Refuse a tracer whose interpreter is finished or is not below this one."""
         owner = tracer._trace
-        for trace in self.ancestors():
+        trace: Any = self
+        while trace is not None:
             if trace is owner:
                 return
+            trace = trace.parent
         raise leaked_tracer(tracer)
 
     def record(self, prim: Primitive, invars: list[Atom]) -> list[Var]:
