@@ -3,11 +3,14 @@
 Small ones.  Of the two code generators of XLA's CPU compiler the older one takes half the time of
 the one used by default, and what it makes of small programs runs as fast.  It is chosen where its
 code gives the same results to the last bit, which each primitive declares (``quick_code``) and
-tests compare; else, and for loops and large arrays, XLA's full settings are used.  A sum of floats
-(``folds_many``) is added in another order, so programs with one are compiled in full.
+tests compare; else, and for loops and large arrays, XLA's full settings are used.  Over several
+axes a sum of floats (``folds_many``) is added in another order, and XLA may join folds over one
+axis to such a one, so programs with a fold are compiled in full.
 
 Read before: ``core.primitive``, ``compile.lowering``.  Read after: ``compile.executables``.
-Invariant: the choice changes no bit of any result (tests/kernel/test_quick.py).
+Invariant: the choice changes no bit of what one operation gives (tests/kernel/test_quick.py).  In a
+program of many products and sums a last bit may differ, in about one of 500 random ones: XLA may
+round a product and the sum it goes into once instead of twice, where which of them is its choice.
 """
 
 from __future__ import annotations
