@@ -25,10 +25,10 @@ from saem.linalg.qr import qr
 from saem.linalg.triangular import triangular_solve
 from saem.loops.while_loop import while_loop
 from saem.numpy.axes import array_argument
-from saem.numpy.promote import promote_dtypes_inexact
 from saem.numpy.reductions import max as greatest
 from saem.numpy.reductions import sum as total
 from saem.numpy.searching import where
+from saem.ops.convert import convert
 from saem.transform.mapping import vmap
 
 
@@ -81,13 +81,18 @@ def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = Non
     Shapes: x (…, m, n) with m >= n, U (…, m, n), H (…, n, n).  ``eps``: the accuracy;
     ``dynamic_shape``: how many rows and columns of x count, the others being taken as zero.
 
-    Raises: ValueError for more columns than rows.
+    Raises: ValueError for more columns than rows, and for integers.
 
     >>> lax.linalg.qdwh(jnp.array([[2., 0.], [0., 3.]]))[0].round(3)
     Array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
-    x = promote_dtypes_inexact(array_argument("qdwh", x))[0]
+    x = array_argument("qdwh", x)
+    if not dtypes.is_inexact(x.dtype):
+        raise errors.explained(
+            errors.ArgumentError, "qdwh.dtype",
+            f"qdwh needs floating point or complex numbers, got {x.dtype.name}.",
+            advice="Convert first, for example with x.astype(jnp.float32).")
     if x.ndim < 2 or x.shape[-2] < x.shape[-1]:
         raise errors.explained(
             errors.ArgumentError, "qdwh.shape",
@@ -135,4 +140,4 @@ def _qdwh(x: Any, m: Any, n: Any, most: int, eps: float, hermitian: bool) -> tup
     count, u, moving = while_loop(unfinished, step, (np.int32(len(steps)), u, np.True_))
     u = u * real(1.5) - matmul(u, matmul(adjoint(u), u)) * real(0.5)  # one step of Newton's
     h = symmetrized(matmul(adjoint(u), x))
-    return u, h, count, ~moving
+    return u, h, convert(count, np.dtype(np.int32), weak_type=True), ~moving

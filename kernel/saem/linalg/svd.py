@@ -224,11 +224,17 @@ def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
     Shapes: x (…, m, n), U (…, m, m), values (…, k), Vᴴ (…, n, n), where k = min(m, n); unless
     ``full_matrices`` U is (…, m, k) and Vᴴ is (…, k, n).
 
-    Raises: TypeError for dtypes or ranks that do not fit; NotImplementedError for a part of the
-    values, or an algorithm that the platform does not have.
+    Raises: TypeError for dtypes or ranks that do not fit; ValueError for a part of the values with
+    ``full_matrices``; NotImplementedError for a part of the values, or an algorithm that the
+    platform does not have.
 
     >>> lax.linalg.svd(jnp.array([[3., 0.], [0., 4.]]), compute_uv=False)
     Array([4., 3.], dtype=float32)
     """
+    if full_matrices and compute_uv and subset_by_index is not None:
+        raise errors.explained(
+            errors.ArgumentError, "svd.full_matrices",
+            "full_matrices and subset_by_index cannot both be set",
+            advice="Pass full_matrices=False: a part of the values has as many vectors.")
     s, *vectors = bind(Svd(bool(full_matrices), bool(compute_uv), subset_by_index, algorithm), x)
     return (vectors[0], s, vectors[1]) if compute_uv else s

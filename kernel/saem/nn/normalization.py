@@ -21,7 +21,7 @@ from saem.core.trace import concrete_or_error
 from saem.custom_derivatives import custom_jvp
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
-from saem.numpy.promote import promote_args_inexact
+from saem.numpy.promote import promote_args, promote_args_inexact
 from saem.ops.shape import canonical_axis
 from saem.typing import Array, ArrayLike, Axis, DTypeLike
 
@@ -107,7 +107,7 @@ def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
             errors.ArgumentError, "standardize.algorithm",
             f"Unknown algorithm '{algorithm}'. Expected 'fast' or 'stable'.",
             advice="'stable' is exact where the mean is large beside the deviation.")
-    (x,) = promote_args_inexact("standardize", x)
+    (x,) = promote_args("standardize", x)
     if mean is None:
         mean = jnp.mean(x, axis, keepdims=True, where=where)
     if variance is None:

@@ -26,6 +26,7 @@ from saem.numpy.promote import if_else, scalar, to_inexact
 from saem.numpy.reductions import requested_dtype, strong, sum_dtype
 from saem.ops import arithmetic as ops
 from saem.ops import compare, cumulative, maths, reduce
+from saem.ops.convert import convert
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.shape import canonical_axis, concatenate, reshape
 from saem.typing import Array, ArrayLike, Axis, DTypeLike
@@ -261,6 +262,11 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
     """
     refuse_out("nanvar", out)
     a = array_argument("nanvar", a)
+    asked = requested_dtype("nanvar", dtype)
+    if asked is not None and dtypes.is_integer(asked):
+        whole = reductions.var(convert(a, asked), axis=axis, dtype=asked, ddof=ddof,
+                               keepdims=keepdims, where=where, mean=mean)
+        return convert(whole, asked)
     known = _numbers_at(a, where) if dtypes.is_inexact(a.dtype) else where
     return reductions.var(_filled(a, 0), axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims,
                           where=known, mean=mean)

@@ -23,6 +23,7 @@ from saem.core.avals import aval_of
 from saem.core.trace import bind
 from saem.jit.library import library_function
 from saem.jit.transfers import device_put
+from saem.numpy.arithmetic import divide
 from saem.numpy.axes import array_argument
 from saem.numpy.manipulation import moveaxis, roll
 from saem.ops.arithmetic import div, mul
@@ -71,16 +72,16 @@ def _several(kind: FftType, name: str, a: Any, s: Shape, axes: Shape, norm: str 
             errors.ArgumentError, "fft.axes",
             f"jax.numpy.fft.{name} does not support repeated axes. Got axes {axes}.",
             advice="Transform twice instead.")
+    if kind is RFFT and dtypes.is_complex(a.dtype):
+        raise errors.explained(
+            errors.ArgumentError, "fft.C2", "only real valued inputs supported for rfft",
+            advice="Use fft for complex numbers, or take x.real.")
     if not axes:
         return convert_element_type(a, _operand_dtype(kind, a))
     if s is None:
         s = tuple([a.shape[d] for d in axes])
         if kind is IRFFT:
             s = (*s[:-1], max(0, 2 * (s[-1] - 1)))
-    if kind is RFFT and dtypes.is_complex(a.dtype):
-        raise errors.explained(
-            errors.ArgumentError, "fft.C2", "only real valued inputs supported for rfft",
-            advice="Use fft for complex numbers, or take x.real.")
     if kind is RFFT and not s[-1]:
         raise errors.explained(
             errors.ArgumentError, "fft.empty", "Invalid number of FFT data points (0) specified.",
@@ -330,6 +331,8 @@ def _frequencies(name: str, places: np.ndarray, n: int, d: Any, dtype: Any) -> A
     dtype = dtypes.canonicalize(np.dtype("float64")) if dtype is None else \
         dtypes.canonicalize(dtype, explicit=True, where=name)
     step = mul(dtype.type(n), convert_element_type(d, dtype))
+    if name == "rfftfreq":
+        return divide(convert_element_type(places, dtype), step)  # integers give floats
     return div(convert_element_type(places, dtype), step)
 
 

@@ -146,7 +146,7 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
     rows = _flat_axes_last(a, axes)
     if rows.shape[-1] == 0:
         raise errors.explained(
-            errors.ArgumentError, f"{name}.C3", f"{name} of no elements along axes {axes} of an "
+            errors.ShapeError, f"{name}.C3", f"{name} of no elements along axes {axes} of an "
             f"array of shape {whole}", advice="Check x.size first.")
     lead = rows.shape[:-1]
     unknown = compare.ne(rows, rows)

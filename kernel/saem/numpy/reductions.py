@@ -34,6 +34,7 @@ from saem.numpy.promote import (
     BOOL,
     FLOAT32,
     broadcast_to,
+    broadcast_together,
     if_else,
     promote_args,
     scalar,
@@ -78,8 +79,8 @@ def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
 
 @functools.cache
 def wide_dtype(dtype: Any) -> Any:
-    """Return float32 for half floats, in which they are computed; else ``dtype``."""
-    narrow = dtypes.is_float(dtype) and dtypes.itemsize_bits(dtype) < 32
+    """Return float32 for floats of 16 bits, which are computed in it; else ``dtype``."""
+    narrow = dtypes.is_float(dtype) and dtypes.itemsize_bits(dtype) == 16
     return FLOAT32 if narrow else dtype
 
 
@@ -467,6 +468,8 @@ def _variance_dtypes(name: str, dtype: Any, asked: Any) -> tuple[Any, Any]:
             f"jax.numpy.{name} does not yet support real dtype parameters when computing the "
             "variance of an array of complex values.",
             advice="Leave dtype out: the variance of complex numbers is real.")
+    if dtypes.is_integer(asked):
+        return asked, asked
     return wide_dtype(to_inexact(asked)), to_inexact(asked)
 
 
@@ -485,6 +488,8 @@ def _variance(name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: boo
         squares = maths.square(centered)
     real = dtypes.real_dtype(work)
     total = folded(name, squares, axes, keepdims, reduce_sum, where, 0)
+    if dtypes.is_integer(work):
+        return _whole_variance(total, _count(a.shape, axes, real, where, keepdims), ddof)
     if where is None:
         count = math.prod([a.shape[i] for i in axes]) - ddof
         divisor = count if count > 0 else math.nan
@@ -493,6 +498,16 @@ def _variance(name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: boo
     known = compare.gt(count, scalar(0, real))
     quotient = strong(ops.div(total, count), result)
     return if_else(known, quotient, scalar(math.nan, result))
+
+
+def _whole_variance(total: Any, count: Any, ddof: Any) -> Any:
+    """Return total / (count - ddof) rounded towards zero, as a float that is weak; NaN for 0."""
+    whole, weak = aval_of(total).dtype, dtypes.default_dtype(float)
+    count = ops.sub(count, scalar(ddof, whole))
+    known = compare.gt(count, scalar(0, whole))
+    quotient = ops.div(*broadcast_together(total, count))
+    return if_else(known, convert(quotient, weak, weak_type=True),
+                   convert(math.nan, weak, weak_type=True))
 
 
 # -- places ----------------------------------------------------------------------------------------

@@ -155,6 +155,10 @@ def _smallest(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int, int]:
         raise errors.explained(
             NotImplementedError, f"{name}.C1", f"jnp.{name} for complex dtype is not implemented.",
             advice="Sort by real part, or use jnp.sort.")
+    if dtypes.is_bool(a.dtype):
+        raise errors.explained(
+            errors.DTypeError, f"{name}.C2", f"{name} does not accept dtype bool.",
+            advice="Convert the array first, for example with a.astype(int).")
     axis = canonical_axis(axis, a.ndim)
     kth = canonical_axis(kth, a.shape[axis])
     return moveaxis(a, axis, -1), axis, kth
@@ -164,7 +168,8 @@ def _smallest(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int, int]:
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
     """Return ``a`` with its ``kth`` smallest in place along ``axis``: smaller before, others after.
 
-    Raises: ValueError for a place that does not exist; NotImplementedError for complex numbers.
+    Raises: ValueError for a place that does not exist; NotImplementedError for complex numbers;
+    TypeError for booleans.
 
     >>> jnp.partition(jnp.array([4, 1, 3]), 1)
     Array([1, 3, 4], dtype=int32)
@@ -178,7 +183,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
 
 def _reversed_order(x: Any) -> Any:
     """Return numbers of the same dtype in reversed order."""
-    if dtypes.is_unsigned(x.dtype) or dtypes.is_bool(x.dtype) or dtypes.is_integer(x.dtype):
+    if dtypes.is_integer(x.dtype):
         return compare.bitwise_not(x)  # -x - 1: no overflow
     return negative(x)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from saem.compile.text import physical_aval
 from saem.core import dtypes
+from saem.core.avals import ShapedArray
 from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.ops.families import Comparison, Discrete, is_discrete, is_real_number
@@ -24,6 +25,17 @@ from saem.typing import Array, ArrayLike
 
 def is_ordered(dtype: Any) -> bool:
     return is_real_number(dtype) or dtypes.is_bool(dtype)
+
+
+def complex_extremum(ctx: Any, x: str, y: str, aval: ShapedArray, greater: bool) -> str:
+    """Write the larger or smaller of complex ``x`` and ``y``: by real part, then imaginary part."""
+    part = ShapedArray(aval.shape, dtypes.real_dtype(aval.dtype))
+    rx, ry, ix, iy = (ctx.emit(f"stablehlo.{p} {v}", v, out=part)
+                      for p in ("real", "imag") for v in (x, y))
+    direction = "GT" if greater else "LT"
+    first = ctx.choose(ctx.compare("EQ", rx, ry), ctx.compare(direction, ix, iy),
+                       ctx.compare(direction, rx, ry))
+    return ctx.choose(first, x, y)
 
 
 # -- comparisons -----------------------------------------------------------------------------------

@@ -176,6 +176,8 @@ class DotGeneral(Primitive):
             a, b = ctx.avals[x].dtype, ctx.avals[y].dtype
             algorithm = self.algorithm.attribute(a, b)
             made = out.update(dtype=self.algorithm.result_type(a, b, out.dtype))
+        elif dtypes.is_complex(ctx.avals[x].dtype) and not dtypes.is_complex(out.dtype):
+            made = out.update(dtype=ctx.avals[x].dtype)  # the real part of the product
         if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
             precision = None
         names = ", ".join(p.name for p in precision or (Precision.DEFAULT,) * 2)
@@ -203,7 +205,7 @@ class DotGeneral(Primitive):
             asked = self.preferred_element_type
             both = promote_types(a, b) if asked is None else np.dtype(asked)
             return ctx.convert(x, both), ctx.convert(y, both)
-        if dtypes.scalar_kind(a) != dtypes.scalar_kind(out.dtype):
+        if dtypes.scalar_kind(a) != dtypes.scalar_kind(out.dtype) and not dtypes.is_complex(a):
             return ctx.convert(x, out.dtype), ctx.convert(y, out.dtype)
         return x, y
 

@@ -21,7 +21,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import UndefinedPrimal, absent, primitive
 from saem.core.trace import bind
 from saem.ops.arithmetic import add, div, mul, neg, sub
-from saem.ops.compare import eq, ge, is_ordered
+from saem.ops.compare import complex_extremum, eq, ge, is_ordered
 from saem.ops.convert import convert
 from saem.ops.families import (
     BOOL,
@@ -208,13 +208,7 @@ class Extremum(Nary):
         if not dtypes.is_complex(aval.dtype):
             return ctx.elementwise(f"stablehlo.{self.hlo}", x, y)
         x, y = ctx.stretch(x, aval.shape), ctx.stretch(y, aval.shape)
-        part = ShapedArray(aval.shape, dtypes.real_dtype(aval.dtype))
-        rx, ry, ix, iy = (ctx.emit(f"stablehlo.{p} {v}", v, out=part)
-                          for p in ("real", "imag") for v in (x, y))
-        direction = "GT" if self.greater else "LT"
-        first = ctx.choose(ctx.compare("EQ", rx, ry), ctx.compare(direction, ix, iy),
-                           ctx.compare(direction, rx, ry))
-        return ctx.choose(first, x, y)
+        return complex_extremum(ctx, x, y, aval, self.greater)
 
 
 @primitive("max")

@@ -11,7 +11,7 @@ Source: StableHLO specification, scatter.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import NOT_LINEAR, UndefinedPrimal, primitive
 from saem.core.trace import bind
 from saem.ops.arithmetic import div, mul, neg
-from saem.ops.compare import eq
+from saem.ops.compare import complex_extremum, eq
 from saem.ops.gather import (
     LinearScatter,
     ScatterAdd,
@@ -147,6 +147,12 @@ class ScatterExtreme(ScatterFamily):
     """Keep the smaller or the larger; numbers that are equal share the derivative evenly."""
 
     transpose = NOT_LINEAR
+    greater: ClassVar[bool]
+
+    def combiner(self, ctx, a, b, scalar):
+        if not dtypes.is_complex(scalar.dtype):
+            return super().combiner(ctx, a, b, scalar)
+        return complex_extremum(ctx, a, b, scalar, self.greater)
 
     def jvp(self, primals, tangents):
         x, indices, updates = primals
@@ -173,17 +179,20 @@ class ScatterExtreme(ScatterFamily):
 
 
 def is_ordered(dtype: Any) -> bool:
-    return dtypes.is_float(dtype) or dtypes.is_integer(dtype) or dtypes.is_bool(dtype)
+    """Say whether numbers of ``dtype`` have an order: complex ones that of their parts."""
+    return is_number(dtype) or dtypes.is_bool(dtype)
 
 
 @primitive("scatter-min")
 class ScatterMin(ScatterExtreme):
     hlo, combine, accepts = "minimum", np.minimum, staticmethod(is_ordered)
+    greater = False
 
 
 @primitive("scatter-max")
 class ScatterMax(ScatterExtreme):
     hlo, combine, accepts = "maximum", np.maximum, staticmethod(is_ordered)
+    greater = True
 
 
 # -- functions, with the names and signatures of jax.lax -------------------------------------------

@@ -21,7 +21,7 @@ from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitiv
 from saem.core.sharded import sharding_of
 from saem.core.trace import bind
 from saem.ops import sharding_rules
-from saem.ops.compare import bitwise_and, gt, is_ordered, lt
+from saem.ops.compare import bitwise_and, complex_extremum, gt, is_ordered, lt
 from saem.ops.families import align_batch, check_dtypes, is_discrete
 from saem.ops.linear import (
     add_cotangents,
@@ -138,7 +138,10 @@ def _stack_all(size: int, xs: Sequence[Any], dims: Sequence[int | None]) -> tupl
 
 @primitive("clamp")
 class Clamp(Primitive):
-    """The nearest number to ``x`` in ``low..high``; bounds are of rank 0 or shaped as ``x``."""
+    """The nearest number to ``x`` in ``low..high``; bounds are of rank 0 or shaped as ``x``.
+
+    Complex numbers are ordered by real part, then imaginary part.
+    """
 
     passes_nan = True
     quick_code = False  # it may return another NaN
@@ -153,15 +156,20 @@ class Clamp(Primitive):
                     f"clamp requires {name}.shape == operand.shape or {name}.shape == (), got "
                     f"{name}.shape={bound.shape}, operand.shape={x.shape}.",
                     advice="Use jnp.clip, which broadcasts.")
-        if not is_ordered(x.dtype):
-            check_dtypes(self, (x,), is_ordered, "a real number")
+        if not (is_ordered(x.dtype) or dtypes.is_complex(x.dtype)):
+            check_dtypes(self, (x,), is_ordered, "a number")
         return ShapedArray(x.shape, x.dtype, low.weak_type and x.weak_type and high.weak_type)
 
     def evaluate(self, low, x, high):
         return np.minimum(np.maximum(x, low), high)
 
     def lower(self, ctx, low, x, high):
-        return ctx.elementwise("stablehlo.clamp", low, x, high)
+        aval = ctx.out_avals[0]
+        if not dtypes.is_complex(aval.dtype):
+            return ctx.elementwise("stablehlo.clamp", low, x, high)
+        low, high = ctx.stretch(low, aval.shape), ctx.stretch(high, aval.shape)
+        raised = complex_extremum(ctx, x, low, aval, True)
+        return complex_extremum(ctx, raised, high, aval, False)
 
     def jvp(self, primals, tangents):
         low, x, high = primals

@@ -505,8 +505,18 @@ def wrapped_starts(operand: Any, start_indices: Any, allow_negative: bool | Sequ
         next((aval_of(s).dtype for s in starts), np.dtype(np.int32))
     if len(starts) != len(shape) or not dtypes.is_integer(dtype):
         return starts
-    return [wrapped(s, n, dtype) if ok else as_index(s, dtype)
+    return [wrapped(s, n, dtype) if ok else not_negative(as_index(s, dtype), n)
             for s, n, ok in zip(starts, shape, allowed)]
+
+
+def not_negative(start: Any, n: int) -> Any:
+    """Return an index; refuse a negative number, which would count from the end of ``n``."""
+    if isinstance(start, (int, np.integer)) and start < 0:
+        raise errors.explained(
+            errors.ArgumentError, "dynamic_slice.C5",
+            f"Index {start} is out of bounds for dimension {n} if allow_negative_indices=False",
+            advice="Add the size of the axis, or leave allow_negative_indices out.")
+    return start
 
 
 def as_index(start: Any, dtype: Any) -> Any:

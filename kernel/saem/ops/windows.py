@@ -133,8 +133,8 @@ def check_numbers(name: str, numbers: GatherDimensionNumbers, operand: ShapedArr
 
     if not dtypes.is_integer(indices.dtype):
         raise errors.explained(
-            errors.DTypeError, f"{name}.C2",
-            f"Indices of {name} must be integers, got {indices.dtype.name}.",
+            errors.ArgumentError, f"{name}.C2",
+            f"Indices of {name} must have an integer type, got {indices.dtype.name}.",
             advice="Convert them with indices.astype(int).")
     require(indices.ndim > 0 and indices.shape[-1] == len(numbers.start_index_map), 3,
             "the last axis of the indices must hold one number for each of start_index_map")

@@ -316,6 +316,27 @@ def refuse(number: int, sentence: str, advice: str = "See the documentation of "
     return errors.explained(kind, f"conv_general_dilated.C{number}", sentence, advice=advice)
 
 
+def check_preferred(dtype: Any, preferred: Any) -> None:
+    """Refuse a ``preferred`` type that does not hold sums of products of ``dtype``."""
+    whole, real = dtypes.is_integer, dtypes.is_float
+    fits = (dtype == preferred or dtypes.is_bool(dtype)
+            or (whole(dtype) and (whole(preferred) or real(preferred)))
+            or (real(dtype) and real(preferred))
+            or (dtypes.is_complex(dtype) and dtypes.is_complex(preferred)))
+    wrong = errors.ArgumentTypeError
+    if not fits:
+        raise refuse(21, f"Input type {dtype.name} is incompatible with `preferred_element_type` "
+                     f"{preferred.name}.", "Integers give integers or floats, floats give floats, "
+                     "complex numbers give complex numbers.", wrong)
+    if dtypes.itemsize_bits(preferred) < dtypes.itemsize_bits(dtype):
+        raise refuse(22, "`preferred_element_type` must not be narrower than the original type, "
+                     f"got {preferred.name} for {dtype.name}.", "Convert the result.", wrong)
+    if whole(dtype) and whole(preferred) and (
+            dtypes.is_unsigned(dtype) != dtypes.is_unsigned(preferred)):
+        raise refuse(23, "`preferred_element_type` must have the same signedness as the original "
+                     f"type, got {preferred.name} for {dtype.name}.", "Convert the result.", wrong)
+
+
 def check(prim: ConvGeneralDilated, lhs: ShapedArray, rhs: ShapedArray) -> None:
     """Refuse operands that do not fit ``prim`` or each other.
 
@@ -550,6 +571,8 @@ def conv_general_dilated(
                          f"{count}, got {len(padding)}.", kind=errors.ArgumentTypeError)
     preferred = None if preferred_element_type is None else dtypes.canonicalize(
         preferred_element_type, explicit=True, where="conv_general_dilated")
+    if preferred is not None:
+        check_preferred(aval_of(lhs).dtype, preferred)
     return bind(ConvGeneralDilated(
         strides, tuple(padding), left, right, numbers, int(feature_group_count),
         int(batch_group_count), canonicalize_precision(precision), preferred, out_sharding),

@@ -61,6 +61,7 @@ def cast(x, dtype):
 
 FLOATING = "XYZQVWMPTSR"
 LETTER = re.compile(rf"\b([{FLOATING}])\b")
+CHOICE = re.compile(r"\{([^{}]*\|[^{}]*)\}")
 # What the operands of a call are replaced by, most telling first.
 KINDS = ("c8", "i4", "bf", "f2", "b1", "u1", "i1", "empty", "rank0", "two", "half", "text")
 SMALL = ("int4", "uint4", "float8_e4m3fn", "float8_e5m2")
@@ -141,10 +142,20 @@ def rows(calls: list[str], first: tuple[str, ...] = KINDS, later: tuple[str, ...
             yield f"mapped_last(lambda {letters[0]}: {plain}, stacked({letters[0]}))"
 
 
+def expanded(call: str) -> list[str]:
+    """Return the calls that a line with choices like ``{sum|prod}`` stands for."""
+    found = CHOICE.search(call)
+    if found is None:
+        return [call]
+    return [whole for part in found.group(1).split("|")
+            for whole in expanded(call[:found.start()] + part + call[found.end():])]
+
+
 def read(name: str) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Return the calls of ``name.calls`` by group, and the rows that differ with their reasons.
 
-    ``# group`` begins a group, ``! reason`` the rows that differ for it.
+    ``# group`` begins a group, ``! reason`` the rows that differ for it.  ``{a|b}`` in a call
+    stands for one call with ``a`` and one with ``b``.
     """
     groups: dict[str, list[str]] = {}
     excused: dict[str, str] = {}
@@ -158,7 +169,7 @@ def read(name: str) -> tuple[dict[str, list[str]], dict[str, str]]:
         elif reason:
             excused[line] = reason
         else:
-            groups.setdefault(group, []).append(line)
+            groups.setdefault(group, []).extend(expanded(line))
     return groups, excused
 
 
