@@ -445,10 +445,19 @@ def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, d
     check_arraylike("full", fill_value)
     shape, value = canonical_shape(shape), as_value(fill_value)
     if dtype is not None:
-        value = convert_value(value, check_dtype("full", dtype), False)
+        wanted = check_dtype("full", dtype)
+        _refuse_complex("full", value, wanted)
+        value = convert_value(value, wanted, False)
     if type(value) in PYTHON_NUMBERS or type(value) is np.generic:
         return cut_full(shape, value, device, out_sharding)
     return placed(_spread(shape, value), device, out_sharding)
+
+
+def _refuse_complex(name: str, value: Any, wanted: Any) -> None:
+    """Refuse a complex Python number where real ones are held.  Raises: TypeError."""
+    if type(value) is complex and dtypes.scalar_kind(wanted) in ("int", "uint", "float"):
+        raise TypeError(f"{name} cannot hold the complex number {value} as {wanted.name}. "
+                        "Give its real part, or dtype=complex.")
 
 
 def _spread(shape: tuple[int, ...], value: Any) -> Any:
@@ -515,10 +524,8 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
     if type(value) in PYTHON_NUMBERS and dtypes.is_extended(wanted):
         return placed(wanted.filled(shape, value), device, sharding)
     if type(value) in PYTHON_NUMBERS:
-        if type(value) is complex and not weak and not dtypes.is_complex(wanted) \
-                and not dtypes.is_bool(wanted):
-            raise TypeError(f"{name} cannot hold the complex number {value} as {wanted.name}. "
-                            "Give its real part, or dtype=complex.")
+        if not weak:
+            _refuse_complex(name, value, wanted)
         number = scalar(value, wanted)
         value = number.item() if weak and not dtypes.is_bool(wanted) else number
     else:

@@ -263,7 +263,7 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
     refuse_out("nanvar", out)
     a = array_argument("nanvar", a)
     asked = requested_dtype("nanvar", dtype)
-    if asked is not None and dtypes.is_integer(asked):
+    if asked is not None and dtypes.is_integer(asked) and not dtypes.is_complex(a.dtype):
         whole = reductions.var(convert(a, asked), axis=axis, dtype=asked, ddof=ddof,
                                keepdims=keepdims, where=where, mean=mean)
         return convert(whole, asked)

@@ -6,6 +6,7 @@ Invariant: integers and booleans are answered too, as floats without special val
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -358,7 +359,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     refuse_out("round", out)
     check_arraylike("round", a)
     (x,) = promote_args("round", a)
-    decimals = int(decimals)
+    decimals = operator.index(decimals)
     dtype = dtype_of(x)
     if dtypes.is_integer(dtype):
         if decimals < 0:

@@ -251,6 +251,10 @@ def _boundaries(name: str, size: int, sections: Any, uneven: bool) -> list[int]:
         places = [operator.index(concrete_or_none(s)) for s in sections]
         return [0, *places, size]
     count = operator.index(concrete_or_none(sections))
+    if count == 0:
+        raise errors.explained(
+            ZeroDivisionError, f"{name}.C5", "integer division or modulo by zero",
+            advice="Cut into one part at least.")
     if count < 1:
         raise errors.explained(errors.ArgumentError, f"{name}.C2",
                                "number sections must be larger than 0.", advice=f"Got {count}.")
@@ -358,7 +362,7 @@ def _unstack(x: Any, axis: int) -> list[Any]:
 def _slots(name: str, obj: Any, size: int) -> np.ndarray:
     """Return the places that ``obj``, a slice, number or array, names in an axis of ``size``.
 
-    Raises: ConcretizationTypeError for a tracer; IndexError for a place out of bounds.
+    Raises: ConcretizationTypeError for a tracer; ValueError for what is no integer.
     """
     if isinstance(obj, slice):
         return np.arange(size)[obj]
@@ -369,8 +373,19 @@ def _slots(name: str, obj: Any, size: int) -> np.ndarray:
             f"jnp.{name} needs known places, but they are traced.",
             advice="Under jit use x.at[...] or jnp.where.")
     places = np.asarray(concrete_or_none(obj))
-    if places.dtype == bool:
-        return np.nonzero(places)[0]
+    if places.dtype == bool and name == "delete":
+        if places.ndim and places.shape != (size,):
+            raise errors.explained(
+                errors.ArgumentError, "delete.C4",
+                f"np.delete(arr, obj): for boolean indices, obj must be one-dimensional with "
+                f"length matching specified axis; got {places.shape} for size {size}.",
+                advice="Give one boolean for each element.")
+        return np.nonzero(places)[0] if places.ndim else places.astype(int)
+    if not dtypes.is_integer(places.dtype):
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C3",
+            f"jnp.{name}(): index array must be integer typed; got {places}",
+            advice="Convert it: obj.astype(int).")
     return places
 
 
@@ -446,8 +461,7 @@ def _insert_dynamic(arr: Any, obj: Any, values: Any, axis: int) -> Any:
 def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
     """Return ``arr`` with ``values`` put in before places ``obj`` along ``axis``.
 
-    Traced places out of bounds are brought within.  Raises: IndexError for a known place out of
-    bounds.
+    Places out of bounds are brought within.
 
     >>> jnp.insert(jnp.array([1, 2]), 1, 9)
     Array([1, 9, 2], dtype=int32)
@@ -462,11 +476,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     places = _slots("insert", obj, size)
     scalar_place = places.ndim == 0
     places = places.reshape(-1)
-    if places.size and (places.min() < -size or places.max() > size):
-        raise errors.explained(
-            IndexError, "insert.C2", f"index out of bounds for axis {axis} with size {size}",
-            advice=f"Places are {-size}..{size}.")
-    places = np.where(places < 0, places + size, places)
+    places = np.where(places < 0, places + size, places).clip(0, size)
     values = convert_value(values, arr.dtype, aval_of(arr).weak_type)
     if values.ndim < arr.ndim:
         values = broadcast_in_dim(values, (1,) * (arr.ndim - values.ndim) + values.shape,

@@ -539,7 +539,15 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
         shifts = as_tuple(shift if isinstance(shift, (tuple, list)) else operator.index(shift))
         known = tuple([operator.index(s) for s in shifts])
     except TypeError:
-        return _roll_dynamic(a, broadcast_to(_shifts(shift), (len(axes),)), axes)
+        shifts = _shifts(shift)
+        if shifts.ndim > 1:
+            raise errors.explained(
+                errors.ArgumentError, "roll.C1",
+                "'shift' and 'axis' arguments to roll must be scalars or 1D arrays",
+                advice=f"Got shifts of shape {shifts.shape}.") from None
+        (count,) = np.broadcast_shapes(shifts.shape, (len(axes),))
+        axes = axes * count if len(axes) == 1 else axes
+        return _roll_dynamic(a, broadcast_to(shifts, (count,)), axes)
     if len(known) != len(axes):
         known, axes = _pair(known, axes)
     return _roll_static(a, known, axes)
@@ -608,10 +616,15 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
         return freely(lambda a, repeats: repeat(
             a, repeats, axis, total_repeat_length=total_repeat_length), out_sharding, a, repeats)
     a = as_array(a)
-    if axis is None:
+    if axis is None or not a.ndim:  # a scalar is repeated along the one axis that results
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, a.ndim)
     known = concrete_or_none(repeats)
+    if not (dtypes.is_integer(aval_of(repeats).dtype) or dtypes.is_bool(aval_of(repeats).dtype)):
+        raise errors.explained(
+            errors.ArgumentTypeError, "repeat.C3",
+            f"repeats must be of an integer type, got {aval_of(repeats).dtype.name}.",
+            advice="Convert it, for example with int(repeats).")
     if total_repeat_length is None and known is None:
         raise errors.explained(
             errors.ConcretizationTypeError, "repeat.C1",
@@ -654,6 +667,8 @@ def _repeat_known(a: Any, counts: np.ndarray, axis: int) -> Any:
 def _repeat_each(a: Any, repeats: Any, axis: int, total: int) -> Any:
     """Mark where each element begins; the running sum of the marks is its number."""
     size = a.shape[axis]
+    if not size or not total:
+        return slicing.slice_in_dim(a, 0, 0, axis=axis)
     repeats = promote.broadcast_to(repeats, (size,))
     index = repeats.dtype
     ends = cumulative.cumsum(repeats, 0)

@@ -274,6 +274,7 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     Array(6, dtype=int32)
     """
     refuse_out("ptp", out)
+    a = array_argument("ptp", a)
     return ops.sub(max(a, axis=axis, keepdims=keepdims), min(a, axis=axis, keepdims=keepdims))
 
 
@@ -461,13 +462,13 @@ def _variance_dtypes(name: str, dtype: Any, asked: Any) -> tuple[Any, Any]:
     if asked is None:
         work = to_inexact(dtype)
         return wide_dtype(work), dtypes.real_dtype(work)
-    refuse_boolean(name, asked)
     if dtypes.is_complex(dtype) and not dtypes.is_complex(asked):
         raise errors.explained(
             errors.ArgumentError, f"{name}.C2",
             f"jax.numpy.{name} does not yet support real dtype parameters when computing the "
             "variance of an array of complex values.",
             advice="Leave dtype out: the variance of complex numbers is real.")
+    refuse_boolean(name, asked)
     if dtypes.is_integer(asked):
         return asked, asked
     return wide_dtype(to_inexact(asked)), to_inexact(asked)

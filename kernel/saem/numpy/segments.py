@@ -50,6 +50,11 @@ def _segmented(name: str, scatter: Callable, over: Callable, start: Callable, da
                segment_ids: Any, num_segments: Any, indices_are_sorted: bool, unique_indices: bool,
                bucket_size: int | None, mode: Any) -> Any:
     data, ids = asarray(data), asarray(segment_ids)
+    if not dtypes.is_integer(ids.dtype):
+        raise errors.explained(
+            errors.ArgumentTypeError, f"{name}.C2",
+            f"Indexer must have integer type, got indexer with type {ids.dtype.name}",
+            advice="Convert segment_ids: segment_ids.astype(int).")
     count = _count(name, ids, num_segments)
     aval = aval_of(data)
     rows = aval.shape[0]

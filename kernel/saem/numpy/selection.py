@@ -98,7 +98,8 @@ def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: Seq
             errors.ArgumentError, "piecewise.C1",
             f"with {count} condition(s), either {count} or {count + 1} functions are expected; "
             f"got {given}", advice="The last of one more stands for all other places.")
-    dtype, size = dtype_of(x), aval_of(x).shape
+    dtype = dtype_of(x)
+    size = np.broadcast_shapes(aval_of(x).shape, *(np.shape(c) for c in condlist))
     functions = [*funclist[:count], *(funclist[count:] or [0])]
 
     def value(entry: Any) -> Any:
@@ -147,6 +148,7 @@ def choose(a: ArrayLike, choices: Array | Sequence[ArrayLike], out: None = None,
     else:
         raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
     cases = promote_dtypes(*[as_value(c) for c in choices])
+    cases = [convert_value(c, dtype_of(c), False) for c in cases]
     a, *cases = broadcast_together(a, *cases)
     if len(cases) == 1:
         return cases[0]

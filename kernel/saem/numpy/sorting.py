@@ -96,6 +96,8 @@ def argsort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: No
     places = shape.broadcasted_iota(index, a.shape, axis, out_sharding=sharding_of(aval_of(a)))
     if not descending:
         return lax_sort((a, places), axis, stable)[1]
+    if not stable:
+        return shape.rev(lax_sort((a, places), axis, stable)[1], (axis,))
     # Reversed before and after, so that of equals the first comes first.
     a, places = shape.rev(a, (axis,)), shape.rev(places, (axis,))
     return shape.rev(lax_sort((a, places), axis, stable)[1], (axis,))
@@ -155,12 +157,12 @@ def _smallest(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int, int]:
         raise errors.explained(
             NotImplementedError, f"{name}.C1", f"jnp.{name} for complex dtype is not implemented.",
             advice="Sort by real part, or use jnp.sort.")
+    axis = canonical_axis(axis, a.ndim)
+    kth = canonical_axis(kth, a.shape[axis])
     if dtypes.is_bool(a.dtype):
         raise errors.explained(
             errors.DTypeError, f"{name}.C2", f"{name} does not accept dtype bool.",
             advice="Convert the array first, for example with a.astype(int).")
-    axis = canonical_axis(axis, a.ndim)
-    kth = canonical_axis(kth, a.shape[axis])
     return moveaxis(a, axis, -1), axis, kth
 
 

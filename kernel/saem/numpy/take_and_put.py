@@ -68,6 +68,8 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
         raise errors.explained(NotImplementedError, "take.mode",
                                "The 'raise' mode to jnp.take is not supported.",
                                advice="Values are not known while a program is compiled.")
+    if dtypes.is_bool(indices.dtype):
+        indices = strong(indices, dtypes.default_dtype(int))
     if not dtypes.is_integer(indices.dtype):
         raise errors.explained(errors.ArgumentError, "take.C1", "indices must have an integer type",
                                advice="Convert them: indices.astype(int).")
@@ -231,12 +233,18 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
     """Return ``a`` with the raveled places ``ind`` set to ``v``, repeated as needed.
 
     Places beyond the end mean the last one, unless ``mode`` is 'wrap'.
-    Raises: ValueError unless ``inplace`` is False, or for an unknown mode.
+    Raises: ValueError unless ``inplace`` is False, or for an unknown mode; NotImplementedError for
+    the mode 'raise'.
 
     >>> jnp.put(jnp.zeros(3), jnp.array([0, 2]), jnp.array([1., 2.]), inplace=False)
     Array([1., 0., 2.], dtype=float32)
     """
     refuse_inplace("put", inplace)
+    a, ind, v = array_argument("put", a, ind, v)
+    if mode == "raise":
+        raise errors.explained(NotImplementedError, "put.mode",
+                               "The 'raise' mode to jnp.put is not supported.",
+                               advice="Values are not known while a program is compiled.")
     if mode not in (None, "clip", "wrap"):
         raise errors.explained(
             errors.ArgumentError, "put.mode",
@@ -247,7 +255,6 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
 
 @library_function(static_argnames=("mode",))
 def _put(a: Any, ind: Any, v: Any, mode: str | None) -> Any:
-    a, ind, v = array_argument("put", a, ind, v)
     places, values, flat = ravel(ind), ravel(v), ravel(a)
     if not places.shape[0] or not values.shape[0] or not flat.shape[0]:
         return a

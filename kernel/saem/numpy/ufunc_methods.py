@@ -23,12 +23,12 @@ from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.loops.scan import scan
 from saem.numpy import cumulative, reductions
-from saem.numpy.axes import array_argument
+from saem.numpy.axes import array_argument, canonical_axes, keep_axes
 from saem.numpy.functional import vectorize
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.promote import broadcast_to, check_arraylike, convert_value, if_else
 from saem.ops import compare, shape
-from saem.ops.linear import moveaxis
+from saem.ops.linear import moveaxis, permute
 from saem.ops.reduce import reduce_and, reduce_or, reduce_xor
 from saem.ops.shape import canonical_axis
 
@@ -36,6 +36,7 @@ REDUCTIONS: dict[str, Callable] = {
     "add": reductions.sum, "multiply": reductions.prod, "maximum": reductions.max,
     "minimum": reductions.min, "logical_and": reductions.all, "logical_or": reductions.any}
 BITWISE = {"bitwise_and": reduce_and, "bitwise_or": reduce_or, "bitwise_xor": reduce_xor}
+LOGARITHMS = ("logaddexp", "logaddexp2")
 ACCUMULATIONS = {"add": cumulative.cumsum, "multiply": cumulative.cumprod}
 
 
@@ -82,12 +83,19 @@ def reduce(function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: None = 
             errors.ArgumentError, "ufunc.where",
             f"reduction operation {name!r} does not have an identity, so to use a where mask one "
             "has to specify 'initial'.", advice="Give what the fold starts from.")
+    if isinstance(axis, list):
+        raise errors.explained(
+            errors.ArgumentError, "ufunc.axis", f"axis must be an integer or a tuple, got {axis}.",
+            advice="Write tuple(axis).")
     if axis is not None:
         for one in axis if isinstance(axis, tuple) else (axis,):
             canonical_axis(one, aval_of(a).ndim)
     special = REDUCTIONS.get(name)
     if special is not None and getattr(function, "special", False):
-        extra = {} if special in (reductions.all, reductions.any) else {"initial": initial}
+        if special in (reductions.all, reductions.any):
+            out = special(a, axis, keepdims=keepdims, where=where)
+            return out if dtype is None else convert_value(out, _whole(name, dtype), False)
+        extra = {"initial": initial}
         if dtype is not None:
             a = convert_value(array_argument(name, a), reductions.requested_dtype(name, dtype),
                               False)
@@ -95,28 +103,50 @@ def reduce(function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: None = 
     return _folded(function, array_argument(name, a), axis, dtype, keepdims, initial, where)
 
 
+def _whole(name: str, dtype: Any) -> Any:
+    """Return a ``dtype`` that holds truth or bits.  Raises: TypeError for others."""
+    wanted = reductions.requested_dtype(name, dtype)
+    if not (dtypes.is_integer(wanted) or dtypes.is_bool(wanted)):
+        raise errors.explained(
+            errors.DTypeError, f"{name}.reduce",
+            f"{name} does not accept dtype {wanted.name} at position 0. Accepted dtypes at "
+            "position 0 are subtypes of integer, bool.", advice="Pass bool or an integer type.")
+    return wanted
+
+
 def _folded(function: Any, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any
             ) -> Any:
-    if isinstance(axis, tuple):
+    name, sizes = function.__name__, a.shape
+    own = getattr(function, "special", False)
+    if isinstance(axis, tuple) and not (own and name in (*BITWISE, *LOGARITHMS, "logical_xor")):
         raise NotImplementedError("tuple of axes")
-    name, rank = function.__name__, a.ndim
+    if own and name in BITWISE and not (dtypes.is_integer(a.dtype) or dtypes.is_bool(a.dtype)):
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.reduce",
+            f"integer argument required; got dtype={a.dtype.name}",
+            advice="Convert it: a.astype(int).")
     if where is not None:
-        where = broadcast_to(array_argument(name, where), a.shape)
-    wanted = a.dtype if dtype is None else reductions.requested_dtype(name, dtype)
-    a = convert_value(a, wanted, False)
-    if axis is None:
-        a, where = (x if x is None else shape.reshape(x, (math.prod(a.shape),)) for x in (a, where))
+        where = broadcast_to(array_argument(name, where), sizes)
+    axes = canonical_axes(axis, a.ndim)
+    if dtype is None or (own and name in LOGARITHMS):
+        wanted = function_dtype(function, a)
     else:
-        axis = canonical_axis(axis, rank)
-        a, where = (x if x is None else moveaxis(x, axis, 0) for x in (a, where))
-    if name in BITWISE and getattr(function, "special", False) and where is initial is None:
+        wanted = reductions.requested_dtype(name, dtype)
+    a = convert_value(convert_value(a, function_dtype(function, a), False), wanted, False)
+    a, where = (x if x is None else _front(x, axes) for x in (a, where))
+    if own and name in BITWISE and where is initial is None:
         out = BITWISE[name](a, (0,))
     else:
         out = _scanned(function, a, wanted, initial, where)
-    if not keepdims:
-        return out
-    kept = (1,) * rank if axis is None else (*out.shape[:axis], 1, *out.shape[axis:])
-    return shape.reshape(out, kept)
+    return keep_axes(out, sizes, axes) if keepdims else out
+
+
+def _front(x: Any, axes: tuple[int, ...]) -> Any:
+    """Return ``x`` with ``axes`` made one, in front."""
+    rest = tuple(i for i in range(x.ndim) if i not in axes)
+    moved = permute(x, (*axes, *rest))
+    return shape.reshape(moved, (math.prod([x.shape[i] for i in axes]),
+                                 *(x.shape[i] for i in rest)))
 
 
 def _scanned(function: Any, rows: Any, dtype: Any, initial: Any, where: Any) -> Any:
@@ -150,17 +180,17 @@ def accumulate(function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: Non
     name = function.__name__
     check_arraylike(f"{name}.accumulate", a)
     if name in ACCUMULATIONS and getattr(function, "special", False):
-        a = array_argument(name, a)
-        return ACCUMULATIONS[name](a if a.ndim else shape.reshape(a, (1,)), axis, dtype)
+        if axis is not None and not isinstance(axis, tuple):
+            canonical_axis(axis, aval_of(a).ndim)
+        return ACCUMULATIONS[name](array_argument(name, a), axis, dtype)
     if axis is None or isinstance(axis, tuple):
         raise errors.explained(errors.ArgumentError, "ufunc.axes",
                                "accumulate does not allow multiple axes",
                                advice="Ravel the array first.")
     a = array_argument(name, a)
     axis = canonical_axis(axis, a.ndim)
-    wanted = a.dtype if dtype is None else reductions.requested_dtype(name, dtype)
-    if dtype is None and dtypes.is_bool(function_dtype(function, a)):
-        wanted = np.dtype(bool)
+    wanted = function_dtype(function, a) if dtype is None else \
+        reductions.requested_dtype(name, dtype)
     rows = moveaxis(a if name.startswith("logical") else convert_value(a, wanted, False), axis, 0)
     if not rows.shape[0]:
         return a

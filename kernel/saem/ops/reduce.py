@@ -243,6 +243,12 @@ class ArgExtremum(Primitive):
                 errors.DTypeError, f"{self.name}.C2",
                 f"index_dtype must be an integer type, but got {np.dtype(self.index_dtype).name}",
                 advice="Use jnp.int32.")
+        if dtypes.is_complex(x.dtype):
+            raise errors.explained(
+                errors.DTypeError, f"{self.name}.C4",
+                f"{self.direction.lower()} does not accept dtype {x.dtype.name} at position 0. "
+                "Accepted dtypes at position 0 are subtypes of integer, floating, bool.",
+                advice="Complex numbers have no order: compare their absolute values.")
         (axis,) = self.axes
         if not 0 <= axis < x.ndim:
             raise errors.explained(

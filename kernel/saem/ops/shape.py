@@ -598,7 +598,8 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
          sharding: Any = None) -> Array:
     """Return an array of ``shape`` filled with ``fill_value``, weakly typed as that is.
 
-    Raises: ShapeError if the value is no scalar or a size is negative.
+    Raises: ShapeError if the value is no scalar or a size is negative; TypeError for a complex
+    number in a real ``dtype``.
 
     >>> lax.full((2,), 7)
     Array([7, 7], dtype=int32, weak_type=True)
@@ -616,7 +617,13 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
             f"broadcast_in_dim shape must have every element be nonnegative, got {shape}.",
             advice="A size of 0 gives an empty array.")
     if dtype is not None:
-        fill_value = scalar_as(fill_value, dtypes.canonicalize(dtype))
+        dtype = dtypes.canonicalize(dtype)
+        if type(fill_value) is complex and dtypes.scalar_kind(dtype) in ("int", "uint", "float"):
+            raise errors.explained(
+                errors.ArgumentTypeError, "full.C3",
+                f"full cannot hold the complex number {fill_value} as {dtype.name}.",
+                advice="Give its real part, or dtype=complex.")
+        fill_value = scalar_as(fill_value, dtype)
     return bind(BroadcastInDim(shape, (), target(sharding, len(shape))), fill_value)
 
 
@@ -624,7 +631,8 @@ def scalar_as(value: Any, dtype: Any) -> Any:
     """Return the scalar ``value``, which may be a Python number, in ``dtype`` and not weak."""
     if isinstance(value, (bool, int, float, complex, np.generic, np.ndarray)):
         with np.errstate(all="ignore"):
-            if dtypes.is_complex(np.asarray(value).dtype) and not dtypes.is_complex(dtype):
+            if dtypes.is_complex(np.asarray(value).dtype) and not (
+                    dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
                 value = np.real(value)
             return np.asarray(value).astype(dtype)[()]
     return convert_element_type(value, dtype)
