@@ -35,6 +35,7 @@ from saem.numpy.promote import (
     scalar,
 )
 from saem.ops import arithmetic as ops
+from saem.ops import compare
 from saem.ops import shape as shaping
 from saem.ops.convert import copy as copy_array
 from saem.ops.reshard import reshard_to
@@ -278,7 +279,7 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
 
 def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
            device: Any = None) -> Array:
-    """Return ``x`` in ``dtype``; complex numbers lose their imaginary part.
+    """Return ``x`` in ``dtype``; complex numbers lose their imaginary part, but not as booleans.
 
     >>> jnp.astype(jnp.array([1.7, 2.2]), jnp.int32)
     Array([1, 2], dtype=int32)
@@ -295,6 +296,9 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
 
 
 def _convert(x: Any, dtype: Any) -> Any:
+    aval = aval_of(x)
+    if dtypes.is_complex(aval.dtype) and dtypes.is_bool(dtype):
+        return compare.ne(x, broadcast_to(scalar(0, aval.dtype), aval.shape))
     return convert_value(x, dtype, False)
 
 
@@ -446,18 +450,23 @@ def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, d
     shape, value = canonical_shape(shape), as_value(fill_value)
     if dtype is not None:
         wanted = check_dtype("full", dtype)
-        _refuse_complex("full", value, wanted)
-        value = convert_value(value, wanted, False)
+        value = convert_value(_known("full", value, wanted), wanted, False)
     if type(value) in PYTHON_NUMBERS or type(value) is np.generic:
         return cut_full(shape, value, device, out_sharding)
     return placed(_spread(shape, value), device, out_sharding)
 
 
-def _refuse_complex(name: str, value: Any, wanted: Any) -> None:
-    """Refuse a complex Python number where real ones are held.  Raises: TypeError."""
+def _known(name: str, value: Any, wanted: Any) -> Any:
+    """Return a number to be held as ``wanted``: truth is decided by both parts.
+
+    Raises: TypeError for a complex Python number where real ones are held.
+    """
+    if type(value) is complex and dtypes.is_bool(wanted):
+        return value != 0
     if type(value) is complex and dtypes.scalar_kind(wanted) in ("int", "uint", "float"):
         raise TypeError(f"{name} cannot hold the complex number {value} as {wanted.name}. "
                         "Give its real part, or dtype=complex.")
+    return value
 
 
 def _spread(shape: tuple[int, ...], value: Any) -> Any:
@@ -524,8 +533,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
     if type(value) in PYTHON_NUMBERS and dtypes.is_extended(wanted):
         return placed(wanted.filled(shape, value), device, sharding)
     if type(value) in PYTHON_NUMBERS:
-        if not weak:
-            _refuse_complex(name, value, wanted)
+        value = value if weak else _known(name, value, wanted)
         number = scalar(value, wanted)
         value = number.item() if weak and not dtypes.is_bool(wanted) else number
     else:

@@ -26,7 +26,13 @@ from saem.numpy import cumulative, reductions
 from saem.numpy.axes import array_argument, canonical_axes, keep_axes
 from saem.numpy.functional import vectorize
 from saem.numpy.indexing import getitem, scatter_update
-from saem.numpy.promote import broadcast_to, check_arraylike, convert_value, if_else
+from saem.numpy.promote import (
+    PYTHON_NUMBERS,
+    broadcast_to,
+    check_arraylike,
+    convert_value,
+    if_else,
+)
 from saem.ops import compare, shape
 from saem.ops.linear import moveaxis, permute
 from saem.ops.reduce import reduce_and, reduce_or, reduce_xor
@@ -180,6 +186,8 @@ def accumulate(function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: Non
     name = function.__name__
     check_arraylike(f"{name}.accumulate", a)
     if name in ACCUMULATIONS and getattr(function, "special", False):
+        if type(a) in PYTHON_NUMBERS:
+            a = shape.reshape(array_argument(name, a), (1,))
         if axis is not None and not isinstance(axis, tuple):
             canonical_axis(axis, aval_of(a).ndim)
         return ACCUMULATIONS[name](array_argument(name, a), axis, dtype)

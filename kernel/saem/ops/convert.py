@@ -264,6 +264,8 @@ def _known_number(value: Any, dtype: Any) -> Any:
     Raises: TypeError for a complex number that is to be real; OverflowError beyond 64 bits.
     """
     if type(value) is complex:
+        if dtypes.is_bool(dtype):
+            return value != 0
         if dtypes.scalar_kind(dtype) in ("float", "int", "uint"):
             raise errors.explained(
                 errors.DTypeError, "convert_element_type.C3",
