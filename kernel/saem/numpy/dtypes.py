@@ -138,9 +138,14 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
     """Say whether a cast keeps what ``casting`` asks to be kept, by NumPy's rules.
 
+    Raises: TypeError for a Python number.
+
     >>> jnp.can_cast(jnp.int32, jnp.float64)
     True
     """
+    if type(from_) in (bool, int, float, complex):
+        raise TypeError("can_cast() does not support Python ints, floats, and complex because the "
+                        "result would depend on the value. Pass a dtype or an array.")
     return np.can_cast(_with_dtype(from_), _with_dtype(to), casting)
 
 

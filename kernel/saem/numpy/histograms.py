@@ -61,10 +61,7 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
     if x.ndim != 1:
         raise errors.explained(errors.ArgumentError, "bincount.C2",
                                "only 1-dimensional input supported.", advice="Ravel it.")
-    least = operator.index(minlength)
-    if least < 0:
-        raise errors.explained(errors.ArgumentError, "bincount.C3",
-                               "'minlength' must not be negative", advice=f"Got {minlength}.")
+    least = max(operator.index(minlength), 0)
     if length is None:
         known = concrete_or_none(x)
         if known is None:

@@ -467,6 +467,8 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     Array([1, 9, 2], dtype=int32)
     """
     arr, values = array_argument("insert", arr, values)
+    if not isinstance(obj, slice):
+        check_arraylike("insert", obj, position=1)
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = canonical_axis(axis, arr.ndim)

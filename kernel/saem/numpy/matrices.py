@@ -280,7 +280,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         raise errors.explained(errors.ArgumentError, "meshgrid.C2",
                                f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
     shapes = [aval_of(as_value(x)).shape for x in xi]
-    if any(len(s) > 1 for s in shapes):
+    if any(len(s) != 1 for s in shapes):
         raise errors.explained(
             errors.ArgumentError, "meshgrid.C3",
             f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {shapes}")

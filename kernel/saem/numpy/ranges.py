@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes, promotion
+from saem.core import dtypes, errors, promotion
 from saem.core.avals import aval_of
 from saem.core.dimensions import as_size
 from saem.jit.library import library_function
@@ -113,12 +113,21 @@ def _evenly(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any) -> tupl
     return out, step
 
 
+def _along(out: Any, axis: int) -> Any:
+    """Return ``out`` with its axis 0 at ``axis``.  Raises: AxisError if there is no such axis."""
+    if axis >= aval_of(out).ndim:
+        raise errors.explained(
+            errors.AxisError, "linspace.axis",
+            f"axis {axis} is out of bounds for array of dimension {aval_of(out).ndim}",
+            advice="The numbers run along a new axis of the result.")
+    return moveaxis(out, 0, axis) if axis else out
+
+
 def _settled(out: Any, out_dtype: Any, axis: int) -> Any:
     """Return ``out`` with its axis 0 at ``axis`` and in ``out_dtype``, rounded down if integer."""
-    if axis:
-        out = moveaxis(out, 0, axis)
+    out = _along(out, axis)
     if dtypes.is_integer(out_dtype) and not dtypes.is_integer(aval_of(out).dtype):
-        out = floor(out)
+        out = floor(numbers.real(out) if dtypes.is_complex(aval_of(out).dtype) else out)
     return convert_value(out, out_dtype, False)
 
 
@@ -142,7 +151,7 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
 
 def _truncated(out: Any, out_dtype: Any, axis: int) -> Any:
     """Return ``out`` with its axis 0 at ``axis`` and in ``out_dtype``, cut off if integer."""
-    out = moveaxis(out, 0, axis) if axis else out
+    out = _along(out, axis)
     return convert_value(out, out_dtype, False)
 
 
