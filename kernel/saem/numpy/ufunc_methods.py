@@ -237,7 +237,7 @@ def at(function: Any, a: Any, indices: Any, b: Any = None, /, *, inplace: bool =
         raise TypeError(f"{name}.at() takes {function.nin} operands of {name}")
     size = math.prod(a.shape)
     places = shape.reshape(shape.iota(np.dtype("int32"), size), a.shape)
-    places = getitem(places, indices)
+    places = getitem(places, indices, mode="fill")  # what is out of bounds is not written
     flat, count = shape.reshape(a, (size,)), math.prod(places.shape)
     if b is not None:
         b = shape.reshape(broadcast_to(array_argument(f"{name}.at", b), places.shape), (count,))

@@ -322,7 +322,7 @@ def checked_axes(name: str, x: Any, axes: Sequence[int]) -> tuple[int, ...]:
     axes = tuple(int(a) for a in axes)
     if any(not 0 <= a < aval.ndim for a in axes):
         raise errors.explained(
-            errors.ArgumentError, f"{name}.C1",
+            errors.AxisError, f"{name}.C1",
             f"reduction axes {axes} contains out-of-bounds indices for "
             f"{aval.str_short(short_dtypes=False)}.",
             advice="Axes of lax reductions count from 0; jax.numpy functions accept negative ones.")
