@@ -194,13 +194,13 @@ class Ormqr(NoDerivative):
         self.check(a, taus, c)
         m, n = a.shape[-2:]
         common = c.shape[-2 if self.left else -1]
-        if m < n or common != m or taus.shape[-1] > n:
+        if common != m or taus.shape[-1] > min(m, n):
             raise errors.explained(
                 errors.ShapeError, "ormqr.C1",
                 f"ormqr: Q of a with shape {a.shape[-2:]} and taus with shape {taus.shape[-1:]} "
                 f"does not fit c of shape {c.shape[-2:]}.",
-                advice="a has at least as many rows as columns; c has as many rows (columns unless "
-                "left) as a has rows.")
+                advice="There are no more taus than rows or columns of a; c has as many rows "
+                "(columns unless left) as a has rows.")
         return ShapedArray(c.shape, c.dtype)
 
     @each_matrix(2, 1, 2)

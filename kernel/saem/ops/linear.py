@@ -286,8 +286,10 @@ def reduced_shape(prim: Reducing, x: ShapedArray) -> tuple[int, ...]:
     if len(set(axes)) != len(axes) or not all(0 <= a < x.ndim for a in axes):
         raise errors.explained(
             errors.ShapeError, f"{prim.name}.C1",
-            f"{prim.name} needs distinct axes in 0..{x.ndim - 1}, got {axes} for {x.str_short()}.",
-            advice="Negative axes are allowed in jax.numpy functions only.")
+            f"reduction axes {axes} contains out-of-bounds indices for {x.str_short(False)}."
+            if len(set(axes)) == len(axes) else
+            f"duplicate value in 'axes' of {prim.name}: {axes}",
+            advice="Axes are distinct; negative ones are allowed in jax.numpy functions only.")
     return tuple(n for i, n in enumerate(x.shape) if i not in axes)
 
 
