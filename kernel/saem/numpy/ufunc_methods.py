@@ -100,6 +100,8 @@ def reduce(function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: None = 
     if special is not None and getattr(function, "special", False):
         if special in (reductions.all, reductions.any):
             out = special(a, axis, keepdims=keepdims, where=where)
+            if initial is not None:
+                out = function(out, initial)
             return out if dtype is None else convert_value(out, _whole(name, dtype), False)
         extra = {"initial": initial}
         if dtype is not None:
