@@ -362,7 +362,7 @@ def _unstack(x: Any, axis: int) -> list[Any]:
 def _slots(name: str, obj: Any, size: int) -> np.ndarray:
     """Return the places that ``obj``, a slice, number or array, names in an axis of ``size``.
 
-    Raises: ConcretizationTypeError for a tracer; ValueError for what is no integer.
+    Raises: ConcretizationTypeError for a tracer; ValueError for values that are not integers.
     """
     if isinstance(obj, slice):
         return np.arange(size)[obj]

@@ -173,7 +173,7 @@ def read(name: str) -> tuple[dict[str, list[str]], dict[str, str]]:
     return groups, excused
 
 
-def chosen(cases: list[str], part: int) -> list[str]:
+def chosen(cases: list[str], part: int = 8) -> list[str]:
     """Return the rows of this run: all with ``SAEM_SWEEP=all``, else one of ``part``."""
     if os.environ.get("SAEM_SWEEP") == "all":
         return cases
