@@ -28,6 +28,7 @@ from saem.core.config import shortcuts
 from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import evaluate
 
+pytestmark = pytest.mark.usefixtures("little_effort")
 LAWS = 8
 COUNT = max(1, int(os.environ.get("SAEM_PROGRAMS", "240")) // LAWS)
 # Each example compiles programs, so a failing one is made smaller only in the long setting.

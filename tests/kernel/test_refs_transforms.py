@@ -700,6 +700,7 @@ TRANSFORMED = {
 }
 
 
+@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_with_a_reference_as_with_an_array(name):
     transform = TRANSFORMED[name]
