@@ -259,7 +259,7 @@ def _searchsorted(a: Any, v: Any, sorter: Any, side: str, method: str) -> Any:
         a = getitem(a, sorter)
     size = a.shape[0]
     wide = size > np.iinfo(np.int32).max
-    index = np.dtype("int64") if wide else dtypes.default_dtype(int)
+    index = np.dtype("int64" if wide else "int32")
     if not size:
         return broadcast_in_dim(scalar(0, index), v.shape, ())
     if method == "compare_all":
@@ -361,7 +361,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
 @library_function(static_argnames=("right", "method"))
 def _digitize(x: Any, bins: Any, right: bool, method: str) -> Any:
     x, bins = array_argument("digitize", x, bins)
-    size, index = bins.shape[0], dtypes.default_dtype(int)
+    size, index = bins.shape[0], np.dtype("int32")
     if not size:
         return broadcast_in_dim(scalar(0, index), x.shape, ())
     side = "right" if not right else "left"

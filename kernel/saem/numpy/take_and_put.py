@@ -31,6 +31,7 @@ from saem.numpy.promote import (
     broadcast_to,
     check_arraylike,
     if_else,
+    promote_dtypes,
     scalar,
     weakly_like,
 )
@@ -395,8 +396,9 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Sequence[int], mode: str
     if order not in ("C", "F"):
         raise errors.explained(errors.ArgumentError, "ravel_multi_index.order",
                                f"invalid order={order!r}. Expected 'C' or 'F'", advice="See NumPy.")
-    index = dtypes.default_dtype(int) if dtype is None else dtypes.canonicalize(
-        dtype, explicit=True, where="ravel_multi_index")
+    index = aval_of(promote_dtypes(*parts)[0]).dtype if dtype is None and parts else \
+        dtypes.canonicalize(int if dtype is None else dtype, explicit=dtype is not None,
+                            where="ravel_multi_index")
     return _ravel_places(parts, sizes=tuple(sizes), mode=mode, order=order, index=index)
 
 

@@ -81,6 +81,7 @@ def _mode(a, axis, keepdims):
 def _most_frequent(row: Array) -> tuple[Array, Array]:
     ordered = jnp.sort(row)
     counts = jnp.searchsorted(ordered, ordered, "right") - jnp.searchsorted(ordered, ordered)
+    counts = counts.astype(int)
     best = jnp.argmax(counts)
     return ordered[best], counts[best]
 
