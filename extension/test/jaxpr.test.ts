@@ -80,3 +80,16 @@ test("a jaxpr that stands in front folds without the lines between it and its eq
   const ranges = folds(lines, body).map(f => [f.equation.id, f.first, f.last]);
   assert.deepEqual(ranges, [["e0", 0, 2]]);
 });
+
+test("the sources of libraries stand folded behind the text, where there are cells", () => {
+  const label = { en: "loss.py", ko: "loss.py" };
+  const library = { file: "/lib/loss.py", label, first_line: 1, lines: ["return x"] };
+  const model = { ...JAXPR, sources: [library, ...JAXPR.sources] };
+  const { element } = new JaxprView(model, { locale: new Locale("en"), engine: dagreEngine });
+  const panes = [...element.querySelectorAll(".saem-column:first-child > .saem-pane")];
+  assert.deepEqual(
+    panes.map(pane => `${pane.tagName} ${/saem-pane-(\w+)/.exec(pane.className)![1]}`),
+    ["DIV source", "DIV text", "DETAILS source"]
+  );
+  assert.match(panes[2]!.textContent ?? "", /loss\.py.*return x/);
+});

@@ -10,7 +10,7 @@ import type { NotebookPanel } from "@jupyterlab/notebook";
 import { StateEffect, StateField, type Extension, type Range } from "@codemirror/state";
 import { Decoration, EditorView, WidgetType, type DecorationSet } from "@codemirror/view";
 import type { Locale } from "../renderer/locale";
-import { valueHint } from "../renderer/tracers";
+import { defLine, valueHint } from "../renderer/tracers";
 import type { SeenFunction, TracersModel } from "../schema";
 
 interface Hint {
@@ -69,12 +69,12 @@ function decorations(
 
 /** The hints of one function for a cell with these lines. */
 export function hintsOf(seen: SeenFunction, lines: readonly string[], locale: Locale): Hint[] {
-  const first = seen.lines[0]?.line;
+  const def = defLine(seen);
   return seen.lines.flatMap(({ line, text, values }) => {
     if (lines[line - 1]?.trimEnd() !== text.trimEnd()) {
       return []; // the cell is not what ran
     }
-    const shown = line === first ? [...seen.arguments, ...values] : values;
+    const shown = line === def ? [...seen.arguments, ...values] : values;
     const attempts = seen.attempts.filter(a => a.line === line);
     const loops = seen.loops.filter(l => l.line === line);
     const plain = (said: string): string => said.replaceAll("`", "");

@@ -92,7 +92,22 @@ export class JaxprView {
       el(
         "div",
         { class: "saem-panes" },
-        el("div", { class: "saem-column" }, this.sourcePane(), this.textPane()),
+        el(
+          "div",
+          { class: "saem-column" },
+          this.sources(true).map(block =>
+            pane(this.sourceTitle(block), "source", this.sourceCode(block))
+          ),
+          this.textPane(),
+          this.sources(false).map(block =>
+            el(
+              "details",
+              { class: "saem-program saem-pane saem-pane-source" },
+              el("summary", {}, this.sourceTitle(block)),
+              this.sourceCode(block)
+            )
+          )
+        ),
         el("div", { class: "saem-column" }, pane(locale.say("graph"), "graph", this.graph.element))
       ),
       this.card,
@@ -189,19 +204,25 @@ export class JaxprView {
     return el("span", { class: "saem-search-box", role: "search" }, box, this.found);
   }
 
-  private sourcePane(): Child {
+  /** The sources before the text, or those behind it: of libraries, where there are cells. */
+  private sources(before: boolean): readonly SourceBlock[] {
     const { sources, places } = this.model;
-    const { locale, bare } = this.options;
-    return (
-      !bare &&
-      sources.map(block =>
-        pane(
-          `${locale.say("source")} · ${locale.pick(block.label)}`,
-          "source",
-          el("div", { class: "saem-scroll saem-code" }, sourceLines(block, this.all, places))
-        )
-      )
-    );
+    if (this.options.bare) {
+      return [];
+    }
+    const cells = new Set(places.filter(p => p.cell !== null).map(p => p.file));
+    const some = sources.some(block => cells.has(block.file));
+    return sources.filter(block => (!some || cells.has(block.file)) === before);
+  }
+
+  private sourceTitle(block: SourceBlock): string {
+    const { locale } = this.options;
+    return `${locale.say("source")} · ${locale.pick(block.label)}`;
+  }
+
+  private sourceCode(block: SourceBlock): HTMLElement {
+    const lines = sourceLines(block, this.all, this.model.places);
+    return el("div", { class: "saem-scroll saem-code" }, lines);
   }
 
   private textPane(): HTMLElement {

@@ -68,8 +68,15 @@ export function drawTracers(model: TracersModel, locale: Locale): HTMLElement {
   );
 }
 
+/** The line that names a function's arguments: its `def`, below the decorators. */
+export function defLine(seen: SeenFunction): number | undefined {
+  const def = seen.lines.find(({ text }) => /^\s*(async\s+)?def\b/.test(text));
+  return (def ?? seen.lines[0])?.line;
+}
+
 function drawFunction(seen: SeenFunction, locale: Locale): HTMLElement {
-  const first = seen.lines[0]?.line;
+  const def = defLine(seen);
+  const decorated = (line: number): boolean => def !== undefined && line <= def;
   return el(
     "div",
     { class: "saem-pane saem-xray" },
@@ -89,13 +96,13 @@ function drawFunction(seen: SeenFunction, locale: Locale): HTMLElement {
       "div",
       { class: "saem-scroll saem-code", tabindex: 0 },
       seen.lines.map(line => {
-        const values = line.line === first ? [...seen.arguments, ...line.values] : line.values;
+        const values = line.line === def ? [...seen.arguments, ...line.values] : line.values;
         const attempts = seen.attempts.filter(a => a.line === line.line);
         const loops = seen.loops.filter(l => l.line === line.line);
         const returns = /^\s*return\b/.test(line.text) && line.runs > 0 ? seen.result : null;
         return el(
           "div",
-          { class: line.runs > 0 || line.line === first ? "saem-seen" : "saem-seen saem-unrun" },
+          { class: line.runs > 0 || decorated(line.line) ? "saem-seen" : "saem-seen saem-unrun" },
           el("span", { class: "saem-number", "aria-hidden": "true" }, String(line.line)),
           el(
             "span",
