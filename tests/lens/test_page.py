@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import gzip
 import html.parser
 import json
@@ -12,9 +13,12 @@ import sys
 import made
 import pytest
 
+import saem as jax
+import saem.numpy as jnp
 from saem.core.events import Bus
 from saem.lens import page as page_module
-from saem.lens.page import Carrier, code_spans, document, inline_script, page
+from saem.lens.page import Carrier, code_spans, document, inline_script, packed, page
+from saem.observe.jaxpr_model import jaxpr_model
 from saem.observe.places import Places
 from saem.observe.recorder import Recorder
 from saem.observe.typed_json import dumps, to_json
@@ -114,6 +118,30 @@ def test_an_output_costs_little_beyond_its_model(lang):
     assert "saem-renderer" not in alone.split("<script>")[0]
     digest = re.search('data-digest="(\\w+)"', page(model, lang)).group(1)
     assert digest in alone
+
+
+@pytest.mark.parametrize("lang", ["en", "ko"])
+def test_a_long_program_costs_little_beyond_its_model_too(lang):
+    def long(x):
+        for _ in range(600):
+            x = jnp.sin(x) + 1
+        return x
+
+    model = jaxpr_model(jax.make_jaxpr(long)(jnp.ones(3)))
+    html = page(model, lang, carry=False)
+    assert len(html.encode()) - len(packed(dumps(model))) <= 15_000
+    assert re.search(r"… \(\+\d{3,}\)</pre>", html)
+
+
+@pytest.mark.parametrize("lang", ["en", "ko"])
+def test_a_long_history_costs_little_beyond_its_model_too(lang):
+    history = hostile_history("name")
+    (row, *_) = history.functions
+    rows = tuple(dataclasses.replace(row, records=row.records[:1] * 50) for _ in range(40))
+    model = dataclasses.replace(history, functions=rows)
+    html = page(model, lang, carry=False)
+    assert len(html.encode()) - len(packed(dumps(model))) <= 15_000
+    assert {"en": "1400 older marks", "ko": "이전 표시 1400개"}[lang] in html
 
 
 def test_the_renderer_is_carried_once_and_again_when_its_cell_runs_again():

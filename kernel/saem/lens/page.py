@@ -35,8 +35,10 @@ _NOT_BUILT = Text(
     "The interactive view is not built; `make extension` builds it.",
     "상호작용하는 화면이 빌드되어 있지 않습니다. `make extension`으로 빌드할 수 있습니다.",
 )
-# So many of the newest records of a function stand in the table that is seen without scripts.
-_MARKS = 40
+# So much is seen without scripts: records of a history, and bytes of a text. Whoever runs
+# scripts sees all; a notebook that is saved stays small.
+_MARKS = 12
+_TEXT = 8000
 _PRE = "white-space:pre-wrap;font-family:monospace;line-height:1.4"
 _CELL = "text-align:left;vertical-align:top;padding:0.2em 0.6em"
 # Unpacks the model beside it and shows it, as soon as some output on the page brings the renderer.
@@ -161,15 +163,28 @@ def fallback(model: Model, lang: Language) -> str:
     if isinstance(model, ErrorModel):
         return _error(model, lang)
     if not isinstance(model, HistoryModel):
-        return f'<pre style="{_PRE}">{html.escape(text_of(model, lang))}</pre>'
+        return f'<pre style="{_PRE}">{html.escape(_beginning(text_of(model, lang)))}</pre>'
     if not model.functions:
         return f"<p>{html.escape(_label('empty', lang))}</p>"
     heads = "".join(
         f'<th scope="col" style="{_CELL}">{html.escape(_label(name, lang))}</th>'
         for name in ("call", "what", "why", "advice", "cost")
     )
-    rows = "".join(_function(row, lang) for row in model.functions)
+    newest = model.functions[-_MARKS:]
+    each = _MARKS // len(newest)
+    left = sum(len(row.records) for row in model.functions[:-_MARKS])
+    rows = _older(left, lang) + "".join(_function(row, each, lang) for row in newest)
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _beginning(text: str) -> str:
+    """The first lines of a long text, and how many follow."""
+    begun = text.encode()[:_TEXT].decode(errors="ignore")
+    if begun == text:
+        return text
+    cut = begun.rfind("\n")
+    cut = len(begun) if cut < 0 else cut
+    return f"{text[:cut]}\n… (+{text.count(chr(10), cut + 1) + 1})"
 
 
 def _error(model: ErrorModel, lang: Language) -> str:
@@ -185,14 +200,19 @@ def _error(model: ErrorModel, lang: Language) -> str:
     )
 
 
-def _function(row: FunctionHistory, lang: Language) -> str:
+def _older(count: int, lang: Language) -> str:
+    """A row of the table for records that are not in it."""
+    if count <= 0:
+        return ""
+    told = _pick(WORDS["older"], lang).format(n=count)
+    return f'<tr><td colspan="5" style="{_CELL}">{told}</td></tr>'
+
+
+def _function(row: FunctionHistory, marks: int, lang: Language) -> str:
     title = html.escape(summary_text(row.summary, lang))
     head = f'<tr><th scope="rowgroup" colspan="5" style="{_CELL}">{title}</th></tr>'
-    older = len(row.records) - _MARKS
-    said = WORDS["older"]
-    more = "" if older <= 0 else (
-        f'<tr><td colspan="5" style="{_CELL}">{_pick(said, lang).format(n=older)}</td></tr>')
-    return head + more + "".join(_record(record, lang) for record in row.records[-_MARKS:])
+    more = _older(len(row.records) - marks, lang)
+    return head + more + "".join(_record(record, lang) for record in row.records[-marks:])
 
 
 def _record(record: Record, lang: Language) -> str:
