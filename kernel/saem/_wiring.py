@@ -21,7 +21,7 @@ from saem.compile import executables
 from saem.compile.dispatch import apply_primitive
 from saem.core import config, lazy
 from saem.core import refs as core_refs
-from saem.core.avals import ShapeDtypeStruct
+from saem.core.avals import ShapedArray, ShapeDtypeStruct
 from saem.core.events import bus
 from saem.core.refs import AbstractRef, is_ref
 from saem.core.trace import Tracer, eval_trace
@@ -31,7 +31,9 @@ from saem.numpy.operators import OPERATORS
 from saem.ops.keys import KeyDType
 from saem.ops.random_bits import keys_filled
 from saem.placement import transfer_guards
+from saem.placement.layouts import Format, place_of_struct
 from saem.placement.meshes import mesh_context
+from saem.placement.shardings import unsharded
 
 # Evaluation outside traces needs the compiler; the trace context stands below it.
 eval_trace.process = apply_primitive  # type: ignore[method-assign]
@@ -41,6 +43,11 @@ executables.disk_cache = lazy.later("saem.disk.disk_cache")
 core_refs.chapter = lazy.later("saem.refs")
 # ``jax.typeof(ref)`` as a ShapeDtypeStruct: types of arrays stand below those of references.
 ShapeDtypeStruct.reference = AbstractRef
+# Its sharding and format; types of arrays stand below meshes and layouts.
+ShapeDtypeStruct.place = place_of_struct  # type: ignore[assignment]
+ShapeDtypeStruct.formatted = Format
+# ``jax.typeof(x).sharding`` of a value that no Explicit axis shards; types stand below shardings.
+ShapedArray.unsharded = unsharded
 # A dtype of keys can make keys, which takes operations.
 KeyDType.filled = keys_filled
 # While a listener counts hits, a setting keeps calls from C++, which would answer them unseen.

@@ -74,7 +74,7 @@ def put(x: Any, device: Any = None, committed: bool = False) -> Any:
     if kind is ArrayImpl:
         return _move(x, aval, device, committed)
     if kind is ShapeDtypeStruct:
-        raise TypeError(f"Argument of shape {aval.str_short(False)} of type {kind} is not a valid "
+        raise TypeError(f"Argument of shape {aval.str_short()} of type {kind} is not a valid "
                         "JAX type: it has no numbers. Use it with eval_shape, make_jaxpr or lower.")
     if hasattr(kind, "__jax_array__"):
         return put(x.__jax_array__(), device, committed)
@@ -510,7 +510,7 @@ def hold(x: Any) -> Any:
 def deleted_argument(x: Any) -> Exception:
     return errors.explained(
         RuntimeError, "array.deleted",
-        f"Array has been deleted with shape={x.aval.str_short(short_dtypes=False)}.",
+        f"Array has been deleted with shape={x.aval.str_short()}.",
         advice="Its buffer was donated to an earlier call or deleted. Keep the result of that call "
         "and use it, or do not donate this argument.")
 

@@ -46,7 +46,7 @@ def plan(avals: Sequence[ShapedArray], given: Sequence[bool], outs: Sequence[Sha
 def wasted(avals: Sequence[ShapedArray], given: Sequence[bool], notes: Sequence[str]
            ) -> tuple[str, ...]:
     """Return the types of the donated arguments that no result can use."""
-    return tuple(aval.str_short(short_dtypes=False)
+    return tuple(aval.str_short()
                  for aval, donated, note in zip(avals, given, notes) if donated and not note)
 
 

@@ -54,8 +54,13 @@ def content_key(text: str, devices: Sequence[Any], options: dict[str, Any],
     return digest.hexdigest()[:32]
 
 
+# Options that are fields of XLA's own record; all others are its flags.
+BUILD_OPTIONS = ("exec_time_optimization_effort", "memory_fitting_effort", "optimization_level",
+                 "memory_fitting_level", "fdo_profile")
+
+
 def compile_options(devices: Sequence[Any], options: dict[str, Any]) -> Any:
-    """Return XLA's options for ``devices``, with ``options`` as overrides of XLA flags."""
+    """Return XLA's options for ``devices``, with ``options`` by name."""
     made = _jaxlib.CompileOptions()
     made.num_replicas = 1
     made.num_partitions = len(devices)
@@ -69,8 +74,13 @@ def compile_options(devices: Sequence[Any], options: dict[str, Any]) -> Any:
         build.num_partitions = len(devices)
         build.device_assignment = made.device_assignment
         build.allow_spmd_sharding_propagation_to_output = [True]
-    if options:
-        made.env_option_overrides = [(k, _option_text(v)) for k, v in options.items()]
+    flags = []
+    for name, value in options.items():
+        if name in BUILD_OPTIONS:
+            setattr(made.executable_build_options, name, value)
+        else:
+            flags.append((name, _option_text(value)))
+    made.env_option_overrides = flags
     return made
 
 

@@ -312,7 +312,7 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
                 operation.add_frontend(attributes)
         outs = out if prim.multiple_results else (out,)
         if Seen.placements:
-            outs = [constrained(writer, name, aval.sharding) if aval.sharding is not None
+            outs = [constrained(writer, name, aval.explicit) if aval.explicit is not None
                     else name for name, aval in zip(outs, out_avals)]
         env.update(zip(results, outs))
     writer.place = None  # what is returned stands nowhere in particular

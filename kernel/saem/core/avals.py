@@ -76,6 +76,8 @@ class ShapedArray:
     __slots__ = ("shape", "dtype", "weak_type", "placement", "_hash", "_mlir_type")
     # What the StableHLO writer calls the type, once it has been asked for.
     _mlir_type: str
+    # The sharding of a type that names no mesh axis; ``placement.shardings`` says it.
+    unsharded: ClassVar[Callable[[int], Any]]
 
     def __init__(self, shape, dtype, weak_type: bool = False,
                  placement: Placement | None = None, *, sharding: Any = None,
@@ -103,9 +105,15 @@ class ShapedArray:
         return math.prod(self.shape)
 
     @property
-    def sharding(self) -> Any:
+    def explicit(self) -> Any:
         """The sharding along Explicit mesh axes, None if there is none."""
         return None if self.placement is None else self.placement.sharding
+
+    @property
+    def sharding(self) -> Any:
+        """The sharding as a type names it: along Explicit mesh axes, else along none."""
+        found = self.explicit
+        return ShapedArray.unsharded(len(self.shape)) if found is None else found
 
     @property
     def vma(self) -> frozenset:
@@ -166,7 +174,7 @@ class ShapedArray:
             return self
         return ShapedArray(self.shape, tangent, False, self.placement)
 
-    def str_short(self, short_dtypes: bool = True) -> str:
+    def str_short(self, short_dtypes: bool = False) -> str:
         """Return ``f32[2,3]``, the notation of jaxprs.
 
         With a placement: ``f32[8@x,2]`` (sharded along ``x``), ``f32[2]{V:i}`` (varying along
@@ -182,11 +190,11 @@ class ShapedArray:
         return f"{name}{where}[{','.join(sizes)}]{vma_text(vma)}"
 
     def __str__(self) -> str:
-        return "~" * self.weak_type + self.str_short(short_dtypes=False)
+        return "~" * self.weak_type + self.str_short()
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapedArray({self.str_short(short_dtypes=False)}{weak})"
+        return f"ShapedArray({self.str_short()}{weak})"
 
     def __len__(self) -> int:
         if not self.shape:
@@ -278,27 +286,26 @@ class ShapeDtypeStruct:
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "sharding", "_aval")
+    __slots__ = ("shape", "dtype", "weak_type", "sharding", "_layout", "_aval")
     manual_axis_type = None
     # The type of a reference to a value of an aval; core.refs says it.
     reference: Callable[[ShapedArray], ShapedArray]
+    # The sharding and the layout of what a caller gave, and both as one; ``placement.layouts``
+    # says it.
+    place: Callable[[Any], tuple[Any, Any]]
+    formatted: Callable[[Any, Any], Any]
 
     def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False,
                  manual_axis_type=None, is_ref: bool = False):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        if sharding is not None and not isinstance(sharding, _jaxlib.Sharding) and not (
-                hasattr(sharding, "_partitions") or hasattr(sharding, "layout")):
-            raise ValueError(
-                "sharding should be an instance of `jax.sharding.Sharding`, "
-                "`jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got "
-                f"{sharding} of type {type(sharding)}.")
         if manual_axis_type is not None:
             raise ValueError("ShapeDtypeStruct: manual_axis_type is not accepted here.")
         self.shape = tuple(shape)
         self.dtype = dtype if isinstance(dtype, dtypes.ExtendedDType) else np.dtype(dtype)
         self.weak_type = weak_type
-        self.sharding = sharding
+        self.sharding, self._layout = (
+            (None, None) if sharding is None else ShapeDtypeStruct.place(sharding))
         self._aval = ShapedArray(self.shape, self.dtype, weak_type)
         if is_ref:
             self._aval = ShapeDtypeStruct.reference(self._aval)
@@ -315,11 +322,18 @@ class ShapeDtypeStruct:
     size = property(lambda self: math.prod(self.shape))
     ndim = property(lambda self: len(self.shape))
 
+    @property
+    def format(self) -> Any:
+        """The layout and the sharding; each is None where it is not given."""
+        return ShapeDtypeStruct.formatted(self._layout, self.sharding)
+
     def __len__(self) -> int:
         return len(self._aval)
 
     def __repr__(self) -> str:
         sharding = f", sharding={self.sharding}" if self.sharding is not None else ""
+        if self._layout is not None:
+            sharding += f", format={self._layout}"
         weak = ", weak_type=True" if self.weak_type else ""
         ref = ", is_ref=True" if self.is_ref else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{sharding}{weak}{ref})"
@@ -327,17 +341,29 @@ class ShapeDtypeStruct:
     def __eq__(self, other):
         if not isinstance(other, ShapeDtypeStruct):
             return NotImplemented
-        return (self._aval, self.sharding) == (other._aval, other.sharding)
+        return self._key() == other._key()
 
     def __hash__(self):
-        return hash((self._aval, self.sharding))
+        return hash(self._key())
+
+    def _key(self) -> tuple:
+        return self._aval, self.sharding, self._layout
 
     def update(self, **changes) -> ShapeDtypeStruct:
-        """Return this struct with some of shape, dtype, sharding, weak_type replaced."""
+        """Return this struct with some of shape, dtype, sharding, weak_type replaced.
+
+        Raises: ValueError if it has a layout and another sharding is given, but no Format.
+        """
+        sharding = changes.get("sharding")
+        if self._layout is not None and isinstance(sharding, _jaxlib.Sharding):
+            raise ValueError(f"ShapeDtypeStruct.update got the sharding {sharding}, but the struct "
+                             f"has the layout {self._layout}. Give a Format, or make a new "
+                             "struct.")
         return ShapeDtypeStruct(
             changes.get("shape", self.shape),
             changes.get("dtype", self.dtype),
-            sharding=changes.get("sharding", self.sharding),
+            sharding=changes.get(
+                "sharding", self.sharding if self._layout is None else self.format),
             weak_type=changes.get("weak_type", self.weak_type),
             is_ref=changes.get("is_ref", self.is_ref),
         )

@@ -84,8 +84,9 @@ class ExtendedDType:
 
     A subclass gives ``type`` (a subclass of ``extended``), ``name`` (printed as NumPy's would be,
     ``key<fry>``), ``itemsize`` (bytes of one element), ``physical`` (how one element is held:
-    trailing shape and NumPy dtype, ``((2,), uint32)`` for a threefry key), ``wrap``
-    and ``filled`` (a value of a shape whose array holds one number).
+    trailing shape and NumPy dtype, ``((2,), uint32)`` for a threefry key), ``wrap`` (the array that
+    holds a value to the value), ``held`` (the other way) and ``filled`` (a value of a shape whose
+    array holds one number).
     Equal ones must have equal hashes.
 
     It is no abc.ABC: ``isinstance`` on it is on the path of every operation.
@@ -100,6 +101,10 @@ class ExtendedDType:
     def wrap(self, base: Any) -> Any:
         """Return the value that the array ``base`` holds."""
         raise NotImplementedError(f"{type(self).__name__}.wrap")
+
+    def held(self, value: Any) -> Any:
+        """Return the array that holds ``value``."""
+        raise NotImplementedError(f"{type(self).__name__}.held")
 
     @property
     def _short_name(self) -> str:

@@ -34,6 +34,8 @@ class Handle:
         self.multiple_results: bool = False if record is None else record.multiple_results
         self.impl: Callable = _missing(self, "Evaluation rule")
         self.abstract: Callable | None = None
+        # What the rule of ``def_effectful_abstract_eval`` has named so far.
+        self.effects: frozenset = frozenset()
 
     def __repr__(self) -> str:
         return self.name
@@ -75,6 +77,17 @@ class Handle:
     def def_abstract_eval(self, rule: Callable) -> Callable:
         """Let ``rule(*avals, **params)`` say the aval of the result."""
         self.abstract = rule
+        return rule
+
+    def def_effectful_abstract_eval(self, rule: Callable) -> Callable:
+        """Let ``rule(*avals, **params)`` say the aval of the result, and a set of effects."""
+
+        def abstract(*avals: Any, **params: Any) -> Any:
+            out, effects = rule(*avals, **params)
+            self.effects |= frozenset(effects)
+            return out
+
+        self.abstract = abstract
         return rule
 
 
@@ -129,7 +142,7 @@ class Zero:
         self.aval = aval
 
     def __repr__(self) -> str:
-        return f"Zero({self.aval.str_short()})"
+        return f"Zero({self.aval.str_short(True)})"
 
 
 def _missing(handle: Handle, rule: str) -> Callable:
@@ -162,6 +175,10 @@ class UserOperation(Primitive):
     @property
     def multiple_results(self):
         return self.handle.multiple_results
+
+    @property
+    def effects(self):  # type: ignore[override]
+        return self.handle.effects
 
     @property
     def params(self):

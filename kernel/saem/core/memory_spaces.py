@@ -58,7 +58,7 @@ def result_spaces(prim: Primitive, avals: Sequence[Any]) -> list[MemorySpace] | 
             raise errors.explained(
                 errors.ArgumentError, "memory.C1",
                 f"memory_space of all inputs passed to `{prim.name}` must be the same. Got one "
-                f"operand with type: {arrays[0].str_short(False)} and another operand with type: "
-                f"{aval.str_short(False)}.",
+                f"operand with type: {arrays[0].str_short()} and another operand with type: "
+                f"{aval.str_short()}.",
                 advice="Move one of them first: jax.device_put(x, jax.memory.Space.Device).")
     return [space_of(arrays[0]) if arrays else DEVICE]

@@ -123,12 +123,12 @@ class Namer:
 
     def atom(self, atom: Atom) -> str:
         if isinstance(atom, Literal):
-            return f"{literal_text(atom)}:{atom.aval.str_short()}"
+            return f"{literal_text(atom)}:{atom.aval.str_short(True)}"
         return self.name(atom)
 
     def binder(self, var: Var) -> str:
         shapes = self.style.print_shapes
-        return f"{self.name(var)}:{var.aval.str_short()}" if shapes else self.name(var)
+        return f"{self.name(var)}:{var.aval.str_short(True)}" if shapes else self.name(var)
 
     def note(self, eqn: Eqn) -> str:
         """Keep the notes that ``eqn`` is to have; returns what stands for them in the text."""

@@ -76,12 +76,12 @@ class AbstractRef(ShapedArray):
     def to_tangent_aval(self) -> AbstractRef:
         return AbstractRef(self.inner_aval.to_tangent_aval(), self.memory_space, self.kind)
 
-    def str_short(self, short_dtypes: bool = True) -> str:
+    def str_short(self, short_dtypes: bool = False) -> str:
         """Return ``Ref{f32[2,3]}``."""
         return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
 
     def __str__(self) -> str:
-        return self.str_short(short_dtypes=False)
+        return self.str_short()
 
     __repr__ = __str__
 
@@ -90,7 +90,7 @@ def not_unpacked(aval: AbstractRef) -> Exception:
     """Return the error of an operation on numbers that is given a reference."""
     return errors.explained(
         errors.ShapeError, "ref.C1",
-        f"Attempting to pass a Ref {aval.str_short(short_dtypes=False)} to a primitive -- did you "
+        f"Attempting to pass a Ref {aval.str_short()} to a primitive -- did you "
         "forget to unpack ([...]) the ref? An operation needs an array; this is a reference, which "
         "requires ndarray or scalar arguments to be read first.",
         advice="Read the array it holds with ref[...], or a part of it with ref[i].")

@@ -67,7 +67,7 @@ def without_axis(aval: ShapedArray, axis: int) -> ShapedArray:
     found = aval.update(shape=shape)
     if sharding_of(aval) is not None:
         entries = entries_of(aval)[:axis] + entries_of(aval)[axis + 1:]
-        found = shard_along(found, aval.sharding, entries, aval.vma)
+        found = shard_along(found, aval.explicit, entries, aval.vma)
     return found
 
 
@@ -75,7 +75,7 @@ def shard_like(aval: ShapedArray, like: ShapedArray) -> ShapedArray:
     """Return ``aval``, which may have more axes, sharded as a value of ``like`` is."""
     if sharding_of(like) is None:
         return aval
-    return shard_along(aval, like.sharding, entries_of(like), like.vma)
+    return shard_along(aval, like.explicit, entries_of(like), like.vma)
 
 
 def with_entry(sharding: Any, place: int, entry: Any) -> Any:
@@ -137,7 +137,7 @@ def like_type(aval: ShapedArray, *others: ShapedArray) -> Any:
     """
     for found in (aval, *others):
         if sharding_of(found) is not None:
-            return entries_on(found.sharding, entries_of(aval))
+            return entries_on(found.explicit, entries_of(aval))
     return None
 
 
@@ -194,7 +194,7 @@ def sharded_types(prim: Primitive, avals: Sequence[ShapedArray]) -> Any:
 
     Raises: ShardingTypeError if they do not follow; NotImplementedError if there is no rule.
     """
-    given = next((a.sharding for a in avals if a.placement and a.placement.sharding), None)
+    given = next((a.explicit for a in avals if a.placement and a.placement.sharding), None)
     wanted = asked_for(prim)
     if given is None and wanted is None:
         return prim.typing(*avals)
@@ -204,7 +204,7 @@ def sharded_types(prim: Primitive, avals: Sequence[ShapedArray]) -> Any:
         raise errors.explained(
             NotImplementedError, f"{prim.name}.S1",
             f"{prim.name} has no sharding rule: it does not say how its result is cut when an "
-            f"operand is: {', '.join(a.str_short() for a in avals)}.",
+            f"operand is: {', '.join(a.str_short(True) for a in avals)}.",
             advice="Reshard the operands so that no Explicit axis cuts them, or call it under "
             "jax.sharding.auto_axes.")
     out = prim.typing(*[plain(a) for a in avals])
@@ -227,10 +227,10 @@ def checked(case: Case, aval: ShapedArray, entries: Sequence[Any]) -> ShapedArra
     if len(set(names)) != len(names):
         # A NamedSharding refuses such a spec, so the type is written out here.
         sizes = [f"{n}{entry_text(e)}" for n, e in zip(aval.shape, entries)]
-        shown = f"{ShapedArray((), aval.dtype).str_short()[:-2]}[{','.join(sizes)}]"
+        shown = f"{ShapedArray((), aval.dtype).str_short(True)[:-2]}[{','.join(sizes)}]"
         raise case.refuse(
             2, f"{case.prim.name} operation with inputs: "
-            f"{', '.join(a.str_short() for a in case.avals)} produces an illegally sharded "
+            f"{', '.join(a.str_short(True) for a in case.avals)} produces an illegally sharded "
             f"result: {shown}", "Reshard an operand first: jax.reshard(x, P(...)).")
     for axis, (size, entry) in enumerate(zip(aval.shape, entries)):
         check_division(case.sharding, aval.shape, axis, size, entry, entries)

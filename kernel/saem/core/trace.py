@@ -224,7 +224,7 @@ class Tracer(_jaxlib.Array):
         return None
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}<{self.aval.str_short()}>"
+        return f"{type(self).__name__}<{self.aval.str_short(True)}>"
 
     __str__ = __repr__
 

@@ -165,8 +165,8 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
             if aval_of(x).strip_weak_type() != aval.strip_weak_type():
                 raise TypeError(
                     "cotangent type does not match function output, expected "
-                    f"{aval.str_short(short_dtypes=False)} but got "
-                    f"{aval_of(x).str_short(short_dtypes=False)}")
+                    f"{aval.str_short()} but got "
+                    f"{aval_of(x).str_short()}")
         found = backward_pass(closed.jaxpr, closed.consts, [
             x for x, k in zip(cts, known) if not k])
         return in_tree.unflatten([
@@ -290,7 +290,7 @@ def check_transpose_types(got: Sequence[ShapedArray], wanted: Sequence[ShapedArr
             raise errors.explained(
                 errors.ShapeError, "linear_call.C2",
                 f"transpose outputs must have the types of the linear inputs: got "
-                f"{mine.str_short()} for {theirs.str_short()}.",
+                f"{mine.str_short(True)} for {theirs.str_short(True)}.",
                 advice="Sum over stretched axes, convert dtypes.")
 
 

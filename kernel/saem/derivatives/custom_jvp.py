@@ -157,9 +157,9 @@ class JVPRule:
             raise errors.explained(
                 errors.ArgumentTypeError, "custom_jvp.C7",
                 "Custom JVP rule must produce primal and tangent outputs with corresponding shapes "
-                f"and dtypes. Expected {needed.str_short(short_dtypes=False)} (tangent type of "
-                f"{aval_of(x).str_short(short_dtypes=False)}) but got "
-                f"{got.str_short(short_dtypes=False)}.",
+                f"and dtypes. Expected {needed.str_short()} (tangent type of "
+                f"{aval_of(x).str_short()}) but got "
+                f"{got.str_short()}.",
                 advice="A tangent has the shape of its primal; integers have tangents of dtype "
                 "float0.")
         return None if isinstance(tangent, SymbolicZero) or is_float0(tangent) else tangent

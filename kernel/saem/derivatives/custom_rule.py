@@ -211,7 +211,7 @@ class FlatFunction:
 
 def types_in(structure: Any, avals: Sequence[ShapedArray]) -> str:
     """Return ``structure`` with types for leaves, as a message shows it."""
-    shown = structure.unflatten([aval.str_short(short_dtypes=False) for aval in avals])
+    shown = structure.unflatten([aval.str_short() for aval in avals])
     return str(shown).replace("'", "")
 
 

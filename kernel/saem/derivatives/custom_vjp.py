@@ -244,8 +244,8 @@ class UserBackward:
                 errors.ArgumentError, "custom_vjp.C6",
                 "Custom VJP bwd rule must produce an output with the same type as the args tuple "
                 f"of the primal function, but at output{tree.keystr(path)} the bwd rule produced "
-                f"an output of type {got.str_short(short_dtypes=False)} corresponding to an input "
-                f"of type {aval.str_short(short_dtypes=False)}, so the {differ} do not match",
+                f"an output of type {got.str_short()} corresponding to an input "
+                f"of type {aval.str_short()}, so the {differ} do not match",
                 advice="Sum the cotangent over axes along which the input was stretched"
                 " (over devices that share the input: lax.psum).")
         return ct if got.dtype == needed.dtype else convert_element_type(ct, needed.dtype)

@@ -79,4 +79,4 @@ def described(eqn: Eqn) -> str:
 def print_saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> None:
     """Print what ``saved_residuals`` returns, a line each."""
     for aval, source in saved_residuals(f, *args, **kwargs):
-        print(f"{aval.str_short()} {source}")
+        print(f"{aval.str_short(True)} {source}")

@@ -264,7 +264,7 @@ def layouts_for(what: str, layouts: Any, avals: Sequence[Any]) -> tuple[tuple[in
     for order, aval in zip(orders, avals):
         if sorted(order) != list(range(len(aval.shape))):
             raise ValueError(
-                f"incorrect layout {order[::-1]} for {what} of type {aval.str_short(False)}, "
+                f"incorrect layout {order[::-1]} for {what} of type {aval.str_short()}, "
                 f"layout must be a permutation of [0, {len(aval.shape)})")
     return orders
 
@@ -283,8 +283,8 @@ def checked_aliases(aliases: Mapping[int, int] | None, ins: Sequence[Any], outs:
         if (ins[i].shape, ins[i].dtype) != (outs[o].shape, outs[o].dtype):
             raise ValueError(
                 f"input_output_aliases contains the mapping '{i}:{o}' referring to an input with "
-                f"abstract value {ins[i].str_short(False)} and an output with a different abstract "
-                f"value {outs[o].str_short(False)}.")
+                f"abstract value {ins[i].str_short()} and an output with a different abstract "
+                f"value {outs[o].str_short()}.")
     return tuple(dict(aliases or {}).items())
 
 

@@ -58,7 +58,7 @@ class AbstractToken(ShapedArray):
     def update(self, **changes: Any) -> AbstractToken:
         return self
 
-    def str_short(self, short_dtypes: bool = True) -> str:
+    def str_short(self, short_dtypes: bool = False) -> str:
         return "Tok"
 
     def __repr__(self) -> str:

@@ -230,18 +230,19 @@ def _odeint(func: Callable, options: tuple, y0: Any, ts: Any, fixed: Any, moving
 
 
 def _forward(func: Callable, options: tuple, y0: Any, ts: Any, fixed: Any, moving: Any) -> tuple:
-    ys = states(func, options, y0, ts, fixed, moving)
+    ys = _odeint(func, options, y0, ts, fixed, moving)  # whose derivative is known in turn
     return ys, (ys, ts, fixed, moving)
 
 
 def _backward(func: Callable, options: tuple, kept: tuple, cts: Any) -> tuple:
     """Follow the adjoint from the last time to the first.
 
-    At each time the cotangent of the state there is added to that of the state.
+    At each time the cotangent of the state there is added to that of the state.  The adjoint is
+    such an equation itself, so its derivative is found in the same way.
     """
     ys, ts, fixed, moving = kept
 
-    def reversed_slope(joint: tuple, t: Any) -> tuple:
+    def reversed_slope(joint: tuple, t: Any, fixed: Any, moving: Any) -> tuple:
         y, ct, *_ = joint
         slope, pull = vjp(lambda y, t, m: func(y, t, fixed, *m), y, -t, moving)
         ct_y, ct_t, ct_moving = pull(ct)
@@ -252,8 +253,9 @@ def _backward(func: Callable, options: tuple, kept: tuple, cts: Any) -> tuple:
         y, t, before, ct_here, ct_before = row
         ct_t = jnp.vdot(func(y, t, fixed, *moving), ct_here).real.astype(ts.dtype)
         joint, unravel = ravel_pytree((y, ct, ct_t0 - ct_t, ct_moving))
-        flat = lambda v, t, *_: ravel_pytree(reversed_slope(unravel(v), t))[0]
-        out = states(flat, options, joint, jnp.stack([-t, -before]), (), ())
+        flat = lambda v, t, fixed, *moving: ravel_pytree(
+            reversed_slope(unravel(v), t, fixed, moving))[0]
+        out = _odeint(flat, options, joint, jnp.stack([-t, -before]), fixed, list(moving))
         _, ct, ct_t0, ct_moving = unravel(out[1])
         return (ct + ct_before, ct_t0, ct_moving), ct_t
 

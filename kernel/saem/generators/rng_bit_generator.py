@@ -178,7 +178,8 @@ class RngBitGenerator(Primitive):
         if (state.shape, state.dtype) not in (((4,), U32), ((2,), U64)):
             raise errors.explained(
                 errors.ArgumentTypeError, "rng_bit_generator.C1",
-                f"rng_bit_generator needs a key of type u32[4] or u64[2], got {state.str_short()}.",
+                "rng_bit_generator needs a key of type u32[4] or u64[2], got "
+                f"{state.str_short(True)}.",
                 advice="jax.random.key_data(jax.random.key(0, impl='rbg')) is one.")
         if dtypes.scalar_kind(self.dtype) != "uint" or self.dtype.itemsize * 8 not in WIDTHS:
             raise errors.explained(

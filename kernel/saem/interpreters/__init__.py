@@ -8,5 +8,6 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.interpreters.batching": "",
     "saem.interpreters.mlir": "",
     "saem.interpreters.partial_eval": "",
+    "saem.interpreters.pxla": "",
     "saem.interpreters.xla": "",
 })

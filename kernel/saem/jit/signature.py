@@ -45,7 +45,7 @@ def told(value: Any) -> str:
     if isinstance(value, (np.ndarray, np.generic)) and value.size <= _SMALL:
         return repr(value)
     if type(value) in aval_functions and hasattr(value, "shape"):
-        return aval_of(value).str_short()
+        return aval_of(value).str_short(True)
     plain: Any = object.__repr__
     if type(value).__repr__ is plain and hasattr(value, "__dict__"):
         inside = ", ".join(f"{k}={v!r}" for k, v in vars(value).items())

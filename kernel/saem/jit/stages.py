@@ -114,7 +114,8 @@ class Call(Types, Record):
         """Return what the call asks for, by jit's shardings or those of its structs."""
         leaves = self.bound.leaves
         demands = self.entry.demands
-        said = [getattr(x, "sharding", None) if isinstance(x, ShapeDtypeStruct) else None
+        said = [(x.sharding if x._layout is None else x.format) if isinstance(x, ShapeDtypeStruct)
+                else None
                 for x in leaves]
         if not any(s is not None for s in said):
             return demands
@@ -306,8 +307,8 @@ class Compiled(Stage):
         if got != call.in_tree:
             raise other_structure(call.in_tree, (args, kwargs))
         wrong = [
-            f"Argument '{path}' compiled with {want.str_short(False)} and called with "
-            f"{aval_of(x).str_short(False)}"
+            f"Argument '{path}' compiled with {want.str_short()} and called with "
+            f"{aval_of(x).str_short()}"
             for x, want, path in zip(leaves, call.flat_in, call.paths())
             if (aval_of(x).shape, aval_of(x).dtype) != (want.shape, want.dtype)]
         if wrong:
@@ -334,7 +335,7 @@ class Compiled(Stage):
                 continue
             have = x.format.layout
             if not have.same_order(want.layout) and unusual_layout(x):
-                wrong.append(f"Argument {path} with shape {aval.str_short(False)}:\n"
+                wrong.append(f"Argument {path} with shape {aval.str_short()}:\n"
                              f"  Passed layout: {have}\n  Required layout: {want.layout}")
         if wrong:
             raise errors.explained(

@@ -186,7 +186,7 @@ def put_format(x: Any, wanted: Format) -> Any:
     """
     if not is_concrete(wanted):
         raise ValueError("sharding and layout in `Layout` instance should be concrete. Got layout: "
-                         f"{wanted} for input {aval_of(x).str_short(False)}")
+                         f"{wanted} for input {aval_of(x).str_short()}")
     if wanted.layout is None:
         return arrays.device_put(x, wanted.sharding)
     check_layouts("outputs", [wanted.layout], [aval_of(x)])

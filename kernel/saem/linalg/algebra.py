@@ -96,14 +96,14 @@ def eye(shape: tuple[int, ...], dtype: Any, sharding: Any = None) -> Any:
 
 def lower_mask(x: Any, k: int = 0) -> Any:
     """Return where, in the matrices ``x``, the column is at most the row + ``k``."""
-    shape, sharding = shape_of(x), aval_of(x).sharding
+    shape, sharding = shape_of(x), aval_of(x).explicit
     rank = len(shape)
     rows = add(counts(shape, rank - 2, sharding), I32.type(k))
     return ge(rows, counts(shape, rank - 1, sharding))
 
 
 def zeros_like(x: Any) -> Any:
-    return broadcast_in_dim(number(x, 0), shape_of(x), (), out_sharding=aval_of(x).sharding)
+    return broadcast_in_dim(number(x, 0), shape_of(x), (), out_sharding=aval_of(x).explicit)
 
 
 def tril(x: Any, k: int = 0) -> Any:
@@ -118,7 +118,7 @@ def triu(x: Any, k: int = 0) -> Any:
 
 def diagonal_part(x: Any) -> Any:
     """Return square matrices ``x`` with zeros off the diagonal."""
-    return mul(x, eye(shape_of(x), dtype_of(x), aval_of(x).sharding))
+    return mul(x, eye(shape_of(x), dtype_of(x), aval_of(x).explicit))
 
 
 def diagonal(x: Any) -> Any:
@@ -161,7 +161,7 @@ def rows_in_order(x: Any, order: Any) -> Any:
 def inverse_order(order: Any) -> Any:
     """Return the permutations that undo ``order`` (…, n)."""
     rank = len(shape_of(order))
-    places = counts(shape_of(order), rank - 1, aval_of(order).sharding)
+    places = counts(shape_of(order), rank - 1, aval_of(order).explicit)
     return sort((order, places), dimension=rank - 1, num_keys=1)[1]
 
 

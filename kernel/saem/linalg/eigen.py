@@ -157,7 +157,7 @@ def reciprocal_gaps(w: Any, dtype: Any) -> Any:
     rank = len(shape_of(w))
     row, column = expand_dims(w, (rank - 1,)), expand_dims(w, (rank,))
     between = sub(row, column)
-    ones = eye(shape_of(between), dtype_of(w), aval_of(between).sharding)
+    ones = eye(shape_of(between), dtype_of(w), aval_of(between).explicit)
     gaps = sub(div(number(w, 1), add(between, ones)), ones)
     return convert_element_type(gaps, dtype)
 

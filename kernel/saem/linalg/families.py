@@ -69,7 +69,7 @@ class MatrixOperation(Primitive):
             raise errors.explained(
                 errors.ShapeError, f"{self.name}.square",
                 f"{what.format(self.name)} must be a square matrix. Got shape {x.shape[-2:]}.",
-                advice=f"The operand is {x.str_short()}.")
+                advice=f"The operand is {x.str_short(True)}.")
         return x.shape[-1]
 
     def batch(self, size, xs, dims):

@@ -114,7 +114,7 @@ class Lu(MatrixOperation):
         low = tril(block(packed, (0, m), (0, k)), -1)
         if k < m:
             low = beside(low, broadcast_in_dim(dtype.type(0), (*lead, m, m - k), ()))
-        low = add(low, eye(shape, dtype, aval_of(low).sharding))
+        low = add(low, eye(shape, dtype, aval_of(low).explicit))
         high = triu(block(packed, (0, k), (0, n)))
         if k < n:
             rest = block(eye((*lead, n, n), dtype), (k, n), (0, n))

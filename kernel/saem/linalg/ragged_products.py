@@ -160,8 +160,8 @@ class RaggedDotGeneral(Primitive):
         def refuse(number: int, sentence: str) -> None:
             raise errors.explained(
                 errors.ArgumentTypeError, f"ragged_dot_general.C{number}", sentence,
-                advice=f"The operands are {x.str_short()}, {y.str_short()} and sizes of groups "
-                f"{sizes.str_short()}; lax.ragged_dot takes (m, k), (g, k, n) and (g,).")
+                advice=f"The operands are {x.str_short(True)}, {y.str_short(True)} and sizes of "
+                f"groups {sizes.str_short(True)}; lax.ragged_dot takes (m, k), (g, k, n) and (g,).")
 
         numbers = self.ragged_dot_dimension_numbers
         check_dimensions(self.dimension_numbers, x, y)

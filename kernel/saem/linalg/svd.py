@@ -193,7 +193,7 @@ def turning(s: Any, u: Any, vh: Any, inner: Any, t: Any) -> tuple[Any, Any]:
     """
     dtype, (m, n), k = dtype_of(u), (shape_of(u)[-2], shape_of(vh)[-1]), shape_of(s)[-1]
     wide = convert_element_type(s, dtype)
-    ones = eye(shape_of(inner), dtype_of(s), aval_of(inner).sharding)
+    ones = eye(shape_of(inner), dtype_of(s), aval_of(inner).explicit)
     row, column = (expand_dims(s, (len(shape_of(s)) - 1 + i,)) for i in (0, 1))
     gaps = mul(sub(row, column), add(row, column))
     f = convert_element_type(sub(div(number(s, 1), add(gaps, ones)), ones), dtype)

@@ -250,9 +250,9 @@ def _carry_types(name: str, carry: str, paths: Sequence[Any], begin: Sequence[Sh
         if a.shape != b.shape or a.dtype != b.dtype or not same_sharding(a, b):
             leaf = f"component {carry}{tree.keystr(path)}" if path else carry
             lines.append(
-                f"The input carry {leaf} has type {a.str_short(short_dtypes=False)} but the "
+                f"The input carry {leaf} has type {a.str_short()} but the "
                 "corresponding output carry component has type "
-                f"{b.str_short(short_dtypes=False)}, so {differing(a, b)}.")
+                f"{b.str_short()}, so {differing(a, b)}.")
     return errors.explained(
         errors.ArgumentTypeError, f"{name}.C3",
         f"{name} body function carry input and carry output must have equal types, "
@@ -281,7 +281,7 @@ class _Shown:
         self.aval = aval
 
     def __repr__(self) -> str:
-        return self.aval.str_short(short_dtypes=False)
+        return self.aval.str_short()
 
 
 def _argument_name(fun: Callable, number: int) -> str:

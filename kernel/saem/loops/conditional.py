@@ -44,6 +44,7 @@ from saem.ops.compare import eq, ne
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.select import clamp, select_n
+from saem.transform.linear_maps import as_array
 from saem.transform.linearize import (
     PartialTrace,
     partial_eval_jaxpr,
@@ -155,8 +156,10 @@ class Cond(HigherOrder):
         return super().batch(size, [index, *xs], [index_dim, *dims])
 
     def choose_each(self, size: int, index: Any, xs: Sequence[Any], dims: Sequence[int | None]
-                    ) -> tuple[list[Any], list[int]]:
+                    ) -> tuple[list[Any], list[int | None]]:
         """Run every branch on all examples and take each example's own.
+
+        A result that is one operand in every branch is that operand.
 
         An operand counts, for derivatives, only where its branch is chosen: what another branch
         makes of it (an infinite slope, say) must not reach it.
@@ -168,17 +171,20 @@ class Cond(HigherOrder):
                 "IO effect not supported in vmap-of-cond, got "
                 f"{', '.join(map(str, self.effects))} with a batched predicate.",
                 advice="Move the effect out of the branches.")
+        forwarded = self.forwarded()
+        given = xs, dims
+        counts = [dtypes.is_inexact(aval_of(x).dtype) for x in xs]
+        xs = [match_dim(x, d, 0, size) if c else x for x, d, c in zip(xs, dims, counts)]
+        dims = [0 if c else d for d, c in zip(dims, counts)]
         results = []
         for number, branch in enumerate(self.branches):
             here = eq(index, np.asarray(number, INDEX))
-            operands, places = [], []
-            for x, d in zip(xs, dims):
-                if dtypes.is_inexact(aval_of(x).dtype):
-                    x, d = match_dim(x, d, 0, size), 0
-                    shape = aval_of(x).shape
-                    x = select_n(broadcast_in_dim(here, shape, (0,)), stop_gradient(x), x)
+            operands, places = [], list(dims)
+            for x, c in zip(xs, counts):
+                if c:
+                    still, shape = stop_gradient(x), aval_of(x).shape
+                    x = select_n(broadcast_in_dim(here, shape, (0,)), still, x)
                 operands.append(x)
-                places.append(d)
             if guards and branch.effects:
                 branch = guards[0].only_where(branch)
                 operands, places = [here, *operands], [0, *places]
@@ -186,12 +192,26 @@ class Cond(HigherOrder):
                 lambda *args, branch=branch: eval_jaxpr(branch.jaxpr, branch.consts, *args),
                 size, operands, places, axes.batching())
             results.append([match_dim(x, d, 0, size) for x, d in zip(outs, out_dims)])
-        chosen = []
-        for cases in zip(*results):
+        chosen, chosen_dims = [], []
+        for cases, number in zip(zip(*results), forwarded):
+            if number is not None:
+                chosen.append(as_array(given[0][number]))
+                chosen_dims.append(given[1][number])
+                continue
+            chosen_dims.append(0)
             shape = aval_of(cases[0]).shape
             which = index if len(shape) == 1 else broadcast_in_dim(index, shape, (0,))
             chosen.append(select_n(which, *cases))
-        return chosen, [0] * len(chosen)
+        return chosen, chosen_dims
+
+    def forwarded(self) -> list[int | None]:
+        """Return for each result the number of the operand that it is in every branch, or None."""
+        found = []
+        for outs in zip(*(b.jaxpr.outvars for b in self.branches)):
+            numbers = {b.jaxpr.invars.index(v) if v in b.jaxpr.invars else None
+                       for b, v in zip(self.branches, outs)}
+            found.append(numbers.pop() if len(numbers) == 1 else None)
+        return found
 
     def eager(self, *args: Any) -> list[Any]:
         return run_at_once(self.branches[0], self.branches[1:], self, args)
@@ -397,8 +417,8 @@ def _check_alike(name: str, funs: Sequence[Callable], bodies: Sequence[Body], fi
         if (x.shape, x.dtype) != (y.shape, y.dtype) or not same_sharding(x, y):
             at = f" at path {tree.keystr(path)}" if path else ""
             lines.append(
-                f"  The output of {first}{at} has type {x.str_short(short_dtypes=False)} but the "
-                f"corresponding output of {second} has type {y.str_short(short_dtypes=False)}, "
+                f"  The output of {first}{at} has type {x.str_short()} but the "
+                f"corresponding output of {second} has type {y.str_short()}, "
                 f"so {differing(x, y)}.")
     raise errors.explained(
         errors.ArgumentTypeError, f"{name}.C3",

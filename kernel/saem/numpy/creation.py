@@ -55,8 +55,8 @@ def on_host(size: int) -> bool:
 def placed(x: Any, device: Any, sharding: Any = None) -> Any:
     """Return ``x`` committed to ``device`` or ``sharding``, if one is given."""
     where = device if device is not None else sharding
-    if where is None:
-        return x
+    if where is None or getattr(getattr(where, "mesh", None), "empty", False):
+        return x  # the sharding of a type that names no mesh is no place
     cut = target(where, len(aval_of(x).shape)) if Seen.placements else None
     return device_put(x, where) if cut is None else reshard_to(x, cut)
 
@@ -538,9 +538,9 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
         value = number.item() if weak and not dtypes.is_bool(wanted) else number
     else:
         value = convert_value(value, wanted, weak)
-    if aval.sharding is not None and shape == aval.shape and not aval_of(value).shape:
+    if aval.explicit is not None and shape == aval.shape and not aval_of(value).shape:
         # An array knows the devices of its mesh, its type only the mesh's shape.
-        own = a.sharding if type(a) is _jaxlib.ArrayImpl else aval.sharding
+        own = a.sharding if type(a) is _jaxlib.ArrayImpl else aval.explicit
         return cut_full(shape, value, device, sharding, own)
     return placed(_spread(shape, value), device, sharding)
 

@@ -161,7 +161,7 @@ def mask_of(entry: Any) -> Any:
     if known is None:
         raise errors.explained(
             errors.NonConcreteBooleanIndexError, "index.mask",
-            f"Array boolean indices must be concrete; got {entry.aval.str_short()}",
+            f"Array boolean indices must be concrete; got {entry.aval.str_short(True)}",
             advice="How many elements it chooses is not known while tracing. Use "
             "jnp.where(mask, x, other), or reduce with where=mask.")
     known = np.asarray(known)

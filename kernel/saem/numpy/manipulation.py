@@ -365,7 +365,7 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: Any = No
         name = dtypes.short_name(array.dtype)
         raise errors.explained(
             errors.ShapeError, "broadcast_to.C1",
-            f"Incompatible types for broadcasting: input type={aval_of(array).str_short(False)} "
+            f"Incompatible types for broadcasting: input type={aval_of(array).str_short()} "
             f"and requested type={array.dtype.name}{list(sizes)}".replace(", ", ","),
             advice=f"Only axes of size 1 are repeated; {name}{list(have)} has others.")
     if out_sharding is not None and (cut := target(out_sharding, len(sizes))) is not None:
@@ -629,7 +629,7 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
         raise errors.explained(
             errors.ConcretizationTypeError, "repeat.C1",
             "Abstract tracer value encountered where concrete value is expected: traced array with "
-            f"shape {aval_of(repeats).str_short(False)}\nWhen jit-compiling jnp.repeat, the total "
+            f"shape {aval_of(repeats).str_short()}\nWhen jit-compiling jnp.repeat, the total "
             "number of repeats must be static.",
             advice="Pass total_repeat_length, or make repeats static with static_argnames.")
     if total_repeat_length is None or (known is not None and np.size(np.asarray(known)) == 1):

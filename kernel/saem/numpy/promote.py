@@ -227,8 +227,8 @@ def broadcast_together(*args: Any) -> list[Any]:
     shape = broadcast_shapes(*[aval_of(x).shape for x in args])
     cut = None
     if Seen.placements:  # a value that is stretched is sharded as one that is not
-        cut = next((a.sharding for a in map(aval_of, args) if a.shape == shape
-                    and a.sharding is not None), None)
+        cut = next((a.explicit for a in map(aval_of, args) if a.shape == shape
+                    and a.explicit is not None), None)
     return [broadcast_to(x, shape, cut) for x in args]
 
 
@@ -240,7 +240,7 @@ def if_else(condition: Any, yes: Any, no: Any) -> Any:
         yes, no = broadcast_together(yes, no)
     if Seen.placements:  # a mask counts places, and what is counted lies nowhere
         given = [aval_of(x) for x in (yes, no, condition)]
-        found = next((a for a in given if a.sharding is not None), None)
+        found = next((a for a in given if a.explicit is not None), None)
         if found is not None:
             condition, yes, no = (reshard_like(x, found) for x in (condition, yes, no))
     return select_n(condition, no, yes)

@@ -135,7 +135,7 @@ def choose(a: ArrayLike, choices: Array | Sequence[ArrayLike], out: None = None,
             raise errors.explained(
                 errors.ConcretizationTypeError, "choose.C2",
                 "The error occurred because jnp.choose was jit-compiled with mode='raise', which "
-                f"needs the numbers, but got {aval_of(a).str_short()}.",
+                f"needs the numbers, but got {aval_of(a).str_short(True)}.",
                 advice="Use mode='wrap' or mode='clip'.")
         if np.any((np.asarray(a) < 0) | (np.asarray(a) >= count)):
             raise ValueError("invalid entry in choice array")

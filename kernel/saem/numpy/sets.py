@@ -64,7 +64,7 @@ def needs_size(name: str, x: Any) -> Exception:
     return errors.explained(
         errors.ConcretizationTypeError, f"{name}.size",
         "Abstract tracer value encountered where concrete value is expected: "
-        f"{aval_of(x).str_short(False)}. The length of the result of jnp.{name} depends on the "
+        f"{aval_of(x).str_short()}. The length of the result of jnp.{name} depends on the "
         "values.", advice=f"Pass size=, how many elements to return: jnp.{name}(x, size=n).")
 
 

@@ -56,7 +56,7 @@ def _arrays(name: str, value: Any) -> list[tuple[str, Any]]:
 
 def _held(name: str, array: Any) -> HeldArray:
     base = getattr(array, "_base", array)
-    kind = aval_of(array).str_short()
+    kind = aval_of(array).str_short(True)
     size = int(getattr(base, "nbytes", 0))
     sharding = base.sharding
     spec = getattr(sharding, "spec", None)

@@ -107,7 +107,7 @@ class _Words:
         return self.ids.setdefault(atom, f"v{len(self.ids)}")
 
     def atom(self, atom: CoreAtom) -> schema.Atom:
-        return schema.Atom(self.id(atom), self.namer.atom(atom), atom.aval.str_short())
+        return schema.Atom(self.id(atom), self.namer.atom(atom), atom.aval.str_short(True))
 
 
 class _Line:
@@ -139,7 +139,7 @@ class _Printer:
 
     def _binder(self, line: _Line, var: Var) -> None:
         line.add(self.namer.name(var), "variable", self.words.id(var))
-        line.add(":").add(var.aval.str_short(), "type")
+        line.add(":").add(var.aval.str_short(True), "type")
 
     def _atom(self, line: _Line, atom: CoreAtom) -> None:
         kind: Kind = "literal" if isinstance(atom, Literal) else "variable"

@@ -104,9 +104,10 @@ def describe(name: str, value: Any) -> SeenValue | None:
     """What a local variable holds; None for modules, functions and classes."""
     if isinstance(value, Tracer):
         kind = "concrete" if is_concrete(value) else "abstract"
-        return SeenValue(name, kind, value.aval.str_short(), stack_of(value))  # type: ignore[arg-type]
+        seen = value.aval.str_short(True)
+        return SeenValue(name, kind, seen, stack_of(value))  # type: ignore[arg-type]
     if isinstance(value, _jaxlib.Array):
-        return SeenValue(name, "array", aval_of(value).str_short(), ())
+        return SeenValue(name, "array", aval_of(value).str_short(True), ())
     if isinstance(value, np.ndarray):
         shape = ",".join(map(str, value.shape))
         return SeenValue(name, "plain", f"numpy {value.dtype}[{shape}]", ())
@@ -252,7 +253,7 @@ class Xray:
         name = steps[-1][0] if steps else ""
         says = fill(
             words.WORDS["xray.allowed" if allowed else "xray.refused"], what=what,
-            type=tracer.aval.str_short(), stack=" ▸ ".join(stack_of(tracer)))
+            type=tracer.aval.str_short(True), stack=" ▸ ".join(stack_of(tracer)))
         attempt = Attempt(where.line, what, name, allowed, says)
         self._function(found[0]).attempts[where.line, what] = attempt
 

@@ -122,8 +122,8 @@ class IntegerPow(Unary):
         if self.y < 0 and dtypes.is_integer(x.dtype):
             raise errors.explained(
                 errors.DTypeError, "integer_pow.C1",
-                f"Integers cannot be raised to negative powers, got {x.str_short()} to the power "
-                f"{self.y}.",
+                f"Integers cannot be raised to negative powers, got {x.str_short(True)} to the "
+                f"power {self.y}.",
                 advice="Convert to a float first.")
         return super().typing(x)
 

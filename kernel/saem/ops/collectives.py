@@ -155,7 +155,8 @@ class AllReduce(Primitive):
             raise errors.explained(
                 errors.ShapeError, f"{self.name}.C1",
                 f"{self.name} over axes {self.axes} needs axes of its operand, got "
-                f"{x.str_short()}.", advice="An axis given by number is one of the array's own.")
+                f"{x.str_short(True)}.",
+                advice="An axis given by number is one of the array's own.")
         return x.update(shape=tuple(
             n for i, n in enumerate(x.shape) if i not in self.positional))
 
@@ -396,7 +397,7 @@ def vary_over(x: Any, axes: Sequence[Any], caller: str) -> Any:
             errors.ArgumentError, f"{caller}.vma",
             f"jax.lax.{caller} can only accept axis_name which corresponds to one of varying, "
             "unreduced, reduced or invarying state of the input. Got input type: "
-            f"{aval_of(x).str_short(short_dtypes=False)}, axes: {tuple(axes)} and input state: "
+            f"{aval_of(x).str_short()}, axes: {tuple(axes)} and input state: "
             f"{sorted(state)}.",
             advice="Sum over the axes along which it varies only, or make it vary along the "
             "others first: lax.pcast(x, axes, to='varying').")
@@ -577,7 +578,7 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
         if already:
             raise errors.explained(
                 errors.ArgumentError, "pcast.C1",
-                f"Unsupported pcast from=varying, to='varying': {aval_of(leaf).str_short()} "
+                f"Unsupported pcast from=varying, to='varying': {aval_of(leaf).str_short(True)} "
                 f"varies along {already} already.", advice="Name only the axes it does not vary "
                 "along; jax.typeof(x) shows them.")
         return bind(PVary(tracked), leaf) if tracked else leaf

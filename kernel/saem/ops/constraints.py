@@ -100,6 +100,9 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     places = [place_of(s, "with_sharding_constraint")
               for s in prefix("with_sharding_constraint", shardings, x)]
     wanted, layouts = split_formats(places)
+    if any(isinstance(s, NamedSharding) and s.mesh.empty for s in wanted):
+        raise ValueError("with_sharding_constraint needs a mesh with axes, got shardings "
+                         f"{shardings}, of an empty one. Use jax.set_mesh(mesh) and a spec.")
     if any(isinstance(layout, Layout) for layout in layouts):
         x = structure.unflatten([v if w is None else bind(LayoutConstraint(w), v)
                                  for v, w in zip(leaves, layouts)])

@@ -295,7 +295,7 @@ def check_dimensions(numbers: DimensionNumbers, x: ShapedArray, y: ShapedArray) 
     def refuse(number: int, sentence: str) -> None:
         raise errors.explained(
             errors.ShapeError, f"dot_general.C{number}", f"dot_general requires {sentence}.",
-            advice=f"The operands are {x.str_short()} and {y.str_short()}. For a matrix product "
+            advice=f"The operands are {x.str_short(True)} and {y.str_short(True)}. For a product "
             "the inner sizes must agree: (n, k) @ (k, m); transpose one if they are the other way.")
 
     for side, aval, contract, batch in (("lhs", x, xc, xb), ("rhs", y, yc, yb)):

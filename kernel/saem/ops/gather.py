@@ -265,8 +265,8 @@ class ScatterFamily(Primitive):
             raise errors.explained(
                 errors.ShapeError, f"{name}.C11",
                 f"{name}: updates must have one axis for each axis of the indices but the last, "
-                f"and one for each of update_window_dims; got updates {updates.str_short()}, "
-                f"indices {indices.str_short()} and {self.dimension_numbers}.",
+                f"and one for each of update_window_dims; got updates {updates.str_short(True)}, "
+                f"indices {indices.str_short(True)} and {self.dimension_numbers}.",
                 advice="x.at[indices] works out dimension numbers by itself.")
         sizes = window_sizes(numbers, x.shape, updates.shape)
         check_numbers(name, numbers, x, indices, sizes)
@@ -274,7 +274,7 @@ class ScatterFamily(Primitive):
         if updates.shape != expected:
             raise errors.explained(
                 errors.ShapeError, f"{name}.C12",
-                f"{name}: updates must have shape {expected}, got {updates.str_short()}.",
+                f"{name}: updates must have shape {expected}, got {updates.str_short(True)}.",
                 advice="x.at[indices] stretches updates by itself.")
         return x if updates.weak_type else x.strip_weak_type()
 

@@ -92,6 +92,10 @@ class KeyDType(dtypes.ExtendedDType):
         """Return the keys held by ``base``."""
         return PRNGKeyArray(base, self)
 
+    def held(self, keys: PRNGKeyArray) -> Any:
+        """Return the array that holds ``keys``."""
+        return keys._base
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KeyDType) and self.impl == other.impl
 

@@ -105,7 +105,7 @@ class BroadcastInDim(Linear):
         if not fits or any(a >= b for a, b in itertools.pairwise(dims)):
             raise errors.explained(
                 errors.ShapeError, "broadcast_in_dim.C1",
-                f"broadcast_in_dim cannot place {x.str_short()} along dimensions {dims} of "
+                f"broadcast_in_dim cannot place {x.str_short(True)} along dimensions {dims} of "
                 f"{shape}: dimensions must increase, one for each operand axis, "
                 "of equal size or size 1.",
                 advice="Use jnp.broadcast_to, which aligns trailing axes.")
@@ -150,7 +150,7 @@ def check_width(aval: ShapedArray) -> None:
     if dtypes.is_float(aval.dtype) and aval.dtype.itemsize == 2:
         raise errors.explained(
             errors.ArgumentError, "reduce_sum.C3",
-            f"reduce_sum on operand {aval.str_short()} is not allowed when "
+            f"reduce_sum on operand {aval.str_short(True)} is not allowed when "
             "jax_allow_f16_reductions=False.",
             advice="Convert first, x.astype(jnp.float32); jnp.sum does so by itself.")
 
@@ -171,7 +171,7 @@ class ReduceSum(Linear):
         if not (dtypes.is_inexact(x.dtype) or dtypes.is_integer(x.dtype)):
             raise errors.explained(
                 errors.DTypeError, "reduce_sum.C2",
-                f"reduce_sum needs numbers, got {x.str_short()}.",
+                f"reduce_sum needs numbers, got {x.str_short(True)}.",
                 advice="Use jnp.sum, which counts booleans as integers.")
         return ShapedArray(reduced_shape(self, x), x.dtype, x.weak_type)
 
@@ -208,7 +208,7 @@ class Transpose(Linear):
             raise errors.explained(
                 errors.ShapeError, "transpose.C1",
                 f"transpose permutation isn't a permutation of operand dimensions, got permutation "
-                f"{self.permutation} for {x.str_short()}.",
+                f"{self.permutation} for {x.str_short(True)}.",
                 advice=f"Give each of 0..{x.ndim - 1} once.")
         return ShapedArray(tuple(x.shape[p] for p in self.permutation), x.dtype, x.weak_type)
 
@@ -241,7 +241,8 @@ class AddAny(Primitive):
         if x.shape != y.shape or x.dtype != y.dtype:
             raise errors.explained(
                 errors.ShapeError, "add_any.C1",
-                f"add_any: tangents must have one type, got {x.str_short()} and {y.str_short()}.",
+                f"add_any: tangents must have one type, got {x.str_short(True)} and "
+                f"{y.str_short(True)}.",
                 advice="A derivative rule returned a tangent of the wrong type.")
         return x if not x.weak_type else y
 
@@ -286,7 +287,7 @@ def reduced_shape(prim: Reducing, x: ShapedArray) -> tuple[int, ...]:
     if len(set(axes)) != len(axes) or not all(0 <= a < x.ndim for a in axes):
         raise errors.explained(
             errors.ShapeError, f"{prim.name}.C1",
-            f"reduction axes {axes} contains out-of-bounds indices for {x.str_short(False)}."
+            f"reduction axes {axes} contains out-of-bounds indices for {x.str_short()}."
             if len(set(axes)) == len(axes) else
             f"duplicate value in 'axes' of {prim.name}: {axes}",
             advice="Axes are distinct; negative ones are allowed in jax.numpy functions only.")
@@ -410,7 +411,7 @@ def full(aval: ShapedArray, value: Any) -> Any:
     scalar = np.asarray(value, aval.dtype)[()]
     if aval.weak_type and aval_of(scalar.item()).dtype == aval.dtype:
         scalar = scalar.item()  # a Python number is what makes the result weak
-    filled = bind(BroadcastInDim(aval.shape, (), aval.sharding), scalar) if aval.shape else scalar
+    filled = bind(BroadcastInDim(aval.shape, (), aval.explicit), scalar) if aval.shape else scalar
     return bind(registry["device_put"]((HOST,)), filled)[0] if space_of(aval) is HOST else filled
 
 

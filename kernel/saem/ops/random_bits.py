@@ -99,7 +99,7 @@ class Threefry2x32(Primitive):
 
     def typing(self, *avals):
         if any(a.dtype != U32 for a in avals):
-            got = ", ".join(a.str_short() for a in avals)
+            got = ", ".join(a.str_short(True) for a in avals)
             raise errors.explained(
                 errors.DTypeError, "threefry2x32.C1",
                 f"Arguments to threefry2x32 must have uint32 type, got {got}",
@@ -147,7 +147,7 @@ def key_aval(prim: Primitive, aval: ShapedArray) -> KeyDType:
     if not isinstance(aval.dtype, KeyDType):
         raise errors.explained(
             errors.DTypeError, f"{prim.name}.C1",
-            f"{prim.name} requires PRNG key operands, got {aval.str_short()}.",
+            f"{prim.name} requires PRNG key operands, got {aval.str_short(True)}.",
             advice="Make a key with jax.random.key(seed).")
     return aval.dtype
 
@@ -174,7 +174,7 @@ class RandomSeed(OnKeys):
         if not dtypes.is_integer(seeds.dtype):
             raise errors.explained(
                 errors.DTypeError, "random_seed.C1",
-                f"PRNG key seed must be an integer; got {seeds.str_short()}",
+                f"PRNG key seed must be an integer; got {seeds.str_short(True)}",
                 advice="Use an int, such as jax.random.key(0).")
         return ShapedArray(seeds.shape, key_dtype(self.impl))
 
@@ -518,7 +518,7 @@ class RandomFoldIn(Primitive):
         if numbers.dtype != U32:
             raise errors.explained(
                 errors.DTypeError, "random_fold_in.C2",
-                f"random_fold_in needs uint32 data, got {numbers.str_short()}.",
+                f"random_fold_in needs uint32 data, got {numbers.str_short(True)}.",
                 advice="jax.random.fold_in converts integers.")
         return ShapedArray(np.broadcast_shapes(keys.shape, numbers.shape), dtype)
 

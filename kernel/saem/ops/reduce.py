@@ -324,7 +324,7 @@ def checked_axes(name: str, x: Any, axes: Sequence[int]) -> tuple[int, ...]:
         raise errors.explained(
             errors.AxisError, f"{name}.C1",
             f"reduction axes {axes} contains out-of-bounds indices for "
-            f"{aval.str_short(short_dtypes=False)}.",
+            f"{aval.str_short()}.",
             advice="Axes of lax reductions count from 0; jax.numpy functions accept negative ones.")
     return axes
 

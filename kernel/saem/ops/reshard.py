@@ -90,7 +90,7 @@ def reshard_to(x: Any, sharding: Any) -> Any:
     aval = aval_of(x)
     full = with_rank(sharding, len(aval.shape))
     entries = entries_of(aval)
-    mesh = aval.sharding.mesh if aval.sharding is not None else here(full.mesh)
+    mesh = aval.explicit.mesh if aval.explicit is not None else here(full.mesh)
     return bind(Reshard(full, NamedSharding(mesh, PartitionSpec(*entries))), x)
 
 
@@ -177,9 +177,9 @@ def mesh_of(values: Sequence[Any], *given: Any) -> Any:
         return mesh_context.value
     for value in values:
         aval = aval_of(value)
-        if aval.sharding is not None:
+        if aval.explicit is not None:
             have = getattr(dispatch.hold(value), "_sharding", None)
-            return aval.sharding.mesh if have is None else have.mesh
+            return aval.explicit.mesh if have is None else have.mesh
     for sharding in given:
         if isinstance(sharding, NamedSharding):
             return sharding.mesh

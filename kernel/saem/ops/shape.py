@@ -64,7 +64,7 @@ def check_axes(name: str, axes: Sequence[int], x: ShapedArray) -> None:
             errors.ShapeError, f"{name}.C1",
             f"{name} dimensions must all be less than operand ndim, got dimensions {tuple(axes)} "
             f"for operand ndim {x.ndim}.",
-            advice=f"The axes of {x.str_short()} are 0..{x.ndim - 1}.")
+            advice=f"The axes of {x.str_short(True)} are 0..{x.ndim - 1}.")
 
 
 def canonical_axis(axis: int, ndim: int) -> int:
@@ -646,9 +646,9 @@ def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
     Array([7., 7.], dtype=float32)
     """
     aval = aval_of(x)
-    if shape is None and sharding is None and aval.sharding is not None:
+    if shape is None and sharding is None and aval.explicit is not None:
         # An array knows the devices of its mesh, its type only the mesh's shape.
-        sharding = x.sharding if type(x) is _jaxlib.ArrayImpl else aval.sharding
+        sharding = x.sharding if type(x) is _jaxlib.ArrayImpl else aval.explicit
     shape = aval.shape if shape is None else shape
     if dtype is None and aval.weak_type and aval_of(fill_value).weak_type:
         filled = scalar_as(fill_value, aval.dtype)

@@ -114,7 +114,7 @@ def reshape(self: Any, case: Case) -> Any:
         raise case.refuse(
             1, "This reshape is not supported. Please specify the sharding of the output via the "
             "`out_sharding` argument of jax.lax.reshape. Got operand type: "
-            f"{aval.str_short(short_dtypes=False)}, new sizes: {case.outs[0].shape}",
+            f"{aval.str_short()}, new sizes: {case.outs[0].shape}",
             "For example jnp.reshape(x, shape, out_sharding=P(...)).")
     rest = iter(found)
     return tuple(None if n == 1 else next(rest) for n in case.outs[0].shape)
@@ -197,7 +197,7 @@ def unstack(self: Any, case: Case) -> Any:
     spec, axis = case.specs[0], self.axis
     if spec[axis] is not None:
         raise case.refuse(1, f"unstack needs an axis that is not cut, got axis {axis} of "
-                          f"{case.avals[0].str_short(short_dtypes=False)}.",
+                          f"{case.avals[0].str_short()}.",
                           "Reshard the operand so that this axis is not cut.")
     return [(*spec[:axis], *spec[axis + 1:])] * len(case.outs)
 
@@ -209,7 +209,7 @@ def tile(self: Any, case: Case) -> Any:
         if entry is not None and reps[axis] != 1:
             raise case.refuse(
                 1, f"Operand cannot be sharded on dimension {axis} when the tiling is "
-                f"non-trivial. Got input type: {aval.str_short(short_dtypes=False)} with reps: "
+                f"non-trivial. Got input type: {aval.str_short()} with reps: "
                 f"{tuple(reps)}", "Reshard the operand first.")
     return spec
 
@@ -230,7 +230,7 @@ def part_of(case: Case, name: str, shape: Sequence[int], spec: Entries) -> Entri
             raise case.refuse(
                 1, f"{name} on sharded dims where out dim ({size}) is not divisible by mesh axes "
                 f"({case.parts(entry)}) with spec ({names}) is not implemented. Got input "
-                f"type={case.avals[0].str_short()} and output shape={tuple(shape)}",
+                f"type={case.avals[0].str_short(True)} and output shape={tuple(shape)}",
                 "Reshard the operand so that this axis is not cut, or index with "
                 "x.at[i].get(out_sharding=P(...)).")
     return spec
@@ -255,7 +255,7 @@ def split(self: Any, case: Case) -> Any:
 def dynamic_update_slice(self: Any, case: Case) -> Any:
     operand, update = case.specs[:2]
     if operand != update:
-        shown = [a.str_short(short_dtypes=False) for a in case.avals[:2]]
+        shown = [a.str_short() for a in case.avals[:2]]
         raise case.refuse(
             1, "dynamic_update_slice operand sharding must be equal to update sharding, got "
             f"operand sharding {shown[0]} and update sharding {shown[1]}.",
@@ -295,7 +295,7 @@ def cumulative(self: Any, case: Case) -> Any:
     if spec[axis] is not None:
         raise case.refuse(
             1, "Input should be unsharded over the axis being reduced. Got input type="
-            f"{case.avals[0].str_short(short_dtypes=False)} and axis={axis}",
+            f"{case.avals[0].str_short()} and axis={axis}",
             "Reshard the operand so that this axis is not cut.")
     return spec
 
@@ -373,7 +373,7 @@ def convolution(self: Any, case: Case) -> Any:
     if any(entry is not None for entry in (lhs[numbers.lhs_spec[1]], *rhs)):
         raise case.refuse(
             1, "Please specify the output sharding via `out_sharding` parameter of "
-            f"`conv_general_dilated`: {', '.join(a.str_short() for a in case.avals)}.",
+            f"`conv_general_dilated`: {', '.join(a.str_short(True) for a in case.avals)}.",
             "Keep the kernel and the features of the left operand whole, or say out_sharding=.")
     entries: list[Any] = [None] * len(case.outs[0].shape)
     for axis, place in zip(numbers.lhs_spec, numbers.out_spec):

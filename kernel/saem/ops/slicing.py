@@ -239,7 +239,7 @@ def check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> No
             f"Length of slice indices must match number of operand dimensions ({len(starts)} vs "
             f"{x.shape})", advice=f"Give one start for each axis, or use lax.{name}_in_dim.")
     if any(s.shape for s in starts):
-        shown = ", ".join(s.str_short() for s in starts)
+        shown = ", ".join(s.str_short(True) for s in starts)
         raise errors.explained(
             errors.ShapeError, f"{name}.C2",
             f"start_indices arguments to {name} must be scalars, got indices ({shown})",

@@ -85,7 +85,7 @@ class Sort(Primitive):
         if not 0 <= self.dimension < max(avals[0].ndim, 1):
             raise errors.explained(
                 errors.ArgumentError, "sort.C2",
-                f"dimension {self.dimension} is out of bounds for {avals[0].str_short()}",
+                f"dimension {self.dimension} is out of bounds for {avals[0].str_short(True)}",
                 advice="Count axes from 0.")
         return list(avals)
 
@@ -181,7 +181,7 @@ class TopK(Primitive):
         if not 0 <= self.axis < x.ndim:
             raise errors.explained(
                 errors.ArgumentError, "top_k.C1",
-                f"axis {self.axis} is out of bounds for {x.str_short()}",
+                f"axis {self.axis} is out of bounds for {x.str_short(True)}",
                 advice="top_k needs at least one axis.")
         if not 0 <= self.k <= x.shape[self.axis]:
             raise errors.explained(

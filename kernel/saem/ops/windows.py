@@ -127,8 +127,8 @@ def check_numbers(name: str, numbers: GatherDimensionNumbers, operand: ShapedArr
         if not ok:
             raise errors.explained(
                 errors.ShapeError, f"{name}.C{number}",
-                f"{name}: {sentence}; got {numbers} for operand {operand.str_short()}, indices "
-                f"{indices.str_short()} and window sizes {tuple(sizes)}.",
+                f"{name}: {sentence}; got {numbers} for operand {operand.str_short(True)}, indices "
+                f"{indices.str_short(True)} and window sizes {tuple(sizes)}.",
                 advice="x[indices] and x.at[indices] work out dimension numbers by themselves.")
 
     if not dtypes.is_integer(indices.dtype):

@@ -121,7 +121,7 @@ class SdyShardingRule(Record):
                 whole.append(entry)
         if len(whole) != len(aval.shape):
             raise ValueError(f"Sharding rule {mapping} has {len(whole)} axes, but the array has "
-                             f"{len(aval.shape)}: {aval.str_short()}")
+                             f"{len(aval.shape)}: {aval.str_short(True)}")
         shown = []
         for entry, size in zip(whole, aval.shape):
             factors = entry if isinstance(entry, CompoundFactor) else (entry,)
@@ -290,7 +290,8 @@ def check_parts(prim: CustomPartitioning, closed: ClosedJaxpr, shardings: Sequen
             raise errors.explained(
                 errors.ArgumentError, "custom_partitioning.C1",
                 "Mismatch in result shapes. Lowering a partition of custom_partitioning gave "
-                f"{got.str_short()} for result {number}, but {wanted.str_short()} was needed.",
+                f"{got.str_short(True)} for result {number}, but {wanted.str_short(True)} was "
+                "needed.",
                 advice="The function that partition returns computes one device's part of the "
                 f"result, here that of {s}.")
 

@@ -128,7 +128,7 @@ class Site:
 
     def check_cut(self, spec: Any, aval: ShapedArray) -> None:
         """Refuse a spec other than that by which Explicit axes shard an argument already."""
-        if aval.sharding is None:
+        if aval.explicit is None:
             return
         own = [tuple(n for n in axes_of(e) if n in self.manual) for e in entries_of(aval)]
         said = [*map(axes_of, spec), *[()] * (len(own) - len(spec))]
@@ -136,7 +136,7 @@ class Site:
             raise errors.explained(
                 errors.ArgumentError, "shard_map.explicit",
                 f"in_specs passed to shard_map: {P(*said)} does not match the specs of the input: "
-                f"{P(*entries_of(aval))} for arg: {aval.str_short(short_dtypes=False)}. "
+                f"{P(*entries_of(aval))} for arg: {aval.str_short()}. "
                 "`in_specs` is "
                 "an optional argument so you can omit specifying it and shard_map will infer the "
                 "in_specs from the arguments. If you want to reshard your inputs, you can use "
@@ -183,7 +183,7 @@ class Site:
             f"shard_map applied to the function '{self.name}' was given an {what} entry which is "
             f"too long to be compatible with the corresponding {kind} value from the function:\n\n"
             f"{what} is {spec} which has length {len(spec)}, but {which} has shape "
-            f"{aval.str_short(short_dtypes=False)}, which has rank {len(aval.shape)} (and "
+            f"{aval.str_short()}, which has rank {len(aval.shape)} (and "
             f"{len(aval.shape)} < {len(spec)})",
             advice=f"Revise the spec to be shorter, or give the {kind} more axes.{more}")
 
@@ -198,7 +198,7 @@ class Site:
                     "with axis sizes that are not evenly divisible by the corresponding mesh axis "
                     f"sizes:\n\nThe mesh given has shape {tuple(self.sizes.values())} with "
                     f"corresponding axis names {tuple(self.sizes)}.\n\nthe passed args{path} of "
-                    f"shape {aval.str_short(short_dtypes=False)} corresponds to in_specs of value "
+                    f"shape {aval.str_short()} corresponds to in_specs of value "
                     f"{spec}, which maps array axis {number} (of size {aval.shape[number]}) to "
                     f"mesh axis {names} (of size {parts}), but {parts} does not evenly divide "
                     f"{aval.shape[number]}",
@@ -282,7 +282,7 @@ def inferred(x: Any, manual: frozenset) -> Any:
     Raises: ValueError if it has none.
     """
     aval = aval_of(x)
-    if aval.sharding is not None:
+    if aval.explicit is not None:
         return P(*(tuple(n for n in axes_of(e) if n in manual) for e in entries_of(aval)))
     sharding = getattr(x, "_sharding", None)
     if isinstance(sharding, NamedSharding):
@@ -290,7 +290,7 @@ def inferred(x: Any, manual: frozenset) -> Any:
     raise errors.explained(
         errors.ArgumentError, "shard_map.infer",
         "shard_map was given no in_specs, and cannot infer them from an argument without a "
-        f"NamedSharding: {aval_of(x).str_short()}.", advice="Pass in_specs=, one P for each.")
+        f"NamedSharding: {aval_of(x).str_short(True)}.", advice="Pass in_specs=, one P for each.")
 
 
 def mesh_here() -> Any:

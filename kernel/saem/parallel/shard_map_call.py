@@ -63,7 +63,7 @@ def local_aval(aval: ShapedArray, spec: Any, mesh: Any, manual: frozenset, vma: 
     parts += [1] * (len(aval.shape) - len(parts))
     shape = tuple(n // k for n, k in zip(aval.shape, parts))
     part = varying(ShapedArray(shape, aval.dtype, aval.weak_type), vma)
-    if aval.sharding is None:
+    if aval.explicit is None:
         return part
     entries = [tuple(n for n in axes_of(e) if n not in manual) for e in entries_of(aval)]
     inside = NamedSharding(retyped(mesh.abstract_mesh, manual, AxisType.Manual), P(*entries))

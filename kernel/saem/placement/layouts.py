@@ -22,6 +22,8 @@ from saem.core.avals import Seen, ShapedArray
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.memory_spaces import HOST, MemorySpace, space_of
 from saem.core.record import Record
+from saem.placement.meshes import mesh_context
+from saem.placement.shardings import NamedSharding, PartitionSpec
 
 
 class _Auto:
@@ -98,6 +100,30 @@ class Format(Record):
     @property
     def device_local_layout(self) -> Layout | None:
         return self.layout
+
+
+def place_of_struct(given: Any) -> tuple[Any, Layout | None]:
+    """Return the sharding and layout of what ``ShapeDtypeStruct`` was given as a sharding.
+
+    Raises: TypeError for a layout left to be chosen, or a PartitionSpec without a mesh; ValueError
+    for what is no place.
+    """
+    if isinstance(given, _jaxlib.Sharding):
+        return given, None
+    if isinstance(given, Format):
+        if given.layout is Layout.AUTO:
+            raise TypeError("ShapeDtypeStruct: a layout that XLA is to choose, Layout.AUTO, is not "
+                            f"accepted here. Got {given}. Give it to jit's in_shardings.")
+        return given.sharding, given.layout
+    if not isinstance(given, PartitionSpec):
+        raise ValueError(
+            "sharding should be an instance of `jax.sharding.Sharding`, "
+            "`jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got "
+            f"{given} of type {type(given)}.")
+    if mesh_context.value is None:
+        raise TypeError(f"ShapeDtypeStruct: the PartitionSpec {given} needs a mesh, but none is in "
+                        "force. Put the program under jax.set_mesh(mesh).")
+    return NamedSharding(mesh_context.value, given), None
 
 
 def is_concrete(wanted: Format) -> bool:
@@ -221,7 +247,7 @@ def check_memory(x: Any, wanted: Any) -> None:
             errors.ArgumentError, "memory.C2",
             "Memory kinds passed to jax.jit does not match memory kind on the respective arg. Got "
             f"jit memory kind: {wanted.memory_kind}, arg memory kind: {x._sharding.memory_kind} "
-            f"for arg type: {x.aval.str_short(False)}.",
+            f"for arg type: {x.aval.str_short()}.",
             advice="Move the argument first: jax.device_put(x, sharding).")
 
 

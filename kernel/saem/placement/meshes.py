@@ -134,6 +134,10 @@ class AbstractMesh(_Axes):
     def abstract_mesh(self) -> AbstractMesh:
         return self
 
+    @property
+    def _flat(self) -> tuple:
+        raise ValueError(f"{self} has no devices: use a sharding on a jax.sharding.Mesh")
+
     def update_axis_types(self, changes: dict[Any, AxisType]) -> AbstractMesh:
         """Return this mesh with other types for some axes."""
         types = tuple(changes.get(n, t) for n, t in zip(self.axis_names, self.axis_types))

@@ -441,6 +441,16 @@ def mesh_text(mesh: Mesh | AbstractMesh, devices: Sequence[Any] = ()) -> str:
     return f"<[{axes}]>"
 
 
+@functools.lru_cache(256)
+def _along_none(mesh: AbstractMesh, ndim: int) -> NamedSharding:
+    return NamedSharding(mesh, PartitionSpec(*(None,) * ndim))
+
+
+def unsharded(ndim: int) -> NamedSharding:
+    """Return the sharding of rank ``ndim`` along no axis of the mesh in force."""
+    return _along_none(get_abstract_mesh(), ndim)
+
+
 def target(given: Any, ndim: int) -> Any:
     """Return what a caller gave as ``out_sharding`` as a NamedSharding of rank ``ndim``.
 

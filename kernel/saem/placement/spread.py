@@ -174,7 +174,11 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback:
     for index in places.values():
         key = _key(index, shape)
         if key not in known:
-            known[key] = np.array(data_callback(index), dtype, order="C")
+            given = data_callback(index)
+            kind = getattr(given, "dtype", None)
+            if isinstance(kind, dtypes.ExtendedDType):
+                return _made_of_held(shape, sharding, data_callback, kind)
+            known[key] = np.array(given, dtype, order="C")
             wanted = sharding.shard_shape(shape)
             if known[key].shape != wanted:
                 raise ValueError(
@@ -193,6 +197,15 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback:
     return _jaxlib.batched_device_put(aval, sharding, parts, list(places), True, False, _OURS)
 
 
+def _made_of_held(shape: tuple[int, ...], sharding: Any, data_callback: Callable,
+                  dtype: dtypes.ExtendedDType) -> Any:
+    """Return what ``make_array_from_callback`` returns where the parts are keys, say."""
+    inner, words = dtype.physical
+    return dtype.wrap(make_array_from_callback(
+        (*shape, *inner), sharding,
+        lambda index: dtype.held(data_callback(index[:len(shape)])), words))
+
+
 def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
                                          arrays: Sequence[Any], *, dtype: Any = None) -> Any:
     """Return the array whose parts are ``arrays``, one for each device of this process.
@@ -200,6 +213,11 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
     Raises: ValueError if their number, shapes or devices do not fit ``sharding``.
     """
     shape = tuple(shape)
+    if arrays and isinstance(arrays[0].dtype, dtypes.ExtendedDType):
+        held = arrays[0].dtype.held
+        inner, _ = arrays[0].dtype.physical
+        return arrays[0].dtype.wrap(make_array_from_single_device_arrays(
+            (*shape, *inner), sharding, [held(a) for a in arrays]))
     places = sharding.addressable_devices_indices_map(shape)
     part = sharding.shard_shape(shape)
     if len(arrays) != len(places):

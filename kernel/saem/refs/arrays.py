@@ -288,12 +288,12 @@ def _index(item: Any, dim: int, known: bool) -> Any:
     if dtypes.is_bool(aval.dtype):
         raise errors.explained(
             errors.NonConcreteBooleanIndexError, "ref.C12",
-            f"Array boolean indices must be concrete; got {aval.str_short(False)}",
+            f"Array boolean indices must be concrete; got {aval.str_short()}",
             advice="Write jnp.where(mask, x, ref[...]) back with ref[...] = ….")
     if not dtypes.is_integer(aval.dtype):
         raise errors.explained(
             errors.ArgumentTypeError, "ref.C11",
-            f"A Ref is indexed by integers, got {aval.str_short(False)}.",
+            f"A Ref is indexed by integers, got {aval.str_short()}.",
             advice="Convert the index with .astype(int).")
     if type(item) is int or isinstance(item, np.integer):
         item = int(item)

@@ -385,7 +385,7 @@ def check_groups(prim: ConvGeneralDilated, lhs: ShapedArray, rhs: ShapedArray) -
     if c // f != i:
         raise refuse(8, f"{name} lhs feature dimension size divided by feature_group_count must "
                      f"equal the rhs input feature dimension size, but {c} // {f} != {i}.",
-                     f"The operands are {lhs.str_short()} and {rhs.str_short()}.")
+                     f"The operands are {lhs.str_short(True)} and {rhs.str_short(True)}.")
     if o % f:
         raise refuse(9, f"{name} rhs output feature dimension size must be a multiple of "
                      f"feature_group_count, but {o} is not a multiple of {f}.")

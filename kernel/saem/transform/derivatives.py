@@ -249,7 +249,7 @@ def _check_input(x: Any, holomorphic: bool, allow_int: bool) -> None:
         raise errors.explained(
             errors.ArgumentError, "grad.C8",
             f"Expected cotangent type {aval.to_tangent_aval()} but got "
-            f"{aval.inner_aval.str_short(False)}: "
+            f"{aval.inner_aval.str_short()}: "
             "grad differentiates in arrays, not in references.",
             advice="Pass what it holds, ref[...]; or use argnums to choose other arguments.")
     dtype = aval.dtype

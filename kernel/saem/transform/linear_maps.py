@@ -94,9 +94,9 @@ def _check_linear_input(aval: ShapedArray, tangent: Any) -> None:
     if got != wanted.strip_weak_type():
         raise ValueError(
             "linearized function called on tangent values inconsistent with the original primal "
-            f"values: got tangent {got.str_short(short_dtypes=False)} for primal "
-            f"{aval.str_short(short_dtypes=False)}, but expected "
-            f"{wanted.str_short(short_dtypes=False)}.")
+            f"values: got tangent {got.str_short()} for primal "
+            f"{aval.str_short()}, but expected "
+            f"{wanted.str_short()}.")
 
 
 class NotNeeded(Record):
@@ -216,9 +216,9 @@ def _check_cotangent(aval: ShapedArray, ct: Any) -> None:
             got.vma <= wanted.vma and same_sharding(got, wanted)):
         raise ValueError(
             "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
-            f"{got.str_short(short_dtypes=False)}, but expected "
-            f"{wanted.str_short(short_dtypes=False)} because the corresponding output of the "
-            f"differentiated function had JAX type {aval.str_short(short_dtypes=False)}")
+            f"{got.str_short()}, but expected "
+            f"{wanted.str_short()} because the corresponding output of the "
+            f"differentiated function had JAX type {aval.str_short()}")
 
 
 tree.register_pytree_node(

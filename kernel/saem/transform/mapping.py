@@ -122,7 +122,7 @@ def along_mesh(axis: Axis | None, size: int, xs: Sequence[Any], dims: Sequence[i
     for x, dim in zip(xs, dims):
         if dim is not None:
             aval = aval_of(x)
-            found.append((sharded.entries_of(aval)[dim], getattr(aval, "sharding", None)))
+            found.append((sharded.entries_of(aval)[dim], aval.explicit))
     for entry, _ in found:
         if entry != found[0][0]:
             raise errors.explained(

@@ -52,7 +52,7 @@ def block_diag(*arrs: Any) -> Array:
     for number, x in enumerate(blocks):
         if x.ndim > 2:
             raise _refuse("block_diag", "Arguments to jax.scipy.linalg.block_diag must have at "
-                          f"most 2 dimensions, got {aval_of(x).str_short()} at argument "
+                          f"most 2 dimensions, got {aval_of(x).str_short(True)} at argument "
                           f"{number}.")
     blocks = promote_dtypes(*[x.reshape((1,) * (2 - x.ndim) + x.shape) for x in blocks])
     columns = sum(x.shape[1] for x in blocks)
