@@ -84,12 +84,12 @@ def show(x: Any) -> str:
 def one_number(x: Any, kind: type) -> Any:
     """Return the only element of ``x`` as a Python ``kind``.
 
-    Raises: TypeError if ``x`` has dimensions.
+    Raises: TypeError if ``x`` has dimensions, or is complex and ``kind`` is not.
     """
     if x.aval.shape:
         raise TypeError("Only scalar arrays can be converted to Python scalars; got "
-                        f"{len(x.aval.shape)}-dimensional array. Index it first, or use .item().")
-    return kind(value_of(x)[()])
+                        f"arr.ndim={len(x.aval.shape)}. Index it first, or use .item().")
+    return kind(value_of(x)[()].item())
 
 
 def truth(x: Any) -> bool:
@@ -126,11 +126,6 @@ def rebuild(value: np.ndarray, weak_type: bool) -> Any:
     x = put(value)
     return x._rewrap_with_aval_and_sharding(
         x.aval.update(weak_type=True), x._sharding) if weak_type else x
-
-
-def to_device(x: Any, device: Any, *, stream: Any = None) -> Any:
-    """Return ``x`` on ``device`` (a Device or Sharding)."""
-    return device_put(x, device)
 
 
 def capsule(x: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
@@ -234,7 +229,6 @@ _METHODS = {
     "devices": lambda x: set(x._sharding.device_set),
     "copy_to_host_async": copy_to_host_async,
     "addressable_data": lambda x, index: shards(x)[index].data,
-    "to_device": to_device,
 }
 
 for _name, _get in _PROPERTIES.items():

@@ -66,9 +66,11 @@ class Parameters:
             "donate", donate_argnums, donate_argnames)
         both = set(self.static_argnums) & set(self.donate_argnums)
         if both:
+            names = [self.names[i] for i in sorted(both) if i < len(self.names)]
+            said, held = ("argnames", names) if names else ("argnums", sorted(both))
             raise ValueError(
-                "static_argnums and donate_argnums cannot intersect, but both hold "
-                f"{sorted(both)}. A static argument has no buffer to donate.")
+                f"static_{said} and donate_{said} cannot intersect, but both hold {held}. A static "
+                "argument has no buffer to donate.")
 
     @functools.cached_property
     def signature(self) -> inspect.Signature | None:

@@ -304,6 +304,8 @@ class ShapeDtypeStruct:
         self.shape = tuple(shape)
         self.dtype = dtype if isinstance(dtype, dtypes.ExtendedDType) else np.dtype(dtype)
         self.weak_type = weak_type
+        self.sharding: Any
+        self._layout: Any
         self.sharding, self._layout = (
             (None, None) if sharding is None else ShapeDtypeStruct.place(sharding))
         self._aval = ShapedArray(self.shape, self.dtype, weak_type)

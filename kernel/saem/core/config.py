@@ -214,8 +214,8 @@ def _checked(declared: Declared, value: Any, where: str) -> Any:
         if word not in declared.choices:
             none = "None or " if declared.optional else ""
             raise ValueError(
-                f"{where} must be {none}one of {', '.join(map(repr, declared.choices))}, "
-                f"got {value!r}."
+                f"{where}: new enum value must be {none}in {list(declared.choices)}, "
+                f"got {value} of type {type(value)}."
             )
         return word
     if declared.kind == "bool":

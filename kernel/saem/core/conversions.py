@@ -141,9 +141,12 @@ def immutable(array: Any) -> TypeError:
 
 
 # What arrays know of their place, and traced values do not: methods and properties.
-_OF_PLACES = ("devices", "addressable_data", "on_device_size_in_bytes", "unsafe_buffer_pointer")
+_OF_PLACES = ("devices", "addressable_data", "on_device_size_in_bytes", "unsafe_buffer_pointer",
+              "is_deleted", "delete")
 _PLACES = ("addressable_shards", "committed", "global_shards", "is_fully_addressable",
-           "is_fully_replicated")
+           "is_fully_replicated", "traceback")
+# What is there only for arrays; ``jax.block_until_ready`` passes over what does not have it.
+_OF_ARRAYS = ("block_until_ready", "copy_to_host_async")
 
 
 def _getattr(self: Tracer, name: str) -> Any:
@@ -155,6 +158,9 @@ def _getattr(self: Tracer, name: str) -> Any:
         if name in _PLACES:
             raise refuse_concretization(self, name)
         return lambda *_args: _refused(self, name)
+    if name in _OF_ARRAYS:
+        raise AttributeError(f"The '{name}' method is not available on traced array with shape "
+                             f"{errors.tracer_type(self)}.")
     if name == "sharding":
         raise AttributeError(
             "The 'sharding' attribute is not available on traced array with shape "
@@ -193,6 +199,5 @@ for _name, _method in {
     "item": _from_concrete(lambda value: value.item(), "item"),
     "tolist": _always_refused("tolist"),
     "tobytes": _always_refused("tobytes"),
-    "block_until_ready": lambda self: self,
 }.items():
     setattr(Tracer, _name, _method)

@@ -447,7 +447,8 @@ def jit(fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardin
 
     May be used as ``@jit`` or ``@jit(static_argnames=...)``.
 
-    Raises: ValueError for argument numbers or names the function does not have.
+    Raises: ValueError for argument numbers or names the function does not have, or a device with
+    a backend.
 
     >>> jax.jit(lambda x: x * 2 + 1)(jnp.array([1, 2]))
     Array([3, 5], dtype=int32)
@@ -463,7 +464,10 @@ def jit(fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardin
         warnings.warn(
             "backend and device argument on jit is deprecated. Place the arguments instead: "
             "jax.device_put(x, device).", DeprecationWarning, stacklevel=2)
-    if backend is not None and device is None:
+    if backend is not None:
+        if device is not None:
+            raise ValueError("can't specify both a device and a backend for jit, got "
+                             f"device={device} and backend={backend!r}: a device has its backend.")
         device = devices.backend(backend).local_devices()[0]
     return make_jit(fun, static_argnums=static_argnums, static_argnames=static_argnames,
                     donate_argnums=donate_argnums, donate_argnames=donate_argnames,

@@ -15,6 +15,7 @@ from typing import Any
 from saem.core import dtypes
 from saem.core.avals import aval_of
 from saem.core.trace import Tracer
+from saem.jit.transfers import device_put
 from saem.numpy import (
     array_api,
     creation,
@@ -109,6 +110,16 @@ def array_namespace(x: Any, /, *, api_version: str | None = None) -> Any:
     return sys.modules["saem.numpy"]
 
 
+def to_device(x: Any, device: Any, *, stream: Any = None) -> Any:
+    """Return ``x`` on ``device`` (a Device or Sharding)."""
+    return device_put(x, device)
+
+
+def _no_flat(x: Any) -> Any:
+    raise NotImplementedError(
+        "JAX Arrays do not implement the arr.flat property: consider arr.flatten() instead.")
+
+
 METHODS: dict[str, Callable] = {
     "__array_namespace__": array_namespace,
     "__getitem__": lambda x, index: getitem(x, index),
@@ -150,6 +161,7 @@ METHODS: dict[str, Callable] = {
     "sum": reductions.sum,
     "swapaxes": manipulation.swapaxes,
     "take": take_and_put.take,
+    "to_device": to_device,
     "trace": diagonals.trace,
     "transpose": manipulation.transpose_method,
     "var": reductions.var,
@@ -160,7 +172,7 @@ METHODS: dict[str, Callable] = {
 PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "T": lambda x: manipulation.transpose(x),
     "at": IndexUpdateHelper,
-    "flat": lambda x: manipulation.ravel(x),
+    "flat": _no_flat,
     "imag": lambda x: ufuncs.imag(x),
     "mT": lambda x: manipulation.matrix_transpose(x),
     "real": lambda x: ufuncs.real(x),

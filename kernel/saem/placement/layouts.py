@@ -112,8 +112,8 @@ def place_of_struct(given: Any) -> tuple[Any, Layout | None]:
         return given, None
     if isinstance(given, Format):
         if given.layout is Layout.AUTO:
-            raise TypeError("ShapeDtypeStruct: a layout that XLA is to choose, Layout.AUTO, is not "
-                            f"accepted here. Got {given}. Give it to jit's in_shardings.")
+            raise TypeError("`Layout.AUTO`, a layout that XLA chooses, cannot be used in a "
+                            f"`ShapeDtypeStruct`. Got {given}. Give it to jit's in_shardings.")
         return given.sharding, given.layout
     if not isinstance(given, PartitionSpec):
         raise ValueError(
@@ -121,8 +121,8 @@ def place_of_struct(given: Any) -> tuple[Any, Layout | None]:
             "`jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got "
             f"{given} of type {type(given)}.")
     if mesh_context.value is None:
-        raise TypeError(f"ShapeDtypeStruct: the PartitionSpec {given} needs a mesh, but none is in "
-                        "force. Put the program under jax.set_mesh(mesh).")
+        raise TypeError(f"When specifying PartitionSpec to `ShapeDtypeStruct`, here {given}, the "
+                        "context mesh cannot be empty. Please use `jax.set_mesh`.")
     return NamedSharding(mesh_context.value, given), None
 
 

@@ -416,8 +416,10 @@ def resolve(given: Any, what: str) -> Any:
                 f"{what}: a PartitionSpec needs a mesh, but none is in force. Write "
                 f"NamedSharding(mesh, {given!r}), or put the program under jax.set_mesh(mesh).")
         return NamedSharding(mesh, given)
-    refusal = ValueError if what == "device_put" else TypeError
-    raise refusal(f"{what} must be shardings, PartitionSpecs or None, got {given!r}")
+    if what == "device_put":
+        raise ValueError("`jax.device_put` only accepts `None`, a Device, a Sharding, a Format, a "
+                         f"memory space or a pytree of these. Received invalid value: {given!r}")
+    raise TypeError(f"{what} must be shardings, PartitionSpecs or None, got {given!r}")
 
 
 def annotation(sharding: NamedSharding, ndim: int, is_open: bool = False) -> str:

@@ -177,8 +177,8 @@ class VJP:
         if len(given) != 1:
             raise TypeError(
                 f"The function returned by `jax.vjp` was called with {len(given)} arguments, but "
-                "takes one: the cotangent of what the function returned, in one tuple if that is "
-                "a tuple.")
+                "functions returned by `jax.vjp` must be called with a single argument: the "
+                "cotangent of what the function returned, in one tuple if that is a tuple.")
         cts, got = tree.flatten(given[0])
         if got != self.out_tree:
             raise ValueError(

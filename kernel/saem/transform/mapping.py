@@ -43,7 +43,8 @@ def axes_per_leaf(name: str, axes: Any, full: Any) -> list[int | None]:
     for axis in found:
         if axis is not None and not isinstance(axis, int):
             raise TypeError(
-                f"vmap {name} must be an int, None, or (nested) container of those, got {axes!r}")
+                f"vmap {name} must be an int, None, or (nested) container with those types as "
+                f"leaves, but got {axes!r}.")
     return found
 
 
