@@ -108,7 +108,7 @@ def test_an_unknown_name_is_refused_with_the_nearest():
 def test_values_are_checked():
     with pytest.raises(ValueError, match="'allow', 'warn', 'raise'"):
         config.update("jax_numpy_rank_promotion", "sometimes")
-    with pytest.raises(ValueError, match="None or one of"):
+    with pytest.raises(ValueError, match="new enum value must be None or in"):
         config.update("jax_default_matmul_precision", "best")
     with pytest.raises(TypeError, match="needs True or False"):
         config.update("jax_enable_x64", "yes")

@@ -28,10 +28,11 @@ from saem.core.refs import is_ref
 from saem.core.trace import Tracer, at_source, bind, current
 from saem.derivatives.custom_rule import closed_over, name_of
 from saem.derivatives.policies import Offloadable, Policy, is_saved
-from saem.derivatives.saved_rows import saved_rows
+from saem.derivatives.saved_inside import apart
 from saem.effects.barrier import write_barrier
 from saem.jit.call import JitCall, ProgramCall
 from saem.jit.transfers import COPY, DevicePut
+from saem.loops.conditional import Cond
 from saem.loops.scan import Scan
 from saem.ops.convert import reduce_precision
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
@@ -160,8 +161,8 @@ class Split:
         saved: dict[Var, None] = {}
         later: list[Eqn] = []
         for eqn in jaxpr.eqns:
-            if policy is not None and isinstance(eqn.operation, Scan) \
-                    and self.loop_apart(eqn, policy, saved, later):
+            if policy is not None and isinstance(eqn.operation, (Scan, Cond)) \
+                    and self.inside_apart(eqn, policy, saved, later):
                 continue
             if not self.waiting.isdisjoint(eqn.invars):
                 residuals, again = self.taken_apart(eqn, policy)
@@ -207,29 +208,29 @@ class Split:
         later += [Eqn(TO_DEVICE, [a], [v], eqn.source, eqn.stack) for v, a in zip(outvars, away)]
         return away
 
-    def loop_apart(self, eqn: Eqn, policy: Policy, saved: dict[Var, None], later: list[Eqn]
-                   ) -> bool:
-        """Split a scan of whose steps the policy saves something; returns whether it does."""
+    def inside_apart(self, eqn: Eqn, policy: Policy, saved: dict[Var, None], later: list[Eqn]
+                     ) -> bool:
+        """Split a scan or cond inside which the policy saves something; returns whether it does."""
         if is_saved(policy, eqn) or eqn.effects:
             return False
         unknown = tuple(isinstance(a, Var) and a in self.waiting for a in eqn.invars)
-        scan = eqn.operation
-        assert isinstance(scan, Scan)
-        rows = scan.jaxpr.derived(("saved rows", scan, unknown, policy), lambda: saved_rows(
-            scan, unknown, lambda body, flags: Split(body, flags, policy, True)))
-        if rows is None:
+        operation = eqn.operation
+        program, *_ = operation.nested.programs
+        parts = program.derived(("saved inside", operation, unknown, policy), lambda: apart(
+            operation, unknown, lambda body, flags: Split(body, flags, policy, True)))
+        if parts is None:
             return False
-        atoms = [a for a, waits in zip(eqn.invars, rows.unknown) if not waits]
+        atoms = [a for a, waits in zip(eqn.invars, parts.unknown) if not waits]
         inputs = list(dict.fromkeys(a for a in atoms if isinstance(a, Var)))
-        stacks = [Var(aval) for aval in rows.stacks]
-        outs = [v for v, waits in zip(eqn.outvars, rows.out_unknown) if not waits]
-        known = Eqn(rows.known, atoms, [*outs, *stacks], eqn.source, eqn.stack)
+        values = [Var(aval) for aval in parts.saved]
+        outs = [v for v, waits in zip(eqn.outvars, parts.out_unknown) if not waits]
+        known = Eqn(parts.known, atoms, [*outs, *values], eqn.source, eqn.stack)
         self.mixed[eqn] = (ClosedJaxpr(Jaxpr([], inputs, known.outvars, [known])), inputs,
-                           [*outs, *stacks])
-        self.waiting.update(v for v, waits in zip(eqn.outvars, rows.out_unknown) if waits)
-        for stack, answer in zip(stacks, rows.answers):
-            saved.update(dict.fromkeys(self.where_saved(answer, [stack], eqn, later)))
-        later.append(eqn.replace(operation=rows.again, invars=[*eqn.invars, *stacks]))
+                           [*outs, *values])
+        self.waiting.update(v for v, waits in zip(eqn.outvars, parts.out_unknown) if waits)
+        for value, answer in zip(values, parts.answers):
+            saved.update(dict.fromkeys(self.where_saved(answer, [value], eqn, later)))
+        later.append(eqn.replace(operation=parts.again, invars=[*eqn.invars, *values]))
         return True
 
     def taken_apart(self, eqn: Eqn, policy: Policy | None) -> tuple[list[Var], list[Eqn]]:
