@@ -104,6 +104,7 @@ GSPMDSharding = _jax.GSPMDSharding
 HloSharding = xla_client.HloSharding
 OpSharding = xla_client.OpSharding
 CompileOptions = _jax.CompileOptions
+ifrt_programs = getattr(_jax, "ifrt_programs", None)
 DeviceAssignment = _jax.DeviceAssignment
 LoadedExecutable = _jax.LoadedExecutable
 ArrayCopySemantics = _jax.ArrayCopySemantics

@@ -13,6 +13,7 @@ imported or changed; real JAX and Saem never meet in one process (tests/kernel/t
 
 from __future__ import annotations
 
+import importlib
 import sys
 
 import saem
@@ -44,6 +45,7 @@ def install() -> None:
         saem.__version__ = version.__version__ = JAX_VERSION
         saem.__version_info__ = version.__version_info__ = JAX_VERSION_INFO
         sys.modules["jax"] = saem
+        importlib.import_module("jax._src")  # libraries also reach it as an attribute of jax
 
 
 def is_installed() -> bool:

@@ -7,7 +7,9 @@ from saem.core import lazy as _lazy
 # From a module to the names it offers here ("" for the module itself).
 _find, __dir__ = _lazy.namespace(__name__, {
     "saem.effects.callbacks": "io_callback",
+    "saem.experimental.array_serialization": "",
     "saem.experimental.checkify": "",
+    "saem.experimental.colocated_python": "",
     "saem.experimental.jet": "",
     "saem.experimental.shard_map": "",
     "saem.experimental.compilation_cache": "",
@@ -25,6 +27,7 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.experimental.mesh_utils": "",
     "saem.experimental.multihost_utils": "",
     "saem.experimental.ode": "",
+    "saem.experimental.pjit": "",
     "saem.experimental.profiler": "",
     "saem.experimental.random": "",
     "saem.experimental.sparse": "",
@@ -33,9 +36,6 @@ _find, __dir__ = _lazy.namespace(__name__, {
 
 # What of JAX's this engine does not have, and what to do instead.
 _ABSENT = {
-    "array_serialization": "save numpy.asarray(x) of each shard, or use a checkpoint library; "
-                           "JAX's needs the tensorstore package",
-    "colocated_python": "call Python with jax.pure_callback or io_callback",
     "fused": "compile the whole with jax.jit, which fuses by itself",
     "jax2tf": "write StableHLO with jax.export",
     "mosaic": "write the kernel in C++ and call it with jax.ffi",

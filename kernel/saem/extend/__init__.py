@@ -6,6 +6,7 @@ from saem.core import lazy as _lazy
 __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.extend.backend": "",
     "saem.extend.core": "",
+    "saem.extend.ifrt_programs": "",
     "saem.extend.linear_util": "",
     "saem.extend.random": "",
     "saem.extend.sharding": "",

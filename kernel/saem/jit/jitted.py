@@ -32,6 +32,7 @@ from saem.core.arguments import (
     check_static_hashable,
 )
 from saem.core.avals import Seen, ShapedArray
+from saem.core.dimensions import Dim
 from saem.core.events import CacheHit, CacheMiss, FunctionRef, bus
 from saem.core.jaxpr import ClosedJaxpr, Origin
 from saem.core.kept import Kept
@@ -316,6 +317,8 @@ class Jitted:
             return NotImplemented, None, False
         traced = state.trace is not eval_trace
         if self.inline and (traced or (self.library and not config.shortcuts.value)):
+            if self.library and any(hasattr(type(x), "__jax_array__") for x in args):
+                args = tuple(map(unwrapped, args))
             return self.fun(*args, **kwargs), None, False
         if traced and self.options:
             self.refuse_options()
@@ -385,6 +388,11 @@ class _Explainer:
 
 
 explainer: Any = _Explainer()
+
+
+def unwrapped(x: Any) -> Any:
+    """Return the array that ``x`` says it is, by ``__jax_array__``; a size stays a size."""
+    return x.__jax_array__() if hasattr(type(x), "__jax_array__") and type(x) is not Dim else x
 
 
 def constrain(values: Sequence[Any], shardings: Sequence[Any]) -> Sequence[Any]:

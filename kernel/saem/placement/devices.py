@@ -299,6 +299,9 @@ class SingleDeviceSharding:
     def _device_assignment(self) -> tuple:
         return (self._device,)
 
+    # Checkpoint libraries ask for the devices of this process in their order.
+    _addressable_device_assignment = _device_assignment
+
     @property
     def memory_kind(self) -> str | None:
         return self._memory_kind

@@ -176,9 +176,14 @@ class NamedSharding:
         return self.mesh.size
 
     @property
-    def addressable_devices(self) -> set:
+    def _addressable_device_assignment(self) -> tuple:
+        """The devices of this process in their order, as checkpoint libraries ask for them."""
         here = self.mesh._flat[0].client.process_index()
-        return {d for d in self.mesh._flat if d.process_index == here}
+        return tuple([d for d in self.mesh._flat if d.process_index == here])
+
+    @property
+    def addressable_devices(self) -> set:
+        return set(self._addressable_device_assignment)
 
     @property
     def is_fully_addressable(self) -> bool:
