@@ -1,8 +1,8 @@
 """How is a function run where its arrays are?
 
 ``colocated_python(f)`` is called like ``f``.  It wants to know devices: those of the arrays among
-its arguments, or those it was specialized with.  Specialized with the types of its results, it checks
-that they are what ``f`` returns.
+its arguments, or those it was specialized with.  Specialized with the types of its results, it
+checks that they are what ``f`` returns.
 
 Read before: ``experimental.colocated_python``.
 Invariant: a call without arrays and devices is refused, as JAX refuses it.
