@@ -20,7 +20,7 @@ from saem import _jaxlib
 from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors, promotion, tree
 from saem.core.avals import Seen, ShapeDtypeStruct, aval_functions, aval_of
-from saem.core.dimensions import as_size, is_static, larger
+from saem.core.dimensions import Dim, as_size, is_static, larger
 from saem.core.refs import is_ref
 from saem.core.trace import Tracer
 from saem.jit.library import library_function
@@ -83,6 +83,8 @@ def canonical_shape(shape: Any) -> tuple[int, ...]:
     try:
         if isinstance(shape, int):
             sizes: tuple[int, ...] = (operator.index(shape),)
+        elif isinstance(shape, Dim):
+            sizes = (shape,)
         elif getattr(shape, "shape", None) == ():
             sizes = (operator.index(shape),)
         else:
