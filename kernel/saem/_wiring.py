@@ -44,7 +44,7 @@ core_refs.chapter = lazy.later("saem.refs")
 # ``jax.typeof(ref)`` as a ShapeDtypeStruct: types of arrays stand below those of references.
 ShapeDtypeStruct.reference = AbstractRef
 # Its sharding and format; types of arrays stand below meshes and layouts.
-ShapeDtypeStruct.place = place_of_struct  # type: ignore[assignment]
+ShapeDtypeStruct.place = place_of_struct
 ShapeDtypeStruct.formatted = Format
 # ``jax.typeof(x).sharding`` of a value that no Explicit axis shards; types stand below shardings.
 ShapedArray.unsharded = unsharded

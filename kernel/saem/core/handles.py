@@ -177,7 +177,7 @@ class UserOperation(Primitive):
         return self.handle.multiple_results
 
     @property
-    def effects(self):  # type: ignore[override]
+    def effects(self):
         return self.handle.effects
 
     @property
