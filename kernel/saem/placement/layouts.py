@@ -106,7 +106,7 @@ def place_of_struct(given: Any) -> tuple[Any, Layout | None]:
     """Return the sharding and layout of what ``ShapeDtypeStruct`` was given as a sharding.
 
     Raises: TypeError for a layout left to be chosen, or a PartitionSpec without a mesh; ValueError
-    for what is no place.
+    for any other value.
     """
     if isinstance(given, _jaxlib.Sharding):
         return given, None
