@@ -65,7 +65,7 @@ def look(thread: int, named: Places = places) -> tuple[str, str, Place | None, F
         elif code in _COPYING and activity in ("", "transfer"):
             activity, found = "transfer", frame
             aval = frame.f_locals.get("aval")
-            name = name if aval is None else aval.str_short()
+            name = name if aval is None else aval.str_short(True)
         elif code is _TRACING and activity in ("", "trace"):
             activity, found = "trace", frame  # the outermost trace is the one that is waited for
             name = str(frame.f_locals.get("debug_name", "")) or name
