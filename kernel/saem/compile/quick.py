@@ -1,16 +1,18 @@
 """Which programs does XLA compile with its quick settings?
 
 Small ones.  Of the two code generators of XLA's CPU compiler the older one takes half the time of
-the one used by default, and what it makes of small programs runs as fast.  It is chosen where its
-code gives the same results to the last bit, which each primitive declares (``quick_code``) and
-tests compare; else, and for loops and large arrays, XLA's full settings are used.  Over several
-axes a sum of floats (``folds_many``) is added in another order, and XLA may join folds over one
-axis to such a one, so programs with a fold are compiled in full.
+the one used by default, and what it makes of small programs runs as fast.  It is chosen only where
+its code gives the same results to the last bit; else, and for loops and large arrays, XLA's full
+settings are used.  Three things decide:
+
+- Some operations are computed otherwise (``quick_code`` is False).
+- Over several axes a sum of floats (``folds_many``) is added in another order, and XLA may join folds
+  over one axis to such a one.
+- Of a product and a sum that it goes into, XLA may round the sum alone.  Where two products meet in
+  one sum, or one goes into several, each generator chooses otherwise.
 
 Read before: ``core.primitive``, ``compile.lowering``.  Read after: ``compile.executables``.
-Invariant: the choice changes no bit of what one operation gives (tests/kernel/test_quick.py).  In a
-program of many products and sums a last bit may differ, in about one of 500 random ones: XLA may
-round a product and the sum it goes into once instead of twice, where which of them is its choice.
+Invariant: the choice changes no bit of any result (tests/kernel/test_quick.py).
 """
 
 from __future__ import annotations
@@ -42,28 +44,38 @@ def quick_options(program: ClosedJaxpr | None, devices: Sequence[Any]) -> dict[s
         return {}
     if any(name in os.environ.get("XLA_FLAGS", "") for name in options):
         return {}  # the user has chosen
-    return options if room_left(program.jaxpr, MOST_EQUATIONS) >= 0 else {}
+    return options if Count().all_quick(program.jaxpr) else {}
 
 
-def room_left(jaxpr: Jaxpr, room: int) -> int:
-    """Return ``room`` less the equations of ``jaxpr``; -1 if there are more, or any is not small.
+class Count:
+    """How many equations a program has, and whether it multiplies and adds floats."""
 
-    Equations of the programs inside count too.
-    """
-    if len(jaxpr.eqns) > room or not all_small(v.aval for v in jaxpr.invars):
-        return -1
-    for eqn in jaxpr.eqns:
-        prim = eqn.operation
-        if not prim.quick_code or not all_small(v.aval for v in eqn.outvars):
-            return -1
-        if prim.folds_many and eqn.outvars[0].aval.dtype.kind == "f":
-            return -1
-        room -= 1
-        for inner in programs_inside(eqn):
-            room = room_left(inner, room)
-            if room < 0:
-                return -1
-    return room
+    __slots__ = ("adds", "equations", "multiplies")
+
+    def __init__(self) -> None:
+        self.equations = 0
+        self.multiplies = self.adds = False
+
+    def all_quick(self, jaxpr: Jaxpr) -> bool:
+        """Count the equations of ``jaxpr`` and of the programs inside, up to one that is not quick.
+
+        Returns whether there is none: each is small, and both generators give the same bits.
+        """
+        self.equations += len(jaxpr.eqns)
+        if self.equations > MOST_EQUATIONS or not all_small(v.aval for v in jaxpr.invars):
+            return False
+        for eqn in jaxpr.eqns:
+            prim = eqn.operation
+            if not prim.quick_code or not all_small(v.aval for v in eqn.outvars):
+                return False
+            if any(v.aval.dtype.kind == "f" for v in eqn.outvars):
+                self.multiplies |= prim.multiplies
+                self.adds |= prim.adds
+                if prim.folds_many or self.multiplies and self.adds:
+                    return False
+            if not all(map(self.all_quick, programs_inside(eqn))):
+                return False
+        return True
 
 
 def programs_inside(eqn: Eqn) -> list[Jaxpr]:

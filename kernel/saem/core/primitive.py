@@ -160,6 +160,10 @@ class Primitive(Record):
     quick_code: ClassVar[bool] = True
     # Whether it adds or multiplies many numbers, in an order that the compiler chooses.
     folds_many: ClassVar[bool] = False
+    # Whether it multiplies two numbers, or adds two: of a product and a sum that it goes into, the
+    # compiler may round the sum alone.
+    multiplies: ClassVar[bool] = False
+    adds: ClassVar[bool] = False
     # ``written_as(avals)``: the program that is written in its place, where no parameter holds it.
     written_as: ClassVar[Callable | None] = None
 

@@ -45,6 +45,7 @@ def _same_of_tangents(prim: Primitive, primals: Any, tangents: Any) -> tuple[Any
 
 @primitive("add")
 class Add(Nary):
+    adds = True
     linear = True
     hlo, numpy, accepts = "add", staticmethod(np.add), staticmethod(is_number)
     partials = (lambda t, out, x, y: t, lambda t, out, x, y: t)
@@ -59,6 +60,7 @@ class Add(Nary):
 
 @primitive("sub")
 class Sub(Nary):
+    adds = True
     linear = True
     hlo, numpy, accepts = "subtract", staticmethod(np.subtract), staticmethod(is_number)
     partials = (lambda t, out, x, y: t, lambda t, out, x, y: neg(t))
@@ -73,6 +75,7 @@ class Sub(Nary):
 
 @primitive("mul")
 class Mul(Nary):
+    multiplies = True
     bilinear = True
     hlo, numpy, accepts = "multiply", staticmethod(np.multiply), staticmethod(is_number)
     partials = (lambda t, out, x, y: mul(t, y), lambda t, out, x, y: mul(x, t))
@@ -103,6 +106,7 @@ class Div(Nary):
     """Division; integers round towards zero."""
 
     divisor = 1
+    multiplies = True  # by the reciprocal of a constant
     hlo, numpy, accepts = "divide", staticmethod(_divide), staticmethod(is_number)
     partials = (lambda t, out, x, y: div(t, y),
                 lambda t, out, x, y: mul(mul(neg(t), x), integer_pow(y, -2)))
@@ -116,6 +120,7 @@ class IntegerPow(Unary):
     """x to a constant integer power, by repeated squaring."""
 
     y: int
+    multiplies = True
     accepts = staticmethod(is_number)
 
     def typing(self, x):

@@ -422,6 +422,7 @@ class ScatterAdd(LinearScatter):
     """Add to the operand."""
 
     linear = True
+    adds = True
     hlo, combine = "add", np.add
     to_updates = staticmethod(lambda ct: ct)
 

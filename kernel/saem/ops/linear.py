@@ -235,6 +235,7 @@ class Transpose(Linear):
 class AddAny(Primitive):
     """Add two cotangents (or tangents) of the same value."""
 
+    adds = True
     shard_results = sharding_rules.elementwise
 
     def typing(self, x, y):

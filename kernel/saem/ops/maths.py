@@ -100,6 +100,7 @@ class Analytic(Unary):
 class Exp(Analytic):
     accuracy: Any = None
     hlo, numpy = "exponential", staticmethod(in_32_bits(np.exp))
+    quick_code = False
 
     def tangent(self, t, x, out):
         return mul(t, out)
@@ -135,6 +136,7 @@ class Expm1(Analytic):
 class Log(Analytic):
     accuracy: Any = None
     hlo, numpy = "log", staticmethod(in_32_bits(np.log))
+    quick_code = False
 
     def tangent(self, t, x, out):
         return div(t, x)
@@ -146,6 +148,7 @@ class Log1p(Analytic):
 
     accuracy: Any = None
     hlo, numpy = "log_plus_one", staticmethod(in_32_bits(np.log1p))
+    quick_code = False
 
     def tangent(self, t, x, out):
         return div(t, add(x, number_like(x, 1.0)))
@@ -321,6 +324,7 @@ class Atanh(Analytic):
 @primitive("square")
 class Square(Analytic):
     passes_nan = True
+    multiplies = True
     hlo, numpy = "square", staticmethod(in_32_bits(np.square))
     chlo = True
     accepts, needs = staticmethod(is_number), "a number"

@@ -37,7 +37,7 @@ def extremum(make):
 
 def place(make):
     return [
-        *each(make((1,), I32), *REALS, "bool", "c64", domain="distinct"),
+        *each(make((1,), I32), *REALS, "bool", domain="distinct"),
         case(make((0,), U8), spec("f32[3,4]", "distinct")),
         case(make((1,), I32), spec("f32[4,5]", "special")),
         case(make((1,), I32), spec("f32[2,3]", TIES)),
