@@ -6,8 +6,8 @@ its code gives the same results to the last bit; else, and for loops and large a
 settings are used.  Three things decide:
 
 - Some operations are computed otherwise (``quick_code`` is False).
-- Over several axes a sum of floats (``folds_many``) is added in another order, and XLA may join folds
-  over one axis to such a one.
+- Over several axes a sum of floats (``folds_many``) is added in another order, and XLA may join
+  folds over one axis to such a one.
 - Of a product and a sum that it goes into, XLA may round the sum alone.  Where two products meet in
   one sum, or one goes into several, each generator chooses otherwise.
 
@@ -71,7 +71,7 @@ class Count:
             if any(v.aval.dtype.kind == "f" for v in eqn.outvars):
                 self.multiplies |= prim.multiplies
                 self.adds |= prim.adds
-                if prim.folds_many or self.multiplies and self.adds:
+                if prim.folds_many or (self.multiplies and self.adds):
                     return False
             if not all(map(self.all_quick, programs_inside(eqn))):
                 return False
