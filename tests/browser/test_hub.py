@@ -20,8 +20,10 @@ import sys
 import time
 import tomllib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, TypeVar
 
 import nbformat
 import pytest
@@ -34,6 +36,8 @@ pytest.importorskip("jupyterhub")
 import requests
 from tornado.httpclient import HTTPRequest
 from tornado.websocket import websocket_connect
+
+T = TypeVar("T")
 
 ROOT = Path(__file__).parents[2]
 RECIPE = ROOT / "docs" / "hub"
@@ -203,6 +207,12 @@ def gates_of(lesson: str) -> dict[str, dict[str, list]]:
     return tomllib.loads(file.read_text(encoding="utf-8"))["gates"]
 
 
+def beside(work: Coroutine[Any, Any, T]) -> T:
+    """Run ``work`` in a thread of its own: a browser of another test may have this one's loop."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
 @pytest.fixture(scope="module")
 def finished(hub, learners) -> dict[str, nbformat.NotebookNode]:
     """The notebooks of the three learners, run at the same time."""
@@ -218,7 +228,7 @@ def finished(hub, learners) -> dict[str, nbformat.NotebookNode]:
             learners[name].run(lesson, language, guess if lesson == GUESSED else "None")
             for name, (language, lesson) in LEARNERS.items()))
 
-    return dict(zip(LEARNERS, asyncio.run(all_at_once()), strict=True))
+    return dict(zip(LEARNERS, beside(all_at_once()), strict=True))
 
 
 def test_three_lessons_run_at_once(finished):
@@ -279,7 +289,7 @@ def test_limits_hold(learners):
         async with learner.kernel(kernel["id"]) as execute:
             return [await execute(line) for line in source.split("\n")]
 
-    limits, cores, grown, alive = asyncio.run(ask(
+    limits, cores, grown, alive = beside(ask(
         "import resource; print(resource.getrlimit(resource.RLIMIT_DATA)[0])\n"
         "import os; print(len(os.sched_getaffinity(0)))\n"
         f"x = bytearray({2 * MEMORY})\n"

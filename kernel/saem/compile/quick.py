@@ -68,7 +68,7 @@ class Count:
             prim = eqn.operation
             if not prim.quick_code or not all_small(v.aval for v in eqn.outvars):
                 return False
-            if any(v.aval.dtype.kind == "f" for v in eqn.outvars):
+            if any(v.aval.dtype == FLOAT32 for v in eqn.outvars):
                 self.multiplies |= prim.multiplies
                 self.adds |= prim.adds
                 if prim.folds_many or (self.multiplies and self.adds):

@@ -39,13 +39,14 @@ def install() -> None:
     >>> jnp is saem.numpy
     True
     """
+    if is_installed():
+        return
     refuse_real_jax()
-    if not is_installed():
-        sys.meta_path.insert(0, _finder)
-        saem.__version__ = version.__version__ = JAX_VERSION
-        saem.__version_info__ = version.__version_info__ = JAX_VERSION_INFO
-        sys.modules["jax"] = saem
-        importlib.import_module("jax._src")  # libraries also reach it as an attribute of jax
+    sys.meta_path.insert(0, _finder)
+    saem.__version__ = version.__version__ = JAX_VERSION
+    saem.__version_info__ = version.__version_info__ = JAX_VERSION_INFO
+    sys.modules["jax"] = saem
+    importlib.import_module("jax._src")  # libraries also reach it as an attribute of jax
 
 
 def is_installed() -> bool:

@@ -223,7 +223,6 @@ LINES = {
         isinstance(jnp.ones(()), jnp.float32)
         isinstance(np.float32(1), jnp.float32)
         isinstance(jnp.int32(1), jnp.float32)
-        jax.extend.core.Primitive('aa').def_effectful_abstract_eval
         jnp.array(['a','b'])
         jnp.asarray(np.array(['a','b'], dtype=np.dtypes.StringDType()))
         jnp.ndim(None)
