@@ -335,8 +335,9 @@ def test_another_process_calls_with_its_own_sizes(tmp_path):
     script = ("import sys, numpy as np; from saem import export\n"
               "e = export.deserialize(open(sys.argv[1], 'rb').read())\n"
               "print(*[e.call(np.ones(n, 'f'))[-1] for n in (1, 5)])")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     found = subprocess.run([sys.executable, "-c", script, str(file)], capture_output=True,
-                           text=True, env=dict(os.environ), check=True)
+                           text=True, env=environment, check=True)
     assert found.stdout.split() == ["1.0", "1.0"]
 
 
