@@ -59,13 +59,10 @@ def entry(desk: Desk, unit: str = UNIT):
     return catalog.active(desk.read()[0])[unit]
 
 
-def test_a_unit_is_corrected_and_another_accepted(desk: Desk, new_page: NewPage) -> None:
+def test_a_unit_is_corrected(desk: Desk, new_page: NewPage) -> None:
     with serving(desk) as server:
         page = new_page("ko-KR", width=1280)
         page.goto(server.address)
-        left = page.locator("#left")
-        total = len(catalog.active(desk.read()[0]))
-        assert left.inner_text() == f"검토할 문단 {total}개"
         row = page.locator(f'[id="{UNIT}"]')
         assert "particle" in row.locator(".finding").inner_text()
 
@@ -92,14 +89,24 @@ def test_a_unit_is_corrected_and_another_accepted(desk: Desk, new_page: NewPage)
         assert row.locator(".change del").inner_text() == "NumPy을"
         assert row.locator(".change ins").inner_text() == "NumPy를"
 
-        # Who edited it cannot accept it.
+        # Who edited it cannot accept it; n goes on to another unit.
         page.keyboard.press("a")
         page.locator("#message", has_text="someone else reviews").wait_for()
         assert signature(entry(desk)).reviewer is None
+        page.keyboard.press("n")
+        assert page.locator(".row.current").get_attribute("id") not in (None, UNIT)
 
+
+def test_a_unit_is_accepted_and_remarked_on(desk: Desk, new_page: NewPage) -> None:
+    with serving(desk) as server:
+        page = new_page("ko-KR", width=1280)
+        page.goto(server.address)
+        left = page.locator("#left")
+        total = len(catalog.active(desk.read()[0]))
+        assert left.inner_text() == f"검토할 문단 {total}개"
         page.keyboard.press("n")
         other = page.locator(".row.current").get_attribute("id")
-        assert other not in (None, UNIT)
+        assert other is not None
         page.keyboard.press("a")
         page.locator(f'[id="{other}"][data-state="reviewed"]').wait_for()
         assert signature(entry(desk, other)).reviewer == "minsu"

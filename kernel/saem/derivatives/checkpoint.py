@@ -158,9 +158,24 @@ class Split:
         self.mixed: dict[Eqn, tuple[ClosedJaxpr, list[Var], list[Var]]] = {}
         # Saved values that wait in the memory of the host, and the variables they have there.
         self.away: dict[Var, Var] = {}
+        saved, later = self.decided(policy)
+        self.out_unknown = [v in self.waiting for v in jaxpr.outvars]
+        kept = self.set_again(saved, later)
+        self.saved_count = len(kept)
+        inputs = [v for v, u in zip(jaxpr.invars, unknown) if not u]
+        known = trace_flat(
+            lambda *xs: self.run_known(dict(zip(inputs, xs)), kept), [v.aval for v in inputs],
+            name="checkpoint", debug_name=jaxpr.debug_name)
+        self.known = ClosedJaxpr(dead_code_free(known.jaxpr), known.consts)
+
+    def decided(self, policy: Policy | None) -> tuple[dict[Var, None], list[Eqn]]:
+        """Return the values that may be saved, in order, and the equations for later.
+
+        Notes on the way what is unknown, and what is known of equations with unknown inputs.
+        """
         saved: dict[Var, None] = {}
         later: list[Eqn] = []
-        for eqn in jaxpr.eqns:
+        for eqn in self.jaxpr.eqns:
             if policy is not None and isinstance(eqn.operation, (Scan, Cond)) \
                     and self.inside_apart(eqn, policy, saved, later):
                 continue
@@ -177,22 +192,21 @@ class Split:
                 saved.update(dict.fromkeys(self.where_saved(answer, eqn.outvars, eqn, later)))
             else:
                 later.append(eqn)
-        self.out_unknown = [v in self.waiting for v in jaxpr.outvars]
-        outs = [v for v, u in zip(jaxpr.outvars, self.out_unknown) if u or whole]
+        return saved, later
+
+    def set_again(self, saved: dict[Var, None], later: list[Eqn]) -> list[Var]:
+        """Make the program for later of what is needed of ``later``; returns what it saves."""
+        jaxpr = self.jaxpr
+        outs = [v for v, u in zip(jaxpr.outvars, self.out_unknown) if u or self.whole]
         tail = dead_code_free(jaxpr.replace(eqns=later, outvars=outs))
         made = {v for eqn in tail.eqns for v in eqn.outvars}
         used = {a for eqn in tail.eqns for a in eqn.invars if isinstance(a, Var)}
         used |= {v for v in outs if isinstance(v, Var)}
         kept = [v for v in saved if v in used and v not in made]
-        self.saved_count = len(kept)
         self.read = [i for i, v in enumerate(jaxpr.invars) if v in used]
         self.again = ClosedJaxpr(
             tail.replace(invars=[*kept, *(jaxpr.invars[i] for i in self.read)]), self.consts)
-        inputs = [v for v, u in zip(jaxpr.invars, unknown) if not u]
-        known = trace_flat(
-            lambda *xs: self.run_known(dict(zip(inputs, xs)), kept), [v.aval for v in inputs],
-            name="checkpoint", debug_name=jaxpr.debug_name)
-        self.known = ClosedJaxpr(dead_code_free(known.jaxpr), known.consts)
+        return kept
 
     def where_saved(self, answer: Any, outvars: Sequence[Var], eqn: Eqn, later: list[Eqn]
                     ) -> Sequence[Var]:

@@ -170,14 +170,8 @@ def through_programs(prim: Primitive, args: list[Any], which: tuple[bool, ...], 
             f"No state discharge rule implemented for primitive: {prim.name}.",
             where=position(eqn.source) if eqn is not None else None,
             advice="Pass the array that the reference holds, and write the result back outside.")
-    first, inside, programs = nested.before, which[nested.before:], nested.programs
-    with nested.inside():
-        made = [discharged(p, inside, deep) for p in programs]
-        written = made[0][1]
-        if len(programs) > 1:  # each returns what any of them writes
-            written = tuple(sorted({i for _, some in made for i in some}))
-            made = [discharged(p, inside, deep, written) for p in programs]
-    programs = tuple([program for program, _ in made])
+    first = nested.before
+    programs, written = pure_programs(nested, which[first:], deep)
     count = len(nested.programs[0].jaxpr.outvars)
     if nested.ruled:  # the rule is about references, so it is no rule for arrays
         (program,) = programs
@@ -201,6 +195,22 @@ def through_programs(prim: Primitive, args: list[Any], which: tuple[bool, ...], 
                 *(args[i] for i in operands))
     kept, outs, rest = split_list(outs, n, count)
     return outs, {place.operand: x for place, x in zip(contents, [*kept, *rest])}
+
+
+def pure_programs(nested: Nested, which: tuple[bool, ...], deep: bool
+                  ) -> tuple[tuple[ClosedJaxpr, ...], tuple[int, ...]]:
+    """Return the pure forms of the programs of ``nested``, and the inputs that they write.
+
+    Each returns what any of them writes.
+    """
+    programs = nested.programs
+    with nested.inside():
+        made = [discharged(p, which, deep) for p in programs]
+        written = made[0][1]
+        if len(programs) > 1:
+            written = tuple(sorted({i for _, some in made for i in some}))
+            made = [discharged(p, which, deep, written) for p in programs]
+    return tuple([program for program, _ in made]), written
 
 
 def carrying(closed: ClosedJaxpr, moved: Sequence[bool], count: int) -> ClosedJaxpr:

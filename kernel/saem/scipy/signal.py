@@ -362,13 +362,7 @@ def csd(x: Array, y: ArrayLike | None, fs: ArrayLike = 1.0, window: str = "hann"
         x, y = (jnp.pad(z, [(0, 0)] * (z.ndim - 1) + [(0, length - z.shape[-1])]) for z in (x, y))
     size, overlap, nfft = _segment_sizes(nperseg, noverlap, nfft, length, window)
     values = window_of(window, size, jnp.real(x).dtype)
-    if scaling == "density":
-        scale = 1 / (fs * jnp.sum(values * values))
-    elif scaling == "spectrum":
-        scale = 1 / jnp.sum(values) ** 2
-    else:
-        raise _refused("csd.scaling", f"Unknown scaling: {scaling!r}",
-                       "Use 'density' or 'spectrum'.")
+    scale = _scale(values, fs, scaling)
     first = _spectra(x, values, size - overlap, nfft, detrend, onesided)
     second = first if same else _spectra(y, values, size - overlap, nfft, detrend, onesided)
     power = jnp.conj(first) * second * scale
@@ -377,17 +371,35 @@ def csd(x: Array, y: ArrayLike | None, fs: ArrayLike = 1.0, window: str = "hann"
     if onesided:  # the other half of the frequencies is counted with this one
         ends = power.shape[-1] - 1 if nfft % 2 == 0 else power.shape[-1]
         power = power.at[..., 1:ends].multiply(2)
-    if power.shape[-2] == 1:  # nothing to average, in whatever way
-        power = power[..., 0, :]
-    elif average == "median":
-        power = _median(power)
-    elif average == "mean":
-        power = jnp.mean(power, -2)
-    else:
-        raise _refused("csd.average", f"average must be \"median\" or \"mean\", got {average}",
-                       "'mean' is Welch's.")
     frequencies = (jnp.fft.rfftfreq if onesided else jnp.fft.fftfreq)(nfft, 1 / fs)
-    return frequencies, jnp.moveaxis(power, -1, axis)
+    return frequencies, jnp.moveaxis(_averaged(power, average), -1, axis)
+
+
+def _scale(values: Array, fs: ArrayLike, scaling: str) -> Array:
+    """Return what products of spectra under the window ``values`` are multiplied by.
+
+    Raises: ValueError for an unknown ``scaling``.
+    """
+    if scaling == "density":
+        return 1 / (fs * jnp.sum(values * values))
+    if scaling == "spectrum":
+        return 1 / jnp.sum(values) ** 2
+    raise _refused("csd.scaling", f"Unknown scaling: {scaling!r}", "Use 'density' or 'spectrum'.")
+
+
+def _averaged(power: Array, average: str) -> Array:
+    """Return the average of ``power`` over segments, which lie along the last axis but one.
+
+    Raises: ValueError for an unknown ``average``.
+    """
+    if power.shape[-2] == 1:  # nothing to average, in whatever way
+        return power[..., 0, :]
+    if average == "median":
+        return _median(power)
+    if average == "mean":
+        return jnp.mean(power, -2)
+    raise _refused("csd.average", f"average must be \"median\" or \"mean\", got {average}",
+                   "'mean' is Welch's.")
 
 
 def _median(power: Array) -> Array:
