@@ -105,21 +105,11 @@ def taylor(n: int, nbar: int = 4, sll: float = 30, norm: bool = True) -> Numbers
 
 def chebwin(n: int, at: float) -> Numbers:
     """Return the Dolph-Chebyshev window, whose side lobes are all ``at`` dB down."""
-    order = n - 1
-    beta = math.cosh(math.acosh(10 ** (abs(at) / 20)) / order)
-    x = beta * np.cos(np.pi * np.arange(n) / n)
-    inside = np.abs(x) <= 1
-    heights = np.where(inside, np.cos(order * np.arccos(np.clip(x, -1, 1))),
-                       np.where(x > 1, 1, 1 - 2 * (n % 2 == 0) if order % 2 else 1)
-                       * np.cosh(order * np.arccosh(np.maximum(np.abs(x), 1))))
-    if n % 2:
-        found = np.real(np.fft.fft(heights))
-        half = found[:(n + 1) // 2]
-        found = np.concatenate([half[:0:-1], half])
-    else:
-        found = np.real(np.fft.fft(heights * np.exp(1j * np.pi / n * np.arange(n))))
-        half = found[:n // 2 + 1]
-        found = np.concatenate([half[:0:-1], half[1:]])
+    order, k = n - 1, np.arange(n)
+    x = math.cosh(math.acosh(10 ** (abs(at) / 20)) / order) * np.cos(np.pi * k / n)
+    spectrum = np.cosh(order * np.arccosh(x + 0j)).real  # the Chebyshev polynomial of that order
+    # A Fourier transform whose origin is the middle of the window.
+    found = np.fft.fft(spectrum * np.exp(1j * np.pi * order / n * k)).real
     return found / np.max(found)
 
 
