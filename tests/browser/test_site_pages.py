@@ -141,6 +141,7 @@ def test_pages_of_github_know_their_repository(site, new_page: NewPage, base, re
 def test_elsewhere_a_page_tells_how_to_open_it_in_colab(address, new_page: NewPage, width):
     page = new_page(width=width)
     page.goto(f"{address}/ko/00-tour.html")
-    expect(page.locator("a.colab")).to_be_hidden()
+    link = page.get_by_role("link", name="Colab에서 열기")
+    expect(link).to_have_attribute("href", "https://colab.research.google.com/")
     expect(page.locator(".upload")).to_contain_text("노트북 업로드")
     page.screenshot(path=OUTPUT / f"site-colab-{width}.png")

@@ -49,13 +49,16 @@ def test_header_and_setup_come_first(tree):
     assert 'lesson.begin("01-small", language="en")' in notebook.cells[1].source
 
 
-@pytest.mark.parametrize(("language", "menu"), [("en", "Upload notebook"), ("ko", "노트북 업로드")])
-def test_without_a_repository_a_reader_is_told_how_to_upload(tree, language, menu):
+@pytest.mark.parametrize(("language", "words", "menu"), [
+    ("en", "Open in Colab", "Upload notebook"), ("ko", "Colab에서 열기", "노트북 업로드")])
+def test_without_a_repository_the_link_opens_colab_and_says_how_to_upload(tree, language, words,
+                                                                          menu):
     settings = tree.root / project.SETTINGS
     settings.write_text(settings.read_text().replace("someone/lessons", ""))
     header = built(project.find(tree.root), language).cells[0].source
     assert "colab.research.google.com/github" not in header
-    assert "](https://colab.research.google.com/)" in header and menu in header
+    link, found, after = header.partition(f"**[{words}](https://colab.research.google.com/)**")
+    assert found and menu in after and "](" not in link
 
 
 def test_every_lesson_has_its_colab_link_in_every_language():

@@ -153,15 +153,16 @@ def test_the_command_refuses_a_name_that_is_none(small, tmp_path):
     assert not (tmp_path / "site").exists()
 
 
-def test_without_a_repository_a_page_tells_how_to_upload(site):
+def test_without_a_repository_a_page_links_to_colab_and_says_how_to_upload(site):
     assert TREE.repository == ""
     out, _ = site
     for lesson in TREE.lessons():
         for code, menu in (("en", "Upload notebook"), ("ko", "노트북 업로드")):
             text = (out / code / f"{lesson.stem}.html").read_text()
             link, upload = colab(text)
-            assert link == {"data-place": f"blob/main/{code}/{lesson.stem}.ipynb"}
-            assert menu in upload and 'href="https://colab.research.google.com/"' in upload
+            assert link == {"href": "https://colab.research.google.com/",
+                            "data-place": f"blob/main/{code}/{lesson.stem}.ipynb"}
+            assert menu in upload
             assert f'<a href="{lesson.stem}.ipynb" download>' in text
 
 

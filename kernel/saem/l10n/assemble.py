@@ -32,15 +32,14 @@ _SAY = {
     "en": {
         "generated": "Generated from {source}. Edit that file, not this one.",
         "colab": "Open in Colab",
-        "upload": "In [Colab]({colab}): *File › Upload notebook*, and choose this file",
+        "upload": "there, choose *File › Upload notebook*, then this file",
         "wheel": "Where PyPI has no Saem, its wheel (`make wheel`) may lie in this folder.",
         "setup": "Prepares the notebook: installs Saem where it is missing (in Colab, say).",
     },
     "ko": {
         "generated": "{source}에서 만들어진 파일입니다. 이 파일이 아니라 원본을 고쳐 주십시오.",
         "colab": "Colab에서 열기",
-        "upload": "[Colab]({colab})에서 열려면 *파일 › 노트북 업로드*(Upload notebook)에서 "
-                  "이 파일을 고르십시오",
+        "upload": "Colab이 열리면 *파일 › 노트북 업로드*(Upload notebook)에서 이 파일을 고르십시오",
         "wheel": "PyPI에 Saem이 없다면 `make wheel`로 만든 휠 파일을 이 폴더에 두면 됩니다.",
         "setup": "노트북을 준비합니다. Saem이 없는 곳(예: Colab)에서는 먼저 설치합니다.",
         "missing": "아직 번역되지 않은 부분입니다.",
@@ -141,10 +140,8 @@ def _header(project: Project, lesson: Lesson, language: str, say: dict[str, str]
     others = [code for code in (project.source_language, *project.languages) if code != language]
     links = [f"[{frame(project, code)['name']}](../{code}/{lesson.name}.ipynb)" for code in others]
     address = project.colab(lesson.name, language)
-    if address:
-        links.insert(0, f"[{say['colab']}]({address})")
-    else:
-        links.append(say["upload"].replace("{colab}", COLAB))
+    badge = f"**[{say['colab']}]({address or COLAB})**"
+    links.insert(0, badge if address else f"{badge} ({say['upload']})")
     note = say["generated"].replace("{source}", f"notebooks/{lesson.name}.md")
     return _new("markdown", HEADER, f"<!-- {note} -->\n{' · '.join(links)}", [GENERATED_TAG])
 

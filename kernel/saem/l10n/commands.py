@@ -193,9 +193,9 @@ def write_page(tree: Project, lesson: str, output: Path, lang: str, say: str, ag
 @click.option("--branch", help="The branch that holds the built notebooks; as it is, by default.")
 @click.pass_obj
 def publish(tree: Project, repository: str, branch: str | None) -> None:
-    """Name the public REPOSITORY (owner/name on GitHub): every notebook gets its Colab link.
+    """Name the public REPOSITORY (owner/name on GitHub): every Colab link opens its lesson.
 
-    Nothing runs, and outputs stay. Name '' to take the links out.
+    Nothing runs, and outputs stay. Name '' to let the links open Colab itself again.
     """
     for path in building.publish(tree, repository, branch or tree.branch):
         click.echo(f"wrote {path.relative_to(tree.root)}")

@@ -45,8 +45,8 @@ SAY = {
         "code": "Code", "term": "Term", "accepted": "In Korean", "not": "Not", "why": "Why",
         "before": "Previous", "after": "Next", "notebook": "Download the notebook",
         "colab": "Open in Colab",
-        "upload": "To run this lesson in Colab, download the notebook, then choose File › Upload "
-                  "notebook there.",
+        "upload": "Download the notebook first. In Colab, choose File › Upload notebook, then "
+                  "that file.",
         "about": "Learn how a JAX-style array engine works, on an engine made to be read. Each "
                  "page shows a lesson with its outputs; to predict and run, open it as a notebook.",
     },
@@ -56,8 +56,8 @@ SAY = {
         "code": "코드", "term": "용어", "accepted": "한국어", "not": "쓰지 않는 말", "why": "까닭",
         "before": "이전", "after": "다음", "notebook": "노트북 내려받기",
         "colab": "Colab에서 열기",
-        "upload": "이 수업을 Colab에서 실행하려면 노트북을 내려받은 다음, "
-                  "파일 › 노트북 업로드(Upload notebook)로 여십시오.",
+        "upload": "먼저 노트북을 내려받으십시오. 그다음 Colab의 파일 › 노트북 업로드(Upload "
+                  "notebook)에서 내려받은 파일을 고르십시오.",
         "about": "JAX 방식의 배열 엔진이 어떻게 동작하는지, 읽으라고 만든 엔진으로 배웁니다. "
                  "페이지마다 수업과 그 출력이 있습니다. 예측하고 실행하려면 노트북으로 여십시오.",
     },
@@ -173,16 +173,16 @@ def _lesson(project: Project, code: str, name: str, known: list[str],
 def _open(project: Project, code: str, name: str) -> str:
     """The ways to run a lesson: the notebook itself, and Colab.
 
-    Where no repository is known, the page has the place of the notebook inside one, and the script
-    makes the link if the site is served as OWNER.github.io.
+    Where no repository is known, the link opens Colab itself, and the words after it say how to
+    upload the notebook there.  It also has the place of the notebook inside a repository: the
+    script makes it lead to the lesson if the site is served as OWNER.github.io.
     """
     say = {key: html.escape(value) for key, value in words_for(code).items()}
     address = html.escape(project.colab(name, code))
     place = html.escape(f"blob/{project.branch}/{code}/{name}.ipynb")
     badge = (f'<a class="colab" href="{address}">{say["colab"]}</a>' if address else
-             f'<a class="colab" data-place="{place}" hidden>{say["colab"]}</a>')
-    how = say["upload"].replace("Colab", f'<a href="{COLAB}">Colab</a>', 1)
-    upload = "" if address else f'<small class="upload">{how}</small>'
+             f'<a class="colab" href="{COLAB}" data-place="{place}">{say["colab"]}</a>')
+    upload = "" if address else f'<small class="upload">{say["upload"]}</small>'
     return (f'<p class="open">{badge}<a href="{name}.ipynb" download>{say["notebook"]}</a>'
             f"{upload}</p>")
 

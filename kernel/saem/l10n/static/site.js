@@ -30,7 +30,6 @@ if (badge && owner) {
   const name = folders[0] ?? location.hostname;
   if (/^[\w.-]+$/.test(name)) {
     badge.href = `https://colab.research.google.com/github/${owner}/${name}/${badge.dataset.place}`;
-    badge.hidden = false;
     for (const other of badge.parentElement.querySelectorAll(".upload")) other.hidden = true;
   }
 }
