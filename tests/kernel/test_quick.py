@@ -10,6 +10,7 @@ Read before: ``compile.quick``, ``matrix``.
 from __future__ import annotations
 
 import collections
+import os
 
 import matrix
 import numpy as np
@@ -23,6 +24,7 @@ from saem.compile.lowering import lower, one_equation
 from saem.compile.quick import MOST_EQUATIONS, MOST_NUMBERS, quick_options
 from saem.core import config
 from saem.core.avals import aval_of
+from saem.jit import jitted
 from saem.ops import maths, reduce
 from saem.ops.families import Unary
 from saem.placement.devices import default_device
@@ -105,6 +107,7 @@ NEITHER = (
     lambda x: jnp.sqrt(jnp.abs(x)), lambda x: x.T.reshape(x.shape), jnp.floor,
     lambda x: jnp.maximum(x, jnp.max(x)), lambda x: x.astype(int).astype(x.dtype),
 )
+ONE_AXIS = NEITHER[:12] + NEITHER[13:]  # without a transpose
 ROWS = (lambda x: jnp.sort(x, -1), lambda x: x[::-1], lambda x: jnp.flip(x, -1),
         lambda x: jnp.maximum(x, jnp.max(x, axis=0)), lambda x: x.at[0].set(x[-1]))
 SUMS = (lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x + y - 0.3, lambda x, y: 1 - x)
@@ -114,9 +117,8 @@ SHAPES = ((), (3,), (7,), (17,), (64,), (100,), (1000,), (16384,), (4, 5), (10, 
           (2, 3), (5, 1), (1, 9))
 
 
-def random_program(rng, shape, two):
+def random_program(rng, shape, two, one):
     """Return a function of one array: up to 12 steps, each on results of earlier ones."""
-    one = NEITHER + ROWS if shape else NEITHER
     steps = []
     for count in range(1, rng.integers(2, 14)):
         which = one if rng.random() < 0.5 else two
@@ -138,7 +140,101 @@ def test_random_program(seed, two):
     rng = np.random.default_rng(seed)
     shape = SHAPES[seed % len(SHAPES)]
     x = jnp.asarray(rng.normal(size=shape).astype(np.float32))
-    assert differences(jax.make_jaxpr(random_program(rng, shape, two))(x), [x]) == []
+    program = random_program(rng, shape, two, NEITHER + ROWS if shape else NEITHER)
+    assert differences(jax.make_jaxpr(program)(x), [x]) == []
+
+
+FOLDS_AND_PRODUCTS = (
+    lambda x: x * jnp.sum(x), lambda x: jnp.mean(x) * x, lambda x: x / jnp.sum(x),
+    lambda x: jnp.sum(x * x) * x, lambda x: jnp.where(x > jnp.sum(x), x, jnp.mean(x)),
+    lambda x: jnp.tanh(jnp.sum(x)) * x)
+FOLDS_AND_SUMS = (
+    lambda x: x + jnp.sum(x), lambda x: x - jnp.sum(x), lambda x: jnp.sin(jnp.sum(x)) + x,
+    lambda x: jnp.sum(x + x) - x, lambda x: jnp.where(x > jnp.sum(x), x, jnp.sum(x)))
+
+
+@pytest.mark.parametrize(
+    ("folds", "two"), [(FOLDS_AND_PRODUCTS, PRODUCTS), (FOLDS_AND_SUMS, SUMS)],
+    ids=["products", "sums"])
+@pytest.mark.parametrize("seed", range(20))
+def test_folds_over_the_only_axis(seed, folds, two):
+    rng = np.random.default_rng(seed)
+    length = (1, 3, 7, 9, 17, 33, 64, 100, 333, 1000, 4099, 16384)[seed % 12]
+    inner = random_program(rng, (length,), two, ONE_AXIS)
+    fold = folds[rng.integers(len(folds))]
+    x = jnp.asarray(rng.normal(size=length).astype(np.float32))
+    closed = jax.make_jaxpr(lambda x: jnp.sum(inner(fold(x))))(x)
+    assert options_of(closed)
+    assert differences(closed, [x]) == []
+
+
+def of_key(fun):
+    """Return ``fun``, and how its operand is made: a new key each time."""
+    return fun, lambda rng, shape: (jax.random.key(int(rng.integers(1 << 30))),)
+
+
+def of_numbers(fun):
+    """Return ``fun`` of an array of normal numbers, and how that is made."""
+    return fun, lambda rng, shape: (rng.normal(size=shape).astype(np.float32),)
+
+
+# For each function of the library that states ``same_rounding``: calls with its parameters, as a
+# function of shape that returns the program and how its operands are made.
+SAME_ROUNDING = {
+    "standard_normal": [lambda s: of_key(lambda key: jax.random.normal(key, s))],
+    "standard": [lambda s: of_key(lambda key: jax.random.uniform(key, s))],
+    "_uniform": [
+        lambda s: of_key(lambda key: jax.random.uniform(key, s, minval=-0.3, maxval=1.7)),
+        lambda s: (lambda key, low: jax.random.uniform(key, s, minval=low, maxval=low + 1.1),
+                   lambda rng, shape: (jax.random.key(1), rng.normal(size=s).astype(np.float32))),
+    ],
+    "coins": [lambda s: of_key(lambda key: jax.random.bernoulli(key, 0.3, s))],
+    "var": [
+        lambda s: of_numbers(jnp.var), lambda s: of_numbers(lambda x: jnp.var(x, ddof=1)),
+        lambda s: of_numbers(lambda x: jnp.var(x, where=x > -1)),
+        lambda s: of_numbers(lambda x: jnp.var(x, mean=0.2)),
+    ],
+    "std": [
+        lambda s: of_numbers(jnp.std), lambda s: of_numbers(lambda x: jnp.std(x, ddof=1)),
+        lambda s: of_numbers(lambda x: jnp.std(x, where=x > -1, keepdims=True)),
+    ],
+    "gelu": [
+        lambda s: of_numbers(jax.nn.gelu),
+        lambda s: of_numbers(lambda x: jax.nn.gelu(x, approximate=False)),
+    ],
+}
+LENGTHS = [(n,) for n in (*range(1, 18), 31, 32, 33, 64, 100, 127, 333, 1000, 4099, 16384)]
+MORE_AXES = [(1, 1), (2, 3), (5, 1), (16, 4), (10, 33), (128, 128), (2, 3, 4)]
+
+
+@pytest.mark.parametrize("name", SAME_ROUNDING)
+def test_functions_that_state_same_rounding(name):
+    """A shape in five by default, all of them with SAEM_SWEEP=all."""
+    rng = np.random.default_rng(0)
+    step = 1 if os.environ.get("SAEM_SWEEP") == "all" else 5
+    compared = 0
+    for number, call in enumerate(SAME_ROUNDING[name]):
+        for shape in (LENGTHS + MORE_AXES)[number % step::step]:
+            fun, operands = call(shape)
+            closed = jax.make_jaxpr(fun)(*operands(rng, shape))
+            if not quick_options(closed, (default_device(),), same_rounding=True):
+                continue  # a fold over several axes
+            compared += 1
+            programs = both_ways(closed)
+            for _ in range(4):
+                args = [dispatch.put(x) if isinstance(x, np.ndarray) else x
+                        for x in operands(rng, shape)][:len(closed.jaxpr.invars)]
+                full, quick = [np.asarray(program.run(args)[0]) for program in programs]
+                assert same_bits(full, quick), (name, number, shape)
+    assert compared >= 4
+
+
+def test_every_function_that_states_same_rounding_is_compared():
+    key = jax.random.key(0)
+    for sample in (jax.random.normal, jax.random.uniform, jax.random.bernoulli):
+        sample(key)
+    jax.random.uniform(key, maxval=2.0)
+    assert {f.info.name for f in jitted._all_jits if f.info.same_rounding} == {*SAME_ROUNDING}
 
 
 # -- where the border lies -------------------------------------------------------------------------
@@ -163,7 +259,9 @@ def test_small_programs_are_compiled_quickly():
     assert options(many(MOST_EQUATIONS), X)
     assert not options(many(MOST_EQUATIONS + 1), X)
     assert not options(lambda x: jax.jit(many(MOST_EQUATIONS))(x) + 1, X)
-    assert not options(jnp.sum, X)  # floats are added in another order
+    assert options(lambda x: jnp.sum(jnp.sin(x)) + 1, X)
+    assert not options(jnp.sum, jnp.ones((2, 3)))  # floats are added in another order
+    assert not options(lambda x: jnp.sum(x.reshape(3, 1)[:, 0]), X)  # XLA may join the two
     assert options(jnp.sum, jnp.arange(3))
     assert options(lambda x: x + 1, np.zeros(MOST_NUMBERS, np.float32))
     assert not options(lambda x: x + 1, np.zeros(MOST_NUMBERS + 1, np.float32))
@@ -185,7 +283,9 @@ def test_derivatives_in_one_call_are_looked_into():
         return options_of(one_equation(joint, tuple([aval_of(x) for x in operands])))
 
     assert of(maths.Sin(), X, X)
-    assert not of(reduce.ReduceMax((0,)), X, X)  # it counts the largest, and adds tangents there
+    assert of(reduce.ReduceMax((0,)), X, X)
+    table = jnp.ones((2, 3))
+    assert not of(reduce.ReduceMax((0,)), table, table)  # counts the largest, adds tangents there
     assert not of(maths.Tan(), X, X)
 
 

@@ -518,7 +518,7 @@ def deleted_argument(x: Any) -> Exception:
 def build(closed: ClosedJaxpr, where: Any, committed: bool, *, name: str,
           function: FunctionRef | None = None, keep_unused: bool = False,
           donated: Sequence[bool] = (), options: dict[str, Any] | None = None,
-          terms: Terms | None = None) -> Program:
+          terms: Terms | None = None, same_rounding: bool = False) -> Program:
     """Lower and compile (or find) ``closed`` for a device or a ``Spread``."""
     begin = time.perf_counter()
     where = where.as_typed(closed) if isinstance(where, Spread) else where
@@ -527,7 +527,7 @@ def build(closed: ClosedJaxpr, where: Any, committed: bool, *, name: str,
     lowered = lower(closed, name=name, keep_unused=keep_unused, donated=donated, spread=spread,
                     platform=lowering_platform(devices[0]), terms=terms)
     seconds = time.perf_counter() - begin
-    executable = find_or_compile(lowered, devices, function, options, seconds)
+    executable = find_or_compile(lowered, devices, function, options, seconds, same_rounding)
     return Program(executable, lowered, where, committed)
 
 

@@ -89,13 +89,17 @@ def _option_text(value: Any) -> Any:
 
 
 def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: FunctionRef | None = None,
-                    options: dict[str, Any] | None = None, lowering_seconds: float = 0.0) -> Any:
+                    options: dict[str, Any] | None = None, lowering_seconds: float = 0.0,
+                    same_rounding: bool = False) -> Any:
     """Return the loaded executable of ``lowered`` on ``devices``.
+
+    ``same_rounding``: all code generators of XLA round its products and sums the same way.
+
 
     Raises: JaxRuntimeError if XLA refuses the program.
     """
     options = options or ({} if lowered.module.callbacks else
-                          quick_options(lowered.closed, devices))
+                          quick_options(lowered.closed, devices, same_rounding))
     key = content_key(lowered.text, devices, options, lowered.module.callbacks)
     watched = bus.active and function is not None
     if watched:

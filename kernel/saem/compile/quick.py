@@ -6,10 +6,11 @@ its code gives the same results to the last bit; else, and for loops and large a
 settings are used.  Three things decide:
 
 - Some operations are computed otherwise (``quick_code`` is False).
-- Over several axes a sum of floats (``folds_many``) is added in another order, and XLA may join
-  folds over one axis to such a one.
-- Of a product and a sum that it goes into, XLA may round the sum alone.  Where two products meet in
-  one sum, or one goes into several, each generator chooses otherwise.
+- A sum of floats over several axes (``folds_many``) is added in another order, and XLA may join
+  folds over one axis to such a one.  In a program of arrays of one axis a fold has one order.
+- Of a product and a sum that it goes into, XLA may round the sum alone, and each generator chooses
+  where.  A function of the library that multiplies and adds may state that both make the same
+  choices in its program (``same_rounding``).
 
 Read before: ``core.primitive``, ``compile.lowering``.  Read after: ``compile.executables``.
 Invariant: the choice changes no bit of any result (tests/kernel/test_quick.py).
@@ -25,8 +26,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.core import config, dtypes
-from saem.core.avals import ShapedArray
-from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, sub_jaxprs
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, sub_jaxprs
 
 # The border.  Measured on two cores: up to here a program compiles in 0.3 to 0.6 of the time, and
 # runs in 0.9 to 1.1 of it; from 100,000 numbers on some programs (softmax, sin) run longer.
@@ -35,8 +35,12 @@ MOST_NUMBERS = 16_384
 FLOAT32 = np.dtype("float32")
 
 
-def quick_options(program: ClosedJaxpr | None, devices: Sequence[Any]) -> dict[str, Any]:
-    """Return the compile options that ``program`` gets on ``devices``: quick ones, or none."""
+def quick_options(program: ClosedJaxpr | None, devices: Sequence[Any],
+                  same_rounding: bool = False) -> dict[str, Any]:
+    """Return the compile options that ``program`` gets on ``devices``: quick ones, or none.
+
+    ``same_rounding``: it is known that both generators round its products and sums the same way.
+    """
     options = _jaxlib.QUICK_OPTIONS
     if not options or program is None or not config.shortcuts.value:
         return {}
@@ -44,37 +48,51 @@ def quick_options(program: ClosedJaxpr | None, devices: Sequence[Any]) -> dict[s
         return {}
     if any(name in os.environ.get("XLA_FLAGS", "") for name in options):
         return {}  # the user has chosen
-    return options if Count().all_quick(program.jaxpr) else {}
+    found = Found()
+    if not found.all_quick(program.jaxpr):
+        return {}
+    if found.folds and found.axes > 1:
+        return {}
+    return {} if found.multiplies and found.adds and not same_rounding else options
 
 
-class Count:
-    """How many equations a program has, and whether it multiplies and adds floats."""
+class Found:
+    """What is found in a program: how many equations, of arrays of how many axes, and whether it
+    multiplies, adds and folds floats.
+    """
 
-    __slots__ = ("adds", "equations", "multiplies")
+    __slots__ = ("adds", "axes", "equations", "folds", "multiplies")
 
     def __init__(self) -> None:
-        self.equations = 0
-        self.multiplies = self.adds = False
+        self.equations = self.axes = 0
+        self.folds = self.multiplies = self.adds = False
 
     def all_quick(self, jaxpr: Jaxpr) -> bool:
-        """Count the equations of ``jaxpr`` and of the programs inside, up to one that is not quick.
+        """Look through ``jaxpr`` and the programs inside, up to an equation that is not quick.
 
         Returns whether there is none: each is small, and both generators give the same bits.
         """
         self.equations += len(jaxpr.eqns)
-        if self.equations > MOST_EQUATIONS or not all_small(v.aval for v in jaxpr.invars):
+        if self.equations > MOST_EQUATIONS or not self.all_small(jaxpr.invars):
             return False
         for eqn in jaxpr.eqns:
             prim = eqn.operation
-            if not prim.quick_code or not all_small(v.aval for v in eqn.outvars):
+            if not prim.quick_code or not self.all_small(eqn.outvars):
                 return False
             if any(v.aval.dtype == FLOAT32 for v in eqn.outvars):
                 self.multiplies |= prim.multiplies
                 self.adds |= prim.adds
-                if prim.folds_many or (self.multiplies and self.adds):
-                    return False
+                self.folds |= prim.folds_many
             if not all(map(self.all_quick, programs_inside(eqn))):
                 return False
+        return True
+
+    def all_small(self, variables: Iterable[Var]) -> bool:
+        """Return whether all are arrays of few numbers, of dtypes whose arithmetic was compared."""
+        for v in variables:
+            if v.aval.size > MOST_NUMBERS or not generators_agree(v.aval.dtype):
+                return False
+            self.axes = max(self.axes, v.aval.ndim)
         return True
 
 
@@ -86,11 +104,6 @@ def programs_inside(eqn: Eqn) -> list[Jaxpr]:
     if not prim.multiple_results:  # only others hold programs
         return []
     return [inner if isinstance(inner, Jaxpr) else inner.jaxpr for _, inner in sub_jaxprs(prim)]
-
-
-def all_small(avals: Iterable[ShapedArray]) -> bool:
-    """Return whether all are arrays of few numbers, of dtypes whose arithmetic was compared."""
-    return all(aval.size <= MOST_NUMBERS and generators_agree(aval.dtype) for aval in avals)
 
 
 def generators_agree(dtype: Any) -> bool:

@@ -128,6 +128,8 @@ class Jitted:
         self.in_shardings = in_shardings
         self.out_shardings = out_shardings
         self.accepts: Callable[..., bool] | None = None
+        # Whether all code generators of XLA round its products and sums the same way.
+        self.same_rounding = False
         self.name = getattr(fun, "__name__", None) or type(fun).__name__
         if isinstance(fun, functools.partial):
             self.name = getattr(fun.func, "__name__", "partial")
@@ -284,7 +286,7 @@ class Jitted:
             program = entry.programs[key] = dispatch.build(
                 entry.closed, where, committed, name=self.name, function=self.reference,
                 keep_unused=self.keep_unused, donated=entry.donated, options=self.options,
-                terms=terms)
+                terms=terms, same_rounding=self.same_rounding)
             warn_wasted(program.lowered.wasted)
         return program
 

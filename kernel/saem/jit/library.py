@@ -17,16 +17,22 @@ from saem.jit.jitted import make_jit
 
 
 def library_function(fun: Callable | None = None, *, static_argnums: Any = None,
-              static_argnames: Any = None, accepts: Callable[..., bool] | None = None) -> Any:
+              static_argnames: Any = None, accepts: Callable[..., bool] | None = None,
+              same_rounding: bool = False) -> Any:
     """Make a library function one compiled call outside traces; inside, its primitives inline.
 
     Use as a decorator on functions of ``saem.numpy`` and its like.  Arguments that ``accepts``
     does not accept are answered with NotImplemented, as Python's operators must.
+
+    ``same_rounding``: it multiplies and adds, and both code generators of XLA round the same way at
+    all shapes and parameters, as tests/kernel/test_quick.py compares; so it is compiled quickly.
     """
     if fun is None:
         return functools.partial(library_function, static_argnums=static_argnums,
-                                 static_argnames=static_argnames, accepts=accepts)
+                                 static_argnames=static_argnames, accepts=accepts,
+                                 same_rounding=same_rounding)
     fast = make_jit(fun, static_argnums=static_argnums, static_argnames=static_argnames,
                     inline=True, library=True)
     fast.info.accepts = accepts
+    fast.info.same_rounding = same_rounding
     return fast

@@ -214,7 +214,7 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     return jnp.maximum(x, 0.0) + alpha * jnp.expm1(jnp.minimum(x, 0.0) / alpha)
 
 
-@library_function(static_argnames=("approximate",))
+@library_function(static_argnames=("approximate",), same_rounding=True)
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """Return x times the probability that a normal number is below x (Hendrycks, Gimpel 2016).
 

@@ -408,7 +408,8 @@ def _weights_like(a: Any, axis: Any, weights: Any) -> Any:
 
 
 @axis_may_be_list
-@library_function(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"))
+@library_function(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"),
+                  same_rounding=True)
 def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
         ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
         mean: ArrayLike | None = None, correction: float | None = None) -> Array:
@@ -424,7 +425,8 @@ def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 
 
 @axis_may_be_list
-@library_function(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"))
+@library_function(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"),
+                  same_rounding=True)
 def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
         ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
         mean: ArrayLike | None = None, correction: float | None = None) -> Array:

@@ -90,10 +90,10 @@ def standard(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return unit_interval(key, shape, dtype, number(0, dtype), number(1, dtype))
 
 
-_standard = taker(2)(standard)
+_standard = taker(2, same_rounding=True)(standard)
 
 
-@taker(2)
+@taker(2, same_rounding=True)
 def _uniform(key, shape, dtype, low, high):
     return unit_interval(key, shape, dtype, low, high)
 
@@ -211,7 +211,7 @@ def coins(key: Any, shape: tuple[int, ...], mode: str, p: Any) -> Any:
     return lax.lt(fine, lax.sub(p, first))
 
 
-_coins = taker(2)(coins)
+_coins = taker(2, same_rounding=True)(coins)
 
 
 def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: str = "low", *,

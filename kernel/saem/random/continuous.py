@@ -69,7 +69,7 @@ def standard_normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.mul(number(np.sqrt(2), dtype), lax.erf_inv(even))
 
 
-_normal = taker(2)(standard_normal)
+_normal = taker(2, same_rounding=True)(standard_normal)
 
 
 def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,

@@ -272,11 +272,13 @@ def _single(name: str, key: Any) -> None:
             advice=f"jax.vmap(jax.random.{name})(keys), or take one of the keys: keys[0].")
 
 
-def taker(statics: int = 0, gives_keys: bool = False) -> Callable[[Callable], Callable]:
+def taker(statics: int = 0, gives_keys: bool = False, same_rounding: bool = False
+          ) -> Callable[[Callable], Callable]:
     """Make ``fun(key, *statics, *operands)`` on a typed key a function on any single key.
 
     The first ``statics`` arguments after the key are static.  Outside traces it is one compiled
     call on the words of the key.  ``gives_keys``: results are keys of the kind that was given.
+    ``same_rounding``: as in ``library_function``.
     """
 
     def decorate(fun: Callable) -> Callable:
@@ -289,7 +291,8 @@ def taker(statics: int = 0, gives_keys: bool = False) -> Callable[[Callable], Ca
                 return random_unwrap(out) if gives_keys else out
 
             by_words.__name__ = by_words.__qualname__ = fun.__name__
-            made = library_function(by_words, static_argnums=tuple(range(1, statics + 1)))
+            made = library_function(by_words, static_argnums=tuple(range(1, statics + 1)),
+                                    same_rounding=same_rounding)
             return compiled.setdefault(impl.name, made)
 
         @functools.wraps(fun)
