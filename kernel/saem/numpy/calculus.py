@@ -127,10 +127,10 @@ def gradient(f: ArrayLike, *varargs: Any, axis: int | Sequence[int] | None = Non
             errors.ArgumentError, "gradient.C1",
             "Shape of array too small to calculate a numerical gradient, at least 2 elements are "
             "required.", advice=f"Got shape {f.shape}.")
-    steps = varargs or (1.0,)
+    steps = varargs or (1.0,) * len(axes)
     if len(steps) == 1 and len(axes) > 1:
         if np.ndim(steps[0]):
-            raise errors.explained(errors.ArgumentTypeError, "gradient.C2",
+            raise errors.explained(errors.ArgumentError, "gradient.C2",
                                    "Invalid number of spacing arguments: one for each axis needed.",
                                    advice=f"There are {len(axes)} axes.")
         steps = steps * len(axes)
@@ -187,7 +187,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
         y, widths = promote_dtypes_inexact(y, as_array(dx))
     rows = moveaxis(y, axis, -1)
     size = rows.shape[-1]
-    sums = ops.add(_part(rows, 1, size), _part(rows, 0, size - 1))
+    sums = ops.add(_part(rows, min(1, size), size), _part(rows, 0, max(size - 1, 0)))
     widths = broadcast_to(widths, sums.shape)
     return ops.mul(scalar(0.5, rows.dtype), reductions.sum(ops.mul(widths, sums), axis=-1))
 
@@ -210,6 +210,15 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | N
             errors.ArgumentError, "interp.C1",
             "xp and fp must be one-dimensional arrays of equal size",
             advice=f"Got shapes {aval_of(xp).shape} and {aval_of(fp).shape}.")
+    if not aval_of(xp).size:
+        raise errors.explained(
+            errors.ArgumentError, "interp.C4", "array of sample points is empty",
+            advice="Give at least one point.")
+    if any(dtypes.is_complex(aval_of(v).dtype) for v in (x, xp)):
+        raise errors.explained(
+            errors.ArgumentError, "interp.C5",
+            "jnp.interp: complex x values not supported.",
+            advice="Complex numbers have no order; only fp may be complex.")
     ways = tuple("extrapolate" if isinstance(v, str) else "given" if v is not None else "edge"
                  for v in (left, right))
     for v in (left, right):

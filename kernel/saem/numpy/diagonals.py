@@ -15,6 +15,7 @@ from saem.core.avals import aval_of
 from saem.core.dimensions import Dim, larger, smaller
 from saem.jit.library import library_function
 from saem.numpy import reductions
+from saem.numpy.axes import canonical_axis
 from saem.numpy.indexing import getitem
 from saem.numpy.promote import check_arraylike
 from saem.ops.linear import permute
@@ -30,7 +31,7 @@ def _diagonal(name: str, a: Any, offset: int, axis1: int, axis2: int) -> Any:
             errors.ArgumentError, f"{name}.C1",
             f"{name} requires an array of at least two dimensions.",
             advice="Use jnp.diag to make a matrix of a vector.")
-    first, second = axis1 % rank, axis2 % rank
+    first, second = canonical_axis(axis1, rank), canonical_axis(axis2, rank)
     if first == second:
         raise ValueError(f"{name}: axis1 and axis2 cannot be the same, both are {axis1}.")
     rest = [i for i in range(rank) if i not in (first, second)]

@@ -25,7 +25,13 @@ from saem.numpy.axes import array_argument
 from saem.numpy.calculus import diff
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import ravel
-from saem.numpy.promote import broadcast_to, if_else, promote_dtypes_inexact, scalar
+from saem.numpy.promote import (
+    broadcast_to,
+    convert_value,
+    if_else,
+    promote_dtypes_inexact,
+    scalar,
+)
 from saem.numpy.ranges import linspace
 from saem.numpy.reductions import max as largest
 from saem.numpy.reductions import min as smallest
@@ -109,9 +115,9 @@ def histogram_bin_edges(a: ArrayLike, bins: ArrayLike = 10,
             NotImplementedError, "histogram.C1", "string values for `bins` not implemented.",
             advice="Pass a number of bins or their edges.")
     a, bins = array_argument("histogram_bin_edges", a, bins)
-    a, edges = promote_dtypes_inexact(a, bins)
+    (a,) = promote_dtypes_inexact(a)
     if aval_of(bins).ndim == 1:
-        return edges
+        return convert_value(bins, a.dtype, False)
     count = operator.index(bins)
     low, high = (smallest(a), largest(a)) if range is None else (range[0], range[1])
     if range is None and not math.prod(a.shape):
@@ -137,6 +143,12 @@ def histogram(a: ArrayLike, bins: ArrayLike = 10, range: Sequence[Any] | None = 
     >>> jnp.histogram(jnp.array([1., 1.5, 2.9]), bins=jnp.array([1., 2., 3.]))
     (Array([2., 1.], dtype=float32), Array([1., 2., 3.], dtype=float32))
     """
+    if weights is not None:
+        a, weights = promote_dtypes_inexact(*array_argument("histogram", a, weights))
+        if weights.shape != a.shape:
+            raise errors.explained(errors.ArgumentError, "histogram.C2",
+                                   "weights should have the same shape as a.",
+                                   advice=f"Got {weights.shape} and {a.shape}.")
     edges = histogram_bin_edges(a, bins, range)
     return _histogram(a, edges, weights, density=bool(density)), edges
 
@@ -146,12 +158,6 @@ def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
     a = array_argument("histogram", a)
     if weights is None:
         weights = broadcast_in_dim(scalar(1, edges.dtype), a.shape, ())
-    else:
-        (weights,) = promote_dtypes_inexact(array_argument("histogram", weights))
-        if weights.shape != a.shape:
-            raise errors.explained(errors.ArgumentError, "histogram.C2",
-                                   "weights should have the same shape as a.",
-                                   advice=f"Got {weights.shape} and {a.shape}.")
     places = _bins_of(ravel(a).astype(edges.dtype), edges)
     zeros = broadcast_in_dim(scalar(0, weights.dtype), edges.shape, ())
     counts = getitem(scatter_update(zeros, places, ravel(weights), "add"), slice(1, None))

@@ -112,7 +112,7 @@ def reshape_method(x: Any, *args: Any, order: str = "C", copy: bool | None = Non
     if order == "C" and type(x) is ArrayImpl and state.trace is eval_trace and not out_sharding \
             and config.shortcuts.value:
         try:
-            return _reshaper(args[0] if type(args[0]) is tuple else args)(x)
+            return _reshaper(args[0] if args and type(args[0]) is tuple else args)(x)
         except TypeError as error:
             if isinstance(error, errors.Explained):
                 raise
@@ -533,8 +533,6 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
             shift = reduce_sum(as_array(shift), tuple(range(ndim)))  # one after the other
         return shape_ops.reshape(roll(ravel(a), shift, 0), a.shape) if a.ndim else a
     axes = tuple([canonical_axis(i, a.ndim) for i in as_tuple(axis)])
-    if math.prod(a.shape) == 0:
-        return a
     try:
         shifts = as_tuple(shift if isinstance(shift, (tuple, list)) else operator.index(shift))
         known = tuple([operator.index(s) for s in shifts])
@@ -547,9 +545,13 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
                 advice=f"Got shifts of shape {shifts.shape}.") from None
         (count,) = np.broadcast_shapes(shifts.shape, (len(axes),))
         axes = axes * count if len(axes) == 1 else axes
+        if not math.prod(a.shape):
+            return a
         return _roll_dynamic(a, broadcast_to(shifts, (count,)), axes)
     if len(known) != len(axes):
         known, axes = _pair(known, axes)
+    if not math.prod(a.shape):
+        return a
     return _roll_static(a, known, axes)
 
 
@@ -667,9 +669,9 @@ def _repeat_known(a: Any, counts: np.ndarray, axis: int) -> Any:
 def _repeat_each(a: Any, repeats: Any, axis: int, total: int) -> Any:
     """Mark where each element begins; the running sum of the marks is its number."""
     size = a.shape[axis]
+    repeats = promote.broadcast_to(repeats, (size,))
     if not size or not total:
         return slicing.slice_in_dim(a, 0, 0, axis=axis)
-    repeats = promote.broadcast_to(repeats, (size,))
     index = repeats.dtype
     ends = cumulative.cumsum(repeats, 0)
     begins = shape_ops.concatenate([broadcast_in_dim(scalar(0, index), (1,), ()),

@@ -142,6 +142,7 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
             errors.ArgumentError, f"{name}.C1",
             f"Argument to jax.numpy.{name} must be at least 2D",
             advice="Make a matrix of it first: x[None, :].")
+    k = diagonal_number(k)
     mask = _places(aval.shape[-2:], k if lower else k - 1, compare.ge)
     mask = broadcast_in_dim(mask, aval.shape, (aval.ndim - 2, aval.ndim - 1))
     zero = scalar(0, aval.dtype)
@@ -316,7 +317,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
            [[0, 1],
             [0, 1]]], dtype=int32)
     """
-    sizes = canonical_shape(dimensions)
+    sizes = canonical_shape(tuple(dimensions))
     dtype = dtypes.default_dtype(int) if dtype is None else check_dtype("indices", dtype)
     return _indices(sizes=sizes, dtype=dtype, sparse=bool(sparse))
 

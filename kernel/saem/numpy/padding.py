@@ -55,13 +55,14 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
     """
     array = array_argument("pad", array)
     widths = pairs("pad_width", pad_width, array.ndim)
+    if not callable(mode):
+        _check_options(mode, kwargs)
     if any(n < 0 for pair in widths for n in pair):
         raise errors.explained(errors.ArgumentError, "pad.C2",
                                "index can't contain negative values",
                                advice="To take elements away, slice: x[1:-1].")
     if callable(mode):
         return _pad_by_function(array, widths, mode, kwargs)
-    _check_options(mode, kwargs)
     if mode in ("constant", "empty"):
         value = kwargs.get("constant_values", 0)
         if isinstance(value, (bool, int, float, complex)) or getattr(value, "shape", None) == ():
@@ -169,6 +170,8 @@ def _spread(edge: Any, count: int, axis: int) -> Any:
 def _pad_edge(array: Any, widths: Widths) -> Any:
     for axis, (before, after) in enumerate(widths):
         size = array.shape[axis]
+        if not before and not after:
+            continue
         array = _joined([_spread(cut(array, 0, 1, axis), before, axis)], array,
                         [_spread(cut(array, size - 1, size, axis), after, axis)], axis)
     return array
@@ -178,6 +181,8 @@ def _pad_edge(array: Any, widths: Widths) -> Any:
 def _pad_wrap(array: Any, widths: Widths) -> Any:
     for axis, (before, after) in enumerate(widths):
         size = array.shape[axis]
+        if not before and not after:
+            continue
         whole, rest = divmod(before, size)
         front = [cut(array, size - rest, size, axis)] + [array] * whole
         whole, rest = divmod(after, size)
@@ -259,7 +264,7 @@ def _pad_statistic(array: Any, widths: Widths, mode: str, lengths: Widths | None
 
 
 def _rounded(x: Any, dtype: Any) -> Any:
-    if dtypes.is_inexact(x.dtype) and not dtypes.is_inexact(dtype):
+    if dtypes.is_inexact(x.dtype) and np.issubdtype(dtype, np.integer):
         x = numbers.round(x, numbers.RoundingMethod.TO_NEAREST_EVEN)
     return convert_value(x, dtype, False)
 

@@ -11,6 +11,7 @@ Source: the NumPy reference of poly, polyval and related functions.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -98,14 +99,25 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     Array([ 1.,  0., -1.], dtype=float32)
     """
     a1, a2 = promote_dtypes_inexact(*array_argument("polymul", a1, a2))
+    _check_vectors("polymul", a1, a2)
     if trim_leading_zeros:
         a1, a2 = _trimmed("polymul", a1), _trimmed("polymul", a2)
-    if not a1.shape[0] or not a2.shape[0]:
-        return broadcast_in_dim(scalar(0, a1.dtype), (1,), ())
+    zero = broadcast_in_dim(scalar(0, a1.dtype), (1,), ())
+    a1, a2 = (a if a.shape[0] else zero for a in (a1, a2))
     return convolve(a1, a2, mode="full")
 
 
+def _check_vectors(name: str, *polynomials: Any) -> None:
+    """Raise TypeError for a number in place of coefficients."""
+    if not all(p.ndim for p in polynomials):
+        raise errors.explained(
+            errors.ArgumentTypeError, f"{name}.C0",
+            f"{name} needs coefficients along an axis, got a scalar.",
+            advice="Use jnp.atleast_1d.")
+
+
 def _trimmed(name: str, a: Any) -> Any:
+    """Return ``a`` without its leading zeros."""
     known = concrete_or_none(a)
     if known is None:
         raise errors.explained(
@@ -113,7 +125,7 @@ def _trimmed(name: str, a: Any) -> Any:
             "trim_leading_zeros needs the coefficients, but they are traced.",
             advice="Leave it False under jit.")
     nonzero = np.nonzero(np.asarray(known))[0]
-    start = int(nonzero[0]) if nonzero.size else max(aval_of(a).shape[0] - 1, 0)
+    start = int(nonzero[0]) if nonzero.size else aval_of(a).shape[0]
     return slicing.slice_in_dim(a, start, None)
 
 
@@ -126,6 +138,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     (Array([ 1., -2.], dtype=float32), Array([0., 0., 0.], dtype=float32))
     """
     u, v = promote_dtypes_inexact(*array_argument("polydiv", u, v))
+    _check_vectors("polydiv", u, v)
     quotient, rest = _polydiv(u, v)
     return quotient, _trimmed("polydiv", rest) if trim_leading_zeros else rest
 
@@ -158,14 +171,15 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     if m < 0:
         raise errors.explained(errors.ArgumentError, "polyder.C1",
                                "Order of derivative must be positive", advice=f"Got {m}.")
-    size = p.shape[0]
-    if m == 0:
+    if operator.index(m) == 0:
         return p
+    _check_vectors("polyder", p)
+    size = p.shape[0]
     if m >= size:
         return broadcast_in_dim(scalar(0, p.dtype), (0,), ())
     powers = np.arange(size - 1, m - 1, -1, dtype=float)
     factors = np.prod([powers - k for k in range(m)], axis=0)
-    return ops.mul(slicing.slice_in_dim(p, 0, size - m), factors.astype(p.dtype))
+    return multiply(slicing.slice_in_dim(p, 0, size - m), factors.astype(p.dtype))
 
 
 @library_function(static_argnames=("m",))
@@ -177,13 +191,13 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = 0) -> Array:
     >>> jnp.polyint(jnp.array([2., 2.]))
     Array([1., 2., 0.], dtype=float32)
     """
-    (p,) = promote_dtypes_inexact(array_argument("polyint", p))
+    p, constants = promote_dtypes_inexact(*array_argument("polyint", p, 0 if k is None else k))
     if m < 0:
         raise errors.explained(errors.ArgumentError, "polyint.C1",
                                "Order of integral must be positive", advice=f"Got {m}.")
     if m == 0:
         return p
-    constants = array_argument("polyint", 0 if k is None else k).astype(p.dtype)
+    _check_vectors("polyint", p)
     if constants.ndim > 1 or (constants.ndim and constants.shape[0] not in (1, m)):
         raise errors.explained(
             errors.ArgumentError, "polyint.C2",
@@ -247,7 +261,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     for i in canonical_axes(axis, filt.ndim):
         start, stop = 0, filt.shape[i]
         if not places[i].size:
-            stop = 0
+            stop = 0 if "f" in trim or "b" in trim else stop
         else:
             start = int(places[i].min()) if "f" in trim else start
             stop = int(places[i].max()) + 1 if "b" in trim else stop
@@ -259,7 +273,9 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
 
 
 def _steps(count: int) -> np.ndarray:
-    return np.arange(count, dtype=np.float64)
+    """Return 0, 1, … as far as a window of ``count`` points reaches; ``count`` may be any number.
+    """
+    return np.arange(math.ceil(count - 0.5), dtype=np.float64)
 
 
 def _window(values: np.ndarray) -> Any:

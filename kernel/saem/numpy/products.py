@@ -297,6 +297,10 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     Array([4, 6], dtype=int32)
     """
     check_arraylike("vecmat", x1, x2)
+    if len(_shape(x2)) < 2:
+        raise errors.explained(
+            errors.ArgumentError, "vecmat.C1", "vecmat needs matrices as its second argument, "
+            f"got shape {_shape(x2)}.", advice="For two vectors use jnp.vecdot.")
     rows = conj(x1) if aval_of(x1).dtype.kind == "c" else x1
     rank = max(len(_shape(x1)) - 1, len(_shape(x2)) - 2)
     return squeeze(matmul(expand_dims(rows, (len(_shape(x1)) - 1,)), x2), (rank,))

@@ -12,6 +12,7 @@ Source: the NumPy reference and the Python array API standard.
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from saem.core.avals import aval_of
 from saem.core.trace import concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
+from saem.numpy.creation import full
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.joining import concatenate
 from saem.numpy.manipulation import moveaxis, ravel
@@ -124,7 +126,7 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
             advice="Use the words of the keys: jax.random.key_data(keys).")
     if dtypes.is_complex(ar.dtype):  # as JAX, whose complex numbers come out strong
         ar = convert(ar, ar.dtype, False)
-    rows = ravel(ar) if axis is None else moveaxis(ar, axis, 0)
+    rows = ravel(ar) if axis is None else moveaxis(ar, operator.index(axis), 0)
     count = rows.shape[0]
     if not count:
         if size and fill_value is None:
@@ -168,7 +170,7 @@ def _distinct(rows: Any, order: Any, marks: Any, fill: Any, size: int) -> tuple[
     if fill is not None:
         mask = broadcast_in_dim(real, values.shape, (0,))
         filler = broadcast_to(fill_like(fill, values), values.shape)
-        values = if_else(mask, values, filler)
+        values = convert(if_else(mask, values, filler), values.dtype, False)
     numbers = ops.sub(cumulative.cumsum(marks.astype(index), 0), scalar(1, index))
     zeros = broadcast_in_dim(scalar(0, index), (count,), ())
     inverse = scatter_update(zeros, order, numbers, "set")
@@ -347,9 +349,11 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
     ar1, ar2 = array_argument("intersect1d", ar1, ar2)
     ar1, ar2 = promote_dtypes(ravel(ar1), ravel(ar2))
     if not ar1.shape[0] or not ar2.shape[0]:
-        none = getitem(ar1, slice(0, 0))
-        places = broadcast_in_dim(scalar(0, dtypes.default_dtype(int)), (0,), ())
-        return (none, places, places) if return_indices else none
+        count = 0 if size is None else operator.index(size)
+        index = dtypes.default_dtype(int)
+        none = full((count,), 0 if fill_value is None else fill_value, ar1.dtype)
+        places = [full((count,), ar.shape[0], index) for ar in (ar1, ar2)]
+        return (none, *places) if return_indices else none
     order, marks = _runs(ar1, equal_nan=False)
     ordered = getitem(ar1, order)
     marks = compare.bitwise_and(marks, isin(ordered, ar2))

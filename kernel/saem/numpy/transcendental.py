@@ -99,10 +99,17 @@ def log2(x: ArrayLike, /) -> Array:
     (x,) = promote_args_inexact("log2", x)
     real = dtypes.real_dtype(dtype_of(x))
     scale = np.log(np.asarray(2, real))[()]
+    return by_parts(lambda part: ops.div(part, scale), maths.log(x))
+
+
+def by_parts(function: Callable, x: Any) -> Any:
+    """Return ``function`` of ``x``, or of the real and imaginary parts of complex ``x``.
+
+    An infinite part then leaves the other as it is.
+    """
     if not dtypes.is_complex(dtype_of(x)):
-        return ops.div(maths.log(x), scale)
-    out = maths.log(x)
-    return numbers.complex(ops.div(numbers.real(out), scale), ops.div(numbers.imag(out), scale))
+        return function(x)
+    return numbers.complex(function(numbers.real(x)), function(numbers.imag(x)))
 
 
 def log10(x: ArrayLike, /) -> Array:
@@ -112,7 +119,8 @@ def log10(x: ArrayLike, /) -> Array:
     Array([0., 2.], dtype=float32)
     """
     (x,) = promote_args_inexact("log10", x)
-    return ops.mul(maths.log(x), scalar(1 / np.log(10), dtype_of(x)))
+    scale = scalar(1 / np.log(10), dtypes.real_dtype(dtype_of(x)))
+    return by_parts(lambda part: ops.mul(part, scale), maths.log(x))
 
 
 def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:

@@ -203,7 +203,7 @@ def accumulate(function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: Non
         reductions.requested_dtype(name, dtype)
     rows = moveaxis(a if name.startswith("logical") else convert_value(a, wanted, False), axis, 0)
     if not rows.shape[0]:
-        return a
+        return convert_value(a, wanted, False)
     first = convert_value(getitem(rows, 0), wanted, False)
 
     def step(total: Any, row: Any) -> Any:

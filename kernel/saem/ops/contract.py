@@ -176,8 +176,8 @@ class DotGeneral(Primitive):
             a, b = ctx.avals[x].dtype, ctx.avals[y].dtype
             algorithm = self.algorithm.attribute(a, b)
             made = out.update(dtype=self.algorithm.result_type(a, b, out.dtype))
-        elif dtypes.is_complex(ctx.avals[x].dtype) and not dtypes.is_complex(out.dtype):
-            made = out.update(dtype=ctx.avals[x].dtype)  # the real part of the product
+        elif narrows(ctx.avals[x].dtype, out.dtype):
+            made = out.update(dtype=ctx.avals[x].dtype)
         if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
             precision = None
         names = ", ".join(p.name for p in precision or (Precision.DEFAULT,) * 2)
@@ -205,12 +205,15 @@ class DotGeneral(Primitive):
             asked = self.preferred_element_type
             both = promote_types(a, b) if asked is None else np.dtype(asked)
             return ctx.convert(x, both), ctx.convert(y, both)
-        if dtypes.scalar_kind(a) != dtypes.scalar_kind(out.dtype) and not dtypes.is_complex(a):
+        if dtypes.scalar_kind(a) != dtypes.scalar_kind(out.dtype) and not narrows(a, out.dtype):
             return ctx.convert(x, out.dtype), ctx.convert(y, out.dtype)
         return x, y
 
     def jvp(self, primals, tangents):
         (x, y), (tx, ty) = primals, tangents
+        if self.preferred_element_type is not None and not dtypes.is_inexact(
+                np.dtype(self.preferred_element_type)):
+            return bind(self, x, y), None  # whole numbers do not vary
         from_x = None if tx is None else bind(self, tx, y)
         from_y = None if ty is None else bind(self, x, ty)
         return bind(self, x, y), add_cotangents(from_x, from_y)
@@ -271,6 +274,15 @@ class DotGeneral(Primitive):
             len(aval_of(x).shape), len(aval_of(y).shape))
         place = len(xb) + len(left) + right.index(dy)
         return bind(self.stacked(numbers, place), x, y), place
+
+
+def narrows(dtype: np.dtype, out: np.dtype) -> bool:
+    """Return whether a product is computed in ``dtype`` first, and only its sums converted.
+
+    So are the real part of a complex product and the whole part of a floating one.
+    """
+    return (dtypes.is_complex(dtype) and not dtypes.is_complex(out)) or (
+        dtypes.is_float(dtype) and not dtypes.is_inexact(out))
 
 
 def settled(aval: ShapedArray, places: Axes, ct: Any, other: Any) -> Any:

@@ -19,6 +19,7 @@ CASES = [
     case(DotGeneral(MATMUL, None, F32), "bf16[3,4]", "bf16[4,2]"),
     case(DotGeneral(MATMUL, None, I32), "i8[3,4]", "i8[4,2]"),
     case(DotGeneral(MATMUL, None, F32), "i8[3,4]", "i8[4,2]"),
+    case(DotGeneral(MATMUL, None, I32), "f32[3,4]", "f32[4,2]"),
     case(DotGeneral(MATMUL), "i8[3,4]", "f32[4,2]"),
     case(DotGeneral(MATMUL), "bf16[3,4]", "f32[4,2]", derivative_tolerance=3e-2),
     case(DotGeneral(MATMUL, (Precision.HIGHEST, Precision.HIGH)), "f32[3,4]", "f32[4,2]"),

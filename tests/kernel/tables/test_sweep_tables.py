@@ -19,19 +19,27 @@ from variations import RANDOM, chosen, differences, read, rows
 LAST_BITS = 3e-6
 HOW: dict[str, dict[str, Any]] = {
     "lax": {}, "nn": {}, "numpy": {}, "jnp": {},
+    "always": {},  # calls that once differed: every run asks them
     "random": {"rtol": 0.0, **RANDOM},  # random numbers are JAX's to the bit
 }
-PART = {"lax": 16, "numpy": 32, "jnp": 64}
+PART = {"lax": 16, "numpy": 32, "jnp": 64, "always": 1}
 TABLES = [(name, group) for name in HOW for group in read(name)[0]]
 
 
 @pytest.mark.parametrize(("name", "group"), TABLES)
 def test_rows(jax_oracle, name, group):
-    groups, excused = read(name)
+    groups, reasons = read(name)
     cases = chosen(list(dict.fromkeys(rows(groups[group]))), PART.get(name, 8))
-    plain = [case for case in cases if case not in excused]
-    nearly = [case for case in cases if excused.get(case, "").startswith("~")]
+    plain = [case for case in cases if not reasons.of(case)]
+    nearly = [case for case in cases if reasons.of(case).startswith("~")]
     wrong = differences(jax_oracle, plain, **HOW[name])
     wrong += differences(jax_oracle, nearly, **{**HOW[name], "rtol": LAST_BITS})
     print(f"{name}, {group}: {len(cases)} cases, {len(cases) - len(plain)} with a reason")
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)} differ", *wrong])
+
+
+@pytest.mark.parametrize("name", HOW)
+def test_reasons_are_needed(name):
+    """Each reason is a row's, so that none outlives what it excuses."""
+    groups, reasons = read(name)
+    assert reasons.unneeded(row for calls in groups.values() for row in rows(calls)) == []

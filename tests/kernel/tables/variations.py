@@ -14,11 +14,12 @@ Invariant: rows depend on the call's text alone.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -151,14 +152,42 @@ def expanded(call: str) -> list[str]:
             for whole in expanded(call[:found.start()] + part + call[found.end():])]
 
 
-def read(name: str) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """Return the calls of ``name.calls`` by group, and the rows that differ with their reasons.
+@dataclasses.dataclass
+class Reasons:
+    """Why rows differ: by the row, or by a pattern that the whole row fits."""
 
-    ``# group`` begins a group, ``! reason`` the rows that differ for it.  ``{a|b}`` in a call
-    stands for one call with ``a`` and one with ``b``.
+    rows: dict[str, str] = dataclasses.field(default_factory=dict)
+    patterns: dict[re.Pattern[str], str] = dataclasses.field(default_factory=dict)
+
+    def add(self, line: str, reason: str) -> None:
+        """Take up a line of a table: a row, or a pattern behind a slash."""
+        if line.startswith("/"):
+            self.patterns[re.compile(line[1:])] = reason
+        else:
+            self.rows.update(dict.fromkeys(expanded(line), reason))
+
+    def of(self, row: str) -> str:
+        """Return why ``row`` differs, '' if nothing is known of it."""
+        fitting = (reason for pattern, reason in self.patterns.items() if pattern.fullmatch(row))
+        return self.rows.get(row) or next(fitting, "")
+
+    def unneeded(self, rows: Iterable[str]) -> list[str]:
+        """Return the rows that are not among ``rows``, and the patterns that none of them fits."""
+        known = set(rows)
+        return [row for row in self.rows if row not in known] + [
+            pattern.pattern for pattern in self.patterns
+            if not any(map(pattern.fullmatch, known))]
+
+
+def read(name: str) -> tuple[dict[str, list[str]], Reasons]:
+    """Return the calls of ``name.calls`` by group, and why some of their rows differ.
+
+    ``# group`` begins a group, ``! reason`` the rows that differ for it; a line of these that
+    begins with a slash is a pattern of rows.  ``{a|b}`` in a call stands for one call with ``a``
+    and one with ``b``.
     """
     groups: dict[str, list[str]] = {}
-    excused: dict[str, str] = {}
+    reasons = Reasons()
     group, reason = "", ""
     text = Path(__file__).with_name(f"{name}.calls").read_text(encoding="utf-8")
     for line in text.splitlines():
@@ -167,10 +196,10 @@ def read(name: str) -> tuple[dict[str, list[str]], dict[str, str]]:
         elif line.startswith("! "):
             reason = line[2:]
         elif reason:
-            excused[line] = reason
+            reasons.add(line, reason)
         else:
             groups.setdefault(group, []).extend(expanded(line))
-    return groups, excused
+    return groups, reasons
 
 
 def chosen(cases: list[str], part: int = 8) -> list[str]:

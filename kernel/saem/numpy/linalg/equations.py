@@ -317,4 +317,4 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
             errors.ArgumentError, "tensorsolve.sizes",
             "Input arrays must have prod(a.shape[:b.ndim]) == prod(a.shape[b.ndim:]); "
             f"got a.shape={a.shape}, b.ndim={b.ndim}.", advice="The map must be square.")
-    return solve(a.reshape(b.size, -1), b.ravel()).reshape(shape)
+    return solve(a.reshape(b.size, math.prod(shape)), b.ravel()).reshape(shape)

@@ -91,7 +91,7 @@ def of_vectors(x: Any, ord: Any, axis: int | tuple[int, ...], keepdims: bool) ->
         raise errors.explained(
             errors.ArgumentError, "norm.order", f"Invalid order '{ord}' for vector norm.",
             advice="It is a number; 'fro' and 'nuc' are for matrices.")
-    size = absolute(x)
+    size = x if dtypes.is_bool(x.dtype) or dtypes.is_unsigned(x.dtype) else absolute(x)
     if ord == np.inf:
         return reductions.max(size, axis=axis, keepdims=keepdims, initial=0)
     if ord == -np.inf:
@@ -156,7 +156,9 @@ def vector_norm(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None,
 
 @library_function(static_argnames=("axis", "keepdims", "ord"))
 def _vector_norm(x: Any, axis: Any, keepdims: bool, ord: Any) -> Any:
-    x = inexact("vector_norm", x)
+    # Sums and largest sizes of integers are integers.
+    whole = ord in (1, np.inf, -np.inf)
+    x = array_argument("vector_norm", x) if whole else inexact("vector_norm", x)
     if axis is None:
         axes = tuple(range(x.ndim))
     else:
