@@ -28,7 +28,7 @@ test("every kind of mark has a shape of its own", () => {
 test("a chosen mark tells its reason, in the reader's language", () => {
   for (const [language, says] of [
     ["en", "Argument x changed its shape."],
-    ["ko", "인자 x의 모양이 바뀌었습니다."]
+    ["ko", "인자 x의 형상이 바뀌었습니다."]
   ] as const) {
     const view = new HistoryView(HISTORY, { locale: new Locale(language) });
     put(view.element);

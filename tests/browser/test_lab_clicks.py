@@ -48,7 +48,7 @@ def test_launcher_card_and_a_lesson_from_an_error(lab: Lab, new_page, picture) -
     assert page.evaluate("() => window.jupyterapp.shell.currentWidget.context.path"
                          ) == f"{lab.language}/06-control-flow.ipynb"
     lab.command(page, "launcher:create")
-    name = {"en": "Saem Lessons", "ko": "샘 수업"}[lab.language]
+    name = {"en": "Saem Lessons", "ko": "Saem 수업"}[lab.language]
     launched = page.locator(".jp-LauncherCard", has_text=name).first
     expect(launched).to_be_visible()
     picture(page, f"lab-launcher-{lab.language}")

@@ -89,7 +89,7 @@ def test_an_error_has_a_card_in_the_readers_language(lab: Lab, new_page, picture
 def test_status_toolbar_badge_and_what_to_try_next(lab: Lab, new_page, picture) -> None:
     """One compile shows in the status bar, the toolbar, on the cell; a click adds a cell."""
     page = opened(lab, new_page, "status.ipynb", SETUP, MODEL)
-    name = {"en": "Saem: 1 compiled", "ko": "샘: 컴파일 1"}[lab.language]
+    name = {"en": "Saem: 1 compiled", "ko": "Saem: 컴파일 1"}[lab.language]
     expect(page.locator(".saem-status-button")).to_contain_text(name)
     expect(page.locator(".jp-NotebookPanel:visible .saem-toolbar-count")).to_have_text("1")
     expect(page.locator(".jp-Cell").nth(1).locator("> .saem-badge")).to_be_visible()

@@ -35,7 +35,7 @@ def built(language):
 
 @pytest.mark.parametrize(("language", "sentence"), [
     ("en", "Python asked a traced value: true or false?"),
-    ("ko", "파이썬이 추적 중인 값에 참인지 거짓인지 물었습니다")])
+    ("ko", "Python이 추적 중인 값에 참인지 거짓인지 물었습니다")])
 def test_a_built_notebook_keeps_the_card_of_an_error(language, sentence, monkeypatch):
     monkeypatch.setenv("SAEM_LANG", language)
     once, again = built(language), built(language)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 
 import saem as jax
@@ -115,3 +116,11 @@ def test_a_way_through_two_functions_names_each_line():
     model = cards.error_model(caught.value)
     assert [(step.name, step.place and step.place.text) for step in model.path] == [
         ("x", None), ("y", "y = inner(x * 2)"), ("w", "w = z + 1"), ("int", None)]
+
+
+def test_a_copy_that_a_guard_stopped_has_a_card_though_xla_raised_it():
+    with jax.transfer_guard("disallow"), pytest.raises(jax.errors.JaxRuntimeError) as caught:
+        X + np.ones(3, np.float32)
+    assert cards.is_engines(caught.value)
+    assert cards.error_model(caught.value, caught.value.__traceback__).tag == "transfer.guard"
+    assert not cards.is_engines(jax.errors.JaxRuntimeError("INTERNAL: something else"))

@@ -45,11 +45,11 @@ _KEEP = Text(
 )
 _OUTSIDE = Text(
     "Return the value, and ask for its numbers outside the transformed function.",
-    "값을 반환하고, 변환한 함수 밖에서 수를 꺼내십시오.",
+    "값을 결과로 돌려주고, 수는 변환한 함수 밖에서 꺼내십시오.",
 )
 _RETURN = Text(
     "Return the value from the function instead of storing it outside.",
-    "값을 바깥에 저장하지 말고 함수에서 반환하십시오.",
+    "값을 바깥에 저장하지 말고 함수의 결과로 돌려주십시오.",
 )
 _SCALAR = Text(
     "Make one number of it: `jax.grad(lambda x: f(x).sum())`, or return the loss alone and the "
@@ -71,7 +71,13 @@ _ARGNUMS = Text(
 )
 _LINES = Text(
     "Print the shapes before that line: `print(x.shape, y.shape)` works while tracing too.",
-    "그 줄 앞에서 형상을 출력해 보십시오. `print(x.shape, y.shape)`는 추적 중에도 됩니다.",
+    "그 줄 앞에서 형상을 출력해 보십시오. `print(x.shape, y.shape)`는 추적하는 동안에도 "
+    "실행됩니다.",
+)
+_DTYPES = Text(
+    "Print the dtypes before that line: `print(x.dtype, y.dtype)` works while tracing too.",
+    "그 줄 앞에서 자료형을 출력해 보십시오. `print(x.dtype, y.dtype)`은 추적하는 동안에도 "
+    "실행됩니다.",
 )
 _READ = Text(
     "Read the engine's message below: its last lines say what to try.",
@@ -81,17 +87,17 @@ _READ = Text(
 CARDS: dict[str, Card] = {
     "TracerBoolConversionError": Card(
         Text("Python asked a traced value: true or false?",
-             "파이썬이 추적 중인 값에 참인지 거짓인지 물었습니다"),
+             "Python이 추적 중인 값에 참인지 거짓인지 물었습니다"),
         Text("`if`, `while`, `and`, `or` and `not` need numbers. While a function is traced, an "
              "array is known by its shape and dtype alone.",
-             "`if`, `while`, `and`, `or`, `not`에는 수가 필요합니다. 함수를 추적하는 동안 배열은 "
-             "형상과 dtype만 알려져 있습니다."),
+             "`if`, `while`, `and`, `or`, `not`에는 수가 필요합니다. 함수를 추적하는 동안에는 "
+             "배열의 형상과 자료형만 압니다."),
         (_CONTROL, _STATIC), "06"),
     "TracerIntegerConversionError": Card(
         Text("Python needed a whole number and got a traced value",
-             "파이썬에 정수가 필요한데 추적 중인 값이 왔습니다"),
+             "Python에 정수가 필요한데 추적 중인 값이 왔습니다"),
         Text("`range(n)`, a list's index and a shape need a number that is known while tracing.",
-             "`range(n)`, 리스트 인덱스, 형상에는 추적할 때 아는 수가 필요합니다."),
+             "`range(n)`, 리스트 인덱스, 형상에는 추적하는 동안 이미 아는 수가 필요합니다."),
         (Text("Index an array instead of a list: `jnp.asarray(values)[i]`; loop with "
               "`lax.fori_loop`.",
               "리스트 대신 배열에 인덱스를 쓰십시오. `jnp.asarray(values)[i]`. 반복은 "
@@ -109,7 +115,7 @@ CARDS: dict[str, Card] = {
         Text("`float(x)`, `int(x)`, `x.item()` and shapes that depend on values need numbers. "
              "While a function is traced only shape and dtype are known.",
              "`float(x)`, `int(x)`, `x.item()`, 값에 따라 정해지는 형상에는 수가 필요합니다. "
-             "함수를 추적하는 동안에는 형상과 dtype만 압니다."),
+             "함수를 추적하는 동안에는 형상과 자료형만 압니다."),
         (_KEEP, _OUTSIDE), "05"),
     "NonConcreteBooleanIndexError": Card(
         Text("The shape of the result would depend on values",
@@ -122,11 +128,11 @@ CARDS: dict[str, Card] = {
          Text("Give the size: `jnp.nonzero(mask, size=n)`.",
               "크기를 정해 주십시오. `jnp.nonzero(mask, size=n)`.")), "06"),
     "UnexpectedTracerError": Card(
-        Text("A traced value escaped from its trace", "추적 중인 값이 추적 밖으로 나왔습니다"),
+        Text("A traced value escaped from its trace", "추적 중인 값이 추적 밖으로 새어 나갔습니다"),
         Text("A tracer lives only while its function is traced. It was stored outside and used "
              "later.",
-             "트레이서는 함수를 추적하는 동안에만 쓸 수 있습니다. 바깥에 저장되었다가 나중에 "
-             "쓰였습니다."),
+             "트레이서는 함수를 추적하는 동안에만 쓸 수 있습니다. 그런데 바깥에 저장해 두었다가 "
+             "나중에 썼습니다."),
         (_RETURN, Text("Find the place: `with jax.checking_leaks(): ...` stops where it leaks.",
                        "새는 곳을 찾으십시오. `with jax.checking_leaks(): ...` 안에서 실행하면 "
                        "새는 곳에서 멈춥니다.")), "02"),
@@ -142,7 +148,7 @@ CARDS: dict[str, Card] = {
     "array.immutable": Card(
         Text("Arrays cannot be changed in place", "배열은 제자리에서 바꿀 수 없습니다"),
         Text("`x[i] = v` would change `x`. A transformed function may not change its arguments.",
-             "`x[i] = v`는 `x`를 바꿉니다. 변환하는 함수는 인자를 바꿀 수 없습니다."),
+             "`x[i] = v`는 `x`를 바꿉니다. 변환을 거치는 함수는 인자를 바꿀 수 없습니다."),
         (Text("Make a new array: `x = x.at[i].set(v)`. Under `jit` no copy is made.",
               "새 배열을 만드십시오. `x = x.at[i].set(v)`. `jit` 안에서는 복사하지 않습니다."),
          Text("Work on a NumPy copy outside: `y = np.array(x); y[i] = v`.",
@@ -163,7 +169,7 @@ CARDS: dict[str, Card] = {
         Text("Programs are kept by the values of static arguments, which must have a hash.",
              "프로그램은 정적 인자의 값으로 보관하므로, 값에 해시가 있어야 합니다."),
         (Text("Pass a tuple instead of a list, a frozen dataclass instead of a mutable one.",
-              "리스트 대신 튜플을, 바뀌는 객체 대신 동결된 dataclass를 넘기십시오."),
+              "리스트 대신 튜플을, 바뀌는 객체 대신 동결된 데이터클래스를 넘기십시오."),
          Text("Pass arrays as ordinary arguments: remove it from `static_argnums`.",
               "배열이라면 `static_argnums`에서 빼고 보통 인자로 넘기십시오.")), "04"),
     "jit.argument": Card(
@@ -180,7 +186,7 @@ CARDS: dict[str, Card] = {
         (_FLOAT, _ARGNUMS), "01"),
     "grad.C3": Card(
         Text("The function returns more than one number",
-             "함수가 수 하나보다 많은 것을 돌려줍니다"),
+             "함수가 값을 하나가 아니라 여러 개 돌려줍니다"),
         Text("`grad` needs a function that returns one real number.",
              "`grad`에는 실수 하나를 돌려주는 함수가 필요합니다."),
         (_SCALAR, _JACOBIAN), "01"),
@@ -204,7 +210,7 @@ CARDS: dict[str, Card] = {
               "실수를 돌려주십시오. 끝까지 `float` 배열로 계산합니다."), _JACOBIAN), "01"),
     "vmap.C1": Card(
         Text("`vmap` got something that is not an array", "`vmap`이 배열이 아닌 것을 받았습니다"),
-        Text("It maps over an axis of arrays.", "배열의 축을 따라 함수를 적용합니다."),
+        Text("It maps over an axis of arrays.", "`vmap`은 배열의 축을 따라 함수를 적용합니다."),
         (Text("Leave the argument out of the mapping: `in_axes=(0, None)`.",
               "그 인자는 매핑하지 마십시오. `in_axes=(0, None)`."),
          Text("Make it an array: `jnp.asarray(values)`.",
@@ -216,27 +222,30 @@ CARDS: dict[str, Card] = {
         (Text("Add or move an axis: `x[:, None]`, `x.reshape(...)`, `x.T`.",
               "축을 더하거나 옮기십시오. `x[:, None]`, `x.reshape(...)`, `x.T`."), _LINES), "01"),
     "DTypeError": Card(
-        Text("A dtype cannot be used here", "여기서는 쓸 수 없는 dtype입니다"),
-        Text("The operation is not defined for these kinds of numbers.",
-             "이 연산은 이런 종류의 수에 대해 정의되어 있지 않습니다."),
-        (Text("Convert: `x.astype(jnp.float32)`.", "바꾸십시오. `x.astype(jnp.float32)`."), _LINES),
+        Text("The dtypes do not fit", "자료형이 맞지 않습니다"),
+        Text("The operation does not take these dtypes, or not both at once.",
+             "이 연산은 이런 자료형을 받지 않거나, 둘을 함께 받지 않습니다."),
+        (Text("Convert: `x.astype(y.dtype)`. The functions of `jnp` do so themselves, those of "
+              "`lax` do not.",
+              "`x.astype(y.dtype)`으로 바꾸십시오. `jnp`의 함수는 스스로 바꾸지만 `lax`의 함수는 "
+              "바꾸지 않습니다."), _DTYPES),
         "02"),
     "TypePromotionError": Card(
-        Text("These dtypes have no common dtype", "이 dtype들에는 공통 dtype이 없습니다"),
-        Text("Both operands must become one dtype without being asked.",
-             "두 피연산자가 저절로 한 dtype이 될 수 있어야 합니다."),
+        Text("These dtypes have no common dtype", "두 자료형을 하나로 맞출 수 없습니다"),
+        Text("There must be one dtype to which both operands are converted on their own.",
+             "두 피연산자가 저절로 바뀔 수 있는 공통 자료형이 있어야 합니다."),
         (Text("Convert one of them: `x.astype(y.dtype)`.",
-              "한쪽을 바꾸십시오. `x.astype(y.dtype)`."), _LINES), "02"),
+              "한쪽을 바꾸십시오. `x.astype(y.dtype)`."), _DTYPES), "02"),
     "ArgumentError": Card(
         Text("An argument has a value that cannot be used", "인자의 값을 쓸 수 없습니다"),
         Text("The function was called with a value that it does not take.",
-             "함수가 받지 않는 값으로 호출되었습니다."),
+             "함수가 받지 않는 값을 넘겼습니다."),
         (_READ, Text("Look at the function's help: `help(f)` or `f?` in a cell.",
                      "도움말을 보십시오. 셀에서 `help(f)` 또는 `f?`.")), "17"),
     "ArgumentTypeError": Card(
         Text("An argument has a type that cannot be used", "인자의 타입을 쓸 수 없습니다"),
         Text("The function was called with something that it does not take.",
-             "함수가 받지 않는 것으로 호출되었습니다."),
+             "함수가 받지 않는 것을 넘겼습니다."),
         (_READ, Text("Lists and tuples of numbers are not arrays: `jnp.asarray(values)`.",
                      "수의 리스트나 튜플은 배열이 아닙니다. `jnp.asarray(values)`로 바꾸십시오.")),
         "02"),
@@ -267,7 +276,19 @@ CARDS: dict[str, Card] = {
         (Text("Move one of them: `jax.device_put(x, y.sharding)`.",
               "한쪽을 옮기십시오. `jax.device_put(x, y.sharding)`."),
          Text("Leave arrays uncommitted: what was never put on a device follows the others.",
-              "고정하지 마십시오. 장치를 정해 주지 않은 배열은 다른 배열을 따라갑니다.")), "11"),
+              "배열을 고정하지 마십시오. 장치를 정해 주지 않은 배열은 다른 배열을 따라갑니다.")),
+        "11"),
+    "transfer.guard": Card(
+        Text("A transfer guard stopped a copy", "전송 감시가 복사를 막았습니다"),
+        Text("Inside `jax.transfer_guard(\"disallow\")` numbers move between Python and a device "
+             "only where you ask for it.",
+             "`jax.transfer_guard(\"disallow\")` 안에서는 직접 요청할 때만 수가 Python과 장치 "
+             "사이를 오갑니다."),
+        (Text("Ask for the copy: `jax.device_put(x)` to the device, `jax.device_get(x)` from it.",
+              "복사를 직접 요청하십시오. 장치로 보낼 때는 `jax.device_put(x)`, 장치에서 가져올 "
+              "때는 `jax.device_get(x)`을 씁니다."),
+         Text("Copy once, before the loop, and keep the array on the device.",
+              "반복문 앞에서 한 번만 복사하고 배열을 장치에 두십시오.")), "11"),
     "IndivisibleError": Card(
         Text("An axis cannot be split evenly over the devices",
              "축을 장치들에 똑같이 나눌 수 없습니다"),
@@ -289,7 +310,7 @@ CARDS: dict[str, Card] = {
     "cond.C3": Card(
         Text("The branches return different types", "갈래마다 결과의 타입이 다릅니다"),
         Text("Whichever branch runs, the program goes on with one shape and one dtype.",
-             "어느 갈래로 가든 그다음 프로그램은 한 가지 형상과 dtype을 받아야 합니다."),
+             "어느 갈래로 가든 그다음 프로그램은 한 가지 형상과 자료형을 받아야 합니다."),
         (Text("Convert one result: `x.astype(y.dtype)`, `jnp.zeros_like(y)`.",
               "한쪽 결과를 바꾸십시오. `x.astype(y.dtype)`, `jnp.zeros_like(y)`."), _LINES), "06"),
     "tree.C1": Card(
@@ -316,14 +337,34 @@ _TYPE = re.compile(
     r"\[[\w, ]*\]|\(\d[\d, ]*\)")
 
 
+# Errors that XLA raises by itself carry no tag: a part of the message, and the tag of its card.
+_XLA = {"Disallowed host-to-device transfer": "transfer.guard",
+        "Disallowed device-to-host transfer": "transfer.guard",
+        "Disallowed device-to-device transfer": "transfer.guard"}
+
+
 def is_engines(error: BaseException) -> bool:
-    """Whether the engine raised this error and explained it."""
-    return isinstance(error, errors.Explained) or hasattr(error, "saem_tag")
+    """Whether the engine raised this error and explained it, or knows what XLA's error means."""
+    return (isinstance(error, errors.Explained) or hasattr(error, "saem_tag")
+            or bool(_tag_from_xla(error)))
+
+
+def tag_of(error: BaseException) -> str:
+    """The tag by which an error's card is found; empty if it has none."""
+    return (getattr(error, "tag", "") or getattr(error, "saem_tag", "")
+            or _tag_from_xla(error))
+
+
+def _tag_from_xla(error: BaseException) -> str:
+    if not isinstance(error, errors.JaxRuntimeError):
+        return ""
+    message = " ".join(map(str, error.args))
+    return next((tag for part, tag in _XLA.items() if part in message), "")
 
 
 def card_of(error: BaseException) -> Card:
     """The card of an error: by its tag, else by its class."""
-    tag = getattr(error, "tag", "") or getattr(error, "saem_tag", "")
+    tag = tag_of(error)
     if tag in CARDS:
         return CARDS[tag]
     return next(CARDS[c.__name__] for c in type(error).__mro__ if c.__name__ in CARDS)
@@ -339,8 +380,7 @@ def error_model(error: BaseException, trace: TracebackType | None = None, named:
     place = named.place(where) if where is not None else _users_place(trace, named)
     return ErrorModel(
         kind="error", version=VERSION,
-        tag=getattr(error, "tag", "") or getattr(error, "saem_tag", ""),
-        name=type(error).__name__, title=card.title, needed=card.needed,
+        tag=tag_of(error), name=type(error).__name__, title=card.title, needed=card.needed,
         got=tuple(dict.fromkeys(_TYPE.findall(first))), place=place,
         path=_path(error, named), mends=card.mends,
         lesson=Lesson(Text(f"Lesson {card.lesson}", f"{int(card.lesson)}강"), LESSONS[card.lesson]),

@@ -40,22 +40,23 @@ REASONS: dict[str, tuple[Text, Text]] = {
     ),
     "dtype": _reason(
         "{subject}: `{old}` → `{new}`",
-        "{subject}: `{old}` → `{new}` (dtype이 바뀌었습니다)",
+        "{subject}: `{old}` → `{new}` (자료형이 바뀌었습니다)",
         "Convert with `.astype` before the call, or pass a Python scalar, which adapts.",
-        "호출하기 전에 `.astype`으로 맞추거나, dtype이 맞춰지는 파이썬 스칼라를 넘기십시오.",
+        "호출하기 전에 `.astype`으로 맞추거나, 자료형이 저절로 맞춰지는 Python 스칼라를 "
+        "넘기십시오.",
     ),
     "weak_type": _reason(
-        "{subject}: `{old}` → `{new}` (a weak dtype comes from a Python scalar)",
-        "{subject}: `{old}` → `{new}` (약한 dtype은 파이썬 스칼라에서 옵니다)",
+        "{subject}: `{old}` → `{new}` (a weak type comes from a Python scalar)",
+        "{subject}: `{old}` → `{new}` (약한 타입은 Python 스칼라에서 옵니다)",
         "Pass always a Python scalar, or always an array with an explicit dtype.",
-        "항상 파이썬 스칼라를 넘기거나, 항상 dtype을 밝힌 배열을 넘기십시오.",
+        "항상 Python 스칼라를 넘기거나, 항상 자료형을 밝힌 배열을 넘기십시오.",
     ),
     "static_value": _reason(
         "static argument `{path}`: `{old}` → `{new}`",
         "정적 인자 `{path}`: `{old}` → `{new}`",
         "Each value of a static argument compiles once. Pass a number as an ordinary argument "
         "unless shapes or Python control flow depend on it.",
-        "정적 인자는 값마다 한 번씩 컴파일합니다. 형상이나 파이썬 제어 흐름을 정하지 않는 수는 "
+        "정적 인자는 값마다 한 번씩 컴파일합니다. 형상이나 Python 제어 흐름을 정하지 않는 수는 "
         "보통 인자로 넘기십시오.",
     ),
     "static_value.object": _reason(
@@ -63,14 +64,14 @@ REASONS: dict[str, tuple[Text, Text]] = {
         "정적 인자 `{path}`: 이전과 같지 않은 다른 객체입니다 (`{new}`)",
         "Keep one object, or give its class `__eq__` and `__hash__` by value, as a frozen "
         "dataclass has.",
-        "객체 하나를 계속 쓰거나, 동결된 dataclass처럼 값으로 비교하는 `__eq__`와 `__hash__`를 "
+        "객체 하나를 계속 쓰거나, 동결된 데이터클래스처럼 값으로 비교하는 `__eq__`와 `__hash__`를 "
         "정의하십시오.",
     ),
     "static_mutated": _reason(
         "static argument `{path}` changed after it was hashed: `{old}` → `{new}`",
         "정적 인자 `{path}`: 해시된 뒤에 바뀌었습니다. `{old}` → `{new}`",
         "Never change a static argument: make a new object instead (a frozen dataclass).",
-        "정적 인자를 바꾸지 말고 새 객체를 만드십시오(동결된 dataclass).",
+        "정적 인자를 바꾸지 말고 새 객체를 만드십시오(동결된 데이터클래스).",
     ),
     "static_mutated.stale": _reason(
         "the static `{path}` changed after it was hashed: `{old}` → `{new}`; the program was kept "
@@ -78,7 +79,7 @@ REASONS: dict[str, tuple[Text, Text]] = {
         "정적 인자 `{path}`: 해시된 뒤에 바뀌었습니다. `{old}` → `{new}`. 보관된 프로그램은 여전히 "
         "이전 값으로 계산합니다",
         "Never change a static argument: make a new object instead (a frozen dataclass).",
-        "정적 인자를 바꾸지 말고 새 객체를 만드십시오(동결된 dataclass).",
+        "정적 인자를 바꾸지 말고 새 객체를 만드십시오(동결된 데이터클래스).",
     ),
     "structure.given": _reason(
         "argument `{path}` was None or not given, and now is `{new}`",
@@ -100,7 +101,7 @@ REASONS: dict[str, tuple[Text, Text]] = {
     ),
     "structure": _reason(
         "the containers of the arguments are of other types: `{old}` → `{new}`",
-        "인자를 담은 컨테이너의 형이 다릅니다: `{old}` → `{new}`",
+        "인자를 담은 컨테이너의 종류가 다릅니다: `{old}` → `{new}`",
         "A list, a tuple and a dict are different structures. Keep to one.",
         "리스트, 튜플, 딕셔너리는 서로 다른 구조입니다. 하나로 통일하십시오.",
     ),
@@ -145,7 +146,7 @@ REASONS: dict[str, tuple[Text, Text]] = {
         "샤딩마다 프로그램이 따로 있습니다. 인자를 매번 같은 방식으로 놓으십시오.",
     ),
     "mesh": _reason(
-        "{subject} lay on the mesh `{old}`, now on `{new}`",
+        "{subject} was on the mesh `{old}`, now on `{new}`",
         "{subject}의 메시: `{old}` → `{new}`",
         "Each mesh has its own program. Make one mesh and keep it.",
         "메시마다 프로그램이 따로 있습니다. 메시 하나를 만들어 계속 쓰십시오.",

@@ -73,7 +73,7 @@ def printed(signature: Signature) -> str:
     """The signature as a call: ``x: f32[3], mode='foo'``, cut after a few arguments."""
     words = [f"{a.path}: {short_type(a)}" for a in signature.arguments]
     words += [f"{s.path}={_brief(s.value)}" for s in signature.static]
-    more = [f"… {len(words) - 6} more"] if len(words) > 6 else []
+    more = [f"… +{len(words) - 6}"] if len(words) > 6 else []
     return ", ".join(words[:6] + more)
 
 

@@ -112,17 +112,17 @@ _VIEWS: dict[str, Text] = {
     "unknownModel": Text(
         "This view understands version {have} of Saem's data, but got {got}. Update the older "
         "of the two: run `pip install -U saem`, then reload the page.",
-        "이 화면이 읽는 샘 데이터 버전: {have}, 받은 버전: {got}. `pip install -U saem`을 "
-        "실행한 뒤 페이지를 새로 고치세요.",
+        "이 화면이 읽는 Saem 데이터 버전: {have}, 받은 버전: {got}. `pip install -U saem`을 "
+        "실행한 뒤 페이지를 새로 고치십시오.",
     ),
     "badModel": Text(
         "Saem's data could not be read here: {why}",
-        "샘 데이터를 읽지 못했습니다: {why}",
+        "Saem 데이터를 읽지 못했습니다: {why}",
     ),
     "zoom.in": Text("Zoom in", "확대"),
     "zoom.out": Text("Zoom out", "축소"),
     "zoom.fit": Text("Fit to the frame", "창에 맞추기"),
-    "xray.plain": Text("Python value", "파이썬 값"),
+    "xray.plain": Text("Python value", "Python 값"),
     "xray.array": Text("array", "배열"),
     "xray.abstract": Text("abstract tracer", "추상 트레이서"),
     "xray.concrete": Text("concrete tracer", "구체 트레이서"),
@@ -144,7 +144,7 @@ _VIEWS: dict[str, Text] = {
     "xray.calls": Text("traced {n} times", "{n}번 추적"),
     "xray.none": Text(
         "No function of yours ran under a trace here. Call one through `jit`, `grad` or `vmap`.",
-        "여기서 추적된 함수가 없습니다. `jit`, `grad`, `vmap`을 거쳐 함수를 호출하십시오.",
+        "여기에서 추적된 함수가 없습니다. `jit`, `grad`, `vmap`을 거쳐 함수를 호출하십시오.",
     ),
     "xray.returns": Text("returns", "반환"),
     "xray.legend": Text("Whose numbers are known", "값을 아는 정도"),
@@ -160,32 +160,32 @@ _VIEWS: dict[str, Text] = {
     "progress.constant": Text(
         "An array of {size} depends on no argument, and XLA may compute it while it compiles. "
         "Compute it before, outside the function, and pass it as an argument.",
-        "{size} 배열이 어떤 인자에도 의존하지 않아 XLA가 컴파일하면서 계산할 수 있습니다. 함수 "
-        "밖에서 미리 계산하여 인자로 전달하십시오.",
+        "{size} 배열이 어느 인자에도 달려 있지 않아 XLA가 컴파일하면서 계산할 수 있습니다. 함수 "
+        "밖에서 미리 계산해서 인자로 넘기십시오.",
     ),
     "progress.constant_at": Text(
         "A constant of {size} at {where_en}: it depends on no argument, and XLA may compute it "
         "while it compiles. Compute it before, outside the function, and pass it as an argument.",
-        "{where_ko}의 상수 {size}: 어떤 인자에도 의존하지 않아 XLA가 컴파일하면서 계산할 수 "
-        "있습니다. 함수 밖에서 미리 계산하여 인자로 전달하십시오.",
+        "{where_ko}의 상수 {size}: 어느 인자에도 달려 있지 않아 XLA가 컴파일하면서 계산할 수 "
+        "있습니다. 함수 밖에서 미리 계산해서 인자로 넘기십시오.",
     ),
     "progress.large": Text(
         "The program has {lines} lines of StableHLO; XLA's time grows with them. A loop in "
         "Python may have been unrolled: `lax.scan` or `lax.fori_loop` writes its body once.",
-        "프로그램이 StableHLO {lines}줄입니다. 줄이 많을수록 XLA가 오래 걸립니다. 파이썬 "
+        "프로그램이 StableHLO {lines}줄입니다. 줄이 많을수록 XLA가 오래 걸립니다. Python "
         "반복문이 펼쳐졌을 수 있습니다. `lax.scan`이나 `lax.fori_loop`는 본문을 한 번만 "
         "적습니다.",
     ),
     "progress.unrolled": Text(
         "A Python loop at {where_en} is being unrolled: {times} times so far, {share}% of "
         "{equations} equations. `lax.scan` or `lax.fori_loop` would write its body once.",
-        "{where_ko}에서 파이썬 반복문이 펼쳐지고 있습니다. 지금까지 {times}번, 식 "
+        "{where_ko}에서 Python 반복문이 펼쳐지고 있습니다. 지금까지 {times}번, 식 "
         "{equations}개의 {share}%입니다. `lax.scan`이나 `lax.fori_loop`는 본문을 한 번만 "
         "적습니다.",
     ),
     "steps.born": Text(
-        "a first NaN or infinity is made here",
-        "여기서 처음 NaN이나 무한대가 생깁니다",
+        "NaN or infinity first appears here",
+        "여기에서 처음으로 NaN이나 무한대가 나타납니다",
     ),
     "steps.title": Text("Step through", "한 단계씩 실행"),
     "steps.at": Text("Equation {n} of {all}", "식 {n} / {all}"),
@@ -194,8 +194,8 @@ _VIEWS: dict[str, Text] = {
     "steps.back": Text("Previous equation", "이전 식"),
     "steps.play": Text("Play", "재생"),
     "steps.stop": Text("Stop", "멈춤"),
-    "steps.none": Text("No NaN and no infinity was made.", "NaN이나 무한대가 생기지 않았습니다."),
-    "steps.go": Text("Go to where it is made", "생긴 곳으로 가기"),
+    "steps.none": Text("No NaN and no infinity appeared.", "NaN도 무한대도 나타나지 않았습니다."),
+    "steps.go": Text("Go to where it appears", "나타난 곳으로 가기"),
     "stat.minimum": Text("min", "최솟값"),
     "stat.maximum": Text("max", "최댓값"),
     "stat.mean": Text("mean", "평균"),
@@ -203,15 +203,15 @@ _VIEWS: dict[str, Text] = {
     "autodiff.title": Text("Reverse mode", "역방향 모드"),
     "autodiff.total": Text(
         "Kept for the backward pass: {bytes}",
-        "역방향 계산을 위해 보관: {bytes}",
+        "역방향 계산에 쓰려고 보관한 값: {bytes}",
     ),
     "autodiff.forward": Text("Forward", "순방향"),
     "autodiff.backward": Text("Backward", "역방향"),
     "autodiff.kept": Text("Kept", "보관한 값"),
     "autodiff.given": Text("an argument", "인자"),
     "autodiff.none": Text(
-        "The backward pass needs nothing of the forward pass.",
-        "역방향 계산에 필요한 값이 없습니다.",
+        "The backward pass needs nothing from the forward pass.",
+        "역방향 계산에 필요한 값이 없어 아무것도 보관하지 않았습니다.",
     ),
     "bench.title": Text("Transformation bench", "변환 실험대"),
     "bench.add": Text("Add", "추가"),
@@ -243,7 +243,7 @@ _VIEWS: dict[str, Text] = {
     "devices.arrays": Text("Arrays", "배열"),
     "devices.none": Text("No array has a name here.", "이름이 붙은 배열이 없습니다."),
     "devices.moved": Text("Transfers", "전송"),
-    "devices.donated": Text("Donations", "양도"),
+    "devices.donated": Text("Donations", "넘겨준 메모리"),
     "devices.committed": Text("committed", "고정됨"),
     "devices.replicated": Text("whole on each device", "장치마다 전체"),
     "devices.reused": Text("{n} reused", "{n}개 재사용"),
@@ -301,49 +301,50 @@ _VIEWS: dict[str, Text] = {
 # ---- JupyterLab's side panel --------------------------------------------------------------------
 
 _PANEL: dict[str, Text] = {
-    "panel.title": Text("Saem lens", "샘 렌즈"),
-    "panel.toggle": Text("Show or Hide the Saem Lens", "샘 렌즈 보이기/숨기기"),
+    "panel.title": Text("Saem lens", "Saem 렌즈"),
+    "panel.toggle": Text("Show or Hide the Saem Lens", "Saem 렌즈 보이기/숨기기"),
     "panel.clear": Text("Forget the Compile History", "컴파일 이력 지우기"),
     "panel.clear.short": Text("Clear", "지우기"),
-    "panel.connect": Text("Connect the Saem Lens Again", "샘 렌즈 다시 연결"),
+    "panel.connect": Text("Connect the Saem Lens Again", "Saem 렌즈 다시 연결"),
     "panel.connect.short": Text("Connect again", "다시 연결"),
     "panel.load": Text("Load the lens", "렌즈 불러오기"),
     "panel.none": Text(
         "Open a notebook: the lens follows the one you work in.",
-        "노트북을 여세요. 렌즈는 작업 중인 노트북을 따라갑니다.",
+        "노트북을 여십시오. 렌즈는 작업 중인 노트북을 따라갑니다.",
     ),
     "panel.noKernel": Text(
         "This notebook has no kernel. Choose one from the Kernel menu.",
-        "이 노트북에 커널이 없습니다. 커널 메뉴에서 고르세요.",
+        "이 노트북에 커널이 없습니다. 커널 메뉴에서 고르십시오.",
     ),
     "panel.language": Text(
         "This notebook's kernel is not Python. The lens shows what Saem does in a Python kernel.",
-        "이 노트북의 커널은 파이썬이 아닙니다. 렌즈는 파이썬 커널에서 샘이 하는 일을 보여 "
-        "줍니다.",
+        "이 노트북의 커널은 Python이 아닙니다. 렌즈는 Python 커널에서 Saem이 하는 일을 "
+        "보여 줍니다.",
     ),
     "panel.connecting": Text("Asking the kernel …", "커널에 묻는 중 …"),
     "panel.restarting": Text("The kernel is restarting …", "커널을 다시 시작하는 중 …"),
     "panel.dead": Text(
         "The kernel has died. Restart it from the Kernel menu; the history starts anew.",
-        "커널이 멈췄습니다. 커널 메뉴에서 다시 시작하세요. 이력은 처음부터 다시 쌓입니다.",
+        "커널이 멈췄습니다. 커널 메뉴에서 다시 시작하십시오. 이력은 처음부터 다시 쌓입니다.",
     ),
     "panel.absent": Text(
         "The lens is not loaded in this kernel. Run `%load_ext saem.lens` in a cell, or load it "
         "here:",
         "이 커널에는 렌즈가 없습니다. 셀에서 `%load_ext saem.lens`를 실행하거나 여기서 "
-        "불러오세요.",
+        "불러오십시오.",
     ),
     "panel.notInstalled": Text(
         "Saem could not be loaded in this kernel ({why}). Install it there: `%pip install "
         "'saem[lens]'`.",
-        "이 커널에서 샘을 불러오지 못했습니다({why}). 설치하세요: `%pip install 'saem[lens]'`",
+        "이 커널에서 Saem을 불러오지 못했습니다({why}). 설치하십시오: `%pip install "
+        "'saem[lens]'`",
     ),
     "panel.version": Text(
         "The kernel's Saem speaks protocol version {got}, this panel version {have}. Update the "
         "older one (`pip install -U saem` in both environments), restart the kernel and reload "
         "the page.",
-        "커널의 샘은 프로토콜 버전 {got}, 이 패널은 버전 {have}입니다. 두 환경에서 `pip install "
-        "-U saem`을 실행한 뒤 커널을 다시 시작하고 페이지를 새로 고치세요.",
+        "프로토콜 버전이 다릅니다. 커널의 Saem: {got}, 이 패널: {have}. 두 환경에서 `pip install "
+        "-U saem`을 실행한 뒤 커널을 다시 시작하고 페이지를 새로 고치십시오.",
     ),
     "panel.waiting": Text(
         "The lens is watching. Call a function under `jit`, `grad` or `vmap` and it appears "
@@ -360,12 +361,14 @@ _PANEL: dict[str, Text] = {
     "panel.insert": Text("Put this into a new cell", "새 셀에 넣기"),
     "panel.status": Text(
         "Saem: {compiles} compiled, {seconds}",
-        "샘: 컴파일 {compiles}, {seconds}",
+        "Saem: 컴파일 {compiles}, {seconds}",
     ),
-    "panel.jaxpr": Text("Show the Jaxpr of the Cell's Last Call", "셀의 마지막 호출의 Jaxpr 보기"),
+    "panel.jaxpr": Text(
+        "Show the Jaxpr of the Cell's Last Call", "셀의 마지막 호출을 Jaxpr로 보기"
+    ),
     "panel.xray": Text("X-Ray the Cell", "셀 엑스레이"),
     "panel.hints": Text("Show or Hide X-Ray Hints in Cells", "셀 안의 엑스레이 힌트 보이기/숨기기"),
-    "panel.lessons": Text("Saem Lessons", "샘 수업"),
+    "panel.lessons": Text("Saem Lessons", "Saem 수업"),
     "panel.lessons.caption": Text("Open the lessons folder", "수업 폴더 열기"),
     "panel.lessons.none": Text(
         "No lessons were found below this server's folder. Run `saem lab` in a terminal: it "
@@ -456,7 +459,7 @@ _GATES: dict[str, Text] = {
     ),
     "gate.exercise_right": Text(
         "Right! Your function does all that was asked.",
-        "맞았습니다! 함수가 요구한 대로 동작합니다.",
+        "맞았습니다! 함수가 문제에서 요구한 대로 동작합니다.",
     ),
     "gate.exercise_wrong": Text("Not yet.", "아직 아닙니다."),
     "gate.raised": Text("Your code raised `{error}`", "실행 중에 난 오류: `{error}`"),
