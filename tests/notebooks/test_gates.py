@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import saem as jax
+import saem.numpy as jnp
 from saem.core.events import (
     Argument,
     CacheMiss,
@@ -112,7 +113,20 @@ def test_a_program_found_again_counts_so_that_a_rerun_does_not_turn_the_verdict(
     with gate.watch("compiles"):
         call("step", argument("x"), found=True)
     assert gate.truth.value == 1
-    assert "the same program was found" in capsys.readouterr().out
+    assert "not traced, since the same program was found" in capsys.readouterr().out
+
+
+def test_a_trace_is_named_only_where_there_was_one(capsys):
+    gate = predict.number("n", "How many?")
+    f = jax.jit(lambda x: x + 1)
+    one = jnp.float32(1)
+    with gate.watch("traces"):
+        f(one)
+        f(jax.device_put(one, jax.devices()[0]))
+    assert gate.truth.value == 2
+    out = capsys.readouterr().out
+    assert "compiled — first call" in out
+    assert "not traced, since the same program was found" in out
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from saem.core.events import (
     ErrorRaised,
     Event,
     Signature,
+    TraceBegin,
     bus,
 )
 from saem.core.source import source_line
@@ -46,7 +47,9 @@ class Watch:
         self.misses: list[CacheMiss] = []
         self.raised: ErrorRaised | None = None
         self.compiles: list[Compile] = []
+        # Of the misses, by number: those whose program was found, those that were traced.
         self.reused: set[int] = set()
+        self.traced: set[int] = set()
         self._stop: Callable[[], None] | None = None
 
     def start(self) -> None:
@@ -64,12 +67,14 @@ class Watch:
             self.raised = event
         if isinstance(event, CacheMiss) and self._meant(event):
             self.misses.append(event)
+        elif isinstance(event, TraceBegin) and self._meant(event) and self.misses:
+            self.traced.add(len(self.misses) - 1)
         elif isinstance(event, Compile) and self._meant(event):
             self.compiles.append(event)
             if event.found and self.misses:
                 self.reused.add(len(self.misses) - 1)
 
-    def _meant(self, event: CacheMiss | Compile) -> bool:
+    def _meant(self, event: CacheMiss | Compile | TraceBegin) -> bool:
         return self.of is None or event.function.name == self.of
 
     @property
@@ -112,11 +117,12 @@ class Watch:
     def _lines(self) -> tuple[str, ...]:
         last: dict[str, CacheMiss] = {}
         lines = []
-        for number, miss in enumerate(self.misses, start=1):
+        for at, miss in enumerate(self.misses):
             before = last.get(miss.function.qualname)
-            how = "found" if number - 1 in self.reused else "compiled"
+            found = "found" if at in self.traced else "kept"
+            how = found if at in self.reused else "compiled"
             what = say(how, function=miss.function.name, signature=_signature(miss.signature))
-            lines.append(f"{number}. {what} — {_reason(before, miss)}")
+            lines.append(f"{at + 1}. {what} — {_reason(before, miss)}")
             last[miss.function.qualname] = miss
         return tuple(lines)
 

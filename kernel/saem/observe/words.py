@@ -441,6 +441,10 @@ _GATES: dict[str, Text] = {
         "{function}({signature}): traced, and the same program was found",
         "{function}({signature}): 다시 추적했지만 같은 프로그램을 찾음",
     ),
+    "gate.kept": Text(
+        "{function}({signature}): not traced, since the same program was found",
+        "{function}({signature}): 같은 프로그램을 찾아 추적하지 않음",
+    ),
     "gate.first": Text("first call", "첫 호출"),
     "gate.nothing": Text("nothing changed", "달라진 것 없음"),
     "gate.static": Text("static argument {path}: {old} → {new}", "정적 인자 {path}: {old} → {new}"),
