@@ -121,9 +121,14 @@ def _(model: DevicesModel, lang: Language) -> str:
               f"{sorted({d for s in a.shards for d in s.devices})}"
               + (f" {words.say('devices.committed', lang)}" if a.committed else "")
               for a in model.arrays]
-    lines += [f"{m.source} → {m.target}: ×{m.count}, {quantity(m.bytes, 'B')}" for m in model.moved]
-    lines += [f"{d.function}({d.path}): ×{d.count}, {quantity(d.bytes, 'B')}"
-              for d in model.donated]
+    if model.moved:
+        lines.append(f"{words.say('devices.moved', lang)}:")
+        lines += [f"  {m.source} → {m.target}: ×{m.count}, {quantity(m.bytes, 'B')}"
+                  for m in model.moved]
+    if model.donated:
+        lines.append(f"{words.say('devices.donated', lang)}:")
+        lines += [f"  {d.function}({d.path}): ×{d.count}, {quantity(d.bytes, 'B')}"
+                  for d in model.donated]
     return "\n".join(lines)
 
 
