@@ -10,6 +10,7 @@ import pytest
 
 import saem as jax
 import saem.numpy as jnp
+from saem import lax
 from saem.observe import cards, language
 
 X = jnp.ones(3)
@@ -42,6 +43,39 @@ def test_a_card_of_a_gradient():
     with pytest.raises(TypeError) as caught:
         jax.grad(lambda x: x * 2)(X)
     assert cards.error_model(caught.value).tag == "grad.C4"
+
+
+def static_list():
+    power = jax.jit(lambda x, n: x, static_argnums=1)
+    power(2.0, 2)  # from the second call on, the runtime looks at the arguments
+    power(2.0, [1])
+
+
+def guarded():
+    with jax.transfer_guard("disallow"):
+        jnp.sin(np.ones(3, np.float32))
+
+
+@pytest.mark.parametrize(("provoke", "error", "tag"), [
+    (lambda: jax.vmap(lambda a, b: a)(jnp.ones(3), jnp.ones(2)), ValueError, "vmap.C2"),
+    (lambda: lax.psum(1.0, "people"), NameError, "axis.unbound"),
+    (static_list, ValueError, "jit.static"),
+    (guarded, jax.errors.JaxRuntimeError, "transfer.guard"),
+])
+def test_an_error_that_a_lesson_provokes_is_known_by_its_tag_or_the_runtime_s_words(
+        provoke, error, tag):
+    with pytest.raises(error) as caught:
+        provoke()
+    assert cards.is_engines(caught.value)
+    model = cards.error_model(caught.value, caught.value.__traceback__)
+    assert model.tag == tag and cards.card_of(caught.value) is cards.CARDS[tag]
+    assert model.place is not None
+
+
+def test_an_error_of_somebody_else_has_no_card():
+    for error in (ValueError("size must be positive"), NameError("name 'x' is not defined"),
+                  IndexError("index 11 is out of bounds for axis 0 with size 10")):
+        assert not cards.is_engines(error)
 
 
 @pytest.mark.parametrize("path", sorted(

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from saem.core import errors
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr, sub_jaxprs
 from saem.core.primitive import Primitive
 from saem.core.trace import Trace
@@ -101,7 +102,9 @@ def size_of(names: Iterable[Hashable]) -> int:
     for name in names:
         axis = find(name)
         if axis is None:
-            raise NameError(f"unbound axis name: {name}. Names in force: {names_in_force()}.")
+            raise errors.explained(
+                NameError, "axis.unbound",
+                f"unbound axis name: {name}. Names in force: {names_in_force()}.")
         size *= axis.size
     return size
 
@@ -117,7 +120,8 @@ def require(names: Sequence[Hashable], caller: str) -> None:
     """
     for name in names:
         if find(name) is None:
-            raise NameError(
+            raise errors.explained(
+                NameError, "axis.unbound",
                 f"Found an unbound axis name: {name}. To fix this, please call {caller} under "
                 f"`jax.shard_map`, or under vmap with axis_name={name!r}. "
                 f"Names in force: {names_in_force()}.")

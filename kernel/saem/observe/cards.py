@@ -135,7 +135,7 @@ CARDS: dict[str, Card] = {
              "나중에 썼습니다."),
         (_RETURN, Text("Find the place: `with jax.checking_leaks(): ...` stops where it leaks.",
                        "새는 곳을 찾으십시오. `with jax.checking_leaks(): ...` 안에서 실행하면 "
-                       "새는 곳에서 멈춥니다.")), "02"),
+                       "새는 곳에서 멈춥니다.")), "05"),
     "KeyReuseError": Card(
         Text("A random key was used twice", "난수 키를 두 번 썼습니다"),
         Text("A key gives the same numbers each time. Two uses give the same random numbers twice.",
@@ -215,6 +215,24 @@ CARDS: dict[str, Card] = {
               "그 인자는 매핑하지 마십시오. `in_axes=(0, None)`."),
          Text("Make it an array: `jnp.asarray(values)`.",
               "배열로 만드십시오. `jnp.asarray(values)`.")), "08"),
+    "vmap.C2": Card(
+        Text("Axes that are mapped together have different lengths",
+             "함께 따라가는 축의 길이가 서로 다릅니다"),
+        Text("`vmap` goes along all mapped axes at the same time, so they must be equally long.",
+             "`vmap`은 축들을 동시에 따라가므로 길이가 모두 같아야 합니다."),
+        (Text("Leave an argument out that is the same for all: `in_axes=(0, None)`.",
+              "모두에게 똑같은 인자는 따라가지 마십시오. `in_axes=(0, None)`."),
+         Text("Map over another axis of an argument: `in_axes=(0, 1)`.",
+              "인자의 다른 축을 따라가십시오. `in_axes=(0, 1)`.")), "08"),
+    "axis.unbound": Card(
+        Text("There is no axis of this name here", "여기에는 그런 이름의 축이 없습니다"),
+        Text("A collective combines values along an axis that a transformation has named.",
+             "집합 연산은 변환이 이름을 붙인 축을 따라 값을 모읍니다."),
+        (Text("Call the function under a transformation that names the axis: "
+              "`jax.vmap(f, axis_name='i')`.",
+              "축에 이름을 붙이는 변환 안에서 함수를 호출하십시오. `jax.vmap(f, axis_name='i')`."),
+         Text("Compare the two spellings: the message lists the names in force.",
+              "이름의 철자를 견주어 보십시오. 지금 쓸 수 있는 이름은 메시지에 있습니다.")), "08"),
     "ShapeError": Card(
         Text("Shapes do not fit", "형상이 맞지 않습니다"),
         Text("The operation needs shapes that fit each other; the message names both.",
@@ -340,7 +358,8 @@ _TYPE = re.compile(
 # Errors that XLA raises by itself carry no tag: a part of the message, and the tag of its card.
 _XLA = {"Disallowed host-to-device transfer": "transfer.guard",
         "Disallowed device-to-host transfer": "transfer.guard",
-        "Disallowed device-to-device transfer": "transfer.guard"}
+        "Disallowed device-to-device transfer": "transfer.guard",
+        "Non-hashable static arguments are not supported": "jit.static"}
 
 
 def is_engines(error: BaseException) -> bool:
@@ -356,7 +375,7 @@ def tag_of(error: BaseException) -> str:
 
 
 def _tag_from_xla(error: BaseException) -> str:
-    if not isinstance(error, errors.JaxRuntimeError):
+    if type(error) not in (errors.JaxRuntimeError, ValueError):
         return ""
     message = " ".join(map(str, error.args))
     return next((tag for part, tag in _XLA.items() if part in message), "")

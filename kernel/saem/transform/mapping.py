@@ -201,7 +201,8 @@ def mapped_size(fun: Callable, args: tuple, kwargs: dict, xs: Sequence[Any],
                  for x, d, (path, _) in zip(xs, dims, names) if d is not None]
         if axis_size is not None:
             lines.append(f"  * axis_size is {axis_size}")
-        raise ValueError("vmap got inconsistent sizes for array axes to be mapped:\n"
-                         + "\n".join(lines)
-                         + "\nMap over axes of equal size, or pass in_axes=None to share.")
+        raise errors.explained(
+            errors.ArgumentError, "vmap.C2",
+            "vmap got inconsistent sizes for array axes to be mapped:\n" + "\n".join(lines),
+            advice="Map over axes of equal size, or pass in_axes=None to share.")
     return sizes[0]
