@@ -5,7 +5,7 @@ sent to a second process, where the names ``jax``, ``jnp``, ``lax`` and ``np`` m
 Values, dtypes, weak types and errors are compared; what differs is named by its path in the result
 and by the expression that computes it.
 
-Read before: ``oracle.py``.  Read after: ``test_derivatives.py``.
+Read before: ``oracle.py``, ``sources.py``.  Read after: ``test_derivatives.py``.
 Invariant: every expected value comes from JAX.
 """
 
@@ -14,15 +14,16 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import sys
 import textwrap
-import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 from oracle import FLOAT0, JaxError, Oracle
+from sources import GIVEN, definitions, function_text
 
 import saem as jax
 import saem.numpy as jnp
@@ -31,38 +32,34 @@ from saem import lax
 Program = str | Callable[..., Any]
 
 
-def source_of(program: Program) -> str:
-    """Return the text to send to JAX: of a function its definition and a call of it.
+def source_of(program: Program, within: str | None = None, arguments: Iterable[str] = ()) -> str:
+    """Return the text to send to JAX, with the definitions of the tests that it needs before it.
 
-    The function may use what every program may: ``jax``, ``jnp``, ``lax``, ``np``, the modules
-    named in ``IMPORTS``, and its parameters.
+    A program may use ``jax``, ``jnp``, ``lax``, ``np``, its ``arguments``, and what the module of
+    its function, or the module named ``within``, defines or imports.  A function is sent with a
+    call of it.
     """
     if isinstance(program, str):
-        return program
-    text = textwrap.dedent(inspect.getsource(program))
+        if within is None:
+            return program
+        call = f"result = ({program.strip()})"
+        return "\n".join([*definitions(call, within, GIVEN.union(arguments)), call])
+    text = function_text(program)
     names = inspect.signature(program).parameters
-    used = [line for line in IMPORTS if line.split()[-1] in program_names(program.__code__)]
     call = f"result = {program.__name__}({', '.join(f'{name}={name}' for name in names)})"
-    return "\n".join([*used, text, call])
+    return "\n".join([*definitions(text, program.__module__), text, call])
 
 
-IMPORTS = ("import functools", "import importlib", "import math", "from functools import partial")
-
-
-def program_names(code: types.CodeType) -> set[str]:
-    """Return the global names that a function's code and the code inside it use."""
-    inner = (program_names(const) for const in code.co_consts if isinstance(const, types.CodeType))
-    return set(code.co_names).union(*inner)
-
-
-def ours(program: Program, **arguments: Any) -> Any:
+def ours(program: Program, within: str | None = None, **arguments: Any) -> Any:
     """Return what a program gives on Saem.
 
-    As text it is an expression, or statements that set ``result``.
+    As text it is an expression, or statements that set ``result``; it may use the names of the
+    module ``within``.
     """
     if not isinstance(program, str):
         return program(**arguments)
-    names = {"jax": jax, "jnp": jnp, "lax": lax, "np": np, "ml_dtypes": ml_dtypes, **arguments}
+    names = dict(vars(sys.modules[within])) if within is not None else {}
+    names |= {"jax": jax, "jnp": jnp, "lax": lax, "np": np, "ml_dtypes": ml_dtypes, **arguments}
     source = textwrap.dedent(program).strip()
     try:
         code = compile(source, "<both>", "eval")
@@ -72,11 +69,12 @@ def ours(program: Program, **arguments: Any) -> Any:
     return eval(code, names)
 
 
-def same(oracle: Oracle, program: Program, rtol: float = 2e-6, **arguments: Any) -> None:
+def same(oracle: Oracle, program: Program, rtol: float = 2e-6, within: str | None = None,
+         **arguments: Any) -> None:
     """Assert that Saem and JAX give one value: structure, numbers, shapes, dtypes, weak types."""
-    source = source_of(program)
+    source = source_of(program, within, arguments)
     answer = oracle.run(source, **arguments)
-    got = ours(program, **arguments)
+    got = ours(program, within, **arguments)
     try:
         agree(got, answer.value, answer.weak, rtol)
     except Differs as found:
@@ -133,15 +131,13 @@ def expression_at(source: str, path: tuple[Any, ...]) -> str:
     As far as lists, tuples and dicts written out lead to it; from there on the whole is shown.
     """
     tree = ast.parse(textwrap.dedent(source).strip())
-    ends = [node.value for node in ast.walk(tree) if isinstance(node, ast.Return)]
-    last = tree.body[-1]
-    is_call = isinstance(last, (ast.Assign, ast.Expr)) and isinstance(last.value, ast.Call)
-    outer = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    if is_call and outer and ends and isinstance(last, ast.Assign):
-        returns = [node for node in outer[-1].body if isinstance(node, ast.Return)]
-        found = returns[-1].value if returns else last.value
-    else:
-        found = last.value if isinstance(last, (ast.Assign, ast.Expr)) else last
+    found: ast.AST = tree.body[-1]
+    if isinstance(found, (ast.Assign, ast.Expr)):
+        found = found.value
+    called = tree.body[-2] if len(tree.body) > 1 else None
+    if isinstance(called, ast.FunctionDef) and _is_plain_call(found, called.name):
+        returns = [node for node in called.body if isinstance(node, ast.Return)]
+        found = (returns[-1].value if returns else None) or found
     for step in path:
         if isinstance(found, (ast.List, ast.Tuple)) and isinstance(step, int):
             before = found.elts[:step + 1]
@@ -159,17 +155,25 @@ def expression_at(source: str, path: tuple[Any, ...]) -> str:
     return text if len(text) < 300 else text[:297] + "..."
 
 
-def same_error(oracle: Oracle, program: Program, sentence: str, **arguments: Any) -> None:
+def _is_plain_call(node: ast.AST, name: str) -> bool:
+    """Return whether ``node`` is the call of a program that ``source_of`` writes."""
+    return (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            and node.func.id == name and not node.args
+            and all(isinstance(k.value, ast.Name) and k.arg == k.value.id for k in node.keywords))
+
+
+def same_error(oracle: Oracle, program: Program, sentence: str, within: str | None = None,
+               **arguments: Any) -> None:
     """Assert that both refuse ``program`` with ``sentence``, caught by one ``except``."""
     try:
-        value = oracle.run(source_of(program), **arguments).value
+        value = oracle.run(source_of(program, within, arguments), **arguments).value
     except JaxError as error:
         theirs = error
     else:
         raise AssertionError(f"JAX did not refuse: {value!r}")
     assert sentence in theirs.message, theirs
     with pytest.raises(Exception) as caught:
-        ours(program, **arguments)
+        ours(program, within, **arguments)
     assert sentence in str(caught.value), f"{caught.value!r}\nJAX: {theirs}"
     names = [cls.__name__ for cls in caught.type.__mro__]
     caught_by = next(name for name in theirs.bases

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from both import agree, source_of
+from both import agree
 from oracle import Oracle
+from sources import GIVEN, definitions, function_text
 
 import saem.numpy as jnp
 
@@ -41,8 +42,10 @@ class Programs(list[Callable[[], Any]]):
 
 
 def text_of(program: Callable[[], Any]) -> str:
-    """Return the source of ``program`` and its call, without the decorator that collects it."""
-    return "\n".join(line for line in source_of(program).split("\n") if not line.startswith("@"))
+    """Return the source of ``program`` and its call, with the definitions it needs."""
+    text = function_text(program)
+    needed = definitions(text, program.__module__, GIVEN | {"m", "v"})
+    return "\n".join([*needed, text, f"result = {program.__name__}()"])
 
 
 def same_programs(oracle: Oracle, programs: Programs, rtol: float = 2e-6) -> None:
