@@ -16,6 +16,7 @@ import builtins
 import inspect
 import sys
 import textwrap
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -30,27 +31,34 @@ import saem.numpy as jnp
 from saem import lax
 
 Program = str | Callable[..., Any]
+Module = types.ModuleType | str  # a module, or the name of one
 
 
-def source_of(program: Program, within: str | None = None, arguments: Iterable[str] = ()) -> str:
+def source_of(program: Program, within: Module | None = None,
+              arguments: Iterable[str] = ()) -> str:
     """Return the text to send to JAX, with the definitions of the tests that it needs before it.
 
     A program may use ``jax``, ``jnp``, ``lax``, ``np``, its ``arguments``, and what the module of
-    its function, or the module named ``within``, defines or imports.  A function is sent with a
+    its function, or the module ``within``, defines or imports.  A function is sent with a
     call of it.
     """
     if isinstance(program, str):
         if within is None:
             return program
         call = f"result = ({program.strip()})"
-        return "\n".join([*definitions(call, within, GIVEN.union(arguments)), call])
+        return "\n".join([*definitions(call, loaded(within), GIVEN.union(arguments)), call])
     text = function_text(program)
     names = inspect.signature(program).parameters
     call = f"result = {program.__name__}({', '.join(f'{name}={name}' for name in names)})"
-    return "\n".join([*definitions(text, program.__module__), text, call])
+    return "\n".join([*definitions(text, loaded(program.__module__)), text, call])
 
 
-def ours(program: Program, within: str | None = None, **arguments: Any) -> Any:
+def loaded(module: Module) -> types.ModuleType:
+    """Return a loaded module, which may be given by name."""
+    return sys.modules[module] if isinstance(module, str) else module
+
+
+def ours(program: Program, within: Module | None = None, **arguments: Any) -> Any:
     """Return what a program gives on Saem.
 
     As text it is an expression, or statements that set ``result``; it may use the names of the
@@ -58,7 +66,7 @@ def ours(program: Program, within: str | None = None, **arguments: Any) -> Any:
     """
     if not isinstance(program, str):
         return program(**arguments)
-    names = dict(vars(sys.modules[within])) if within is not None else {}
+    names = dict(vars(loaded(within))) if within is not None else {}
     names |= {"jax": jax, "jnp": jnp, "lax": lax, "np": np, "ml_dtypes": ml_dtypes, **arguments}
     source = textwrap.dedent(program).strip()
     try:
@@ -69,7 +77,7 @@ def ours(program: Program, within: str | None = None, **arguments: Any) -> Any:
     return eval(code, names)
 
 
-def same(oracle: Oracle, program: Program, rtol: float = 2e-6, within: str | None = None,
+def same(oracle: Oracle, program: Program, rtol: float = 2e-6, within: Module | None = None,
          **arguments: Any) -> None:
     """Assert that Saem and JAX give one value: structure, numbers, shapes, dtypes, weak types."""
     source = source_of(program, within, arguments)
@@ -162,7 +170,7 @@ def _is_plain_call(node: ast.AST, name: str) -> bool:
             and all(isinstance(k.value, ast.Name) and k.arg == k.value.id for k in node.keywords))
 
 
-def same_error(oracle: Oracle, program: Program, sentence: str, within: str | None = None,
+def same_error(oracle: Oracle, program: Program, sentence: str, within: Module | None = None,
                **arguments: Any) -> None:
     """Assert that both refuse ``program`` with ``sentence``, caught by one ``except``."""
     try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from both import agree
+from both import agree, loaded
 from oracle import Oracle
 from sources import GIVEN, definitions, function_text
 
@@ -44,7 +44,7 @@ class Programs(list[Callable[[], Any]]):
 def text_of(program: Callable[[], Any]) -> str:
     """Return the source of ``program`` and its call, with the definitions it needs."""
     text = function_text(program)
-    needed = definitions(text, program.__module__, GIVEN | {"m", "v"})
+    needed = definitions(text, loaded(program.__module__), GIVEN | {"m", "v"})
     return "\n".join([*needed, text, f"result = {program.__name__}()"])
 
 

@@ -18,6 +18,7 @@ import inspect
 import symtable
 import sys
 import textwrap
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def function_text(program: Callable[..., Any]) -> str:
     return "\n".join(text.split("\n")[node.lineno - 1:])
 
 
-def definitions(text: str, module: str, given: frozenset[str] = GIVEN) -> list[str]:
+def definitions(text: str, module: types.ModuleType, given: frozenset[str] = GIVEN) -> list[str]:
     """Return the statements that define what ``text`` uses of ``module``, in their order.
 
     Names of ``given`` are there already.
@@ -66,7 +67,7 @@ def _used(table: symtable.SymbolTable) -> set[str]:
     return names.union(*map(_used, table.get_children()))
 
 
-def _defining(names: set[str], module: str, given: frozenset[str]) -> list[str]:
+def _defining(names: set[str], module: types.ModuleType, given: frozenset[str]) -> list[str]:
     chosen: set[int] = set()
     statements = _statements(module)
     before = -1
@@ -92,10 +93,11 @@ def _imported(node: ast.Import | ast.ImportFrom, alias: ast.alias,
               given: frozenset[str]) -> list[str]:
     """Return what stands there for one imported name: an import, or the definition in a test."""
     if isinstance(node, ast.ImportFrom):
-        place = getattr(sys.modules.get(node.module or ""), "__file__", None)
+        module = sys.modules.get(node.module or "")
+        place = getattr(module, "__file__", None)
         if place is not None and TESTS in Path(place).resolve().parents:
             renamed = [f"{alias.asname} = {alias.name}"] if alias.asname else []
-            return _defining({alias.name}, node.module, given) + renamed
+            return _defining({alias.name}, module, given) + renamed
         node = ast.ImportFrom(_theirs(node.module), [alias], node.level)
     else:
         node = ast.Import([ast.alias(_theirs(alias.name), alias.asname)])
@@ -107,9 +109,9 @@ def _theirs(name: str) -> str:
 
 
 @functools.cache
-def _statements(module: str) -> list[Statement]:
-    """Return the statements at the top of a loaded module."""
-    text = inspect.getsource(sys.modules[module])
+def _statements(module: types.ModuleType) -> list[Statement]:
+    """Return the statements at the top of a module."""
+    text = inspect.getsource(module)
     lines = text.split("\n")
     found = []
     for node in ast.parse(text).body:

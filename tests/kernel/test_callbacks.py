@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 import pytest
-from both import same, same_error
+from both import ours, same, same_error, source_of
 from printing import both_print
 
 import saem as jax
@@ -25,13 +25,16 @@ X = np.arange(3.0, dtype=np.float32)
 F3 = jax.ShapeDtypeStruct((3,), np.float32)
 F0 = jax.ShapeDtypeStruct((), np.float32)
 
-PRELUDE = """
-jnp = jax.numpy
-io_callback = jax.experimental.io_callback
-x = jnp.arange(3.)
-F = lambda *shape, dtype=np.float32: jax.ShapeDtypeStruct(shape, dtype)
-sine = lambda v: np.sin(v)
-"""
+x = jnp.arange(3.0)
+
+
+def F(*shape, dtype=np.float32):
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def sine(v):
+    return np.sin(v)
+
 
 # -- values ----------------------------------------------------------------------------------------
 
@@ -69,48 +72,66 @@ VALUES = [
 
 @pytest.mark.parametrize("program", VALUES)
 def test_values_are_those_of_jax(jax_oracle, program):
-    same(jax_oracle, f"{PRELUDE}\nresult = {program}")
+    same(jax_oracle, program, within=__name__)
 
 
-SHAPES = {
-    "which shapes each method shows": """
-        def show(a, b):
-            print(np.shape(a), np.shape(b), flush=True)
-            return np.asarray(a) + np.asarray(b)
-        F = jax.ShapeDtypeStruct((), np.float32)
-        for method in ('sequential', 'expand_dims', 'broadcast_all', 'legacy_vectorized'):
-            f = lambda x, y: jax.pure_callback(show, F, x, y, vmap_method=method)
-            jax.vmap(f, (0, None))(x, 1.)
-            if method != 'legacy_vectorized':
-                jax.vmap(jax.vmap(f, (0, None)), (None, 0))(x[:2], x)
-    """,
-    "a result that nobody needs": """
-        F = jax.ShapeDtypeStruct((3,), np.float32)
-        def f(x):
-            jax.pure_callback(lambda v: (print('pure'), v)[1], F, x)
-            jax.experimental.io_callback(lambda v: (print('io'), v)[1], F, x)
-            return x
-        jax.jit(f)(x)
-    """,
-    "io in order": """
-        seen = []
-        def note(v):
-            seen.append(int(v))
-            return np.float32(len(seen))
-        F = jax.ShapeDtypeStruct((), np.float32)
-        call = lambda v: jax.experimental.io_callback(note, F, v, ordered=True)
-        def f(n):
-            a = call(n)
-            b = jax.lax.fori_loop(0, 3, lambda i, c: c + call(i), 0.)
-            return a + b + jax.jit(call)(n + 100)
-        f = jax.jit(f)
-        print([float(f(i)) for i in (10, 20, 30)], seen)
-    """,
-}
+SHAPES = {}
+
+
+def printing(function):
+    """Take one more program, named after its function."""
+    SHAPES[function.__name__.replace("_", " ")] = function
+    return function
+
+
+@printing
+def which_shapes_each_method_shows():
+    def show(a, b):
+        print(np.shape(a), np.shape(b), flush=True)
+        return np.asarray(a) + np.asarray(b)
+
+    F = jax.ShapeDtypeStruct((), np.float32)
+    for method in ("sequential", "expand_dims", "broadcast_all", "legacy_vectorized"):
+        f = lambda x, y, how=method: jax.pure_callback(show, F, x, y, vmap_method=how)
+        jax.vmap(f, (0, None))(x, 1.0)
+        if method != "legacy_vectorized":
+            jax.vmap(jax.vmap(f, (0, None)), (None, 0))(x[:2], x)
+
+
+@printing
+def a_result_that_nobody_needs():
+    F = jax.ShapeDtypeStruct((3,), np.float32)
+
+    def f(x):
+        jax.pure_callback(lambda v: (print("pure"), v)[1], F, x)
+        jax.experimental.io_callback(lambda v: (print("io"), v)[1], F, x)
+        return x
+
+    jax.jit(f)(x)
+
+
+@printing
+def io_in_order():
+    seen = []
+
+    def note(v):
+        seen.append(int(v))
+        return np.float32(len(seen))
+
+    F = jax.ShapeDtypeStruct((), np.float32)
+    call = lambda v: jax.experimental.io_callback(note, F, v, ordered=True)
+
+    def f(n):
+        a = call(n)
+        b = jax.lax.fori_loop(0, 3, lambda i, c: c + call(i), 0.0)
+        return a + b + jax.jit(call)(n + 100)
+
+    f = jax.jit(f)
+    print([float(f(i)) for i in (10, 20, 30)], seen)
 
 
 def test_calls_are_those_of_jax(jax_oracle):
-    for name, (here, there) in both_print(jax_oracle, SHAPES).items():
+    for name, (here, there) in both_print(jax_oracle, SHAPES, __name__).items():
         assert here == there and "raised" not in there, name
 
 
@@ -132,12 +153,10 @@ def test_jaxprs_print_as_those_of_jax(jax_oracle, source):
     two_arguments = "x, y" in source
     args = (np.ones((2, 3), np.float32), np.float32(1)) if "F(2)" in source else \
         (X, np.float32(1)) if two_arguments else (X,)
-    names = {"jax": jax, "np": np}
-    exec(PRELUDE, names)
-    closed = jax.make_jaxpr(eval(source, names))(*args)
+    closed = jax.make_jaxpr(ours(source, __name__))(*args)
     check_jaxpr(closed)
-    theirs = jax_oracle.run(
-        f"{PRELUDE}\nresult = str(jax.make_jaxpr({source})(*args))", args=args).value
+    asked = source_of(f"str(jax.make_jaxpr({source})(*args))", __name__, ["args"])
+    theirs = jax_oracle.run(asked, args=args).value
     assert without_address(str(closed)) == without_address(theirs)
 
 
@@ -187,7 +206,7 @@ def test_a_program_in_order_is_well_formed():
     ("jax.debug.callback(lambda v: 1 / 0, x)", "division by zero"),
 ])
 def test_errors_are_those_of_jax(jax_oracle, program, words):
-    same_error(jax_oracle, f"{PRELUDE}\nresult = {program}", words)
+    same_error(jax_oracle, program, words, within=__name__)
 
 
 def broken(v):

@@ -9,16 +9,17 @@ Read after: ``test_checkify_nested.py``.
 
 from __future__ import annotations
 
+import checking
 import numpy as np
 import pytest
 from both import ours, same, same_error
-from checking import BEGIN, same_said
 
 import saem as jax
 from saem import numpy as jnp
 from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import evaluate
 from saem.experimental import checkify
+from saem.experimental import checkify as c
 from saem.experimental.checkify.checks import CHECK, Error, Kind, NaNError, Site, Slot
 
 USER = [
@@ -89,7 +90,7 @@ INDEX = [
 
 @pytest.mark.parametrize("expression", [*USER, *AUTOMATIC, *INDEX])
 def test_checks_say_what_jax_says(jax_oracle, expression):
-    same_said(jax_oracle, expression)
+    same(jax_oracle, expression, within=checking)
 
 
 REFUSED = [
@@ -117,14 +118,17 @@ REFUSED = [
 
 @pytest.mark.parametrize(("source", "sentence"), REFUSED)
 def test_refusals_are_jaxs(jax_oracle, source, sentence):
-    same_error(jax_oracle, f"{BEGIN}\nresult = {source}\n", sentence)
+    same_error(jax_oracle, source, sentence, within=checking)
 
 
 def test_the_names_are_jaxs(jax_oracle):
-    same(jax_oracle, BEGIN + """
-result = ({n: sorted(k.__name__ for k in getattr(c, n)) for n in dir(c) if n.endswith('_checks')},
-          [n for n in dir(c) if n[0] != '_'], issubclass(c.JaxRuntimeError, ValueError))
-""")
+    def program():
+        groups = {name: sorted(kind.__name__ for kind in getattr(c, name))
+                  for name in dir(c) if name.endswith("_checks")}
+        public = [name for name in dir(c) if name[0] != "_"]
+        return groups, public, issubclass(c.JaxRuntimeError, ValueError)
+
+    same(jax_oracle, program)
 
 
 # -- what holds whatever JAX does ------------------------------------------------------------------
@@ -253,7 +257,7 @@ def test_joining_keeps_the_first_of_each_kind():
 
 
 def test_errors_are_values_that_transformations_carry():
-    errs = ours(BEGIN + "result = jax.vmap(c.checkify(ln))(jnp.array([2., -1.]))[0]")
+    errs = ours("jax.vmap(c.checkify(ln))(jnp.array([2., -1.]))[0]", within=checking)
     assert [bool(x) for x in errs.slots[next(iter(errs.slots))].pred] == [False, True]
     doubled = jax.tree.map(lambda x: jnp.concatenate([x, x]), errs)
     assert doubled.get() == ("at mapped index 1: ln -1.0 (`check` failed)\n"

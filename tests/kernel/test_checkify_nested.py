@@ -8,10 +8,10 @@ Read before: ``test_checkify.py``, ``saem.experimental.checkify.transform``.
 
 from __future__ import annotations
 
+import checking
 import numpy as np
 import pytest
-from both import ours, same_error
-from checking import BEGIN, same_said
+from both import ours, same, same_error
 from drawing import inputs, programs
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -119,67 +119,38 @@ NESTED = [
     "said(jax.jit(lambda x: c.checkify(chk)(x)[0].throw()), X)",
     "c.checkify(c.checkify(ln, errors=c.nan_checks))(F(-1))[1][0].get()",
 ]
-REFERENCES = """
-def r(x):
-    ref = jax.new_ref(x)
-    ref[...] = jnp.log(ref[...])
-    c.check(ref[0] > 0, 'ref {}', ref[0])
-    return ref[...]
-def loop(x):
-    ref = jax.new_ref(x)
-    def body(i, _):
-        ref[i] = ref[i] * 2
-        c.check(ref[i] < 5, 'body {} {}', i, ref[i])
-    lax.fori_loop(0, 4, body, None)
-    return ref[...]
-def branch(x):
-    ref = jax.new_ref(x)
-    def yes():
-        ref[0] = 5.
-        c.check(ref[0] < 1, 'cond {}', ref[0])
-    lax.cond(x[1] > 0, yes, lambda: None)
-    return ref[...]
-"""
-DEVICES = """
-P = jax.sharding.PartitionSpec
-mesh = jax.sharding.Mesh(np.array(jax.devices()[:4]).reshape({shape}), {names})
-def sm(f, spec, **options):
-    return jax.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec, **options)
-"""
-ONE = DEVICES.format(shape="4", names="('d',)")
-TWO = DEVICES.format(shape="2, 2", names="('a', 'b')")
 Y = "jnp.array([1., 2., -1., -2.])"
 ON_DEVICES = [
-    *((ONE, f"said(sm({f}, P('d'), check_vma={check}), {Y}, jit={jit})")
+    *(f"said(on_four({f}, P('d'), check_vma={check}), {Y}, jit={jit})"
       for f in ("chk", "jnp.log", "lambda x: jnp.log(x * x) / lax.psum(x * x, 'd')")
       for check, jit in ((True, True), (False, False))),
-    (ONE, f"said(jax.jit(sm(chk, P('d'))), {Y})"),
-    (ONE, "sm(lambda x: (lambda e, y: (jax.tree.map(lambda a: a[None], e), y))(*c.checkify(chk)(x)"
-     f"), P('d'))({Y})[0].get()"),
-    (ONE, f"said(jax.pmap(chk), {Y})"), (ONE, f"jax.pmap(c.checkify(chk))({Y})[0].get()"),
-    (ONE, f"said(jax.pmap(jnp.log), {Y})"),
-    (TWO, "said(sm(chk, P('a', 'b')), jnp.array([[1., -2.], [3., -4.]]))"),
-    (TWO, "jax.vmap(c.checkify(sm(chk, P('a'))))(jnp.array([[1., -2.], [3., -4.]]))[0].get()"),
-    (TWO, "jax.grad(lambda x: c.checkify(sm(lambda x: chk(x) ** 2, P('a')))(x)[1].sum())"
-     "(jnp.array([1., -2.]))"),
+    f"said(jax.jit(on_four(chk, P('d'))), {Y})",
+    "on_four(lambda x: (lambda e, y: (jax.tree.map(lambda a: a[None], e), y))(*c.checkify(chk)(x)"
+    f"), P('d'))({Y})[0].get()",
+    f"said(jax.pmap(chk), {Y})", f"jax.pmap(c.checkify(chk))({Y})[0].get()",
+    f"said(jax.pmap(jnp.log), {Y})",
+    "said(on_square(chk, P('a', 'b')), jnp.array([[1., -2.], [3., -4.]]))",
+    "jax.vmap(c.checkify(on_square(chk, P('a'))))(jnp.array([[1., -2.], [3., -4.]]))[0].get()",
+    "jax.grad(lambda x: c.checkify(on_square(lambda x: chk(x) ** 2, P('a')))(x)[1].sum())"
+    "(jnp.array([1., -2.]))",
 ]
 
 
 @pytest.mark.parametrize("expression", [*CONTROL, *DERIVATIVES, *MAPPED, *NESTED])
 def test_checks_inside_say_what_jax_says(jax_oracle, expression):
-    same_said(jax_oracle, expression)
+    same(jax_oracle, expression, within=checking)
 
 
 @pytest.mark.parametrize("expression", [
-    "said(r, X)", "said(jax.jit(r), X + 2, jit=True)", "said(loop, X)", "said(loop, X, jit=True)",
-    "said(branch, X)", "said(branch, -X, jit=True)"])
+    "said(whole, X)", "said(jax.jit(whole), X + 2, jit=True)", "said(loop, X)",
+    "said(loop, X, jit=True)", "said(branch, X)", "said(branch, -X, jit=True)"])
 def test_references_say_what_jax_says(jax_oracle, expression):
-    same_said(jax_oracle, expression, REFERENCES)
+    same(jax_oracle, expression, within=checking)
 
 
-@pytest.mark.parametrize(("begin", "expression"), ON_DEVICES)
-def test_devices_say_what_jax_says(jax_oracle, begin, expression):
-    same_said(jax_oracle, expression, begin)
+@pytest.mark.parametrize("expression", ON_DEVICES)
+def test_devices_say_what_jax_says(jax_oracle, expression):
+    same(jax_oracle, expression, within=checking)
 
 
 REFUSED = [
@@ -192,14 +163,14 @@ REFUSED = [
 
 @pytest.mark.parametrize(("source", "sentence"), REFUSED)
 def test_refusals_are_jaxs(jax_oracle, source, sentence):
-    same_error(jax_oracle, f"{BEGIN}\nresult = {source}\n", sentence)
+    same_error(jax_oracle, source, sentence, within=checking)
 
 
 # -- where JAX loses an error, or finds one that is none -------------------------------------------
 
 
-def said(expression, begin=""):
-    return ours(f"{BEGIN}\n{begin}\nresult = {expression}\n")
+def said(expression):
+    return ours(expression, within=checking)
 
 
 def test_a_check_in_a_scan_is_not_lost_when_it_is_differentiated():
@@ -256,11 +227,7 @@ def test_a_custom_rule_beside_keeps_the_error_of_its_function():
     (value, err), slope = said(f"{f.format('cj')}(F(np.inf))")
     assert err.get() == "nan generated by primitive: sin." and np.isnan(slope)
     for name in ("cj", "jax.jit(quiet)", "lambda x: lax.scan(lambda s, _: (quiet(s), 0), x, X)[0]"):
-        (value, err), slope = said(f"{f.format(name)}(F(6))", """
-@jax.custom_jvp
-def quiet(x): return jnp.sin(x)
-quiet.defjvp(lambda xs, dxs: (jnp.sin(xs[0]), 3 * jnp.cos(xs[0]) * dxs[0]))
-""")
+        (value, err), slope = said(f"{f.format(name)}(F(6))")
         steps, x, wanted = 4 if "scan" in name else 1, 6.0, 1.0
         for _ in range(steps):
             x, wanted = np.sin(x), wanted * 3 * np.cos(x)
@@ -270,45 +237,32 @@ quiet.defjvp(lambda xs, dxs: (jnp.sin(xs[0]), 3 * jnp.cos(xs[0]) * dxs[0]))
     assert err.get() is None
     np.testing.assert_allclose(slope, 10 / 9, rtol=1e-6)
     # What a rule is not given, the function closes over.
-    err, slopes = said("""jax.vmap(jax.grad(lambda x: (lambda e, y: (y, e))(*c.checkify(h,
-        errors=c.all_checks)(x)), has_aux=True))(X + 8)[::-1]""", """
-def h(x):
-    @jax.custom_vjp
-    def inner(y): return jnp.log(y - z)
-    inner.defvjp(lambda y: (jnp.log(y - 9), y), lambda r, ct: (7 * ct,))
-    z = jnp.asarray(9.) + jnp.sum(X) * 0
-    return inner(x)
-""")
+    err, slopes = said("jax.vmap(jax.grad(lambda x: (lambda e, y: (y, e))(*c.checkify(closing, "
+                       "errors=c.all_checks)(x)), has_aux=True))(X + 8)[::-1]")
     assert err.get() == "at mapped index 0: nan generated by primitive: log."
     np.testing.assert_array_equal(slopes, [7, 7, 7, 7])
 
 
 def test_a_custom_vmap_rule_keeps_the_error_of_its_function():
-    begin = """
-@jax.custom_batching.custom_vmap
-def f(x): return jnp.log(x)
-@f.def_vmap
-def rule(size, batched, x): return 2 * x, True
-"""
-    assert said("said(f, F(-1))", begin)[0] == "nan generated by primitive: log."
-    errs, out = said("jax.vmap(c.checkify(f, errors=c.all_checks))(X - 1)", begin)
+    assert said("said(stacked, F(-1))")[0] == "nan generated by primitive: log."
+    errs, out = said("jax.vmap(c.checkify(stacked, errors=c.all_checks))(X - 1)")
     assert errs.get() == "at mapped index 0: nan generated by primitive: log."
     np.testing.assert_array_equal(out, [-2, 0, 2, 4])
 
 
 def test_checks_on_one_device_and_on_several_mix():
-    f = """lambda x: (c.check(x[0, 0] > 0, 'before'), sm(chk, P('a', 'b'))(x),
+    f = """lambda x: (c.check(x[0, 0] > 0, 'before'), on_square(chk, P('a', 'b'))(x),
         c.check(jnp.sum(x) > 100, 'sum {}', jnp.sum(x)))"""
-    assert said(f"said({f}, jnp.array([[1., -2.], [3., -4.]]))", TWO)[0] == (
+    assert said(f"said({f}, jnp.array([[1., -2.], [3., -4.]]))")[0] == (
         "at mapped index 1: bad [[-2.]] (`check` failed)\n"
         "at mapped index 3: bad [[-4.]] (`check` failed)")
-    assert said(f"said({f}, -M - 1)", TWO)[0] == "before (`check` failed)"
-    assert said(f"said({f}, M + 1)", TWO)[0] == "sum 10.0 (`check` failed)"
+    assert said(f"said({f}, -M - 1)")[0] == "before (`check` failed)"
+    assert said(f"said({f}, M + 1)")[0] == "sum 10.0 (`check` failed)"
     branch = f"lambda x: lax.cond(x[0, 0] > 1, {f}, lambda x: (None, x, None), x)"
-    assert said(f"said({branch}, M - 9, jit=True)", TWO)[0] == ""
-    assert said(f"said({branch}, 2 - M)", TWO)[0].startswith("at mapped index 2: bad [[0.]]")
-    mapped = "said(jax.vmap(sm(chk, P('a'))), jnp.array([[1., -2.], [3., -4.]]))"
-    assert said(mapped, TWO)[0].count("bad [-4.]") == 2
+    assert said(f"said({branch}, M - 9, jit=True)")[0] == ""
+    assert said(f"said({branch}, 2 - M)")[0].startswith("at mapped index 2: bad [[0.]]")
+    mapped = "said(jax.vmap(on_square(chk, P('a'))), jnp.array([[1., -2.], [3., -4.]]))"
+    assert said(mapped)[0].count("bad [-4.]") == 2
 
 
 # -- whatever the program --------------------------------------------------------------------------

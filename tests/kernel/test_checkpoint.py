@@ -8,30 +8,42 @@ Read before: ``both.py``, ``saem.derivatives.checkpoint``.
 
 from __future__ import annotations
 
+import contextlib
+import io
+import re
+
 import numpy as np
 import pytest
-from both import ours, same, same_error
+from both import ours, same, same_error, source_of
 
 import saem as jax
 from saem import ad_checkpoint, lax
 from saem import numpy as jnp
+from saem.ad_checkpoint import checkpoint_name
 from saem.core.infer import check_jaxpr
 
-SETUP = """
-jnp = jax.numpy
-from {package}.ad_checkpoint import checkpoint_name
 cp = jax.checkpoint_policies
-def q(x): return jnp.sin(jnp.sin(x))
+scan = lax.scan
+
+
+def q(x):
+    return jnp.sin(jnp.sin(x))
+
+
 def f(x, w):
     y = checkpoint_name(jnp.sin(x @ w), "a")
     z = checkpoint_name(jnp.cos(y @ w), "b")
     return jnp.tanh(z).sum()
-scan = jax.lax.scan
-def step(c, _): return q(c), None
+
+
+def step(c, _):
+    return q(c), None
+
+
 def short(x, w):
     y = checkpoint_name(jnp.sin(x @ w), "a")
     return jnp.sin(y @ w).sum()
-"""
+
 
 POLICIES = {
     "none": "None",
@@ -48,54 +60,52 @@ X = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
 W = np.random.default_rng(1).normal(size=(3, 3)).astype(np.float32)
 
 
-def text(source: str, package: str = "jax") -> str:
-    return SETUP.replace("{package}", package) + source
-
-
-def both(oracle, source: str, **arguments) -> tuple:
-    """Return what Saem and JAX answer."""
-    return ours(text(source, "saem"), **arguments), oracle.run(text(source), **arguments).value
-
-
-def agree(oracle, source: str, rtol: float = 2e-5, **arguments) -> None:
-    """Assert one value (a list of arrays) of both."""
-    mine, theirs = both(oracle, source, **arguments)
+def agree(oracle, program, rtol=2e-5, **arguments):
+    """Assert one value of both, up to weak types."""
+    mine = ours(program, __name__, **arguments)
+    theirs = oracle.run(source_of(program, __name__, arguments), **arguments).value
     for m, t in zip(jax.tree.leaves(mine), jax.tree.leaves(theirs), strict=True):
         assert m.dtype == t.dtype and m.shape == t.shape
         np.testing.assert_allclose(m, t, rtol=rtol, atol=rtol)
 
 
+def derived(c, x, w):
+    """Return the derivatives of ``c``, of one example and of two, in and out of ``jit``."""
+    gradient = jax.grad(c, (0, 1))
+    xs = jnp.stack([x, 2 * x])
+    many = lambda xs, w: jax.vmap(c, (0, None))(xs, w).sum()
+    return [
+        c(x, w),
+        gradient(x, w),
+        jax.jit(gradient)(x, w),
+        jax.jit(jax.grad(jax.jit(c)))(x, w),
+        jax.vmap(gradient, (0, None))(xs, w),
+        jax.jit(jax.grad(many, (0, 1)))(xs, w),
+        jax.jvp(c, (x, w), (w[:2], w)),
+        jax.jit(jax.hessian(c))(x, w),
+        jax.jit(jax.jacrev(jax.grad(c)))(x, w),
+    ]
+
+
 @pytest.mark.parametrize("name", ["none", "everything", "dots", "only a", "either"])
 def test_values_and_derivatives_are_those_of_the_function(jax_oracle, name):
-    agree(jax_oracle, f"""
-c = jax.checkpoint(f, policy={POLICIES[name]})
-gradient = jax.grad(c, (0, 1))
-xs = jnp.stack([x, 2 * x])
-many = lambda xs, w: jax.vmap(c, (0, None))(xs, w).sum()
-result = [c(x, w), gradient(x, w), jax.jit(gradient)(x, w), jax.jit(jax.grad(jax.jit(c)))(x, w),
-          jax.vmap(gradient, (0, None))(xs, w), jax.jit(jax.grad(many, (0, 1)))(xs, w),
-          jax.jvp(c, (x, w), (w[:2], w)), jax.jit(jax.hessian(c))(x, w),
-          jax.jit(jax.jacrev(jax.grad(c)))(x, w)]
-""", x=X, w=W)
+    agree(jax_oracle, f"derived(jax.checkpoint(f, policy={POLICIES[name]}), x, w)", x=X, w=W)
 
 
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 def test_what_is_kept_is_what_jax_keeps(jax_oracle, policy):
-    mine, theirs = both_kept(jax_oracle, policy)
-    assert mine == theirs
+    same(jax_oracle, f"saved(f, {policy}, x, w)", within=__name__, x=X, w=W)
 
 
-def both_kept(oracle, policy: str) -> tuple:
-    """Return the lists of saved residuals, with lines and columns, of both."""
-    source = f"""
-import contextlib, io, re
-out = io.StringIO()
-with contextlib.redirect_stdout(out):
-    jax.ad_checkpoint.print_saved_residuals(jax.checkpoint(f, policy={policy}), x, w)
-result = [re.sub(r" from [^ ]*:(\\d+:\\d+) .*", r" at \\1", line)
-          for line in out.getvalue().splitlines()]
-"""
-    return both(oracle, source, x=X, w=W)
+def saved(f, policy, x, w):
+    """Return what is saved, with the line (from the first of ``f``) and column that made it."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        jax.ad_checkpoint.print_saved_residuals(jax.checkpoint(f, policy=policy), x, w)
+    first = f.__code__.co_firstlineno
+    place = lambda found: f" at {int(found[1]) - first}:{found[2]}"
+    return [re.sub(r" from [^ ]*:(\d+):(\d+) .*", place, line)
+            for line in out.getvalue().splitlines()]
 
 
 def kept(function, *args) -> int:
@@ -148,9 +158,8 @@ jax.make_jaxpr(jax.grad(lambda x: scan(jax.checkpoint(step), x, None, length=3)[
 
 
 def test_programs_print_as_jax_prints_them(jax_oracle):
-    source = "result = [" + ", ".join(f"str({line})" for line in PRINTED) + "]"
-    for line, mine, theirs in zip(PRINTED, *both(jax_oracle, source, x=X, w=W), strict=True):
-        assert mine == theirs, line
+    source = "[" + ", ".join(f"str({line})" for line in PRINTED) + "]"
+    same(jax_oracle, source, within=__name__, x=X, w=W)
 
 
 def test_jitted_functions_inside_are_seen_by_policies():
@@ -167,49 +176,67 @@ def test_jitted_functions_inside_are_seen_by_policies():
 
 def test_the_second_computation_stands_behind_a_barrier(jax_oracle):
     """XLA is told to compute twice; its CPU compiler removes barriers early, for JAX as well."""
-    mine, theirs = both(jax_oracle, """
-def counts(**options):
-    step = jax.value_and_grad(jax.checkpoint(short, **options))
-    text = jax.jit(step).lower(x, w).as_text()
-    return [text.count("stablehlo.dot_general"), text.count("stablehlo.optimization_barrier")]
-result = [counts(), counts(prevent_cse=False), counts(prevent_cse=(True, False))]
-""", x=X, w=W)
-    assert mine == theirs == [[6, 1], [6, 0], [6, 1]]
+    def program(x, w):
+        def counts(**options):
+            step = jax.value_and_grad(jax.checkpoint(short, **options))
+            text = jax.jit(step).lower(x, w).as_text()
+            return [text.count(f"stablehlo.{name}")
+                    for name in ("dot_general", "optimization_barrier")]
+
+        return [counts(), counts(prevent_cse=False), counts(prevent_cse=(True, False))]
+
+    same(jax_oracle, program, x=X, w=W)
+    assert program(X, W) == [[6, 1], [6, 0], [6, 1]]
 
 
 def test_nesting_and_control_flow(jax_oracle):
-    agree(jax_oracle, """
-r = jax.checkpoint(lambda x: jax.checkpoint(q)(jax.checkpoint(q)(x)))
-def body(c, y):
-    return jax.checkpoint(lambda c, y: (jnp.sin(c @ y), c.sum()))(c, y)
-def loop(c, ys):
-    c, outs = jax.checkpoint(lambda c: jax.lax.scan(body, c, ys))(c)
-    return jax.lax.cond(c.sum() > 0, jax.checkpoint(jnp.sin), jnp.cos, c).sum() + outs.sum()
-ys = jnp.stack([w, w + 1, w - 1])
-g = jax.grad(loop, (0, 1))
-result = [jax.grad(r)(1.), jax.grad(jax.grad(r))(1.), jax.jacfwd(jax.grad(r))(1.),
-          jax.jit(jax.grad(jax.jit(jax.grad(jax.grad(r)))))(1.),
-          jax.jit(jax.vmap(jax.grad(jax.grad(r))))(x[0]), g(x, ys), jax.jit(g)(x, ys),
-          jax.jit(jax.vmap(g, (0, None)))(jnp.stack([x, -x]), ys),
-          jax.jit(jax.hessian(lambda x: loop(x, ys)))(x)]
-""", rtol=2e-4, x=X, w=W)
+    def program(x, w):
+        def body(c, y):
+            return jax.checkpoint(lambda c, y: (jnp.sin(c @ y), c.sum()))(c, y)
+
+        def loop(c, ys):
+            c, outs = jax.checkpoint(lambda c: jax.lax.scan(body, c, ys))(c)
+            last = jax.lax.cond(c.sum() > 0, jax.checkpoint(jnp.sin), jnp.cos, c)
+            return last.sum() + outs.sum()
+
+        r = jax.checkpoint(lambda x: jax.checkpoint(q)(jax.checkpoint(q)(x)))
+        ys = jnp.stack([w, w + 1, w - 1])
+        g = jax.grad(loop, (0, 1))
+        return [
+            jax.grad(r)(1.0),
+            jax.grad(jax.grad(r))(1.0),
+            jax.jacfwd(jax.grad(r))(1.0),
+            jax.jit(jax.grad(jax.jit(jax.grad(jax.grad(r)))))(1.0),
+            jax.jit(jax.vmap(jax.grad(jax.grad(r))))(x[0]),
+            g(x, ys),
+            jax.jit(g)(x, ys),
+            jax.jit(jax.vmap(g, (0, None)))(jnp.stack([x, -x]), ys),
+            jax.jit(jax.hessian(lambda x: loop(x, ys)))(x),
+        ]
+
+    agree(jax_oracle, program, rtol=2e-4, x=X, w=W)
 
 
 def test_loops_inside_are_split_as_the_policy_says(jax_oracle):
-    agree(jax_oracle, """
-lax, ys = jax.lax, x[0]
-def loops(a):
-    c, outs = lax.scan(lambda c, y: (jnp.sin(c * y), (c * 2, y)), a, ys)
-    d = lax.cond(c.sum() > 0, lambda c: jnp.sin(c) * 2, lambda c: c * c, c)
-    e = lax.fori_loop(0, 3, lambda i, c: jnp.sin(c), d)
-    n = lax.while_loop(lambda t: t[0] < 3, lambda t: (t[0] + 1, t[1] + 1.), (0, ys.sum()))[1]
-    return e * outs[0].sum() * n
-result = []
-for policy in (None, cp.everything_saveable):
-    c = jax.checkpoint(loops, policy=policy)
-    result += [jax.grad(c)(.7), jax.jit(jax.grad(c))(.7), jax.jit(jax.grad(jax.grad(c)))(.7),
-               jax.jit(jax.vmap(jax.grad(c)))(ys)]
-""", rtol=1e-4, x=X + 1)
+    def program(x):
+        ys = x[0]
+
+        def loops(a):
+            c, outs = lax.scan(lambda c, y: (jnp.sin(c * y), (c * 2, y)), a, ys)
+            d = lax.cond(c.sum() > 0, lambda c: jnp.sin(c) * 2, lambda c: c * c, c)
+            e = lax.fori_loop(0, 3, lambda i, c: jnp.sin(c), d)
+            n = lax.while_loop(lambda t: t[0] < 3, lambda t: (t[0] + 1, t[1] + 1.0),
+                               (0, ys.sum()))[1]
+            return e * outs[0].sum() * n
+
+        result = []
+        for policy in (None, cp.everything_saveable):
+            c = jax.checkpoint(loops, policy=policy)
+            result += [jax.grad(c)(0.7), jax.jit(jax.grad(c))(0.7),
+                       jax.jit(jax.grad(jax.grad(c)))(0.7), jax.jit(jax.vmap(jax.grad(c)))(ys)]
+        return result
+
+    agree(jax_oracle, program, rtol=1e-4, x=X + 1)
 
 
 def test_rules_of_a_function_inside_are_used():
@@ -227,16 +254,24 @@ def test_rules_of_a_function_inside_are_used():
 
 
 def test_closed_over_values_statics_and_integers(jax_oracle):
-    agree(jax_oracle, """
-c = jnp.arange(3.)
-outer = lambda y: jax.checkpoint(lambda x: jnp.sin(x * y * c).sum())(2.)
-by_name = jax.checkpoint(lambda x, f: f(x), static_argnums=(-1,))
-mixed = jax.checkpoint(lambda x, i: (jnp.sin(x) * i, i + 1))
-result = [jax.grad(outer)(1.5), jax.jit(jax.grad(outer))(1.5), jax.vmap(jax.grad(outer))(c),
-          by_name(1., jnp.sin), jax.grad(by_name)(1., jnp.sin), by_name(1., jnp.cos),
-          jax.grad(lambda x: mixed(x, 3)[0])(1.), jax.checkpoint(lambda d, *, k: d["a"] * k)(
-          {"a": c}, k=2.), jax.remat(q)(1.)]
-""")
+    def program():
+        c = jnp.arange(3.0)
+        outer = lambda y: jax.checkpoint(lambda x: jnp.sin(x * y * c).sum())(2.0)
+        by_name = jax.checkpoint(lambda x, f: f(x), static_argnums=(-1,))
+        mixed = jax.checkpoint(lambda x, i: (jnp.sin(x) * i, i + 1))
+        return [
+            jax.grad(outer)(1.5),
+            jax.jit(jax.grad(outer))(1.5),
+            jax.vmap(jax.grad(outer))(c),
+            by_name(1.0, jnp.sin),
+            jax.grad(by_name)(1.0, jnp.sin),
+            by_name(1.0, jnp.cos),
+            jax.grad(lambda x: mixed(x, 3)[0])(1.0),
+            jax.checkpoint(lambda d, *, k: d["a"] * k)({"a": c}, k=2.0),
+            jax.remat(q)(1.0),
+        ]
+
+    agree(jax_oracle, program)
 
 
 def test_programs_are_kept_between_calls():
@@ -273,9 +308,8 @@ def test_offloading_saves_here(jax_oracle):
     names = ("cp.save_and_offload_only_these_names(names_which_can_be_saved=['a'], "
              "names_which_can_be_offloaded=['b'], offload_src='device', offload_dst='pinned_host')")
     dots = "cp.offload_dot_with_no_batch_dims('device', 'pinned_host')"
-    agree(jax_oracle, f"""
-result = [jax.jit(jax.grad(jax.checkpoint(f, policy=p)))(x, w) for p in ({names}, {dots})]
-""", x=X, w=W)
+    agree(jax_oracle, "[jax.jit(jax.grad(jax.checkpoint(f, policy=p)))(x, w) "
+          f"for p in ({names}, {dots})]", x=X, w=W)
 
 
 def test_barrier_derivatives(jax_oracle):

@@ -6,60 +6,73 @@ process.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from both import same, same_error
 
 import saem as jax
 import saem.numpy as jnp
-from saem.experimental.compute_on import compute_on
+from saem.experimental import scheduling_groups as groups
+from saem.experimental.compute_on import compute_on, compute_on2
 from saem.experimental.xla_metadata import set_xla_metadata
 
-SETUP = """
-def module(name):
-    return __import__(jax.__name__ + ".experimental." + name, fromlist=["x"])
-compute_on, compute_on2 = module("compute_on").compute_on, module("compute_on").compute_on2
-set_xla_metadata = module("xla_metadata").set_xla_metadata
-groups = module("scheduling_groups")
 Host, Device = jax.memory.Space.Host, jax.memory.Space.Device
-x = jnp.arange(3.)
+x = jnp.arange(3.0)
 h = jax.device_put(x, Host)
-import re
+
 OPS = "call|sine|cosine|multiply|add|negate|case|custom_call"
+
+
 def marks(f, *args):
     found = []
     for line in jax.jit(f).lower(*args).as_text().splitlines():
-        op = re.search(r'(?:stablehlo[.]|(?:func[.])?)(' + OPS + r')\\b', line)
-        said = re.search(r'frontend_attributes = {([^}]*)}', line)
+        op = re.search(r"(?:stablehlo[.]|(?:func[.])?)(" + OPS + r")\b", line)
+        said = re.search(r"frontend_attributes = {([^}]*)}", line)
         ending = line.strip().startswith("})")
-        if said and (op or ending) or op and op[1] in ("sine", "cosine", "multiply"):
+        if (said and (op or ending)) or (op and op[1] in ("sine", "cosine", "multiply")):
             found.append((op[1] if op else "end") + (": " + said[1] if said else ""))
     return sorted(found)
+
+
 def jaxpr(f, *args):
     return str(jax.make_jaxpr(f)(*args))
-"""
-PROGRAMS = '''
+
+
 def nested(a):
     with set_xla_metadata(k="v", n=2, b=True):
         b = jnp.sin(a)
         with set_xla_metadata(k="w"):
             b = jnp.cos(b)
     return b * 3
+
+
 @set_xla_metadata(k="v")
 def decorated(a):
     return jnp.sin(a) * 2
+
+
 def jitted(a):
     with set_xla_metadata(k="v"):
         return jax.jit(lambda b: jnp.sin(b))(a)
+
+
 def branch(a):
     with set_xla_metadata(k="v"):
         return jax.lax.cond(a.sum() > 0, lambda b: jnp.sin(b), lambda b: jnp.cos(b), a)
+
+
 def value(a):
     return set_xla_metadata(jnp.sin(a), k="v") * 2
+
+
 def host(a):
     with compute_on("device_host"):
         b = jnp.sin(a)
     return jnp.cos(b)
+
+
 def hosts(a):
     with compute_on("device_host"):
         with compute_on("gpu_stream:3"):
@@ -67,21 +80,30 @@ def hosts(a):
         b = jnp.cos(b)
     with compute_on("device"):
         return b * 2
+
+
 @compute_on("device_host")
 @jax.jit
 def whole(a):
     return jnp.sin(a) * 2
+
+
 def sparse(a):
     return compute_on("tpu_sparsecore")(jnp.sin)(a)
-two = compute_on2(lambda a, b: (jnp.sin(a) * b, b), compute_type="device_host",
-                  out_memory_spaces=Device)
-away = compute_on2(lambda a: (jnp.sin(a), a * 2), compute_type="device_host",
-                   out_memory_spaces=(Device, Host))
-near = compute_on2(compute_type="device", out_memory_spaces=Device,
-                   compiler_options={"a": "b"})(lambda a: jnp.sin(a))
+
+
+two = compute_on2(
+    lambda a, b: (jnp.sin(a) * b, b), compute_type="device_host", out_memory_spaces=Device
+)
+away = compute_on2(
+    lambda a: (jnp.sin(a), a * 2), compute_type="device_host", out_memory_spaces=(Device, Host)
+)
+near = compute_on2(compute_type="device", out_memory_spaces=Device, compiler_options={"a": "b"})(
+    lambda a: jnp.sin(a)
+)
 group = groups.scheduling_group("grp")(lambda a, b=2: jnp.sin(a) * b)
 meta = groups.xla_metadata_call(k="v", q="w")(lambda a: {"s": jnp.sin(a)})
-'''
+
 MARKED = ["nested, x", "decorated, x", "jitted, x", "branch, x", "value, x", "host, x", "hosts, x",
           "whole, x", "sparse, x", "two, x, x", "away, x", "near, x", "group, x", "meta, x",
           "jax.grad(lambda a: nested(a).sum()), x", "jax.vmap(decorated), x"]
@@ -111,20 +133,20 @@ REFUSED = {
 
 
 def test_operations_have_the_attributes_of_their_marks(jax_oracle):
-    same(jax_oracle, SETUP + PROGRAMS + f"result = [{', '.join(f'marks({p})' for p in MARKED)}]")
+    same(jax_oracle, f"[{', '.join(f'marks({p})' for p in MARKED)}]", within=__name__)
 
 
 def test_jaxprs_show_calls_and_values_with_attributes(jax_oracle):
-    same(jax_oracle, SETUP + PROGRAMS + f"result = [{', '.join(f'jaxpr({p})' for p in PRINTED)}]")
+    same(jax_oracle, f"[{', '.join(f'jaxpr({p})' for p in PRINTED)}]", within=__name__)
 
 
 def test_attributes_change_no_value(jax_oracle):
-    same(jax_oracle, SETUP + PROGRAMS + f"result = [{', '.join(VALUES)}]")
+    same(jax_oracle, f"[{', '.join(VALUES)}]", within=__name__)
 
 
 @pytest.mark.parametrize("source", REFUSED)
 def test_refusals_are_jaxs(jax_oracle, source):
-    same_error(jax_oracle, SETUP + f"result = {source}", REFUSED[source])
+    same_error(jax_oracle, source, REFUSED[source], within=__name__)
 
 
 def test_derivatives_pass_through_results_in_the_hosts_memory():

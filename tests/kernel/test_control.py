@@ -10,21 +10,18 @@ import weakref
 
 import numpy as np
 import pytest
-from both import same, same_error
+from both import ours, same, same_error, source_of
 
 import saem as jax
 import saem.numpy as jnp
 from saem import lax
 from saem.compile import executables as compiling
 
-BEGIN = """
-import functools
-x = jnp.arange(3.)
-y = jnp.asarray([2., -1., 0.5])
-W = jnp.asarray(np.linspace(-1, 1, 9, dtype='float32').reshape(3, 3))
+x = jnp.arange(3.0)
+y = jnp.asarray([2.0, -1.0, 0.5])
+W = jnp.asarray(np.linspace(-1, 1, 9, dtype="float32").reshape(3, 3))
 n = jnp.int32(4)
 s = jnp.float32(1.5)
-"""
 
 VALUES = {
     "cond": """[
@@ -133,18 +130,21 @@ VALUES = {
 
 @pytest.mark.parametrize("name", VALUES)
 def test_values(jax_oracle, name):
-    same(jax_oracle, f"{BEGIN}\nresult = {VALUES[name].strip()}", rtol=1e-5)
+    same(jax_oracle, VALUES[name], rtol=1e-5, within=__name__)
+
+
+def without_jit(f):
+    with jax.disable_jit():
+        return f()
 
 
 @pytest.mark.parametrize("name", ["cond", "switch", "while", "fori"])
 def test_values_without_jit(jax_oracle, name):
     """With jit disabled the user's functions run as Python, with the same results."""
-    source = "\n".join("    " + line for line in f"result = {VALUES[name].strip()}".splitlines())
-    source = source.replace("lax.cond(True, lambda a: 1, lambda a: 2, s),", "")
-    answer = jax_oracle.run(f"{BEGIN}\nwith jax.disable_jit():\n{source}").value
-    names = {"jax": jax, "jnp": jnp, "lax": lax, "np": np}
-    exec(f"{BEGIN}\nwith jax.disable_jit():\n{source}", names)
-    got, tree = jax.tree.flatten(names["result"])
+    source = VALUES[name].replace("lax.cond(True, lambda a: 1, lambda a: 2, s),", "")
+    program = f"without_jit(lambda: {source})"
+    answer = jax_oracle.run(source_of(program, __name__)).value
+    got, tree = jax.tree.flatten(ours(program, __name__))
     wanted, wanted_tree = jax.tree.flatten(answer)
     assert tree == wanted_tree
     for g, w in zip(got, wanted):
@@ -244,13 +244,12 @@ ERRORS = [
 
 @pytest.mark.parametrize(("source", "sentence"), ERRORS)
 def test_errors(jax_oracle, source, sentence):
-    same_error(jax_oracle, f"{BEGIN}\nresult = {source}", sentence)
+    same_error(jax_oracle, source, sentence, within=__name__)
 
 
 def test_an_empty_scan_needs_jit(jax_oracle):
-    same_error(jax_oracle, f"{BEGIN}\nwith jax.disable_jit():\n"
-               "    result = lax.scan(lambda c, a: (c, a), 0., x[:0])",
-               "zero-length scan is not supported in disable_jit() mode")
+    same_error(jax_oracle, "without_jit(lambda: lax.scan(lambda c, a: (c, a), 0., x[:0]))",
+               "zero-length scan is not supported in disable_jit() mode", within=__name__)
 
 
 def test_an_error_shows_the_users_line():
@@ -347,16 +346,19 @@ def test_ordered_effects_happen_in_the_order_of_the_loop():
 
 def test_a_linearized_while_loop_shows_what_it_computes_twice(jax_oracle):
     """Its linear part runs the loop again, and so its effects, as JAX's does."""
-    source = """
-seen = []
-def step(c):
-    jax.debug.callback(lambda v: seen.append(float(v)), c)
-    return c * 2
-out, linear = jax.linearize(lambda x: lax.while_loop(lambda c: c < 9, step, x), 2.)
-slope = linear(1.)
-jax.effects_barrier()
-result = [out, slope, seen]"""
-    same(jax_oracle, source)
+    def program():
+        seen = []
+
+        def step(c):
+            jax.debug.callback(lambda v: seen.append(float(v)), c)
+            return c * 2
+
+        out, linear = jax.linearize(lambda x: lax.while_loop(lambda c: c < 9, step, x), 2.0)
+        slope = linear(1.0)
+        jax.effects_barrier()
+        return [out, slope, seen]
+
+    same(jax_oracle, program)
 
 
 def test_long_loops_run():

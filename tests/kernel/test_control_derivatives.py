@@ -10,34 +10,42 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from both import same, same_error
+from both import ours, same, same_error, source_of
 
 import saem as jax
 import saem.numpy as jnp
 from saem import lax
 from saem.core.infer import check_jaxpr
 
-BEGIN = """
 x = jnp.asarray([0.3, -1.2, 0.8])
-y = jnp.asarray([2., -1., 0.5])
-W = jnp.asarray(np.linspace(-1, 1, 9, dtype='float32').reshape(3, 3))
+y = jnp.asarray([2.0, -1.0, 0.5])
+W = jnp.asarray(np.linspace(-1, 1, 9, dtype="float32").reshape(3, 3))
+
 
 @jax.custom_jvp
 def twice(a):
     return jnp.sin(a)
+
+
 twice.defjvp(lambda p, t: (twice(*p), 2 * jnp.cos(p[0]) * t[0]))
+
 
 # A rule that is right, since JAX forgets rules in second derivatives of loops.
 @jax.custom_jvp
 def sine(a):
     return jnp.sin(a)
+
+
 sine.defjvp(lambda p, t: (sine(*p), jnp.cos(p[0]) * t[0]))
+
 
 @jax.custom_vjp
 def thrice(a):
     return jnp.sin(a)
+
+
 thrice.defvjp(lambda a: (thrice(a), a), lambda a, ct: (3 * jnp.cos(a) * ct,))
-"""
+
 
 # Functions of one vector to one number.
 SMOOTH = {
@@ -127,16 +135,14 @@ def test_modes(jax_oracle, name):
     Each program is well formed.
     """
     asked = {k: v for k, v in ASKED.items() if name in SMOOTH or k not in REVERSE}
-    source = f"{BEGIN}\nf = {({**SMOOTH, **FORWARD})[name]}\n"
-    first = f"g = lambda x, W: [{', '.join(ways[0] for ways in asked.values())}]\n"
-    wanted = jax_oracle.run(f"{source}{first}result = jax.jit(g)(x, W)").value
-    names = {"jnp": jnp, "lax": lax, "jax": jax, "np": np}
-    exec(source + first, names)
-    x, W = names["x"], names["W"]
-    agree(jax.jit(names["g"])(x, W), wanted)
+    f = ours(({**SMOOTH, **FORWARD})[name], __name__)
+    first = f"lambda f, x, W: [{', '.join(ways[0] for ways in asked.values())}]"
+    program = f"jax.jit({first}, static_argnums=0)({({**SMOOTH, **FORWARD})[name]}, x, W)"
+    wanted = jax_oracle.run(source_of(program, __name__)).value
+    agree(ours(program, __name__), wanted)
     for (kind, ways), want in zip(asked.items(), wanted):
         kept = [w for w in ways if name in SMOOTH or "grad" not in w]
-        g = eval(f"lambda x, W: [{', '.join(kept)}]", names)
+        g = ours(f"lambda x, W: [{', '.join(kept)}]", __name__, f=f)
         closed = jax.make_jaxpr(g)(x, W)
         check_jaxpr(closed)
         agree(jax.evaluate(closed, x, W), [want] * len(kept), kind)
@@ -148,14 +154,18 @@ def agree(got, wanted, kind=""):
         np.testing.assert_allclose(np.asarray(g), w, rtol=1e-3, atol=1e-4, err_msg=kind)
 
 
+def derived(f, derive):
+    """Return derivatives of ``f`` outside a compiled function, as strong arrays."""
+    found = [f(x), derive(f)(x), jax.vmap(derive(f))(W), jax.jvp(f, (x,), (y,)),
+             jax.jit(jax.linearize(f, x)[1])(y)]
+    return jax.tree.map(lambda a: jnp.asarray(a) * 1, found)
+
+
 @pytest.mark.parametrize("name", ["cond", "scan, counter", "while"])
 def test_outside_jit(jax_oracle, name):
-    same(jax_oracle, f"""{BEGIN}
-f = {({**SMOOTH, **FORWARD})[name]}
-derive = jax.grad if {name in SMOOTH} else jax.jacfwd
-result = [f(x), derive(f)(x), jax.vmap(derive(f))(W), jax.jvp(f, (x,), (y,)),
-          jax.jit(jax.linearize(f, x)[1])(y)]
-result = [jax.tree.map(lambda a: jnp.asarray(a) * 1, r) for r in result]""", rtol=2e-4)
+    derive = "jax.grad" if name in SMOOTH else "jax.jacfwd"
+    same(jax_oracle, f"derived({({**SMOOTH, **FORWARD})[name]}, {derive})", rtol=2e-4,
+         within=__name__)
 
 
 def test_scan_is_its_steps_written_out():
@@ -201,11 +211,23 @@ def test_differences():
 
 
 def test_backward_rules_inside(jax_oracle):
-    same(jax_oracle, f"""{BEGIN}
-f = lambda v: lax.scan(lambda c, a: (lax.cond(a > 0, thrice, twice, c * a) + a, c), 1., v)[1].sum()
-g = lambda v: lax.while_loop(lambda c: c < 2, lambda c: c + 1, 0) * lax.map(thrice, v).sum()
-result = jax.jit(lambda x, W: [jax.grad(f)(x), jax.vmap(jax.grad(f))(W), jax.grad(g)(x),
-                               jax.grad(lambda m: jax.vmap(f)(m).sum())(W)])(x, W)""", rtol=1e-5)
+    def program():
+        def f(v):
+            def step(c, a):
+                return lax.cond(a > 0, thrice, twice, c * a) + a, c
+
+            return lax.scan(step, 1.0, v)[1].sum()
+
+        def g(v):
+            return lax.while_loop(lambda c: c < 2, lambda c: c + 1, 0) * lax.map(thrice, v).sum()
+
+        def ways(x, W):
+            return [jax.grad(f)(x), jax.vmap(jax.grad(f))(W), jax.grad(g)(x),
+                    jax.grad(lambda m: jax.vmap(f)(m).sum())(W)]
+
+        return jax.jit(ways)(x, W)
+
+    same(jax_oracle, program, rtol=1e-5)
 
 
 def test_branches_not_taken_do_not_reach_the_derivative(jax_oracle):
@@ -273,7 +295,6 @@ def test_a_while_loop_beside_the_derivative_is_no_hindrance(jax_oracle):
         return jax.grad(f)(jnp.ones(2))
 
     same(jax_oracle, program)
-    same_error(jax_oracle, """
-result = jax.grad(lambda v: jax.jit(lambda v: lax.while_loop(
-    lambda c: c.sum() < 9., lambda c: c * 2, v))(v).sum())(jnp.ones(2))""",
+    same_error(jax_oracle, "jax.grad(lambda v: jax.jit(lambda v: lax.while_loop("
+               "lambda c: c.sum() < 9., lambda c: c * 2, v))(v).sum())(jnp.ones(2))",
                "Reverse-mode differentiation does not work for lax.while_loop")

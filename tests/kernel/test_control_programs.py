@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from both import ours, same, source_of
 
 import saem as jax
 import saem.numpy as jnp
@@ -14,9 +15,8 @@ from saem import lax
 from saem.core.infer import check_jaxpr
 from saem.transform.staging import dead_code_free
 
-NAMES = {"jax": jax, "jnp": jnp, "lax": lax, "np": np}
 X = np.arange(3, dtype="float32")
-Y = "jnp.ones(3)"
+y = jnp.ones(3)
 
 PROGRAMS = {
     "cond": "lambda x: lax.cond(x.sum() > 0, lambda a: a * y, lambda a: a + 1, x)",
@@ -53,9 +53,8 @@ PROGRAMS = {
 }
 
 
-def text_of(source):
-    names = dict(NAMES, y=jnp.ones(3))
-    return str(jax.make_jaxpr(eval(source, names))(jnp.asarray(X)))
+def shown(f, x):
+    return str(jax.make_jaxpr(f)(jnp.asarray(x)))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -63,12 +62,12 @@ def test_programs_print_as_jax_prints_them(jax_oracle, name):
     source = PROGRAMS[name]
     if "vmap" in name:
         source = f"lambda x: ({source})(x)"
-    wanted = jax_oracle.run(
-        f"y = {Y}\nresult = str(jax.make_jaxpr({source})(jnp.asarray(x)))", x=X).value
+    program = f"shown({source}, x)"
+    wanted = jax_oracle.run(source_of(program, __name__, ["x"]), x=X).value
     # JAX's NumPy axes print as np.int64(1) in places; the number is what counts.
     wanted = wanted.replace("np.int64(1)", "1").replace("np.int64(0)", "0")
     wanted = wanted.replace("np.int64(2)", "2")
-    assert squeezed(text_of(source)) == squeezed(wanted)
+    assert squeezed(ours(program, __name__, x=X)) == squeezed(wanted)
 
 
 def squeezed(text):
@@ -135,16 +134,17 @@ def test_the_text_does_not_depend_on_what_is_closed_over():
 
 
 def test_parameters_are_those_of_jax(jax_oracle):
-    ask = """
-def params(f, *args):
-    return sorted(jax.make_jaxpr(f)(*args).jaxpr.eqns[-1].params)
-x = jnp.arange(3.)
-result = [params(lambda x: lax.scan(lambda c, a: (c + a, c), 0., x), x),
-          params(lambda x: lax.while_loop(lambda c: c.sum() < 3, lambda c: c + 1, x), x),
-          params(lambda p, x: lax.cond(p, lambda a: a, lambda a: -a, x), True, x)]"""
-    names = dict(NAMES)
-    exec(ask, names)
-    assert names["result"] == jax_oracle.run(ask).value
+    def program(x):
+        def params(f, *args):
+            return sorted(jax.make_jaxpr(f)(*args).jaxpr.eqns[-1].params)
+
+        return [
+            params(lambda x: lax.scan(lambda c, a: (c + a, c), 0.0, x), x),
+            params(lambda x: lax.while_loop(lambda c: c.sum() < 3, lambda c: c + 1, x), x),
+            params(lambda p, x: lax.cond(p, lambda a: a, lambda a: -a, x), True, x),
+        ]
+
+    same(jax_oracle, program, x=X)
 
 
 def test_dead_code_inside_loops_and_branches_is_dropped():

@@ -14,101 +14,138 @@ import saem.numpy as jnp
 from saem import lax
 from saem.core.infer import check_jaxpr
 
-ROOT = """
+
 def newton(f, guess):
     slope = jax.grad(f)
     return lax.while_loop(lambda s: jnp.abs(f(s)) > 1e-5, lambda s: s - f(s) / slope(s), guess)
 
-def cube_root(a, **more):
-    return lax.custom_root(lambda v: v ** 3 - a, 1.0, newton, lambda g, y: y / g(1.0))
-"""
 
-# A positive definite system solved by a fixed number of steps of conjugate gradients.
-SYSTEM = """
+def cube_root(a):
+    return lax.custom_root(lambda v: v**3 - a, 1.0, newton, lambda g, y: y / g(1.0))
+
+
 def cg(matvec, b):
+    """Solve a positive definite system by a fixed number of steps of conjugate gradients."""
     def step(i, s):
         x, r, p = s
         ap = matvec(p)
         rr = r @ r
-        alpha = rr / jnp.where(rr > 0, p @ ap, 1.)
+        alpha = rr / jnp.where(rr > 0, p @ ap, 1.0)
         left = r - alpha * ap
-        beta = (left @ left) / jnp.where(rr > 0, rr, 1.)
+        beta = (left @ left) / jnp.where(rr > 0, rr, 1.0)
         return x + alpha * p, left, left + beta * p
+
     return lax.fori_loop(0, 3, step, (jnp.zeros_like(b), b, b))[0]
 
-A = jnp.asarray([[4., 1., 0.], [1., 3., 0.5], [0., 0.5, 2.]])
-U = jnp.asarray([[2., 1., 0.], [0., 3., 1.], [0., 0., 4.]])
-b = jnp.asarray([1., -2., 0.5])
-explicit = lambda mv, c: jnp.linalg.inv(jax.jacfwd(mv)(jnp.zeros(3))) @ c
-def substitute(mv, c):
-    m = jax.jacfwd(mv)(jnp.zeros(3))
+
+def substitute(matvec, c):
+    """Solve a triangular system by as many steps as it has rows."""
+    m = jax.jacfwd(matvec)(jnp.zeros(3))
     d = jnp.diagonal(m)
     x = c / d
     for _ in range(3):
         x = (c - (m - jnp.diag(d)) @ x) / d
     return x
+
+
 def positive(A, b):
     return lax.custom_linear_solve(lambda v: A @ v, b, cg, symmetric=True)
+
+
 def triangular(U, b):
     return lax.custom_linear_solve(lambda v: U @ v, b, substitute, substitute)
-"""
+
+
+POSITIVE = np.array([[4, 1, 0], [1, 3, 0.5], [0, 0.5, 2]], np.float32)
+TRIANGULAR = np.array([[2, 1, 0], [0, 3, 1], [0, 0, 4]], np.float32)
+RIGHT = np.array([1, -2, 0.5], np.float32)
+
+
+def strong(tree):
+    """Return the leaves as arrays without a weak type."""
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf) * 1, tree)
 
 
 def test_roots(jax_oracle):
-    same(jax_oracle, f"""{ROOT}
-f = cube_root
-result = [f(2.), jax.grad(f)(2.), jax.jit(jax.grad(jax.grad(f)))(2.), jax.jvp(f, (2.,), (1.,)),
-          jax.vmap(f)(jnp.asarray([1., 2., 8.])), jax.vmap(jax.grad(f))(jnp.asarray([1., 2., 8.])),
-          jax.grad(lambda a: lax.fori_loop(0, 2, lambda i, c: f(c + a), a))(1.5)]
-result = [jax.tree.map(lambda r: jnp.asarray(r) * 1, r) for r in result]""", rtol=1e-3)
+    def program():
+        f = cube_root
+        starts = jnp.asarray([1.0, 2.0, 8.0])
+        return strong([
+            f(2.0),
+            jax.grad(f)(2.0),
+            jax.jit(jax.grad(jax.grad(f)))(2.0),
+            jax.jvp(f, (2.0,), (1.0,)),
+            jax.vmap(f)(starts),
+            jax.vmap(jax.grad(f))(starts),
+            jax.grad(lambda a: lax.fori_loop(0, 2, lambda i, c: f(c + a), a))(1.5),
+        ])
+
+    same(jax_oracle, program, rtol=1e-3)
 
 
 def test_roots_of_trees_with_more_results(jax_oracle):
-    same(jax_oracle, """
-a = jnp.float32(4.)
-def root(a):
-    return lax.custom_root(lambda v: {'p': v['p'] ** 2 - a, 'q': v['q'] - 2 * a},
-                           {'p': 1., 'q': 1.}, lambda f, g: ({'p': jnp.sqrt(a), 'q': 2 * a}, 3.),
-                           lambda g, y: {'p': y['p'] / g({'p': 1., 'q': 0.})['p'], 'q': y['q']},
-                           has_aux=True)
-result = [root(a), jax.jacrev(lambda a: root(a)[0])(a), jax.jvp(lambda a: root(a)[0], (a,), (a,))]
-result = jax.tree.map(lambda r: jnp.asarray(r) * 1, result)""")
+    def program():
+        def root(a):
+            return lax.custom_root(
+                lambda v: {"p": v["p"] ** 2 - a, "q": v["q"] - 2 * a},
+                {"p": 1.0, "q": 1.0},
+                lambda f, g: ({"p": jnp.sqrt(a), "q": 2 * a}, 3.0),
+                lambda g, y: {"p": y["p"] / g({"p": 1.0, "q": 0.0})["p"], "q": y["q"]},
+                has_aux=True,
+            )
+
+        a = jnp.float32(4.0)
+        first = lambda a: root(a)[0]
+        return strong([root(a), jax.jacrev(first)(a), jax.jvp(first, (a,), (a,))])
+
+    same(jax_oracle, program)
 
 
-@pytest.mark.parametrize("name", ["positive", "triangular"])
-def test_linear_systems(jax_oracle, name):
-    same(jax_oracle, f"""{SYSTEM}
-f = lambda M, b: ({name}(M, b) ** 2).sum()
-M = {'A' if name == 'positive' else 'U'}
-bs, Ms = jnp.stack([b, 2 * b]), jnp.stack([M, M + jnp.eye(3)])
-result = jax.jit(lambda M, b: [
-    {name}(M, b), jax.grad(f, (0, 1))(M, b), jax.jvp(f, (M, b), (M, b)), jax.hessian(f, 1)(M, b),
-    jax.vmap({name}, (None, 0))(M, bs), jax.vmap(jax.grad(f, (0, 1)))(Ms, bs),
-    jax.grad(lambda M: jax.vmap(f, (None, 0))(M, bs).sum())(M)])(M, b)
-result = jax.tree.map(lambda r: jnp.asarray(r) * 1, result)""", rtol=2e-3)
+def solved(solve, M, b):
+    """Return solutions and their derivatives, in M and b, of one system and of several."""
+    def ways(M, b):
+        f = lambda M, b: (solve(M, b) ** 2).sum()
+        bs, Ms = jnp.stack([b, 2 * b]), jnp.stack([M, M + jnp.eye(3)])
+        return [
+            solve(M, b),
+            jax.grad(f, (0, 1))(M, b),
+            jax.jvp(f, (M, b), (M, b)),
+            jax.hessian(f, 1)(M, b),
+            jax.vmap(solve, (None, 0))(M, bs),
+            jax.vmap(jax.grad(f, (0, 1)))(Ms, bs),
+            jax.grad(lambda M: jax.vmap(f, (None, 0))(M, bs).sum())(M),
+        ]
+
+    return jax.jit(ways)(M, b)
+
+
+@pytest.mark.parametrize(("name", "M"), [("positive", POSITIVE), ("triangular", TRIANGULAR)],
+                         ids=["positive", "triangular"])
+def test_linear_systems(jax_oracle, name, M):
+    same(jax_oracle, f"strong(solved({name}, M, b))", rtol=2e-3, within=__name__, M=M, b=RIGHT)
 
 
 def test_more_results_of_a_linear_solver(jax_oracle):
-    same(jax_oracle, """
-def f(b):
-    solve = lambda mv, c: (c / mv(jnp.ones(3)), {'n': 7})
-    x, aux = lax.custom_linear_solve(lambda v: v * 2., b, solve, solve, has_aux=True)
-    return x.sum(), aux
-result = [f(jnp.arange(3.)), jax.grad(f, has_aux=True)(jnp.arange(3.))]
-result = jax.tree.map(lambda r: jnp.asarray(r) * 1, result)""")
+    def program():
+        def f(b):
+            solve = lambda mv, c: (c / mv(jnp.ones(3)), {"n": 7})
+            x, aux = lax.custom_linear_solve(lambda v: v * 2.0, b, solve, solve, has_aux=True)
+            return x.sum(), aux
+
+        return strong([f(jnp.arange(3.0)), jax.grad(f, has_aux=True)(jnp.arange(3.0))])
+
+    same(jax_oracle, program)
 
 
 def test_solvers_are_checked():
     """The derivative of a solution solves the differentiated system, in double precision."""
     with jax.enable_x64(True):
-        names = {"jax": jax, "jnp": jnp, "lax": lax}
-        exec(SYSTEM, names)
-        A, b = np.asarray(names["A"]), np.asarray(names["b"])
-        slope = jax.jacrev(names["positive"])(A, b)
+        A, b = POSITIVE.astype(np.float64), RIGHT.astype(np.float64)
+        slope = jax.jacrev(positive)(A, b)
         x = np.linalg.solve(A, b)
         want = -np.einsum("ik,l->ikl", np.linalg.inv(A), x)
         np.testing.assert_allclose(slope, want, rtol=1e-6)
-        closed = jax.make_jaxpr(jax.grad(lambda A: (names["positive"](A, b) ** 2).sum()))(A)
+        closed = jax.make_jaxpr(jax.grad(lambda A: (positive(A, b) ** 2).sum()))(A)
         check_jaxpr(closed)
         np.testing.assert_allclose(jax.evaluate(closed, A)[0],
                                    2 * np.einsum("ikl,i->kl", want, x), rtol=1e-6)
@@ -130,4 +167,4 @@ def test_solvers_are_checked():
      "PyTreeDef(*)."),
 ])
 def test_errors(jax_oracle, source, sentence):
-    same_error(jax_oracle, f"x = jnp.arange(3.)\nresult = {source}", sentence)
+    same_error(jax_oracle, source, sentence, x=np.arange(3, dtype=np.float32))

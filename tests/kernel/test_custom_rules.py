@@ -12,7 +12,7 @@ import functools
 
 import numpy as np
 import pytest
-from both import ours, same, same_error
+from both import same, same_error
 
 import saem as jax
 from saem import lax
@@ -20,53 +20,74 @@ from saem import numpy as jnp
 from saem.core.infer import check_jaxpr
 
 # f has a rule in forward mode, v one in reverse mode; both say 3 times the derivative in x.
-RULES = """
-import functools
-jnp = jax.numpy
+
+
 @jax.custom_jvp
-def f(x, y): return jnp.sin(x) * y
+def f(x, y):
+    return jnp.sin(x) * y
+
+
 @f.defjvp
 def f_jvp(primals, tangents):
     x, y = primals
     dx, dy = tangents
     return f(x, y), 3 * jnp.cos(x) * y * dx + jnp.sin(x) * dy
+
+
 @jax.custom_vjp
-def v(x, y): return jnp.sin(x) * y
-def v_fwd(x, y): return v(x, y), (x, y)
-def v_bwd(r, g): return 3 * jnp.cos(r[0]) * r[1] * g, jnp.sin(r[0]) * g
+def v(x, y):
+    return jnp.sin(x) * y
+
+
+def v_fwd(x, y):
+    return v(x, y), (x, y)
+
+
+def v_bwd(r, g):
+    return 3 * jnp.cos(r[0]) * r[1] * g, jnp.sin(r[0]) * g
+
+
 v.defvjp(v_fwd, v_bwd)
-"""
 X = np.linspace(-1, 1, 5, dtype=np.float32)
 
 
-def text(source: str) -> str:
-    return RULES + source
+def derived(function, axes, args):
+    """Return derivatives of stacks, and stacks of derivatives, of ``function``."""
+    def total(a, b):
+        return jax.vmap(function, axes)(a, b).sum()
+
+    gradient = jax.grad(total, (0, 1))
+    each = jax.vmap(jax.grad(function, (0, 1)), axes)
+    second = jax.jit(jax.vmap(jax.jacrev(jax.grad(function), (0, 1)), axes))
+    return [jax.vmap(function, axes)(*args), gradient(*args), jax.jit(gradient)(*args), each(*args),
+            jax.jit(each)(*args), second(*args), jax.jit(jax.jacrev(gradient, (0, 1)))(*args)]
 
 
 @pytest.mark.parametrize("function", ["f", "v", "jax.jit(f)", "jax.jit(v)"])
 @pytest.mark.parametrize("axes", ["(0, 0)", "(0, None)", "(None, 0)"])
 def test_derivatives_and_stacks_nest_in_any_order(jax_oracle, function, axes):
     a, b = ("x" if axis == "0" else "jnp.float32(0.7)" for axis in axes[1:-1].split(", "))
-    same(jax_oracle, text(f"""
-F, axes, args = {function}, {axes}, ({a}, {b})
-def total(a, b): return jax.vmap(F, axes)(a, b).sum()
-gradient = jax.grad(total, (0, 1))
-each = jax.vmap(jax.grad(F, (0, 1)), axes)
-result = [jax.vmap(F, axes)(*args), gradient(*args), jax.jit(gradient)(*args), each(*args),
-          jax.jit(each)(*args), jax.jit(jax.vmap(jax.jacrev(jax.grad(F), (0, 1)), axes))(*args),
-          jax.jit(jax.jacrev(gradient, (0, 1)))(*args)]
-"""), x=X)
+    same(jax_oracle, f"derived({function}, {axes}, ({a}, {b}))", within=__name__, x=X)
 
 
 def test_forward_mode_of_a_forward_rule(jax_oracle):
-    same(jax_oracle, text("""
-def g(x): return f(x, x) * 2.
-result = [jax.jvp(g, (x,), (x,)), jax.jvp(jax.jit(g), (x,), (x,)), jax.jacfwd(g)(x),
-          jax.hessian(lambda x: g(x).sum())(x), jax.jacfwd(jax.jacfwd(jax.jit(g)))(x[0]),
-          jax.linearize(g, x)[1](x), jax.jvp(jax.vmap(g), (x,), (x,)),
-          jax.grad(lambda x: jax.vmap(lambda a: jax.vmap(lambda b: f(a, b))(x))(x).sum())(x),
-          jax.grad(lambda x: jax.vmap(lambda a: jax.vmap(lambda b: v(a, b))(x))(x).sum())(x)]
-"""), x=X)
+    def program(x):
+        def g(x):
+            return f(x, x) * 2.0
+
+        return [
+            jax.jvp(g, (x,), (x,)),
+            jax.jvp(jax.jit(g), (x,), (x,)),
+            jax.jacfwd(g)(x),
+            jax.hessian(lambda x: g(x).sum())(x),
+            jax.jacfwd(jax.jacfwd(jax.jit(g)))(x[0]),
+            jax.linearize(g, x)[1](x),
+            jax.jvp(jax.vmap(g), (x,), (x,)),
+            jax.grad(lambda x: jax.vmap(lambda a: jax.vmap(lambda b: f(a, b))(x))(x).sum())(x),
+            jax.grad(lambda x: jax.vmap(lambda a: jax.vmap(lambda b: v(a, b))(x))(x).sum())(x),
+        ]
+
+    same(jax_oracle, program, x=X)
 
 
 PRINTED = """
@@ -86,49 +107,58 @@ jax.make_jaxpr(jax.grad(lambda x, y: jax.vmap(v, (0, None))(x, y).sum(), (0, 1))
 
 
 def test_programs_print_as_jax_prints_them(jax_oracle):
-    source = text("result = [" + ", ".join(f"str({line})" for line in PRINTED) + "]")
-    theirs = jax_oracle.run(source, x=X).value
-    for line, got, want in zip(PRINTED, ours(source, x=X), theirs, strict=True):
-        assert got == want, line
+    source = "[" + ", ".join(f"str({line})" for line in PRINTED) + "]"
+    same(jax_oracle, source, within=__name__, x=X)
 
 
-CLOSED = text("""
-def outer(c):
-    @jax.custom_{kind}
-    def g(x): return x * c + jnp.arange(3.)
-    {rule}
-    return g(2. * c)
-""")
-JVP = "g.defjvp(lambda p, t: (g(p[0]), t[0] * jnp.ones(3)))"
-VJP = "g.defvjp(lambda x: (g(x), None), lambda r, ct: (ct.sum(),))"
+def closing_jvp(c):
+    @jax.custom_jvp
+    def g(x):
+        return x * c + jnp.arange(3.0)
+
+    g.defjvp(lambda p, t: (g(p[0]), t[0] * jnp.ones(3)))
+    return g(2.0 * c)
 
 
-@pytest.mark.parametrize(("kind", "rule"), [("jvp", JVP), ("vjp", VJP)])
-def test_closed_over_values_are_operands(jax_oracle, kind, rule):
-    source = CLOSED.format(kind=kind, rule=rule)
-    same(jax_oracle, source + "\nresult = [str(jax.make_jaxpr(outer)(1.)), jax.vmap(outer)(x), "
-         "jax.jit(jax.vmap(outer))(x), jax.vmap(jax.jit(outer))(x)]", x=X)
+def closing_vjp(c):
+    @jax.custom_vjp
+    def g(x):
+        return x * c + jnp.arange(3.0)
+
+    g.defvjp(lambda x: (g(x), None), lambda r, ct: (ct.sum(),))
+    return g(2.0 * c)
+
+
+@pytest.mark.parametrize("outer", ["closing_jvp", "closing_vjp"])
+def test_closed_over_values_are_operands(jax_oracle, outer):
+    same(jax_oracle, f"[str(jax.make_jaxpr({outer})(1.)), jax.vmap({outer})(x), "
+         f"jax.jit(jax.vmap({outer}))(x), jax.vmap(jax.jit({outer}))(x)]", within=__name__, x=X)
+
+
+def closing_unseen(c):
+    @jax.custom_vjp
+    def g(x):
+        return x * c
+
+    g.defvjp(lambda x: (x * c, None), lambda r, ct: (ct,))
+    return g(2.0)
 
 
 def test_derivatives_in_closed_over_values_are_refused(jax_oracle):
-    plain = text("""
-def outer(c):
-    @jax.custom_vjp
-    def g(x): return x * c
-    g.defvjp(lambda x: (x * c, None), lambda r, ct: (ct,))
-    return g(2.)
-""")
-    same_error(jax_oracle, plain + "\nresult = jax.grad(jax.jit(outer))(1.)",
-               "Detected differentiation of a custom_vjp function with respect to a closed-over")
-    same_error(jax_oracle, plain + "\nresult = jax.grad(outer)(1.)", "unexpected tracer")
+    same_error(jax_oracle, "jax.grad(jax.jit(closing_unseen))(1.)",
+               "Detected differentiation of a custom_vjp function with respect to a closed-over",
+               within=__name__)
+    same_error(jax_oracle, "jax.grad(closing_unseen)(1.)", "unexpected tracer",
+               within=__name__)
 
 
 @pytest.mark.parametrize("call", [
     "jax.jvp(v, (1., 2.), (1., 1.))", "jax.jvp(jax.jit(v), (1., 2.), (1., 1.))",
     "jax.jit(jax.jacfwd(v))(1., 2.)", "jax.hessian(v)(1., 2.)"])
 def test_forward_mode_of_a_backward_rule_is_refused(jax_oracle, call):
-    same_error(jax_oracle, text("result = " + call),
-               "can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
+    same_error(jax_oracle, call,
+               "can't apply forward-mode autodiff (jvp) to a custom_vjp function.",
+               within=__name__)
 
 
 def test_rules_run_on_numbers_outside_jit():
@@ -270,47 +300,81 @@ def test_integers_and_partial_rules(jax_oracle):
 
 
 def test_residuals_and_arguments_of_all_kinds(jax_oracle):
-    same(jax_oracle, text("""
-x = jnp.asarray(x)
-@jax.custom_vjp
-def kinds(x): return x * 2
-kinds.defvjp(lambda x: (x * 2, {"a": x, "n": None, "i": 3, "t": (np.float32(2.), jnp.arange(2))}),
-             lambda r, g: (g * r["a"] * r["i"] * r["t"][0] * r["t"][1].sum(),))
-@jax.custom_vjp
-def none(x, y): return x * 2
-none.defvjp(lambda x, y: (x * 2, None), lambda r, g: (g * 3, None))
-@jax.custom_vjp
-def square(z): return z * z
-square.defvjp(lambda z: (z * z, z), lambda z, g: (3 * z * g,))
-@jax.custom_vjp
-def noisy(key, x): return jax.random.normal(key) * x
-noisy.defvjp(lambda k, x: (noisy(k, x), k), lambda k, g: (None, jax.random.normal(k) * g * 5))
-key, z, b = jax.random.key(0), x + 1j * x[::-1], x.astype(jnp.bfloat16)
-result = [jax.grad(kinds)(2.), jax.jit(jax.grad(jax.jit(kinds)))(2.), jax.vmap(jax.grad(kinds))(x),
-          jax.grad(none)(2., None), jax.jit(jax.grad(lambda x: jax.jit(none)(x, None)))(2.),
-          jax.grad(lambda z: square(z).real.sum())(z),
-          jax.grad(lambda z: square(z).sum(), holomorphic=True)(z),
-          jax.grad(lambda b: v(b, b).sum())(b), jax.grad(noisy, 1)(key, 2.),
-          jax.jit(jax.grad(jax.jit(noisy), 1))(key, 2.),
-          jax.vmap(jax.grad(noisy, 1), (0, None))(jax.random.split(key, 2), 2.)]
-"""), x=X)
+    def program(x):
+        x = jnp.asarray(x)
+
+        @jax.custom_vjp
+        def kinds(x):
+            return x * 2
+
+        kinds.defvjp(
+            lambda x: (x * 2, {"a": x, "n": None, "i": 3, "t": (np.float32(2.0), jnp.arange(2))}),
+            lambda r, g: (g * r["a"] * r["i"] * r["t"][0] * r["t"][1].sum(),),
+        )
+
+        @jax.custom_vjp
+        def none(x, y):
+            return x * 2
+
+        none.defvjp(lambda x, y: (x * 2, None), lambda r, g: (g * 3, None))
+
+        @jax.custom_vjp
+        def square(z):
+            return z * z
+
+        square.defvjp(lambda z: (z * z, z), lambda z, g: (3 * z * g,))
+
+        @jax.custom_vjp
+        def noisy(key, x):
+            return jax.random.normal(key) * x
+
+        noisy.defvjp(
+            lambda k, x: (noisy(k, x), k), lambda k, g: (None, jax.random.normal(k) * g * 5)
+        )
+        key, z, b = jax.random.key(0), x + 1j * x[::-1], x.astype(jnp.bfloat16)
+        return [
+            jax.grad(kinds)(2.0),
+            jax.jit(jax.grad(jax.jit(kinds)))(2.0),
+            jax.vmap(jax.grad(kinds))(x),
+            jax.grad(none)(2.0, None),
+            jax.jit(jax.grad(lambda x: jax.jit(none)(x, None)))(2.0),
+            jax.grad(lambda z: square(z).real.sum())(z),
+            jax.grad(lambda z: square(z).sum(), holomorphic=True)(z),
+            jax.grad(lambda b: v(b, b).sum())(b),
+            jax.grad(noisy, 1)(key, 2.0),
+            jax.jit(jax.grad(jax.jit(noisy), 1))(key, 2.0),
+            jax.vmap(jax.grad(noisy, 1), (0, None))(jax.random.split(key, 2), 2.0),
+        ]
+
+    same(jax_oracle, program, x=X)
 
 
 def test_rules_inside_loops_and_named_axes(jax_oracle):
-    same(jax_oracle, text("""
-x = jnp.asarray(x)
-def loop(a, ys):
-    c, outs = jax.lax.scan(lambda c, y: (v(f(c, y), 2.), c * 2), a, ys)
-    return outs.sum() + jax.lax.cond(c > 0, lambda c: v(c, c), lambda c: f(c, 2.), c)
-@jax.custom_vjp
-def total(x): return jax.lax.psum(x, "i")
-total.defvjp(lambda x: (total(x), jax.lax.axis_index("i")),
-             lambda i, g: (jax.lax.pmean(g * 2, "i") + i,))
-a = x[4]
-result = [jax.grad(loop, (0, 1))(a, x), jax.jit(jax.vmap(jax.grad(loop), (0, None)))(x, x),
-          jax.vmap(total, axis_name="i")(x), jax.vmap(jax.grad(total), axis_name="i")(x),
-          jax.jit(jax.vmap(jax.grad(jax.jit(total)), axis_name="i"))(x)]
-"""), rtol=1e-5, x=X)
+    def program(x):
+        x = jnp.asarray(x)
+
+        def loop(a, ys):
+            c, outs = jax.lax.scan(lambda c, y: (v(f(c, y), 2.0), c * 2), a, ys)
+            return outs.sum() + jax.lax.cond(c > 0, lambda c: v(c, c), lambda c: f(c, 2.0), c)
+
+        @jax.custom_vjp
+        def total(x):
+            return jax.lax.psum(x, "i")
+
+        total.defvjp(
+            lambda x: (total(x), jax.lax.axis_index("i")),
+            lambda i, g: (jax.lax.pmean(g * 2, "i") + i,),
+        )
+        a = x[4]
+        return [
+            jax.grad(loop, (0, 1))(a, x),
+            jax.jit(jax.vmap(jax.grad(loop), (0, None)))(x, x),
+            jax.vmap(total, axis_name="i")(x),
+            jax.vmap(jax.grad(total), axis_name="i")(x),
+            jax.jit(jax.vmap(jax.grad(jax.jit(total)), axis_name="i"))(x),
+        ]
+
+    same(jax_oracle, program, rtol=1e-5, x=X)
 
 
 def test_implicit_differentiation_of_a_fixed_point(jax_oracle):
@@ -370,58 +434,76 @@ def rule_errors():
         ("(x, None)", "None"): "Custom VJP bwd rule must produce an output with the same container",
         ("(x, None)", "(ct.sum(),)"): "at output[0] the bwd rule produced an output of type float",
     }
-    for jitted in ("h", "jax.jit(h)"):
+    for jitted in ("", "jax.jit"):
         for rule, sentence in jvps.items():
-            yield f"h = mk(lambda p, t: {rule}); result = jax.jvp({jitted}, (x,), (x,))", sentence
+            yield f"jax.jvp({jitted}(mk(lambda p, t: {rule})), (x,), (x,))", sentence
         for (fwd, bwd), sentence in vjps.items():
-            yield (f"h = mkv(lambda x: {fwd}, lambda r, ct: {bwd}); "
-                   f"result = jax.vjp({jitted}, x)[1](x)"), sentence
-    yield ("h = mk(lambda p, t: ((p[0],), (t[0],))); result = jax.jvp(jax.jit(h), (x,), (x,))",
+            made = f"mkv(lambda x: {fwd}, lambda r, ct: {bwd})"
+            yield f"jax.vjp({jitted}({made}), x)[1](x)", sentence
+    yield ("jax.jvp(jax.jit(mk(lambda p, t: ((p[0],), (t[0],)))), (x,), (x,))",
            "container/pytree structure")
-    yield ("h = mkv(lambda x: (x.sum(), 0), lambda r, ct: (ct,)); "
-           "result = jax.vjp(jax.jit(h), x)[1](x)", "must produce a pair")
-    yield ("h = mkv(lambda x: (x, 'kept'), lambda r, ct: (ct,)); result = jax.grad(h)(x[0])",
+    yield ("jax.vjp(jax.jit(mkv(lambda x: (x.sum(), 0), lambda r, ct: (ct,))), x)[1](x)",
+           "must produce a pair")
+    yield ("jax.grad(mkv(lambda x: (x, 'kept'), lambda r, ct: (ct,)))(x[0])",
            "of type <class 'str'> is not a valid JAX type")
-    yield "result = jax.custom_jvp(jnp.sin)(x)", "No JVP defined for custom_jvp function sin"
-    yield "result = jax.custom_vjp(mk)(x)", "No VJP defined for custom_vjp function mk"
-    yield ("k = jax.custom_jvp(lambda x, *, y=2.: x * y); k.defjvp(lambda p, t: (p[0], t[0])); "
-           "result = k(x, y=3.)", "could not be resolved to positional-only arguments")
-    yield ("k = jax.custom_vjp(lambda n, x: x, nondiff_argnums=(0,)); "
-           "k.defvjp(lambda n, x: (x, None), lambda n, r, ct: (ct,)); result = jax.jit(k)(x, x)",
+    yield "jax.custom_jvp(jnp.sin)(x)", "No JVP defined for custom_jvp function sin"
+    yield "jax.custom_vjp(mk)(x)", "No VJP defined for custom_vjp function mk"
+    yield "with_keyword(x, y=3.)", "could not be resolved to positional-only arguments"
+    yield ("jax.jit(with_fixed)(x, x)",
            "Found a JAX Tracer object passed as an argument to a custom_vjp function")
 
 
-@pytest.mark.parametrize(("source", "sentence"), list(rule_errors()))
-def test_wrong_rules_are_refused_with_jax_s_classes(jax_oracle, source, sentence):
-    made = text("""
 def mk(rule):
     h = jax.custom_jvp(lambda x: jnp.sin(x))
     h.defjvp(rule)
     return h
+
+
 def mkv(fwd, bwd):
     h = jax.custom_vjp(lambda x: jnp.sin(x))
     h.defvjp(fwd, bwd)
     return h
-""")
-    same_error(jax_oracle, made + "\n" + source, sentence, x=X)
+
+
+with_keyword = jax.custom_jvp(lambda x, *, y=2.0: x * y)
+with_keyword.defjvp(lambda p, t: (p[0], t[0]))
+with_fixed = jax.custom_vjp(lambda n, x: x, nondiff_argnums=(0,))
+with_fixed.defvjp(lambda n, x: (x, None), lambda n, r, ct: (ct,))
+
+
+@pytest.mark.parametrize(("source", "sentence"), list(rule_errors()))
+def test_wrong_rules_are_refused_with_jax_s_classes(jax_oracle, source, sentence):
+    same_error(jax_oracle, source, sentence, within=__name__, x=X)
+
+
+def remembering():
+    """Return a function whose residuals are computed only where a derivative reads them."""
+    f = jax.custom_vjp(lambda x: jnp.sin(x))
+    f.defvjp(lambda x: (jnp.sin(x), jnp.cos(x) * scale), lambda r, ct: (ct * r * 2,),
+             optimize_remat=True)
+    scale = jnp.float32(3.0)
+    return f
 
 
 def test_the_function_runs_where_nobody_reads_the_residuals(jax_oracle):
-    made = """
-f = jax.custom_vjp(lambda x: jnp.sin(x))
-f.defvjp(lambda x: (jnp.sin(x), jnp.cos(x) * scale), lambda r, ct: (ct * r * 2,),
-         optimize_remat=True)
-scale = jnp.float32(3.)
-"""
-    same(jax_oracle, made + """
-result = [jax.grad(g)(0.5) for g in (f, jax.jit(f), jax.checkpoint(f), jax.jit(jax.checkpoint(f)))]
-result += [jax.vmap(jax.grad(f))(x), jax.jit(jax.vmap(jax.grad(f)))(x),
-           jax.grad(lambda x: jax.jit(jax.vmap(f))(x).sum())(x),
-           jax.grad(lambda x: jax.lax.scan(lambda c, a: (f(c) + a, a), 0., x)[0])(x)]
-""", x=X)
-    same_error(jax_oracle, made + "f.defvjp(lambda x: x, lambda r, c: c, symbolic_zeros=True, "
-               "optimize_remat=True)\nresult = 0", "does not support symbolic zeros")
-    f = ours(made + "result = f")
+    def program(x):
+        f = remembering()
+        scalars = (f, jax.jit(f), jax.checkpoint(f), jax.jit(jax.checkpoint(f)))
+        return [
+            *[jax.grad(g)(0.5) for g in scalars],
+            jax.vmap(jax.grad(f))(x),
+            jax.jit(jax.vmap(jax.grad(f)))(x),
+            jax.grad(lambda x: jax.jit(jax.vmap(f))(x).sum())(x),
+            jax.grad(lambda x: jax.lax.scan(lambda c, a: (f(c) + a, a), 0.0, x)[0])(x),
+        ]
+
+    def refused():
+        remembering().defvjp(
+            lambda x: x, lambda r, c: c, symbolic_zeros=True, optimize_remat=True)
+
+    same(jax_oracle, program, x=X)
+    same_error(jax_oracle, refused, "does not support symbolic zeros")
+    f = remembering()
     first, second = jax.make_jaxpr(jax.grad(jax.checkpoint(f)))(1.).eqns[:2]
     assert first.primitive.name == "jit" and "cos" not in str(first)
     assert second.primitive.name == "remat2" and "remat_opt" in str(second)
@@ -430,36 +512,13 @@ result += [jax.vmap(jax.grad(f))(x), jax.jit(jax.vmap(jax.grad(f)))(x),
     check_jaxpr(jax.make_jaxpr(jax.grad(jax.checkpoint(f)))(1.))
 
 
-SHARED = """
 def ruled(bwd, out=lambda x, y: x * y):
     h = jax.custom_vjp(lambda x, y: out(x, y))
     h.defvjp(lambda x, y: (h(x, y), (x, y)), bwd)
     return h
-def gradients(h, axis=0):
-    def stacked(x, y):
-        return jax.vmap(h, in_axes=(0, None), out_axes=axis)(x, y)
-    ways = (stacked, jax.jit(stacked), jax.vmap(jax.jit(h), in_axes=(0, None), out_axes=axis))
-    found = [jax.grad(lambda x, y: way(x, y).sum(), (0, 1))(x, 2.) for way in ways]
-    return [*found, jax.jit(jax.grad(lambda x, y: stacked(x, y).sum(), (0, 1)))(x, 2.)]
-thrice = lambda x, y: y * 3
-two = jax.custom_vjp(lambda x, y: (x * 2, y * 3))
-two.defvjp(lambda x, y: (two(x, y), (x, y)), lambda r, ct: (ct[0] * 10, ct[1] * 100))
-def of_two(x, y, axis):
-    a, b = jax.vmap(two, in_axes=(0, None), out_axes=(0, axis))(x, y)
-    return a.sum() + jnp.sum(b)
+
+
 plain = ruled(lambda r, ct: (ct * r[1], ct * r[0]))
-result = [
-    gradients(plain), gradients(ruled(lambda r, ct: (None, None))),
-    gradients(ruled(lambda r, ct: (ct, jnp.float32(7.)))),
-    gradients(ruled(lambda r, ct: (jnp.float32(7.), ct))),
-    gradients(ruled(lambda r, ct: (ct, ct * r[0]), thrice), None),
-    gradients(ruled(lambda r, ct: (jnp.float32(5.), ct), thrice), None),
-    gradients(ruled(lambda r, ct: (ct * r[0], ct * 3), thrice), 0),
-    jax.grad(of_two, (0, 1))(x, 2., 0), jax.grad(of_two, (0, 1))(x, 2., None),
-    jax.grad(lambda x, y: jax.vmap(jax.vmap(plain, (None, 0)), (0, None))(x, y).sum(), (0, 1))(
-        x, x),
-    jax.vmap(jax.grad(plain, (0, 1)), (0, None))(x, 2.)]
-"""
 
 
 def test_what_examples_share_gets_the_cotangents_that_jax_gives_it(jax_oracle):
@@ -467,16 +526,48 @@ def test_what_examples_share_gets_the_cotangents_that_jax_gives_it(jax_oracle):
 
     Where a rule makes a constant, which no derivative does, JAX looks at what is a stack.
     """
-    same(jax_oracle, SHARED, x=X)
-    f = ours(SHARED.replace("result = [", "result = plain\nunused = ["), x=X)
-    got = jax.grad(lambda y: jax.vmap(f, (0, None))(jnp.ones(4), y).sum())(2.)
+    def program(x):
+        def gradients(h, axis=0):
+            def stacked(x, y):
+                return jax.vmap(h, in_axes=(0, None), out_axes=axis)(x, y)
+
+            mapped = jax.vmap(jax.jit(h), in_axes=(0, None), out_axes=axis)
+            ways = (stacked, jax.jit(stacked), mapped)
+            found = [jax.grad(lambda x, y, w=w: w(x, y).sum(), (0, 1))(x, 2.0) for w in ways]
+            return [*found, jax.jit(jax.grad(lambda x, y: stacked(x, y).sum(), (0, 1)))(x, 2.0)]
+
+        two = jax.custom_vjp(lambda x, y: (x * 2, y * 3))
+        two.defvjp(lambda x, y: (two(x, y), (x, y)), lambda r, ct: (ct[0] * 10, ct[1] * 100))
+
+        def of_two(x, y, axis):
+            a, b = jax.vmap(two, in_axes=(0, None), out_axes=(0, axis))(x, y)
+            return a.sum() + jnp.sum(b)
+
+        def of_pairs(x, y):
+            return jax.vmap(jax.vmap(plain, (None, 0)), (0, None))(x, y).sum()
+
+        thrice = lambda x, y: y * 3
+        return [
+            gradients(plain),
+            gradients(ruled(lambda r, ct: (None, None))),
+            gradients(ruled(lambda r, ct: (ct, jnp.float32(7.0)))),
+            gradients(ruled(lambda r, ct: (jnp.float32(7.0), ct))),
+            gradients(ruled(lambda r, ct: (ct, ct * r[0]), thrice), None),
+            gradients(ruled(lambda r, ct: (jnp.float32(5.0), ct), thrice), None),
+            gradients(ruled(lambda r, ct: (ct * r[0], ct * 3), thrice), 0),
+            jax.grad(of_two, (0, 1))(x, 2.0, 0),
+            jax.grad(of_two, (0, 1))(x, 2.0, None),
+            jax.grad(of_pairs, (0, 1))(x, x),
+            jax.vmap(jax.grad(plain, (0, 1)), (0, None))(x, 2.0),
+        ]
+
+    same(jax_oracle, program, x=X)
+    got = jax.grad(lambda y: jax.vmap(plain, (0, None))(jnp.ones(4), y).sum())(2.)
     assert float(got) == 4.  # as in a loop over the four examples
 
 
 def test_programs_are_well_formed():
-    names = {"jax": jax}
-    exec(RULES, names)
-    f, v, x = names["f"], names["v"], jnp.ones(3)
+    x = jnp.ones(3)
     stacks = [jax.vmap(v, (0, None)), jax.vmap(jax.grad(jax.jit(v)), (0, None)),
               lambda x, y: jax.jvp(jax.vmap(f, (0, None)), (x, y), (x, y)),
               lambda x, y: jax.vjp(jax.vmap(v, (0, None)), x, y)[1](x)]

@@ -18,6 +18,8 @@ from saem.core.events import Compile, bus
 from saem.effects.breakpoints import DebuggerQuit
 
 X = np.arange(3.0, dtype=np.float32)
+x = jnp.arange(3.0)
+P = jax.debug.print
 
 # Each program prints with ordered=True wherever the order of lines is not otherwise determined.
 PROGRAMS = {
@@ -29,34 +31,10 @@ PROGRAMS = {
                             x + 1j))(x)
     """,
     "strings and none": "jax.jit(lambda x: P('{} {a}', 's', a=[x, 't', None, 3]))(x)",
-    "no placeholders": "P('a {{}} b'); P('a', x, skip_format_check=True)",
+    "no placeholders": "(P('a {{}} b'), P('a', x, skip_format_check=True))",
     "many numbers": "jax.jit(lambda x: P('{}', x))(jnp.arange(2000))",
-    "print options of the call": """
-        with np.printoptions(precision=2):
-            f = jax.jit(lambda x: P('{}', x / 3)).lower(x).compile()
-        f(x)
-    """,
     "skipping the check": "P('a {}', x, x, skip_format_check=True)",
     "without a string": "P(ordered=True)('{}', x)",
-    "jit": """
-        f = jax.jit(lambda x: (P('x={x} {}', x + 1, x=x), x * 2)[1])
-        f(x), f(x)
-    """,
-    "in order": """
-        @jax.jit
-        def f(x):
-            P('first {}', x, ordered=True)
-            y = jax.jit(lambda x: (P('second {}', x, ordered=True), x + 1)[1])(x)
-            P('third {}', y, ordered=True)
-            return y
-        for _ in range(4):
-            x = f(x)
-    """,
-    "eager after jit": """
-        f = jax.jit(lambda x: (P('in jit {}', x[0], ordered=True), x)[1])
-        f(jnp.ones(200000))
-        P('after', ordered=True)
-    """,
     "vmap": "jax.vmap(lambda x: (P('{}', x), x)[1])(x)",
     "vmap of nothing batched": "jax.vmap(lambda x: (P('once {}', 1.), x)[1])(x)",
     "vmap twice": """
@@ -73,91 +51,163 @@ PROGRAMS = {
         print(lax.scan(lambda c, y: (P('c={} {}', c, y, ordered=True), (c * y, c))[1], 2.,
                        jnp.arange(1., 4.))[0])
     """,
-    "scan backwards, unrolled": """
-        f = lambda c, y: (P('c={}', c, ordered=True), (c * y, c))[1]
-        jax.jit(lambda x: lax.scan(f, 2., x, reverse=True, unroll=2)[0])(jnp.arange(1., 6.))
-    """,
-    "grad of scan": """
-        f = lambda c, y: (P('c={}', c, ordered=True), (c * y, c))[1]
-        jax.grad(lambda x: lax.scan(f, x, jnp.arange(1., 4.))[0])(2.)
-    """,
-    "vmap of scan": """
-        f = lambda c, y: (P('c={}', c, ordered=True), (c * y, c))[1]
-        jax.vmap(lambda x: lax.scan(f, x, jnp.arange(1., 3.))[0])(x[:2])
-    """,
     "while": """
         lax.while_loop(lambda i: i < 3, lambda i: (P('i={}', i, ordered=True), i + 1)[1], 0)
     """,
     "while, its condition": "lax.while_loop(lambda i: (P('{}', i), i < 3)[1], lambda i: i + 1, 0)",
-    "while, its condition in order": """
-        c = lambda s: (P('c={}', s[0], ordered=True), s[0] < s[2])[1]
-        b = lambda s: (P('b={}', s[0], ordered=True), (s[0] + 1, s[1] * 2, s[2]))[1]
-        print(jax.jit(lambda n: lax.fori_loop(0, 2, lambda i, s: lax.while_loop(c, b, (0, s, n))[1],
-                                              1))(3))
-    """,
-    "while, of different lengths": """
-        f = lambda i: (P('i={}', i, ordered=True), i + 1)[1]
-        print(jax.vmap(lambda x: lax.while_loop(lambda i: i < x, f, 0.))(x))
-    """,
     "fori": "lax.fori_loop(0, 3, lambda i, c: (P('{} {}', i, c, ordered=True), c * 2)[1], 1)",
-    "cond": """
-        f = lambda x: (P('yes {}', x, ordered=True), x + 1)[1]
-        g = jax.jit(lambda x: lax.cond(x > 1, f, lambda x: x, x))
-        g(2.), g(0.), jax.grad(g)(3.)
-    """,
-    "cond, each its own": """
-        f = lambda x: (P('yes {}', x, ordered=True), x + 1)[1]
-        g = lambda x: (P('no {}', x, ordered=True), x)[1]
-        jax.vmap(lambda x: lax.cond(x > 1, f, g, x))(x)
-    """,
     "map": "lax.map(lambda x: (P('{}', x, ordered=True), x)[1], x)",
-    "custom jvp": """
-        f = jax.custom_jvp(lambda x: (P('in f {}', x, ordered=True), x * 2)[1])
-        f.defjvp(lambda p, t: (f(p[0]), (P('tangent {}', t[0]), t[0] * 2)[1]))
-        f(1.), jax.jvp(f, (1.,), (1.,)), jax.grad(f)(1.), jax.jit(f)(1.), jax.jit(jax.grad(f))(1.)
-    """,
-    "custom vjp": """
-        f = jax.custom_vjp(lambda x: (P('in f {}', x), x * 2)[1])
-        f.defvjp(lambda x: (P('forward {}', x), (x * 2, x))[1],
-                 lambda r, ct: (P('backward {} {}', r, ct), (ct * 2,))[1])
-        jax.grad(f)(3.), jax.jit(jax.grad(f))(3.), jax.jit(f)(3.)
-    """,
-    "checkpoint": """
-        f = jax.checkpoint(lambda x: (P('c={}', x, ordered=True), jnp.sin(x))[1])
-        jax.jit(f)(2.), jax.grad(f)(2.), jax.jit(jax.grad(f))(2.)
-        jax.jit(jax.grad(lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]))(2.)
-    """,
-    "custom vmap": """
-        f = jax.custom_batching.custom_vmap(lambda x: (P('one {}', x, ordered=True), x)[1])
-        f.def_vmap(lambda n, b, x: ((P('all {}', x, ordered=True), x)[1], b[0]))
-        jax.jit(f)(2.), jax.jit(jax.vmap(f))(x)
-    """,
-    "a linear solve": """
-        solve = lambda b: lax.custom_linear_solve(
-            lambda x: 2 * x, b, lambda _, b: (P('b={}', b, ordered=True), b / 2)[1], symmetric=True)
-        jax.jit(lambda b: (P('first', ordered=True), solve(b))[1])(3.), jax.jit(jax.grad(solve))(3.)
-    """,
-    "without jit": """
-        with jax.disable_jit():
-            f = lambda c, y: (P('c={}', c), (c * y, c))[1]
-            jax.jit(lambda x: lax.scan(f, x, jnp.arange(1., 4.))[0])(2.)
-    """,
-    "callback": """
-        def show(*args, **kwargs):
-            print([np.asarray(a).tolist() for a in args], sorted(kwargs), flush=True)
-        jax.debug.callback(show, x, k=x)
-        jax.jit(lambda x: jax.debug.callback(show, x, 1, k=x))(x)
-        jax.vmap(lambda x: jax.debug.callback(show, x))(x)
-        jax.grad(lambda x: (jax.debug.callback(show, x), x)[1])(1.)
-        jax.debug.callback(ordered=True)(show, x)
-    """,
 }
+
+
+def printing(function):
+    """Take one more program, named after its function."""
+    PROGRAMS[function.__name__.replace("_", " ")] = function
+    return function
+
+
+@printing
+def print_options_of_the_call():
+    with np.printoptions(precision=2):
+        f = jax.jit(lambda x: P("{}", x / 3)).lower(x).compile()
+    f(x)
+
+
+@printing
+def jit():
+    f = jax.jit(lambda x: (P("x={x} {}", x + 1, x=x), x * 2)[1])
+    f(x), f(x)
+
+
+@printing
+def in_order():
+    @jax.jit
+    def f(x):
+        P("first {}", x, ordered=True)
+        y = jax.jit(lambda x: (P("second {}", x, ordered=True), x + 1)[1])(x)
+        P("third {}", y, ordered=True)
+        return y
+
+    y = x
+    for _ in range(4):
+        y = f(y)
+
+
+@printing
+def eager_after_jit():
+    f = jax.jit(lambda x: (P("in jit {}", x[0], ordered=True), x)[1])
+    f(jnp.ones(200000))
+    P("after", ordered=True)
+
+
+@printing
+def scan_backwards_unrolled():
+    f = lambda c, y: (P("c={}", c, ordered=True), (c * y, c))[1]
+    jax.jit(lambda x: lax.scan(f, 2.0, x, reverse=True, unroll=2)[0])(jnp.arange(1.0, 6.0))
+
+
+@printing
+def grad_of_scan():
+    f = lambda c, y: (P("c={}", c, ordered=True), (c * y, c))[1]
+    jax.grad(lambda x: lax.scan(f, x, jnp.arange(1.0, 4.0))[0])(2.0)
+
+
+@printing
+def vmap_of_scan():
+    f = lambda c, y: (P("c={}", c, ordered=True), (c * y, c))[1]
+    jax.vmap(lambda x: lax.scan(f, x, jnp.arange(1.0, 3.0))[0])(x[:2])
+
+
+@printing
+def while_its_condition_in_order():
+    c = lambda s: (P("c={}", s[0], ordered=True), s[0] < s[2])[1]
+    b = lambda s: (P("b={}", s[0], ordered=True), (s[0] + 1, s[1] * 2, s[2]))[1]
+    twice = lambda n: lax.fori_loop(0, 2, lambda i, s: lax.while_loop(c, b, (0, s, n))[1], 1)
+    print(jax.jit(twice)(3))
+
+
+@printing
+def while_of_different_lengths():
+    f = lambda i: (P("i={}", i, ordered=True), i + 1)[1]
+    print(jax.vmap(lambda x: lax.while_loop(lambda i: i < x, f, 0.0))(x))
+
+
+@printing
+def cond():
+    f = lambda x: (P("yes {}", x, ordered=True), x + 1)[1]
+    g = jax.jit(lambda x: lax.cond(x > 1, f, lambda x: x, x))
+    g(2.0), g(0.0), jax.grad(g)(3.0)
+
+
+@printing
+def cond_each_its_own():
+    f = lambda x: (P("yes {}", x, ordered=True), x + 1)[1]
+    g = lambda x: (P("no {}", x, ordered=True), x)[1]
+    jax.vmap(lambda x: lax.cond(x > 1, f, g, x))(x)
+
+
+@printing
+def custom_jvp():
+    f = jax.custom_jvp(lambda x: (P("in f {}", x, ordered=True), x * 2)[1])
+    f.defjvp(lambda p, t: (f(p[0]), (P("tangent {}", t[0]), t[0] * 2)[1]))
+    f(1.0), jax.jvp(f, (1.0,), (1.0,)), jax.grad(f)(1.0), jax.jit(f)(1.0), jax.jit(jax.grad(f))(1.0)
+
+
+@printing
+def custom_vjp():
+    f = jax.custom_vjp(lambda x: (P("in f {}", x), x * 2)[1])
+    f.defvjp(
+        lambda x: (P("forward {}", x), (x * 2, x))[1],
+        lambda r, ct: (P("backward {} {}", r, ct), (ct * 2,))[1],
+    )
+    jax.grad(f)(3.0), jax.jit(jax.grad(f))(3.0), jax.jit(f)(3.0)
+
+
+@printing
+def checkpoint():
+    f = jax.checkpoint(lambda x: (P("c={}", x, ordered=True), jnp.sin(x))[1])
+    jax.jit(f)(2.0), jax.grad(f)(2.0), jax.jit(jax.grad(f))(2.0)
+    jax.jit(jax.grad(lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]))(2.0)
+
+
+@printing
+def custom_vmap():
+    f = jax.custom_batching.custom_vmap(lambda x: (P("one {}", x, ordered=True), x)[1])
+    f.def_vmap(lambda n, b, x: ((P("all {}", x, ordered=True), x)[1], b[0]))
+    jax.jit(f)(2.0), jax.jit(jax.vmap(f))(x)
+
+
+@printing
+def a_linear_solve():
+    solve = lambda b: lax.custom_linear_solve(
+        lambda x: 2 * x, b, lambda _, b: (P("b={}", b, ordered=True), b / 2)[1], symmetric=True
+    )
+    jax.jit(lambda b: (P("first", ordered=True), solve(b))[1])(3.0), jax.jit(jax.grad(solve))(3.0)
+
+
+@printing
+def without_jit():
+    with jax.disable_jit():
+        f = lambda c, y: (P("c={}", c), (c * y, c))[1]
+        jax.jit(lambda x: lax.scan(f, x, jnp.arange(1.0, 4.0))[0])(2.0)
+
+
+@printing
+def callback():
+    def show(*args, **kwargs):
+        print([np.asarray(a).tolist() for a in args], sorted(kwargs), flush=True)
+
+    jax.debug.callback(show, x, k=x)
+    jax.jit(lambda x: jax.debug.callback(show, x, 1, k=x))(x)
+    jax.vmap(lambda x: jax.debug.callback(show, x))(x)
+    jax.grad(lambda x: (jax.debug.callback(show, x), x)[1])(1.0)
+    jax.debug.callback(ordered=True)(show, x)
 
 
 @pytest.fixture(scope="module")
 def printed(jax_oracle):
     """What each program prints, here and in JAX."""
-    return both_print(jax_oracle, PROGRAMS)
+    return both_print(jax_oracle, PROGRAMS, __name__)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

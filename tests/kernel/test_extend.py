@@ -7,38 +7,48 @@ import pytest
 from both import same, same_error
 
 import saem as jax
+import saem.numpy as jnp
 from saem.experimental import topologies
 from saem.extend import backend, random, sharding
 
-SETUP = """
-def module(name):
-    return __import__(jax.__name__ + name, fromlist=["x"])
-R, T = module(".extend.random"), module(".experimental.topologies")
-B, S = module(".extend.backend"), module(".extend.sharding")
-"""
-
 
 def test_generators_and_their_keys_are_those_of_jax(jax_oracle):
-    same(jax_oracle, SETUP + """
-words = jnp.array([1, 2], jnp.uint32)
-keys = [R.seed_with_impl(R.threefry_prng_impl, 3), R.random_seed(4, R.rbg_prng_impl),
-        R.random_seed(5, R.unsafe_rbg_prng_impl)]
-result = [[jax.random.key_data(k) for k in keys],
-          [R.threefry_2x32(words, jnp.arange(n, dtype=jnp.uint32)) for n in (1, 4, 5)],
-          R.threefry_2x32(words, jnp.arange(6, dtype=jnp.uint32).reshape(2, 3)),
-          [(i.name, i.tag, i.key_shape) for i in (R.threefry_prng_impl, R.rbg_prng_impl)]]""")
+    def program():
+        words = jnp.array([1, 2], jnp.uint32)
+        keys = [
+            random.seed_with_impl(random.threefry_prng_impl, 3),
+            random.random_seed(4, random.rbg_prng_impl),
+            random.random_seed(5, random.unsafe_rbg_prng_impl),
+        ]
+        return [
+            [jax.random.key_data(k) for k in keys],
+            [random.threefry_2x32(words, jnp.arange(n, dtype=jnp.uint32)) for n in (1, 4, 5)],
+            random.threefry_2x32(words, jnp.arange(6, dtype=jnp.uint32).reshape(2, 3)),
+            [(impl.name, impl.tag, impl.key_shape)
+             for impl in (random.threefry_prng_impl, random.rbg_prng_impl)],
+        ]
+
+    same(jax_oracle, program)
 
 
 def test_clients_and_devices_are_told(jax_oracle):
-    same(jax_oracle, SETUP + """
-result = [list(B.backends()), B.get_backend().platform, B.get_backend("cpu").platform,
-          B.get_default_device() == jax.devices()[0], B.backend_xla_version(),
-          B.get_compile_options(1, 1).num_replicas, B.get_compile_options(1, 2).num_partitions,
-          T.get_attached_topology().devices == jax.devices(),
-          str(T.make_mesh(T.get_attached_topology("cpu"), (2, 4), ("x", "y")))]""")
-    same_error(jax_oracle, SETUP + "result = B.get_backend('bogus')", "Unknown backend")
-    same_error(jax_oracle, SETUP + "result = T.get_topology_desc('', 'cpu')",
-               "topology not implemented for cpu")
+    def program():
+        return [
+            list(backend.backends()),
+            backend.get_backend().platform,
+            backend.get_backend("cpu").platform,
+            backend.get_default_device() == jax.devices()[0],
+            backend.backend_xla_version(),
+            backend.get_compile_options(1, 1).num_replicas,
+            backend.get_compile_options(1, 2).num_partitions,
+            topologies.get_attached_topology().devices == jax.devices(),
+            str(topologies.make_mesh(topologies.get_attached_topology("cpu"), (2, 4), ("x", "y"))),
+        ]
+
+    same(jax_oracle, program)
+    same_error(jax_oracle, "backend.get_backend('bogus')", "Unknown backend", within=__name__)
+    same_error(jax_oracle, "topologies.get_topology_desc('', 'cpu')",
+               "topology not implemented for cpu", within=__name__)
 
 
 def test_shardings_are_read_back_from_bytes():

@@ -18,6 +18,7 @@ import saem.numpy as jnp
 from saem.core.infer import check_jaxpr
 from saem.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun, new_jaxpr_eqn
 
+# Text, since what is compared names lines of the programs and functions around them.
 PROGRAMS = """
 import re
 def f(x, y=2., *, k):
@@ -157,13 +158,15 @@ def test_parts_are_replaced():
     assert closed.invars == jaxpr.invars and closed.outvars == jaxpr.outvars and not closed.is_high
 
 
-INTERPRETERS = """
 undo = {jax.lax.exp_p: jnp.log, jax.lax.tanh_p: jnp.arctanh, jax.lax.neg_p: lambda y: -y}
+
 
 def run(jaxpr, consts, args, seen):
     values = dict(zip(jaxpr.constvars, consts)) | dict(zip(jaxpr.invars, args))
+
     def read(a):
         return a.val if type(a).__name__ == "Literal" else values[a]
+
     for eqn in jaxpr.eqns:
         seen.append(eqn.primitive.name)
         ins = [read(a) for a in eqn.invars]
@@ -177,6 +180,7 @@ def run(jaxpr, consts, args, seen):
         values.update(zip(eqn.outvars, outs))
     return [read(a) for a in jaxpr.outvars]
 
+
 def inverse(fun):
     def inverted(*ys):
         closed = jax.make_jaxpr(fun)(*ys)
@@ -185,31 +189,46 @@ def inverse(fun):
             (before,), (after,) = eqn.invars, eqn.outvars
             values[before] = undo[eqn.primitive](values[after])
         return values[closed.jaxpr.invars[0]]
+
     return inverted
-"""
 
 
 def test_interpreters_of_the_users_own(jax_oracle):
     """A program is run by hand, under grad, jit and vmap too; one of bijections runs backwards."""
-    same(jax_oracle, INTERPRETERS + """
-def f(x, n):
-    y = jax.jit(lambda a: jnp.sin(a) * n)(x)
-    y = jax.lax.cond(y[0] > 0, lambda a: a * 2, lambda a: a - 1, y)
-    y, ys = jax.lax.scan(lambda c, a: (c * a, c), y, x)
-    return jnp.sort(ys.sum(0)), y.at[0].add(1.)
-x = jnp.asarray([0.3, 0.8, 1.2])
-closed = jax.make_jaxpr(f)(x, 2.)
-def again(x):
-    return run(closed.jaxpr, closed.consts, [x, 2.], seen)
-seen = []
-result = [again(x), jax.jit(again)(x), jax.grad(lambda x: again(x)[0].sum())(x),
-          jax.vmap(again)(jnp.stack([x, 2 * x]))]
-""")
-    same(jax_oracle, INTERPRETERS + """
-bijection = inverse(lambda x: jnp.exp(jnp.tanh(-x)))
-result = [bijection(jnp.float32(1.5)), jax.grad(bijection)(1.5), jax.vmap(bijection)(
-    jnp.asarray([1.1, 1.5])), str(jax.make_jaxpr(bijection)(1.5))]
-""")
+
+    def program():
+        def f(x, n):
+            y = jax.jit(lambda a: jnp.sin(a) * n)(x)
+            y = jax.lax.cond(y[0] > 0, lambda a: a * 2, lambda a: a - 1, y)
+            y, ys = jax.lax.scan(lambda c, a: (c * a, c), y, x)
+            return jnp.sort(ys.sum(0)), y.at[0].add(1.0)
+
+        x = jnp.asarray([0.3, 0.8, 1.2])
+        closed = jax.make_jaxpr(f)(x, 2.0)
+
+        def again(x):
+            return run(closed.jaxpr, closed.consts, [x, 2.0], seen)
+
+        seen = []
+        return [
+            again(x),
+            jax.jit(again)(x),
+            jax.grad(lambda x: again(x)[0].sum())(x),
+            jax.vmap(again)(jnp.stack([x, 2 * x])),
+        ]
+
+    same(jax_oracle, program)
+
+    def program():
+        bijection = inverse(lambda x: jnp.exp(jnp.tanh(-x)))
+        return [
+            bijection(jnp.float32(1.5)),
+            jax.grad(bijection)(1.5),
+            jax.vmap(bijection)(jnp.asarray([1.1, 1.5])),
+            str(jax.make_jaxpr(bijection)(1.5)),
+        ]
+
+    same(jax_oracle, program)
 
 
 def test_equations_are_written_by_hand():

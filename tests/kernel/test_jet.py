@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 import pytest
-from both import ours, same, same_error
+from both import ours, same, same_error, source_of
 from drawing import inputs, programs
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -24,24 +24,24 @@ from saem import numpy as jnp
 from saem.core.infer import check_jaxpr
 from saem.experimental.jet import jet
 
-BEGIN = """
-import importlib
-jnp = jax.numpy
-jet = importlib.import_module(jax.__name__ + '.experimental.jet').jet
-X = jnp.array([.3, .6])
-T = (jnp.array([1., 2.]), jnp.array([.5, 0.]), jnp.array([0., 1.]))
+X = jnp.array([0.3, 0.6])
+T = (jnp.array([1.0, 2.0]), jnp.array([0.5, 0.0]), jnp.array([0.0, 1.0]))
+
 
 def nested(f, x, terms):
-    '''Return the derivatives of f(x(t)) at 0, where x(t) has those terms, one jvp in another.'''
+    """Return the derivatives of f(x(t)) at 0, where x(t) has those terms, one jvp in another."""
     def curve(t):
-        return f(x + sum(c * t ** k / math.factorial(k) for k, c in enumerate(terms, 1)))
-    import math
+        return f(x + sum(c * t**k / math.factorial(k) for k, c in enumerate(terms, 1)))
+
+    def derivative(g):
+        return lambda t: jax.jvp(g, (t,), (jnp.ones_like(t),))[1]
+
     out, g = [], curve
     for _ in terms:
-        g = (lambda g: lambda t: jax.jvp(g, (t,), (jnp.ones_like(t),))[1])(g)
+        g = derivative(g)
         out.append(g(jnp.zeros(())))
     return f(x), out
-"""
+
 
 # What comes of x = t (so the terms are the derivatives at 0), from tables of integer sequences.
 SEQUENCES = {
@@ -101,8 +101,8 @@ FUNCTIONS = [
 
 @pytest.mark.parametrize("source", FUNCTIONS)
 def test_terms_are_the_nested_derivatives_of_jax(jax_oracle, source):
-    wanted = jax_oracle.run(f"{BEGIN}\nresult = nested(lambda x: {source}, X, T)").value
-    got = ours(f"{BEGIN}\nresult = jet(lambda x: {source}, (X,), (T,))")
+    wanted = jax_oracle.run(source_of(f"nested(lambda x: {source}, X, T)", __name__)).value
+    got = ours(f"jet(lambda x: {source}, (X,), (T,))", __name__)
     for a, b in zip((got[0], *got[1]), (wanted[0], *wanted[1])):
         scale = max(1.0, float(np.max(np.abs(b))))
         np.testing.assert_allclose(np.asarray(a), b, rtol=2e-4, atol=3e-5 * scale)
@@ -127,7 +127,7 @@ ALIKE = [
 
 @pytest.mark.parametrize("source", ALIKE)
 def test_results_are_formed_as_jaxs(jax_oracle, source):
-    same(jax_oracle, f"{BEGIN}\nresult = {source}", rtol=1e-5)
+    same(jax_oracle, source, rtol=1e-5, within=__name__)
 
 
 @pytest.mark.parametrize(("source", "sentence"), [
@@ -136,7 +136,7 @@ def test_results_are_formed_as_jaxs(jax_oracle, source):
     ("jet(jnp.sin, (.5,), (({'a': 1.},),))", "term 0 for argument 0 is not an array"),
 ])
 def test_refusals_are_jaxs(jax_oracle, source, sentence):
-    same_error(jax_oracle, f"{BEGIN}\nresult = {source}", sentence)
+    same_error(jax_oracle, source, sentence, within=__name__)
 
 
 def test_custom_rules_are_asked_for_the_slope():

@@ -6,6 +6,8 @@ layouts stands in the text of its programs.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from both import same, same_error
@@ -13,28 +15,31 @@ from both import same, same_error
 import saem as jax
 import saem.numpy as jnp
 from saem.experimental.layout import Format, Layout
+from saem.experimental.layout import with_layout_constraint as constrained
 
-SETUP = """
-layout = __import__(jax.__name__ + ".experimental.layout", fromlist=["x"])
-Format, Layout = layout.Format, layout.Layout
-constrained = layout.with_layout_constraint
 sharding = jax.sharding
 device = jax.devices()[0]
 s = sharding.SingleDeviceSharding(device)
 mesh = sharding.Mesh(np.array(jax.devices()[:1]), ("x",))
 n = sharding.NamedSharding(mesh, sharding.PartitionSpec("x"))
 L, A = Layout((1, 0)), Layout.AUTO
-x = jnp.arange(6.).reshape(2, 3)
+x = jnp.arange(6.0).reshape(2, 3)
 y = jax.device_put(x, Format(L, s))
 sds = jax.ShapeDtypeStruct((2, 3), np.float32)
+
+
 def said(v):
     return [np.asarray(v), v.format.layout.major_to_minor, v.committed]
+
+
 def orders(formats):
     return [f.layout.major_to_minor for f in jax.tree.leaves(formats)]
+
+
 def modes(lowered):
-    import re
     return re.findall('layout_mode = "([^"]*)"', lowered.as_text())
-"""
+
+
 ARRAYS = ["x", "y", "jax.device_put(np.asarray(x), Format(L, s))",
           "jax.device_put(x, Format(L, n))",
           "jax.device_put(y, Format(Layout((0, 1)), s))", "jax.device_put(x, Format())",
@@ -73,40 +78,68 @@ REFUSED = {
 
 
 def test_formats_print_and_compare_as_in_jax(jax_oracle):
-    same(jax_oracle, SETUP + """
-result = [repr(v) for v in (A, L, Layout((0, 1), ((8, 128),)), Format(L, s), Format(A), Format(),
-                            x.format, y.format)]
-result += [L == Layout((1, 0)), hash(L) == hash(Layout((1, 0))), Format(L, s) == Format(L, s),
-           x.format == y.format, Format(A, s).layout is A]""")
+    def program():
+        tiled = Layout((0, 1), ((8, 128),))
+        shown = (A, L, tiled, Format(L, s), Format(A), Format(), x.format, y.format)
+        return [
+            *map(repr, shown),
+            L == Layout((1, 0)),
+            hash(L) == hash(Layout((1, 0))),
+            Format(L, s) == Format(L, s),
+            x.format == y.format,
+            Format(A, s).layout is A,
+        ]
+
+    same(jax_oracle, program)
 
 
 def test_arrays_lie_as_they_were_asked_to(jax_oracle):
-    same(jax_oracle, SETUP + f"result = [said(v) for v in ({', '.join(ARRAYS)})]")
+    same(jax_oracle, f"[said(v) for v in ({', '.join(ARRAYS)})]", within=__name__)
 
 
 def test_programs_are_told_of_layouts(jax_oracle):
-    same(jax_oracle, SETUP + f"result = [modes(v) for v in ({', '.join(LOWERED)})]")
+    same(jax_oracle, f"[modes(v) for v in ({', '.join(LOWERED)})]", within=__name__)
 
 
 def test_the_compiler_chooses_layouts_where_it_may(jax_oracle):
-    same(jax_oracle, SETUP + """
-c = jax.jit(lambda a: a.T * 2, in_shardings=Format(A), out_shardings=Format(A)).lower(sds).compile()
-d = jax.jit(lambda a: a.T * 2, in_shardings=Format(L, s)).lower(sds).compile()
-result = [orders(c.input_formats), orders(c.output_formats), orders(d.input_formats),
-          orders(d.output_formats), said(c(jax.device_put(x, c.input_formats[0][0]))), said(d(x)),
-          said(d(y)), jax.jit(lambda a: a.T @ a, in_shardings=Format(A))(x)]""")
+    def program():
+        c = (
+            jax.jit(lambda a: a.T * 2, in_shardings=Format(A), out_shardings=Format(A))
+            .lower(sds)
+            .compile()
+        )
+        d = jax.jit(lambda a: a.T * 2, in_shardings=Format(L, s)).lower(sds).compile()
+        return [
+            orders(c.input_formats),
+            orders(c.output_formats),
+            orders(d.input_formats),
+            orders(d.output_formats),
+            said(c(jax.device_put(x, c.input_formats[0][0]))),
+            said(d(x)),
+            said(d(y)),
+            jax.jit(lambda a: a.T @ a, in_shardings=Format(A))(x),
+        ]
+
+    same(jax_oracle, program)
 
 
 def test_jaxprs_show_formats(jax_oracle):
-    same(jax_oracle, SETUP + """
-result = [str(jax.make_jaxpr(f)(x)) for f in (
-    lambda a: jax.device_put(a, Format(L, s)), lambda a: constrained(a * 2, L),
-    jax.grad(lambda a: constrained(a * 2, L).sum()))]""")
+    def program():
+        return [
+            str(jax.make_jaxpr(f)(x))
+            for f in (
+                lambda a: jax.device_put(a, Format(L, s)),
+                lambda a: constrained(a * 2, L),
+                jax.grad(lambda a: constrained(a * 2, L).sum()),
+            )
+        ]
+
+    same(jax_oracle, program)
 
 
 @pytest.mark.parametrize("source", REFUSED)
 def test_refusals_are_jaxs(jax_oracle, source):
-    same_error(jax_oracle, SETUP + f"result = {source}", REFUSED[source])
+    same_error(jax_oracle, source, REFUSED[source], within=__name__)
 
 
 def test_a_kept_program_looks_how_its_arguments_lie():

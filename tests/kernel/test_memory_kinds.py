@@ -7,15 +7,17 @@ Read before: ``test_devices.py``.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from both import same, same_error
 
 import saem as jax
 import saem.numpy as jnp
+from saem.ad_checkpoint import checkpoint_name
 from saem.memory import Space
 
-SETUP = """
 sharding = jax.sharding
 device = jax.devices()[0]
 Host, Device = jax.memory.Space.Host, jax.memory.Space.Device
@@ -23,15 +25,21 @@ usual = sharding.SingleDeviceSharding(device)
 pinned = usual.with_memory_kind("pinned_host")
 mesh = sharding.Mesh(np.array(jax.devices()[:1]), ("x",))
 named = sharding.NamedSharding(mesh, sharding.PartitionSpec("x"))
-x = jnp.arange(3.)
+x = jnp.arange(3.0)
 h = jax.device_put(x, pinned)
+
+
 def where(y):
     return [np.asarray(y), jax.typeof(y).str_short(True), y.sharding.memory_kind, y.committed]
+
+
 def jaxpr(f, *args):
     return str(jax.make_jaxpr(f)(*args))
+
+
 def typed(f, *args):
     return [a.str_short(True) for a in jax.make_jaxpr(f)(*args).out_avals]
-"""
+
 
 PLACES = ["pinned", "usual.with_memory_kind('unpinned_host')", "usual", "Host", "Device",
           "named.with_memory_kind('pinned_host')"]
@@ -80,7 +88,7 @@ REFUSED = {
 
 
 def agree(oracle, question):
-    same(oracle, SETUP + f"result = {question}")
+    same(oracle, question, within=__name__)
 
 
 def test_a_device_tells_its_memories(jax_oracle):
@@ -114,42 +122,60 @@ def test_jaxprs_show_where_values_go(jax_oracle):
 
 @pytest.mark.parametrize("source", REFUSED)
 def test_refusals_are_jaxs(jax_oracle, source):
-    same_error(jax_oracle, SETUP + f"result = {source}", REFUSED[source])
+    same_error(jax_oracle, source, REFUSED[source], within=__name__)
 
 
 def test_placements_are_written_for_other_platforms(jax_oracle):
-    same(jax_oracle, SETUP + """
-f = jax.jit(lambda a: jax.device_put(jax.device_put(a * 2, Host), Device) + 1)
-g = jax.jit(lambda a: a * 2, out_shardings=pinned)
-texts = [f.trace(x).lower(lowering_platforms=(p,)).as_text() for p in ("cpu", "cuda", "tpu")]
-texts.append(g.lower(x).as_text())
-result = [[line.split("@")[1].split("(")[0] + line.split("{")[1]
-           for line in text.splitlines() if "custom_call" in line] for text in texts]""")
+    def program():
+        f = jax.jit(lambda a: jax.device_put(jax.device_put(a * 2, Host), Device) + 1)
+        g = jax.jit(lambda a: a * 2, out_shardings=pinned)
+        texts = [
+            f.trace(x).lower(lowering_platforms=(p,)).as_text() for p in ("cpu", "cuda", "tpu")
+        ]
+        texts.append(g.lower(x).as_text())
+        return [
+            [
+                line.split("@")[1].split("(")[0] + line.split("{")[1]
+                for line in text.splitlines()
+                if "custom_call" in line
+            ]
+            for text in texts
+        ]
 
-
-OFFLOAD = SETUP + """
-name = __import__(jax.__name__ + ".ad_checkpoint", fromlist=["x"]).checkpoint_name
-away = dict(names_which_can_be_saved=[], names_which_can_be_offloaded=["u"],
-            offload_src="device", offload_dst="pinned_host")
-policy = jax.checkpoint_policies.save_and_offload_only_these_names(**away)
-f = jax.checkpoint(lambda a: jnp.sin(name(jnp.cos(a), "u")).sum(), policy=policy)
-w = jnp.ones((3, 3))
-dots = jax.checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
-g = jax.checkpoint(lambda a: jnp.sin(jnp.sin(a) @ w).sum(), policy=dots)
-def body(c, _):
-    return jnp.sin(name(jnp.cos(c), "u")), None
-def loop(c):
-    return jax.lax.scan(jax.checkpoint(body, policy=policy), c, None, length=3)[0].sum()
-import re
-def printed(h, x):
-    return re.sub("policy=.*", "policy", str(jax.make_jaxpr(jax.grad(h))(x)))
-"""
+    same(jax_oracle, program)
 
 
 def test_policies_that_offload_keep_values_in_the_hosts_memory(jax_oracle):
-    same(jax_oracle, OFFLOAD + """
-result = [printed(f, x), printed(g, w), printed(loop, x), jax.grad(f)(x), jax.jit(jax.grad(f))(x),
-          jax.grad(g)(w), jax.jit(jax.grad(loop))(x)]""")
+    def program():
+        policies = jax.checkpoint_policies
+        policy = policies.save_and_offload_only_these_names(
+            names_which_can_be_saved=[], names_which_can_be_offloaded=["u"],
+            offload_src="device", offload_dst="pinned_host")
+        dots = policies.offload_dot_with_no_batch_dims("device", "pinned_host")
+        w = jnp.ones((3, 3))
+        f = jax.checkpoint(lambda a: jnp.sin(checkpoint_name(jnp.cos(a), "u")).sum(), policy=policy)
+        g = jax.checkpoint(lambda a: jnp.sin(jnp.sin(a) @ w).sum(), policy=dots)
+
+        def body(c, _):
+            return jnp.sin(checkpoint_name(jnp.cos(c), "u")), None
+
+        def loop(c):
+            return jax.lax.scan(jax.checkpoint(body, policy=policy), c, None, length=3)[0].sum()
+
+        def printed(h, x):
+            return re.sub("policy=.*", "policy", str(jax.make_jaxpr(jax.grad(h))(x)))
+
+        return [
+            printed(f, x),
+            printed(g, w),
+            printed(loop, x),
+            jax.grad(f)(x),
+            jax.jit(jax.grad(f))(x),
+            jax.grad(g)(w),
+            jax.jit(jax.grad(loop))(x),
+        ]
+
+    same(jax_oracle, program)
 
 
 def test_derivatives_pass_through_the_hosts_memory():

@@ -15,14 +15,14 @@ import saem.numpy as jnp
 from saem import test_util
 from saem.experimental import ode
 
-SETUP = """
-ode = __import__(jax.__name__ + ".experimental.ode", fromlist=["x"])
-odeint = ode.odeint
-ts = jnp.linspace(0., 2., 5)
+ts = jnp.linspace(0.0, 2.0, 5)
 f = lambda y, t, k: -k * y + jnp.sin(t)
+
+
 def spring(y, t):
     return {"a": y["b"], "b": -y["a"]}
-"""
+
+
 RUNS = ["odeint(f, 1., ts, 2.)", "jax.jit(lambda y: odeint(f, y, ts, 2.))(1.)",
         "odeint(spring, {'a': jnp.ones(2), 'b': 0.}, ts)", "odeint(f, 1., ts[:1], 2.)",
         "odeint(lambda y, t: 1j * y, 1. + 0j, ts)", "odeint(f, 1., ts, 2., hmax=.01)",
@@ -52,16 +52,16 @@ REFUSED = {
 
 
 def test_states_and_their_derivatives_are_those_of_jax(jax_oracle):
-    same(jax_oracle, SETUP + f"result = [{', '.join(RUNS)}]", rtol=2e-4)
+    same(jax_oracle, f"[{', '.join(RUNS)}]", rtol=2e-4, within=__name__)
 
 
 def test_the_parts_of_a_step_are_those_of_jax(jax_oracle):
-    same(jax_oracle, SETUP + f"result = [{', '.join(PARTS)}]", rtol=2e-5)
+    same(jax_oracle, f"[{', '.join(PARTS)}]", rtol=2e-5, within=__name__)
 
 
 @pytest.mark.parametrize("source", REFUSED)
 def test_refusals_are_jaxs(jax_oracle, source):
-    same_error(jax_oracle, SETUP + f"result = {source}", REFUSED[source])
+    same_error(jax_oracle, source, REFUSED[source], within=__name__)
 
 
 def test_exact_solutions_are_met_within_the_tolerance():

@@ -6,6 +6,8 @@ the programs of eight devices are looked through for what the author wanted to a
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from both import same, same_error
@@ -20,19 +22,20 @@ from saem.experimental.custom_partitioning import (
     custom_partitioning,
 )
 
-SETUP = """
-cp = __import__(jax.__name__ + ".experimental.custom_partitioning", fromlist=["x"])
-import re
-sharding = jax.sharding
-P = sharding.PartitionSpec
-mesh = sharding.Mesh(np.array(jax.devices()[:4]), ("x",))
+made = custom_partitioning(lambda a: jnp.sin(a))
+made.def_partition(lambda *_: None, sharding_rule="i -> i")
+
+
 def rule_text(rule, shapes, out, **options):
-    f = cp.custom_partitioning(lambda *xs: sum(x.sum() for x in xs) + jnp.zeros(out))
+    """Return the rule as it stands in the program for four devices."""
+    f = custom_partitioning(lambda *xs: sum(x.sum() for x in xs) + jnp.zeros(out))
     f.def_partition(lambda *_: None, sharding_rule=rule, **options)
-    place = sharding.NamedSharding(mesh, P())
+    row = jax.sharding.Mesh(np.array(jax.devices()[:4]), ("x",))
+    place = jax.sharding.NamedSharding(row, jax.sharding.PartitionSpec())
     args = [jax.device_put(np.zeros(s, np.float32), place) for s in shapes]
     return re.search(r"#sdy.op_sharding_rule<.*?>}", jax.jit(f).lower(*args).as_text())[0]
-"""
+
+
 RULES = ["'i j -> i j', [(8, 4)], (8, 4)",
          "'i j, j k -> i k', [(8, 4), (4, 2)], (8, 2), reduction_factors=('j',)",
          "'... i -> ... i', [(2, 3, 4)], (2, 3, 4), need_replication_factors=('i',)",
@@ -40,20 +43,16 @@ RULES = ["'i j -> i j', [(8, 4)], (8, 4)",
          "'(a b), c -> b c', [(8,), (2,)], (4, 2), a=2, reduction_factors=('a',)",
          "'i j -> i', [(8, 4)], (8,), permutation_factors=('j',)",
          "lambda mesh, ins, out: 'i -> i', [(8,)], (8,)",
-         "cp.SdyShardingRule((cp.ArrayMapping(cp.BATCHING, 'i'),), (cp.ArrayMapping(cp.BATCHING, "
-         "'i'),)), [(8, 4)], (8, 4)"]
+         "SdyShardingRule((ArrayMapping(BATCHING, 'i'),), (ArrayMapping(BATCHING, 'i'),)), "
+         "[(8, 4)], (8, 4)"]
 REFUSED = {
     "rule_text(None, [(8,)], (8,), infer_sharding_from_operands=lambda *_: None)":
         "Need to provide sharding_rule to migrate to Shardy.",
     "rule_text('i j', [(8, 4)], (8, 4))": "There is no -> in",
-    "jax.jvp(made, (x,), (x,))": "Differentiation rule for 'custom_partitioning' not implemented",
-    "jax.vmap(made)(x)": "Batching rule for 'custom_partitioning' not implemented",
+    "jax.jvp(made, (jnp.ones(3),), (jnp.ones(3),))":
+        "Differentiation rule for 'custom_partitioning' not implemented",
+    "jax.vmap(made)(jnp.ones(3))": "Batching rule for 'custom_partitioning' not implemented",
 }
-MADE = """
-made = cp.custom_partitioning(lambda a: jnp.sin(a))
-made.def_partition(lambda *_: None, sharding_rule="i -> i")
-x = jnp.ones(3)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -62,12 +61,12 @@ def mesh():
 
 
 def test_rules_are_written_as_in_jax(jax_oracle):
-    same(jax_oracle, SETUP + f"result = [{', '.join(f'rule_text({r})' for r in RULES)}]")
+    same(jax_oracle, f"[{', '.join(f'rule_text({r})' for r in RULES)}]", within=__name__)
 
 
 @pytest.mark.parametrize("source", REFUSED)
 def test_refusals_are_jaxs(jax_oracle, source):
-    same_error(jax_oracle, SETUP + MADE + f"result = {source}", REFUSED[source])
+    same_error(jax_oracle, source, REFUSED[source], within=__name__)
 
 
 def test_rules_print_and_are_built_by_hand():

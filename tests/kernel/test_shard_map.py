@@ -6,6 +6,9 @@ runs all devices as one stack, is a third opinion.
 
 from __future__ import annotations
 
+import functools
+import re
+
 import numpy as np
 import pytest
 from both import same, same_error
@@ -18,20 +21,16 @@ from saem.core.infer import check_jaxpr
 from saem.sharding import Mesh, NamedSharding
 from saem.sharding import PartitionSpec as P
 
-SETUP = """
-P = jax.sharding.PartitionSpec
-mesh = jax.sharding.Mesh(np.array(jax.devices()).reshape(4, 2), ('i', 'j'))
-def sm(f, i, o, **k):
-    return jax.shard_map(f, mesh=mesh, in_specs=i, out_specs=o, **k)
-jnp = jax.numpy
-result = {}
-"""
 X = np.random.RandomState(0).randn(8, 4).astype(np.float32)
 W = np.random.RandomState(1).randn(4, 6).astype(np.float32)
 
 
-def device_mesh() -> Mesh:
+def device_mesh():
     return Mesh(np.array(jax.devices()).reshape(4, 2), ("i", "j"))
+
+
+def sm(f, i, o, **options):
+    return jax.shard_map(f, mesh=device_mesh(), in_specs=i, out_specs=o, **options)
 
 
 COLLECTIVES = [
@@ -86,23 +85,22 @@ PROGRAMS = [
 
 
 def at_once(sources: list[str]) -> str:
-    """Return source that sets ``result`` to the values of ``sources``, of one jitted function."""
-    return f"{SETUP}\nresult = jax.jit(lambda x, w: [{', '.join(sources)}])(x, w)"
+    """Return an expression for the values of ``sources``, of one jitted function."""
+    return f"jax.jit(lambda x, w: [{', '.join(sources)}])(x, w)"
 
 
 @pytest.mark.parametrize("sources", [COLLECTIVES, PROGRAMS], ids=["collectives", "programs"])
 def test_values_are_jax_s(jax_oracle, sources):
-    same(jax_oracle, at_once(sources), rtol=1e-5, x=X, w=W)
+    same(jax_oracle, at_once(sources), rtol=1e-5, within=__name__, x=X, w=W)
 
 
 def test_values_outside_jit_are_jax_s(jax_oracle):
     sources = [*COLLECTIVES[:3], *(s for s in COLLECTIVES if "lambda:" in s), *PROGRAMS[:6]]
-    same(jax_oracle, f"{SETUP}\nresult = [{', '.join(sources)}]", rtol=1e-5, x=X, w=W)
+    same(jax_oracle, f"[{', '.join(sources)}]", rtol=1e-5, within=__name__, x=X, w=W)
 
 
 def test_the_numpy_evaluator_agrees():
-    names = {"jax": jax, "np": np, "lax": lax}
-    exec(SETUP, names)
+    names = dict(globals())
     # Groups have no meaning on a stack.
     sources = [s for s in (*COLLECTIVES, *PROGRAMS) if "axis_index_groups" not in s]
     f = eval(f"lambda x, w: [{', '.join(sources)}]", names)
@@ -160,13 +158,12 @@ def test_gradients_inside_are_jax_s(jax_oracle):
         "sm(jax.grad(lambda w, x: jax.jit(lambda v: jnp.sin(x @ v).sum())(w)), (P(), P('i')), "
         "P())(w, x)",
     ]
-    same(jax_oracle, at_once(sources), rtol=3e-5, x=X, w=W)
+    same(jax_oracle, at_once(sources), rtol=3e-5, within=__name__, x=X, w=W)
 
 
-@pytest.mark.parametrize("check", ["check_vma=True", "check_vma=False"])
+@pytest.mark.parametrize("check", [True, False])
 def test_derived_programs_are_well_formed_and_evaluate(check):
-    names = {"jax": jax, "np": np, "lax": lax}
-    exec(SETUP.replace("out_specs=o,", f"out_specs=o, {check},") + RULES, names)
+    names = dict(globals(), sm=functools.partial(sm, check_vma=check))
     sources = [f"jax.grad({s})({s[7]})" for s in LOSSES] + [s for s in WITHIN if "while" not in s]
     f = eval(f"lambda x, w: [{', '.join(sources)}]", names)
     closed = jax.make_jaxpr(f)(X, V)
@@ -187,23 +184,34 @@ def test_jvp_vmap_and_second_derivatives_are_jax_s(jax_oracle):
         f"jax.vmap(jax.grad(lambda x: {f}(x).sum()), spmd_axis_name='j')({xs})",
         f"jax.grad(lambda x: (jax.grad(lambda y: ({f}(y) ** 3).sum())(x) ** 2).sum())(x)",
         f"jax.grad(lambda x: jax.vmap({f})({xs}).sum())(x)",
-    ]), rtol=5e-5, x=X, w=W)
+    ]), rtol=5e-5, within=__name__, x=X, w=W)
 
 
-RULES = """
 @jax.custom_jvp
 def cj(x):
     return jnp.sin(x)
+
+
 cj.defjvp(lambda p, t: (jnp.sin(p[0]), t[0] * jnp.cos(p[0]) * 2))
-@jax.custom_vjp
-def cv(x, w):
-    return jnp.sin(x @ w)
-def back(saved, ct):
-    x, w = saved
-    ct = ct * jnp.cos(x @ w)
-    return ct @ w.T, lax.psum(x.T @ ct, 'i')
-cv.defvjp(lambda x, w: (jnp.sin(x @ w), (x, w)), back)
-"""
+
+
+def ruled(combine):
+    """Return sin(x @ w) with a backward rule that combines what devices add to w's cotangent."""
+    @jax.custom_vjp
+    def f(x, w):
+        return jnp.sin(x @ w)
+
+    def back(saved, ct):
+        x, w = saved
+        ct = ct * jnp.cos(x @ w)
+        return ct @ w.T, combine(x.T @ ct)
+
+    f.defvjp(lambda x, w: (jnp.sin(x @ w), (x, w)), back)
+    return f
+
+
+cv = ruled(lambda ct: lax.psum(ct, "i"))
+apart = ruled(lambda ct: ct)
 V = W[:, :4]
 WITHIN = [
     "jax.grad(lambda x: sm(cj, P('i'), P('i'))(x).sum())(x)",
@@ -238,17 +246,16 @@ WITHIN = [
 
 
 def test_with_every_other_transformation(jax_oracle):
-    same(jax_oracle, at_once(WITHIN).replace(SETUP, SETUP + RULES), rtol=5e-5, x=X, w=V)
+    same(jax_oracle, at_once(WITHIN), rtol=5e-5, within=__name__, x=X, w=V)
 
 
 @pytest.mark.parametrize("source", [
-    "sm(jax.grad(lambda w, x: cv(x, w).sum()), (P(), P('i')), P())(w, x)",
-    "jax.grad(lambda w: sm(lambda w, x: cv(x, w), (P(), P('i')), P('i'))(w, x).sum())(w)",
+    "sm(jax.grad(lambda w, x: apart(x, w).sum()), (P(), P('i')), P())(w, x)",
+    "jax.grad(lambda w: sm(lambda w, x: apart(x, w), (P(), P('i')), P('i'))(w, x).sum())(w)",
 ])
 def test_a_backward_rule_must_sum_over_devices(jax_oracle, source):
-    rules = RULES.replace("lax.psum(x.T @ ct, 'i')", "x.T @ ct")
-    same_error(jax_oracle, f"{SETUP}\n{rules}\nresult = {source}", "so the manual axis types do "
-               "not match", x=X, w=V)
+    same_error(jax_oracle, source, "so the manual axis types do not match", within=__name__,
+               x=X, w=V)
 
 
 def test_a_name_mapped_outside_is_known_inside():
@@ -292,24 +299,24 @@ JAXPRS = [
 def test_jaxprs_print_as_jax_s(jax_oracle):
     text = [f"str(jax.make_jaxpr({s})({'np.stack([x, x])' if 'vmap' in s else 'x'}))"
             for s in JAXPRS]
-    same(jax_oracle, f"{SETUP}\nresult = [{', '.join(text)}]", x=X)
+    same(jax_oracle, f"[{', '.join(text)}]", within=__name__, x=X)
 
 
 def test_the_text_between_devices_is_jax_s(jax_oracle):
     """The collective and its groups of devices are written as JAX writes them."""
     sources = [s for s in COLLECTIVES if "psum(x > 0" not in s and "lambda:" not in s]
-    text = SETUP + f"""
-import re
-result = []
-for f in [{', '.join('lambda x, w: ' + s for s in sources)}]:
+    functions = ", ".join(f"lambda x, w: {source}" for source in sources)
+    same(jax_oracle, f"[between_devices(f, x, w) for f in [{functions}]]", within=__name__,
+         x=X, w=W)
+
+
+def between_devices(f, x, w):
+    """Return what the lowered text says of groups of devices, axes and shardings."""
     lowered = jax.jit(f).lower(x, w).as_text()
-    found = re.findall(r'(?:replica_groups|source_target_pairs) = dense<.*?>', lowered)
-    found += re.findall(r'(?:all_gather_dim|scatter_dimension|split_count|split_dimension|'
-                        r'concat_dimension) = [0-9]+', lowered)
-    found += re.findall(r'(?:in_shardings|out_shardings|manual_axes)=.*? ', lowered)
-    result.append(found)
-"""
-    same(jax_oracle, text, x=X, w=W)
+    return [*re.findall(r"(?:replica_groups|source_target_pairs) = dense<.*?>", lowered),
+            *re.findall(r"(?:all_gather_dim|scatter_dimension|split_count|split_dimension|"
+                        r"concat_dimension) = [0-9]+", lowered),
+            *re.findall(r"(?:in_shardings|out_shardings|manual_axes)=.*? ", lowered)]
 
 
 @pytest.mark.parametrize(("source", "sentence"), [
@@ -345,7 +352,7 @@ for f in [{', '.join('lambda x, w: ' + s for s in sources)}]:
      "The context mesh cannot be empty"),
 ])
 def test_errors_are_jax_s(jax_oracle, source, sentence):
-    same_error(jax_oracle, f"{SETUP}\nresult = {source}", sentence, x=X)
+    same_error(jax_oracle, source, sentence, within=__name__, x=X)
     assert axes.state.env == () and not axes.state.checked
 
 
@@ -383,11 +390,13 @@ def test_types_say_where_values_vary():
 
 
 def test_a_constraint_lies_along_the_mapped_axis(jax_oracle):
-    same(jax_oracle, SETUP + """
-constrain = lambda x: lax.with_sharding_constraint(x, jax.sharding.NamedSharding(mesh, P('j')))
-text = str(jax.make_jaxpr(jax.vmap(constrain, spmd_axis_name='i'))(x))
-result = [line for line in text.splitlines() if 'sharding=' in line]
-""", x=X)
+    def program(x):
+        place = NamedSharding(device_mesh(), P("j"))
+        constrain = lambda x: lax.with_sharding_constraint(x, place)
+        text = str(jax.make_jaxpr(jax.vmap(constrain, spmd_axis_name="i"))(x))
+        return [line for line in text.splitlines() if "sharding=" in line]
+
+    same(jax_oracle, program, x=X)
 
 
 def test_a_varying_carry_starts_varying():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 # ruff: noqa: F401 - texts below use these imports
 import functools
+import sys
 from functools import partial
 from math import hypot as length
 
@@ -19,6 +20,7 @@ import saem as jax
 import saem.numpy as jnp
 from saem.experimental import checkify as c
 
+HERE = sys.modules[__name__]
 BASE, HALF = 2.0, 0.5
 
 
@@ -45,7 +47,7 @@ def test_definitions_come_with_what_they_use_and_what_completes_them():
     scaled_text = "@jax.custom_jvp\ndef scaled(x):\n    return BASE * x"
     rule = ("@scaled.defjvp\ndef scaled_rule(primals, tangents):\n"
             "    return scaled(primals[0]), HALF * tangents[0]")
-    assert definitions(function_text(program), __name__) == [
+    assert definitions(function_text(program), HERE) == [
         "BASE, HALF = 2.0, 0.5", scaled_text, rule]
     assert source_of(program).endswith("\nresult = program(x=x)")
 
@@ -60,11 +62,11 @@ def test_definitions_come_with_what_they_use_and_what_completes_them():
     ("SHAPES[0]", ["SHAPES = ((), (3,), (2, 3))"]),
 ], ids=["given", "module", "renamed", "engine", "own-name", "other-test"])
 def test_imports_are_those_that_the_text_uses(expression, needed):
-    assert definitions(expression, __name__) == needed
+    assert definitions(expression, HERE) == needed
 
 
 def test_a_name_that_is_given_brings_no_definition():
-    assert definitions("jnp.sin(x) + BASE", __name__, frozenset({"jnp", "BASE"})) == []
+    assert definitions("jnp.sin(x) + BASE", HERE, frozenset({"jnp", "BASE"})) == []
 
 
 def test_decorators_of_a_program_are_left_out():

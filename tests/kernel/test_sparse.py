@@ -8,34 +8,36 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from both import ours, source_of
 from oracle import JaxError
 
 import saem as jax
 import saem.numpy as jnp
 from saem import lax
+from saem.experimental import sparse
+from saem.experimental.sparse import BCOO, BCSR
 
-SETUP = """
-from jax.experimental import sparse
-from jax.experimental.sparse import BCOO, BCSR
-m = jnp.array([[0., 1., 0., 4.], [2., 0., 3., 0.], [0., 0., 0., 0.]])
+m = jnp.array([[0.0, 1.0, 0.0, 4.0], [2.0, 0.0, 3.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
 t = jnp.stack([m, 2 * m[::-1], 0 * m])
-w = jnp.arange(12.).reshape(4, 3) - 3
+w = jnp.arange(12.0).reshape(4, 3) - 3
 s, st = BCOO.fromdense(m), BCOO.fromdense(t)
 sb, sd = BCOO.fromdense(t, n_batch=1), BCOO.fromdense(t, n_dense=1)
 r = BCSR.fromdense(m)
 rb = BCSR.fromdense(t, n_batch=1)
-d = BCOO((jnp.array([1., 2., 0., 4.]), jnp.array([[0, 1], [0, 1], [2, 0], [3, 4]])), shape=(3, 4))
+d = BCOO((jnp.array([1.0, 2.0, 0.0, 4.0]), jnp.array([[0, 1], [0, 1], [2, 0], [3, 4]])),
+         shape=(3, 4))
 key = jax.random.PRNGKey(1)
 c1, c2 = BCOO.fromdense(m[None, :1]), BCOO.fromdense(w.reshape(1, 1, 12)[..., :3])
-"""
-SHOW = """
+
+
 def show(x):
+    """Return arrays as NumPy's, and sparse ones as text, parts and dense array."""
     if isinstance(x, sparse.JAXSparse):
         return [repr(x), *[np.asarray(a) for a in jax.tree.leaves(x)], np.asarray(x.todense())]
     if isinstance(x, (tuple, list)):
         return [show(y) for y in x]
     return np.asarray(x) if hasattr(x, "dtype") else x
-"""
+
 
 PROGRAMS = """
 s.T
@@ -209,18 +211,6 @@ sparse.empty((2, 3), sparse_format='x')
 """.strip().splitlines()
 
 
-def names(x64: bool = False) -> dict:
-    found = {"jax": jax, "jnp": jnp, "lax": lax, "np": np}
-    source = (SETUP + SHOW).replace("from jax.", "from saem.")
-    exec(source, found)
-    return found
-
-
-@pytest.fixture(scope="module")
-def here():
-    return names()
-
-
 def same(mine, theirs, program):
     if isinstance(theirs, (list, tuple)):
         assert len(mine) == len(theirs), program
@@ -235,25 +225,25 @@ def same(mine, theirs, program):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_as_jax(here, jax_oracle, program):
-    theirs = jax_oracle.run(f"{SETUP}{SHOW}result = show({program})").value
-    mine = eval(f"show({program})", here)
+def test_as_jax(jax_oracle, program):
+    theirs = jax_oracle.run(source_of(f"show({program})", __name__)).value
+    mine = ours(f"show({program})", __name__)
     if program in STORED_OTHERWISE:
         mine, theirs = [mine[0], mine[-1]], [theirs[0], theirs[-1]]
     same(mine, theirs, program)
 
 
-def test_scan_over_a_batch(here):
-    total, rows = eval("lax.scan(lambda c, x: (c + x.sum(), x @ w), 0., sb)", here)
-    assert total == here["t"].sum()
-    np.testing.assert_allclose(rows, here["t"] @ here["w"])
+def test_scan_over_a_batch():
+    total, rows = lax.scan(lambda c, x: (c + x.sum(), x @ w), 0.0, sb)
+    assert total == t.sum()
+    np.testing.assert_allclose(rows, t @ w)
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("program", REFUSED)
-def test_refused_as_jax_refuses(here, jax_oracle, program):
+def test_refused_as_jax_refuses(jax_oracle, program):
     with pytest.raises(JaxError) as theirs:
-        jax_oracle.run(f"{SETUP}{SHOW}result = show({program})")
+        jax_oracle.run(source_of(f"show({program})", __name__))
     with pytest.raises(Exception) as mine:
-        eval(f"show({program})", here)
+        ours(f"show({program})", __name__)
     assert theirs.value.kind in [cls.__name__ for cls in type(mine.value).__mro__], mine.value

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from both import ours, same, same_error
+from both import ours, same, same_error, source_of
 
 import saem as jax
 import saem.numpy as jnp
@@ -17,20 +17,18 @@ from saem.compile import executables as compiler
 from saem.core import events
 from saem.core.events import bus
 from saem.experimental import layout
+from saem.experimental.layout import Layout
+from saem.experimental.layout import with_layout_constraint as with_layout
 
 X, Y = np.ones((3, 4), np.float32), np.ones((4, 2), np.float32)
-SETUP = """
-jnp = jax.numpy
-def f(x, y, *, k=2):
-    return {'a': x @ y, 'b': k * 1.0}
-j = jax.jit(f, static_argnames='k')
 x, y = jnp.asarray(X), jnp.asarray(Y)
-"""
 
 
-def told(expression):
-    """Return a source that sets up a program and tells ``expression`` as text."""
-    return f"{SETUP}\nresult = {expression}"
+def f(x, y, *, k=2):
+    return {"a": x @ y, "b": k * 1.0}
+
+
+j = jax.jit(f, static_argnames="k")
 
 
 @pytest.mark.parametrize("expression", [
@@ -61,8 +59,8 @@ def told(expression):
     " (jax.stages.Traced, jax.stages.Lowered, jax.stages.Compiled))]",
 ])
 def test_what_a_stage_tells_is_what_jaxs_tells(jax_oracle, expression):
-    wanted = jax_oracle.run(told(expression), X=X, Y=Y).value
-    assert ours(told(expression), X=X, Y=Y) == wanted
+    wanted = jax_oracle.run(source_of(expression, __name__)).value
+    assert ours(expression, __name__) == wanted
 
 
 @pytest.mark.parametrize("expression", [
@@ -79,7 +77,7 @@ def test_what_a_stage_tells_is_what_jaxs_tells(jax_oracle, expression):
     "jax.jit(f, compiler_options={'xla_embed_ir_in_executable': True})(x, y)",
 ])
 def test_a_compiled_program_answers_as_jaxs(jax_oracle, expression):
-    same(jax_oracle, told(expression), X=X, Y=Y)
+    same(jax_oracle, expression, within=__name__)
 
 
 @pytest.mark.parametrize(("expression", "sentence"), [
@@ -125,7 +123,7 @@ def test_a_compiled_program_answers_as_jaxs(jax_oracle, expression):
     ("jax.ShapeDtypeStruct((3,), 'float32', vma={'i'})", "unexpected keyword argument 'vma'"),
 ])
 def test_what_jax_refuses_is_refused_in_its_words(jax_oracle, expression, sentence):
-    same_error(jax_oracle, told(expression), sentence, X=X, Y=Y)
+    same_error(jax_oracle, expression, sentence, within=__name__)
 
 
 def test_the_texts_are_those_of_the_stages():
@@ -234,45 +232,41 @@ def test_the_sharding_of_a_struct_places_the_program():
     assert compiled.out_info.sharding == here and compiled.out_info.shape == (3, 4)
 
 
-LAYOUT = """
-import importlib
-layout = importlib.import_module(jax.__name__ + '.experimental.layout')
-with_layout, Layout = layout.with_layout_constraint, layout.Layout
-column = lambda x: with_layout(x, Layout((1, 0)))
-f = jax.jit(lambda x: column(x * 2).sum(0))
-X = jax.numpy.asarray(X)
-"""
+def column(x):
+    return with_layout(x, Layout((1, 0)))
+
+
+summed = jax.jit(lambda x: column(x * 2).sum(0))
 
 
 @pytest.mark.parametrize("expression", [
-    "f(X)", "column(X)", "jax.vmap(column)(jax.numpy.stack([X, X]))",
-    "jax.vmap(column, 1, 2)(jax.numpy.stack([X, X]))", "with_layout({'a': X}, Layout((1, 0)))",
-    "jax.grad(lambda x: (column(x) ** 2).sum())(X)", "jax.jvp(column, (X,), (X,))"])
+    "summed(x)", "column(x)", "jax.vmap(column)(jnp.stack([x, x]))",
+    "jax.vmap(column, 1, 2)(jnp.stack([x, x]))", "with_layout({'a': x}, Layout((1, 0)))",
+    "jax.grad(lambda x: (column(x) ** 2).sum())(x)", "jax.jvp(column, (x,), (x,))"])
 def test_a_layout_changes_no_number(jax_oracle, expression):
-    same(jax_oracle, f"{LAYOUT}result = {expression}", X=X)
+    same(jax_oracle, expression, within=__name__)
 
 
 @pytest.mark.parametrize("expression", [
-    "str(jax.make_jaxpr(f)(X))",
-    "[line.split('backend')[1].split(':')[0] for line in f.lower(X).as_text().split('\\n')"
+    "str(jax.make_jaxpr(summed)(x))",
+    "[line.split('backend')[1].split(':')[0] for line in summed.lower(x).as_text().split('\\n')"
     " if 'LayoutConstraint' in line]",
     *[f"[str(e.params['layout']) for e in jax.make_jaxpr(jax.vmap(lambda x: with_layout("
-      f"x, Layout({order}))))(jax.numpy.ones((2, 3, 4))).eqns if 'layout' in e.params]"
+      f"x, Layout({order}))))(jnp.ones((2, 3, 4))).eqns if 'layout' in e.params]"
       for order in ((1, 0), (0, 1))],
 ])
 def test_a_layout_is_told_as_jax_tells_it(jax_oracle, expression):
-    source = f"{LAYOUT}result = {expression}"
-    assert ours(source, X=X) == jax_oracle.run(source, X=X).value
+    same(jax_oracle, expression, within=__name__)
 
 
 @pytest.mark.parametrize(("expression", "sentence"), [
-    ("with_layout(X, Layout((0, 1, 2)))", "Length of major_to_minor and the rank of the value "
+    ("with_layout(x, Layout((0, 1, 2)))", "Length of major_to_minor and the rank of the value "
      "should match. Got major_to_minor=(0, 1, 2) and shape=(3, 4)"),
-    ("with_layout(X, 3)", "layouts passed to `with_layout_constraint` must be of type `Layout`. "
+    ("with_layout(x, 3)", "layouts passed to `with_layout_constraint` must be of type `Layout`. "
      "Got [<class 'int'>]"),
 ])
 def test_a_layout_that_does_not_fit_is_refused(jax_oracle, expression, sentence):
-    same_error(jax_oracle, f"{LAYOUT}result = {expression}", sentence, X=X)
+    same_error(jax_oracle, expression, sentence, within=__name__)
 
 
 def test_public_names_are_the_stages():
