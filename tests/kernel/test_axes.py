@@ -126,19 +126,25 @@ def test_transposes_keep_the_inner_product(source):
                                rtol=1e-4)
 
 
-WITHIN = """
-v = lambda f, **k: jax.vmap(f, axis_name='i', **k)
-c0 = jax.numpy.ones(3)
-jnp = jax.numpy
+def v(f, **options):
+    return jax.vmap(f, axis_name="i", **options)
+
+
 @jax.custom_jvp
 def cj(x):
-    return lax.psum(jnp.sin(x), 'i')
-cj.defjvp(lambda p, t: (cj(p[0]), lax.psum(t[0] * jnp.cos(p[0]) * 2, 'i')))
+    return lax.psum(jnp.sin(x), "i")
+
+
+cj.defjvp(lambda p, t: (cj(p[0]), lax.psum(t[0] * jnp.cos(p[0]) * 2, "i")))
+
+
 @jax.custom_vjp
 def cv(x):
-    return lax.psum(jnp.sin(x), 'i')
-cv.defvjp(lambda x: (cv(x), x), lambda r, ct: (lax.psum(ct, 'i') * jnp.cos(r) * 3,))
-"""
+    return lax.psum(jnp.sin(x), "i")
+
+
+cv.defvjp(lambda x: (cv(x), x), lambda r, ct: (lax.psum(ct, "i") * jnp.cos(r) * 3,))
+c0 = jnp.ones(3)
 TRANSFORMED = [
     "v(lambda x: lax.scan(lambda c, y: (c + lax.psum(y, 'i'), c), 0., x))(x)",
     "v(lambda x: lax.scan(lambda c, y: (c + lax.axis_index('i'), c), 0, None, length=3))(x)",
@@ -161,8 +167,8 @@ TRANSFORMED = [
 
 
 def test_within_every_other_transformation(jax_oracle):
-    same(jax_oracle, f"{WITHIN}\nresult = jax.jit(lambda x: {together(TRANSFORMED)})(x)",
-         rtol=2e-5, x=X[:, 0])
+    same(jax_oracle, f"jax.jit(lambda x: {together(TRANSFORMED)})(x)", rtol=2e-5,
+         within=__name__, x=X[:, 0])
 
 
 def test_a_backward_rule_under_vmap_knows_the_name():

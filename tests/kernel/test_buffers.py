@@ -10,23 +10,24 @@ import pytest
 from both import same, same_error
 
 import saem as jax
+import saem.numpy as jnp
 from saem.experimental.buffer_callback import Buffer, ExecutionStage, buffer_callback
 
-SETUP = """
-buffer_callback = __import__(jax.__name__ + ".experimental.buffer_callback",
-                             fromlist=["x"]).buffer_callback
-x = jnp.arange(3.)
+x = jnp.arange(3.0)
 S = jax.ShapeDtypeStruct((3,), np.float32)
+
+
 def twice(ctx, out, a):
     np.asarray(out)[...] = np.asarray(a) * 2
+
+
 def both(ctx, out, a, b):
     np.asarray(out["sum"])[...] = np.asarray(a) + np.asarray(b["c"])
     np.asarray(out["more"])[...] = np.asarray(a) > 1
+
+
 f = buffer_callback(twice, S)
 g = buffer_callback(both, {"sum": S, "more": jax.ShapeDtypeStruct((3,), bool)})
-def every(method):
-    return jax.vmap(buffer_callback(twice, S, vmap_method=method), 1)
-"""
 REFUSED = {
     "jax.grad(lambda a: f(a).sum())(x)": "Buffer callbacks do not support JVP. Please use "
         "`jax.custom_jvp` to use callbacks while taking gradients.",
@@ -39,19 +40,30 @@ REFUSED = {
 
 
 def test_programs_are_those_of_jax(jax_oracle):
-    same(jax_oracle, SETUP + """
-methods = ["sequential", "expand_dims", "broadcast_all"]
-result = [f(x), jax.jit(f)(x), g(x, {"c": x}), jax.jit(lambda a: g(a, {"c": a})["sum"] + 1)(x),
-          str(jax.make_jaxpr(f)(x)), str(jax.make_jaxpr(lambda a: g(a, {"c": a}))(x)),
-          str(jax.make_jaxpr(buffer_callback(twice, S, has_side_effect=True,
-                                             input_output_aliases={0: 0}))(x)),
-          *[str(jax.make_jaxpr(every(m))(jnp.ones((3, 2)))) for m in methods],
-          *[every(m)(jnp.arange(6.).reshape(3, 2)) for m in methods]]""")
+    def program():
+        def every(method):
+            return jax.vmap(buffer_callback(twice, S, vmap_method=method), 1)
+
+        methods = ["sequential", "expand_dims", "broadcast_all"]
+        aliased = buffer_callback(twice, S, has_side_effect=True, input_output_aliases={0: 0})
+        return [
+            f(x),
+            jax.jit(f)(x),
+            g(x, {"c": x}),
+            jax.jit(lambda a: g(a, {"c": a})["sum"] + 1)(x),
+            str(jax.make_jaxpr(f)(x)),
+            str(jax.make_jaxpr(lambda a: g(a, {"c": a}))(x)),
+            str(jax.make_jaxpr(aliased)(x)),
+            *[str(jax.make_jaxpr(every(m))(jnp.ones((3, 2)))) for m in methods],
+            *[every(m)(jnp.arange(6.0).reshape(3, 2)) for m in methods],
+        ]
+
+    same(jax_oracle, program)
 
 
 @pytest.mark.parametrize("source", REFUSED)
 def test_refusals_are_jaxs(jax_oracle, source):
-    same_error(jax_oracle, SETUP + f"result = {source}", REFUSED[source])
+    same_error(jax_oracle, source, REFUSED[source], within=__name__)
 
 
 def test_the_function_sees_buffers_and_their_stage():

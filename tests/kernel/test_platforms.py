@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from both import same, same_error
 
@@ -31,7 +32,7 @@ def test_the_branch_of_this_platform(jax_oracle):
         ]
 
     same(jax_oracle, program)
-    same_error(jax_oracle, "result = jax.jit(lambda x: lax.platform_dependent(x, tpu=jnp.sin, "
+    same_error(jax_oracle, "jax.jit(lambda x: lax.platform_dependent(x, tpu=jnp.sin, "
                "cuda=jnp.cos))(1.0)", "'platform_index(platforms=((\'tpu\',), (\'cuda\',)))' not "
                "found for platform cpu")
 
@@ -63,10 +64,11 @@ def test_small_names_of_lax(jax_oracle):
         ]
 
     same(jax_oracle, program)
-    same(jax_oracle, """
-    with jax.enable_x64(True):
-        x = jnp.array([2**63 - 1, -2**63, 123456789012345678, -1, 0], jnp.int64)
-        y = x[::-1] + 3
-        u = x.astype(jnp.uint64), y.astype(jnp.uint64)
-        result = [np.asarray(lax.mulhi(x, y)).tolist(), np.asarray(lax.mulhi(*u)).tolist()]
-    """)
+    def wide():
+        with jax.enable_x64(True):
+            x = jnp.array([2**63 - 1, -(2**63), 123456789012345678, -1, 0], jnp.int64)
+            y = x[::-1] + 3
+            u = x.astype(jnp.uint64), y.astype(jnp.uint64)
+            return [np.asarray(lax.mulhi(x, y)).tolist(), np.asarray(lax.mulhi(*u)).tolist()]
+
+    same(jax_oracle, wide)

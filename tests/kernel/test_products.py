@@ -8,8 +8,12 @@ Read before: ``library.py``, ``saem.linalg.ragged_products``, ``saem.ops.dot_alg
 
 from __future__ import annotations
 
+import functools
+import re
+
 import numpy as np
 import pytest
+from both import source_of
 from library import check
 
 import saem as jax
@@ -96,33 +100,31 @@ def test_algorithms(jax_oracle):
     check(jax_oracle, ALGORITHMS, rtol=2e-3, x=numbers(6, 3))
 
 
-TEXTS = """
-import re, warnings
-warnings.simplefilter("ignore")
-result = []
-for preset in jax.lax.DotAlgorithmPreset:
-    for dtype in ("float32", "float16", "bfloat16", "float8_e4m3fn", "int8"):
-        for out in (None, "float32", "bfloat16"):
-            x = jnp.ones(3, dtype)
-            try:
-                text = jax.jit(lambda x, y: jax.lax.dot(
-                    x, y, precision=preset, preferred_element_type=out)).trace(x, x).lower(
-                    lowering_platforms=(platform,)).as_text()
-            except Exception as error:
-                result.append((preset.name, dtype, out, isinstance(error, ValueError)))
-                continue
-            line, = [line for line in text.split("\\n") if "dot_general" in line]
-            result.append((preset.name, dtype, out, re.findall("algorithm = <.*>", line),
-                           line.rsplit(" : ", 1)[1]))
-"""
+def texts(platform):
+    """Return how the product of each preset and dtypes is written, or whether it is refused."""
+    result = []
+    for preset in jax.lax.DotAlgorithmPreset:
+        for dtype in ("float32", "float16", "bfloat16", "float8_e4m3fn", "int8"):
+            for out in (None, "float32", "bfloat16"):
+                x = jnp.ones(3, dtype)
+                product = jax.jit(functools.partial(
+                    jax.lax.dot, precision=preset, preferred_element_type=out))
+                try:
+                    traced = product.trace(x, x)
+                    text = traced.lower(lowering_platforms=(platform,)).as_text()
+                except Exception as error:
+                    result.append((preset.name, dtype, out, isinstance(error, ValueError)))
+                    continue
+                (line,) = [line for line in text.split("\n") if "dot_general" in line]
+                result.append((preset.name, dtype, out, re.findall("algorithm = <.*>", line),
+                               line.rsplit(" : ", 1)[1]))
+    return result
 
 
 @pytest.mark.parametrize("platform", ["cpu", "cuda"])
 def test_algorithms_are_written_as_jax_does(jax_oracle, platform):
-    here = {"jax": jax, "jnp": jnp, "platform": platform}
-    exec(TEXTS, here)
-    theirs = jax_oracle.run(TEXTS, platform=platform).value
-    mine = here["result"]
+    theirs = jax_oracle.run(source_of(texts), platform=platform).value
+    mine = texts(platform)
     # DEFAULT is no algorithm; no preset but those of F8 takes 8-bit floats; F64 needs x64.
     same = [(a, b) for a, b in zip(mine, theirs) if a[0] not in ("DEFAULT", "F64_F64_F64")
             and ("F8" in a[0] or "float8" not in a[1])]

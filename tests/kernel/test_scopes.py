@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from both import same_error
+from both import same_error, source_of
 
 import saem as jax
 import saem.numpy as jnp
@@ -42,18 +42,11 @@ def test_derivatives_stay_in_the_scopes_of_what_they_are_derivatives_of(fun):
 
 
 def test_the_scopes_are_those_of_jax(jax_oracle):
-    theirs = jax_oracle.run("""
-        import re
-        def layers(x):
-            with jax.named_scope("first"):
-                y = jnp.sin(x)
-                with jax.named_scope("inner"):
-                    y = jnp.cos(y)
-            return jax.named_call(lambda z: jnp.tanh(z), name="called")(y)
+    def program(x):
         text = jax.jit(layers).lower(x).as_text(debug_info=True)
-        result = re.findall(r'loc\\("jit\\(layers\\)/([^"]*)"\\(', text)
-    """, x=X).value
-    assert names(layers, X) == theirs
+        return re.findall(r'loc\("jit\(layers\)/([^"]*)"\(', text)
+
+    assert names(layers, X) == jax_oracle.run(source_of(program), x=X).value
 
 
 def test_a_scope_around_a_call_is_that_of_the_call_and_not_of_what_is_called():

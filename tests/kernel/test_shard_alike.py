@@ -7,22 +7,25 @@ import pytest
 from both import same, same_error
 
 import saem as jax
+import saem.numpy as jnp
 from saem.experimental.shard_alike import shard_alike
-
-SETUP = """
-shard_alike = __import__(jax.__name__ + ".experimental.shard_alike", fromlist=["x"]).shard_alike
-x = jnp.arange(3.)
-"""
 
 
 def test_programs_are_those_of_jax(jax_oracle):
-    same(jax_oracle, SETUP + """
-programs = [lambda a: shard_alike(a, a * 2), jax.vmap(lambda a: shard_alike(a, a * 2)),
-            lambda a: shard_alike((a, a), (a, a * 2)), lambda a: shard_alike(a, a.astype(int)),
-            lambda a: jax.vmap(shard_alike, (0, None))(a, 1.),
-            jax.grad(lambda a: sum(shard_alike(a, a * 2)).sum())]
-result = [[str(jax.make_jaxpr(f)(x)) for f in programs], [f(x) for f in programs],
-          [jax.jit(f)(x) for f in programs]]""")
+    def program():
+        x = jnp.arange(3.0)
+        programs = [
+            lambda a: shard_alike(a, a * 2),
+            jax.vmap(lambda a: shard_alike(a, a * 2)),
+            lambda a: shard_alike((a, a), (a, a * 2)),
+            lambda a: shard_alike(a, a.astype(int)),
+            lambda a: jax.vmap(shard_alike, (0, None))(a, 1.0),
+            jax.grad(lambda a: sum(shard_alike(a, a * 2)).sum()),
+        ]
+        return [[str(jax.make_jaxpr(f)(x)) for f in programs], [f(x) for f in programs],
+                [jax.jit(f)(x) for f in programs]]
+
+    same(jax_oracle, program)
 
 
 @pytest.mark.parametrize(("source", "sentence"), [
@@ -31,7 +34,7 @@ result = [[str(jax.make_jaxpr(f)(x)) for f in programs], [f(x) for f in programs
     ("shard_alike((x, x), x)", "Trees should be equal."),
 ])
 def test_refusals_are_jaxs(jax_oracle, source, sentence):
-    same_error(jax_oracle, SETUP + f"result = {source}", sentence)
+    same_error(jax_oracle, source, sentence, within=__name__, x=np.arange(3, dtype=np.float32))
 
 
 def test_the_partitioner_cuts_the_second_as_the_first():

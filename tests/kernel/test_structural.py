@@ -88,7 +88,7 @@ VALUES = [
 
 @pytest.mark.parametrize("source", VALUES)
 def test_values_and_weak_types_are_as_in_jax(jax_oracle, source):
-    want = jax_oracle.run(f"x, i = jnp.asarray(x), jnp.asarray(i); result = {source}", x=X, i=I)
+    want = jax_oracle.run(f"(lambda x, i: {source})(jnp.asarray(x), jnp.asarray(i))", x=X, i=I)
     got = eval(source, {**NAMES, "x": put(X), "i": put(I)})
     assert (got.aval.dtype, got.aval.weak_type) == (want.value.dtype, want.weak)
     np.testing.assert_array_equal(np.asarray(got), want.value)
@@ -119,7 +119,7 @@ REFUSED = [
 @pytest.mark.parametrize("source", REFUSED)
 def test_what_jax_refuses_is_refused_with_its_words(jax_oracle, source):
     with pytest.raises(oracle.JaxError) as theirs:
-        jax_oracle.run(f"x = jnp.asarray(x); result = {source}", x=X)
+        jax_oracle.run(f"(lambda x: {source})(jnp.asarray(x))", x=X)
     with pytest.raises(Exception) as ours:  # the type is compared below
         eval(source, {**NAMES, "x": put(X)})
     kinds = [cls.__name__ for cls in type(ours.value).__mro__]
