@@ -14,7 +14,7 @@ import warnings
 
 import numpy as np
 import pytest
-from both import ours, same, same_error
+from both import ours, same, same_error, source_of
 
 import saem as jax
 import saem.numpy as jnp
@@ -23,13 +23,16 @@ from saem.core import config as settings
 from saem.core.config import SETTINGS
 
 X = np.asarray([1.0, 2.0, 3.0], np.float32)
-SETUP = """
-jnp = jax.numpy
-x = jnp.asarray(X)
 cpu = jax.devices()[0]
+x = jnp.asarray(X)
 f = jax.jit(lambda x: x * 2)
-f(x)
-"""
+
+
+def under(scope, body):
+    """Return what ``body`` gives under a setting, where what it calls ran before without it."""
+    f(x), x + x, x + 1
+    with scope():
+        return body()
 
 
 @pytest.fixture(autouse=True)
@@ -42,9 +45,9 @@ def _restore():
             SETTINGS[name].tell()
 
 
-def under(scope, body):
-    """Return the source that gives ``body`` evaluated under ``scope``."""
-    return f"{SETUP}with {scope}:\n    result = {body}"
+def asked(scope, body):
+    """Return the expression that gives ``body`` under ``scope``, both as text."""
+    return f"under(lambda: {scope}, lambda: {body})"
 
 
 def run_python(code, **environment):
@@ -72,7 +75,7 @@ def run_python(code, **environment):
     ("jax.default_device('cpu')", "jnp.arange(4)"),
 ])
 def test_values_are_jaxs(jax_oracle, scope, body):
-    same(jax_oracle, under(scope, body), X=X)
+    same(jax_oracle, asked(scope, body), within=__name__)
 
 
 @pytest.mark.parametrize(("scope", "body", "sentence"), [
@@ -95,7 +98,7 @@ def test_values_are_jaxs(jax_oracle, scope, body):
     ("jax.no_execution()", "f.lower(x).compile()(x)", "but the no_execution config option is set"),
 ])
 def test_refusals_are_jaxs(jax_oracle, scope, body, sentence):
-    same_error(jax_oracle, under(scope, body), sentence, X=X)
+    same_error(jax_oracle, asked(scope, body), sentence, within=__name__)
 
 
 @pytest.mark.parametrize(("scope", "body"), [
@@ -122,14 +125,15 @@ def test_refusals_are_jaxs(jax_oracle, scope, body, sentence):
      ".sharding), cpu.memory_stats()]"),
 ])
 def test_what_is_told_is_what_jax_tells(jax_oracle, scope, body):
-    assert ours(under(scope, body), X=X) == jax_oracle.run(under(scope, body), X=X).value
+    wanted = jax_oracle.run(source_of(asked(scope, body), __name__)).value
+    assert ours(asked(scope, body), __name__) == wanted
 
 
 def test_rank_promotion_warns_in_jaxs_words(jax_oracle):
-    source = under("jax.numpy_rank_promotion('warn')", "(jnp.ones((2, 3)) + x).shape")
-    (wanted,) = jax_oracle.run(source, X=X).warnings
+    source = asked("jax.numpy_rank_promotion('warn')", "(jnp.ones((2, 3)) + x).shape")
+    (wanted,) = jax_oracle.run(source_of(source, __name__)).warnings
     with pytest.warns(UserWarning, match="rank promotion") as caught:
-        ours(source, X=X)
+        ours(source, __name__)
     assert str(caught[0].message) == wanted
 
 
@@ -215,11 +219,12 @@ def test_the_command_line_sets_it(monkeypatch):
     ("allow", "f(X)", False),
 ])
 def test_transfers_are_refused_where_jax_refuses_them(jax_oracle, name, level, body, refused):
-    source = f"{SETUP}x + x\nx + 1\nwith jax.{name}('{level}'):\n    result = {body}"
+    source = asked(f"jax.{name}('{level}')", body)
     if refused:
-        same_error(jax_oracle, source, "Disallowed host-to-device transfer: aval=ShapedArray(", X=X)
+        same_error(jax_oracle, source, "Disallowed host-to-device transfer: aval=ShapedArray(",
+                   within=__name__)
     else:
-        same(jax_oracle, source, X=X)
+        same(jax_oracle, source, within=__name__)
 
 
 def test_guards_of_other_directions_let_it_pass():
@@ -287,27 +292,31 @@ def test_transfers_between_devices_are_guarded():
 # -- what is computed while tracing ---------------------------------------------------------------
 
 
+def known_factor(x):
+    with jax.ensure_compile_time_eval():
+        return jnp.sin(x) * jnp.sum(jnp.arange(3.0))
+
+
+def known_condition(x):
+    with jax.ensure_compile_time_eval():
+        if jnp.all(jnp.arange(3) >= 0):
+            return jax.jit(jnp.cos)(2.0) * x
+
+
+def known(x):
+    with jax.ensure_compile_time_eval():
+        return jax.grad(jnp.sin)(2.0), lax.cond(True, lambda: 1.0, lambda: 2.0)
+
+
 @pytest.mark.parametrize("body", [
-    "(jax.jit(g)(1.), jax.grad(g)(1.), jax.vmap(g)(x), g(2.))",
-    "jax.jit(lambda x: h(x))(1.)",
+    "(lambda g: (jax.jit(g)(1.), jax.grad(g)(1.), jax.vmap(g)(x), g(2.)))(known_factor)",
+    "jax.jit(known_condition)(1.)",
     "jax.jit(lambda x: known(x))(1.)",
     "jax.vmap(lambda x: known(x), out_axes=None)(x)",
     "jax.jit(lambda x: lax.cond(True, known, lambda x: (x, x), x))(1.)",
 ])
 def test_what_is_known_is_computed_at_once(jax_oracle, body):
-    source = SETUP + """
-def g(x):
-    with jax.ensure_compile_time_eval():
-        return jnp.sin(x) * jnp.sum(jnp.arange(3.0))
-def h(x):
-    with jax.ensure_compile_time_eval():
-        if jnp.all(jnp.arange(3) >= 0):
-            return jax.jit(jnp.cos)(2.) * x
-def known(x):
-    with jax.ensure_compile_time_eval():
-        return jax.grad(jnp.sin)(2.), lax.cond(True, lambda: 1., lambda: 2.)
-""" + f"result = {body}"
-    same(jax_oracle, source, X=X)
+    same(jax_oracle, body, within=__name__)
 
 
 def test_what_is_known_leaves_no_equation():
@@ -333,17 +342,20 @@ def raising(x):
 
 
 def test_nothing_varies_by_itself_without_auto_pcast(jax_oracle):
-    source = """
-P = jax.sharding.PartitionSpec
-mesh = jax.make_mesh((1,), ('i',), axis_types=(jax.sharding.AxisType.Auto,))
-sm = lambda f: jax.shard_map(f, mesh=mesh, in_specs=P('i'), out_specs=P('i'))
-with jax.auto_pcast(False):
-    result = sm(lambda x: x * BODY)(X)
-"""
+    source = "plainly(lambda x: x * BODY)"
     same_error(jax_oracle, source.replace("BODY", "2."),
                "Primitive mul requires varying manual axes to match, but got [frozenset({'i'}), "
-               "frozenset()].", X=X)
-    same(jax_oracle, source.replace("BODY", "lax.pcast(2., ('i',), to='varying')"), X=X)
+               "frozenset()].", within=__name__)
+    same(jax_oracle, source.replace("BODY", "lax.pcast(2., ('i',), to='varying')"),
+         within=__name__)
+
+
+def plainly(f):
+    """Return what ``f`` gives on each device of a mesh if nothing varies by itself."""
+    P = jax.sharding.PartitionSpec
+    mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+    with jax.auto_pcast(False):
+        return jax.shard_map(f, mesh=mesh, in_specs=P("i"), out_specs=P("i"))(X)
 
 
 # -- the rest -------------------------------------------------------------------------------------
@@ -419,13 +431,21 @@ def test_every_scope_of_a_setting_restores_it():
 # -- donation -------------------------------------------------------------------------------------
 
 
-DONATE = """
-jnp = jax.numpy
-o = lambda *shape, dtype='float32': jnp.ones(shape, dtype)
+def o(*shape, dtype="float32"):
+    return jnp.ones(shape, dtype)
+
+
 def donate(f, *args, **options):
+    """Return which arguments a call of ``f`` took."""
     jax.jit(f, **options)(*args)
     return [a.is_deleted() for a in jax.tree.leaves(args)]
-"""
+
+
+def used_after(use):
+    """Return what ``use`` gives of a donated array."""
+    x = o(3)
+    jax.jit(lambda x: x + 1, donate_argnums=0)(x)
+    return use(x)
 
 
 @pytest.mark.parametrize("body", [
@@ -451,11 +471,10 @@ def donate(f, *args, **options):
     "(lambda x: [jax.device_put(x, jax.devices()[0], donate=True).tolist(), x.is_deleted()])(o(3))",
 ])
 def test_donation_takes_and_warns_as_jaxs(jax_oracle, body):
-    source = f"{DONATE}result = {body}"
-    answer = jax_oracle.run(source)
+    answer = jax_oracle.run(source_of(body, __name__))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        got = ours(source)
+        got = ours(body, __name__)
     assert got == answer.value
     first = [w.split("\n")[0] for w in answer.warnings]
     assert [str(w.message).split("\n")[0] for w in caught] == first
@@ -466,8 +485,8 @@ def test_donation_takes_and_warns_as_jaxs(jax_oracle, body):
     "jax.vmap(lambda y: y + 1)(x)", "jax.grad(lambda y: (y * 2).sum())(x)", "list(x)", "x.copy()",
     "jax.device_put(x, jax.devices()[0])"])
 def test_a_donated_array_is_refused_in_jaxs_words(jax_oracle, use):
-    source = f"{DONATE}x = o(3)\njax.jit(lambda x: x + 1, donate_argnums=0)(x)\nresult = {use}"
-    same_error(jax_oracle, source, "Array has been deleted with shape=float32[3].")
+    same_error(jax_oracle, f"used_after(lambda x: {use})",
+               "Array has been deleted with shape=float32[3].", within=__name__)
 
 
 @pytest.mark.parametrize(("body", "sentence"), [
@@ -478,7 +497,7 @@ def test_a_donated_array_is_refused_in_jaxs_words(jax_oracle, use):
     ("x.delete() or x.block_until_ready()", "called on deleted or donated buffer"),
 ])
 def test_a_buffer_is_given_once(jax_oracle, body, sentence):
-    same_error(jax_oracle, f"{DONATE}x = o(3)\nresult = {body}", sentence)
+    same_error(jax_oracle, f"(lambda x: {body})(o(3))", sentence, within=__name__)
 
 
 def test_a_donated_array_still_tells_its_type():

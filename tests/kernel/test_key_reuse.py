@@ -12,7 +12,7 @@ import textwrap
 
 import numpy as np
 import pytest
-from both import ours
+from both import source_of
 
 import saem as jax
 from saem.core.events import KeyEvent, bus
@@ -21,7 +21,8 @@ from saem.transform.staging import trace_flat
 
 R, lax = jax.random, jax.lax
 
-# Program → whether it is refused, by both.
+# Program → whether it is refused, by both.  Rows are sessions of a line: as text each is its own
+# name, and is seen in one glance beside the next.
 SAME = {
     "R.normal(k); R.normal(k)": True,
     "R.split(k); R.normal(k)": True,
@@ -122,41 +123,44 @@ ONLY_JAX_REFUSES = [
     "jax.jit(lambda s: lax.fori_loop(0, 3, lambda i, c: c + R.normal(s[i]), 0.))(ks)",
 ]
 
-ASK = """
-R = jax.random
-def refused(program):
-    with jax.debug_key_reuse(True):
-        k, ks = R.key(0), R.split(R.key(1), 3)
-        try:
-            exec(program, {"jax": jax, "np": np, "R": R, "lax": lax, "k": k, "ks": ks})
-        except jax.errors.KeyReuseError:
-            return True
-    return False
-result = {p: refused(p) for p in programs}
-"""
+
+def refused(programs):
+    """Return by program whether it is refused for using a key twice."""
+    found = {}
+    for program in programs:
+        with jax.debug_key_reuse(True):
+            k, ks = R.key(0), R.split(R.key(1), 3)
+            try:
+                exec(program, {"jax": jax, "np": np, "R": R, "lax": lax, "k": k, "ks": ks})
+            except jax.errors.KeyReuseError:
+                found[program] = True
+            else:
+                found[program] = False
+    return found
 
 
 @pytest.fixture(scope="module")
 def jax_says(jax_oracle):
-    return jax_oracle.run(ASK, programs=[*SAME, *ONLY_SAEM_REFUSES, *ONLY_JAX_REFUSES]).value
+    return jax_oracle.run(source_of(refused), programs=[
+        *SAME, *ONLY_SAEM_REFUSES, *ONLY_JAX_REFUSES]).value
 
 
 @pytest.mark.parametrize("program", SAME)
 def test_reuse_is_found_where_jax_finds_it(jax_says, program):
     assert jax_says[program] == SAME[program], "the row is wrong about JAX"
-    assert ours(ASK, programs=[program]) == {program: SAME[program]}
+    assert refused([program]) == {program: SAME[program]}
 
 
 @pytest.mark.parametrize("program", ONLY_SAEM_REFUSES)
 def test_two_names_of_one_key_are_one_key(jax_says, program):
     assert not jax_says[program], "JAX refuses it, too: move the row"
-    assert ours(ASK, programs=[program]) == {program: True}
+    assert refused([program]) == {program: True}
 
 
 @pytest.mark.parametrize("program", ONLY_JAX_REFUSES)
 def test_what_may_be_two_keys_is_not_refused(jax_says, program):
     assert jax_says[program], "JAX allows it, too: move the row"
-    assert ours(ASK, programs=[program]) == {program: False}
+    assert refused([program]) == {program: False}
 
 
 def test_nothing_is_refused_by_default_nor_in_other_threads():

@@ -64,6 +64,7 @@ def test_small_names_of_lax(jax_oracle):
         ]
 
     same(jax_oracle, program)
+
     def wide():
         with jax.enable_x64(True):
             x = jnp.array([2**63 - 1, -(2**63), 123456789012345678, -1, 0], jnp.int64)
