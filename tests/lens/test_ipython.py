@@ -138,6 +138,12 @@ def test_a_traceback_shows_the_cells_and_not_the_engine(shell, capsys):
     assert len(heads) == 2 and all(head.startswith("Cell") for head in heads)
     heads, _ = frames_shown(shell, "jnp.zeros(3).reshape(3, order='A')", capsys)
     assert len(heads) == 1
+    # XLA raises this one, and a card explains it.
+    guarded = "with saem.transfer_guard('disallow'):\n    x + numpy.ones(3, numpy.float32)"
+    heads, _ = frames_shown(shell, f"import numpy\n{guarded}", capsys)
+    assert len(heads) == 1 and heads[0].startswith("Cell")
+    heads, shown = frames_shown(shell, "saem.tree.map(max, [1, 2], (3, 4))", capsys)
+    assert len(heads) == 1 and "direct cause" not in shown
     run(shell, "%xmode Verbose")
     heads, _ = frames_shown(shell, "x[0] = 1.0", capsys)
     assert any("arrays.py" in head for head in heads)

@@ -367,7 +367,7 @@ def _flatten_up_to(
 ) -> list[Any]:
     try:
         return treedef.flatten_up_to(other)
-    except ValueError as error:
+    except ValueError:
         found = difference(treedef, other)
         if found is None:  # the registry knows a reason that we do not
             raise
@@ -379,7 +379,7 @@ def _flatten_up_to(
             f"in {caller}.",
             advice=f"first tree:  {treedef}\nother tree:  {structure(other)}\n"
             "The other tree must have the first one's containers; it may go deeper at its leaves.",
-        ) from error
+        ) from None
 
 
 def difference(treedef: PyTreeDef, other: Any) -> tuple[KeyPath, str] | None:

@@ -18,7 +18,6 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 import saem
-from saem.core.errors import Explained
 from saem.lens.display import bundle
 from saem.observe import cards, language
 
@@ -26,7 +25,7 @@ ENGINE = pathlib.Path(saem.__file__).parent.as_posix() + "/"
 
 
 def shortened(error: BaseException, trace: TracebackType | None) -> TracebackType | None:
-    """The traceback without the engine's frames, if the error explains itself.
+    """The traceback without the engine's frames, if the error explains itself or a card does.
 
     An error raised by a user's function that the engine was running explains itself too.
     """
@@ -34,7 +33,7 @@ def shortened(error: BaseException, trace: TracebackType | None) -> TracebackTyp
     while trace is not None:
         frames.append(trace)
         trace = trace.tb_next
-    if not frames or (_inside(frames[-1]) and not _explains(error)):
+    if not frames or (_inside(frames[-1]) and not cards.is_engines(error)):
         return frames[0] if frames else None
     kept: TracebackType | None = None
     for frame in reversed(frames):
@@ -45,10 +44,6 @@ def shortened(error: BaseException, trace: TracebackType | None) -> TracebackTyp
 
 def _inside(frame: TracebackType) -> bool:
     return frame.tb_frame.f_code.co_filename.replace("\\", "/").startswith(ENGINE)
-
-
-def _explains(error: BaseException) -> bool:
-    return isinstance(error, Explained) or hasattr(error, "saem_tag")
 
 
 def explain(shell: InteractiveShell, error: BaseException | None) -> None:
