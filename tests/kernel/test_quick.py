@@ -26,7 +26,7 @@ from saem.core import config
 from saem.core.avals import aval_of
 from saem.jit import jitted
 from saem.ops import maths, reduce
-from saem.ops.families import Unary
+from saem.ops.families import Elementwise, Unary
 from saem.placement.devices import default_device
 from saem.transform.jvp import with_tangent
 
@@ -97,6 +97,30 @@ def test_many_values(name):
             x = dispatch.put((rng.normal(size=shape) * scale).astype(np.float32))
             full, quick = [np.asarray(program.run([x])[0]) for program in programs]
             assert same_bits(full, quick), (shape, np.asarray(x))
+
+
+# Operations of several floats, and how many: series and quadratures among them multiply and add.
+SEVERAL = {case.prim.name: (case.prim, len(case.specs)) for cases in CASES.values()
+           for case in cases if isinstance(case.prim, Elementwise) and len(case.specs) > 1
+           and {spec.dtype for spec in case.specs} == {np.dtype(np.float32)}}
+
+
+@pytest.mark.parametrize("name", sorted(SEVERAL))
+def test_many_values_of_several_operands(name):
+    rng = np.random.default_rng(0)
+    prim, count = SEVERAL[name]
+    compared = 0
+    for shape in ((3,), (7,)):
+        closed = one_equation(prim, (aval_of(np.zeros(shape, np.float32)),) * count)
+        programs = both_ways(closed) if options_of(closed) else []
+        for positive in (False, True) * 40 if programs else ():
+            scale = rng.choice([0.1, 1.0, 3.0, 20.0])
+            given = [rng.normal(size=shape).astype(np.float32) * scale for _ in range(count)]
+            args = [dispatch.put(np.abs(x) if positive else x) for x in given]
+            full, quick = [np.asarray(program.run(args)[0]) for program in programs]
+            assert same_bits(full, quick), given
+            compared += 1
+    assert compared or name == "complex"
 
 
 # -- random programs -------------------------------------------------------------------------------

@@ -298,7 +298,8 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
         if eqn.stack is not stack:
             stack = eqn.stack
             scope = "".join([f"{name}/" for name in scopes_of(stack)]) if Scope.used else ""
-            attributes = attributes_of(stack) if Mark.used else attributes
+            if Mark.used and attributes != (attributes := attributes_of(stack)):
+                writer.stretched.clear()  # what was stretched carries other attributes
         begin = len(writer.operations)
         writer.place = eqn.source, scope + prim.name if scope else prim.name
         operands = [name_of(a) if type(a) is Literal else env[a] for a in invars]

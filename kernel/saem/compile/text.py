@@ -205,6 +205,8 @@ class Writer:
         self.depth = 0  # how many regions are open around what is made now
         self.in_avals: Sequence[ShapedArray] = ()
         self.out_avals: Sequence[ShapedArray] = ()
+        # What was stretched to which shape in this region: it is written once.
+        self.stretched: dict[tuple[str, tuple[int, ...]], str] = {}
         # Array constants of programs inside this function: they become arguments of it, called
         # ``%k0``, ``%k1``, … (inside a region that sees nothing from outside, something else).
         self.hoisted: dict[int, tuple[str, Any, ShapedArray]] = {}
@@ -331,10 +333,11 @@ class Writer:
         inner, scalar = Writer(self.module), self.avals[start]
         inner.avals.update({"%a": scalar, "%b": scalar})
         name = self.module.unique_name("fold")
-        saved, self.operations, self.avals["%a"], self.avals["%b"] = (
-            self.operations, inner.operations, scalar, scalar)
+        self.avals["%a"] = self.avals["%b"] = scalar
+        saved = self.operations, self.stretched
+        self.operations, self.stretched = inner.operations, {}
         result, kind = fold("%a", "%b"), tensor_type(scalar)
-        self.operations = saved
+        self.operations, self.stretched = saved
         self.module.functions.append((
             f"  func.func private @{name}(%a: {kind}, %b: {kind}) -> ({kind}) {{",
             inner.operations, f"    return {result} : {kind}"))
@@ -362,8 +365,13 @@ class Writer:
         """Stretch ``x``, of rank 0 or with axes of size 1, to ``shape``; nothing if it has it."""
         aval = self.avals[x]
         have = aval.shape
-        return x if have == shape else self.broadcast_as(
-            x, strong_aval(shape, aval.dtype), range(len(have)))
+        if have == shape:
+            return x
+        found = self.stretched.get((x, shape))
+        if found is None:
+            found = self.stretched[x, shape] = self.broadcast_as(
+                x, strong_aval(shape, aval.dtype), range(len(have)))
+        return found
 
     def constant(self, value: Any, aval: ShapedArray) -> str:
         """Write a constant of ``aval`` (filled with ``value`` if that is one number)."""
@@ -430,7 +438,8 @@ class Writer:
     def region(self, avals: Sequence[ShapedArray], build: Callable[..., Sequence[str]],
                shardy: bool = False) -> Region:
         """Return a region: ``build(*argument names)`` makes its operations, returns results."""
-        saved, self.operations = self.operations, []
+        saved = self.operations, self.stretched
+        self.operations, self.stretched = [], {}
         self.depth += 1
         names = []
         for aval in avals:
@@ -442,7 +451,7 @@ class Writer:
         self.place = place
         arguments = [(name, tensor_type(aval)) for name, aval in zip(names, avals)]
         made = Region(arguments, self.operations, results, self.type_of(*results), shardy)
-        self.operations = saved
+        self.operations, self.stretched = saved
         self.depth -= 1
         return made
 
