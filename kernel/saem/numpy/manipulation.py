@@ -450,8 +450,13 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     >>> jnp.flip(jnp.array([1, 2, 3]))
     Array([3, 2, 1], dtype=int32)
     """
+    return _flip(m, tuple(axis) if type(axis) is list else axis)
+
+
+@library_function(static_argnames=("axis",))
+def _flip(m: Any, axis: Any) -> Any:
     m = array_argument("flip", m)
-    if isinstance(axis, (tuple, list)):
+    if isinstance(axis, tuple):
         axes = tuple(canonical_axis(a, m.ndim) for a in axis)
     else:
         axes = canonical_axes(axis, m.ndim)

@@ -102,6 +102,8 @@ def pairs(name: str, given: Any, ndim: int) -> Widths:
 
     Raises: ValueError for another form; TypeError for a non-integer.
     """
+    if type(given) is int:
+        return ((given, given),) * ndim
     table = np.asarray(given)
     if not np.issubdtype(table.dtype, np.integer):
         raise errors.explained(
