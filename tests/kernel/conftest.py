@@ -27,9 +27,9 @@ def little_effort(monkeypatch):
     """Compile this test's programs for the CPU with little optimisation."""
     usual = executables.quick_options
 
-    def options(program, devices):
+    def options(program, devices, same_rounding=False):
         little = len(devices) == 1 and devices[0].platform == "cpu"
-        return LITTLE if little else usual(program, devices)
+        return LITTLE if little else usual(program, devices, same_rounding)
 
     monkeypatch.setattr(executables, "quick_options", options)
     before = effort.swap_local("little")

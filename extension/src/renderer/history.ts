@@ -9,7 +9,7 @@
 // (test/history.test.ts).
 import type { FunctionHistory, FunctionSummary, HistoryModel, Record } from "../schema";
 import { placeLabel, recordDetail, type Visit } from "./detail";
-import { el, prose, type Child } from "./dom";
+import { append, el, prose, type Child } from "./dom";
 import type { Locale } from "./locale";
 import { glyph, legend } from "./marks";
 import { csv, find, telling } from "./model";
@@ -27,7 +27,9 @@ export interface HistoryOptions {
 const COLUMNS = 28;
 /** So many of the newest marks of a row are shown; older ones when asked for. */
 const MARKS = 100;
-/** So many rows are drawn at once; of more, those that come into sight. */
+/** A history of so many rows is drawn whole. */
+const FEW = 40;
+/** So many rows of a longer one are drawn at once; of the others, those that come into sight. */
 const ROWS = 6;
 
 /** A row on the page, and what it was drawn from. */
@@ -137,6 +139,11 @@ export class HistoryView {
       head(row.summary, this.options),
       ...below(row, this.options, columns, open, shown)
     ];
+    if (this.model.functions.length <= FEW) {
+      append(element, draw());
+      this.drawn.set(key, { element, row, open, shown });
+      return element;
+    }
     const now = at < ROWS || open !== null || (before !== undefined && isDrawn(before.element));
     this.sight.fill(element, row.summary.name, draw, now);
     this.drawn.set(key, { element, row, open, shown });

@@ -94,8 +94,6 @@ def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: Functio
     """Return the loaded executable of ``lowered`` on ``devices``.
 
     ``same_rounding``: all code generators of XLA round its products and sums the same way.
-
-
     Raises: JaxRuntimeError if XLA refuses the program.
     """
     options = options or ({} if lowered.module.callbacks else
