@@ -217,13 +217,13 @@ CARDS: dict[str, Card] = {
               "배열로 만드십시오. `jnp.asarray(values)`.")), "08"),
     "vmap.C2": Card(
         Text("Axes that are mapped together have different lengths",
-             "함께 따라가는 축의 길이가 서로 다릅니다"),
+             "함께 매핑하는 축의 길이가 서로 다릅니다"),
         Text("`vmap` goes along all mapped axes at the same time, so they must be equally long.",
-             "`vmap`은 축들을 동시에 따라가므로 길이가 모두 같아야 합니다."),
+             "`vmap`은 매핑하는 축을 모두 동시에 따라가므로 길이가 같아야 합니다."),
         (Text("Leave an argument out that is the same for all: `in_axes=(0, None)`.",
-              "모두에게 똑같은 인자는 따라가지 마십시오. `in_axes=(0, None)`."),
+              "모든 예제가 함께 쓰는 인자는 매핑하지 마십시오. `in_axes=(0, None)`."),
          Text("Map over another axis of an argument: `in_axes=(0, 1)`.",
-              "인자의 다른 축을 따라가십시오. `in_axes=(0, 1)`.")), "08"),
+              "인자의 다른 축을 매핑하십시오. `in_axes=(0, 1)`.")), "08"),
     "axis.unbound": Card(
         Text("There is no axis of this name here", "여기에는 그런 이름의 축이 없습니다"),
         Text("A collective combines values along an axis that a transformation has named.",
