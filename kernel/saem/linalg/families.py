@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saem.core import dtypes, errors
-from saem.core.avals import ShapedArray
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive
 from saem.core.trace import bind
 from saem.ops.linear import broadcast_new_dim, moveaxis
@@ -73,6 +73,10 @@ class MatrixOperation(Primitive):
         return x.shape[-1]
 
     def batch(self, size, xs, dims):
+        # One more axis would make a matrix of a vector: the operands of one example are checked.
+        shapes = [tuple([n for i, n in enumerate(aval_of(x).shape) if i != d])
+                  for x, d in zip(xs, dims)]
+        self.typing(*[ShapedArray(shape, aval_of(x).dtype) for shape, x in zip(shapes, xs)])
         stacks = [broadcast_new_dim(x, size, 0) if d is None else moveaxis(x, d, 0)
                   for x, d in zip(xs, dims)]
         outs = bind(self, *stacks)

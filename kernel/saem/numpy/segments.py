@@ -56,6 +56,8 @@ def _segmented(name: str, scatter: Callable, over: Callable, start: Callable, da
             f"Indexer must have integer type, got indexer with type {ids.dtype.name}",
             advice="Convert segment_ids: segment_ids.astype(int).")
     count = _count(name, ids, num_segments)
+    if not aval_of(data).ndim:  # a number is the row of every id
+        data = broadcast_in_dim(data, aval_of(ids).shape, ())
     aval = aval_of(data)
     rows = aval.shape[0]
     row = aval.shape[1:]

@@ -435,7 +435,8 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
             "Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got "
             f"{padding}.", advice="Or give a pair of numbers for each axis.")
     pads = []
-    for n, w, step in zip(in_shape, window_shape, window_strides):
+    sizes = np.broadcast_arrays(in_shape, window_shape, window_strides)
+    for n, w, step in zip(*(side.tolist() for side in sizes)):
         total = max((-(-n // step) - 1) * step + w - n, 0)
         less, more = total // 2, total - total // 2
         pads.append((less, more) if name == "SAME" else (more, less))

@@ -273,6 +273,8 @@ def _pinv_jvp(hermitian: bool, primals: tuple, tangents: tuple) -> tuple[Any, An
 
 @library_function(static_argnames=("hermitian",))
 def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
+    if hermitian and a.shape[-1] == a.shape[-2]:
+        a = (a + adjoint(a)) / 2  # what the decomposition reads, so that both entries have a part
     return _differentiable_pinv(a, rtol, hermitian)
 
 
