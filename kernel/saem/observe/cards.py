@@ -227,12 +227,12 @@ CARDS: dict[str, Card] = {
     "axis.unbound": Card(
         Text("There is no axis of this name here", "여기에는 그런 이름의 축이 없습니다"),
         Text("A collective combines values along an axis that a transformation has named.",
-             "집합 연산은 변환이 이름을 붙인 축을 따라 값을 모읍니다."),
+             "집합 연산은 변환에서 이름을 붙인 축을 따라 값을 모읍니다."),
         (Text("Call the function under a transformation that names the axis: "
               "`jax.vmap(f, axis_name='i')`.",
               "축에 이름을 붙이는 변환 안에서 함수를 호출하십시오. `jax.vmap(f, axis_name='i')`."),
-         Text("Compare the two spellings: the message lists the names in force.",
-              "이름의 철자를 견주어 보십시오. 지금 쓸 수 있는 이름은 메시지에 있습니다.")), "08"),
+         Text("Is the name spelled right? The message lists the names in force.",
+              "이름의 철자가 맞는지 보십시오. 지금 쓸 수 있는 이름은 메시지에 있습니다.")), "08"),
     "ShapeError": Card(
         Text("Shapes do not fit", "형상이 맞지 않습니다"),
         Text("The operation needs shapes that fit each other; the message names both.",
