@@ -9,55 +9,94 @@ Invariant: every expected value, and every class of an error, comes from JAX.
 
 from __future__ import annotations
 
+import builtins
 import copy
+import functools
 import inspect
 import pickle
+import warnings
 
 import numpy as np
 import pytest
-from both import agree, ours
+from both import agree, same, source_of
 
 import saem as jax
 import saem.numpy as jnp
+from saem import lax
 
-ASK = """
-import builtins, functools, warnings
-warnings.simplefilter("ignore")
 f = lambda x, y: x * y
-def g(x, y=2., *, k=3): return x * y * k
-def gen(): yield 1
+
+
+def g(x, y=2.0, *, k=3):
+    return x * y * k
+
+
+def gen():
+    yield 1
+
+
 class Method:
-    k = 2.
-    def m(self, x): return self.k * x
+    k = 2.0
+
+    def m(self, x):
+        return self.k * x
+
     __call__ = m
+
     @classmethod
-    def c(cls, x): return x * 3
+    def c(cls, x):
+        return x * 3
+
     @staticmethod
-    def s(x): return x * 4
+    def s(x):
+        return x * 4
+
     @functools.partial(jax.jit, static_argnums=0)
-    def j(self, x): return self.k * x
-a = Method()
+    def j(self, x):
+        return self.k * x
+
+
 class Described:
     shape, dtype = (2, 3), np.dtype("float32")
+
+
 @jax.custom_jvp
-def cj(x, y): return x * y
+def cj(x, y):
+    return x * y
+
+
 cj.defjvp(lambda p, t: (cj(*p), t[0]))
+
+
 @jax.custom_vjp
-def cv(x, y): return x * y
+def cv(x, y):
+    return x * y
+
+
 cv.defvjp(lambda x, y: (x * y, (x, y)), lambda r, c: (c * r[1], c * r[0]))
-float0 = np.zeros((), jax.dtypes.float0)
-plain = lambda x: x
-pull = jax.vjp(lambda x, y: (x * y, x > 0), 2., 3)[1]
-both = jax.vjp(lambda x, y: x * jnp.sin(y), jnp.ones(3), jnp.ones(3))[1]
-push = jax.linearize(lambda x: jnp.sin(x) * 2, 1.)[1]
-result = []
-for case in cases:
-    try:
-        result.append(["value", eval(case)])
-    except Exception as error:
-        names = [c.__name__ for c in type(error).__mro__ if hasattr(builtins, c.__name__)]
-        result.append([names[0], str(error)])
-"""
+
+
+def answers(cases):
+    """Return for each expression its value, or the builtin class and the words of its error."""
+    names = {
+        "f": f, "g": g, "gen": gen, "Method": Method, "a": Method(), "Described": Described,
+        "cj": cj, "cv": cv, "float0": np.zeros((), jax.dtypes.float0), "plain": lambda x: x,
+        "pull": jax.vjp(lambda x, y: (x * y, x > 0), 2.0, 3)[1],
+        "both": jax.vjp(lambda x, y: x * jnp.sin(y), jnp.ones(3), jnp.ones(3))[1],
+        "push": jax.linearize(lambda x: jnp.sin(x) * 2, 1.0)[1],
+        "jax": jax, "jnp": jnp, "np": np, "lax": lax, "functools": functools,
+    }
+    found = []
+    for case in cases:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found.append(["value", eval(case, names)])
+        except Exception as error:
+            kinds = [c.__name__ for c in type(error).__mro__ if hasattr(builtins, c.__name__)]
+            found.append([kinds[0], str(error)])
+    return found
+
 
 VALUES = {
     "grad": """
@@ -199,8 +238,8 @@ OURS = {"cj(\"a\", 2.)": "was passed to the custom_jvp function cj"}
 @pytest.mark.parametrize("name", VALUES)
 def test_values_are_those_of_jax(jax_oracle, name):
     cases = VALUES[name].strip().splitlines()
-    asked = jax_oracle.run(ASK, cases=cases)
-    got = ours(ASK, cases=cases)
+    asked = jax_oracle.run(source_of(answers), cases=cases)
+    got = answers(cases)
     for case, mine, theirs, weak in zip(cases, got, asked.value, asked.weak, strict=True):
         assert mine[0] == theirs[0] == "value", (case, mine, theirs)
         try:
@@ -213,8 +252,8 @@ def test_values_are_those_of_jax(jax_oracle, name):
 def test_what_jax_refuses_is_refused_by_the_same_class(jax_oracle, name):
     rows = [row.rsplit("|", 1) for row in REFUSED[name].strip().splitlines()]
     cases = [case.strip() for case, _ in rows]
-    asked = jax_oracle.run(ASK, cases=cases).value
-    for (case, words), mine, theirs in zip(rows, ours(ASK, cases=cases), asked, strict=True):
+    asked = jax_oracle.run(source_of(answers), cases=cases).value
+    for (case, words), mine, theirs in zip(rows, answers(cases), asked, strict=True):
         assert mine[0] == theirs[0] != "value", (case, mine, theirs)
         assert words.strip() in theirs[1], (case, theirs)
         assert OURS.get(case.strip(), words.strip()) in mine[1], (case, mine)
@@ -254,9 +293,11 @@ def test_signatures_have_the_parameters_of_those_of_jax(jax_oracle):
     names = ("grad value_and_grad jacfwd jacrev hessian jvp vjp linearize vmap pmap jit checkpoint "
              "eval_shape linear_transpose closure_convert custom_gradient fwd_and_bwd "
              "named_call").split()
-    source = ("import inspect\nresult = [[(p.name, str(p.kind)) for p in "
-              "inspect.signature(getattr(jax, n)).parameters.values()] for n in names]")
-    assert ours(source, names=names) == jax_oracle.run(source, names=names).value
+    def program(names):
+        return [[(p.name, str(p.kind)) for p in
+                 inspect.signature(getattr(jax, n)).parameters.values()] for n in names]
+
+    same(jax_oracle, program, names=names)
     for transform in (jax.jit, jax.grad, jax.vmap, jax.checkpoint, jax.custom_jvp, jax.custom_vjp):
         assert transform(doubled).__wrapped__ is doubled
         assert str(inspect.signature(transform(doubled))) == "(x)"

@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from both import same_error
+from both import same, same_error, source_of
 
 import saem as jax
 from saem import lax
@@ -43,10 +43,8 @@ def made(source):
 @pytest.mark.parametrize("name", SHOWN)
 def test_it_prints_as_in_jax(jax_oracle, name):
     source = SHOWN[name]
-    wanted = jax_oracle.run(
-        f"x = jax.device_put({source})\nresult = [repr(x), str(x), f'{{x}}', x.weak_type]").value
-    x = made(source)
-    assert [repr(x), str(x), f"{x}", x.weak_type] == wanted
+    same(jax_oracle, f"(lambda x: [repr(x), str(x), f'{{x}}', x.weak_type])"
+         f"(jax.device_put({source}))")
 
 
 def test_it_formats_like_a_number():
@@ -62,9 +60,13 @@ def test_pickling_and_copying_keep_value_and_type(name):
         assert np.asarray(y).tobytes() == np.asarray(x).tobytes() and y.shape == x.shape
 
 
+def pickled():
+    return pickle.loads(pickle.dumps(jax.device_put(1.5)))
+
+
 def test_a_pickle_does_not_move_a_weak_type_into_numpy(jax_oracle):
-    weak = jax_oracle.run("import pickle\nresult = pickle.loads(pickle.dumps(jnp.asarray(1.5)))")
-    assert pickle.loads(pickle.dumps(jax.device_put(1.5))).weak_type == weak.weak
+    weak = jax_oracle.run(source_of(pickled))
+    assert pickled().weak_type == weak.weak
 
 
 def test_it_iterates_and_counts():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import enum
 import os
 import subprocess
 import sys
 import threading
 
 import pytest
+from both import source_of
 
+import saem as jax
 from saem.core import config as settings
 from saem.core.config import DECLARED, SETTINGS, config, enable_x64
 
@@ -142,13 +145,15 @@ def test_a_bad_environment_variable_is_named():
 
 
 def test_every_setting_is_one_of_jax_with_the_same_default(jax_oracle):
-    theirs = jax_oracle.run(
-        "import enum\n"
-        "def plain(v):\n"
-        "    if isinstance(v, enum.IntEnum): return v.name.lower()\n"
-        "    return v.value if isinstance(v, enum.Enum) else v\n"
-        "result = {k: plain(v) for k, v in jax.config.values.items()}"
-    ).value
+    def defaults():
+        def plain(v):
+            if isinstance(v, enum.IntEnum):
+                return v.name.lower()
+            return v.value if isinstance(v, enum.Enum) else v
+
+        return {k: plain(v) for k, v in jax.config.values.items()}
+
+    theirs = jax_oracle.run(source_of(defaults)).value
     # Told by the oracle's own start, not by JAX's default.
     theirs["jax_platforms"] = None
     theirs["jax_num_cpu_devices"] = -1

@@ -46,14 +46,19 @@ def test_an_abstract_integer_is_no_index(jax_oracle):
 
 @pytest.mark.parametrize("asked", ["bool(x)", "int(x)", "x.item()", "1. if x else 0."])
 def test_under_eager_grad_the_numbers_are_there(jax_oracle, asked):
-    same(jax_oracle, f"""
-        seen = []
-        def f(x):
-            seen.append({asked})
-            return lax.mul(x, x)
-        jax.grad(f)(2.)
-        result = seen
-    """)
+    same(jax_oracle, f"seen_by_grad(lambda x: {asked})", within=__name__)
+
+
+def seen_by_grad(ask):
+    """Return what a function saw that ``grad`` ran."""
+    seen = []
+
+    def f(x):
+        seen.append(ask(x))
+        return lax.mul(x, x)
+
+    jax.grad(f)(2.0)
+    return seen
 
 
 @pytest.mark.parametrize("asked", ["float(x)", "complex(x)", "np.asarray(x)", "np.sin(x)"])

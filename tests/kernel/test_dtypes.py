@@ -9,7 +9,9 @@ import ml_dtypes
 import numpy as np
 import oracle
 import pytest
+from both import source_of
 
+import saem as jax
 from saem import dtypes as public
 from saem import numpy as jnp
 from saem.core import dtypes
@@ -28,22 +30,23 @@ PUBLIC_NAMES = {
     "issubdtype", "itemsize_bits", "prng_key", "result_type", "scalar_type_of",
 }  # fmt: skip
 
-TABLE = """
-from jax import dtypes
-S = jax.ShapeDtypeStruct
-def meet(a, b):
-    out = {}
-    def f(x, y):
-        out["r"] = dtypes.result_type(x, y, return_weak_type_flag=True)
-        return 0
-    try:
-        jax.eval_shape(f, *(S((), n, weak_type=w) for n, w in (a, b)))
-    except dtypes.TypePromotionError:
-        return "refused"
-    return (out["r"][0].name, bool(out["r"][1]))
-with jax.numpy_dtype_promotion(mode):
-    result = [meet(a, b) for a in types for b in types]
-"""
+def table(types, mode):
+    """Return what every two types meet in."""
+    def meet(a, b):
+        out = {}
+
+        def f(x, y):
+            out["r"] = public.result_type(x, y, return_weak_type_flag=True)
+            return 0
+
+        try:
+            jax.eval_shape(f, *(jax.ShapeDtypeStruct((), n, weak_type=w) for n, w in (a, b)))
+        except public.TypePromotionError:
+            return "refused"
+        return out["r"][0].name, bool(out["r"][1])
+
+    with jax.numpy_dtype_promotion(mode):
+        return [meet(a, b) for a in types for b in types]
 
 
 def table_types(x64: bool) -> list[tuple[str, bool]]:
@@ -56,7 +59,7 @@ def table_types(x64: bool) -> list[tuple[str, bool]]:
 @pytest.mark.parametrize("x64", [False, True], ids=["32bit", "64bit"])
 def test_every_pair_meets_where_jax_says(jax_oracle, mode, x64):
     types = table_types(x64)
-    theirs = jax_oracle.run(TABLE, types=types, mode=mode, x64=x64).value
+    theirs = jax_oracle.run(source_of(table), types=types, mode=mode, x64=x64).value
     wrong = []
     with enable_x64(x64), numpy_dtype_promotion(mode):
         for (a, b), expected in zip(itertools.product(types, types), theirs, strict=True):
@@ -72,14 +75,17 @@ def test_every_pair_meets_where_jax_says(jax_oracle, mode, x64):
 
 
 def test_promote_types_is_as_wide_as_asked(jax_oracle):
-    theirs = jax_oracle.run(
-        "def p(a, b):\n"
-        "    try: return jnp.promote_types(a, b).name\n"
-        "    except Exception as error: return type(error).__name__\n"
-        "types = [int, float, complex, bool, *names]\n"
-        "result = [p(a, b) for a in types for b in types]",
-        names=NAMES,
-    ).value
+    def program(names):
+        def p(a, b):
+            try:
+                return jnp.promote_types(a, b).name
+            except Exception as error:
+                return type(error).__name__
+
+        types = [int, float, complex, bool, *names]
+        return [p(a, b) for a in types for b in types]
+
+    theirs = jax_oracle.run(source_of(program), names=NAMES).value
     types = [int, float, complex, bool, *NAMES]
 
     def ours(a, b):
@@ -100,12 +106,12 @@ VALUES = [
 @pytest.mark.parametrize("x64", [False, True], ids=["32bit", "64bit"])
 def test_values_and_dtypes_promote_as_in_jax(jax_oracle, x64):
     pairs = [f"{a}, {b}" for a in VALUES for b in VALUES] + [f"{a}," for a in VALUES]
-    theirs = jax_oracle.run(
-        "from jax import dtypes\n"
-        "result = [dtypes.result_type(*eval(f'({p})'), return_weak_type_flag=True) for p in pairs]",
-        pairs=pairs,
-        x64=x64,
-    ).value
+    def program(pairs):
+        names = {"np": np}
+        return [public.result_type(*eval(f"({p})", names), return_weak_type_flag=True)
+                for p in pairs]
+
+    theirs = jax_oracle.run(source_of(program), pairs=pairs, x64=x64).value
     with enable_x64(x64):
         for pair, expected in zip(pairs, theirs, strict=True):
             arguments = eval(f"({pair})", {"np": np})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from both import ours, source_of
 
 import saem as jax
 import saem.numpy as jnp
@@ -22,19 +23,20 @@ optimizers.adamax(0.1)
 optimizers.sm3(0.1)
 """.strip().splitlines()
 
-STEPS = """
-from jax.example_libraries import optimizers
-def loss(params):
-    w, b = params['w'], params['b']
-    return jnp.sum(jnp.sin(w) ** 2) + jnp.sum((b - 1.) ** 2) + jnp.sum(w)
-init, update, get = {}
-state = init(dict(w=jnp.arange(6.).reshape(2, 3) - 2, b=jnp.float32(0.3)))
-for i in range(5):
-    grads = optimizers.clip_grads(jax.grad(loss)(get(state)), 2.5)
-    state = update(i, grads, state)
-state = optimizers.pack_optimizer_state(optimizers.unpack_optimizer_state(state))
-result = [np.asarray(x) for x in jax.tree.leaves(get(state))]
-"""
+def steps(optimizer):
+    """Return the parameters after five steps."""
+    def loss(params):
+        w, b = params["w"], params["b"]
+        return jnp.sum(jnp.sin(w) ** 2) + jnp.sum((b - 1.0) ** 2) + jnp.sum(w)
+
+    init, update, get = optimizer
+    state = init({"w": jnp.arange(6.0).reshape(2, 3) - 2, "b": jnp.float32(0.3)})
+    for i in range(5):
+        grads = optimizers.clip_grads(jax.grad(loss)(get(state)), 2.5)
+        state = update(i, grads, state)
+    state = optimizers.pack_optimizer_state(optimizers.unpack_optimizer_state(state))
+    return [np.asarray(x) for x in jax.tree.leaves(get(state))]
+
 
 NETWORKS = """
 (8, 3) | stax.serial(stax.Dense(5), stax.Relu, stax.Dense(2), stax.LogSoftmax)
@@ -52,20 +54,13 @@ NETWORKS = """
 (4, 3) | stax.shape_dependent(lambda shape: stax.Dense(2 * shape[-1]))
 """.strip().splitlines()
 
-RUN = """
-from jax.example_libraries import stax
-init, apply = {layer}
-shape, params = init(jax.random.key(0), {shape})
-x = jax.random.normal(jax.random.key(1), {shape})
-outs = apply(params, x, rng=jax.random.key(2))
-result = [list(shape), *[np.asarray(x) for x in jax.tree.leaves((params, outs))]]
-"""
-
-
-def here(source: str):
-    names = {"jax": jax, "jnp": jnp, "np": np}
-    exec(source.replace("from jax.", "from saem."), names)
-    return names["result"]
+def applied(layer, given):
+    """Return a layer's shape, parameters and outputs."""
+    init, apply = layer
+    shape, params = init(jax.random.key(0), given)
+    x = jax.random.normal(jax.random.key(1), given)
+    outs = apply(params, x, rng=jax.random.key(2))
+    return [list(shape), *[np.asarray(x) for x in jax.tree.leaves((params, outs))]]
 
 
 def compare(mine, theirs):
@@ -80,15 +75,15 @@ def compare(mine, theirs):
 
 @pytest.mark.parametrize("program", OPTIMIZERS)
 def test_optimizers(jax_oracle, program):
-    source = STEPS.format(program)
-    compare(here(source), jax_oracle.run(source).value)
+    source = f"steps({program})"
+    compare(ours(source, __name__), jax_oracle.run(source_of(source, __name__)).value)
 
 
 @pytest.mark.parametrize("program", NETWORKS)
 def test_networks(jax_oracle, program):
     shape, _, layer = program.partition(" | ")
-    source = RUN.format(shape=shape, layer=layer)
-    compare(here(source), jax_oracle.run(source).value)
+    source = f"applied({layer}, {shape})"
+    compare(ours(source, __name__), jax_oracle.run(source_of(source, __name__)).value)
 
 
 def test_an_unknown_batch_size_stays_unknown():

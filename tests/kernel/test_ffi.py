@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+from functools import partial
 
 import numpy as np
 import pytest
@@ -208,50 +209,103 @@ def test_a_function_that_treats_slices_apart_runs_on_several_devices(library):
     np.testing.assert_allclose(got, expected(np.tile(X, (4, 1))), rtol=1e-5)
 
 
-SETUP = """
-x = np.linspace(-.5, .5, 12, dtype=np.float32).reshape(3, 4)
+x = np.linspace(-0.5, 0.5, 12, dtype=np.float32).reshape(3, 4)
 S = jax.ShapeDtypeStruct(x.shape, x.dtype)
-like = lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype)
+
+
 def call(a, **k):
     return jax.ffi.ffi_call("f", like(a), **k)(a, eps=np.float32(1))
+
+
 def two(a, b, **k):
     return jax.ffi.ffi_call("f", like(a), **k)(a, b)
-jaxpr = lambda f, *a: str(jax.make_jaxpr(f)(*a))
-"""
+
+
+def jaxpr(f, *args):
+    return str(jax.make_jaxpr(f)(*args))
 
 
 def test_jaxprs_show_calls_as_in_jax(jax_oracle):
-    same(jax_oracle, SETUP + """
-methods = ["broadcast_all", "expand_dims", "sequential", "sequential_unrolled"]
-result = [jaxpr(call, x), jaxpr(lambda a: call(a, has_side_effect=True), x),
-          jaxpr(lambda a: call(a, input_output_aliases={0: 0}), x),
-          jaxpr(lambda a: call(a, input_layouts=[(0, 1)], output_layouts=(1, 0)), x),
-          jaxpr(lambda a: jax.ffi.ffi_call("f", [S, S])(a, n=1, s="t", b=True,
-                                                       a=np.arange(2, dtype=np.int8)), x),
-          jaxpr(lambda a: jax.ffi.ffi_call("f", (), custom_call_api_version=2,
-                                           legacy_backend_config="c")(a), x),
-          *[jaxpr(jax.vmap(lambda a: call(a, vmap_method=m), 1), x) for m in methods],
-          *[jaxpr(jax.vmap(lambda a, b: two(a, b, vmap_method=m), (0, None)), x, x)
-            for m in methods],
-          jaxpr(jax.vmap(lambda a: call(a, vmap_method="broadcast_all", input_layouts=[(0, 1)],
-                                        output_layouts=(1, 0))), np.ones((2, 3, 4)))]""")
+    def program():
+        methods = ["broadcast_all", "expand_dims", "sequential", "sequential_unrolled"]
+        return [
+            jaxpr(call, x),
+            jaxpr(lambda a: call(a, has_side_effect=True), x),
+            jaxpr(lambda a: call(a, input_output_aliases={0: 0}), x),
+            jaxpr(lambda a: call(a, input_layouts=[(0, 1)], output_layouts=(1, 0)), x),
+            jaxpr(
+                lambda a: jax.ffi.ffi_call("f", [S, S])(
+                    a, n=1, s="t", b=True, a=np.arange(2, dtype=np.int8)
+                ),
+                x,
+            ),
+            jaxpr(
+                lambda a: jax.ffi.ffi_call(
+                    "f", (), custom_call_api_version=2, legacy_backend_config="c"
+                )(a),
+                x,
+            ),
+            *[jaxpr(jax.vmap(partial(call, vmap_method=m), 1), x) for m in methods],
+            *[
+                jaxpr(jax.vmap(partial(two, vmap_method=m), (0, None)), x, x)
+                for m in methods
+            ],
+            jaxpr(
+                jax.vmap(
+                    lambda a: call(
+                        a,
+                        vmap_method="broadcast_all",
+                        input_layouts=[(0, 1)],
+                        output_layouts=(1, 0),
+                    )
+                ),
+                np.ones((2, 3, 4)),
+            ),
+        ]
+
+    same(jax_oracle, program)
 
 
 def test_attributes_are_written_as_in_jax(jax_oracle):
     # The number formats differ; what the parser makes of them does not.
-    same(jax_oracle, SETUP + """
-values = [3, True, 2.5, "he'y", np.int8(3), np.uint16(7), np.float64(1.5), np.bool_(True), (1, 2),
-          np.arange(3), np.array([True, False]), np.array([], np.float32), np.dtype("float32"),
-          {"p": 1, "q": "r"}, -1, np.uint8(200), b"x"]
-def kinds(v):
-    module = jax.jit(lambda a: jax.ffi.ffi_call("f", S)(a, v=v)).lower(x).compiler_ir("stablehlo")
-    for op in module.body.operations:
-        for inner in op.regions[0].blocks[0].operations:
-            for name in ("mhlo.backend_config", "backend_config"):
-                if "custom_call" in inner.name and name in inner.attributes:
-                    if str(inner.attributes[name]) != '""':
-                        return str(inner.attributes[name])
-result = [kinds(v) for v in values]""")
+
+    def program():
+        values = [
+            3,
+            True,
+            2.5,
+            "he'y",
+            np.int8(3),
+            np.uint16(7),
+            np.float64(1.5),
+            np.bool_(True),
+            (1, 2),
+            np.arange(3),
+            np.array([True, False]),
+            np.array([], np.float32),
+            np.dtype("float32"),
+            {"p": 1, "q": "r"},
+            -1,
+            np.uint8(200),
+            b"x",
+        ]
+
+        def kinds(v):
+            module = (
+                jax.jit(lambda a: jax.ffi.ffi_call("f", S)(a, v=v))
+                .lower(x)
+                .compiler_ir("stablehlo")
+            )
+            for op in module.body.operations:
+                for inner in op.regions[0].blocks[0].operations:
+                    for name in ("mhlo.backend_config", "backend_config"):
+                        if "custom_call" in inner.name and name in inner.attributes:
+                            if str(inner.attributes[name]) != '""':
+                                return str(inner.attributes[name])
+
+        return [kinds(v) for v in values]
+
+    same(jax_oracle, program)
 
 
 REFUSED = {
@@ -286,4 +340,4 @@ REFUSED = {
 
 @pytest.mark.parametrize("source", REFUSED)
 def test_refusals_are_jaxs(jax_oracle, source):
-    same_error(jax_oracle, SETUP + f"result = {source}", REFUSED[source])
+    same_error(jax_oracle, source, REFUSED[source], within=__name__)

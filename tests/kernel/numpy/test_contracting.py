@@ -64,14 +64,23 @@ def test_einsum_is_numpy_s(subscripts, shapes):
 
 
 def test_dtypes_and_weak_types_of_products_are_jax_s(jax_oracle):
-    same(jax_oracle, """
-    a, b = jnp.arange(6).reshape(2, 3), jnp.linspace(0, 1, 3, dtype=jnp.bfloat16)
-    result = [a @ b, jnp.dot(a, 2), jnp.einsum("ij,j->i", a, b), jnp.vdot(a, a),
-              jnp.dot(b, b, preferred_element_type=jnp.float32),
-              jnp.einsum("ij,j", a, b, preferred_element_type=jnp.float32),
-              jnp.tensordot(a, a.T, 1, precision="highest"), jnp.matmul(a > 1, a.T > 2),
-              jnp.einsum(a, [0, 1], b, [1], [0]), jnp.inner(1j * b, b), jnp.kron(a, b)]
-    """, rtol=1e-2)
+    def program():
+        a, b = jnp.arange(6).reshape(2, 3), jnp.linspace(0, 1, 3, dtype=jnp.bfloat16)
+        return [
+            a @ b,
+            jnp.dot(a, 2),
+            jnp.einsum("ij,j->i", a, b),
+            jnp.vdot(a, a),
+            jnp.dot(b, b, preferred_element_type=jnp.float32),
+            jnp.einsum("ij,j", a, b, preferred_element_type=jnp.float32),
+            jnp.tensordot(a, a.T, 1, precision="highest"),
+            jnp.matmul(a > 1, a.T > 2),
+            jnp.einsum(a, [0, 1], b, [1], [0]),
+            jnp.inner(1j * b, b),
+            jnp.kron(a, b),
+        ]
+
+    same(jax_oracle, program, rtol=1e-2)
 
 
 @pytest.mark.parametrize(("source", "sentence"), [
