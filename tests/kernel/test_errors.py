@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from both import source_of
 
 import saem.errors as public
 from saem.core import errors
@@ -113,12 +114,18 @@ QUESTIONS = {
 }
 
 
+def refusal(call):
+    """Return the class and the words of the error that ``call`` raises."""
+    try:
+        return call()
+    except Exception as error:
+        return type(error).__name__, str(error)
+
+
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_an_error_about_a_tracer_opens_with_the_words_of_jax(jax_oracle, name):
     source, stand_in = QUESTIONS[name]
-    theirs = jax_oracle.run(
-        f"try: {source}\nexcept Exception as e: result = (type(e).__name__, str(e))"
-    ).value
+    theirs = jax_oracle.run(source_of(f"refusal(lambda: {source})", __name__)).value
     assert theirs[0] == name
     ours = str(getattr(public, name)(stand_in))
     assert ours.splitlines()[0].rstrip(".") == theirs[1].splitlines()[0].rstrip(".")

@@ -16,10 +16,11 @@ import sys
 
 import numpy as np
 import pytest
+from both import source_of
 
 import saem as jax
 import saem.numpy as jnp
-from saem import export
+from saem import export, lax
 from saem.core.dimensions import Dim, lower
 from saem.core.errors import InconclusiveDimensionOperation
 
@@ -118,26 +119,25 @@ a, 3 | a=2 | jax.jacfwd(lambda v: v.sum(0))(x)
 """
 ROWS = [tuple(part.strip() for part in row.split(" | ")) for row in ROWS.strip().splitlines()]
 
-SETUP = """
-import importlib
-import numpy as np
-export, jnp, lax = (importlib.import_module(jax.__name__ + "." + n)
-                    for n in ("export", "numpy", "lax"))
-
 def exported(f, *shapes, constraints=()):
     scope = export.SymbolicScope(constraints)
     return export.export(jax.jit(f))(*[jax.ShapeDtypeStruct(
         export.symbolic_shape(s, scope=scope), np.float32) for s in shapes])
+
 
 def arguments(shapes, sizes):
     known = {k: int(v) for k, v in (pair.split("=") for pair in sizes.split())}
     return [np.random.RandomState(i).randn(*eval(f"({s},)", dict(known))).astype("f")
             for i, s in enumerate(shapes)]
 
+
 def answer(spec, sizes, body):
+    """Return a program's types and what it gives of each of the sizes, or the classes of its error.
+    """
     shapes, _, constraints = spec.partition("@")
     shapes = [s.strip() for s in shapes.split(";")]
-    f = eval(f"lambda {', '.join('xy'[:len(shapes)])}: {body}", globals())
+    names = {"jax": jax, "jnp": jnp, "lax": lax, "np": np, "export": export}
+    f = eval(f"lambda {', '.join('xy'[:len(shapes)])}: {body}", names)
     try:
         made = exported(f, *shapes, constraints=[c for c in constraints.split("&") if c])
         results = [str(made.out_avals)]
@@ -147,24 +147,16 @@ def answer(spec, sizes, body):
         return results
     except Exception as error:
         return [cls.__name__ for cls in type(error).__mro__]
-"""
-
-
-def ours() -> dict:
-    names = {"jax": jax}
-    exec(SETUP, names)
-    return names
-
-
-OURS = ours()
 
 
 def test_rows(jax_oracle):
-    source = SETUP + "result = [answer(*row) for row in rows]"
-    wanted = jax_oracle.run(source, rows=[list(row) for row in ROWS]).value
+    def program(rows):
+        return [answer(*row) for row in rows]
+
+    wanted = jax_oracle.run(source_of(program), rows=[list(row) for row in ROWS]).value
     wrong = []
     for row, want in zip(ROWS, wanted, strict=True):
-        got = OURS["answer"](*row)
+        got = answer(*row)
         if "Exception" in want or "Exception" in got:
             known = [n for n in want if isinstance(n, str) and (
                 hasattr(builtins, n) or n.startswith("Inconclusive"))]
@@ -204,27 +196,25 @@ export.symbolic_args_specs((x, x), ("a, 3", None)); export.symbolic_args_specs(x
 export.SymbolicScope("a >= 1"); jnp.ones(3)[a]
 """
 EXPRESSIONS = [e.strip() for e in DIMENSIONS.replace("\n", ";").split(";") if e.strip()]
-ASK = """
-scope = export.SymbolicScope(("a >= b",))
-a, b, c = export.symbolic_shape("a, b, c", scope=scope)
-x = np.ones((2, 3), np.float32)
-
-def told(expression):
-    try:
-        return repr(eval(expression, globals()))
-    except Exception as error:
-        return [cls.__name__ for cls in type(error).__mro__]
-
-result = [told(e) for e in expressions]
-"""
+def told(expressions):
+    """Return what each expression of sizes gives, as text, or the classes of its error."""
+    scope = export.SymbolicScope(("a >= b",))
+    a, b, c = export.symbolic_shape("a, b, c", scope=scope)
+    names = {"a": a, "b": b, "c": c, "scope": scope, "x": np.ones((2, 3), np.float32),
+             "export": export, "jnp": jnp, "jax": jax, "np": np}
+    found = []
+    for expression in expressions:
+        try:
+            found.append(repr(eval(expression, names)))
+        except Exception as error:
+            found.append([cls.__name__ for cls in type(error).__mro__])
+    return found
 
 
 def test_dimension_expressions_are_simplified_and_compared_as_jaxs(jax_oracle):
-    wanted = jax_oracle.run(SETUP + ASK, expressions=EXPRESSIONS).value
-    names = {"jax": jax, "expressions": EXPRESSIONS}
-    exec(SETUP + ASK, names)
+    wanted = jax_oracle.run(source_of(told), expressions=EXPRESSIONS).value
     wrong = []
-    for expression, want, got in zip(EXPRESSIONS, wanted, names["result"], strict=True):
+    for expression, want, got in zip(EXPRESSIONS, wanted, told(EXPRESSIONS), strict=True):
         same = got == want
         if isinstance(want, list) and isinstance(got, list):
             same = next(n for n in want if hasattr(builtins, n) or n[:5] == "Incon") in got
@@ -245,23 +235,22 @@ CALLS = [
 
 @pytest.mark.parametrize(("shapes", "function", "sizes"), CALLS)
 def test_sizes_that_do_not_fit_are_refused(jax_oracle, shapes, function, sizes):
-    source = SETUP + """
-def call(given):
-    try:
-        one = eval(given)
-        shapes = one if isinstance(one, tuple) and not given.startswith("(") else (one,)
-        made = exported(eval(function), *names, **more)
-        return made.call(*[np.ones(s, "f") for s in shapes]).shape
-    except Exception as error:
-        return type(error).__name__
+    def program(spec, function, sizes):
+        def call(given):
+            try:
+                one = eval(given)
+                shapes = one if isinstance(one, tuple) and not given.startswith("(") else (one,)
+                made = exported(f, *shapes_of_f, **more)
+                return made.call(*[np.ones(s, "f") for s in shapes]).shape
+            except Exception as error:
+                return type(error).__name__
 
-names, more = eval("(lambda *names, **more: (names, more))(" + spec + ")")
-result = [call(given) for given in sizes]
-"""
-    wanted = jax_oracle.run(source, spec=shapes, function=function, sizes=sizes).value
-    names = {"jax": jax, "spec": shapes, "function": function, "sizes": sizes}
-    exec(source, names)
-    assert names["result"] == wanted
+        f = eval(function, {"jnp": jnp})
+        shapes_of_f, more = eval(f"(lambda *names, **more: (names, more))({spec})")
+        return [call(given) for given in sizes]
+
+    asked = {"spec": shapes, "function": function, "sizes": sizes}
+    assert program(**asked) == jax_oracle.run(source_of(program), **asked).value
 
 
 def test_every_decided_comparison_holds_for_all_sizes():

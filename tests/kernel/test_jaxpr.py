@@ -81,10 +81,13 @@ def test_a_jaxpr_prints_as_jax_prints_it(jax_oracle, name):
     assert printed == jax_oracle.jaxpr(source, *args)
 
 
-def inside(source):
-    return ours("f = lambda x: lax.mul(lax.sin(x), x)\n"
-                "j = jax.jit(f)\n"
-                "s = lambda x: lax.reduce_sum(j(x), (0,))\n" + f"result = {source}")
+@jax.jit
+def j(x):
+    return lax.mul(lax.sin(x), x)
+
+
+def s(x):
+    return lax.reduce_sum(j(x), (0,))
 
 
 NESTED = ["j", "jax.vmap(j)", "jax.grad(s)", "jax.jit(jax.grad(s))", "jax.hessian(s)",
@@ -96,7 +99,7 @@ NESTED = ["j", "jax.vmap(j)", "jax.grad(s)", "jax.jit(jax.grad(s))", "jax.hessia
 @pytest.mark.parametrize("source", NESTED)
 def test_programs_in_programs_are_well_formed(source):
     x = np.ones((2, 3), np.float32) if source.startswith("jax.vmap(jax.vmap") else X
-    fun = inside(source)
+    fun = ours(source, __name__)
     closed = jax.make_jaxpr(fun)(x)
     check_jaxpr(closed)
     assert str(closed).count("lambda") >= 1 and str(closed).count("{") == str(closed).count("}")

@@ -8,28 +8,54 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from both import ours
+from both import source_of
 
+import saem as jax
 from saem import monitoring
 from saem.compile import executables as compiler
 from saem.core import config
 from saem.core.events import bus
+from saem.experimental.compilation_cache import compilation_cache
 
-SOURCE = """
-told = []
-m = jax.monitoring
-m.register_event_listener(lambda event, **k: told.append(('event', event, k)))
-m.register_event_duration_secs_listener(lambda event, s, **k: told.append(('time', event, k)))
-m.register_event_time_span_listener(lambda event, a, b, **k: told.append(('span', event, k)))
-m.register_scalar_listener(lambda event, v, **k: told.append(('scalar', event, k)))
-def step(x):
-    return x * 2.125 + 1
-x = np.float32(1)
-jax.jit(step)(x)
-{more}
-m.clear_event_listeners()
-result = list(told)
-"""
+
+def listened(run):
+    """Return what listeners were told while ``run`` ran."""
+    told = []
+    monitoring.register_event_listener(lambda event, **k: told.append(("event", event, k)))
+    monitoring.register_event_duration_secs_listener(
+        lambda event, s, **k: told.append(("time", event, k)))
+    monitoring.register_event_time_span_listener(
+        lambda event, a, b, **k: told.append(("span", event, k)))
+    monitoring.register_scalar_listener(lambda event, v, **k: told.append(("scalar", event, k)))
+    run()
+    monitoring.clear_event_listeners()
+    return told
+
+
+def compiled():
+    def step(x):
+        return x * 2.125 + 1
+
+    return listened(lambda: jax.jit(step)(np.float32(1)))
+
+
+def kept_on_disk(folder):
+    """Return what is told of a program that is compiled twice, with a cache in ``folder``."""
+    settings = {"jax_compilation_cache_dir": folder,
+                "jax_persistent_cache_min_compile_time_secs": 0}
+
+    def run():
+        before = {name: getattr(jax.config, name) for name in settings}
+        for name, value in settings.items():
+            jax.config.update(name, value)
+        for _ in range(2):
+            jax.jit(lambda x: x * 7.5 - 2)(np.float32(1))
+            jax.clear_caches()
+        for name, value in before.items():
+            jax.config.update(name, value)
+
+    return [t for t in listened(run) if "compilation_cache" in t[1] and "saved" not in t[1]
+            and "tasks" not in t[1]]
 
 
 @pytest.fixture(autouse=True)
@@ -40,38 +66,21 @@ def _forget():
     assert not bus.active
 
 
-def told(source):
-    """Return the source as both run it: JAX's module must be imported by name."""
-    return source, "import jax.monitoring\n" + source
-
-
 def test_a_compilation_is_heard_as_in_jax(jax_oracle):
-    mine, theirs = told(SOURCE.format(more=""))
-    wanted = [t for t in jax_oracle.run(theirs).value if "compilation_cache" not in t[1]]
-    assert wanted and ours(mine) == wanted
+    theirs = jax_oracle.run(source_of(compiled)).value
+    wanted = [t for t in theirs if "compilation_cache" not in t[1]]
+    assert wanted and compiled() == wanted
 
 
 def test_a_cache_on_disk_is_heard_as_in_jax(jax_oracle, tmp_path):
-    more = """
-before = [getattr(jax.config, n) for n in NAMES]
-for n, v in zip(NAMES, (FOLDER, 0)):
-    jax.config.update(n, v)
-told.clear()
-for _ in range(2):
-    jax.jit(lambda x: x * 7.5 - 2)(x)
-    jax.clear_caches()
-told = [t for t in told if 'compilation_cache' in t[1] and 'saved' not in t[1]
-        and 'tasks' not in t[1]]
-for n, v in zip(NAMES, before):
-    jax.config.update(n, v)
-"""
-    names = ["jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs"]
-    mine, theirs = told(SOURCE.format(more=more))
-    wanted = jax_oracle.run(
-        theirs + "\nfrom jax.experimental.compilation_cache import compilation_cache as c\n"
-        "c.reset_cache()\n", NAMES=names, FOLDER=str(tmp_path / "theirs")).value
+    def program(folder):
+        found = kept_on_disk(folder)
+        compilation_cache.reset_cache()
+        return found
+
+    wanted = jax_oracle.run(source_of(program), folder=str(tmp_path / "theirs")).value
     with config.enable_compilation_cache(True):
-        assert wanted and ours(mine, NAMES=names, FOLDER=str(tmp_path / "ours")) == wanted
+        assert wanted and kept_on_disk(str(tmp_path / "ours")) == wanted
 
 
 def test_a_program_may_record_by_itself():
@@ -104,7 +113,7 @@ def test_nobody_is_told_after_all_was_cleared():
                      monitoring.register_event_duration_secs_listener):
         register(lambda *a, **k: told.append(a))
     monitoring.clear_event_listeners()
-    ours("jax.jit(lambda x: x - 3.25)(np.float32(2))")
+    jax.jit(lambda x: x - 3.25)(np.float32(2))
     assert told == []
 
 
@@ -113,7 +122,7 @@ def test_seconds_are_seconds():
     monitoring.register_event_time_span_listener(
         lambda e, a, b, **k: spans.update({e: b - a}))
     monitoring.register_event_duration_secs_listener(lambda e, s, **k: durations.update({e: s}))
-    ours("jax.jit(lambda x: x * 1.0625)(np.float32(2))")
+    jax.jit(lambda x: x * 1.0625)(np.float32(2))
     assert len(durations) == 3 and spans.keys() == durations.keys()
     for name, seconds in durations.items():
         assert 0 < seconds < 60

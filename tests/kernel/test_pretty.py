@@ -6,61 +6,74 @@ Invariant: every expected text is real JAX's, letter for letter.
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from both import ours
+from both import ours, same, source_of
 
-_PRELUDE = """
+import saem as jax
+import saem.numpy as jnp
+from saem import lax
+
 P = jax.sharding.PartitionSpec
 x = np.ones(3, np.float32)
 mesh = jax.make_mesh((1,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+
 
 def chain(n, op=jnp.sin):
     def f(x):
         for _ in range(n):
             x = op(x)
         return x
+
     return f
+
 
 def named(name, n=11):
     f = chain(n)
     f.__name__ = name
     return f
 
+
 g = jax.jit(lambda x: jnp.sin(x) * 2)
 h = jax.jit(lambda x: g(x) + 1)
+
 
 @jax.jit
 def a(x):
     return jnp.sin(x)
 
+
 @jax.jit
 def b(x):
     return a(x) + 1
+
 
 @jax.jit
 def c(x):
     return b(x) * a(x)
 
+
 @jax.custom_jvp
 def own_jvp(x):
     return chain(11)(x)
+
 
 @jax.custom_vjp
 def own_vjp(x):
     return chain(11)(x)
 
+
 own_jvp.defjvp(lambda p, t: (p[0], t[0]))
 own_vjp.defvjp(lambda x: (x, None), lambda r, ct: (ct,))
+
 
 def body(carry, _):
     return jnp.sin(carry), carry
 
-names = globals()
-result = {}
-for name, source in programs.items():
-    function, *args = eval(f"({source})", names)
-    result[name] = str(jax.make_jaxpr(function)(*args))
-"""
+
+def shown(function, *args):
+    return str(jax.make_jaxpr(function)(*args))
+
 
 PROGRAMS = {
     # What stands twice is written in front, under its function's name.
@@ -145,9 +158,9 @@ PROGRAMS = {
 @pytest.fixture(scope="module")
 def printed(jax_oracle):
     """Each program's text, ours and JAX's."""
-    here = ours(_PRELUDE, programs=PROGRAMS)
-    there = jax_oracle.run(_PRELUDE, programs=PROGRAMS).value
-    return {name: (here[name], there[name]) for name in PROGRAMS}
+    program = "[" + ", ".join(f"shown({source})" for source in PROGRAMS.values()) + "]"
+    there = jax_oracle.run(source_of(program, __name__)).value
+    return dict(zip(PROGRAMS, zip(ours(program, __name__), there, strict=True), strict=True))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -156,38 +169,34 @@ def test_programs_print_as_in_jax(printed, name):
     assert here == there
 
 
-EQUATIONS = """
-inner = jax.jit(lambda x: x * 2)
-programs = [
-    jax.jit(lambda x: (jnp.sin(x), inner(inner(x)))[1]),
-    lambda x: lax.scan(lambda c, _: (c * 2, c), x, None, length=3),
-    lambda x: jnp.sin(x), lambda x: x * 2.0,
-]
-equations = [jax.make_jaxpr(f)(np.ones(3, np.float32)).eqns for f in programs]
-result = [text for (eqn,) in equations for text in (str(eqn), repr(eqn), f"{[eqn]}")]
-"""
-
-
 def test_an_equation_prints_by_itself(jax_oracle):
-    assert ours(EQUATIONS) == jax_oracle.run(EQUATIONS).value
+    def program():
+        inner = jax.jit(lambda x: x * 2)
+        programs = [
+            jax.jit(lambda x: (jnp.sin(x), inner(inner(x)))[1]),
+            lambda x: lax.scan(lambda c, _: (c * 2, c), x, None, length=3),
+            lambda x: jnp.sin(x),
+            lambda x: x * 2.0,
+        ]
+        equations = [jax.make_jaxpr(f)(np.ones(3, np.float32)).eqns for f in programs]
+        return [text for (eqn,) in equations for text in (str(eqn), repr(eqn), f"{[eqn]}")]
+
+    same(jax_oracle, program)
 
 
 def test_a_program_inside_another_prints_by_itself(jax_oracle):
-    source = """
-    f = jax.jit(lambda x: jnp.sin(x) * 2)
-    closed = jax.make_jaxpr(jax.jit(lambda x: f(f(x))))(np.ones(3, np.float32))
-    inner = closed.eqns[0].params["jaxpr"]
-    result = [str(inner), repr(inner.jaxpr), closed.pretty_print(use_color=False)]
-    """
-    assert ours(source) == jax_oracle.run(source).value
+    def program():
+        f = jax.jit(lambda x: jnp.sin(x) * 2)
+        closed = jax.make_jaxpr(jax.jit(lambda x: f(f(x))))(np.ones(3, np.float32))
+        inner = closed.eqns[0].params["jaxpr"]
+        return [str(inner), repr(inner.jaxpr), closed.pretty_print(use_color=False)]
+
+    same(jax_oracle, program)
 
 
 def test_deep_sharing_prints_in_short_time():
     # Forty levels, each used twice by the next: 2**40 places, forty programs.
-    source = """
     f = jax.jit(lambda x: x + 1)
     for _ in range(40):
         f = jax.jit(lambda x, f=f: f(f(x)))
-    result = str(jax.make_jaxpr(f)(1.0))
-    """
-    assert ours(source).count("\nlet ") == 39
+    assert shown(f, 1.0).count("\nlet ") == 39

@@ -121,6 +121,7 @@ def same_bytes(got, want) -> None:
 
 
 def source(expression: str, seed: int = 42) -> str:
+    """Return ``expression`` with the two names bound that ``ask`` gives it."""
     return f"R = jax.random; k = R.key({seed}); result = {expression}"
 
 

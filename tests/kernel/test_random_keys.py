@@ -12,10 +12,11 @@ import pickle
 
 import numpy as np
 import pytest
-from both import ours, same_error
+from both import ours, same_error, source_of
 from test_random import same_bytes
 
 import saem as jax
+from saem import lax
 from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import evaluate
 from saem.generators.rbg import GENERATORS
@@ -48,16 +49,22 @@ BY_GENERATOR = [
 ]
 
 
+def under_generator(impl, f):
+    """Return what ``f`` gives of a key, with ``impl`` as the default generator."""
+    with jax.default_prng_impl(impl):
+        return f(R.key(42), impl)
+
+
 def in_setting(expression: str, impl: str) -> str:
-    """Return statements that ask ``expression`` with ``impl`` as the default generator."""
-    return (f"R, I = jax.random, '{impl}'\nwith jax.default_prng_impl(I):\n"
-            f"    k = R.key(42)\n    result = {expression}")
+    """Return the program that evaluates ``expression``, of a key k and its generator's name I."""
+    return f"under_generator({impl!r}, lambda k, I: {expression})"
 
 
 @pytest.mark.parametrize("impl", RBG)
 def test_other_generators_are_those_of_jax(jax_oracle, impl):
     text = in_setting(f"[{', '.join(BY_GENERATOR)}]", impl)
-    for asked, got, want in zip(BY_GENERATOR, ours(text), jax_oracle.run(text).value):
+    wanted = jax_oracle.run(source_of(text, __name__)).value
+    for asked, got, want in zip(BY_GENERATOR, ours(text, __name__), wanted):
         for g, w in zip(got, want) if isinstance(want, list) else [(got, want)]:
             try:
                 same_bytes(g, w)
@@ -68,9 +75,9 @@ def test_other_generators_are_those_of_jax(jax_oracle, impl):
 @pytest.mark.parametrize("impl", RBG)
 def test_other_generators_in_64_bits(jax_oracle, impl):
     text = in_setting("[R.bits(k, (5,)), R.normal(k, (5,)), R.key_data(R.key(2**40 + 5))]", impl)
-    want = jax_oracle.run(text, x64=True).value
+    want = jax_oracle.run(source_of(text, __name__), x64=True).value
     with jax.enable_x64(True):
-        for g, w in zip(ours(text), want):
+        for g, w in zip(ours(text, __name__), want):
             same_bytes(g, w)
 
 
@@ -177,23 +184,22 @@ def test_numpy_and_xla_agree_on_keys_and_on_stacks_of_keys(impl):
             same_bytes(jax.jit(run)(x), want)
 
 
-SETTINGS = """
-R, out = jax.random, []
-with jax.{name}({value!r}):
-    out += [R.key_data(R.key(s)) for s in (0, -1, 2**40, np.uint8(255), True)]
-    out += [R.PRNGKey(1), R.key_data(jax.jit(lambda s: R.key(s))(3)), R.key_impl(R.PRNGKey(4))]
-result = out
-"""
+def keys_made(setting, value):
+    """Return the words of keys that are made under a setting."""
+    with setting(value):
+        return [*[R.key_data(R.key(s)) for s in (0, -1, 2**40, np.uint8(255), True)], R.PRNGKey(1),
+                R.key_data(jax.jit(lambda s: R.key(s))(3)), R.key_impl(R.PRNGKey(4))]
 
 
 @pytest.mark.parametrize(("name", "value"), [
     ("random_seed_offset", 5), ("random_seed_offset", 0), ("default_prng_impl", "rbg"),
     ("default_prng_impl", "unsafe_rbg")])
 def test_settings_that_make_keys(jax_oracle, name, value):
-    text = SETTINGS.format(name=name, value=value)
-    theirs = text.replace("jax.random_seed_offset", "jax._src.config.random_seed_offset")
-    names = text.replace("jax.random_seed_offset", "jax.core.config.random_seed_offset")
-    for got, want in zip(ours(names), jax_oracle.run(theirs).value):
+    # JAX has the first setting in a private module only.
+    theirs = f"keys_made({'jax._src.config' if 'offset' in name else 'jax'}.{name}, {value!r})"
+    mine = f"keys_made({'jax.core.config' if 'offset' in name else 'jax'}.{name}, {value!r})"
+    wanted = jax_oracle.run(source_of(theirs, __name__)).value
+    for got, want in zip(ours(mine, __name__), wanted, strict=True):
         same_bytes(got, want)
 
 
@@ -232,43 +238,46 @@ PRINTED = [
 
 @pytest.mark.parametrize("impl", GENERATORS)
 def test_arrays_of_keys_print_as_in_jax(jax_oracle, impl):
-    head = (f"keys = jax.random.split(jax.random.key(0, impl='{impl}'), (2, 3)); "
-            "jnp = jax.numpy; lax = jax.lax; ")
-    text = head + f"result = [repr(x) for x in [{', '.join(PRINTED)}]]"
+    keys = f"jax.random.split(jax.random.key(0, impl='{impl}'), (2, 3))"
+    text = f"(lambda keys: [repr(x) for x in [{', '.join(PRINTED)}]])({keys})"
     want = jax_oracle.run(text).value
-    for asked, got, expected in zip(PRINTED, ours(text), want):
+    for asked, got, expected in zip(PRINTED, ours(text), want, strict=True):
         assert got == expected, asked
 
 
-IN_PROGRAMS = """
-R, lax = jax.random, jax.lax
-k = R.key(5, impl=impl)
-ks = R.split(k, 3)
-def split(key, _):
-    key, sub = R.split(key)
-    return key, (key, R.bits(sub, (2,)))
-def programs(k, ks):
-    last, (row, bits) = lax.scan(split, k, None, length=3)
-    back, seen = lax.scan(lambda c, key: (key, R.bits(key)), ks[0], ks, reverse=True)
-    picked = lax.cond(True, lambda a, b: a, lambda a, b: R.fold_in(b, 1), ks[1], ks[2])
-    chosen = lax.switch(2, [lambda q: q, lambda q: R.clone(q), lambda q: R.split(q)[1]], ks[0])
-    looped = lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, R.split(c[1])[0]), (0, k))[1]
-    counted = lax.fori_loop(0, 3, lambda i, key: R.fold_in(key, i), k)
-    mapped = lax.map(lambda key: R.bits(key, (2,)), ks)
-    stacked = jax.vmap(lambda i, key: lax.cond(i > 0, lambda q: q, lambda q: R.fold_in(q, 2), key)
-                       )(np.arange(3), ks)
-    def total(x):
-        return lax.scan(lambda c, key: (c + x * R.normal(key), None), 0., ks)[0]
-    keys = [last, row, back, picked, chosen, looped, counted, stacked]
-    return [R.key_data(q) for q in keys] + [bits, seen, mapped, jax.grad(total)(2.)]
-result = programs(k, ks) + list(jax.jit(programs)(k, ks))
-"""
+def in_programs(impl):
+    """Return keys and numbers that loops, branches and maps carry and make, outside and in jit."""
+    def split(key, _):
+        key, sub = R.split(key)
+        return key, (key, R.bits(sub, (2,)))
+
+    def programs(k, ks):
+        last, (row, bits) = lax.scan(split, k, None, length=3)
+        back, seen = lax.scan(lambda c, key: (key, R.bits(key)), ks[0], ks, reverse=True)
+        picked = lax.cond(True, lambda a, b: a, lambda a, b: R.fold_in(b, 1), ks[1], ks[2])
+        chosen = lax.switch(2, [lambda q: q, lambda q: R.clone(q), lambda q: R.split(q)[1]], ks[0])
+        looped = lax.while_loop(
+            lambda c: c[0] < 3, lambda c: (c[0] + 1, R.split(c[1])[0]), (0, k))[1]
+        counted = lax.fori_loop(0, 3, lambda i, key: R.fold_in(key, i), k)
+        mapped = lax.map(lambda key: R.bits(key, (2,)), ks)
+        stacked = jax.vmap(lambda i, key: lax.cond(
+            i > 0, lambda q: q, lambda q: R.fold_in(q, 2), key))(np.arange(3), ks)
+
+        def total(x):
+            return lax.scan(lambda c, key: (c + x * R.normal(key), None), 0.0, ks)[0]
+
+        keys = [last, row, back, picked, chosen, looped, counted, stacked]
+        return [R.key_data(q) for q in keys] + [bits, seen, mapped, jax.grad(total)(2.0)]
+
+    k = R.key(5, impl=impl)
+    ks = R.split(k, 3)
+    return programs(k, ks) + list(jax.jit(programs)(k, ks))
 
 
 @pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
 def test_keys_pass_through_loops_and_branches_as_in_jax(jax_oracle, impl):
-    wanted = jax_oracle.run(IN_PROGRAMS, impl=impl).value
-    for got, want in zip(ours(IN_PROGRAMS, impl=impl), wanted, strict=True):
+    wanted = jax_oracle.run(source_of(in_programs), impl=impl).value
+    for got, want in zip(in_programs(impl), wanted, strict=True):
         if want.dtype == np.float32:  # a sum, in XLA's order
             np.testing.assert_allclose(got, want, rtol=1e-6)
         else:

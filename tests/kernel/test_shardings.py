@@ -18,31 +18,30 @@ from saem.placement.shardings import named_from_xla
 from saem.sharding import AxisType, NamedSharding, SingleDeviceSharding
 from saem.sharding import PartitionSpec as P
 
-SETUP = """
-from collections import OrderedDict
-sharding = jax.sharding
-P, NamedSharding, AxisType = sharding.PartitionSpec, sharding.NamedSharding, sharding.AxisType
 mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
 line = jax.make_mesh((8,), ("d",), axis_types=(AxisType.Auto,))
-place = lambda a, *spec: jax.device_put(a, NamedSharding(mesh, P(*spec)))
-a = place(np.arange(32., dtype=np.float32).reshape(8, 4), "x", "y")
+
+
+def place(a, *spec):
+    return jax.device_put(a, NamedSharding(mesh, P(*spec)))
+
+
+a = place(np.arange(32.0, dtype=np.float32).reshape(8, 4), "x", "y")
+
+
 def said(function):
     try:
         return repr(function())
     except Exception as error:
         return [type(error).__name__, str(error).splitlines()[0].split("C1: ")[-1]]
-"""
+
+
 SPECS = [(), ("x",), (None, "y"), ("x", "y"), ("y", "x"), (("x", "y"),), (("y", "x"), None),
          (None, ("x",))]
 
 
-@pytest.fixture(scope="module")
-def mesh():
-    return jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
-
-
 def agree(oracle, question):
-    same(oracle, SETUP + f"result = {question}")
+    same(oracle, question, within=__name__)
 
 
 def test_meshes_and_specs_print_and_compare_as_in_jax(jax_oracle):
@@ -64,14 +63,14 @@ def test_every_device_holds_the_slice_jax_gives_it(jax_oracle, spec):
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
-def test_what_xla_is_told_it_says_back(mesh, spec):
+def test_what_xla_is_told_it_says_back(spec):
     sharding = NamedSharding(mesh, P(*spec))
     back = named_from_xla(sharding._to_xla_hlo_sharding(2), mesh, 2)
     assert back.mesh == mesh
     assert back.devices_indices_map((8, 8)) == sharding.devices_indices_map((8, 8))
 
 
-def test_what_the_mesh_cannot_say_gets_a_mesh_of_its_own(mesh):
+def test_what_the_mesh_cannot_say_gets_a_mesh_of_its_own():
     other = jax.make_mesh((8,), ("d",), axis_types=(AxisType.Auto,))
     across = NamedSharding(other, P("d"))
     turned = jax.make_mesh((2, 4), ("a", "b"), axis_types=(AxisType.Auto,) * 2)
@@ -88,7 +87,7 @@ def test_results_lie_where_jax_puts_them(jax_oracle):
         place(a, None, "x"), jax.device_put(a, jax.devices()[3]))]""")
 
 
-def test_values_survive_every_move(mesh):
+def test_values_survive_every_move():
     value = np.arange(64.0, dtype=np.float32).reshape(8, 8)
     shardings = [NamedSharding(mesh, P(*spec)) for spec in SPECS]
     shardings.append(SingleDeviceSharding(jax.devices()[5]))
@@ -113,7 +112,7 @@ def test_jit_places_arguments_and_results(jax_oracle):
         ])(NamedSharding(mesh, P("x", "y")), NamedSharding(mesh, P(None, "y")))""")
 
 
-def test_the_text_carries_shardys_annotations(mesh):
+def test_the_text_carries_shardys_annotations():
     s, t = NamedSharding(mesh, P("x", None)), NamedSharding(mesh, P("y", "x"))
     f = jax.jit(lambda x: jax.lax.with_sharding_constraint(x * 2, t), in_shardings=s,
                 out_shardings=s)
@@ -131,7 +130,7 @@ def test_mistakes_are_told_as_jax_tells_them(jax_oracle):
         lambda: place(np.ones((3, 2)), "x"),
         lambda: place(np.ones(8), "x", "y"),
         lambda: NamedSharding(mesh, P("x", "x")),
-        lambda: sharding.Mesh(np.array(jax.devices()), ("a", "b")),
+        lambda: jax.sharding.Mesh(np.array(jax.devices()), ("a", "b")),
         )]""")
     for mistake, words in (
             (lambda: NamedSharding(jax.make_mesh((8,), "d"), P("z")), "Resource axis: z"),
@@ -141,7 +140,7 @@ def test_mistakes_are_told_as_jax_tells_them(jax_oracle):
             mistake()
 
 
-def test_arrays_on_different_devices_are_not_mixed(mesh):
+def test_arrays_on_different_devices_are_not_mixed():
     x = jax.device_put(np.ones(8, np.float32), NamedSharding(mesh, P("x")))
     y = jax.device_put(np.ones(8, np.float32), jax.devices()[1])
     with pytest.raises(ValueError, match="Received incompatible devices"):
@@ -173,7 +172,7 @@ def test_arrays_are_made_of_parts(jax_oracle):
         jax.make_array_from_callback((8,), sharding, lambda i: np.ones(3, np.float32))
 
 
-def test_a_mesh_in_force_gives_specs_their_meaning(mesh):
+def test_a_mesh_in_force_gives_specs_their_meaning():
     with jax.set_mesh(mesh):
         x = jax.device_put(np.arange(8.0, dtype=np.float32), P("x"))
         assert x.sharding == NamedSharding(mesh, P("x"))
@@ -183,7 +182,7 @@ def test_a_mesh_in_force_gives_specs_their_meaning(mesh):
     assert jax.sharding.get_mesh().empty
 
 
-def test_donation_across_devices_deletes_the_argument(mesh):
+def test_donation_across_devices_deletes_the_argument():
     x = jax.device_put(np.ones((8, 4), np.float32), NamedSharding(mesh, P("x")))
     step = jax.jit(lambda x: x + 1, donate_argnums=0)
     y = step(x)
@@ -192,7 +191,7 @@ def test_donation_across_devices_deletes_the_argument(mesh):
         step(x)
 
 
-def test_keys_lie_on_devices_too(mesh):
+def test_keys_lie_on_devices_too():
     keys = jax.device_put(jax.random.split(jax.random.key(0), 8), NamedSharding(mesh, P("x")))
     assert keys.sharding == NamedSharding(mesh, P("x"))
     drawn = jax.vmap(jax.random.normal)(keys)
@@ -200,12 +199,12 @@ def test_keys_lie_on_devices_too(mesh):
     np.testing.assert_array_equal(np.asarray(drawn), np.asarray(alone))
 
 
-def test_shardings_are_pickled(mesh):
+def test_shardings_are_pickled():
     for sharding in (NamedSharding(mesh, P("x", ("y",))), SingleDeviceSharding(jax.devices()[2])):
         assert pickle.loads(pickle.dumps(sharding)) == sharding
 
 
-def test_constants_of_inner_functions_are_spread_too(mesh):
+def test_constants_of_inner_functions_are_spread_too():
     table = np.arange(32.0, dtype=np.float32).reshape(8, 4)
     inner = jax.jit(lambda x: x + table)
     x = jax.device_put(np.ones((8, 4), np.float32), NamedSharding(mesh, P("x", "y")))

@@ -14,7 +14,8 @@ from saem import tree, tree_util
 
 Point = collections.namedtuple("Point", "x y")
 
-# Evaluated on both sides, with the side's own tree, tree_util and the classes of CLASSES.
+# Evaluated on both sides, with the side's own tree, tree_util and the classes of CLASSES, which is
+# text since structures print the names of their classes' modules: it runs as __main__ on both.
 CLASSES = """
 import collections, dataclasses, functools
 Point = collections.namedtuple("Point", "x y")

@@ -79,13 +79,17 @@ def test_what_a_program_can_ask(jax_oracle):
                      *(f"dtypes(kind={kind!r})" for kind in (
                          "bool", "signed integer", "unsigned integer", "integral", "real floating",
                          "complex floating", "numeric", ("bool", "integral"), ()))):
-            program = (f"with jax.enable_x64({x64}):\n    info = jnp.__array_namespace_info__()\n"
-                       f"    result = {{name: str(d) for name, d in info.{call}.items()}}")
-            same(jax_oracle, program)
+            same(jax_oracle, f"names_of({x64}, lambda info: info.{call})", within=__name__)
     assert jnp.__array_namespace_info__().devices() == [None, *jax.devices()]
     same_error(jax_oracle, "jnp.__array_namespace_info__().dtypes(kind='foo')", "foo")
     same_error(jax_oracle, "jnp.ones(3).__array_namespace__(api_version='2022.12')",
                "api_version='2022.12' is not available")
+
+
+def names_of(x64, ask):
+    """Return by their keys the names of the dtypes that the namespace gives, with 32 or 64 bits."""
+    with jax.enable_x64(x64):
+        return {name: str(d) for name, d in ask(jnp.__array_namespace_info__()).items()}
 
 
 def test_an_array_leads_to_its_namespace():

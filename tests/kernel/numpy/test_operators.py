@@ -7,7 +7,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from both import source_of
 
+import saem as jax
 from saem import _jaxlib, _wiring  # noqa: F401 - lets operations run
 from saem import numpy as jnp
 from saem.core.jaxpr import evaluate
@@ -106,19 +108,18 @@ jnp.linspace(f[0], 5, 4)|jnp.arange(2, 9, 3) + i|jnp.zeros(3) + f|jnp.array([f, 
 jnp.full_like(i, 2.5)|jnp.zeros_like(f)|jnp.meshgrid(f, i)|jnp.vander(f)|jnp.deg2rad(f)
 """.replace("\n", "|").strip("|").split("|")
 
-ASK = """
-def opened(jaxpr):
-    for eqn in jaxpr.eqns:
-        inner = eqn.params.get("jaxpr") or eqn.params.get("call_jaxpr")
-        if eqn.primitive.name in ("jit", "pjit", "custom_jvp_call"):
-            yield from opened(getattr(inner, "jaxpr", inner))
-        else:
-            yield eqn.primitive.name
-result = []
-for case in cases:
-    fun = eval("lambda f, i, b, c, m: " + case)
-    result.append(list(opened(jax.make_jaxpr(fun)(f, i, b, c, m).jaxpr)))
-"""
+def primitives(cases, f, i, b, c, m):
+    """Return of each expression the names of its primitives, those inside calls among them."""
+    def opened(jaxpr):
+        for eqn in jaxpr.eqns:
+            inner = eqn.params.get("jaxpr") or eqn.params.get("call_jaxpr")
+            if eqn.primitive.name in ("jit", "pjit", "custom_jvp_call"):
+                yield from opened(getattr(inner, "jaxpr", inner))
+            else:
+                yield eqn.primitive.name
+
+    functions = [eval("lambda f, i, b, c, m: " + case, {"jnp": jnp}) for case in cases]
+    return [list(opened(jax.make_jaxpr(fun)(f, i, b, c, m).jaxpr)) for fun in functions]
 
 
 def test_programs_are_those_of_jax(jax_oracle):
@@ -126,7 +127,7 @@ def test_programs_are_those_of_jax(jax_oracle):
                 "m": np.ones((2, 3), np.float32)}
     cases = [c for c in PROGRAMS if "c.real" not in c and " + " not in c and " > " not in c
              and "[0]" not in c]
-    wanted = jax_oracle.run(ASK, cases=cases, **operands).value
+    wanted = jax_oracle.run(source_of(primitives), cases=cases, **operands).value
     for case, names in zip(cases, wanted, strict=True):
         fun = eval("lambda f, i, b, c, m: " + case, {"jnp": jnp})
         ours = [e.primitive.name for e in make_jaxpr(fun)(*operands.values()).jaxpr.eqns]
