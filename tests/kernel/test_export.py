@@ -14,7 +14,7 @@ import sys
 
 import numpy as np
 import pytest
-from both import same, same_error
+from both import ours, same, same_error, source_of
 
 import saem as jax
 import saem.numpy as jnp
@@ -23,33 +23,18 @@ from saem.core.infer import check_jaxpr
 from saem.export import file_format
 from saem.export.exported import CallExported, check_custom_calls
 
-SETUP = """
-import collections
-jnp = jax.numpy
-import {package}.export
-export = jax.export
-K = np.arange(3., dtype=np.float32)
-def f(x, *, y):
-    return {{'a': jnp.sin(x) * y + K, 'b': (y, 1)}}
-e = export.export(jax.jit(f))(jnp.ones(3), y=2.)
-x = jnp.asarray(X)
-"""
 X = np.asarray([0.5, -1.0, 2.0], np.float32)
 
 
-def told(expression):
-    return SETUP.replace("import {package}.export\n", "").format() + f"\nresult = {expression}"
+K = np.arange(3.0, dtype=np.float32)
+x = jnp.asarray(X)
 
 
-def ask(jax_oracle, expression):
-    """Return JAX's answer; its package must be imported, ours finds itself."""
-    return jax_oracle.run("import jax.export\n" + told(expression), X=X).value
+def f(x, *, y):
+    return {"a": jnp.sin(x) * y + K, "b": (y, 1)}
 
 
-def answer(expression):
-    names = {"jax": jax, "np": np, "X": X}
-    exec(told(expression), names)
-    return names["result"]
+e = export.export(jax.jit(f))(jnp.ones(3), y=2.0)
 
 
 @pytest.mark.parametrize("expression", [
@@ -76,7 +61,8 @@ def answer(expression):
     "str(jax.make_jaxpr(lambda x: e.call(x, y=2.)['a'])(x))",
 ])
 def test_an_exported_program_tells_what_jaxs_tells(jax_oracle, expression):
-    assert answer(expression) == ask(jax_oracle, expression)
+    wanted = jax_oracle.run(source_of(expression, __name__)).value
+    assert ours(expression, __name__) == wanted
 
 
 @pytest.mark.parametrize("expression", [
@@ -95,8 +81,7 @@ def test_an_exported_program_tells_what_jaxs_tells(jax_oracle, expression):
     "[export.DisabledSafetyCheck.platform()])(x, y=2.).call(x, y=2.)",
 ])
 def test_calling_it_is_calling_the_function(jax_oracle, expression):
-    source = told(expression)
-    same(jax_oracle, source, X=X)
+    same(jax_oracle, expression, within=__name__)
 
 
 @pytest.mark.parametrize(("expression", "sentence"), [
@@ -135,7 +120,7 @@ def test_calling_it_is_calling_the_function(jax_oracle, expression):
      "deserialize_auxdata=bytes)", "If `from_children` is not present, you must call first"),
 ])
 def test_what_jax_refuses_is_refused_in_its_words(jax_oracle, expression, sentence):
-    same_error(jax_oracle, told(expression), sentence, X=X)
+    same_error(jax_oracle, expression, sentence, within=__name__)
 
 
 # -- bytes ----------------------------------------------------------------------------------------

@@ -119,6 +119,7 @@ a, 3 | a=2 | jax.jacfwd(lambda v: v.sum(0))(x)
 """
 ROWS = [tuple(part.strip() for part in row.split(" | ")) for row in ROWS.strip().splitlines()]
 
+
 def exported(f, *shapes, constraints=()):
     scope = export.SymbolicScope(constraints)
     return export.export(jax.jit(f))(*[jax.ShapeDtypeStruct(
@@ -196,6 +197,8 @@ export.symbolic_args_specs((x, x), ("a, 3", None)); export.symbolic_args_specs(x
 export.SymbolicScope("a >= 1"); jnp.ones(3)[a]
 """
 EXPRESSIONS = [e.strip() for e in DIMENSIONS.replace("\n", ";").split(";") if e.strip()]
+
+
 def told(expressions):
     """Return what each expression of sizes gives, as text, or the classes of its error."""
     scope = export.SymbolicScope(("a >= b",))

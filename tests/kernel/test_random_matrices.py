@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from both import ours, source_of
 from oracle import JaxError
 
 import saem as jax
@@ -37,33 +38,24 @@ jax.random.multivariate_normal(key, jnp.ones((4, 3)), cov, (2,))
 jax.random.orthogonal(key, 3, dtype=int)
 """.strip().splitlines()
 
-SETUP = """
 key = jax.random.key(7)
-mean = jnp.array([1., -2., 0.5])
-cov = jnp.array([[2., 0.5, 0.1], [0.5, 1., 0.], [0.1, 0., 0.7]])
-"""
-
-
-@pytest.fixture(scope="module")
-def here():
-    names = {"jax": jax, "jnp": jnp, "np": np}
-    exec(SETUP, names)
-    return names
+mean = jnp.array([1.0, -2.0, 0.5])
+cov = jnp.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.0], [0.1, 0.0, 0.7]])
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_as_jax(here, jax_oracle, program):
-    theirs = jax_oracle.run(f"{SETUP}result = {program}").value
-    mine = np.asarray(eval(program, here))
+def test_as_jax(jax_oracle, program):
+    theirs = jax_oracle.run(source_of(program, __name__)).value
+    mine = np.asarray(ours(program, __name__))
     assert (mine.shape, mine.dtype) == (theirs.shape, theirs.dtype)
     tolerance = 2e-3 if mine.dtype == np.float16 else 3e-6
     np.testing.assert_allclose(mine, theirs, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("program", REFUSED)
-def test_refused_as_jax_refuses(here, jax_oracle, program):
+def test_refused_as_jax_refuses(jax_oracle, program):
     with pytest.raises(JaxError) as theirs:
-        jax_oracle.run(f"{SETUP}result = {program}")
+        jax_oracle.run(source_of(program, __name__))
     with pytest.raises(Exception) as mine:
-        eval(program, here)
+        ours(program, __name__)
     assert theirs.value.kind in [cls.__name__ for cls in type(mine.value).__mro__], mine.value

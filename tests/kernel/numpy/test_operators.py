@@ -108,6 +108,7 @@ jnp.linspace(f[0], 5, 4)|jnp.arange(2, 9, 3) + i|jnp.zeros(3) + f|jnp.array([f, 
 jnp.full_like(i, 2.5)|jnp.zeros_like(f)|jnp.meshgrid(f, i)|jnp.vander(f)|jnp.deg2rad(f)
 """.replace("\n", "|").strip("|").split("|")
 
+
 def primitives(cases, f, i, b, c, m):
     """Return of each expression the names of its primitives, those inside calls among them."""
     def opened(jaxpr):
