@@ -501,7 +501,7 @@ export interface BenchStage {
   readonly rows: ReadonlyArray<DiffRow>;
   readonly saved: ReadonlyArray<Residual>;
   readonly bytes: number;
-  readonly error: string | null;
+  readonly error: Text | null;
 }
 
 /**
@@ -790,7 +790,7 @@ export const WORDS = {
   "fold.count": {"en": "{n} equations folded", "ko": "식 {n}개 접힘"},
   "fold.all": {"en": "Fold all", "ko": "모두 접기"},
   "unfold.all": {"en": "Unfold all", "ko": "모두 펼치기"},
-  "times": {"en": "{n} times", "ko": "{n}번"},
+  "times": {"en": "{n}×", "ko": "{n}번"},
   "marks": {"en": "What happened to {name}, oldest first", "ko": "{name}: 일어난 일, 오래된 순"},
   "close": {"en": "Close details", "ko": "상세 닫기"},
   "legend": {"en": "Legend", "ko": "범례"},

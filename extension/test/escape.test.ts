@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HISTORY, JAXPR, click, put } from "./page";
+import { el } from "../src/renderer/dom";
 import { show } from "../src/renderer/view";
 import { HistoryView } from "../src/renderer/history";
 import { Locale } from "../src/renderer/locale";
@@ -34,6 +35,14 @@ test("hostile strings make no elements and no handlers", () => {
       assert.ok([...node.attributes].every(a => !a.name.startsWith("on")));
     }
   }
+});
+
+test("marks of direction are shown by their codes", () => {
+  const turned = "step\u202e(x)\u2066";
+  const node = el("b", { title: turned, "data-key": turned }, turned);
+  assert.equal(node.textContent, "step⟨U+202E⟩(x)⟨U+2066⟩");
+  assert.equal(node.title, node.textContent);
+  assert.equal(node.dataset.key, turned, "what is not read stays as it is");
 });
 
 test("what cannot be shown is said, not thrown", () => {

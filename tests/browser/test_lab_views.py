@@ -1,4 +1,6 @@
-"""Do the views live in JupyterLab: hints, cards, commands, status, toolbar, what to try next?
+"""Do the views live in JupyterLab: hints, commands, status, toolbar, progress, what to try next?
+
+What a person does in each view is in ``test_journeys.py``.
 
 Read before: ``jupyter.py``, ``extension/src/lab``.  Read after: nothing.
 Invariant: all that is shown comes from the engine in a real kernel.
@@ -21,7 +23,6 @@ MODEL = """def loss(w, x):
     return jnp.sum(h)
 step = jax.jit(jax.grad(loss))
 step(jnp.ones(3), jnp.ones(3))"""
-ASKS = "jax.jit(lambda x: 1 if x > 0 else 2)(1.0)"
 
 
 @pytest.fixture(params=["en", "ko"])
@@ -73,17 +74,6 @@ def test_the_xray_stands_in_the_cells_own_editor(lab: Lab, new_page, picture) ->
                   ".find(w => w.content?.widgets); n.content.widgets[1].model.sharedModel"
                   ".setSource('1'); }")
     expect(second.locator(".saem-inlay")).to_have_count(0)
-
-
-def test_an_error_has_a_card_in_the_readers_language(lab: Lab, new_page, picture) -> None:
-    """Under the traceback: what was needed, the path of the value, ways to mend it."""
-    page = opened(lab, new_page, "card.ipynb", SETUP, ASKS)
-    card = page.locator(".jp-OutputArea-output .saem-error")
-    needed = {"en": "need numbers", "ko": "수가 필요합니다"}[lab.language]
-    expect(card).to_contain_text(needed)
-    expect(card.locator(".saem-path-steps li b")).to_have_text(["x", "gt", "bool"])
-    expect(card.locator(".saem-mends li")).to_have_count(2)
-    picture(page, f"lab-error-{lab.language}")
 
 
 def test_status_toolbar_badge_and_what_to_try_next(lab: Lab, new_page, picture) -> None:
@@ -140,20 +130,6 @@ def test_a_long_compile_names_the_constant_that_xla_computes(lab: Lab, new_page,
     expect(page.locator(".saem-running")).to_have_count(0, timeout=60_000)
 
 
-def test_the_bench_answers_to_its_chips(lab: Lab, new_page, picture) -> None:
-    """Adding vmap to grad in the page shows another stage; removing it takes it away."""
-    page = opened(lab, new_page, "bench.ipynb", SETUP + "\nimport saem.lens as lens", MODEL,
-                  "lens.bench(loss, 'grad')(jnp.ones((2, 3)), jnp.ones((2, 3)))")
-    bench = page.locator(".jp-OutputArea-output .saem-bench")
-    expect(bench.locator(".saem-stage")).to_have_count(1, timeout=20_000)
-    bench.get_by_role("button", name="+ vmap", exact=True).click()
-    expect(bench.locator(".saem-stage")).to_have_count(2, timeout=20_000)
-    expect(bench.locator("th").last).to_have_text("vmap(grad(loss))")
-    picture(page, f"lab-bench-{lab.language}")
-    bench.locator(".saem-chip").nth(2).locator(".saem-chip-act").last.click()
-    expect(bench.locator(".saem-stage")).to_have_count(1, timeout=20_000)
-
-
 def test_the_panel_follows_a_console(labs, new_page, picture) -> None:
     """A console's functions show like a notebook's."""
     lab = labs("en")
@@ -170,20 +146,3 @@ def test_the_panel_follows_a_console(labs, new_page, picture) -> None:
     expect(page.locator(f"{PANEL} .saem-name")).to_have_text(["<lambda>"], timeout=30_000)
     picture(page, "lab-console")
     lab.close_all()
-
-
-def test_notebook_7(tmp_path_factory, labextension, new_page, picture) -> None:
-    """The same views, hints and panel in Notebook 7."""
-    home = tmp_path_factory.mktemp("notebook7")
-    with Lab(home, labextension, "en", app="notebook") as lab:
-        lab.write("seven.ipynb", SETUP, MODEL, "%%lens tracers\n" + MODEL)
-        page: Page = new_page(width=1500, known="reading 'schema'")
-        lab.open(page, "seven.ipynb")
-        lab.run_all(page)
-        third = page.locator(".jp-Cell").nth(2)
-        expect(third.locator(".saem-inlay").first).to_be_visible(timeout=20_000)
-        expect(third.locator(".saem-tracers")).to_be_visible()
-        expect(page.locator(".saem-toolbar-count")).to_have_text("1")
-        page.locator(".saem-toolbar-button").click()
-        expect(page.locator(f"{PANEL} .saem-name")).to_have_text(["loss"])
-        picture(page, "notebook7")

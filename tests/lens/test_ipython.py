@@ -232,3 +232,12 @@ def test_views_speak_the_language_that_is_chosen_later(monkeypatch):
     finally:
         language.choose(before)
         view.close()
+
+
+def test_a_cell_that_ends_in_newlines_and_loads_the_lens_has_its_name(shell, monkeypatch):
+    code = "%load_ext saem.lens\nkept = make_jit(lambda x: mul(x, x))\n\n"
+    monkeypatch.setattr(shell, "get_parent", lambda: {"content": {"code": code}}, raising=False)
+    run(shell, code)
+    run(shell, "kept(np.ones(3))")
+    (row,) = recorder.snapshot().functions
+    assert row.summary.place.cell == shell.execution_count - 2

@@ -30,6 +30,7 @@ HOSTILE = [
     "]]></div></table>--><svg/onload=alert(1)>",
     "`</code><b>`",
     "\u2028\u2029'\"&amp;",
+    "\u202egnp.exe\u2066",
 ]
 
 
@@ -172,3 +173,9 @@ def test_in_colab_each_output_carries_it(monkeypatch):
 )
 def test_code_spans(text, shown):
     assert code_spans(text) == shown
+
+
+def test_marks_of_direction_are_shown_by_their_codes():
+    shown = page_module.fallback(hostile_history("step\u202e"), "en")
+    assert "step⟨U+202E⟩" in shown
+    assert "\u202e" not in shown

@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 import pytest
+import traitlets
 
 import saem as jax
 import saem.lens as lens
@@ -143,6 +144,37 @@ def test_a_transformation_that_does_not_fit_is_told():
         transformation("__import__('os')")
     with pytest.raises(ValueError, match="one of"):
         transformation("vmap(in_axes=open('x'))")
+
+
+def test_an_error_on_the_bench_is_told_in_both_languages():
+    wrong = views.bench_view(f, "open('x')")(W, X).model.stages[-1].error
+    assert "needs to be one of grad, " in wrong.en
+    assert "중 하나이고" in wrong.ko
+    refused = views.bench_view(lambda w: w * 2, "grad")(W).model.stages[-1].error
+    assert "scalar-output" in refused.en
+    assert refused.ko.startswith("함수가 수 하나가 아니라 배열을 돌려줍니다.")
+
+
+@pytest.mark.parametrize("chips", [3, ["grad", 3], [["jit"]], None])
+def test_a_bad_message_to_the_bench_is_refused_and_changes_nothing(chips):
+    bench = lens.bench(f, "grad")(W, X)
+    before = bench.model
+    with pytest.raises(traitlets.TraitError):
+        bench.set_state({"chips": chips})
+    assert bench.chips == ["grad"]
+    assert bench.model is before
+    bench.set_state({"chips": ["grad", "jit"]})
+    assert bench.model["chips"] == ["grad", "jit"]
+
+
+@pytest.mark.parametrize("make", [
+    lambda: views.jaxpr(f)(W, X), lambda: jax.make_jaxpr(f)(W, X), lens.keys, lens.recompiles,
+    lambda: views.devices({"w": W})])
+def test_any_view_is_a_widget_too(make, recording):
+    widget = lens.as_widget(make())
+    assert widget.model["kind"] in ("jaxpr", "keys", "history", "devices")
+    data, _ = widget._repr_mimebundle_()
+    assert {"text/plain", "text/html"} <= set(data)
 
 
 def test_devices_show_shards_and_containers():

@@ -9,6 +9,7 @@ import { CodeMirrorEditor } from "@jupyterlab/codemirror";
 import type { NotebookPanel } from "@jupyterlab/notebook";
 import { StateEffect, StateField, type Extension, type Range } from "@codemirror/state";
 import { Decoration, EditorView, WidgetType, type DecorationSet } from "@codemirror/view";
+import { directed } from "../renderer/dom";
 import type { Locale } from "../renderer/locale";
 import { defLine, valueHint } from "../renderer/tracers";
 import type { SeenFunction, TracersModel } from "../schema";
@@ -34,8 +35,8 @@ class HintWidget extends WidgetType {
   toDOM(): HTMLElement {
     const node = document.createElement("span");
     node.className = `saem-inlay saem-inlay-${this.hint.tone}`;
-    node.textContent = this.hint.text;
-    node.title = this.hint.title;
+    node.textContent = directed(this.hint.text);
+    node.title = directed(this.hint.title);
     node.setAttribute("aria-hidden", "true");
     return node;
   }

@@ -88,6 +88,9 @@ export class LensPanel extends Widget {
 
   protected override onActivateRequest(message: Message): void {
     super.onActivateRequest(message);
+    if (this.node.contains(document.activeElement)) {
+      return; // a badge was pressed: what it revealed keeps the focus, and so its place in sight
+    }
     const first = this.node.querySelector<HTMLElement>("button[tabindex='0'], button");
     (first ?? this.node).focus();
   }

@@ -85,7 +85,7 @@ function lessonLink(lesson: Lesson, locale: Locale, open?: OpenLesson): HTMLElem
     return el("button", { type: "button", class: "saem-lesson saem-link", onclick: act }, name);
   }
   const page = /\.html?$/.test(document.location.pathname) ? "html" : "ipynb";
-  return el("a", { class: "saem-lesson", href: `${lesson.file}.${page}` }, name);
+  return el("a", { class: "saem-lesson", href: `./${lesson.file}.${page}` }, name);
 }
 
 export function drawGates(model: GatesModel, locale: Locale): HTMLElement {

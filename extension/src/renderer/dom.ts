@@ -1,7 +1,8 @@
 // How is data put on the page?
 //
 // Every view builds its nodes with `el` and `svg`. Data enters as text nodes and attribute values
-// and in no other way: there is no innerHTML anywhere in the renderer.
+// and in no other way: there is no innerHTML anywhere in the renderer. Characters that would turn
+// the direction of the text around them are shown by their code.
 // Read before: nothing. Read after: locale.ts, history.ts, jaxpr.ts.
 // Invariant: hostile strings stay text (test/escape.test.ts).
 
@@ -10,6 +11,21 @@ type Value = string | number | boolean | null | undefined | EventListener;
 export type Attributes = Readonly<Record<string, Value>>;
 
 const SVG = "http://www.w3.org/2000/svg";
+// Unicode's marks of direction: a name or a source line with one could show what it is not.
+const DIRECTIONS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const READ = new Set(["title", "aria-label", "placeholder"]);
+
+/** The text with each mark of direction as its code: `⟨U+202E⟩`. */
+export function directed(text: string): string {
+  const code = (mark: string): string => mark.codePointAt(0)!.toString(16).padStart(4, "0");
+  return text.replace(DIRECTIONS, mark => `⟨U+${code(mark).toUpperCase()}⟩`);
+}
+
+/**
+ * For an element that takes the focus and answers to arrows itself: else a notebook takes them for
+ * its own shortcuts. It looks for this on the focused element and not around it.
+ */
+export const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" } as const;
 
 /** An HTML element; attributes that are null or false are left out, `onclick` and kin listen. */
 export function el<K extends keyof HTMLElementTagNameMap>(
@@ -41,7 +57,8 @@ function fill(node: Element, attributes: Attributes, children: readonly Child[])
     if (typeof value === "function") {
       node.addEventListener(name.replace(/^on/, ""), value);
     } else {
-      node.setAttribute(name, value === true ? "" : String(value));
+      const text = value === true ? "" : String(value);
+      node.setAttribute(name, READ.has(name) ? directed(text) : text);
     }
   }
   append(node, children);
@@ -54,7 +71,7 @@ export function append(node: Element, children: readonly Child[]): void {
       continue;
     }
     if (typeof child === "string") {
-      node.appendChild(document.createTextNode(child));
+      node.appendChild(document.createTextNode(directed(child)));
     } else if (child instanceof Node) {
       node.appendChild(child);
     } else {

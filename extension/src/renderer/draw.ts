@@ -4,7 +4,7 @@
 // one box, so any engine draws any nesting.
 // Read before: graph.ts, layout.ts. Read after: jaxpr.ts.
 // Invariant: every equation in sight has a node that can take the focus (test/graph.test.ts).
-import { svg, type Child } from "./dom";
+import { OWN_KEYS, svg, type Child } from "./dom";
 import type { Graph, GraphNode } from "./graph";
 import type { LayoutEngine, Point } from "./layout";
 import type { Locale } from "./locale";
@@ -104,6 +104,7 @@ function drawNode(
       "data-var": node.variable,
       "data-fold-node": node.folds ? node.equations[0] : null,
       tabindex: focus ? 0 : null,
+      ...(focus ? OWN_KEYS : {}),
       // Its title names it; a group holds others that can be chosen.
       role: focus ? (node.kind === "group" ? "group" : "button") : "img",
       "aria-label": focus ? null : `${kindWord(node, locale)} ${label}`

@@ -9,7 +9,7 @@
 // (test/history.test.ts).
 import type { FunctionHistory, FunctionSummary, HistoryModel, Record } from "../schema";
 import { placeLabel, recordDetail, type Visit } from "./detail";
-import { append, el, prose, type Child } from "./dom";
+import { append, el, OWN_KEYS, prose, type Child } from "./dom";
 import type { Locale } from "./locale";
 import { glyph, legend } from "./marks";
 import { csv, find, telling } from "./model";
@@ -328,6 +328,7 @@ function drawMark(
       type: "button",
       class: `saem-mark saem-kind-${record.kind}${stale}`,
       "data-record": record.id,
+      ...OWN_KEYS,
       "aria-pressed": record.id === chosen ? "true" : "false",
       "aria-label": `${locale.say(`kind.${record.kind}`)}${times}: ${headline}`,
       title: headline,

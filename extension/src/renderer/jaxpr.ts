@@ -10,7 +10,7 @@ import { around } from "./around";
 import { card } from "./card";
 import type { Visit } from "./detail";
 import { drawGraph } from "./draw";
-import { el, type Child } from "./dom";
+import { el, OWN_KEYS, type Child } from "./dom";
 import { graphOf } from "./graph";
 import { kernelList } from "./kernels";
 import type { LayoutEngine } from "./layout";
@@ -270,7 +270,7 @@ export class JaxprView {
         );
       },
       () => this.linker?.refresh(),
-      { class: "saem-code saem-fixed" }
+      { class: "saem-code saem-fixed", tabindex: "0" }
     );
     this.programRows = rows;
     const details = el(
@@ -375,7 +375,8 @@ export class JaxprView {
         "aria-expanded": head ? String(!folded) : null,
         "data-eqn": line.equation === null ? null : this.idsOf(line.equation, folded),
         "data-head": head,
-        tabindex: line.equation === null ? null : -1
+        tabindex: line.equation === null ? null : -1,
+        ...OWN_KEYS
       },
       this.foldMark(head, folded),
       el("span", { class: "saem-text" }, " ".repeat(line.indent), line.tokens.map(drawToken)),
@@ -406,7 +407,8 @@ export class JaxprView {
         "aria-level": (this.depth.get(id) ?? 0) + 1,
         "data-eqn": this.idsOf(id, folded),
         "data-head": folds ? id : null,
-        tabindex: -1
+        tabindex: -1,
+        ...OWN_KEYS
       },
       this.foldMark(folds ? id : undefined, folded),
       cell(

@@ -4,7 +4,7 @@
 // Invariant: a key that was used twice shows both places (test/views.test.ts).
 import type { KeyNode, KeyUse, KeysModel, Place } from "../schema";
 import { placeLabel, type Visit } from "./detail";
-import { el } from "./dom";
+import { el, type Child } from "./dom";
 import type { Locale } from "./locale";
 
 /** Deeper branches start folded. */
@@ -28,12 +28,29 @@ export function drawKeys(model: KeysModel, locale: Locale, visit?: Visit): HTMLE
           "li",
           { class: key.reused ? "saem-key-node saem-reused" : "saem-key-node" },
           below.length > 0
-            ? el("details", { open: open || key.reused }, el("summary", {}, head(key)),
-                uses(key), branch(below))
+            ? folding(head(key), [uses(key), branch(below)], open || key.reused)
             : [head(key), uses(key)]
         );
       })
     );
+  // No <details>: the head holds a link to the key's place.
+  const folding = (top: HTMLElement, inside: Child[], opened: boolean): Child[] => {
+    const body = el("div", { hidden: !opened }, ...inside);
+    const mark = el("button", { type: "button", class: "saem-key-fold" });
+    const draw = (): void => {
+      const word = locale.say(body.hidden ? "unfold" : "fold");
+      mark.textContent = body.hidden ? "▸" : "▾";
+      mark.setAttribute("aria-expanded", String(!body.hidden));
+      mark.setAttribute("aria-label", word);
+      mark.title = word;
+    };
+    mark.addEventListener("click", () => {
+      body.hidden = !body.hidden;
+      draw();
+    });
+    draw();
+    return [mark, top, body];
+  };
   const line = (place: Place): HTMLElement =>
     el("code", { class: "saem-dim saem-key-line" }, place.text);
   const head = (key: KeyNode): HTMLElement =>

@@ -5,7 +5,7 @@
 // Read before: jaxpr.ts. Read after: view.ts.
 // Invariant: step n shows the result of equation n (test/views.test.ts).
 import type { Picture, StepsModel } from "../schema";
-import { el, svg, type Child } from "./dom";
+import { el, OWN_KEYS, svg, type Child } from "./dom";
 import { JaxprView, type JaxprOptions } from "./jaxpr";
 import type { Locale } from "./locale";
 
@@ -33,6 +33,7 @@ export class StepsView {
       max: model.steps.length,
       value: 0,
       class: "saem-slider",
+      ...OWN_KEYS,
       "aria-label": locale.say("steps.title"),
       oninput: () => this.go(Number(this.slider.value))
     });

@@ -13,7 +13,7 @@ import type {
   JaxprModel,
   Residual
 } from "../schema";
-import { el, type Child } from "./dom";
+import { el, prose, type Child } from "./dom";
 import { JaxprView, type JaxprOptions } from "./jaxpr";
 import type { Locale } from "./locale";
 
@@ -118,7 +118,11 @@ function drawStage(
       "div",
       { class: "saem-pane" },
       el("div", { class: "saem-pane-title" }, el("h4", {}, stage.label)),
-      el("pre", { class: "saem-message saem-notice" }, stage.error ?? "")
+      el(
+        "pre",
+        { class: "saem-message saem-notice" },
+        stage.error && prose(locale.pick(stage.error))
+      )
     );
   }
   const jaxpr = stage.jaxpr;

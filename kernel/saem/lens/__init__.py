@@ -14,6 +14,7 @@ names the cells that code comes from, and serves the live panel::
     saem.lens.compiled(f)(x)   # what XLA made of it
     saem.lens.keys()  saem.lens.devices()  saem.lens.gates("folder")
     saem.lens.live()           # a history that grows as cells run
+    saem.lens.as_widget(view)  # any view by the front end's widget manager
     saem.lens.language("ko")
 
 Read before: ``saem.observe``.  Read after: ``lens.extension``, ``lens.display``, ``lens.panel``.
@@ -34,7 +35,7 @@ from saem.lens.views import (
     steps,
     tracers,
 )
-from saem.lens.widget import Bench, JaxprWidget, LiveHistory, bench, live
+from saem.lens.widget import Bench, JaxprWidget, LiveHistory, ViewWidget, as_widget, bench, live
 from saem.observe.language import choose as language
 from saem.observe.report import explain, history
 
@@ -44,6 +45,8 @@ __all__ = [
     "JaxprWidget",
     "LiveHistory",
     "View",
+    "ViewWidget",
+    "as_widget",
     "autodiff",
     "bench",
     "compiled",

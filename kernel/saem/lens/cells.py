@@ -63,12 +63,24 @@ def announce_past(shell: InteractiveShell, named: Places = places) -> None:
     for count in range(start, len(raws)):
         current = count == len(raws) - 1
         cell_id = current_cell_id(shell) if current else None
-        _name(file_of(shell, raws[count], None, count), count, cell_id, named)
+        # The history has no newlines at a cell's end, but the file's name depends on them.
+        sent = _sent(shell) if current else ""
+        raw = sent if sent.rstrip("\n") == raws[count] else raws[count]
+        _name(file_of(shell, raw, None, count), count, cell_id, named)
 
 
 def name_running(shell: InteractiveShell, file: str, named: Places = places) -> None:
     """Name a file of code that the running cell compiles by itself."""
     _name(file, shell.execution_count - 1, current_cell_id(shell), named)
+
+
+def _sent(shell: InteractiveShell) -> str:
+    """The running cell's text as the front end sent it."""
+    ask = getattr(shell, "get_parent", None)
+    parent = ask() if ask is not None else None
+    content = parent.get("content", {}) if isinstance(parent, dict) else {}
+    found = content.get("code")
+    return found if isinstance(found, str) else ""
 
 
 def current_cell_id(shell: InteractiveShell) -> str | None:

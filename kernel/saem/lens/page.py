@@ -39,6 +39,8 @@ _NOT_BUILT = Text(
 # scripts sees all; a notebook that is saved stays small.
 _MARKS = 12
 _TEXT = 8000
+# Unicode's marks of direction: a name or a source line with one could show what it is not.
+_DIRECTIONS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _PRE = "white-space:pre-wrap;font-family:monospace;line-height:1.4"
 _CELL = "text-align:left;vertical-align:top;padding:0.2em 0.6em"
 # Unpacks the model beside it and shows it, as soon as some output on the page brings the renderer.
@@ -151,7 +153,7 @@ def document(model: Model, lang: Language, title: str) -> str:
     return (
         f'<!DOCTYPE html><html lang="{lang}"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title></head><body>{page(model, lang)}</body></html>\n"
+        f"<title>{escaped(title)}</title></head><body>{page(model, lang)}</body></html>\n"
     )
 
 
@@ -163,11 +165,11 @@ def fallback(model: Model, lang: Language) -> str:
     if isinstance(model, ErrorModel):
         return _error(model, lang)
     if not isinstance(model, HistoryModel):
-        return f'<pre style="{_PRE}">{html.escape(_beginning(text_of(model, lang)))}</pre>'
+        return f'<pre style="{_PRE}">{escaped(_beginning(text_of(model, lang)))}</pre>'
     if not model.functions:
-        return f"<p>{html.escape(_label('empty', lang))}</p>"
+        return f"<p>{escaped(_label('empty', lang))}</p>"
     heads = "".join(
-        f'<th scope="col" style="{_CELL}">{html.escape(_label(name, lang))}</th>'
+        f'<th scope="col" style="{_CELL}">{escaped(_label(name, lang))}</th>'
         for name in ("call", "what", "why", "advice", "cost")
     )
     newest = model.functions[-_MARKS:]
@@ -188,15 +190,15 @@ def _beginning(text: str) -> str:
 
 
 def _error(model: ErrorModel, lang: Language) -> str:
-    got = " ".join(f"<code>{html.escape(text)}</code>" for text in model.got)
+    got = " ".join(f"<code>{escaped(text)}</code>" for text in model.got)
     mends = "".join(f"<li>{code_spans(_pick(mend, lang))}</li>" for mend in model.mends)
-    path = " → ".join(html.escape(step.name) for step in model.path)
+    path = " → ".join(escaped(step.name) for step in model.path)
     return (
         f"<p><b>{code_spans(_pick(model.title, lang))}</b></p>"
         f"<p>{code_spans(_pick(model.needed, lang))} {got}</p>"
         + (f"<p><code>{path}</code></p>" if path else "")
-        + f"<p>{html.escape(_label('error.mends', lang))}</p><ol>{mends}</ol>"
-        f"<p>{html.escape(_pick(model.lesson.label, lang))} ({html.escape(model.lesson.file)})</p>"
+        + f"<p>{escaped(_label('error.mends', lang))}</p><ol>{mends}</ol>"
+        f"<p>{escaped(_pick(model.lesson.label, lang))} ({escaped(model.lesson.file)})</p>"
     )
 
 
@@ -209,7 +211,7 @@ def _older(count: int, lang: Language) -> str:
 
 
 def _function(row: FunctionHistory, marks: int, lang: Language) -> str:
-    title = html.escape(summary_text(row.summary, lang))
+    title = escaped(summary_text(row.summary, lang))
     head = f'<tr><th scope="rowgroup" colspan="5" style="{_CELL}">{title}</th></tr>'
     more = _older(len(row.records) - marks, lang)
     return head + more + "".join(_record(record, lang) for record in row.records[-marks:])
@@ -217,19 +219,24 @@ def _function(row: FunctionHistory, marks: int, lang: Language) -> str:
 
 def _record(record: Record, lang: Language) -> str:
     where = _pick(record.caller.label, lang) if record.caller else ""
-    call = f"<code>{html.escape(record.signature)}</code> {html.escape(where)}"
+    call = f"<code>{escaped(record.signature)}</code> {escaped(where)}"
     says = "<br>".join(code_spans(_pick(reason.says, lang)) for reason in record.reasons)
     told = dict.fromkeys(_pick(reason.advice, lang) for reason in record.reasons)
     advice = "<br>".join(code_spans(text) for text in told if text)
-    cost = html.escape(cost_text(record.cost, lang)) if record.kind == "compile" else ""
+    cost = escaped(cost_text(record.cost, lang)) if record.kind == "compile" else ""
     cells = (call, code_spans(_pick(record.headline, lang)), says, advice, cost)
     shown = "".join(f'<td style="{_CELL}">{cell}</td>' for cell in cells)
     return f"<tr>{shown}</tr>"
 
 
+def escaped(text: str) -> str:
+    """The text as HTML; each mark of direction is shown by its code."""
+    return _DIRECTIONS.sub(lambda mark: f"⟨U+{ord(mark[0]):04X}⟩", html.escape(text))
+
+
 def code_spans(text: str) -> str:
     """Escaped HTML in which words between backticks are code."""
-    pieces = html.escape(text).split("`")
+    pieces = escaped(text).split("`")
     if len(pieces) % 2 == 0:
         return "`".join(pieces)
     return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))

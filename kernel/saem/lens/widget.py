@@ -1,7 +1,8 @@
-"""How does a view change while cells run, in any front end that shows widgets?
+"""How is a view shown as a widget, and how does it change while cells run?
 
-``live()`` is a compile history that grows; ``JaxprWidget`` shows one jaxpr.  Both are the same
-renderer in anywidget's clothes (``static/widget.js``, built by the extension).
+``as_widget`` shows any view by the widget manager of the front end; ``live()`` is a compile
+history that grows; ``bench()`` shows a function under transformations that can be changed.  All
+run the same renderer (``static/widget.js``, built by the extension) in anywidget.
 
 Read before: ``saem.lens.page``, whose HTML stands beside the widget for front ends without any.
 Read after: nothing.
@@ -20,15 +21,18 @@ import traitlets
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr
 from saem.lens.page import bundle, carrier, page
 from saem.lens.pulse import Pulse
+from saem.lens.views import View
 from saem.observe import language
 from saem.observe.jaxpr_model import jaxpr_model
 from saem.observe.look import looking
 from saem.observe.recorder import Recorder, recorder
+from saem.observe.report import History, Keys
 from saem.observe.schema import Model
 from saem.observe.texts import text_of
 from saem.observe.transformed import bench_model
 from saem.observe.typed_json import to_json
 
+Shown = View | History | Keys | ClosedJaxpr | Jaxpr
 _PAUSE = 0.25
 _MOST_CHIPS = 12
 # Shown by anywidget where the extension was not built; the HTML beside it says so in words.
@@ -36,7 +40,7 @@ _NO_BUNDLE = "export default { render({ el }) { el.textContent = 'make extension
 
 
 # The views there are, so that they can speak another language.
-_views: weakref.WeakSet[_View] = weakref.WeakSet()
+_views: weakref.WeakSet[ViewWidget] = weakref.WeakSet()
 
 
 def _speak(chosen: language.Language) -> None:
@@ -47,8 +51,8 @@ def _speak(chosen: language.Language) -> None:
 language.when_changed.append(_speak)
 
 
-class _View(anywidget.AnyWidget):
-    """A model shown by the renderer."""
+class ViewWidget(anywidget.AnyWidget):
+    """A view's model, shown by the renderer wherever there is a widget manager."""
 
     _esm = bundle("widget.js") or _NO_BUNDLE
     _css = bundle("saem.css") or ""
@@ -75,14 +79,21 @@ class _View(anywidget.AnyWidget):
         return {**data, **plain}, metadata
 
 
-class JaxprWidget(_View):
+def as_widget(view: Shown) -> ViewWidget:
+    """Show a view, or a jaxpr, as a widget; ``lens.as_widget(lens.keys())``."""
+    if isinstance(view, (ClosedJaxpr, Jaxpr)):
+        return JaxprWidget(view)
+    return ViewWidget(view.model)
+
+
+class JaxprWidget(ViewWidget):
     """A jaxpr as a widget."""
 
     def __init__(self, program: ClosedJaxpr | Jaxpr, title: str = "") -> None:
         super().__init__(jaxpr_model(program, title))
 
 
-class LiveHistory(_View):
+class LiveHistory(ViewWidget):
     """The compile history as a widget that follows the recorder until ``close()``."""
 
     def __init__(self, of: Recorder = recorder) -> None:
@@ -97,7 +108,7 @@ class LiveHistory(_View):
         super().close()
 
 
-class Bench(_View):
+class Bench(ViewWidget):
     """A function under transformations that the learner adds, removes and reorders.
 
     The page sends the list of chips in the trait ``chips``; the model that answers is made here.

@@ -59,7 +59,7 @@ def argument(name: str, question: str, of: Callable) -> Gate:
 def line(name: str, question: str, of: Callable) -> Gate:
     """Ask which line of ``of`` it is; judge it by ``gate.watch("line")``."""
     lines = [text for text in inspect.getsource(of).splitlines() if text.strip()]
-    options = {text.strip(): f"{number:>2}  {text}" for number, text in enumerate(lines, 1)}
+    options = {text.strip(): f"{number:>2}  `{text}`" for number, text in enumerate(lines, 1)}
     return choice(name, question, options)
 
 

@@ -13,20 +13,27 @@ from saem.lesson.gates import Choice, Gate
 from saem.lesson.words import language, say
 
 STYLE = """
-.saem-gate {
-  border-left: 4px solid #2a7f9e; border-radius: 4px; padding: 0.6em 1em; margin: 0.4em 0;
-  background: color-mix(in srgb, #2a7f9e 6%, transparent);
+.saem-gate, .saem-gate-verdict {
+  color-scheme: light dark; --saem-gate-accent: light-dark(#1f6b87, #66bfdc);
 }
-.saem-box { width: 12px; height: 12px; background: #2a7f9e; border-radius: 2px; }
+:is([data-jp-theme-light="true"], .vscode-light, [theme="light"])
+  :is(.saem-gate, .saem-gate-verdict) { color-scheme: light; }
+:is([data-jp-theme-light="false"], .vscode-dark, [theme="dark"])
+  :is(.saem-gate, .saem-gate-verdict) { color-scheme: dark; }
+.saem-gate {
+  border-left: 4px solid var(--saem-gate-accent); border-radius: 4px; padding: 0.6em 1em;
+  margin: 0.4em 0; background: color-mix(in srgb, var(--saem-gate-accent) 6%, transparent);
+}
+.saem-box { width: 12px; height: 12px; background: var(--saem-gate-accent); border-radius: 2px; }
 .saem-drawn { display: flex; align-items: center; gap: 0.6em; margin: 0.4em 2px; }
-.saem-gate-title { font-weight: 600; color: #2a7f9e; }
+.saem-gate-title { font-weight: 600; color: var(--saem-gate-accent); }
+.saem-gate .widget-radio-box { display: flex; flex-direction: column; }
+.saem-gate .widget-radio-box label { display: flex; gap: 0.5em; align-items: center; }
+.saem-gate .widget-radio-box input { order: -1; margin: 0; }
 .saem-gate .saem-gate-option label { white-space: pre-wrap; font-variant-numeric: tabular-nums; }
 .saem-gate .saem-gate-commit { padding: 0 1.2em; margin: 0.2em 2px; }
-.saem-gate-verdict[data-state="right"] { color: #1b7a3d; }
-.saem-gate-verdict[data-state="wrong"] { color: #b3441e; }
-[data-jp-theme-light="false"] .saem-gate-title { color: #66bfdc; }
-[data-jp-theme-light="false"] .saem-gate-verdict[data-state="right"] { color: #6fce8d; }
-[data-jp-theme-light="false"] .saem-gate-verdict[data-state="wrong"] { color: #ff9a6b; }
+.saem-gate-verdict[data-state="right"] { color: light-dark(#1b703a, #6fce8d); }
+.saem-gate-verdict[data-state="wrong"] { color: light-dark(#a63f1b, #ff9a6b); }
 .saem-gate code, .saem-gate-verdict code { font-family: var(--jp-code-font-family, monospace); }
 """
 

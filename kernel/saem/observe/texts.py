@@ -14,6 +14,7 @@ from saem.observe.report import cost_text, history_text, keys_text
 from saem.observe.schema import (
     AutodiffModel,
     BenchModel,
+    BenchStage,
     CompiledModel,
     DevicesModel,
     ErrorModel,
@@ -88,12 +89,16 @@ def _residuals(saved: tuple[Residual, ...], lang: Language) -> list[str]:
             f"{', '.join(r.readers)}" for r in saved]
 
 
+def _error_of(stage: BenchStage, lang: Language) -> str:
+    return words.in_language(stage.error, lang) if stage.error is not None else ""
+
+
 @text_of.register
 def _(model: BenchModel, lang: Language) -> str:
     blocks = []
     for stage in model.stages:
         if stage.error is not None or stage.jaxpr is None:
-            blocks.append(f"{stage.label}\n{stage.error}")
+            blocks.append(f"{stage.label}\n{_error_of(stage, lang)}")
         else:
             total = words.say("autodiff.total", lang, bytes=quantity(stage.bytes, "B"))
             tail = [total] if stage.saved else []

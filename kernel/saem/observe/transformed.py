@@ -16,9 +16,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem import ad_checkpoint
+from saem.core import errors
 from saem.core.jaxpr import ClosedJaxpr, Literal
 from saem.jit.stages import jit
-from saem.observe import schema
+from saem.observe import cards, schema
 from saem.observe.environment import environment
 from saem.observe.jaxpr_model import bytes_of, jaxpr_model
 from saem.observe.schema import (
@@ -28,6 +29,7 @@ from saem.observe.schema import (
     DiffRow,
     JaxprModel,
     Residual,
+    Text,
 )
 from saem.transform.derivatives import grad, jvp, value_and_grad
 from saem.transform.mapping import vmap
@@ -47,11 +49,24 @@ _MADE: dict[str, Callable[..., Callable]] = {
 }  # fmt: skip
 
 
+class UnknownTransformation(ValueError):
+    """A chip that names no transformation; ``told`` is the message in both languages."""
+
+    def __init__(self, chip: str) -> None:
+        names = ", ".join(_MADE)
+        self.told = Text(
+            f"a transformation needs to be one of {names}, with literal keyword arguments, "
+            f"but got {chip!r}",
+            f"변환은 {names} 중 하나이고 키워드 인자는 파이썬 리터럴이어야 하는데, {chip!r} 값을 "
+            "받았습니다")
+        super().__init__(self.told.en)
+
+
 def transformation(chip: str) -> Callable[[Callable], Callable]:
     """The transformation a chip names: ``grad``, ``vmap(in_axes=(0, None))``, ``jit``.
 
     Its keyword arguments are Python literals.
-    Raises: ValueError for anything else.
+    Raises: UnknownTransformation, a ValueError, for anything else.
     """
     try:
         parsed = ast.parse(chip.strip(), mode="eval").body
@@ -64,9 +79,7 @@ def transformation(chip: str) -> Callable[[Callable], Callable]:
             raise ValueError
         make = _MADE[name]
     except (SyntaxError, ValueError, KeyError):
-        raise ValueError(
-            f"a transformation needs to be one of {list(_MADE)}, with literal keyword arguments, "
-            f"but got {chip!r}") from None
+        raise UnknownTransformation(chip) from None
     return lambda fun: make(fun, **options)
 
 
@@ -89,8 +102,20 @@ def bench_model(fun: Callable, chips: Sequence[str], args: Sequence[Any], title:
                       environment())
 
 
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
+def _said(error: BaseException) -> Text:
+    """What went wrong, in both languages; the engine's own sentence stands in each."""
+    if isinstance(error, UnknownTransformation):
+        return error.told
+    message = str(error)
+    # A library's line, such as that of the widget which asked, is no line of the learner.
+    if isinstance(error, errors.Explained) and error.where is not None \
+            and "site-packages" in error.where.file:
+        message = errors.compose(error.tag, error.sentence, None, error.advice)
+    message = f"{type(error).__name__}: {message}"
+    if not cards.is_engines(error):
+        return Text(message, message)
+    card = cards.card_of(error)
+    return Text(message, f"{card.title.ko}. {card.needed.ko}\n{message}")
 
 
 def _stage(label: str, fun: Callable, args: Sequence[Any], before: JaxprModel | None

@@ -89,7 +89,7 @@ _VIEWS: dict[str, Text] = {
     "fold.count": Text("{n} equations folded", "식 {n}개 접힘"),
     "fold.all": Text("Fold all", "모두 접기"),
     "unfold.all": Text("Unfold all", "모두 펼치기"),
-    "times": Text("{n} times", "{n}번"),
+    "times": Text("{n}×", "{n}번"),
     "marks": Text("What happened to {name}, oldest first", "{name}: 일어난 일, 오래된 순"),
     "close": Text("Close details", "상세 닫기"),
     "legend": Text("Legend", "범례"),

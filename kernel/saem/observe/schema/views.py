@@ -184,7 +184,7 @@ class BenchStage:
     rows: tuple[DiffRow, ...]
     saved: tuple[Residual, ...]
     bytes: int
-    error: str | None
+    error: Text | None
 
 
 @dataclasses.dataclass(frozen=True)
