@@ -168,6 +168,12 @@ def use_explorer(shell: Shell, root: Locator) -> None:
     expect(card).to_contain_text("f32[3]")
     expect(card.locator(".saem-source-line").first).to_contain_text("jnp.tanh(w * h)")
     expect(card).to_contain_text("24 B")  # three numbers of four bytes read, three written
+    # What the card tells does not move what stands below it away under the pointer.
+    below = ("node => node.querySelector('.saem-kernels').getBoundingClientRect().top"
+             " - node.getBoundingClientRect().top")
+    where = root.evaluate(below)
+    text.locator(".saem-line").last.hover()
+    assert root.evaluate(below) == where
     fold = text.locator(".saem-fold[data-fold]").first
     fold.click()
     expect(lines).to_have_count(0)
@@ -341,9 +347,11 @@ def use_live(shell: Shell, root: Locator) -> None:
     """A history that was shown before grows when another cell runs, and answers as it stands."""
     row = root.locator(".saem-row", has_text="later")
     shell.run("calls")
+    expect(row).to_have_count(1)
+    # Rows are drawn where they are in sight.
+    root.evaluate("node => [...node.querySelectorAll('.saem-row')].at(-1).scrollIntoView()")
     marks = row.locator(".saem-mark")
-    expect(marks).not_to_have_count(0)
-    row.scroll_into_view_if_needed()
+    expect(marks).to_have_count(2)
     marks.last.click()
     expect(row.locator(".saem-detail .saem-says")).to_contain_text(
         shell.say("argument x: f32[3] → f32[4]", "인자 x: f32[3] → f32[4]"))

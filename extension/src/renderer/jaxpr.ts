@@ -61,6 +61,7 @@ export class JaxprView {
   private hit = -1;
   private centre: string | null = null;
   private timer = 0;
+  private tallest = 0;
 
   constructor(
     private readonly model: JaxprModel,
@@ -642,6 +643,11 @@ export class JaxprView {
       this.card.replaceChildren(card(equation, this.model, locale, visit));
     } else {
       this.card.replaceChildren(el("p", { class: "saem-hint" }, locale.say("pick")));
+    }
+    // It never shrinks: what stands below would move away under the pointer that points at it.
+    if (this.card.offsetHeight > this.tallest) {
+      this.tallest = this.card.offsetHeight;
+      this.card.style.minHeight = `${this.tallest}px`;
     }
   }
 
