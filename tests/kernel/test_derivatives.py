@@ -14,12 +14,15 @@ X = np.asarray([0.3, -1.2, 2.5], np.float32)
 V = np.asarray([1.0, 0.5, -2.0], np.float32)
 
 
+def g(x):
+    return lax.mul(lax.sin(lax.mul(x, x)), lax.exp(lax.neg(x)))
+
+
 def wave(x):
-    return lax.reduce_sum(lax.mul(lax.sin(lax.mul(x, x)), lax.exp(lax.neg(x))), (0,))
+    return lax.reduce_sum(g(x), (0,))
 
 
-WAVE = "f = lambda x: lax.reduce_sum(lax.mul(lax.sin(lax.mul(x, x)), lax.exp(lax.neg(x))), (0,))\n"
-SCALAR = "g = lambda x: lax.mul(lax.sin(lax.mul(x, x)), lax.exp(lax.neg(x)))\n"
+f = wave
 
 
 def differences(f, x, step=1e-4):
@@ -92,18 +95,18 @@ NESTINGS = [
 
 @pytest.mark.parametrize("source", NESTINGS)
 def test_interpreters_nest_in_any_order(jax_oracle, source):
-    same(jax_oracle, WAVE + SCALAR + "result = " + source, rtol=1e-4, x=X, v=V)
+    same(jax_oracle, source, rtol=1e-4, within=__name__, x=X, v=V)
 
 
 @pytest.mark.parametrize("source", [s for s in NESTINGS if "linearize" not in s])
 def test_nested_programs_are_well_formed_and_run_on_numpy(source):
-    closed = ours(WAVE + SCALAR + f"result = jax.make_jaxpr(lambda x, v: {source})(x, v)", x=X, v=V)
+    closed = ours(f"jax.make_jaxpr(lambda x, v: {source})(x, v)", __name__, x=X, v=V)
     check_jaxpr(closed)
     steps = []
     on_numpy = jax.evaluate(closed, X, V, on_step=lambda eqn, values: steps.append(eqn))
     assert steps == closed.eqns
-    on_xla = jax.jit(lambda x, v: jax.tree.leaves(ours(
-        WAVE + SCALAR + "result = " + source, x=x, v=v)))(X, V)
+    on_xla = jax.jit(lambda x, v: jax.tree.leaves(
+        ours(source, __name__, x=x, v=v)))(X, V)
     for a, b in zip(on_numpy, on_xla, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 

@@ -89,17 +89,19 @@ def test_dlpack(jax_oracle):
 
 
 def test_two_passes(jax_oracle):
-    same(jax_oracle, """
-    x, w = jnp.arange(4.).reshape(2, 2), jnp.ones((2, 2))
-    result = []
-    for jitted in (True, False):
-        fwd, bwd = jax.fwd_and_bwd(lambda x, w: jnp.sin(x @ w), (0, 1), jitted=jitted)
-        y, kept = fwd(x, w)
-        result += [y, bwd(kept, y)]
-    fwd, bwd = jax.fwd_and_bwd(lambda x, w: (x @ w, 3), 0, has_aux=True)
-    y, kept, aux = fwd(x, w)
-    result += [y, bwd(kept, y), int(aux)]
-    """)
+    def program():
+        x, w = jnp.arange(4.0).reshape(2, 2), jnp.ones((2, 2))
+        result = []
+        for jitted in (True, False):
+            fwd, bwd = jax.fwd_and_bwd(lambda x, w: jnp.sin(x @ w), (0, 1), jitted=jitted)
+            y, kept = fwd(x, w)
+            result += [y, bwd(kept, y)]
+        fwd, bwd = jax.fwd_and_bwd(lambda x, w: (x @ w, 3), 0, has_aux=True)
+        y, kept, aux = fwd(x, w)
+        result += [y, bwd(kept, y), int(aux)]
+        return result
+
+    same(jax_oracle, program)
 
 
 def test_api_util(jax_oracle):
