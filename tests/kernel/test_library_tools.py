@@ -6,6 +6,7 @@ know their axis: what libraries of layers and solvers are built of.
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from both import same, same_error
 
@@ -312,3 +313,43 @@ def test_zeros_and_transposes_of_what_libraries_hand_over(jax_oracle):
         ]
 
     same(jax_oracle, program)
+
+
+def test_a_rule_that_calls_python(jax_oracle):
+    def program():
+        def defined(name, effect):
+            seen = []
+
+            def twice(x, y):
+                seen.append(float(np.asarray(x)))
+                return np.asarray(x) * 2, np.asarray(y) + 1
+
+            def write(ctx, x, y):
+                outs, _, keep = mlir.emit_python_callback(
+                    ctx, twice, None, [x, y], ctx.avals_in, ctx.avals_out, has_side_effect=effect)
+                ctx.module_context.add_keepalive(keep)
+                return outs
+
+            p = core.Primitive(name)
+            p.multiple_results = True
+            p.def_impl(lambda x, y: [x * 2, y + 1])
+            p.def_abstract_eval(lambda x, y: [x, y])
+            mlir.register_lowering(p, write)
+            return p, seen
+
+        result = []
+        for name, effect in (("pure", False), ("acting", True)):
+            p, seen = defined(name, effect)
+            f = jax.jit(lambda x, y, p=p: p.bind(jnp.sin(x), y))
+            g = jax.jit(lambda x, p=p: jax.lax.scan(
+                lambda c, i: (p.bind(c, i)[0], c), x, jnp.arange(3.0)))
+            result.append([f(1.0, jnp.arange(3)), f(2.0, jnp.arange(3)), g(0.5), seen])
+        return result
+
+    same(jax_oracle, program)
+
+
+def test_a_rule_that_calls_python_with_a_token_is_refused():
+    context = mlir.LoweringRuleContext(None, None, [], [])
+    with pytest.raises(TypeError, match=r"(?s)without a token.*io_callback"):
+        mlir.emit_python_callback(context, len, "token", [], [], [], has_side_effect=True)

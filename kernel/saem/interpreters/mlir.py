@@ -2,21 +2,38 @@
 
 By a function of other operations: ``register_lowering(p, lower_fun(fun, multiple_results=False))``.
 The engine writes StableHLO as text, so values are names in it, and a rule that builds MLIR objects
-of them has nothing to build with.
+of them has nothing to build with.  A rule may also write a call of Python, by
+``emit_python_callback``.
 
-Read before: ``core.handles``, ``compile.lowering``.
+Read before: ``core.handles``, ``compile.lowering``, ``effects.callbacks``.
 Invariant: a rule that cannot be followed is named, with what to write instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.compile.lowering import inline
+from saem.compile.lowering import inline, one_equation
 from saem.core import errors, tree
+from saem.core.avals import ShapedArray
 from saem.core.handles import Handle, lowerings
+from saem.effects.callbacks import IoCallback, PureCallback
+from saem.effects.host_calls import FlatCallback
 from saem.transform.staging import trace_flat
+
+
+class ModuleContext:
+    """What a rule is told of the whole program: what must live as long as it."""
+
+    __slots__ = ("kept",)
+
+    def __init__(self, kept: list[Any]):
+        self.kept = kept
+
+    def add_keepalive(self, thing: Any) -> None:
+        """Let ``thing`` live as long as the program."""
+        self.kept.append(thing)
 
 
 class LoweringRuleContext:
@@ -30,9 +47,13 @@ class LoweringRuleContext:
         self.avals_in = avals_in
         self.avals_out = avals_out
 
+    @property
+    def module_context(self) -> ModuleContext:
+        return ModuleContext(self.writer.module.keepalive)
+
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"lowering rules have no ctx.{name} here, only avals_in, avals_out "
-                             "and primitive")
+        raise AttributeError(f"lowering rules have no ctx.{name} here, only avals_in, avals_out, "
+                             "module_context and primitive")
 
 
 class LoweringRule:
@@ -89,6 +110,34 @@ def lower_fun(fun: Callable, multiple_results: bool = True) -> LoweringRule:
     return LoweringRule(fun, multiple_results)
 
 
+def emit_python_callback(ctx: LoweringRuleContext, callback: Callable, token: None,
+                         operands: Sequence[str], operand_avals: Sequence[ShapedArray],
+                         result_avals: Sequence[ShapedArray], *, has_side_effect: bool,
+                         returns_token: bool = True, partitioned: bool = False,
+                         sharding: Any = None) -> tuple[list[str], None, Callable]:
+    """Write a call of the Python function ``callback``: arrays in, a sequence of arrays out.
+
+    Returns the results, no token, and what ``ctx.module_context.add_keepalive`` is to keep.
+    With ``has_side_effect`` it is called once each time the program gets there.
+
+    Raises: TypeError for a token; ``io_callback(ordered=True)`` inside ``lower_fun`` keeps order.
+    """
+    if token is not None or partitioned:
+        raise errors.explained(
+            errors.ArgumentTypeError, "primitive.C5",
+            "emit_python_callback writes a call without a token, of whole operands; got "
+            f"token={token!r}, partitioned={partitioned!r}.",
+            advice="Write the rule by mlir.lower_fun of a function that uses io_callback: with "
+            "ordered=True calls keep their order, inside shard_map each device calls.")
+    structure = tree.flatten((tuple(operands), {}))[1]
+    flat = FlatCallback(callback, structure)
+    prim = IoCallback(flat, tuple(result_avals), sharding) if has_side_effect else PureCallback(
+        flat, tuple(result_avals), sharding)
+    closed = one_equation(prim, operand_avals)
+    outs = inline(ctx.writer, closed, dict(zip(closed.jaxpr.invars, operands)))
+    return outs, None, callback
+
+
 def register_lowering(prim: Handle, rule: Callable, platform: str | None = None,
                       inline: bool = True, cacheable: bool = True) -> None:
     """Let ``rule``, such as ``lower_fun`` makes, compile ``prim`` (for ``platform``, None for all).
@@ -104,4 +153,5 @@ def register_lowering(prim: Handle, rule: Callable, platform: str | None = None,
         rule if isinstance(rule, LoweringRule) else WrittenRule(prim, rule))
 
 
-__all__ = ["LoweringRule", "LoweringRuleContext", "lower_fun", "register_lowering"]
+__all__ = ["LoweringRule", "LoweringRuleContext", "ModuleContext", "emit_python_callback",
+           "lower_fun", "register_lowering"]
