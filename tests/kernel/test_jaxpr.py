@@ -6,10 +6,11 @@ import pathlib
 
 import numpy as np
 import pytest
-from both import ours
+from both import ours, same
 
 import saem as jax
 from saem import lax
+from saem import numpy as jnp
 from saem.core.errors import JaxprTypeError
 from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import ClosedJaxpr, Literal, Var
@@ -191,3 +192,40 @@ def test_scalars_are_literals_and_arrays_are_not():
     (mul, add) = closed.eqns
     assert isinstance(mul.invars[1], Literal) and not isinstance(add.invars[1], Literal)
     assert len(closed.consts) == 1
+
+
+def test_captured_arrays_are_constants_and_numbers_are_literals(jax_oracle):
+    """An array of rank 0 is a constant as any other, so a program has as many of them wherever
+    the array came from; a number made inside is a literal."""
+    same(jax_oracle, """
+def shown(fun, *args): return str(jax.make_jaxpr(fun)(*args))
+c, i = jnp.array(3.0), jnp.array(1)
+made = [lambda: jnp.array(3), lambda: jnp.asarray(3.0), lambda: jnp.float32(2), lambda: jnp.int8(2),
+        lambda: jnp.array(np.float32(3)), lambda: jnp.asarray(np.array(1)), lambda: jnp.array(1j),
+        lambda: jnp.array(3, jnp.float32), lambda: jnp.array(True), lambda: jnp.asarray(i) + 1,
+        lambda: lax.stage(2.0), lambda: jnp.stack([1, 2]), lambda: jnp.array([1, 2])]
+result = [
+    [shown(lambda x, f=f: f(), 1.0) for f in made],
+    [shown(lambda x, f=f: isinstance(f(), jax.core.Tracer), 1.0) for f in made[:9]],
+    shown(lambda x: x * c, 1.0), shown(lambda x: (c, 3, x), 1.0),
+    shown(jax.jit(lambda x: x * i), 1.0),
+    shown(jax.grad(lambda x: x * c * jnp.array(2.0)), 1.0),
+    shown(jax.jit(jax.grad(lambda x: x * c * jnp.array(2.0))), 1.0),
+    shown(jax.vmap(lambda x: x * c), jnp.ones(2)),
+    shown(lambda x: lax.while_loop(lambda s: s < c, lambda s: s * c, x), 1.0),
+    shown(lambda x: lax.fori_loop(0, 3, lambda i, s: s * c, x), 1.0),
+    shown(lambda x: lax.cond(x > 0, lambda: i, lambda: i + 1), 1.0),
+    shown(jax.checkpoint(lambda x: x * c), 1.0),
+    shown(lambda x: jax.jit(lambda y: y * c)(x) * c, 1.0)]
+""")
+
+
+def test_a_program_has_as_many_constants_wherever_they_come_from():
+    def consts():
+        i, rows = jnp.array(0), jnp.zeros((3, 2))
+        return len(jax.make_jaxpr(lambda y: y * rows[0] + rows[i % 3])(jnp.ones(2)).consts)
+
+    inside = []
+    jax.jit(lambda x: inside.append(consts()) or x)(1.0)
+    jax.lax.scan(lambda c, _: (inside.append(consts()) or c, None), 0, None, 2)
+    assert consts() == 2 and inside == [2, 2]

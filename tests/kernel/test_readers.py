@@ -287,7 +287,7 @@ def test_several_results_and_linear_rules(jax_oracle):
 
 
 @pytest.mark.parametrize(("rule", "why"), [
-    (lambda ctx, x: [x.type], "AttributeError"), (lambda ctx, x: [ctx.module_context], "no ctx"),
+    (lambda ctx, x: [x.type], "AttributeError"), (lambda ctx, x: [ctx.tokens_in], "no ctx"),
     (lambda ctx, x: [3], "not 1 values"), (lambda ctx, x: [x, x], "not 1 values")])
 def test_a_rule_that_builds_mlir_is_refused(rule, why):
     p = jax.extend.core.Primitive("built")

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from saem.compile.dispatch import put
 from saem.core import tree
 from saem.core.avals import aval_of
@@ -23,6 +25,7 @@ from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import Tracer, bind
 from saem.ops import sharding_rules
 from saem.ops.linear import zeros_of
+from saem.transform.staging import put_number
 from saem.typing import Array, ArrayLike
 
 
@@ -140,4 +143,6 @@ def stage(x: ArrayLike, /) -> Array:
     Raises: TypeError for a non-array.
     """
     aval_of(x)
+    if isinstance(x, (np.generic, bool, int, float, complex)):
+        return put_number(x)
     return x if isinstance(x, Tracer) else put(x)

@@ -30,6 +30,7 @@ from saem.placement.layouts import Format, check_layouts, format_of, is_concrete
 from saem.placement.shardings import NamedSharding, resolve
 from saem.placement.spread import check_rank
 from saem.placement.transfer_guards import explicit
+from saem.transform.staging import put_number
 
 
 class _Word(str):
@@ -176,6 +177,8 @@ def put_one(x: Any, where: Any) -> Any:
         return arrays.device_put(x, in_memory(x, where))
     if isinstance(where, Format):
         return put_format(x, where)
+    if where is None and isinstance(x, (np.generic, bool, int, float, complex)):
+        return put_number(x)
     return arrays.device_put(x, where)
 
 

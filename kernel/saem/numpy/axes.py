@@ -24,6 +24,7 @@ from saem.core.trace import Tracer, concrete_or_none
 from saem.numpy.promote import as_value, check_arraylike
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.shape import canonical_axis
+from saem.transform.staging import put_number
 
 Axis = int | tuple[int, ...] | None
 
@@ -113,7 +114,7 @@ def as_array(x: Any) -> Any:
         return x
     x = as_value(x)
     if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
-        return put(x)
+        return put(x) if np.shape(x) else put_number(x)
     return x
 
 

@@ -40,6 +40,7 @@ from saem.ops import shape as shaping
 from saem.ops.convert import copy as copy_array
 from saem.ops.reshard import reshard_to
 from saem.placement.shardings import target
+from saem.transform.staging import put_number
 from saem.typing import Array, ArrayLike, DTypeLike
 
 # Up to so many elements, an array of known numbers is cheaper to send than to compute.
@@ -169,9 +170,10 @@ def asarray(a: ArrayLike, dtype: DTypeLike | None = None, order: str | None = No
 def _from_object(x: Any, dtype: Any, copy: bool) -> Any:
     kind = type(x)
     if kind in PYTHON_NUMBERS:
-        return put(x) if dtype is None else put(np.asarray(x, dtype))
+        return put_number(x if dtype is None else np.asarray(x, dtype))
     if isinstance(x, (np.ndarray, np.generic)):
-        return put(_numeric(x, dtype))
+        x = _numeric(x, dtype)
+        return put(x) if x.shape else put_number(x)
     if kind in aval_functions or isinstance(x, Tracer):
         aval = aval_of(x)
         if is_ref(aval):
@@ -290,7 +292,7 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
     out = as_value(x)
     wanted = check_dtype("astype", FLOAT if dtype is None else dtype)
     if type(out) in PYTHON_NUMBERS or isinstance(out, (np.ndarray, np.generic)):
-        out = put(out)
+        out = put(out) if np.shape(out) else put_number(out)
     converted = _convert(out, dtype=wanted)
     if copy and converted is out:
         converted = copy_array(out)
@@ -550,7 +552,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
 # -- counting --------------------------------------------------------------------------------------
 
 
-def known_number(name: str, what: str, x: Any) -> Any:
+def knownput_number(name: str, what: str, x: Any) -> Any:
     """Return argument ``what`` of ``name`` as a Python number.
 
     Raises: ConcretizationTypeError if it is traced; ValueError, TypeError if it is no real number.
@@ -585,9 +587,9 @@ def arange(start: ArrayLike | int, stop: ArrayLike | int | None = None,
     """
     if not is_static((start, stop)):
         return _open_arange(start, stop, step, dtype)
-    first = known_number("arange", "stop" if stop is None and step is None else "start", start)
-    last = None if stop is None else known_number("arange", "stop", stop)
-    by = None if step is None else known_number("arange", "step", step)
+    first = knownput_number("arange", "stop" if stop is None and step is None else "start", start)
+    last = None if stop is None else knownput_number("arange", "stop", stop)
+    by = None if step is None else knownput_number("arange", "step", step)
     if last is None:
         last, first = first, None
     given = [v for v in (first, last, by) if v is not None]

@@ -27,6 +27,7 @@ from saem.core.sharded import same_sharding
 from saem.core.trace import Tracer
 from saem.ops.linear import zeros_of
 from saem.transform.linearize import Linearized
+from saem.transform.staging import put_number
 
 _NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
 
@@ -37,7 +38,7 @@ def as_array(x: Any) -> Any:
         return x
     if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
         return x
-    return put(x)
+    return put(x) if np.shape(x) else put_number(x)
 
 
 def is_float0(x: Any) -> bool:

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from saem.core import refs as core_refs
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr, sub_jaxprs
@@ -42,9 +40,6 @@ class PartialTracer(Tracer):
 
 class PartialTrace(Recorder):
     """Computes operations on known values in the parent and records the others."""
-
-    # What was computed stays an array, a residual: to write it out would be to wait for it.
-    written_out = (np.ndarray,)
 
     def new_unknown(self, aval: ShapedArray) -> PartialTracer:
         var = Var(aval)

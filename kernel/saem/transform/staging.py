@@ -13,11 +13,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from saem import _jaxlib
+from saem.compile.dispatch import put
 from saem.core import axes, config, errors, source
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
@@ -46,9 +46,6 @@ again = Again()
 class Recorder(Trace):
     """An interpreter that writes equations: what staging and linearization share."""
 
-    # Arrays of these classes are written as literals if they are scalars.
-    written_out: ClassVar[tuple[type, ...]] = (np.ndarray, _jaxlib.ArrayImpl)
-
     def __init__(self, parent: Trace, name: str, arg_names: Sequence[str] = ()):
         self.parent = parent
         self.stack = (*parent.stack, name)
@@ -68,7 +65,8 @@ class Recorder(Trace):
         if kind in _SCALARS or isinstance(x, np.generic):
             aval = aval_of(x)
             return Literal(x if aval.weak_type else np.asarray(x, aval.dtype)[()], aval)
-        if kind in self.written_out and not x.shape:
+        # An array that was computed stays one: to write it out would be to wait for it.
+        if kind is np.ndarray and not x.shape:
             aval = aval_of(x)
             value = np.asarray(x, aval.dtype)[()]
             return Literal(value.item() if aval.weak_type else value, aval)
@@ -143,7 +141,7 @@ class StagingTracer(Tracer):
     __slots__ = ("_var",)
     kind = "abstract tracer"
 
-    def __init__(self, trace: StagingTrace, var: Var):
+    def __init__(self, trace: StagingTrace, var: Atom):
         self._trace = trace
         self.aval = var.aval
         self._var = var
@@ -162,6 +160,10 @@ class StagingTrace(Recorder):
         self.invars.append(var)
         return StagingTracer(self, var)
 
+    def written(self, x: Any) -> StagingTracer:
+        """Return a tracer of the number ``x``, which the program writes where it is used."""
+        return StagingTracer(self, self.atom(x))
+
     def process(self, prim: Primitive, args: tuple) -> Any:
         if not self.live:
             raise errors.finished_trace(prim.name)
@@ -178,6 +180,17 @@ class StagingTrace(Recorder):
         if type(x) is StagingTracer and x._trace is self:
             return x._var
         return self.atom(x)
+
+
+def put_number(x: Any) -> Any:
+    """Return the Python or NumPy number ``x`` as an array.
+
+    While a program is staged it is a value of that, written as a literal where it is used.
+    """
+    trace: Any = state.trace if config.staging.value else None
+    while trace is not None and type(trace) is not StagingTrace:
+        trace = trace.parent
+    return put(x) if trace is None else trace.written(x)
 
 
 class staging:
