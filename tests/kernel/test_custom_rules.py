@@ -612,3 +612,22 @@ def test_python_numbers_among_residuals_reach_bwd_as_they_are(jax_oracle):
         ]
 
     same(jax_oracle, program)
+
+
+def test_a_keyword_after_a_default_that_is_left_out_has_a_position(jax_oracle):
+    same(jax_oracle, """
+import functools
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1, 3))
+def total(x, axis=None, scale=None, twice=False):
+    return x.sum(axis) * (2.0 if twice else 1.0) * (1.0 if scale is None else scale)
+@total.defjvp
+def rule(axis, twice, primals, tangents):
+    return total(primals[0], axis, primals[1], twice), tangents[0].sum(axis) * 7.0
+@jax.custom_vjp
+def line(x, slope=2.0, shift=3.0): return x * slope + shift
+line.defvjp(lambda *xs: (line(*xs), len(xs)), lambda n, ct: (ct * n,) + (None,) * (n - 1))
+x = jnp.arange(6.0).reshape(2, 3)
+result = [total(x, twice=True), total(x, scale=3.0, axis=0), line(1.0, shift=4.0),
+          line(shift=1.0, x=2.0), jax.grad(lambda x: total(x, twice=True))(x),
+          jax.grad(lambda x: line(x, shift=1.0))(1.0)]
+""")

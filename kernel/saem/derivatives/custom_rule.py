@@ -82,8 +82,9 @@ class Signature:
             except TypeError as error:
                 problem = str(error)
             else:
+                # With its defaults, since a keyword after one that is left out has a position too.
+                bound.apply_defaults()
                 if not bound.kwargs:
-                    bound.apply_defaults()
                     return bound.args
                 problem = ("The following keyword arguments could not be resolved to positions: "
                            f"{', '.join(bound.kwargs)}")
