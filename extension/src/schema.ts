@@ -887,6 +887,7 @@ export const WORDS = {
   "gates.notebook": {"en": "Notebook", "ko": "노트북"},
   "gates.gate": {"en": "Question", "ko": "문제"},
   "gates.guess": {"en": "Guess", "ko": "예측"},
+  "gates.state": {"en": "Verdict", "ko": "판정"},
   "gates.truth": {"en": "What happened", "ko": "실제 결과"},
   "gates.unreadable": {"en": "Not readable: {names}", "ko": "읽을 수 없음: {names}"},
   "gates.none": {"en": "No gate was found in these notebooks.", "ko": "이 노트북들에는 예측 문제가 없습니다."},

@@ -47,7 +47,7 @@ def test_both_views_in_every_language_and_light(
     """All text is there in the wished language, and the graph has a node for every equation."""
     page = new_page(scheme=scheme)
     page.goto(write(tmp_path, locale, sample("history"), sample("jaxpr")))
-    says = {"en": "changed its shape", "ko": "모양이 바뀌었습니다"}[locale]
+    says = {"en": "changed its shape", "ko": "형상이 바뀌었습니다"}[locale]
     page.locator("[data-record='4']").click()
     expect(page.locator(".saem-says").get_by_text(says)).to_be_visible()
     expect(page.locator(".saem-fallback").first).to_be_hidden()

@@ -121,7 +121,7 @@ export function drawGates(model: GatesModel, locale: Locale): HTMLElement {
                 "tr",
                 {},
                 heads.map(word => el("th", { scope: "col" }, locale.say(word))),
-                el("th", { scope: "col" }, locale.say("what"))
+                el("th", { scope: "col" }, locale.say("gates.state"))
               )
             ),
             el(
@@ -133,8 +133,8 @@ export function drawGates(model: GatesModel, locale: Locale): HTMLElement {
                   {},
                   el("td", {}, row.notebook),
                   el("td", { title: row.question }, row.gate),
-                  el("td", {}, row.guess),
-                  el("td", {}, row.truth),
+                  el("td", {}, prose(row.guess)),
+                  el("td", {}, prose(row.truth)),
                   el(
                     "td",
                     { class: `saem-gate-${row.state}` },

@@ -255,6 +255,7 @@ _VIEWS: dict[str, Text] = {
     "gates.notebook": Text("Notebook", "노트북"),
     "gates.gate": Text("Question", "문제"),
     "gates.guess": Text("Guess", "예측"),
+    "gates.state": Text("Verdict", "판정"),
     "gates.truth": Text("What happened", "실제 결과"),
     "gates.unreadable": Text("Not readable: {names}", "읽을 수 없음: {names}"),
     "gates.none": Text(
