@@ -104,7 +104,7 @@ def test_panel_speaks_korean_in_the_dark(labs, new_page, picture, history) -> No
     lab.run_all(page)
     expect(page.locator(f"{PANEL} h3")).to_have_text("Saem 렌즈")
     page.locator(f"{PANEL} [data-record='4']").click()
-    expect(page.locator(PANEL)).to_contain_text("모양이 바뀌었습니다")
+    expect(page.locator(PANEL)).to_contain_text("형상이 바뀌었습니다")
     picture(page, "lab-ko-dark")
     lab.close_all()
 

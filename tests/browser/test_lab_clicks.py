@@ -77,7 +77,7 @@ def test_context_menu_exports_and_settings(lab: Lab, new_page, picture) -> None:
     assert (row["function"], row["kind"], row["signature"]) == ("double", "compile", "x: f32[3]")
     assert float(row["compile_s"]) > 0
     cell.locator(".cm-content").click(button="right")
-    names = {"en": "Show the Jaxpr", "ko": "Jaxpr 보기"}
+    names = {"en": "Show the Jaxpr", "ko": "Jaxpr로 보기"}
     item = page.locator(".lm-Menu-item", has_text=names[lab.language])
     expect(item).to_be_visible()
     picture(page, f"lab-context-{lab.language}")
