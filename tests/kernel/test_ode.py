@@ -14,6 +14,7 @@ import saem as jax
 import saem.numpy as jnp
 from saem import test_util
 from saem.experimental import ode
+from saem.experimental.ode import odeint  # noqa: F401 - expressions use it
 
 ts = jnp.linspace(0.0, 2.0, 5)
 f = lambda y, t, k: -k * y + jnp.sin(t)
