@@ -11,6 +11,7 @@ import pytest
 import saem as jax
 import saem.numpy as jnp
 from saem import lax
+from saem.core.primitive import Primitive, primitive
 from saem.observe import cards, language
 
 X = jnp.ones(3)
@@ -61,6 +62,8 @@ def guarded():
     (lambda: lax.psum(1.0, "people"), NameError, "axis.unbound"),
     (static_list, ValueError, "jit.static"),
     (guarded, jax.errors.JaxRuntimeError, "transfer.guard"),
+    (lambda: primitive("incomplete")(type("Incomplete", (Primitive,), {})), TypeError,
+     "primitive.rules"),
 ])
 def test_an_error_that_a_lesson_provokes_is_known_by_its_tag_or_the_runtime_s_words(
         provoke, error, tag):

@@ -28,6 +28,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
+from saem.core import errors
 from saem.core.avals import ShapedArray
 from saem.core.record import Record
 
@@ -254,13 +255,17 @@ def primitive(name: str) -> Callable[[P], P]:
     def decorate(cls: Any) -> Any:
         missing = [rule for rule in RULES if getattr(cls, rule, None) is None]
         if missing:
-            raise TypeError(
-                f"primitive {name!r} has no {', '.join(missing)} rule. Write it, or say why it "
-                "cannot exist: transpose = NOT_LINEAR, or rule = absent('reason')."
-            )
+            raise errors.explained(
+                errors.ArgumentTypeError, "primitive.rules",
+                f"primitive {name!r} has no {', '.join(missing)} rule.",
+                advice="Write it, or say why it cannot exist: transpose = NOT_LINEAR, or "
+                "rule = absent('reason').")
         taken = registry.get(name)
         if taken is not None and taken.__qualname__ != cls.__qualname__:
-            raise TypeError(f"primitive name {name!r} is already taken by {taken.__qualname__}")
+            raise errors.explained(
+                errors.ArgumentTypeError, "primitive.name",
+                f"primitive name {name!r} is already taken by {taken.__qualname__}",
+                advice="Choose another name.")
         cls.name = name
         if not cls._names:
             # Without parameters there is one object, so identity is equality: cheap cache keys.

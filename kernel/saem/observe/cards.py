@@ -233,6 +233,17 @@ CARDS: dict[str, Card] = {
               "축에 이름을 붙이는 변환 안에서 함수를 호출하십시오. `jax.vmap(f, axis_name='i')`."),
          Text("Is the name spelled right? The message lists the names in force.",
               "이름의 철자가 맞는지 보십시오. 지금 쓸 수 있는 이름은 메시지에 있습니다.")), "08"),
+    "primitive.rules": Card(
+        Text("A rule of the primitive is missing", "기본 연산의 규칙이 빠졌습니다"),
+        Text("A primitive answers six questions, one rule each: `typing`, `evaluate`, `lower`, "
+             "`jvp`, `transpose`, `batch`. The message names those that are missing.",
+             "기본 연산은 질문 여섯 가지에 규칙 하나씩으로 답합니다. `typing`, `evaluate`, "
+             "`lower`, `jvp`, `transpose`, `batch`입니다. 메시지에 빠진 규칙이 나옵니다."),
+        (Text("Write the rule as a method of the class.", "그 규칙을 클래스의 메서드로 쓰십시오."),
+         Text("If it cannot exist, say why: `transpose = NOT_LINEAR` or "
+              "`batch = absent('reason')`.",
+              "있을 수 없는 규칙이라면 까닭을 적으십시오. `transpose = NOT_LINEAR`, 또는 "
+              "`batch = absent('까닭')`.")), "16"),
     "ShapeError": Card(
         Text("Shapes do not fit", "형상이 맞지 않습니다"),
         Text("The operation needs shapes that fit each other; the message names both.",
@@ -349,7 +360,7 @@ CARDS: dict[str, Card] = {
 LESSONS = {file[:2]: file for file in (
     "01-arrays", "02-pure-functions", "04-recompilation", "05-kinds-of-values", "06-control-flow",
     "07-derivatives", "08-vmap", "09-random", "10-pytrees", "11-devices", "13-looking-inside",
-    "14-many-devices", "17-faq")}
+    "14-many-devices", "16-inside", "17-faq")}
 _TYPE = re.compile(
     r"\b(?:bool|[iu]\d+|[iu]nt\d+|uint\d+|bf16|bfloat16|f\d+|float\d+|c\d+|complex\d+|key<\w+>)"
     r"\[[\w, ]*\]|\(\d[\d, ]*\)")

@@ -36,11 +36,11 @@ def _check(name: str, type: int, norm: str | None) -> None:
         raise errors.explained(
             NotImplementedError, f"{name}.type", "Only DCT type 2 is implemented.",
             advice="The type 3 is idct, up to a factor.")
-    if norm not in (None, "ortho"):
+    if norm not in (None, "backward", "ortho"):
         raise errors.explained(
             errors.ArgumentError, f"{name}.norm",
             f"jax.scipy.fft.{name}: norm={norm!r} is not implemented",
-            advice="Use None or 'ortho'.")
+            advice="Use 'backward', which None means, or 'ortho'.")
 
 
 def _resized(x: Any, axis: int, n: int) -> Any:

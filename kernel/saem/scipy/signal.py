@@ -177,6 +177,8 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
     if axes is not None:
         axes = (axes,) if isinstance(axes, int) else tuple(axes)
     along = canonical_axes(axes, x.ndim)
+    if not along:
+        return x * y
     if mode == "valid" and any(x.shape[i] < y.shape[i] for i in along):
         if not all(x.shape[i] <= y.shape[i] for i in along):
             raise _refused("fftconvolve.C3", "For 'valid' mode in1 must be at least as large as "

@@ -46,9 +46,14 @@ SPECTRA = [
     "sig.csd(s, s[::-1], nperseg=8, average='median')",
     "sig.welch(s, nperseg=8, window=np.ones(8))",
 ]
+COSINES = [f"module('scipy.fft').{f}({x}, norm={norm!r})" for f in ("dct", "idct", "dctn", "idctn")
+           for x in ("x", "m") for norm in ("backward", "forward")]
+ALONG_NOTHING = [f"sig.fftconvolve(m, m, {mode!r}, axes=())" for mode in ("full", "same", "valid")]
 
 
-@pytest.mark.parametrize("rows", [CONVOLUTIONS, TRENDS, SPECTRA], ids=["conv", "trend", "spectra"])
+@pytest.mark.parametrize(
+    "rows", [CONVOLUTIONS, TRENDS, SPECTRA, COSINES + ALONG_NOTHING],
+    ids=["conv", "trend", "spectra", "cosines"])
 def test_signals(jax_oracle, rows):
     draw = np.random.RandomState(0)
     names = {"x": draw.randn(9), "w": draw.randn(4), "m": draw.randn(5, 6), "k": draw.randn(2, 3),
