@@ -10,7 +10,8 @@ lang ?=
 dir ?= saem-lessons
 only ?=
 repository ?=
-workers ?= 2
+# Three processes on two cores: the tests of the browser mostly wait.
+workers ?= 3
 JAX_VERSION := 0.10.2
 
 VENV := .venv
