@@ -21,6 +21,7 @@ from jupyter import Lab
 from playwright.sync_api import (
     Browser,
     BrowserContext,
+    Error,
     Locator,
     Page,
     Route,
@@ -121,7 +122,10 @@ def picture() -> Callable[[Page | Locator, str], None]:
 
     def save(seen: Page | Locator, name: str) -> None:
         whole = {"full_page": True} if isinstance(seen, Page) else {}
-        seen.screenshot(path=OUTPUT / f"{name}.png", **whole)
+        try:
+            seen.screenshot(path=OUTPUT / f"{name}.png", **whole)
+        except Error:  # Chromium may have no frame to give while it makes another
+            seen.screenshot(path=OUTPUT / f"{name}.png", **whole)
 
     return save
 

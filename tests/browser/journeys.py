@@ -419,13 +419,22 @@ def use_gates(shell: Shell, root: Locator) -> None:
     expect(gates).to_have_count(6)
     chosen, counted, named, which, where, drawn = (gates.nth(at) for at in range(6))
 
-    def commit(gate: Locator) -> None:
+    def press(gate: Locator) -> None:
         # A widget's value waits while the kernel is busy; the click would come before it.
         shell.rest()
         gate.locator(".saem-gate-commit").click()
         shell.rest()
 
-    commit(chosen)  # nothing is chosen yet
+    def commit(gate: Locator) -> None:
+        """Commit a readable guess; on a busy machine the click may still overtake it."""
+        press(gate)
+        try:
+            expect(gate.locator(".saem-gate-commit")).to_be_disabled(timeout=10_000)
+        except AssertionError:
+            press(gate)
+            expect(gate.locator(".saem-gate-commit")).to_be_disabled()
+
+    press(chosen)  # nothing is chosen yet
     expect(chosen).to_contain_text(shell.say("Choose or write an answer", "먼저 답을 고르거나"))
     chosen.get_by_text("9", exact=True).click()
     commit(chosen)
@@ -435,7 +444,7 @@ def use_gates(shell: Shell, root: Locator) -> None:
     chosen.get_by_text("6", exact=True).click()
     commit(chosen)
     counted.locator("input[type='text']").fill("twice")
-    commit(counted)
+    press(counted)
     expect(counted).to_contain_text(shell.say("Please give a number", "수를 적어 주십시오"))
     expect(counted.locator(".saem-gate-verdict")).to_have_count(0)
     counted.locator("input[type='text']").fill("1")

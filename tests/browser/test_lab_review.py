@@ -11,7 +11,7 @@ import pathlib
 import shutil
 
 import pytest
-from drawn import OUTPUT, NewPage
+from drawn import NewPage
 from jupyter import Lab
 from playwright.sync_api import expect
 
@@ -39,20 +39,20 @@ def clone(tmp_path: pathlib.Path, labextension: pathlib.Path) -> Lab:
     return lab
 
 
-def test_a_unit_is_accepted_from_jupyterlab(clone: Lab, new_page: NewPage) -> None:
+def test_a_unit_is_accepted_from_jupyterlab(clone: Lab, new_page: NewPage, picture) -> None:
     path = project.find(clone.notebooks).catalog("01-arrays", "ko")
     with clone as lab:
         page = new_page("ko-KR", width=1280)
         page.goto(f"{lab.address}/lab?token={lab.token}&reset")
         card = page.locator(".jp-LauncherCard", has_text="번역 검토")
         expect(card).to_be_visible(timeout=60_000)
-        page.screenshot(path=OUTPUT / "lab-review-launcher.png")
+        picture(page, "lab-review-launcher")
         with page.context.expect_page() as opened:
             card.click()
         review = opened.value
         review.locator("input[name=by]").fill("minsu")
         review.get_by_role("button").click()
-        review.screenshot(path=OUTPUT / "lab-review-lessons.png")
+        picture(review, "lab-review-lessons")
         review.get_by_role("link", name="ko/01-arrays").click()
         review.locator(".row.current").wait_for()
         unit = review.locator(".row.current").get_attribute("id")

@@ -140,7 +140,7 @@ def test_gradients_are_jax_s(jax_oracle, check):
     text = at_once(sources)
     if not check:
         text = text.replace("out_specs=o,", "out_specs=o, check_vma=False,")
-    same(jax_oracle, text, rtol=3e-5, x=X, w=W)
+    same(jax_oracle, text, rtol=3e-5, within=__name__, x=X, w=W)
 
 
 def test_gradients_inside_are_jax_s(jax_oracle):
