@@ -10,8 +10,7 @@ lang ?=
 dir ?= saem-lessons
 only ?=
 repository ?=
-# Three processes on two cores: the tests of the browser mostly wait.
-workers ?= 3
+workers ?= 2
 JAX_VERSION := 0.10.2
 
 VENV := .venv

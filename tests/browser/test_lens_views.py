@@ -158,6 +158,8 @@ def test_equation_source_stablehlo_and_kernel_light_together(
     page.goto(write(tmp_path, MAKE["jaxpr"](), "en"))
     for summary in page.locator(".saem-program summary").all():
         summary.click()
+    # What is opened is drawn a moment later, and lights up with the next pointed equation.
+    expect(page.locator(".saem-program .saem-line").first).to_be_visible()
     page.locator(".saem-pane-text .saem-line", has_text="tanh").first.hover()
     on = ".saem-on"
     expect(page.locator(f".saem-pane-source {on}")).to_contain_text("jnp.tanh(hidden @ w[layer])")
