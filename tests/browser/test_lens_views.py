@@ -156,10 +156,11 @@ def test_equation_source_stablehlo_and_kernel_light_together(
     """Pointing at a tanh lights its line, its StableHLO and the kernel it ended in."""
     page: Page = new_page()
     page.goto(write(tmp_path, MAKE["jaxpr"](), "en"))
-    for summary in page.locator(".saem-program summary").all():
-        summary.click()
-    # What is opened is drawn a moment later, and lights up with the next pointed equation.
-    expect(page.locator(".saem-program .saem-line").first).to_be_visible()
+    folded = page.locator(".saem-program")
+    expect(folded).not_to_have_count(0)  # ``all`` waits for nothing
+    for pane in folded.all():
+        pane.locator("summary").click()
+        expect(pane.locator(".saem-line").first).to_be_visible()
     page.locator(".saem-pane-text .saem-line", has_text="tanh").first.hover()
     on = ".saem-on"
     expect(page.locator(f".saem-pane-source {on}")).to_contain_text("jnp.tanh(hidden @ w[layer])")
