@@ -148,32 +148,55 @@ def lit(root: Locator, where: str) -> Locator:
 
 def use_explorer(shell: Shell, root: Locator) -> None:
     """Point at a tanh, choose it, fold, search, colour, zoom, and choose in the graph."""
-    text = root.locator(".saem-pane-text")
-    lines = text.locator(".saem-line", has_text=re.compile(r"\btanh\b"))
+    lines = tanh_lines(root)
     expect(lines).to_have_count(3)
-    nodes = root.locator("g.saem-node[data-eqn]")
-    expect(nodes).not_to_have_count(0)
-    many = nodes.count()
+    expect(root.locator("g.saem-node[data-eqn]")).not_to_have_count(0)
+    point_at_an_equation(root, lines.first)
+    read_the_card(root, lines.first)
+    fold_by_mouse(shell, root)
+    fold_by_keyboard(root)
+    search_the_text(root)
+    change_what_the_text_shows(root)
+    choose_in_the_graph(root)
+    zoom(root)
+
+
+def tanh_lines(root: Locator) -> Locator:
+    return root.locator(".saem-pane-text .saem-line", has_text=re.compile(r"\btanh\b"))
+
+
+def point_at_an_equation(root: Locator, line: Locator) -> None:
+    """The same computation lights up in the source, the graph, the StableHLO and the kernels."""
     for summary in root.locator(".saem-program > summary").all():
         summary.click()
-    lines.first.hover()
+    line.hover()
     expect(lit(root, ".saem-pane-source")).to_contain_text("jnp.tanh(w * h)")
     expect(root.locator("g.saem-node-equation.saem-on")).to_have_count(1)
     expect(root.locator(".saem-program .saem-line.saem-on", has_text="stablehlo.tanh")
            ).to_have_count(1)
     expect(root.locator(".saem-kernel.saem-on")).to_have_count(1)
-    lines.first.click()
+
+
+def read_the_card(root: Locator, line: Locator) -> None:
+    """The card of a chosen equation has its facts, and moves nothing under the pointer."""
+    line.click()
     card = root.locator(".saem-card")
     expect(card.locator(".saem-primitive")).to_have_text("tanh")
     expect(card).to_contain_text("f32[3]")
     expect(card.locator(".saem-source-line").first).to_contain_text("jnp.tanh(w * h)")
     expect(card).to_contain_text("24 B")  # three numbers of four bytes read, three written
-    # What the card tells does not move what stands below it away under the pointer.
     below = ("node => node.querySelector('.saem-kernels').getBoundingClientRect().top"
              " - node.getBoundingClientRect().top")
     where = root.evaluate(below)
-    text.locator(".saem-line").last.hover()
+    root.locator(".saem-pane-text .saem-line").last.hover()
     assert root.evaluate(below) == where
+
+
+def fold_by_mouse(shell: Shell, root: Locator) -> None:
+    """A folded call hides its equations in the text and in the graph."""
+    text, lines = root.locator(".saem-pane-text"), tanh_lines(root)
+    nodes = root.locator("g.saem-node[data-eqn]")
+    many = nodes.count()
     fold = text.locator(".saem-fold[data-fold]").first
     fold.click()
     expect(lines).to_have_count(0)
@@ -182,8 +205,12 @@ def use_explorer(shell: Shell, root: Locator) -> None:
     fold.click()
     expect(lines).to_have_count(3)
     expect(nodes).to_have_count(many)
-    # The same by keyboard, which a notebook would else take for its own shortcuts.
-    head = text.locator(".saem-line[data-head]").first
+
+
+def fold_by_keyboard(root: Locator) -> None:
+    """The arrow keys fold and move, though a notebook has its own use for them."""
+    lines = tanh_lines(root)
+    head = root.locator(".saem-pane-text .saem-line[data-head]").first
     head.focus()
     head.press("ArrowLeft")
     expect(lines).to_have_count(0)
@@ -191,16 +218,26 @@ def use_explorer(shell: Shell, root: Locator) -> None:
     expect(lines).to_have_count(3)
     lines.first.focus()
     lines.first.press("ArrowDown")
-    expect(card.locator(".saem-primitive")).not_to_have_text("tanh")
+    expect(root.locator(".saem-card .saem-primitive")).not_to_have_text("tanh")
+
+
+def search_the_text(root: Locator) -> None:
+    """Enter goes from one place that was found to the next; no words, no places."""
     search = root.locator("input[type='search']")
     search.fill("tanh")
     expect(root.locator(".saem-found")).to_contain_text("3")
-    expect(root.locator(".saem-hit-now")).to_have_count(1)
-    before = root.locator(".saem-hit-now").get_attribute("data-eqn")
+    found = root.locator(".saem-hit-now")
+    expect(found).to_have_count(1)
+    before = found.get_attribute("data-eqn")
     search.press("Enter")
-    expect(root.locator(".saem-hit-now")).not_to_have_attribute("data-eqn", before or "")
+    expect(found).not_to_have_attribute("data-eqn", before or "")
     search.fill("")
     expect(root.locator(".saem-hit, .saem-hit-now")).to_have_count(0)
+
+
+def change_what_the_text_shows(root: Locator) -> None:
+    """Columns of types, and the colours of transformations where there are several."""
+    text = root.locator(".saem-pane-text")
     root.locator(".saem-tab[data-mode='columns']").click()
     expect(text.locator(".saem-col-type").first).to_contain_text("f32[")
     root.locator(".saem-tab[data-mode='text']").click()
@@ -209,12 +246,21 @@ def use_explorer(shell: Shell, root: Locator) -> None:
         stacks.first.click()
         expect(text.locator("[class*='saem-stack-']").first).to_be_visible()
         stacks.first.click()
-    node = root.locator("g.saem-node-equation[data-eqn]", has_text="cos").or_(
-        root.locator("g.saem-node-equation[data-eqn]", has_text="mul")).first
+
+
+def choose_in_the_graph(root: Locator) -> None:
+    """A node that is clicked is the equation of the card and of one line of the text."""
+    equations = "g.saem-node-equation[data-eqn]"
+    node = root.locator(equations, has_text="cos").or_(
+        root.locator(equations, has_text="mul")).first
     node.click()
-    expect(card.locator(".saem-primitive")).to_have_text(
+    expect(root.locator(".saem-card .saem-primitive")).to_have_text(
         node.locator(".saem-node-label").text_content() or "")
-    expect(text.locator(".saem-line.saem-on")).to_have_count(1)
+    expect(root.locator(".saem-pane-text .saem-line.saem-on")).to_have_count(1)
+
+
+def zoom(root: Locator) -> None:
+    """The graph grows, and goes back to its size."""
     scale = root.locator(".saem-zoom-scale")
     was = scale.inner_text()
     root.locator(".saem-zoom-tools button").nth(1).click()
@@ -413,52 +459,44 @@ def use_error(shell: Shell, root: Locator) -> None:
     expect(card.locator(".saem-lesson")).to_contain_text(re.compile(r"6|06"))
 
 
+def press(shell: Shell, gate: Locator) -> None:
+    """Press a gate's button; while the kernel is busy its click would come before the value."""
+    shell.rest()
+    gate.locator(".saem-gate-commit").click()
+    shell.rest()
+
+
+def commit(shell: Shell, gate: Locator) -> None:
+    """Commit a readable guess; on a busy machine the click may still overtake it."""
+    press(shell, gate)
+    try:
+        expect(gate.locator(".saem-gate-commit")).to_be_disabled(timeout=10_000)
+    except AssertionError:
+        press(shell, gate)
+        expect(gate.locator(".saem-gate-commit")).to_be_disabled()
+
+
+def write(gate: Locator, words: str) -> None:
+    gate.locator("input[type='text']").fill(words)
+
+
 def use_gates(shell: Shell, root: Locator) -> None:
     """Every kind of question: an empty and an unreadable guess, right ones, wrong ones, a reset."""
     gates = root.locator(".saem-gate:has(.saem-gate-commit)")
     expect(gates).to_have_count(6)
     chosen, counted, named, which, where, drawn = (gates.nth(at) for at in range(6))
-
-    def press(gate: Locator) -> None:
-        # A widget's value waits while the kernel is busy; the click would come before it.
-        shell.rest()
-        gate.locator(".saem-gate-commit").click()
-        shell.rest()
-
-    def commit(gate: Locator) -> None:
-        """Commit a readable guess; on a busy machine the click may still overtake it."""
-        press(gate)
-        try:
-            expect(gate.locator(".saem-gate-commit")).to_be_disabled(timeout=10_000)
-        except AssertionError:
-            press(gate)
-            expect(gate.locator(".saem-gate-commit")).to_be_disabled()
-
-    press(chosen)  # nothing is chosen yet
-    expect(chosen).to_contain_text(shell.say("Choose or write an answer", "먼저 답을 고르거나"))
-    chosen.get_by_text("9", exact=True).click()
-    commit(chosen)
-    expect(chosen.locator(".saem-gate-verdict")).to_have_attribute("data-state", "waiting")
-    chosen.locator(".saem-gate-reset").click()
-    expect(chosen.locator(".saem-gate-verdict")).to_have_count(0)
-    chosen.get_by_text("6", exact=True).click()
-    commit(chosen)
-    counted.locator("input[type='text']").fill("twice")
-    press(counted)
-    expect(counted).to_contain_text(shell.say("Please give a number", "수를 적어 주십시오"))
-    expect(counted.locator(".saem-gate-verdict")).to_have_count(0)
-    counted.locator("input[type='text']").fill("1")
-    commit(counted)
-    named.locator("input[type='text']").fill("mul")
-    commit(named)
+    choose_again(shell, chosen)
+    write_a_number(shell, counted)
+    write(named, "mul")
+    commit(shell, named)
     which.get_by_text("x", exact=True).click()
-    commit(which)
+    commit(shell, which)
     where.get_by_text("return y").click()
-    commit(where)
-    drawn.locator("input[type='text']").fill("(3, 4)")
+    commit(shell, where)
+    write(drawn, "(3, 4)")
     drawn.locator("input[type='text']").press("Tab")
     expect(drawn.locator(".saem-box")).to_have_count(12)
-    commit(drawn)
+    commit(shell, drawn)
     expect(drawn.locator(".saem-gate-verdict")).to_have_attribute("data-state", "waiting")
     shell.run("judge")
     # double compiles twice; `if y > 0` needs a number, not `return y`.
@@ -466,6 +504,29 @@ def use_gates(shell: Shell, root: Locator) -> None:
     for gate, state in zip((chosen, counted, named, which, where, drawn), states, strict=True):
         expect(gate.locator(".saem-gate-verdict")).to_have_attribute("data-state", state)
     expect(counted.locator(".saem-gate-verdict")).to_contain_text("2")
+
+
+def choose_again(shell: Shell, gate: Locator) -> None:
+    """Nothing is chosen at first; a committed choice waits, is taken back and made anew."""
+    press(shell, gate)
+    expect(gate).to_contain_text(shell.say("Choose or write an answer", "먼저 답을 고르거나"))
+    gate.get_by_text("9", exact=True).click()
+    commit(shell, gate)
+    expect(gate.locator(".saem-gate-verdict")).to_have_attribute("data-state", "waiting")
+    gate.locator(".saem-gate-reset").click()
+    expect(gate.locator(".saem-gate-verdict")).to_have_count(0)
+    gate.get_by_text("6", exact=True).click()
+    commit(shell, gate)
+
+
+def write_a_number(shell: Shell, gate: Locator) -> None:
+    """Words are no number: the gate tells so and commits nothing."""
+    write(gate, "twice")
+    press(shell, gate)
+    expect(gate).to_contain_text(shell.say("Please give a number", "수를 적어 주십시오"))
+    expect(gate.locator(".saem-gate-verdict")).to_have_count(0)
+    write(gate, "1")
+    commit(shell, gate)
 
 
 def use_overview(shell: Shell, root: Locator) -> None:
