@@ -2,8 +2,8 @@
 
 JAX compiles slowly, and its answers do not change while its version does not.  So each question of
 the tests is kept with the reply, and a question asked again, word for word, is answered from there;
-a new or changed one goes to JAX.  Last bits depend on the processor, so replies made on
-another kind of processor are not used.
+a new or changed one goes to JAX.  Last bits depend on the processor and on the kernels that OpenBLAS
+chooses for it, so replies made on another kind of processor, or with other kernels, are not used.
 
     SAEM_ASK_JAX=1       ask JAX every question, whatever is kept
     SAEM_KEEP_ANSWERS=1  also keep each question of this run and its reply under .answers/
@@ -62,11 +62,12 @@ def save(path: Path, entries: dict[bytes, bytes]) -> None:
 
 
 def processor() -> bytes:
-    """Return what XLA's choice of instructions depends on, in words."""
+    """Return what the choice of instructions by XLA and by OpenBLAS depends on, in words."""
     wanted = {"avx", "avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_tile", "fma"}
     info = Path("/proc/cpuinfo")
     words = info.read_text(encoding="utf-8").split() if info.exists() else []
-    return " ".join([platform.machine(), *sorted(wanted.intersection(words))]).encode()
+    blas = os.environ.get("OPENBLAS_CORETYPE", "")
+    return " ".join([platform.machine(), *sorted(wanted.intersection(words)), blas]).encode()
 
 
 class Recorded:
