@@ -91,35 +91,37 @@ def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset()
 
 def _map(call: Callable, arrays: list[Any], ins: CoreDims, outs: CoreDims | None,
          signature: str | None) -> Any:
+    """Call a function of core dimensions once per place of the leading axes, broadcast together."""
     sizes: dict[str, int] = {}
-    leads = []
-    for x, core in zip(arrays, ins):
-        if x.ndim < len(core):
-            raise errors.explained(
-                errors.ArgumentError, "vectorize.C3",
-                f"input with shape {x.shape} does not have enough dimensions for all core "
-                f"dimensions {core} on vectorized function with signature={signature!r}",
-                advice="Add axes to the argument.")
-        split = x.ndim - len(core)
-        leads.append(x.shape[:split])
-        _record(sizes, core, x.shape[split:], signature)
+    leads = [_leading_axes(x, core, sizes, signature) for x, core in zip(arrays, ins)]
     joined = broadcast_shapes(*leads)
-    checked = call if outs is None else _checked(call, outs, sizes, signature)
-    mapped: Callable = checked
-    # From the innermost mapped axis outwards; an argument that lacks it, or has size 1, is shared.
+    mapped = call if outs is None else _checked(call, outs, sizes, signature)
+    # An argument that lacks an axis, or has size 1 there while others have more, is shared.
+    mapped_axes = []
     squeezed = []
-    in_axes_list: list[list[int | None]] = [[] for _ in joined]
     for x, lead in zip(arrays, leads):
         missing = len(joined) - len(lead)
         thin = [i for i, n in enumerate(lead) if n == 1 and joined[missing + i] != 1]
         squeezed.append(shape.squeeze(x, thin) if thin else x)
-        has = [i >= missing and (i - missing) not in thin for i in range(len(joined))]
-        for level, present in enumerate(has):
-            in_axes_list[level].append(0 if present else None)
-    for level in reversed(range(len(joined))):
-        axes = tuple(in_axes_list[level])
+        mapped_axes.append([0 if i >= missing and i - missing not in thin else None
+                            for i in range(len(joined))])
+    for axes in reversed(list(zip(*mapped_axes))):  # the innermost axis first
         mapped = vmap(mapped, in_axes=axes) if any(a is not None for a in axes) else mapped
     return mapped(*squeezed)
+
+
+def _leading_axes(x: Any, core: tuple[str, ...], sizes: dict[str, int], signature: str | None
+                  ) -> tuple[int, ...]:
+    """Return the shape before the core dimensions of ``x``, noting the sizes of those."""
+    if x.ndim < len(core):
+        raise errors.explained(
+            errors.ArgumentError, "vectorize.C3",
+            f"input with shape {x.shape} does not have enough dimensions for all core "
+            f"dimensions {core} on vectorized function with signature={signature!r}",
+            advice="Add axes to the argument.")
+    split = x.ndim - len(core)
+    _record(sizes, core, x.shape[split:], signature)
+    return x.shape[:split]
 
 
 def _record(sizes: dict[str, int], core: tuple[str, ...], shape_part: tuple[int, ...],

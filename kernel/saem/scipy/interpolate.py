@@ -52,24 +52,26 @@ class RegularGridInterpolator:
         if len(ticks) > values.ndim:
             raise _refused(f"there are {len(ticks)} point arrays, but values has {values.ndim} "
                            "dimensions", "One vector of ticks for each of the first axes.")
-        steps_of = [np.diff(np.asarray(p)) for p in points]
-        self.values, *ticks = promote_dtypes_inexact(values, *ticks)
+        self.values, *promoted = promote_dtypes_inexact(values, *ticks)
         self.grid: tuple[Array, ...] = ()
-        for i, (p, steps) in enumerate(zip(ticks, steps_of)):
-            p = jnp.real(p)  # values may be complex
-            if not (np.all(steps > 0) or np.all(steps < 0)):
-                raise _refused(f"the points in dimension {i} must be strictly ascending or "
-                               "descending", "Sort them, and the values with them.")
-            if p.ndim != 1:
-                raise _refused(f"the points in dimension {i} must be 1-dimensional",
-                               "One vector for each axis.")
-            if self.values.shape[i] != p.shape[0]:
-                raise _refused(f"there are {p.shape[0]} points and {self.values.shape[i]} values "
-                               f"in dimension {i}", "One tick for each value.")
-            if steps.size and steps[0] < 0:
-                p, self.values = p[::-1], jnp.flip(self.values, i)
-            self.grid += (p,)
+        for axis, (given, p) in enumerate(zip(points, promoted)):
+            self._add_axis(axis, np.diff(np.asarray(given)), jnp.real(p))  # values may be complex
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
+
+    def _add_axis(self, axis: int, steps: np.ndarray, ticks: Array) -> None:
+        """Check the ticks of an axis and add them to the grid, turned to ascend with the values."""
+        if not (np.all(steps > 0) or np.all(steps < 0)):
+            raise _refused(f"the points in dimension {axis} must be strictly ascending or "
+                           "descending", "Sort them, and the values with them.")
+        if ticks.ndim != 1:
+            raise _refused(f"the points in dimension {axis} must be 1-dimensional",
+                           "One vector for each axis.")
+        if self.values.shape[axis] != ticks.shape[0]:
+            raise _refused(f"there are {ticks.shape[0]} points and {self.values.shape[axis]} "
+                           f"values in dimension {axis}", "One tick for each value.")
+        if steps.size and steps[0] < 0:
+            ticks, self.values = ticks[::-1], jnp.flip(self.values, axis)
+        self.grid += (ticks,)
 
     def __call__(self, xi: ArrayLike, method: str | None = None) -> Array:
         """Return the values at the points ``xi`` [..., d], as [..., *rest].
@@ -79,6 +81,20 @@ class RegularGridInterpolator:
         method = self.method if method is None else method
         if method not in ("linear", "nearest"):
             raise _refused(f"method {method!r} is not defined", "Use 'linear' or 'nearest'.")
+        points, batch = self._points(xi)
+        out = self._at(list(points.T), method)
+        per_value = (points.shape[0],) + (1,) * (out.ndim - 1)
+        if self.fill_value is not None:
+            outside = jnp.zeros(points.shape[0], bool)
+            for x, ticks in zip(points.T, self.grid):
+                outside = outside | (x < ticks[0]) | (x > ticks[-1])
+            out = jnp.where(outside.reshape(per_value), self.fill_value, out)
+        missing = jnp.any(jnp.isnan(points), -1)
+        out = jnp.where(missing.reshape(per_value), np.nan, out)
+        return out.reshape(*batch, *out.shape[1:])
+
+    def _points(self, xi: ArrayLike) -> tuple[Array, tuple[int, ...]]:
+        """Return the points as rows [n, d], and the shape that they had before their last axis."""
         d = len(self.grid)
         stacked = isinstance(xi, tuple)
         if isinstance(xi, tuple):
@@ -90,17 +106,7 @@ class RegularGridInterpolator:
             raise _refused(f"the requested sample points xi have dimension {xi.shape[-1]}, but "
                            f"this RegularGridInterpolator has dimension {d}",
                            "Coordinates are the last axis.")
-        batch = xi.shape[:-1]
-        flat = xi.reshape(-1, d)
-        out = self._at([flat[:, i] for i in range(d)], method)
-        if self.fill_value is not None:
-            outside = jnp.zeros(flat.shape[0], bool)
-            for x, ticks in zip(flat.T, self.grid):
-                outside = outside | (x < ticks[0]) | (x > ticks[-1])
-            outside = outside.reshape(-1, *[1] * (out.ndim - 1))
-            out = jnp.where(outside, self.fill_value, out)
-        missing = jnp.any(jnp.isnan(flat), -1).reshape(-1, *[1] * (out.ndim - 1))
-        return jnp.where(missing, np.nan, out).reshape(*batch, *self.values.shape[d:])
+        return xi.reshape(-1, d), xi.shape[:-1]
 
     def _at(self, xs: list[Array], method: str) -> Array:
         """Return the values at points whose coordinates are ``xs``."""
