@@ -2,8 +2,9 @@
 
 JAX compiles slowly, and its answers do not change while its version does not.  So each question of
 the tests is kept with the reply, and a question asked again, word for word, is answered from there;
-a new or changed one goes to JAX.  Last bits depend on the processor and on the kernels that OpenBLAS
-chooses for it, so replies made on another kind of processor, or with other kernels, are not used.
+a new or changed one goes to JAX.  Last bits depend on the processor and on the kernels that
+OpenBLAS chooses for it: replies made on another kind of processor, or with other kernels, are not
+used.
 
     SAEM_ASK_JAX=1       ask JAX every question, whatever is kept
     SAEM_KEEP_ANSWERS=1  also keep each question of this run and its reply under .answers/

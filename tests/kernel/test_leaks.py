@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import collections
 import functools
+import gc
+import importlib
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -16,64 +19,27 @@ from saem import errors, lax
 from saem.core import leaks
 
 X = np.arange(3.0, dtype=np.float32)
-pytestmark = pytest.mark.usefixtures("holders_are_seen")
-kept = []
-table = {}
-one = None
 
 
-class Net:
-    """Something a user writes, with an attribute."""
-
-    shared = None
-
-    def __init__(self):
-        self.hidden = None
-        self.parts = {}
-
-
-class Slotted:
-    """The same without a dictionary."""
-
-    __slots__ = ("held",)
-
-
-net, slotted = Net(), Slotted()
-
-
-def set_one(x):
-    global one
-    one = x
-
-
-WAYS = {
-    "a global": (set_one, lambda: one, "the global variable `one` of test_leaks"),
-    "a list": (lambda x: kept.append([x]), lambda: kept[-1][0],
-               "the global variable `kept[0][0]` of test_leaks"),
-    "a dict": (lambda x: table.update(a=[1, x]), lambda: table["a"][1],
-               "the global variable `table['a'][1]` of test_leaks"),
-    "an attribute": (lambda x: setattr(net, "hidden", x), lambda: net.hidden,
-                     "the global variable `net.hidden` of test_leaks"),
-    "deep in an attribute": (lambda x: net.parts.update(w=(x,)), lambda: net.parts["w"][0],
-                             "the global variable `net.parts['w'][0]` of test_leaks"),
-    "a slot": (lambda x: setattr(slotted, "held", x), lambda: slotted.held,
-               "the global variable `slotted.held` of test_leaks"),
-    "a class": (lambda x: setattr(Net, "shared", x), lambda: Net.shared,
-                "the class attribute `Net.shared`"),
-}
+@pytest.fixture(scope="module")
+def leaky():
+    """The places of ``leaky.py``, made anew after all older objects were set aside."""
+    gc.collect()
+    gc.freeze()
+    sys.modules.pop("leaky", None)
+    return importlib.import_module("leaky")
 
 
 @pytest.fixture(autouse=True)
-def _forget():
+def _forget(leaky):
     yield
-    kept.clear(), table.clear(), net.parts.clear()
-    net.hidden = Net.shared = slotted.held = None
-    set_one(None)
+    leaky.forget()
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_error_at_use_names_the_holder(way):
-    leak, get, name = WAYS[way]
+@pytest.mark.parametrize("way", ["a global", "a list", "a dict", "an attribute",
+                                 "deep in an attribute", "a slot", "a class"])
+def test_the_error_at_use_names_the_holder(leaky, way):
+    leak, get, name = leaky.WAYS[way]
 
     def f(x):
         leak(jnp.sin(x))
@@ -85,7 +51,7 @@ def test_the_error_at_use_names_the_holder(way):
     text = str(caught.value)
     assert f"It is held by {name}." in text
     assert "It was made in" in text and "leak(jnp.sin(x))" in text
-    kept.clear()
+    leaky.kept.clear()
     with jax.checking_leaks(), pytest.raises(Exception, match=re.escape(name)) as caught:
         jax.jit(lambda x: f(x))(1.0)
     assert "Leaked trace" in str(caught.value)
@@ -149,16 +115,16 @@ def held_after(transform):
         transform(f)(jnp.arange(3.0))
 
 
-def test_checking_leaks_finds_those_of_grad_and_scan_too():
-    def leaky(x):
-        kept.append(x * 2)
+def test_checking_leaks_finds_those_of_grad_and_scan_too(leaky):
+    def leave(x):
+        leaky.kept.append(x * 2)
         return x
 
     with jax.checking_leaks():
         with pytest.raises(Exception, match=r"`kept\[0\]`"):
-            jax.grad(leaky)(1.0)
+            jax.grad(leave)(1.0)
         with pytest.raises(Exception, match="Leaked trace"):
-            lax.scan(lambda c, x: (leaky(c), x), 0.0, X)
+            lax.scan(lambda c, x: (leave(c), x), 0.0, X)
 
 
 @pytest.mark.parametrize("program", [
