@@ -1,9 +1,9 @@
 """How do tests that compile large programs save XLA's time?
 
 A test that uses the fixture ``little_effort`` has its programs compiled without LLVM's
-optimisations, in half the time.  It is for tests that compare with NumPy, SciPy, finite differences
-or another of the engine's own results, within a tolerance; where JAX's digits are expected, XLA
-compiles as for everybody.
+optimisations, in half the time.  It is for tests that compare within a wide tolerance, with NumPy,
+SciPy, finite differences or another of the engine's own results; where JAX's digits are expected,
+XLA compiles as for everybody.
 
 Read before: ``saem.compile.executables``.
 Invariant: no other test meets a program that was compiled so: the effort is part of the key of

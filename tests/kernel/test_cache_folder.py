@@ -131,6 +131,7 @@ def test_what_one_process_compiled_the_next_finds(tmp_path):
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
 
 
+@pytest.mark.clears_caches
 def test_eager_operations_are_found_too(base):
     for found in (False, True):
         compiler.clear()
@@ -143,6 +144,7 @@ def test_eager_operations_are_found_too(base):
     assert len(entries(base)) == 3
 
 
+@pytest.mark.clears_caches
 def test_the_lens_tells_of_operations_found_on_disk(base):
     watcher = Recorder()
     told = []

@@ -395,6 +395,7 @@ def test_the_environment_is_told(capsys):
     assert jax.__version_info__ == jax.version.__version_info__
 
 
+@pytest.mark.clears_caches
 def test_clear_caches_forgets_every_program():
     traced = []
     f = jax.jit(lambda x: traced.append(0) or x + 7)

@@ -264,6 +264,7 @@ def test_an_error_inside_a_body_names_its_arguments():
         lax.scan(lambda total, row: (total if row else 0.0, None), 0.0, jnp.ones(3))
 
 
+@pytest.mark.clears_caches
 def test_a_function_is_traced_once_for_one_signature():
     """As in JAX; another signature, another setting or a fresh function traces again."""
     traced = []

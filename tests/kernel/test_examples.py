@@ -81,7 +81,10 @@ def names_for(value: Any) -> dict[str, Any]:
     return {**own, **USUAL}
 
 
-@pytest.mark.parametrize(("name", "value"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
+@pytest.mark.parametrize(("name", "value"), [
+    pytest.param(name, value, id=name,
+                 marks=[pytest.mark.clears_caches] if name.endswith("clear_caches") else [])
+    for name, value in EXAMPLES])
 def test_example(name: str, value: Any) -> None:
     text = inspect.getdoc(value) or ""
     test = doctest.DocTestParser().get_doctest(text, names_for(value), name, None, 0)

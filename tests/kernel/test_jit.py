@@ -193,6 +193,7 @@ def test_disable_jit_runs_python():
     assert seen == ["StagingTracer", "ArrayImpl"]
 
 
+@pytest.mark.clears_caches
 def test_clear_caches_forgets():
     traced = []
 

@@ -72,6 +72,7 @@ def test_a_compilation_is_heard_as_in_jax(jax_oracle):
     assert wanted and compiled() == wanted
 
 
+@pytest.mark.clears_caches
 def test_a_cache_on_disk_is_heard_as_in_jax(jax_oracle, tmp_path):
     def program(folder):
         found = kept_on_disk(folder)

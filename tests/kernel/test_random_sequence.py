@@ -59,6 +59,7 @@ def test_the_setting_is_part_of_what_a_compiled_program_is_found_by():
     np.testing.assert_array_equal(draw(jax.random.key(0)), new)
 
 
+@pytest.mark.clears_caches
 @pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("sample", [
     lambda key: jax.random.gamma(key, 2.0, (3,)), lambda key: jax.random.poisson(key, 3.0, (3,)),

@@ -133,20 +133,31 @@ IN_TRANSLATION: dict[str, tuple[str, Change]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def translated(clean):
+    """Every unit of the lessons with its translation: the lesson, the unit, the Korean."""
+    tree = project.find(clean)
+    found = []
+    for path in tree.lessons():
+        entries = catalog.active(catalog.load(tree.catalog(path.stem, "ko"), "ko"))
+        found += [(path.stem, unit, entries[unit.context].msgstr) for unit in units(read(path))]
+    return found
+
+
+def faulty(translated, change, rng):
+    """Return where a fault fits: the lesson, the unit's context, and the faulty Korean."""
+    changed = [(lesson, unit, korean, change(unit.kind, unit.text, korean, rng))
+               for lesson, unit, korean in translated]
+    return [(lesson, unit.context, text) for lesson, unit, korean, text in changed
+            if text is not None and text != korean]
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("fault", IN_TRANSLATION)
-def test_a_fault_in_a_translation_is_caught(tree, fault, seed):
+def test_a_fault_in_a_translation_is_caught(tree, translated, fault, seed):
     rule, change = IN_TRANSLATION[fault]
     rng = random.Random(seed)
-    places = []
-    for path in tree.lessons():
-        po = catalog.load(tree.catalog(path.stem, "ko"), "ko")
-        for unit in units(read(path)):
-            entry = catalog.active(po)[unit.context]
-            text = change(unit.kind, unit.text, entry.msgstr, rng)
-            if text is not None and text != entry.msgstr:
-                places.append((path.stem, unit.context, text))
-    lesson, context, text = rng.choice(places)
+    lesson, context, text = rng.choice(faulty(translated, change, rng))
     po = catalog.load(tree.catalog(lesson, "ko"), "ko")
     catalog.active(po)[context].msgstr = text
     catalog.save(po, tree.catalog(lesson, "ko"))
@@ -155,16 +166,10 @@ def test_a_fault_in_a_translation_is_caught(tree, fault, seed):
     assert {(f.file, f.unit) for f in found} == {(f"ko/{lesson}", context)}
 
 
-def test_every_fault_has_a_place(tree):
+def test_every_fault_has_a_place(translated):
     """So that each fault above is tried."""
-    without = []
-    for fault, (_, change) in IN_TRANSLATION.items():
-        rng = random.Random(0)
-        texts = [(u.kind, u.text, catalog.active(catalog.load(
-            tree.catalog(path.stem, "ko"), "ko"))[u.context].msgstr)
-            for path in tree.lessons() for u in units(read(path))]
-        if not any(change(k, e, t, rng) not in (None, t) for k, e, t in texts):
-            without.append(fault)
+    without = [fault for fault, (_, change) in IN_TRANSLATION.items()
+               if not faulty(translated, change, random.Random(0))]
     assert without == []
 
 
