@@ -202,6 +202,36 @@ def of_numbers(fun):
     return fun, lambda rng, shape: (rng.normal(size=shape).astype(np.float32),)
 
 
+def of_share(fun):
+    """Return ``fun`` of an array, NaN in some, and of a share between 0 and 1; and both."""
+    def operands(rng, shape):
+        x = rng.normal(size=shape).astype(np.float32)
+        x.flat[0] = rng.choice([x.flat[0], np.nan], p=[0.8, 0.2])
+        return x, np.float32(rng.random())
+
+    return fun, operands
+
+
+def shares(name):
+    """Return calls of a function of an array and a share, or hundredths."""
+    quantile = getattr(jnp, name)
+    size = 100 if "percentile" in name else 1
+    return [
+        lambda s: of_share(lambda x, q: quantile(x, q * size)),
+        lambda s: of_share(lambda x, q: quantile(x, jnp.stack([q, q / 3, 1 - q]) * size, axis=-1)),
+        *[lambda s, m=method: of_share(lambda x, q: quantile(x, q * size, axis=0, method=m))
+          for method in ("lower", "higher", "midpoint", "nearest", "inverted_cdf")],
+        lambda s: of_share(lambda x, q: quantile(
+            x, q * size, method="inverted_cdf", weights=jnp.abs(x))),
+    ]
+
+
+def middles(name):
+    median = getattr(jnp, name)
+    return [lambda s: of_share(lambda x, q: median(x)),
+            lambda s: of_share(lambda x, q: median(x, axis=0, keepdims=True))]
+
+
 # For each function of the library that states ``same_rounding``: calls with its parameters, as a
 # function of shape that returns the program and how its operands are made.
 SAME_ROUNDING = {
@@ -222,11 +252,15 @@ SAME_ROUNDING = {
         lambda s: of_numbers(jnp.std), lambda s: of_numbers(lambda x: jnp.std(x, ddof=1)),
         lambda s: of_numbers(lambda x: jnp.std(x, where=x > -1, keepdims=True)),
     ],
+    **{name: shares(name)
+       for name in ("quantile", "percentile", "nanquantile", "nanpercentile")},
+    "median": middles("median"), "nanmedian": middles("nanmedian"),
     "gelu": [
         lambda s: of_numbers(jax.nn.gelu),
         lambda s: of_numbers(lambda x: jax.nn.gelu(x, approximate=False)),
     ],
 }
+STATED = {name: "scalars" if "tile" in name else True for name in SAME_ROUNDING}
 LENGTHS = [(n,) for n in (*range(1, 18), 31, 32, 33, 64, 100, 127, 333, 1000, 4099, 16384)]
 MORE_AXES = [(1, 1), (2, 3), (5, 1), (16, 4), (10, 33), (128, 128), (2, 3, 4)]
 
@@ -241,8 +275,8 @@ def test_functions_that_state_same_rounding(name):
         for shape in (LENGTHS + MORE_AXES)[number % step::step]:
             fun, operands = call(shape)
             closed = jax.make_jaxpr(fun)(*operands(rng, shape))
-            if not quick_options(closed, (default_device(),), same_rounding=True):
-                continue  # a fold over several axes
+            if not quick_options(closed, (default_device(),), STATED[name]):
+                continue  # a fold over several axes, or no scalar
             compared += 1
             programs = both_ways(closed)
             for _ in range(4):
@@ -258,7 +292,8 @@ def test_every_function_that_states_same_rounding_is_compared():
     for sample in (jax.random.normal, jax.random.uniform, jax.random.bernoulli):
         sample(key)
     jax.random.uniform(key, maxval=2.0)
-    assert {f.info.name for f in jitted._all_jits if f.info.same_rounding} == {*SAME_ROUNDING}
+    assert {f.info.name: f.info.same_rounding
+            for f in jitted._all_jits if f.info.same_rounding} == STATED
 
 
 # -- where the border lies -------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from saem import _jaxlib
 from saem.compile import executables as compile
 from saem.compile.executables import find_or_compile
 from saem.compile.lowering import Lowering, avals_of, lower, one_equation
+from saem.compile.quick import SameRounding
 from saem.compile.text import physical_aval
 from saem.core import config, dtypes, effects, errors, finite, sharded, source
 from saem.core.avals import Seen, ShapedArray, ShapeDtypeStruct, aval_of
@@ -518,7 +519,7 @@ def deleted_argument(x: Any) -> Exception:
 def build(closed: ClosedJaxpr, where: Any, committed: bool, *, name: str,
           function: FunctionRef | None = None, keep_unused: bool = False,
           donated: Sequence[bool] = (), options: dict[str, Any] | None = None,
-          terms: Terms | None = None, same_rounding: bool = False) -> Program:
+          terms: Terms | None = None, same_rounding: SameRounding = False) -> Program:
     """Lower and compile (or find) ``closed`` for a device or a ``Spread``."""
     begin = time.perf_counter()
     where = where.as_typed(closed) if isinstance(where, Spread) else where

@@ -22,7 +22,7 @@ import numpy as np
 from saem import _jaxlib
 from saem.compile.lowering import Lowering
 from saem.compile.mlir import parse
-from saem.compile.quick import quick_options
+from saem.compile.quick import SameRounding, quick_options
 from saem.core import config
 from saem.core.events import Compile, FunctionRef, OperationLoaded, bus
 from saem.core.events import Lowering as LoweringEvent
@@ -90,7 +90,7 @@ def _option_text(value: Any) -> Any:
 
 def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: FunctionRef | None = None,
                     options: dict[str, Any] | None = None, lowering_seconds: float = 0.0,
-                    same_rounding: bool = False) -> Any:
+                    same_rounding: SameRounding = False) -> Any:
     """Return the loaded executable of ``lowered`` on ``devices``.
 
     ``same_rounding``: all code generators of XLA round its products and sums the same way.

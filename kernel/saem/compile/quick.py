@@ -9,8 +9,8 @@ settings are used.  Three things decide:
 - A sum of floats over several axes (``folds_many``) is added in another order, and XLA may join
   folds over one axis to such a one.  In a program of arrays of one axis a fold has one order.
 - Of a product and a sum that it goes into, XLA may round the sum alone, and each generator chooses
-  where.  A function of the library that multiplies and adds may state that both make the same
-  choices in its program (``same_rounding``).
+  where; so it does which of two NaNs an operation returns (``chooses_nan``).  A function of the
+  library may state that both make the same choices in its program (``same_rounding``).
 
 Read before: ``core.primitive``, ``compile.lowering``.  Read after: ``compile.executables``.
 Invariant: the choice changes no bit of any result (tests/kernel/test_quick.py).
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -34,12 +34,16 @@ MOST_EQUATIONS = 100
 MOST_NUMBERS = 16_384
 FLOAT32 = np.dtype("float32")
 
+# Where both code generators are known to round a function of the library in the same way.
+SameRounding = bool | Literal["scalars"]
+
 
 def quick_options(program: ClosedJaxpr | None, devices: Sequence[Any],
-                  same_rounding: bool = False) -> dict[str, Any]:
+                  same_rounding: SameRounding = False) -> dict[str, Any]:
     """Return the compile options that ``program`` gets on ``devices``: quick ones, or none.
 
-    ``same_rounding``: it is known that both generators round its products and sums the same way.
+    ``same_rounding``: it is known that both generators round its products and sums the same way,
+    and return the same NaNs; "scalars": where its results are scalars.
     """
     options = _jaxlib.QUICK_OPTIONS
     if not options or program is None or not config.shortcuts.value:
@@ -53,19 +57,22 @@ def quick_options(program: ClosedJaxpr | None, devices: Sequence[Any],
         return {}
     if found.folds and found.axes > 1:
         return {}
-    return {} if found.multiplies and found.adds and not same_rounding else options
+    if same_rounding == "scalars":
+        same_rounding = not any(v.aval.shape for v in program.jaxpr.outvars)
+    chooses = found.chooses_nan or (found.multiplies and found.adds)
+    return {} if chooses and not same_rounding else options
 
 
 class Found:
     """What is found in a program: how many equations, of arrays of how many axes, and whether it
-    multiplies, adds and folds floats.
+    multiplies, adds and folds floats, or chooses between NaNs.
     """
 
-    __slots__ = ("adds", "axes", "equations", "folds", "multiplies")
+    __slots__ = ("adds", "axes", "chooses_nan", "equations", "folds", "multiplies")
 
     def __init__(self) -> None:
         self.equations = self.axes = 0
-        self.folds = self.multiplies = self.adds = False
+        self.folds = self.multiplies = self.adds = self.chooses_nan = False
 
     def all_quick(self, jaxpr: Jaxpr) -> bool:
         """Look through ``jaxpr`` and the programs inside, up to an equation that is not quick.
@@ -83,6 +90,7 @@ class Found:
                 self.multiplies |= prim.multiplies
                 self.adds |= prim.adds
                 self.folds |= prim.folds_many
+                self.chooses_nan |= prim.chooses_nan
             if not all(map(self.all_quick, programs_inside(eqn))):
                 return False
         return True

@@ -159,6 +159,8 @@ class Primitive(Record):
     types_memory: ClassVar[bool] = False
     # Whether XLA's quick settings make code of it that gives the same bits (``compile.quick``).
     quick_code: ClassVar[bool] = True
+    # Whether of two NaNs among its operands the compiler chooses the one that it returns.
+    chooses_nan: ClassVar[bool] = False
     # Whether it adds or multiplies many numbers, in an order that the compiler chooses.
     folds_many: ClassVar[bool] = False
     # Whether it multiplies two numbers, or adds two: of a product and a sum that it goes into, the
@@ -241,6 +243,15 @@ class Primitive(Record):
 
     def __str__(self) -> str:
         return self.name
+
+
+@functools.lru_cache(8192, typed=True)
+def equal_one(cls: type[Primitive], *params: Any) -> Primitive:
+    """Return ``cls(*params)``: one object for equal parameters.
+
+    Where eager programs make the same primitive again and again, caches find it by identity.
+    """
+    return cls(*params)
 
 
 P = TypeVar("P", bound=type)

@@ -23,6 +23,7 @@ from typing import Any
 from saem.compile import dispatch
 from saem.compile.dispatch import Demands, Program
 from saem.compile.donation import warn_wasted
+from saem.compile.quick import SameRounding
 from saem.core import axes, config, errors, source, tree
 from saem.core.arguments import (
     Parameters,
@@ -129,7 +130,7 @@ class Jitted:
         self.out_shardings = out_shardings
         self.accepts: Callable[..., bool] | None = None
         # Whether all code generators of XLA round its products and sums the same way.
-        self.same_rounding = False
+        self.same_rounding: SameRounding = False
         self.name = getattr(fun, "__name__", None) or type(fun).__name__
         if isinstance(fun, functools.partial):
             self.name = getattr(fun.func, "__name__", "partial")
@@ -319,8 +320,10 @@ class Jitted:
             return NotImplemented, None, False
         traced = state.trace is not eval_trace
         if self.inline and (traced or (self.library and not config.shortcuts.value)):
-            if self.library and any(hasattr(type(x), "__jax_array__") for x in args):
-                args = tuple(map(unwrapped, args))
+            for x in args if self.library else ():
+                if hasattr(type(x), "__jax_array__"):
+                    args = tuple(map(unwrapped, args))
+                    break
             return self.fun(*args, **kwargs), None, False
         if traced and self.options:
             self.refuse_options()

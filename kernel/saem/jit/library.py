@@ -13,19 +13,21 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from saem.compile.quick import SameRounding
 from saem.jit.jitted import make_jit
 
 
 def library_function(fun: Callable | None = None, *, static_argnums: Any = None,
               static_argnames: Any = None, accepts: Callable[..., bool] | None = None,
-              same_rounding: bool = False) -> Any:
+              same_rounding: SameRounding = False) -> Any:
     """Make a library function one compiled call outside traces; inside, its primitives inline.
 
     Use as a decorator on functions of ``saem.numpy`` and its like.  Arguments that ``accepts``
     does not accept are answered with NotImplemented, as Python's operators must.
 
-    ``same_rounding``: it multiplies and adds, and both code generators of XLA round the same way at
+    ``same_rounding``: both code generators of XLA round its products and sums the same way, at
     all shapes and parameters, as tests/kernel/test_quick.py compares; so it is compiled quickly.
+    "scalars": where its results are scalars.
     """
     if fun is None:
         return functools.partial(library_function, static_argnums=static_argnums,

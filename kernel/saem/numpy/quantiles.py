@@ -35,7 +35,8 @@ from saem.typing import Array, ArrayLike
 METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
-@library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims"))
+@library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims"),
+                  same_rounding="scalars")
 def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
              out: None = None, overwrite_input: bool = False, method: str = "linear",
              keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
@@ -52,7 +53,8 @@ def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = No
     return _quantile("quantile", a, q, axis, method, keepdims, weights, False)
 
 
-@library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims"))
+@library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims"),
+                  same_rounding="scalars")
 def nanquantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
                 out: None = None, overwrite_input: bool = False, method: str = "linear",
                 keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
@@ -73,7 +75,8 @@ def _hundredth(name: str, a: Any, q: Any) -> Any:
     return a, ops.div(q, scalar(100, q.dtype))
 
 
-@library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims", "out_sharding"))
+@library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims", "out_sharding"),
+                  same_rounding="scalars")
 def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
                out: None = None, overwrite_input: bool = False, method: str = "linear",
                keepdims: bool = False, *, weights: ArrayLike | None = None,
@@ -92,7 +95,8 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = 
     return _quantile("percentile", a, q, axis, method, keepdims, weights, False)
 
 
-@library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims"))
+@library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims"),
+                  same_rounding="scalars")
 def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
                   out: None = None, overwrite_input: bool = False, method: str = "linear",
                   keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
@@ -106,7 +110,7 @@ def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None
     return _quantile("nanpercentile", a, q, axis, method, keepdims, weights, True)
 
 
-@library_function(static_argnames=("axis", "overwrite_input", "keepdims"))
+@library_function(static_argnames=("axis", "overwrite_input", "keepdims"), same_rounding=True)
 def median(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
            overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """Return the middle value along ``axis``, the mean of the middle two for an even count.
@@ -118,7 +122,7 @@ def median(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = 
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, False)
 
 
-@library_function(static_argnames=("axis", "overwrite_input", "keepdims"))
+@library_function(static_argnames=("axis", "overwrite_input", "keepdims"), same_rounding=True)
 def nanmedian(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
               overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """Return the middle value along ``axis`` of what is not NaN.

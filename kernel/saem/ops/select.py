@@ -144,7 +144,7 @@ class Clamp(Primitive):
     """
 
     passes_nan = True
-    quick_code = False  # it may return another NaN
+    chooses_nan = True
     shard_results = sharding_rules.elementwise
 
     def typing(self, low, x, high):
