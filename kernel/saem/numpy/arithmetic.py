@@ -18,6 +18,7 @@ import numpy as np
 from saem._jaxlib import ArrayImpl
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.primitive import equal_one
 from saem.core.trace import bind
 from saem.numpy.promote import (
     as_value,
@@ -269,7 +270,7 @@ def integer_power(x: Any, y: int) -> Any:
             errors.DTypeError, "integer_pow.C2",
             f"Integers cannot be raised to negative powers, got integer_pow({aval}, {y})",
             advice="Convert the base to a float first: x.astype(float) ** y.")
-    return bind(IntegerPow(operator.index(y)), x)
+    return bind(equal_one(IntegerPow, operator.index(y)), x)
 
 
 def _integer_loop(x: Any, y: Any) -> Any:

@@ -104,8 +104,7 @@ def array_argument(name: str, *args: Any) -> Any:
     Raises: TypeError for a non-array, such as a list.
     """
     check_arraylike(name, *args)
-    arrays = [as_array(x) for x in args]
-    return arrays[0] if len(args) == 1 else arrays
+    return as_array(args[0]) if len(args) == 1 else [as_array(x) for x in args]
 
 
 def as_array(x: Any) -> Any:

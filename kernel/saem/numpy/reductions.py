@@ -104,7 +104,8 @@ def masked(name: str, x: Any, where: Any, neutral: Any) -> Any:
 def folded(name: str, x: Any, axes: tuple[int, ...], keepdims: bool, fold: Callable,
            where: Any, neutral: Any) -> Any:
     """Return ``x`` masked, folded over ``axes``, its axes kept if asked for."""
-    x = masked(name, x, where, neutral)
+    if where is not None:
+        x = masked(name, x, where, neutral)
     out = fold(x, axes) if axes else x
     return keep_axes(out, aval_of(x).shape, axes) if keepdims else out
 
@@ -136,8 +137,8 @@ def _total(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: An
             errors.DTypeError, f"{name}.C1",
             f"{name} does not accept dtype {dtypes.short_name(aval.dtype)}.",
             advice="PRNG keys take part in no arithmetic.")
-    asked = requested_dtype(name, dtype)
-    result = asked if asked is not None else sum_dtype(aval.dtype, promote_integers)
+    result = (sum_dtype(aval.dtype, promote_integers) if dtype is None
+              else requested_dtype(name, dtype))
     axes = canonical_axes(axis, len(aval.shape))
     if dtypes.is_bool(result):  # whether any is not zero, or all are
         whether = folded(name, a != 0, axes, keepdims,
@@ -147,7 +148,7 @@ def _total(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: An
     out = folded(name, strong(a, work), axes, keepdims, fold, where, neutral)
     if initial is not None:
         out = start_with(out, initial, combine)
-    return strong(out, result)
+    return out if work is result else strong(out, result)
 
 
 # -- sums and products -----------------------------------------------------------------------------

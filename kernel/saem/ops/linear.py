@@ -22,7 +22,14 @@ from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.axes import batch_entry, batching
 from saem.core.dimensions import as_size
 from saem.core.memory_spaces import HOST, space_of
-from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry, remembered
+from saem.core.primitive import (
+    Primitive,
+    UndefinedPrimal,
+    equal_one,
+    primitive,
+    registry,
+    remembered,
+)
 from saem.core.sharded import (
     entries_of,
     entries_on,
@@ -186,7 +193,8 @@ class ReduceSum(Linear):
     def transpose(self, ct, x):
         shape = x.aval.shape
         kept = tuple([i for i in range(len(shape)) if i not in self.axes])
-        return [bind(BroadcastInDim(shape, kept, like_type(x.aval)), ct) if self.axes else ct]
+        cut = like_type(x.aval) if Seen.placements else None
+        return [bind(equal_one(BroadcastInDim, shape, kept, cut), ct) if self.axes else ct]
 
     def batch(self, size, xs, dims):
         (x,), (d,) = xs, dims
@@ -381,9 +389,11 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     >>> lax.reduce_sum(jnp.array([[1, 2], [3, 4]]), (0,))
     Array([4, 6], dtype=int32)
     """
-    axes = tuple([operator.index(a) for a in axes])
-    cut = target(out_sharding, len(aval_of(operand).shape) - len(axes))
-    return bind(ReduceSum(axes, cut), operand) if axes or cut is not None else unchanged(
+    axes = tuple(map(operator.index, axes))
+    cut = None
+    if out_sharding is not None:
+        cut = target(out_sharding, len(aval_of(operand).shape) - len(axes))
+    return bind(equal_one(ReduceSum, axes, cut), operand) if axes or cut is not None else unchanged(
         operand)
 
 

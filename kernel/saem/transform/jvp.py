@@ -14,6 +14,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from saem._jaxlib import ArrayImpl
 from saem.compile import lowering
 from saem.core import config
 from saem.core.avals import Seen, ShapedArray, aval_of
@@ -91,7 +92,7 @@ class JVPTracer(Tracer):
         self._trace = trace
         self.primal = primal
         self.tangent = tangent
-        self.aval = aval_of(primal)
+        self.aval = primal.aval if type(primal) is ArrayImpl else aval_of(primal)
 
     def concrete(self) -> Any:
         return self.primal

@@ -125,18 +125,17 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
     in_avals = [aval_of(x) for x in primals]
     tangents = [partial.new_unknown(aval.to_tangent_aval()) if nz else None
                 for aval, nz in zip(in_avals, nonzero)]
-    with current(partial):
-        outs, out_tangents = jvp_flat(fun, primals, tangents, partial, aux)
-        # A tangent that is known does not depend on the inputs: linear programs have no constant
-        # part, so it can only be a zero that a rule has instantiated.
-        nonzero_out = [t is not None and not partial.is_known(t) for t in out_tangents]
-        for x in outs:
-            if not partial.is_known(x):
-                raise ValueError(
-                    "Linearization failed to produce known values for all output primals. This is "
-                    "typically caused by attempting to differentiate a function that uses an "
-                    "operation without reverse-mode derivative, such as a custom_vmap function. "
-                    "Give it one with custom_vjp.")
+    outs, out_tangents = jvp_flat(fun, primals, tangents, partial, aux)
+    # A tangent that is known does not depend on the inputs: linear programs have no constant
+    # part, so it can only be a zero that a rule has instantiated.
+    nonzero_out = [t is not None and not partial.is_known(t) for t in out_tangents]
+    for x in outs:
+        if not partial.is_known(x):
+            raise ValueError(
+                "Linearization failed to produce known values for all output primals. This is "
+                "typically caused by attempting to differentiate a function that uses an "
+                "operation without reverse-mode derivative, such as a custom_vmap function. "
+                "Give it one with custom_vjp.")
     closed = partial.close([t._var for t, nz in zip(out_tangents, nonzero_out) if nz])
     out_avals = [aval_of(x) for x in outs]
     return outs, Linearized(closed, list(nonzero), nonzero_out, in_avals, out_avals)
@@ -172,16 +171,25 @@ def _backward(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any], stack
     for atom, ct in zip(jaxpr.outvars, cts_out):
         accumulate(atom, ct)
     for eqn in reversed(jaxpr.eqns):
-        eqn_cts = [cts.pop(v, None) for v in eqn.outvars]
-        for ct in eqn_cts:
-            if ct is not None:
-                break
-        else:
-            if not eqn.effects or not any(is_ref(a.aval) and a in cts for a in eqn.invars):
-                continue
-        args = [a.val if type(a) is Literal else known[a] if a in known else
-                LinearRef(a.aval, cts.get(a)) if is_ref(a.aval) else
-                UndefinedPrimal(a.aval) for a in eqn.invars]
+        eqn_cts = []
+        reached = False
+        for var in eqn.outvars:
+            ct = cts.pop(var, None)
+            eqn_cts.append(ct)
+            reached = reached or ct is not None
+        if not reached and not (
+                eqn.effects and any(is_ref(a.aval) and a in cts for a in eqn.invars)):
+            continue
+        args: list[Any] = []
+        for atom in eqn.invars:
+            if type(atom) is Literal:
+                args.append(atom.val)
+            elif atom in known:
+                args.append(known[atom])
+            elif is_ref(atom.aval):
+                args.append(LinearRef(atom.aval, cts.get(atom)))
+            else:
+                args.append(UndefinedPrimal(atom.aval))
         go_to_source(eqn.source, eqn.stack, stack)
         prim = eqn.operation
         if prim.multiple_results:
