@@ -289,6 +289,7 @@ def primitive(name: str) -> Callable[[P], P]:
     return decorate
 
 
+@functools.cache
 def _single(cls: type[Primitive], *_ignored: Any) -> Any:
     instance = cls.__dict__.get("_instance")
     if instance is None:

@@ -11,9 +11,10 @@ Source: documentation of numpy.matmul, numpy.einsum; opt_einsum.
 from __future__ import annotations
 
 import collections
+import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from saem.core import errors, sharded
 from saem.core.avals import aval_of
@@ -119,20 +120,49 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_eleme
     lead_a = _shape(a)[:-1] if row else _shape(a)[:-2]
     lead_b = _shape(b)[:-1] if column else _shape(b)[:-2]
     lead_a, lead_b = (() if row else lead_a), (() if column else lead_b)
-    rank = max(len(lead_a), len(lead_b))
     options = {"precision": precision, "preferred": preferred_element_type,
                "out_sharding": out_sharding}
-    return _matmul(a, b, row, column, lead_a, lead_b, rank, options)
+    return _matmul(a, b, row, column, lead_a, lead_b, options)
 
 
-def _matmul(a: Any, b: Any, row: bool, column: bool, lead_a: tuple, lead_b: tuple, rank: int,
+def _matmul(a: Any, b: Any, row: bool, column: bool, lead_a: tuple, lead_b: tuple,
             options: dict[str, Any]) -> Any:
     """Multiply with leading axes: those both operands have are batch axes, others are free."""
-    sizes_a = (1,) * (rank - len(lead_a)) + lead_a
-    sizes_b = (1,) * (rank - len(lead_b)) + lead_b
-    for n, m in zip(sizes_a, sizes_b):
+    for n, m in zip(reversed(lead_a), reversed(lead_b)):
         if n != m and 1 not in (n, m):
             raise _mismatch("matmul", a, b)
+    axes = _matmul_axes(row, column, lead_a, lead_b)
+    a = squeeze(a, axes.drop_a) if axes.drop_a else a
+    b = squeeze(b, axes.drop_b) if axes.drop_b else b
+    options["out_sharding"] = _rearranged(options["out_sharding"], axes.labels, axes.order)
+    out = permute(_contract(a, b, axes.summed, axes.batch, **options), axes.permutation)
+    return expand_dims(out, axes.missing) if axes.missing else out
+
+
+class _Axes(NamedTuple):
+    """How a product of stacks of matrices is one ``dot_general``.
+
+    Axes of size 1 that stretch are dropped from the operands; the ``summed`` and the ``batch`` axes
+    are those of what remains.  The result has its axes in ``order`` of ``labels``; ``permutation``
+    sorts them, and ``missing`` ones are then added.
+    """
+
+    drop_a: list[int]
+    drop_b: list[int]
+    summed: tuple
+    batch: tuple
+    labels: list[Any]
+    order: list[Any]
+    permutation: tuple[int, ...]
+    missing: list[int]
+
+
+@functools.lru_cache(4096)
+def _matmul_axes(row: bool, column: bool, lead_a: tuple, lead_b: tuple) -> _Axes:
+    """Return the axes of the product of a row or matrices and a column or matrices."""
+    rank = max(len(lead_a), len(lead_b))
+    sizes_a = (1,) * (rank - len(lead_a)) + lead_a
+    sizes_b = (1,) * (rank - len(lead_b)) + lead_b
     both = [i for i in range(rank) if sizes_a[i] == sizes_b[i] != 1
             or (sizes_a[i] == sizes_b[i] == 1 and i >= rank - min(len(lead_a), len(lead_b)))]
     drop_a = [i - rank + len(lead_a) for i in range(rank)
@@ -143,8 +173,6 @@ def _matmul(a: Any, b: Any, row: bool, column: bool, lead_a: tuple, lead_b: tupl
                 and i - rank + len(lead_a) not in drop_a]
     places_b = [i for i in range(rank) if i >= rank - len(lead_b)
                 and i - rank + len(lead_b) not in drop_b]
-    a = squeeze(a, drop_a) if drop_a else a
-    b = squeeze(b, drop_b) if drop_b else b
     batch = (tuple(places_a.index(i) for i in both), tuple(places_b.index(i) for i in both))
     inner_a = len(places_a) + (0 if row else 1)
     # dot_general gives: batch axes, free axes of a, free axes of b.
@@ -157,10 +185,8 @@ def _matmul(a: Any, b: Any, row: bool, column: bool, lead_a: tuple, lead_b: tupl
     wanted += [] if column else ["column"]
     missing = [i for i in range(rank) if i not in wanted]
     whole = [*range(rank), *(name for name in wanted if isinstance(name, str))]
-    options["out_sharding"] = _rearranged(options["out_sharding"], whole, order)
-    out = _contract(a, b, ((inner_a,), (len(places_b),)), batch, **options)
-    out = permute(out, tuple(order.index(i) for i in wanted))
-    return expand_dims(out, missing) if missing else out
+    return _Axes(drop_a, drop_b, ((inner_a,), (len(places_b),)), batch, whole, order,
+                 tuple([order.index(i) for i in wanted]), missing)
 
 
 @library_function(static_argnames=("precision", "preferred_element_type"))

@@ -22,14 +22,14 @@ import numpy as np
 from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import batch_entry
-from saem.core.primitive import Primitive, UndefinedPrimal, primitive, remembered
+from saem.core.primitive import Primitive, UndefinedPrimal, equal_one, primitive, remembered
 from saem.core.promotion import promote_types
 from saem.core.sharded import entries_on, like_type, with_entry
 from saem.core.trace import bind
 from saem.ops import sharding_rules
 from saem.ops.convert import convert_element_type
 from saem.ops.dot_algorithms import DotAlgorithm, DotAlgorithmPreset, check_platform
-from saem.ops.linear import add_cotangents, permute, shift_axes
+from saem.ops.linear import add_cotangents, inverse_order, permute, shift_axes
 from saem.placement.shardings import target
 from saem.typing import Array, ArrayLike, DTypeLike
 
@@ -144,8 +144,8 @@ class DotGeneral(Primitive):
     def axes(self, x_ndim: int, y_ndim: int) -> tuple[Axes, Axes, Axes]:
         """Return the batch axes of lhs, the free axes of lhs, and the free axes of rhs."""
         (xc, yc), (xb, yb) = self.dimension_numbers
-        return (xb, tuple(a for a in range(x_ndim) if a not in xc and a not in xb),
-                tuple(a for a in range(y_ndim) if a not in yc and a not in yb))
+        return (xb, tuple([a for a in range(x_ndim) if a not in xc and a not in xb]),
+                tuple([a for a in range(y_ndim) if a not in yc and a not in yb]))
 
     def evaluate(self, x, y):
         (xc, yc), (xb, yb) = self.dimension_numbers
@@ -232,7 +232,7 @@ class DotGeneral(Primitive):
         numbers = ((tuple(range(first, first + len(right))), right),
                    (tuple(range(len(xb))), yb))
         # Last axes of the product are the contracting axes of rhs, in the order they have there.
-        contracted = tuple(xc[i] for i in sorted(range(len(yc)), key=yc.__getitem__))
+        contracted = tuple([xc[i] for i in inverse_order(yc)])
         places = (*xb, *left, *contracted)
         return _settle(bind(self.with_numbers(numbers, settled(x.aval, places, ct, y)), ct, y),
                        places, x.aval)
@@ -243,13 +243,14 @@ class DotGeneral(Primitive):
         _, left, right = self.axes(len(aval_of(x).shape), y.ndim)
         numbers = ((tuple(range(len(xb), len(xb) + len(left))), left),
                    (tuple(range(len(xb))), xb))
-        contracted = tuple(yc[i] for i in sorted(range(len(xc)), key=xc.__getitem__))
+        contracted = tuple([yc[i] for i in inverse_order(xc)])
         places = (*yb, *right, *contracted)
         return _settle(bind(self.with_numbers(numbers, settled(y.aval, places, ct, x)), ct, x),
                        places, y.aval)
 
     def with_numbers(self, numbers: DimensionNumbers, out_sharding: Any = None) -> DotGeneral:
-        return DotGeneral(numbers, self.precision, self.preferred_element_type, out_sharding)
+        return equal_one(DotGeneral, numbers, self.precision, self.preferred_element_type,
+                         out_sharding)
 
     def stacked(self, numbers: DimensionNumbers, place: int) -> DotGeneral:
         """Return the product whose result has a batch axis at ``place``."""
@@ -295,8 +296,7 @@ def settled(aval: ShapedArray, places: Axes, ct: Any, other: Any) -> Any:
 
 def _settle(product: Any, places: Axes, aval: ShapedArray) -> Any:
     """Return ``product``, whose axis i belongs at ``places[i]``, as a value of ``aval``."""
-    order = tuple(int(i) for i in np.argsort(places))
-    out = permute(product, order)
+    out = permute(product, inverse_order(places))
     return out if aval_of(out).dtype == aval.dtype else convert_element_type(out, aval.dtype)
 
 
@@ -343,11 +343,11 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: Any, precisio
     ...     )))).shape
     (5, 2, 4)
     """
-    numbers = tuple(tuple(tuple(int(d) for d in axes) for axes in pair)
-                    for pair in dimension_numbers)
+    numbers = tuple([tuple([tuple(map(int, axes)) for axes in pair])
+                     for pair in dimension_numbers])
     preferred = None if preferred_element_type is None else dtypes.canonicalize(
         preferred_element_type, explicit=True, where="dot_general")
-    prim = DotGeneral(numbers, canonicalize_precision(precision), preferred)
+    prim = equal_one(DotGeneral, numbers, canonicalize_precision(precision), preferred, None)
     if out_sharding is not None:
         batch, left, right = prim.axes(aval_of(lhs).ndim, aval_of(rhs).ndim)
         prim = prim.with_numbers(numbers, target(out_sharding, len((*batch, *left, *right))))

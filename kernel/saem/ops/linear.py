@@ -227,7 +227,7 @@ class Transpose(Linear):
         return ctx.emit(f"stablehlo.transpose {x}, dims = {list(self.permutation)}", x)
 
     def transpose(self, ct, x):
-        return [permute(ct, tuple(int(i) for i in np.argsort(self.permutation)))]
+        return [permute(ct, inverse_order(self.permutation))]
 
     def batch(self, size, xs, dims):
         (x,), (d,) = xs, dims
@@ -344,7 +344,8 @@ def broadcast_in_dim(operand: ArrayLike, shape: Sequence[int],
     places = tuple([operator.index(d) for d in broadcast_dimensions])
     if aval_of(operand).shape == shape and places == tuple(range(len(shape))):
         return unchanged(operand)
-    return bind(BroadcastInDim(shape, places, target(out_sharding, len(shape))), operand)
+    cut = None if out_sharding is None else target(out_sharding, len(shape))
+    return bind(equal_one(BroadcastInDim, shape, places, cut), operand)
 
 
 def broadcast_new_dim(x: Any, size: int, dim: int, cut: Any = None) -> Any:
@@ -401,7 +402,12 @@ def permute(x: Any, permutation: tuple[int, ...]) -> Any:
     """Return ``x`` with its axes permuted; ``x`` itself if the order stays."""
     if permutation == tuple(range(len(permutation))) and len(permutation) == aval_of(x).ndim:
         return unchanged(x)
-    return bind(Transpose(permutation), x)
+    return bind(equal_one(Transpose, permutation), x)
+
+
+def inverse_order(permutation: Sequence[int]) -> tuple[int, ...]:
+    """Return the permutation that undoes ``permutation``."""
+    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
 
 
 def moveaxis(x: Any, source: int, target: int) -> Any:

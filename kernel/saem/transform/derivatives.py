@@ -125,9 +125,8 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False):
 
 
 def _linearize(flat: _Flat, xs: Sequence[Any]) -> tuple[list[Any], Linearized]:
-    avals = [aval_of(x) for x in xs]
-    return linearize_flat(flat, [as_array(x) for x in xs], [is_differentiable(a) for a in avals],
-                          flat.aux)
+    xs = [as_array(x) for x in xs]
+    return linearize_flat(flat, xs, [is_differentiable(aval_of(x)) for x in xs], flat.aux)
 
 
 def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequence = ()):

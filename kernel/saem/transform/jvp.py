@@ -176,8 +176,12 @@ def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents
         check_leaks(trace)
     if aux:
         aux[:] = [trace.split(x)[0] for x in aux]
-    pairs = [trace.split(x) for x in outs]
-    return [p for p, _ in pairs], [t for _, t in pairs]
+    results, out_tangents = [], []
+    for x in outs:
+        out, tangent = trace.split(x)
+        results.append(out)
+        out_tangents.append(tangent)
+    return results, out_tangents
 
 
 def instantiate(tangent: Any, primal: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from saem._jaxlib import ArrayImpl
 from saem.compile.dispatch import put
 from saem.core import dtypes, tree
 from saem.core import refs as core_refs
@@ -34,7 +35,7 @@ _NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
 
 def as_array(x: Any) -> Any:
     """Return ``x`` as an array if it is a NumPy or Python number."""
-    if isinstance(x, Tracer) or not isinstance(x, _NUMBERS):
+    if type(x) is ArrayImpl or isinstance(x, Tracer) or not isinstance(x, _NUMBERS):
         return x
     if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
         return x
