@@ -246,7 +246,7 @@ class Primitive(Record):
 
 
 @functools.lru_cache(8192, typed=True)
-def equal_one(cls: type[Primitive], *params: Any) -> Primitive:
+def equal_one(cls: type[Primitive], *params: Any) -> Any:
     """Return ``cls(*params)``: one object for equal parameters.
 
     Where eager programs make the same primitive again and again, caches find it by identity.
