@@ -22,7 +22,6 @@ from saem.numpy.promote import promote_args_inexact
 from saem.typing import Array, ArrayLike, Axis
 
 
-@library_function(static_argnames=("axis", "keepdims", "return_sign"))
 def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepdims: bool = False,
               return_sign: bool = False, where: ArrayLike | None = None
               ) -> Array | tuple[Array, Array]:
@@ -34,6 +33,13 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
     >>> logsumexp(jnp.array([1000., 1000.]))
     Array(1000.6931, dtype=float32)
     """
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    return _logsumexp(a, axis, b, keepdims, return_sign, where)
+
+
+@library_function(static_argnums=(1, 3, 4))
+def _logsumexp(a: ArrayLike, axis: Axis, b: ArrayLike | None, keepdims: bool, return_sign: bool,
+               where: ArrayLike | None) -> Array | tuple[Array, Array]:
     if b is not None:
         a, b = promote_args_inexact("logsumexp", a, b)
         a = jnp.where(b != 0, a, -np.inf)

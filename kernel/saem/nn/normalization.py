@@ -61,15 +61,20 @@ def _softmax_jvp(axis, primals, tangents):
     return out, out * (dx - jnp.sum(out * dx, axis, where=where, keepdims=True))
 
 
-@library_function(static_argnames=("axis",))
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
-    """Return exp(x) / sum(exp(x)) along ``axis``.
+    """Return exp(x) / sum(exp(x)) along ``axis``, one axis or several.
 
     where: which elements take part; the others are 0 in the result.
 
     >>> softmax(jnp.array([1000., 1000.]))
     Array([0.5, 0.5], dtype=float32)
     """
+    return _softmax_along(x, tuple(axis) if isinstance(axis, list) else axis, where)
+
+
+@library_function(static_argnums=(1,))
+def _softmax_along(x: ArrayLike, axis: Axis, where: ArrayLike | None) -> Array:
+    """Return the softmax along an axis that is a number, a tuple or None."""
     x = _numbers("softmax", x)
     rule = _softmax_by_its_result if config.softmax_custom_jvp.value else _softmax
     return rule(x, axis, where)

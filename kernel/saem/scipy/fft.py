@@ -21,7 +21,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.jit.library import library_function
 from saem.numpy import fft
-from saem.numpy.axes import array_argument
+from saem.numpy.axes import array_argument, as_array
 from saem.numpy.joining import concatenate
 from saem.numpy.manipulation import flip, moveaxis
 from saem.numpy.promote import promote_dtypes_inexact
@@ -41,6 +41,16 @@ def _check(name: str, type: int, norm: str | None) -> None:
             errors.ArgumentError, f"{name}.norm",
             f"jax.scipy.fft.{name}: norm={norm!r} is not implemented",
             advice="Use 'backward', which None means, or 'ortho'.")
+
+
+def _length(name: str, x: Any, axis: int, n: int | None) -> int:
+    """Return how many numbers are transformed along ``axis``.  Raises: ShapeError for none."""
+    n = x.shape[axis] if n is None else operator.index(n)
+    if n < 1:
+        raise errors.explained(
+            errors.ShapeError, f"{name}.n", f"jax.scipy.fft.{name} needs at least one number along "
+            f"axis {axis}; got {n}", advice="Give a longer axis, or pad it with n=...")
+    return n
 
 
 def _resized(x: Any, axis: int, n: int) -> Any:
@@ -65,8 +75,8 @@ def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str
     y[k] = 2 Σ x[j] cos(π k (2 j + 1) / 2 n); with ``norm`` "ortho" of length-preserving scale.
     Half floats give float32.
 
-    Raises: NotImplementedError for another type than 2; ValueError for another norm; TypeError if
-    ``n`` is no integer.
+    Raises: NotImplementedError for another type than 2; ValueError for another norm or an axis of
+    no numbers; TypeError if ``n`` is no integer.
 
     >>> jax.scipy.fft.dct(jnp.array([1., 1.]))
     Array([4., 0.], dtype=float32)
@@ -74,8 +84,7 @@ def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str
     _check("dct", type, norm)
     x = promote_dtypes_inexact(array_argument("dct", x))[0]
     axis = canonical_axis(axis, x.ndim)
-    n = x.shape[axis] if n is None else operator.index(n)
-    return _dct(x, n=n, axis=axis, ortho=norm == "ortho")
+    return _dct(x, n=_length("dct", x, axis, n), axis=axis, ortho=norm == "ortho")
 
 
 @library_function(static_argnames=("n", "axis", "ortho"))
@@ -86,7 +95,7 @@ def _dct(x: Any, n: int, axis: int, ortho: bool) -> Any:
                         _dct(x.imag, n=n, axis=axis, ortho=ortho))
     rows = moveaxis(_resized(x, axis, n), axis, -1)
     order = concatenate([rows[..., ::2], flip(rows[..., 1::2], -1)], axis=-1)
-    turns = np.exp(-0.5j * np.pi * np.arange(n) / max(n, 1)).astype(dtypes.complex_dtype(
+    turns = np.exp(-0.5j * np.pi * np.arange(n) / n).astype(dtypes.complex_dtype(
         np.promote_types(dtype, np.float32)))
     out = 2 * (fft.fft(order) * turns).real
     if ortho:
@@ -104,8 +113,7 @@ def idct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: st
     _check("idct", type, norm)
     x = promote_dtypes_inexact(array_argument("idct", x))[0]
     axis = canonical_axis(axis, x.ndim)
-    n = x.shape[axis] if n is None else operator.index(n)
-    return _idct(x, n=n, axis=axis, ortho=norm == "ortho")
+    return _idct(x, n=_length("idct", x, axis, n), axis=axis, ortho=norm == "ortho")
 
 
 @library_function(static_argnames=("n", "axis", "ortho"))
@@ -119,7 +127,7 @@ def _idct(x: Any, n: int, axis: int, ortho: bool) -> Any:
         rows = rows * _scales(n, rows.dtype)
     back = concatenate([rows[..., :1] * 0, flip(rows[..., 1:], -1)], axis=-1)
     wide = np.promote_types(dtype, np.float32)
-    turns = np.exp(0.5j * np.pi * np.arange(n) / max(n, 1)).astype(dtypes.complex_dtype(wide))
+    turns = np.exp(0.5j * np.pi * np.arange(n) / n).astype(dtypes.complex_dtype(wide))
     values = fft.ifft(complex_(rows.astype(wide), -back.astype(wide)) * turns / 2).real
     half = (n + 1) // 2
     places = np.empty(n, int)
@@ -130,7 +138,7 @@ def _idct(x: Any, n: int, axis: int, ortho: bool) -> Any:
 def _over_axes(one: Any, name: str, x: Any, type: int, s: int | Sequence[int] | None,
                axes: int | Sequence[int] | None, norm: str | None) -> Any:
     _check(name, type, norm)
-    x = promote_dtypes_inexact(array_argument(name, x))[0]
+    x = as_array(array_argument(name, x))
     s = (s,) if isinstance(s, int) else s
     axes = (axes,) if isinstance(axes, int) else axes
     if s is not None and len(s) > x.ndim:
@@ -153,7 +161,10 @@ def _over_axes(one: Any, name: str, x: Any, type: int, s: int | Sequence[int] | 
 
 def dctn(x: Array, type: int = 2, s: int | Sequence[int] | None = None,
          axes: int | Sequence[int] | None = None, norm: str | None = None) -> Array:
-    """Return the cosine transform over several ``axes``, each cut or padded as ``s`` says.
+    """Return the cosine transform over several ``axes``, each cut or padded to its length in ``s``.
+
+    Over no axes the array comes back as it is.
+    Raises: as ``dct``; ValueError for repeated axes or another number of lengths.
 
     >>> jax.scipy.fft.dctn(jnp.ones((1, 2))).round(3)
     Array([[8., 0.]], dtype=float32)

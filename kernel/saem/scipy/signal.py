@@ -294,6 +294,16 @@ def _spectra(x: Array, window: Array, step: int, nfft: int, detrended: Any, ones
     return (jnp.fft.rfft if onesided else jnp.fft.fft)(parts * window, nfft)
 
 
+def _nothing(shape: Sequence[int], like: Array, count: int) -> tuple[Array, ...]:
+    """Return the ``count`` results for no numbers, as in SciPy: empty arrays of one ``shape``.
+
+    The spectra, which come last, are complex.
+    """
+    real = jnp.real(like).dtype
+    return (jnp.zeros(shape, real),) * (count - 1) + (
+        jnp.zeros(shape, jnp.promote_types(real, np.complex64)),)
+
+
 def _times(length: int, size: int, step: int, fs: Any) -> Array:
     return jnp.asarray(np.arange(size / 2, length - size / 2 + 1, step)) / fs
 
@@ -314,6 +324,8 @@ def stft(x: Array, fs: ArrayLike = 1.0, window: str = "hann", nperseg: int = 256
     (3, 5)
     """
     (x,) = promote_dtypes_inexact(array_argument("stft", x))
+    if not x.size:
+        return _nothing(x.shape, x, 3)
     onesided = return_onesided and not jnp.iscomplexobj(x)
     x = jnp.moveaxis(x, axis, -1)
     size, overlap, nfft = _segment_sizes(nperseg, noverlap, nfft, x.shape[-1], window)
@@ -359,6 +371,9 @@ def csd(x: Array, y: ArrayLike | None, fs: ArrayLike = 1.0, window: str = "hann"
     x, y = (arrays[0], arrays[0]) if same else arrays
     onesided = return_onesided and not jnp.iscomplexobj(x)
     x, y = (jnp.moveaxis(z, axis, -1) for z in (x, y))
+    if not (x.size and y.size):
+        shape = (*np.broadcast_shapes(x.shape[:-1], y.shape[:-1]), min(x.shape[-1], y.shape[-1]))
+        return tuple(jnp.moveaxis(z, -1, axis) for z in _nothing(shape, x, 2))
     length = max(x.shape[-1], y.shape[-1])
     if not same:  # the shorter signal is followed by zeros
         x, y = (jnp.pad(z, [(0, 0)] * (z.ndim - 1) + [(0, length - z.shape[-1])]) for z in (x, y))

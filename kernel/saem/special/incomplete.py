@@ -83,7 +83,7 @@ def _parts(of, a, x):
 
 def _edges(of, a, x, out, at_zero, at_end):
     """Put in the values at the edges of the domain, NaN outside of it."""
-    out = of.where(x.equals(0.0), at_zero, out)
+    out = of.where(x.equals(0.0) | a.equals(np.inf), at_zero, out)
     out = of.where(x.equals(np.inf) | a.equals(0.0), at_end, out)
     inside = (a >= 0.0) & (x >= 0.0) & ((a > 0.0) | (x > 0.0))
     return of.where(inside, out, np.nan)

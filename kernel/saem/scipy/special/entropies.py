@@ -86,7 +86,7 @@ def _rel_entr(p: Array, q: Array) -> Array:
     return jnp.where(both, inside, jnp.where((p == 0) & (q >= 0), 0, np.inf))
 
 
-@elementwise
+@elementwise(by_first=True)
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """Return p log(p / q), an element of a relative entropy; inf where p or q is negative.
 
@@ -96,7 +96,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     return _rel_entr(p, q)
 
 
-@elementwise
+@elementwise(by_first=True)
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """Return p log(p / q) - p + q, an element of a divergence that is never negative.
 
@@ -168,7 +168,6 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     return _boxcox(*jnp.broadcast_arrays(jnp.log1p(x), lmbda))
 
 
-@library_function(static_argnames=("axis",))
 def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
     """Return exp(x) / sum(exp(x)) over ``axis`` (all axes if None).
 

@@ -227,7 +227,8 @@ def _owens_t(h: Array, a: Array) -> Array:
     exchanged = 0.25 * (near + far) - 0.25 * near * far - flat
     out = jnp.where(steep, exchanged, flat)
     out = jnp.where(jnp.isinf(size), 0, jnp.where(jnp.isinf(slope), 0.25 * near, out))
-    return jnp.where(a < 0, -out, out)
+    out = jnp.where(a < 0, -out, out)
+    return jnp.where(jnp.isnan(a), a, out)
 
 
 _owens_t.defjvps(

@@ -5,7 +5,8 @@ floats are computed in float32.  ``elementwise`` does this for all of them, so t
 function is the mathematics alone.
 
 Read before: ``numpy.promote``.  Read after: ``special.entropies``.
-Invariant: the result has the dtype in which the operands meet, and is weak if all of them are.
+Invariant: the result has the dtype in which the operands meet, and is weak if all of them are; a
+function may ask for less (``weak_by_first``).
 """
 
 from __future__ import annotations
@@ -38,6 +39,19 @@ def floats(name: str, *args: Any) -> list[Array]:
                                                               else (arrays,)))]
 
 
+def weak_by_first(out: Array, first: Any) -> Array:
+    """Return ``out``, which stays weak only where the operand ``first`` is a weak number.
+
+    An array of booleans or integers beside Python numbers meets them in a weak floating dtype;
+    functions whose constants have the dtype of their first operand give strong results, as in JAX,
+    unless that operand is itself a Python number or a weak array of rank 0.
+    """
+    aval, begun = aval_of(out), aval_of(first)
+    if not aval.weak_type or (begun.weak_type and not begun.shape):
+        return out
+    return lax.convert_element_type(out, aval.dtype)
+
+
 def refuse_complex(name: str, x: Array, error: type[Exception] = errors.ArgumentError) -> None:
     """Refuse complex operands.  Raises: ``error``, a ValueError unless given."""
     if dtypes.is_complex(aval_of(x).dtype):
@@ -47,16 +61,18 @@ def refuse_complex(name: str, x: Array, error: type[Exception] = errors.Argument
 
 
 def elementwise(fun: Callable | None = None, *, complex_too: bool = False,
-                arrays: tuple[str, ...] | None = None, wide: bool = False) -> Any:
+                arrays: tuple[str, ...] | None = None, wide: bool = False,
+              by_first: bool = False) -> Any:
     """Make a function of equal floating arrays a library function of any operands.
 
     complex_too: complex operands reach ``fun``, which computes or refuses them; else ValueError.
     arrays: which parameters are operands; all if None, and the others are static.
     wide: computed in the default floating dtype, and the result stays in it.
+    by_first: the result is weak only where the first operand is (``weak_by_first``).
     """
     if fun is None:
         return functools.partial(elementwise, complex_too=complex_too, arrays=arrays,
-                                 wide=wide)
+                                 wide=wide, by_first=by_first)
     signature = inspect.signature(fun)
     name = fun.__name__
     operands = tuple(signature.parameters) if arrays is None else arrays
@@ -67,6 +83,7 @@ def elementwise(fun: Callable | None = None, *, complex_too: bool = False,
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         given = bound.arguments
+        first = given[operands[0]]
         xs = floats(name, *[given[p] for p in operands])
         if not complex_too:
             refuse_complex(name, xs[0])
@@ -80,7 +97,7 @@ def elementwise(fun: Callable | None = None, *, complex_too: bool = False,
         given.update(zip(operands, xs))
         out = fun(*bound.args, **bound.kwargs)
         if not narrow:
-            return out
+            return weak_by_first(out, first) if by_first else out
         parts = [y if dtypes.is_complex(aval_of(y).dtype) else lax.convert_element_type(y, dtype)
                  for y in (out if isinstance(out, tuple) else (out,))]
         return tuple(parts) if isinstance(out, tuple) else parts[0]

@@ -14,7 +14,11 @@ from saem.typing import Array
 
 
 def log_probability(k: Array, n: Array, a: Array, b: Array) -> Array:
-    """Return the logarithm of the binomial coefficient times B(k + a, n - k + b) / B(a, b)."""
+    """Return the logarithm of the binomial coefficient times B(k + a, n - k + b) / B(a, b).
+
+    Of a broken k the whole part is taken, as in JAX; SciPy has no probability for it.
+    """
+    k = jnp.floor(k)
     possible = (k >= 0) & (k <= n)
     out = where_possible(possible, k, 0, lambda k: (
         log_choose(n, k) + betaln(k + a, n - k + b) - betaln(a, b)))

@@ -17,4 +17,4 @@ def log_probability(k: Array, n: Array, p: Array) -> Array:
 
 
 logpmf, pmf = Discrete("binom", "a binomial distribution: successes of ``n`` trials", ("n", "p"),
-                       log_probability).functions()
+                       log_probability, weak=True).functions()

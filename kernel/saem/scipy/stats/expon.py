@@ -13,6 +13,7 @@ from saem.scipy.stats.families import Continuous, log_complement
 exponential = Continuous(
     "expon", "an exponential distribution of mean ``scale``, from ``loc`` on",
     support=(0, np.inf), real="logpdf pdf logcdf cdf logsf sf",
+    weak="logpdf pdf logcdf cdf logsf sf ppf",
     logpdf=lambda y: -y, logsf=lambda y: -y,
     cdf=lambda y: -jnp.expm1(-y), logcdf=lambda y: log_complement(-y),
     ppf=lambda q: -jnp.log1p(-q))

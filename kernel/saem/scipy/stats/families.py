@@ -24,7 +24,7 @@ from saem import numpy as jnp
 from saem.core import dtypes, errors
 from saem.jit.library import library_function
 from saem.scipy.special.normal import single_or_double
-from saem.scipy.special.operands import floats, refuse_complex
+from saem.scipy.special.operands import floats, refuse_complex, weak_by_first
 from saem.typing import Array, ArrayLike
 
 # What each public function returns, for its docstring.
@@ -51,10 +51,13 @@ def log_complement(y: Array) -> Array:
 
 
 def public(name: str, family: str, parameters: list[inspect.Parameter], about: str,
-           compute: Callable[..., Array], real: bool = False, floating: bool = False) -> Any:
+           compute: Callable[..., Array], real: bool = False, floating: bool = False,
+           weak: bool = False) -> Any:
     """Return ``compute``, of operands that meet in one dtype, as the library function ``name``.
 
     real: complex operands are refused.  floating: the first operand must be float32 or float64.
+    weak: the result is weak where the operands meet in a weak dtype, as an array of booleans and
+    Python numbers do; else only as ``weak_by_first`` allows.
     """
     signature = inspect.Signature(parameters)
     first = parameters[0].name
@@ -67,7 +70,8 @@ def public(name: str, family: str, parameters: list[inspect.Parameter], about: s
             refuse_complex(f"{family}.{name}", xs[0], errors.ArgumentTypeError)
         if floating:
             single_or_double(f"{family}.{name}", bound.args[0])
-        return compute(*jnp.broadcast_arrays(*xs))
+        out = compute(*jnp.broadcast_arrays(*xs))
+        return out if weak else weak_by_first(out, bound.args[0])
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = f"saem.scipy.stats.{family}"
@@ -90,16 +94,21 @@ class Continuous:
     support: the bounds of y, outside of which the density is 0.  anchor: a point inside of it.
     placed: whether the public functions take ``loc`` and ``scale``.  real: the names of functions
     that refuse complex operands.  floating: quantiles are of float32 or float64 alone.
+    weak: the names of functions that keep weak dtypes (``public``).
+    even: densities at a negative scale are those at its opposite, as in JAX, where they are a
+    function of scale²; else NaN.  At scale 0 they are NaN.
     """
 
     def __init__(self, name: str, about: str, shapes: tuple[str, ...] = (), *,
                  support: tuple[float, float] = (-np.inf, np.inf), anchor: float = 0.5,
                  quantile: str = "q", placed: bool = True, valid: Callable | None = None,
-                 real: str = "", floating: bool = False, **forms: Callable):
+                 real: str = "", floating: bool = False, weak: str = "",
+                 even: bool = False, **forms: Callable):
         self.name, self.about, self.shapes = name, about, shapes
         self.low, self.high = support
         self.anchor, self.quantile, self.placed, self.valid = anchor, quantile, placed, valid
-        self.real, self.floating = real.split(), floating
+        self.real, self.floating, self.weak = real.split(), floating, weak.split()
+        self.even = even
         self.forms: Mapping[str, Callable] = forms
 
     def functions(self, names: str) -> list[Any]:
@@ -121,14 +130,16 @@ class Continuous:
                 # As in JAX: the quantiles of such a family have the default floating dtype.
                 return out.astype(dtypes.default_dtype(float)) if self.floating else out
             out = self.standard(name, (x - loc) / scale, *shapes)
+            if name not in ("pdf", "logpdf"):
+                return out
+            if self.even:
+                scale = jnp.where(scale < 0, -scale, scale)
             if name == "pdf":
-                return out / scale
-            if name == "logpdf":
-                return jnp.where(out == -np.inf, out, out - jnp.log(scale))
-            return out
+                return jnp.where(scale > 0, out / scale, np.nan)
+            return jnp.where((out == -np.inf) & (scale > 0), out, out - jnp.log(scale))
 
         return public(name, self.name, parameters, self.about, compute, real=name in self.real,
-                      floating=self.floating and name in QUANTILES)
+                      floating=self.floating and name in QUANTILES, weak=name in self.weak)
 
     def standard(self, name: str, y: Array, *shapes: Array) -> Array:
         """Return the function called ``name`` at y, for loc 0 and scale 1."""
@@ -165,10 +176,15 @@ class Continuous:
 
 
 class Discrete:
-    """A distribution of whole numbers, moved by ``loc``; ``logpmf`` is a function of k - loc."""
+    """A distribution of whole numbers, moved by ``loc``; ``logpmf`` is a function of k - loc.
 
-    def __init__(self, name: str, about: str, shapes: tuple[str, ...], logpmf: Callable):
+    weak: whether the functions keep weak dtypes (``public``).
+    """
+
+    def __init__(self, name: str, about: str, shapes: tuple[str, ...], logpmf: Callable,
+                 weak: bool = False):
         self.name, self.about, self.shapes, self.form = name, about, shapes, logpmf
+        self.weak = weak
 
     def functions(self) -> list[Any]:
         """Return the public functions logpmf and pmf."""
@@ -178,9 +194,10 @@ class Discrete:
             *shapes, loc = rest
             return self.form(k - loc, *shapes)
 
-        return [public("logpmf", self.name, parameters, self.about, logpmf, real=True),
+        return [public("logpmf", self.name, parameters, self.about, logpmf, real=True,
+                       weak=self.weak),
                 public("pmf", self.name, parameters, self.about,
-                       lambda *args: jnp.exp(logpmf(*args)), real=True)]
+                       lambda *args: jnp.exp(logpmf(*args)), real=True, weak=self.weak)]
 
 
 def where_possible(possible: Array, k: Array, fallback: float, form: Callable) -> Array:

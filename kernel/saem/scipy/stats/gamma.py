@@ -13,6 +13,7 @@ from saem.scipy.stats.families import Continuous
 
 gamma = Continuous(
     "gamma", "a gamma distribution of shape ``a``", ("a",), support=(0, np.inf),
+    weak="logsf sf",
     logpdf=lambda y, a: xlogy(a - 1, y) - y - lax.lgamma(a), cdf=lambda y, a: gammainc(a, y),
     sf=lambda y, a: gammaincc(a, y))
 logpdf, pdf, logcdf, cdf, logsf, sf = gamma.functions("logpdf pdf logcdf cdf logsf sf")

@@ -12,7 +12,7 @@ from saem.scipy.stats.families import Continuous
 
 generalized = Continuous(
     "gennorm", "a generalized normal distribution, whose density is exp(-|x|**beta)", ("beta",),
-    placed=False,
+    placed=False, weak="logpdf pdf cdf",
     logpdf=lambda x, beta: (jnp.log(beta / 2) - lax.lgamma(1 / beta) - jnp.abs(x) ** beta),
     cdf=lambda x, beta: 0.5 + 0.5 * jnp.sign(x) * gammainc(1 / beta, jnp.abs(x) ** beta))
 logpdf, pdf, cdf = generalized.functions("logpdf pdf cdf")

@@ -12,7 +12,7 @@ from saem.scipy.stats.families import Continuous, log_complement
 
 pareto = Continuous(
     "pareto", "a Pareto distribution, whose tail falls as x**-b", ("b",), support=(1, np.inf),
-    anchor=2.0, real="logpdf pdf logcdf cdf logsf sf",
+    anchor=2.0, real="logpdf pdf logcdf cdf logsf sf", weak="logcdf",
     logpdf=lambda y, b: jnp.log(b) - (b + 1) * jnp.log(y),
     logsf=lambda y, b: -b * jnp.log(y), cdf=lambda y, b: -jnp.expm1(-b * jnp.log(y)),
     logcdf=lambda y, b: log_complement(-b * jnp.log(y)),

@@ -23,7 +23,7 @@ def log_probability(k: Array, mu: Array) -> Array:
 
 
 logpmf, pmf = Discrete("poisson", "a Poisson distribution of mean ``mu``", ("mu",),
-                       log_probability).functions()
+                       log_probability, weak=True).functions()
 cdf = public("cdf", "poisson", [parameter("k"), parameter("mu"), parameter("loc", 0)],
              "a Poisson distribution of mean ``mu``",
              lambda k, mu, loc: jnp.where(k < loc, 0, gammaincc(

@@ -58,23 +58,21 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keep
 
 @library_function(static_argnames=("axis", "keepdims"))
 def _mode(a, axis, keepdims):
-    a = array_argument("mode", a)
+    a = jnp.atleast_1d(array_argument("mode", a))
     shape = a.shape
-    if not shape:  # a number is the mode of itself
-        return ModeResult(a, jnp.ones_like(a, dtypes.default_dtype(int)))
     if axis is None:
         a, axis = jnp.ravel(a), 0
         kept = (1,) * len(shape)
     else:
         axis = canonical_axis(axis, a.ndim)
         kept = shape[:axis] + (1,) + shape[axis + 1:]
+    final = kept if keepdims else (kept[:axis] + kept[axis + 1:] if len(shape) == a.ndim else ())
     if a.size == 0:
-        empty = jnp.full(kept if keepdims else kept[:axis] + kept[axis + 1:], np.nan,
-                         dtypes.default_dtype(float))
-        return ModeResult(empty, empty * 0 if a.ndim > 1 else jnp.zeros_like(empty))
+        dtype = dtypes.default_dtype(float)
+        counted = dtypes.default_dtype(int) if a.shape[axis] else dtype  # as in JAX
+        return ModeResult(jnp.full(final, np.nan, dtype), jnp.zeros(final, counted))
     rows = jnp.moveaxis(a, axis, -1).reshape(-1, a.shape[axis])
     values, counts = vmap(_most_frequent)(rows)
-    final = kept if keepdims else (kept[:axis] + kept[axis + 1:] if len(shape) == a.ndim else ())
     return ModeResult(values.reshape(final), counts.reshape(final))
 
 
@@ -159,10 +157,10 @@ def sem(a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "pr
 def _sem(a, axis, ddof, omit, keepdims):
     a = array_argument("sem", a)
     if omit:
-        count = jnp.sum(~jnp.isnan(a), axis=axis, keepdims=keepdims)
-        return jnp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims) / jnp.sqrt(
-            count.astype(dtypes.default_dtype(float)))
-    size = a.size if axis is None else a.shape[canonical_axis(axis, a.ndim)]
-    spread = jnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims)
+        size = jnp.sum(~jnp.isnan(a), axis=axis, keepdims=keepdims)
+    else:
+        size = jnp.asarray(a.size if axis is None else a.shape[canonical_axis(axis, a.ndim)])
+    deviation = jnp.nanstd if omit else jnp.std
+    spread = deviation(a, axis=axis, ddof=ddof, keepdims=keepdims)
     dtype = a.dtype if dtypes.is_complex(a.dtype) else spread.dtype  # as in JAX
-    return spread / lax.sqrt(jnp.asarray(size, dtype))
+    return spread / lax.sqrt(size.astype(dtype))

@@ -21,4 +21,4 @@ def student(y: Array, df: Array) -> Array:
 
 
 logpdf, pdf = Continuous("t", "Student's t distribution with ``df`` degrees of freedom", ("df",),
-                         logpdf=student).functions("logpdf pdf")
+                         even=True, logpdf=student).functions("logpdf pdf")

@@ -11,7 +11,7 @@ from saem.scipy.stats.families import Continuous
 
 uniform = Continuous(
     "uniform", "numbers spread evenly over [loc, loc + scale]", support=(0, 1),
-    real="logpdf pdf cdf",
+    real="logpdf pdf cdf", weak="logpdf pdf ppf",
     logpdf=lambda y: jnp.zeros_like(y), ppf=lambda q: q,
-    cdf=lambda y: lax.convert_element_type(y, y.dtype))  # not weak
+    cdf=lambda y: lax.convert_element_type(y, y.dtype))  # never weak
 logpdf, pdf, cdf, ppf = uniform.functions("logpdf pdf cdf ppf")

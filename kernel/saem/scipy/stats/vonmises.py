@@ -13,7 +13,7 @@ from saem.scipy.stats.families import Continuous
 
 von_mises = Continuous(
     "vonmises", "a von Mises distribution of angles of concentration ``kappa``", ("kappa",),
-    placed=False, valid=lambda kappa: kappa > 0,
+    placed=False, weak="logpdf pdf", valid=lambda kappa: kappa > 0,
     logpdf=lambda x, kappa: (kappa * (jnp.cos(x) - 1)
                              - jnp.log(2 * math.pi * lax.bessel_i0e(kappa))))
 logpdf, pdf = von_mises.functions("logpdf pdf")
