@@ -334,61 +334,105 @@ class _Component(NamedTuple):
     dims: tuple[int, ...]
 
 
+class _Slice(NamedTuple):
+    """``length`` places of an operand axis, ``step`` apart, the least of them ``low``."""
+
+    axis: int
+    length: int
+    step: int
+    low: Any
+
+
+# The place in a result of the axes that all index arrays and integers have together.
+PICKED = "picked"
+
+
 def gather_plan(tokens: tuple, values: Sequence[Any], shape: tuple[int, ...]) -> GatherPlan:
     """Return the gather that reads what ``tokens`` and ``values`` mean in an array of ``shape``.
 
     Raises: ShapeError if index arrays do not broadcast together.
     """
     picks, order, expanded, full = _by_axis(tokens, values, shape)
-    joined = broadcast_shapes(*[aval_shape(v) for _, v in picks])
-    batch: list[int] = []
-    collapsed = [axis for axis, _ in picks]
-    offset: list[int] = []
-    flipped: list[int] = []
-    new: list[int] = []
-    out: list[int] = []
-    components: list[_Component] = []
-    regular = not any(type(t) is tuple and t[0] in (ARRAY, BOOL) for t in tokens)
+    result = _Result(picks, full)
     for item in order:
-        place = len(out) - len(new)
-        if item is None:
-            new.append(len(out))
-            out.append(1)
-        elif item == ():
-            first = len(batch)
-            components += [_Component(a, v, tuple(range(
-                first + len(joined) - len(aval_shape(v)), first + len(joined)))) for a, v in picks]
-            batch += joined
-            out += joined
+        if isinstance(item, _Slice):
+            result.add_slice(item)
+        elif item == PICKED:
+            result.add_picks(picks)
         else:
-            axis, length, step, low = item
-            if abs(step) == 1:
-                offset.append(place)
-                flipped += [place] if step == -1 else []
-                components += [_Component(axis, low, ())] if length != full[axis] else []
-            else:
-                collapsed.append(axis)
-                components.append(_Component(axis, stepped(low, length, step), (len(batch),)))
-                batch.append(length)
-                regular = regular and step > 0
-            out.append(length)
-    sizes = [1 if a in collapsed else n for a, n in enumerate(full)]
-    for item in order:
-        if item and abs(item[2]) == 1:
-            sizes[item[0]] = item[1]
-    components.sort(key=lambda c: c.axis)
-    numbers = GatherDimensionNumbers(
-        tuple(offset), tuple(sorted(collapsed)), tuple(c.axis for c in components))
-    empty = next((a for a in sorted(collapsed) if full[a] == 0), None)
-    return GatherPlan(numbers, tuple(sizes), assemble(components, tuple(batch)), tuple(expanded),
-                      tuple(flipped), tuple(new), tuple(out), regular, empty)
+            result.add_new_axis()
+    arrays = any(type(t) is tuple and t[0] in (ARRAY, BOOL) for t in tokens)
+    return result.plan(expanded, not arrays)
+
+
+class _Result:
+    """The axes of ``x[idx]``, added from left to right, and what a gather needs for each.
+
+    ``batch`` are the sizes along which start indices differ; ``offset`` the result axes that lie
+    within windows, and ``collapsed`` the operand axes that windows do not keep.
+    """
+
+    def __init__(self, picks: Sequence[tuple[int, Any]], full: Sequence[int]):
+        self.full = full
+        self.sizes = list(full)
+        self.shape: list[int] = []
+        self.new: list[int] = []
+        self.reversed: list[int] = []
+        self.offset: list[int] = []
+        self.batch: list[int] = []
+        self.components: list[_Component] = []
+        self.collapsed = [axis for axis, _ in picks]
+        self.ascending = True
+
+    def add_new_axis(self) -> None:
+        self.new.append(len(self.shape))
+        self.shape.append(1)
+
+    def add_picks(self, picks: Sequence[tuple[int, Any]]) -> None:
+        """Add the axes of index arrays, which broadcast together and lie along ``batch``."""
+        joined = broadcast_shapes(*[aval_shape(value) for _, value in picks])
+        end = len(self.batch) + len(joined)
+        self.components += [_Component(axis, value, tuple(range(end - len(aval_shape(value)), end)))
+                            for axis, value in picks]
+        self.batch += joined
+        self.shape += joined
+
+    def add_slice(self, part: _Slice) -> None:
+        """Add an axis: as one window where its places are side by side, else as a batch of them."""
+        if abs(part.step) == 1:
+            place = len(self.shape) - len(self.new)
+            self.offset.append(place)
+            self.reversed += [place] if part.step == -1 else []
+            self.sizes[part.axis] = part.length
+            if part.length != self.full[part.axis]:
+                self.components.append(_Component(part.axis, part.low, ()))
+        else:
+            places = stepped(part.low, part.length, part.step)
+            self.collapsed.append(part.axis)
+            self.components.append(_Component(part.axis, places, (len(self.batch),)))
+            self.batch.append(part.length)
+            self.ascending = self.ascending and part.step > 0
+        self.shape.append(part.length)
+
+    def plan(self, expanded: Sequence[int], no_arrays: bool) -> GatherPlan:
+        """Return the gather that gives these axes."""
+        collapsed = sorted(self.collapsed)
+        for axis in collapsed:
+            self.sizes[axis] = 1
+        self.components.sort(key=lambda c: c.axis)
+        numbers = GatherDimensionNumbers(
+            tuple(self.offset), tuple(collapsed), tuple(c.axis for c in self.components))
+        return GatherPlan(
+            numbers, tuple(self.sizes), assemble(self.components, tuple(self.batch)),
+            tuple(expanded), tuple(self.reversed), tuple(self.new), tuple(self.shape),
+            regular=no_arrays and self.ascending,
+            empty_axis=next((axis for axis in collapsed if self.full[axis] == 0), None))
 
 
 def _by_axis(tokens: tuple, values: Sequence[Any], shape: tuple[int, ...]):
     """Return (axis, number) pairs of what is picked, the order of result axes, and operand axes.
 
-    In the order stand (axis, length, step, least index) for slices, None for new axes and () for
-    the axes of what is picked.
+    In the order stand slices, NEW for new axes, and PICKED for the axes of what is picked.
     """
     given = iter(values)
     dtype = index_dtype(values)
@@ -401,13 +445,13 @@ def _by_axis(tokens: tuple, values: Sequence[Any], shape: tuple[int, ...]):
         axis = len(full)
         kind = token if type(token) is str else token[0]
         if kind in (NEW, GAP):
-            order.append(None if kind == NEW else GAP)
+            order.append(kind)
             continue
         full.append(1 if kind == BOOL else next(sizes))
         if kind in (FULL, PART, WINDOW):
             _, length, step = (PART, full[-1], 1) if kind == FULL else token
             low = 0 if kind == FULL else as_index(next(given), dtype, kind == WINDOW, full[-1])
-            order.append((axis, length, step, low))
+            order.append(_Slice(axis, length, step, low))
             continue
         if kind == BOOL:
             expanded.append(axis)
@@ -415,13 +459,13 @@ def _by_axis(tokens: tuple, values: Sequence[Any], shape: tuple[int, ...]):
         else:
             wrap = kind != INT and token[1]
             picks.append((axis, as_index(next(given), dtype, wrap, full[-1])))
-        order.append(())
-    places = [n for n, item in enumerate(order) if item == ()]
+        order.append(PICKED)
+    places = [n for n, item in enumerate(order) if item is PICKED]
     if places:
         together = places[-1] - places[0] + 1 == len(places)
-        order = [item for item in order if item != ()]
-        order.insert(places[0] if together else 0, ())
-    return picks, [item for item in order if item != GAP], expanded, full
+        order = [item for item in order if item is not PICKED]
+        order.insert(places[0] if together else 0, PICKED)
+    return picks, [item for item in order if item is not GAP], expanded, full
 
 
 def stepped(low: Any, length: int, step: int) -> Any:
