@@ -6,6 +6,8 @@ know their axis: what libraries of layers and solvers are built of.
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 from both import same, same_error
@@ -353,3 +355,48 @@ def test_a_rule_that_calls_python_with_a_token_is_refused():
     context = mlir.LoweringRuleContext(None, None, [], [])
     with pytest.raises(TypeError, match=r"(?s)without a token.*io_callback"):
         mlir.emit_python_callback(context, len, "token", [], [], [], has_side_effect=True)
+
+
+def test_tracers_may_be_referred_to_weakly(jax_oracle):
+    def program():
+        kept = []
+
+        def f(x):
+            kept.append(weakref.ref(x)() is x)
+            return x * 2
+
+        jax.jit(f)(1.0), jax.vmap(f)(jnp.ones(2)), jax.grad(f)(1.0), jax.linearize(f, 1.0)
+        return kept
+
+    same(jax_oracle, program)
+
+
+def test_a_function_inlined_is_traced_all_the_same(jax_oracle):
+    def program():
+        seen = []
+
+        def f(a, b=2.0):
+            seen.append((isinstance(a, jax.core.Tracer), a.dtype, a.weak_type))
+            return {"out": a * b}, a
+
+        g = jax.jit(f, inline=True)
+        outs = [jax.jit(lambda x: g(3.0, x))(2.0), jax.vmap(lambda x: g(2, x))(jnp.ones(3)),
+                jax.grad(lambda x: g(x)[0]["out"])(3.0), g(1.0)]
+        printed = [str(jax.make_jaxpr(h)(1.0)) for h in (
+            lambda x: g(2.0, x), lambda x: (g(x), g(x)), lambda x: g(np.ones(2), b=x))]
+        return outs, printed, seen
+
+    same(jax_oracle, program)
+
+
+def test_an_inlined_function_knows_no_numbers(jax_oracle):
+    same_error(jax_oracle, """
+f = jax.jit(lambda x, y: y if x > 0 else -y, inline=True)
+result = jax.jit(lambda y: f(2.0, y))(1.0)
+""", "Attempted boolean conversion of traced array with shape bool[].")
+
+
+def test_shapes_that_do_not_broadcast_are_named(jax_oracle):
+    with pytest.raises(ValueError, match="Incompatible shapes for broadcasting"):
+        jax.lax.broadcast_shapes((1, 2), (3, 1, 4))
+    same(jax_oracle, "[jax.lax.broadcast_shapes((2, 1), (3,)), jax.lax.broadcast_shapes(())]")

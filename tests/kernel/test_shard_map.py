@@ -459,3 +459,29 @@ def test_effects_of_what_is_known_are_kept_by_grad():
     jax.effects_barrier()
     np.testing.assert_array_equal(got, np.full(8, 2.0))
     assert sorted(set(seen)) == [1, 5, 9, 13]
+
+
+def test_results_have_the_shardings_that_were_asked_for(jax_oracle):
+    def program():
+        seen = []
+        for shape, names in (((8,), ("i",)), ((1,), ("i",)), ((4, 1), ("i", "j"))):
+            devices = np.array(jax.devices()[:np.prod(shape)]).reshape(shape)
+            mesh = jax.sharding.Mesh(devices, names)
+            for spec in (P(), P(None), P("i"), P("i", None), P(None, names[-1]), P(None, None)):
+                def place(spec, mesh=mesh):
+                    return jax.sharding.NamedSharding(mesh, spec)
+
+                def part(x, spec=spec):
+                    return x if "i" in str(spec) else lax.psum(x, "i")
+
+                x = jnp.ones((8, 8))
+                f = jax.shard_map(part, mesh=mesh, in_specs=P("i"), out_specs=spec,
+                                  check_vma=False)
+                for y in (f(x), f(jax.device_put(x, place(P("i")))),
+                          jax.jit(lambda x: x + 1, out_shardings=place(spec))(x),
+                          jax.jit(lambda x: x, out_shardings=place(spec))(
+                              jax.device_put(x, place(P("i"))))):
+                    seen.append((str(shape), str(spec), str(y.sharding.spec)))
+        return seen
+
+    same(jax_oracle, program)

@@ -86,6 +86,7 @@ tree.map_with_path(lambda p, x, y: (tree_util.keystr(p), x, y), {"a": [1, 2]}, {
 tree.unflatten(tree.structure({"a": (1, 2), "b": None}), [5, 6])
 tree.transpose(tree.structure([0, 0]), tree.structure((0, 0, 0)), [(1, 2, 3), (4, 5, 6)])
 tree.transpose(tree.structure([0, 0]), None, [{"a": 1}, {"a": 2}])
+tree.transpose(tree.structure({"a": 0, "b": 0}), tree.structure([0, 0]), ([1, 2], [3, 4]))
 tree.reduce(words, list("abcde"))
 tree.reduce(words, list("abc"), "0")
 tree.reduce(words, [], 5)

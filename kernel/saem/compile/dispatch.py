@@ -328,11 +328,12 @@ class Program:
                                  [*(None for _ in lowered.consts), *demanded])
             self.consts = [hold(put_spread(c, s)) for c, s in zip(lowered.consts, ins)]
             self.ins = ins[count:]
+            wanted = where.outs or (None,) * len(physical)
             self.outs = said_shardings(executable.get_output_shardings(), where.mesh, physical,
-                                       where.outs or (None,) * len(physical))
+                                       wanted)
             if not where.mesh.explicit_axes:  # else the types say it
-                self.outs = [like_an_input(s, self.ins, len(a.shape))
-                             for s, a in zip(self.outs, physical)]
+                self.outs = [s if w is not None else like_an_input(s, self.ins, len(a.shape))
+                             for w, s, a in zip(wanted, self.outs, physical)]
         else:
             self.device = where
             self.ins = [single_device(where)] * sum(self.kept)
@@ -553,7 +554,7 @@ def primitive_callable(prim: Any) -> Any:
     """Return the compiled form of one primitive, for arguments outside any trace."""
     programs = Kept()
     mesh = mesh_named_by(prim)
-    demands = NO_DEMANDS if mesh is None else Demands(mesh=mesh)
+    demands = NO_DEMANDS if mesh is None else Demands(mesh=mesh, outs=prim.result_shardings)
 
     def miss(*args: Any):
         for x in args:

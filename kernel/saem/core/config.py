@@ -387,7 +387,8 @@ class Configuration:
         """Set now what the command line names: ``--jax_enable_x64``, ``--jax_platforms=cpu``.
 
         A truth value is also taken from ``--nojax_…``; other arguments are the program's own.
-        Where absl is installed, the settings become its flags too, so that it knows the words.
+        Where absl is installed, the settings become its flags too, and it reads the command line:
+        flags that programs defined may be asked for from then on.
         """
         for name, value in flags.assignments(SETTINGS, sys.argv[1:]).items():
             if isinstance(value, str):
@@ -395,6 +396,7 @@ class Configuration:
             self.update(name, value)
         if importlib.util.find_spec("absl") is not None:
             self.config_with_absl()
+            flags.parse(sys.argv)
 
     @property
     def x64_enabled(self) -> bool:

@@ -38,6 +38,12 @@ def assignments(settings: dict[str, Any], words: list[str]) -> dict[str, str | b
     return found
 
 
+def parse(words: list[str]) -> None:
+    """Give the flags of absl the values that a command line names, if nothing did before."""
+    if not flags.FLAGS.is_parsed():
+        flags.FLAGS(words, known_only=True)
+
+
 def define(settings: dict[str, Any], update: Callable[[str, Any], None]) -> None:
     """Make each setting a flag of absl; when ``app.run`` has read them, ``update`` those given.
 

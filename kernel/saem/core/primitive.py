@@ -179,6 +179,8 @@ class Primitive(Record):
     mesh: ClassVar[Any] = None
     # The sharding that a parameter requests of the result.
     requested_sharding: ClassVar[Any] = None
+    # The shardings that its results have where it runs alone, () if the compiler chooses them.
+    result_shardings: ClassVar[Any] = ()
     # The named axes along which it communicates; None: those of the programs inside.
     collective_axes: ClassVar[Any] = None
 

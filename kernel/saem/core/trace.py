@@ -192,7 +192,7 @@ class Tracer(_jaxlib.Array):
     ``kind`` says in plain words what it is, for error messages and the lens.
     """
 
-    __slots__ = ("_trace", "aval")
+    __slots__ = ("_trace", "aval", "__weakref__")
     kind: ClassVar[str] = "tracer"
     __array_priority__ = 1000
 

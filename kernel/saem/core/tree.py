@@ -226,7 +226,8 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
               pytree_to_transpose: Any) -> Any:
     """Return an ``outer`` of ``inner``s as an ``inner`` of ``outer``s.
 
-    ``inner_treedef`` None: that of the first.  Raises: TypeError when it is no such nest.
+    ``inner_treedef`` None: that of the first.  Leaves are taken in order, whatever holds them.
+    Raises: TypeError when there are not as many as in such a nest.
 
     >>> jax.tree.transpose(jax.tree.structure([0, 0]), jax.tree.structure((0, 0)), [(1, 2), (3, 4)])
     ([1, 3], [2, 4])
@@ -234,16 +235,17 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
     flat, treedef = flatten(pytree_to_transpose)
     if inner_treedef is None:
         inner_treedef = structure(outer_treedef.flatten_up_to(pytree_to_transpose)[0])
-    expected = outer_treedef.compose(inner_treedef)
-    if treedef != expected:
+    size = inner_treedef.num_leaves
+    # Only counted: data that a user's node keeps may hold the structure of what was inside it.
+    if treedef.num_leaves != outer_treedef.num_leaves * size:
         raise explained(
             ArgumentTypeError,
             "tree.C3",
-            f"Mismatch: transpose needs a tree with structure\n    {expected}\n"
+            "Mismatch: transpose needs a tree with structure\n"
+            f"    {outer_treedef.compose(inner_treedef)}\n"
             f"  but got one with structure\n    {treedef}",
             advice="Outermost must be outer_treedef, with an inner_treedef at each of its leaves.",
         )
-    size = inner_treedef.num_leaves
     return inner_treedef.unflatten(outer_treedef.unflatten(flat[i::size]) for i in range(size))
 
 

@@ -35,7 +35,7 @@ from saem.core.arguments import (
 from saem.core.avals import Seen, ShapedArray
 from saem.core.dimensions import Dim
 from saem.core.events import CacheHit, CacheMiss, FunctionRef, bus
-from saem.core.jaxpr import ClosedJaxpr, Origin
+from saem.core.jaxpr import ClosedJaxpr, Origin, eval_jaxpr
 from saem.core.kept import Kept
 from saem.core.leaks import leaked_tracer
 from saem.core.refs import check_references, is_ref
@@ -319,8 +319,8 @@ class Jitted:
         if self.accepts is not None and not self.accepts(*args):
             return NotImplemented, None, False
         traced = state.trace is not eval_trace
-        if self.inline and (traced or (self.library and not config.shortcuts.value)):
-            for x in args if self.library else ():
+        if self.inline and self.library and (traced or not config.shortcuts.value):
+            for x in args:
                 if hasattr(type(x), "__jax_array__"):
                     args = tuple(map(unwrapped, args))
                     break
@@ -338,8 +338,12 @@ class Jitted:
             self.add_references(bound, entry)
         if traced:
             leaves = constrain(bound.leaves, entry.demands.ins)
-            outs = constrain(bind(entry.call, *entry.moved, *leaves), entry.demands.outs)
-            return entry.out_tree.unflatten(outs), None, False
+            if self.inline:
+                closed = entry.closed
+                outs = eval_jaxpr(closed.jaxpr, closed.consts, *entry.moved, *leaves)
+            else:
+                outs = bind(entry.call, *entry.moved, *leaves)
+            return entry.out_tree.unflatten(constrain(outs, entry.demands.outs)), None, False
         program = self.program(entry, bound, new=self.misses == misses)
         if bus.active and not self.library and self.misses == misses:
             stale = signature.changed(self, entry.seen, bound) if entry.seen else ()

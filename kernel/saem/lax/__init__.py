@@ -33,6 +33,7 @@ from saem.loops.platforms import platform_dependent
 from saem.loops.reduce_by_function import reduce, reduce_window, scatter_apply
 from saem.loops.scan import scan
 from saem.loops.while_loop import fori_loop, while_loop
+from saem.numpy import promote as _promote
 from saem.ops.arithmetic import add, div, integer_pow, mul, mulhi, neg, sub
 from saem.ops.collectives import (
     axis_index,
@@ -205,7 +206,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     >>> jax.lax.broadcast_shapes((3, 1), (4,))
     (3, 4)
     """
-    return np.broadcast_shapes(*shapes)
+    return _promote.broadcast_shapes(*[tuple(s) for s in shapes])
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:

@@ -37,7 +37,7 @@ from saem.ops.collectives import PSum
 from saem.ops.linear import broadcast_in_dim, number_like
 from saem.ops.reshard import retyped
 from saem.ops.shape import squeeze
-from saem.placement.meshes import AxisType
+from saem.placement.meshes import AxisType, Mesh
 from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
 from saem.transform.nested import Contents, HigherOrder, Nested
@@ -117,6 +117,13 @@ class ShardMap(HigherOrder):
     @property
     def collective_axes(self):
         return names_in_jaxpr(self.jaxpr) - self.manual_axes
+
+    @property
+    def result_shardings(self) -> tuple:
+        """Those that ``out_specs`` say, where they speak of all axes of a mesh of devices."""
+        if not isinstance(self.mesh, Mesh) or len(self.manual_axes) < len(self.mesh.axis_names):
+            return ()
+        return tuple(NamedSharding(self.mesh, spec) for spec in self.out_specs)
 
     @property
     def named(self) -> tuple:
