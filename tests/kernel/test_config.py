@@ -13,6 +13,7 @@ from both import source_of
 
 import saem as jax
 from saem.core import config as settings
+from saem.core import unread_options
 from saem.core.config import DECLARED, SETTINGS, config, enable_x64
 
 
@@ -173,3 +174,30 @@ def test_cpu_programs_run_in_the_background_from_three_cores_on(cores, chosen, e
         f"import os; os.sched_getaffinity = lambda pid: range({cores}); import saem\n"
         "print(saem.config.jax_cpu_enable_async_dispatch, saem.numpy.arange(3).sum())", **chosen)
     assert done.stdout.split() == [str(expected), "3"], done.stderr
+
+
+def test_options_that_nothing_reads_have_names_and_defaults_of_jax(jax_oracle):
+    theirs = jax_oracle.run(
+        "import jax\n"
+        "result = {n: getattr(v, 'value', v) for n, v in jax.config.values.items() if n in names}",
+        names=sorted(unread_options.DEFAULTS)).value
+    assert theirs == unread_options.DEFAULTS
+    assert not set(unread_options.DEFAULTS) & set(SETTINGS)
+
+
+def test_an_option_that_nothing_reads_is_kept_and_says_so_once():
+    name = "jax_enable_pgle"
+    with pytest.warns(UserWarning, match="jax_enable_pgle changes nothing in Saem"):
+        config.update(name, True)
+    assert config.jax_enable_pgle and config.values[name] and name in dir(config)
+    config.update(name, True)
+    config.update(name, False)
+    assert config.read(name) is False
+
+
+def test_the_platforms_that_were_made_may_be_named_again():
+    jax.devices()
+    config.update("jax_platforms", "cpu")
+    assert config.jax_platforms == "cpu"
+    with pytest.raises(RuntimeError, match="before backends are initialized"):
+        config.update("jax_platforms", "tpu")

@@ -143,10 +143,6 @@ def capsule_device(x: Any) -> tuple[int, int]:
     return (1, 0) if device.platform == "cpu" else (2, device.local_hardware_id)
 
 
-def compare_hash(x: Any) -> int:
-    raise TypeError(f"unhashable type: {type(x).__module__ + '.' + type(x).__name__!r}")
-
-
 def _set(x: Any, where: Any, value: Any) -> None:
     raise immutable(x)
 
@@ -217,7 +213,7 @@ _METHODS = {
     "__float__": lambda x: one_number(x, float),
     "__complex__": lambda x: one_number(x, complex),
     "__index__": index,
-    "__hash__": compare_hash,
+    "__hash__": None,
     "__setitem__": _set,
     "__reduce__": lambda x: (rebuild, (value_of(x), x.aval.weak_type)),
     "__deepcopy__": lambda x, memo: x._rewrap_with_aval_and_sharding(x.aval, x._sharding),

@@ -184,6 +184,16 @@ def positions(numbers: Iterable[int], count: int) -> list[int]:
     return [n % count for n in found]
 
 
+def documented(made: Callable, fun: Callable, what: str) -> Callable:
+    """Return ``made`` with a documentation that says ``what`` it does with ``fun``.
+
+    The documentation of ``fun`` itself follows.
+    """
+    name, own = getattr(fun, "__name__", repr(fun)), fun.__doc__
+    made.__doc__ = f"{what.format(name)}\n\nOf {name}: {own}" if own else what.format(name)
+    return made
+
+
 def described(fun: Callable) -> str:
     """Return ``name at file:line`` of a function."""
     reference = source.function_ref(fun)

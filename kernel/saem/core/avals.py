@@ -393,11 +393,17 @@ def _fits(x: int, dtype: np.dtype) -> bool:
     return int(limits.min) <= x <= int(limits.max)
 
 
-_NO_NUMBERS = "USOMm"  # texts, bytes, objects, times
+_NO_NUMBERS = "USOMmV"  # texts, bytes, objects, times, records
 
 
 def _numpy_aval(x: np.ndarray | np.generic) -> ShapedArray:
-    if x.dtype.kind in _NO_NUMBERS:
+    if x.dtype not in dtypes.ARRAY_DTYPES and (
+            x.dtype.kind in _NO_NUMBERS or not x.dtype.isnative):
+        if not x.dtype.isnative:
+            raise TypeError(
+                f"Argument {x!r} of type {type(x)} is not a valid JAX type: its dtype is "
+                f"{x.dtype}, and this machine orders bytes the other way. Try: "
+                f"x.astype({x.dtype.newbyteorder('=').name!r})")
         raise TypeError(f"Argument {x!r} of type {type(x)} is not a valid JAX type: its dtype is "
                         f"{x.dtype}, and arrays hold numbers and truth values only.")
     return ShapedArray(x.shape, dtypes.canonicalize(x.dtype))

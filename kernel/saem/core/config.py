@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from saem import _jaxlib
-from saem.core import flags
+from saem.core import flags, unread_options
 from saem.core.lazy import later
 from saem.core.record import Record
 
@@ -337,8 +337,8 @@ def environment_value(declared: Declared) -> Any:
 SETTINGS: dict[str, Setting] = {"jax_" + row.name: Setting(row) for row in DECLARED}
 
 
-# Called with its name before a setting of the whole process changes: ``placement.devices`` refuses
-# changes that come too late.
+# Called with its name and value before a setting of the whole process changes:
+# ``placement.devices`` refuses changes that come too late.
 before_start: list[Any] = []
 
 
@@ -362,19 +362,27 @@ class Configuration:
     __slots__ = ()
 
     def update(self, name: str, value: Any) -> None:
-        """Set ``name`` for the whole process (a thread inside a ``with`` keeps its own)."""
+        """Set ``name`` for the whole process (a thread inside a ``with`` keeps its own).
+
+        Raises: AttributeError for an unknown name; TypeError or ValueError for another value;
+        RuntimeError where the devices were made already and the value is not what they were
+        made with.
+        """
+        if name in unread_options.values:
+            unread_options.keep(name, value)
+            return
         setting = _named(name)
         value = _checked(setting.declared, value, name)
         if setting.declared.process and value != setting.value:
             for check in before_start:
-                check(name)
+                check(name, value)
         setting.set_global(value)
         setting.was_set = True
         setting.tell()
 
     def read(self, name: str) -> Any:
         """Return the value the current thread sees."""
-        return _named(name).value
+        return self.__getattr__(name)
 
     def config_with_absl(self) -> None:
         """Make every setting a flag of absl, which ``absl.app.run(main)`` reads and sets here.
@@ -405,12 +413,14 @@ class Configuration:
 
     @property
     def values(self) -> dict[str, Any]:
-        """Every setting's current value, by name."""
-        return {name: setting.value for name, setting in SETTINGS.items()}
+        """Every setting's current value, by name, and those of options that nothing reads."""
+        return {name: setting.value for name, setting in SETTINGS.items()} | unread_options.values
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if name in unread_options.values:
+            return unread_options.values[name]
         return _named(name).value
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -418,7 +428,7 @@ class Configuration:
         raise AttributeError(f"settings are not assigned. Try: config.update({name!r}, {value!r})")
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *SETTINGS]
+        return [*super().__dir__(), *SETTINGS, *unread_options.values]
 
     def __repr__(self) -> str:
         changed = [

@@ -17,7 +17,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from saem.core import axes, config, dtypes
+from saem.core import axes, config, dimensions, dtypes
 from saem.core.avals import ShapedArray, aval_functions, is_array_like
 from saem.core.handles import Handle
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Var
@@ -178,10 +178,10 @@ def valid_jaxtype(x: Any) -> bool:
 
 def max_dim(d1: Any, d2: Any) -> Any:
     """Return the larger of two sizes of an axis."""
-    return max(d1, d2)
+    return dimensions.larger(d1, d2)
 
 
 def min_dim(d1: Any, d2: Any) -> Any:
     """Return the smaller of two sizes of an axis."""
-    return min(d1, d2)
+    return dimensions.smaller(d1, d2)
 

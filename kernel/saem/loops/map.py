@@ -11,6 +11,7 @@ and Their Applications".
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -53,7 +54,7 @@ def map_(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
 
 def _in_batches(f: Callable, xs: Any, batch_size: int) -> Any:
     leaves, structure = tree.flatten(xs)
-    size = int(batch_size)
+    size = operator.index(batch_size)
     length = min((aval_of(x).shape[0] for x in leaves if aval_of(x).shape), default=0)
     done = length // size * size
     parts = []

@@ -29,7 +29,7 @@ from saem.core.effects import TICKET, in_order, is_ordered
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import primitive
 from saem.core.refs import is_ref, shifted
-from saem.core.trace import bind, concrete_or_none
+from saem.core.trace import Tracer, bind, concrete_or_none
 from saem.jit.call import JitCall
 from saem.loops.carry import (
     Body,
@@ -270,7 +270,8 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
 
 
 def _while_in_python(cond_fun: Callable, body_fun: Callable, val: Any) -> Any:
-    val = tree.map_(put, val)  # a body may change a NumPy array in place, which is its own
+    # A body may change a NumPy array in place, which is its own.
+    val = tree.map_(lambda x: x if isinstance(x, Tracer) else put(x), val)
     while cond_fun(val):
         val = body_fun(val)
     return val

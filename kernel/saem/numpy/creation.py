@@ -230,7 +230,8 @@ def _from_sequence(x: Sequence[Any], dtype: Any) -> Any:
     leaves = [_leaf(v) for v in leaves]
     if dtype is None:
         dtype, _ = promotion.result_type(*leaves, return_weak_type_flag=True)
-    if not any(isinstance(v, (Tracer, _jaxlib.ArrayImpl)) for v in leaves):
+    if not (any(isinstance(v, (Tracer, _jaxlib.ArrayImpl)) for v in leaves)
+            or dtypes.is_extended(dtype)):
         return put(np.array(_numpy_leaves(x), dtype))
     return _stack(x, dtype=dtype) if not config.staging.value else stack_nested(x, dtype)
 
@@ -360,11 +361,16 @@ def _impure(name: str) -> str:
 def from_dlpack(x: ArrayLike, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """Return as an array what another library offers through ``__dlpack__``.
 
+    Raises: TypeError if ``x`` has no such method.
+
     >>> jnp.from_dlpack(np.array([1, 2], dtype=np.int32))
     Array([1, 2], dtype=int32)
     """
     if isinstance(x, _jaxlib.ArrayImpl):
         return placed(copy_array(x) if copy else x, device)
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(f"from_dlpack needs an array with the methods __dlpack__ and "
+                        f"__dlpack_device__, got {x!r} of type {type(x)}. Try: jnp.asarray(x)")
     return placed(asarray(np.from_dlpack(x)), device)
 
 

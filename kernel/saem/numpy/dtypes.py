@@ -26,7 +26,9 @@ class ScalarType(type):
     dtype: np.dtype
 
     def __call__(cls, x: Any) -> Any:
-        """Return ``x`` as an array of this dtype."""
+        """Return ``x`` as an array of this dtype; a text is read as NumPy's scalar types do."""
+        if isinstance(x, (str, bytes)):
+            x = cls.dtype.type(x)
         return array(x, dtype=cls.dtype)
 
     def __eq__(cls, other: Any) -> bool:

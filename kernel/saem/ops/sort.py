@@ -78,6 +78,10 @@ class Sort(Primitive):
         return spaces
 
     def typing(self, *avals):
+        for a in avals:
+            if dtypes.is_extended(a.dtype):
+                raise TypeError(f"sort does not accept dtype {a.dtype}: it orders numbers and "
+                                "truth values. Try: jax.random.key_data(keys)")
         if any(a.shape != avals[0].shape for a in avals):
             raise errors.explained(
                 errors.ShapeError, "sort.C1", "Arguments to sort must have equal shapes, got: "
@@ -174,6 +178,9 @@ class TopK(Primitive):
     shard_results = sharding_rules.top_k
 
     def typing(self, x):
+        if dtypes.is_extended(x.dtype):
+            raise TypeError(f"top_k does not accept dtype {x.dtype}: it orders numbers. Try: "
+                            "jax.random.key_data(keys)")
         if dtypes.is_complex(x.dtype):
             raise errors.explained(
                 errors.ArgumentError, "top_k.C2", "top_k is not compatible with complex inputs.",

@@ -127,11 +127,14 @@ def make_cpu_client() -> Any:
     return _jaxlib.make_cpu_client(**options)
 
 
-def check_before_start(name: str) -> None:
+def check_before_start(name: str, value: Any = None) -> None:
     """Refuse to change a setting that the backends have read already.
 
-    Raises: RuntimeError.
+    The platforms that were made may be named again. Raises: RuntimeError.
     """
+    if name in ("jax_platforms", "jax_platform_name") and value and \
+            value.split(",") == list(_backends):
+        return
     if _backends:
         raise RuntimeError(
             f"{name} should be updated before backends are initialized i.e. before any JAX "

@@ -179,6 +179,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback:
             if isinstance(kind, dtypes.ExtendedDType):
                 return _made_of_held(shape, sharding, data_callback, kind)
             known[key] = np.array(given, dtype, order="C")
+            aval_of(known[key])  # refuses what arrays do not hold
             wanted = sharding.shard_shape(shape)
             if known[key].shape != wanted:
                 raise ValueError(

@@ -56,7 +56,7 @@ ArrayImpl = _jaxlib.ArrayImpl
 def generator(impl: Any = None) -> Generator:
     """Return the generator named by ``impl``: a name, a key dtype, or None for the default.
 
-    Raises: ValueError for an unknown name.
+    Raises: ValueError for an unknown name, TypeError for what is no name.
     """
     if isinstance(impl, Generator):
         return impl
@@ -65,6 +65,9 @@ def generator(impl: Any = None) -> Generator:
     name = config.default_prng_impl.value if impl is None else impl
     if isinstance(name, str) and name in GENERATORS:
         return GENERATORS[name]
+    if not isinstance(name, str):
+        raise TypeError(f"impl of a key needs a name or the dtype of keys, got {name!r} of type "
+                        f"{type(name)}. Try one of: {', '.join(map(repr, GENERATORS))}")
     raise errors.explained(
         errors.ArgumentError, "key.impl", f'unrecognized PRNG implementation "{name}".',
         advice=f"Did you mean one of: {', '.join(map(repr, GENERATORS))}?")

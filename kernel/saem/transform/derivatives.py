@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes, errors, tree
-from saem.core.arguments import check_callable, positions
+from saem.core.arguments import check_callable, documented, positions
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.refs import is_ref
 from saem.ops.linear import ones_of, zeros_of
@@ -160,8 +160,9 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     >>> jax.value_and_grad(lambda x: x ** 3)(2.)
     (Array(8., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
     """
-    return functools.wraps(fun)(
-        _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes))
+    both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+    return documented(functools.wraps(fun)(both), fun,
+                      f"Return {{0}} and its gradient with respect to argument {argnums}.")
 
 
 def _value_and_grad(fun: Callable, argnums: int | Sequence[int], has_aux: bool,
@@ -218,7 +219,8 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
         value, grads = both(*args, **kwargs)
         return (grads, value[1]) if has_aux else grads
 
-    return grad_f
+    return documented(grad_f, fun,
+                      f"Return the gradient of {{0}} with respect to argument {argnums}.")
 
 
 def places_of(numbers: tuple[int, ...], count: int) -> list[int]:

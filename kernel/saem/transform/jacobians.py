@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes, errors, tree
-from saem.core.arguments import check_callable, positions
+from saem.core.arguments import check_callable, documented, positions
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import is_static
 from saem.core.trace import bind
 from saem.ops.arithmetic import add
 from saem.ops.compare import eq
 from saem.ops.convert import ConvertElementType, convert
-from saem.ops.linear import broadcast_in_dim, moveaxis, permute
+from saem.ops.linear import broadcast_in_dim, zeros_of
 from saem.ops.reshard import reshard_like
 from saem.ops.shape import broadcasted_iota, reshape
 from saem.ops.slicing import slice_in_dim
@@ -74,20 +74,22 @@ def _check(kind: str, what: str, x: Any, holomorphic: bool, allow_int: bool) -> 
             "x.astype(float).")
 
 
-def _split(stacked: Any, avals: Sequence[ShapedArray], put_axes_last: bool) -> list[Any]:
-    """Cut the basis axis 0 of ``stacked`` into one part for each aval, unrolled to its shape."""
+def _split(stacked: Any, avals: Sequence[ShapedArray], axis: int) -> list[Any]:
+    """Cut the basis axis of ``stacked`` into one part for each aval, unrolled to its shape."""
     parts, start = [], 0
     for aval in avals:
-        part = slice_in_dim(stacked, start, start + aval.size, axis=0)
+        part = slice_in_dim(stacked, start, start + aval.size, axis=axis)
         start += aval.size
-        rest = aval_of(part).shape[1:]
-        part = reshape(part, (*aval.shape, *rest))
-        if put_axes_last:
-            n = len(aval.shape)
-            order = (*range(n, n + len(rest)), *range(n))
-            part = permute(part, order)
-        parts.append(part)
+        shape = aval_of(part).shape
+        parts.append(reshape(part, (*shape[:axis], *aval.shape, *shape[axis + 1:])))
     return parts
+
+
+def _numbers(primal: Any, derivative: Any) -> Any:
+    """Return ``derivative``, or zeros of the dtype of ``primal`` where it is a float0."""
+    if aval_of(derivative).dtype != dtypes.float0:
+        return derivative
+    return zeros_of(aval_of(primal))
 
 
 def _chosen(fun: Callable, argnums: int | Sequence[int], args: tuple, kwargs: dict,
@@ -124,22 +126,23 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
         avals = [aval_of(x) for x in leaves]
 
         def push(*tangents: Any) -> Any:
-            return jvp(partial, chosen, in_tree.unflatten(tangents), has_aux=has_aux)[1:]
+            out, moved, *aux = jvp(partial, chosen, in_tree.unflatten(tangents), has_aux=has_aux)
+            return tree.map_(_numbers, out, moved), *aux
 
         axes = (-1, None) if has_aux else (-1,)
         columns, *aux = vmap(push, out_axes=axes)(*_basis(avals))
         single = isinstance(argnums, (int, np.integer))
 
         def unroll(column: Any) -> Any:
-            rank = len(aval_of(column).shape)
-            parts = _split(moveaxis(column, rank - 1, 0), avals, put_axes_last=True)
+            parts = _split(column, avals, axis=len(aval_of(column).shape) - 1)
             jacobian = in_tree.unflatten(parts)
             return jacobian[0] if single else jacobian
 
         out = tree.map_(unroll, columns)
         return (out, *aux) if has_aux else out
 
-    return jacfun
+    return documented(jacfun, fun,
+                      f"Return the Jacobian of {{0}} with respect to argument {argnums}.")
 
 
 def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
@@ -162,10 +165,10 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
         for x in leaves:
             _check("jacrev", "outputs", x, holomorphic, False)
         avals = [aval_of(x) for x in leaves]
-        rows = vmap(lambda *cts: pullback(out_tree.unflatten(
-            [reshard_like(ct, aval) for ct, aval in zip(cts, avals)])))(*_basis(avals))
+        rows = vmap(lambda *cts: tree.map_(_numbers, chosen, pullback(out_tree.unflatten(
+            [reshard_like(ct, aval) for ct, aval in zip(cts, avals)]))))(*_basis(avals))
         row_leaves, in_tree = tree.flatten(rows)
-        by_input = [_split(row, avals, put_axes_last=False) for row in row_leaves]
+        by_input = [_split(row, avals, axis=0) for row in row_leaves]
         single = isinstance(argnums, (int, np.integer))
         parts = []
         for number in range(len(avals)):
@@ -174,7 +177,8 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
         result = out_tree.unflatten(parts)
         return (result, *aux) if has_aux else result
 
-    return jacfun
+    return documented(jacfun, fun,
+                      f"Return the Jacobian of {{0}} with respect to argument {argnums}.")
 
 
 def hessian(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from saem.core import dtypes, errors, sharded, tree
-from saem.core.arguments import Parameters, check_callable
+from saem.core.arguments import Parameters, check_callable, documented
 from saem.core.avals import Seen, aval_of
 from saem.core.axes import Axis
 from saem.ops.convert import convert
@@ -92,7 +92,7 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
         return out_tree.unflatten([place(x, d, target, size, axis, sum_match)
                                    for x, d, target in zip(outs, out_dims, targets)])
 
-    return vmap_f
+    return documented(vmap_f, fun, "Return what {0} gives for each example along mapped axes.")
 
 
 _IN_AXES = ("vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
