@@ -56,7 +56,7 @@ ArrayImpl = _jaxlib.ArrayImpl
 def generator(impl: Any = None) -> Generator:
     """Return the generator named by ``impl``: a name, a key dtype, or None for the default.
 
-    Raises: ValueError for an unknown name, TypeError for what is no name.
+    Raises: ValueError for an unknown name, TypeError for another type.
     """
     if isinstance(impl, Generator):
         return impl
