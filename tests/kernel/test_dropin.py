@@ -171,6 +171,39 @@ def test_private_names_in_a_process():
     """) == "cpu"
 
 
+CLOSE = """
+import numpy as np
+import jax.numpy as jnp
+from jax._src.public_test_util import check_close
+
+def refusal(x, y, **tolerances):
+    try:
+        check_close(x, y, **tolerances)
+    except (AssertionError, ValueError) as error:
+        return "values" if isinstance(error, AssertionError) else "structures"
+
+def array(*values, dtype="float32"):
+    return jnp.array(values, dtype)
+
+one = array(1.)
+result = [refusal(*pair) for pair in (
+    (one, one), (one, array(1., 1.)), (array(1., 1.), 1.), (one, np.array([1.])),
+    (array(1, dtype="int32"), array(2, dtype="int32")), ([one], (one,)),
+    ({"a": one, "b": [one]}, {"a": one, "b": [one]}), (array(True, dtype=bool), array(False)),
+    (array(np.nan), array(np.nan)), (array(1j, dtype="complex64"), array(2j, dtype="complex64")))]
+result += [refusal(array(1., dtype=dtype), array(1. + gap, dtype=dtype))
+           for dtype in ("float32", "float16", "bfloat16")
+           for gap in (1e-7, 5e-6, 1e-3, 5e-3, 2e-2)]
+result += [refusal(one, array(1. + gap), atol={"float32": 5e-4}, rtol={"float32": 0.})
+           for gap in (4e-4, 6e-4)] + [refusal(one, array(2.), atol=1.5)]
+"""
+
+
+def test_numbers_are_close_where_they_are_for_jax(jax_oracle):
+    expected = jax_oracle.run(CLOSE).value
+    assert dropped_in(f"{CLOSE}\nprint(result)") == str(expected)
+
+
 # -- running programs ------------------------------------------------------------------------------
 
 SCRIPT = """

@@ -55,6 +55,8 @@ TABLE = (
     PrivateName("dtypes", "finfo", "saem.dtypes:finfo", "flax.linen 0.12 (fp8_ops)"),
     PrivateName("flatten_util", "ravel_pytree", "saem.flatten_util:ravel_pytree",
                 "blackjax 1.7 (smc)"),
+    PrivateName("public_test_util", "check_close", f"{_STAND_INS}:check_close",
+                "tinygp 0.3 (test_utils)"),
     PrivateName("state.types", "AbstractRef", "saem.core.refs:AbstractRef", "flax.nnx 0.12"),
     PrivateName("traceback_util", "_exclude_paths", "saem.core.source:_excluded", "flax 0.12"),
     PrivateName("traceback_util", "api_boundary", f"{_STAND_INS}:api_boundary", "flax 0.12"),

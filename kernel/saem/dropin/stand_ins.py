@@ -10,11 +10,14 @@ Invariant: each does for its library what JAX's does, on Saem's own state; none 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, TypeVar
 
-from saem.core import axes, source, tree
+import numpy as np
+
+from saem.core import axes, dtypes, source, tree
+from saem.core.avals import aval_of
 from saem.core.handles import handle_of
 from saem.core.trace import eval_trace, state
 from saem.derivatives.stop_gradient import StopGradient
@@ -70,3 +73,32 @@ class GlobalState:
 
 
 global_state = GlobalState()
+
+
+# By dtype: how far apart two numbers may be that one rounding made; other dtypes are exact.
+_CLOSE = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "complex64": 1e-6,
+          "float64": 1e-15, "complex128": 1e-15}
+
+
+def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: str = "") -> None:
+    """Check that two trees of one structure hold arrays of equal shapes, and close numbers.
+
+    A tolerance is one number, one for each dtype, or None: what rounding may change.
+    Raises: AssertionError if shapes or numbers differ, ValueError if structures do.
+    """
+    def check(x: Any, y: Any) -> None:
+        dtype = aval_of(x).dtype
+        assert np.shape(x) == np.shape(y), f"{err_msg}: shapes {np.shape(x)} and {np.shape(y)}"
+        wide = np.complex128 if dtypes.is_complex(dtype) else np.float64
+        np.testing.assert_allclose(
+            np.asarray(x).astype(wide), np.asarray(y).astype(wide), err_msg=err_msg,
+            atol=_tolerance(atol, dtype), rtol=_tolerance(rtol, dtype))
+
+    tree.map_(check, xs, ys)
+
+
+def _tolerance(given: Any, dtype: Any) -> float:
+    usual = _CLOSE.get(dtype.name, 0.0)
+    if isinstance(given, Mapping):
+        return {np.dtype(kind): size for kind, size in given.items()}.get(dtype, usual)
+    return usual if given is None else given
