@@ -22,7 +22,12 @@ from saem.core.dimensions import Dim
 from saem.core.lazy import later
 from saem.jit.library import library_function
 from saem.numpy.arithmetic import multiply
-from saem.numpy.promote import check_arraylike, join_types, promote_dtypes
+from saem.numpy.promote import (
+    check_arraylike,
+    convert_value,
+    join_types,
+    promote_dtypes,
+)
 from saem.ops.arithmetic import mul
 from saem.ops.compare import eq
 from saem.ops.contract import PrecisionLike, dot_general
@@ -52,7 +57,7 @@ def _contract(x: Any, y: Any, contract: tuple, batch: tuple = ((), ()), *, preci
         dtype, weak = preferred, False
     else:
         dtype, weak = join_types((x, y))
-        x, y = promote_dtypes(x, y)
+        x, y = convert_value(x, dtype, weak), convert_value(y, dtype, weak)
     given = {} if out_sharding is None else {"out_sharding": out_sharding}
     out = dot(x, y, (contract, batch), precision,
               preferred_element_type=preferred or dtype, **given)

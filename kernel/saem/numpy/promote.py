@@ -114,8 +114,7 @@ def convert_value(x: Any, dtype: Any, weak: bool) -> Any:
 
 
 def _types(args: Sequence[Any]) -> list[tuple[Any, bool]]:
-    avals = [aval_of(x) for x in args]
-    return [(a.dtype, a.weak_type) for a in avals]
+    return [(a.dtype, a.weak_type) for a in map(aval_of, args)]
 
 
 def join_types(args: Sequence[Any], name: str = "") -> tuple[Any, bool]:
@@ -126,7 +125,7 @@ def join_types(args: Sequence[Any], name: str = "") -> tuple[Any, bool]:
     """
     types = _types(args)
     first = types[0]
-    if all(t == first for t in types):
+    if types.count(first) == len(types):
         return first
     if name and any(dtypes.is_extended(dtype) for dtype, _ in types):
         shown = ", ".join(dtypes.short_name(d) if dtypes.is_extended(d) else d.name

@@ -132,7 +132,7 @@ class BroadcastInDim(Linear):
         stretched = [d for d, n in zip(dims, x.shape) if n == 1 and ct_shape[d] != 1]
         summed = [d for d in range(len(ct_shape)) if d not in dims or d in stretched]
         out = reduce_sum(ct, tuple(summed))
-        kept = tuple(i for i, d in enumerate(dims) if d not in stretched)
+        kept = tuple([i for i, d in enumerate(dims) if d not in stretched])
         return [broadcast_in_dim(out, x.shape, kept) if stretched else out]
 
     def batch(self, size, xs, dims):
@@ -377,8 +377,8 @@ def unbroadcast(ct: Any, aval: Any) -> Any:
         return ct
     if not shape:
         return reduce_sum(ct, tuple(range(len(have))))
-    axes = tuple(i for i, (n, m) in enumerate(zip(have, shape)) if n != m)
-    kept = tuple(i for i in range(len(shape)) if i not in axes)
+    axes = tuple([i for i, (n, m) in enumerate(zip(have, shape)) if n != m])
+    kept = tuple([i for i in range(len(shape)) if i not in axes])
     return broadcast_in_dim(reduce_sum(ct, axes), shape, kept)
 
 

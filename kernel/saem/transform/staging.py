@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from saem._jaxlib import ArrayImpl
 from saem.compile.dispatch import put
 from saem.core import axes, config, errors, source
 from saem.core.avals import Seen, ShapedArray, aval_of
@@ -74,7 +75,7 @@ class Recorder(Trace):
         if var is None:
             if isinstance(x, Tracer):
                 self.check_live(x)
-            elif hasattr(kind, "__jax_array__"):
+            elif kind is not ArrayImpl and hasattr(kind, "__jax_array__"):
                 return self.as_atom(x.__jax_array__())
             var = self.constvars[id(x)] = Var(aval_of(x))
             self.consts.append(x)
