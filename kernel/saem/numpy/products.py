@@ -152,14 +152,14 @@ class _Axes(NamedTuple):
     sorts them, and ``missing`` ones are then added.
     """
 
-    drop_a: list[int]
-    drop_b: list[int]
+    drop_a: tuple[int, ...]
+    drop_b: tuple[int, ...]
     summed: tuple
     batch: tuple
-    labels: list[Any]
-    order: list[Any]
+    labels: tuple
+    order: tuple
     permutation: tuple[int, ...]
-    missing: list[int]
+    missing: tuple[int, ...]
 
 
 @functools.lru_cache(4096)
@@ -189,9 +189,9 @@ def _matmul_axes(row: bool, column: bool, lead_a: tuple, lead_b: tuple) -> _Axes
     wanted += [] if row else ["row"]
     wanted += [] if column else ["column"]
     missing = [i for i in range(rank) if i not in wanted]
-    whole = [*range(rank), *(name for name in wanted if isinstance(name, str))]
-    return _Axes(drop_a, drop_b, ((inner_a,), (len(places_b),)), batch, whole, order,
-                 tuple([order.index(i) for i in wanted]), missing)
+    whole = (*range(rank), *(name for name in wanted if isinstance(name, str)))
+    return _Axes(tuple(drop_a), tuple(drop_b), ((inner_a,), (len(places_b),)), batch, whole,
+                 tuple(order), tuple([order.index(i) for i in wanted]), tuple(missing))
 
 
 @library_function(static_argnames=("precision", "preferred_element_type"))
