@@ -400,3 +400,18 @@ def test_shapes_that_do_not_broadcast_are_named(jax_oracle):
     with pytest.raises(ValueError, match="Incompatible shapes for broadcasting"):
         jax.lax.broadcast_shapes((1, 2), (3, 1, 4))
     same(jax_oracle, "[jax.lax.broadcast_shapes((2, 1), (3,)), jax.lax.broadcast_shapes(())]")
+
+
+def test_a_callable_objects_name_may_be_anything(jax_oracle):
+    def program():
+        class Scaled:
+            __name__, __annotations__ = 3, ()
+
+            def __call__(self, x):
+                return x * 2
+
+        f, x = Scaled(), jnp.ones(2)
+        return [jax.vmap(f)(x), jax.grad(f)(1.0), jax.value_and_grad(f)(1.0)[1], jax.jacfwd(f)(x),
+                jax.jacrev(f)(x), jax.checkpoint(f)(x), jax.hessian(lambda x: f(x).sum())(x)]
+
+    same(jax_oracle, program)

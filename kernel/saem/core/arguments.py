@@ -9,6 +9,7 @@ Invariant: names are computed only when an event or an error needs them.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import types
@@ -182,6 +183,20 @@ def positions(numbers: Iterable[int], count: int) -> list[int]:
                 f"value greater than or equal to -len(args) and less than len(args), but got value "
                 f"{n} for len(args) == {count}.")
     return [n % count for n in found]
+
+
+def wraps(fun: Callable) -> Callable:
+    """Return a decorator that makes a function look like ``fun``, as ``functools.wraps`` does.
+
+    What a callable object calls its name may be no text, its annotations no dict: those are left.
+    """
+    def decorate(made: Callable) -> Callable:
+        for name in functools.WRAPPER_ASSIGNMENTS:
+            with contextlib.suppress(AttributeError, TypeError):
+                setattr(made, name, getattr(fun, name))
+        return functools.update_wrapper(made, fun, assigned=())
+
+    return decorate
 
 
 def documented(made: Callable, fun: Callable, what: str) -> Callable:

@@ -13,13 +13,12 @@ Source: Griewank and Walther 2000, "Revolve"; the documentation of jax.checkpoin
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from saem.compile import lowering
 from saem.core import config, dtypes, errors, tree
-from saem.core.arguments import as_tuple, check_callable, check_outputs
+from saem.core.arguments import as_tuple, check_callable, check_outputs, wraps
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Origin, Var, eval_jaxpr
 from saem.core.memory_spaces import MemorySpace, placed
@@ -426,7 +425,7 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
     numbers, names = as_tuple(static_argnums, int), as_tuple(static_argnames, str)
     traced: dict[Any, tuple[ClosedJaxpr, list[Any], Any]] = {}
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         static = static_positions(numbers, len(args))
         fixed = {i: args[i] for i in static}

@@ -53,6 +53,8 @@ TABLE = (
                 "equinox 0.13 (nn.Embedding)"),
     PrivateName("dtypes", "extended", "saem.core.dtypes:extended", "flax.linen 0.12 (fp8_ops)"),
     PrivateName("dtypes", "finfo", "saem.dtypes:finfo", "flax.linen 0.12 (fp8_ops)"),
+    PrivateName("dtypes", "to_complex_dtype", "saem.core.dtypes:complex_dtype",
+                "tinygp 0.3 (kernels.quasisep)"),
     PrivateName("flatten_util", "ravel_pytree", "saem.flatten_util:ravel_pytree",
                 "blackjax 1.7 (smc)"),
     PrivateName("public_test_util", "check_close", f"{_STAND_INS}:check_close",

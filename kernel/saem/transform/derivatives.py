@@ -10,7 +10,6 @@ Source: the documentation of jax.grad, jax.vjp, jax.jvp and jax.linearize.
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes, errors, tree
-from saem.core.arguments import check_callable, documented, positions
+from saem.core.arguments import check_callable, documented, positions, wraps
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.refs import is_ref
 from saem.ops.linear import ones_of, zeros_of
@@ -161,7 +160,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     (Array(8., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
     """
     both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
-    return documented(functools.wraps(fun)(both), fun,
+    return documented(wraps(fun)(both), fun,
                       f"Return {{0}} and its gradient with respect to argument {argnums}.")
 
 
@@ -214,7 +213,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
     """
     both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def grad_f(*args: Any, **kwargs: Any) -> Any:
         value, grads = both(*args, **kwargs)
         return (grads, value[1]) if has_aux else grads

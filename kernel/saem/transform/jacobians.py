@@ -9,7 +9,6 @@ Invariant: the leaf for output o and input i has shape ``o.shape + i.shape``.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes, errors, tree
-from saem.core.arguments import check_callable, documented, positions
+from saem.core.arguments import check_callable, documented, positions, wraps
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import is_static
 from saem.core.trace import bind
@@ -117,7 +116,7 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     """
     check_callable(fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         partial, chosen = _chosen(fun, argnums, args, kwargs)
         leaves, in_tree = tree.flatten(chosen)
@@ -155,7 +154,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     """
     check_callable(fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         partial, chosen = _chosen(fun, argnums, args, kwargs)
         for x in tree.leaves(chosen):

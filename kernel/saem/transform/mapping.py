@@ -9,12 +9,11 @@ Source: the documentation of jax.vmap.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from saem.core import dtypes, errors, sharded, tree
-from saem.core.arguments import Parameters, check_callable, documented
+from saem.core.arguments import Parameters, check_callable, documented, wraps
 from saem.core.avals import Seen, aval_of
 from saem.core.axes import Axis
 from saem.ops.convert import convert
@@ -68,7 +67,7 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
         raise TypeError(f"{_IN_AXES}, but got {in_axes}.")
     named = axis_name is not None or spmd_axis_name is not None
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
         xs, in_tree = tree.flatten((args, kwargs))
         dims = argument_axes(in_axes, args, kwargs, xs)
