@@ -75,8 +75,11 @@ class Namer:
             self.programs[program] = f"{word}{number or ''}"
         self._taken.update(self.programs.values())
 
+    def is_unread(self, var: Var) -> bool:
+        return isinstance(var, DropVar) or var in self.unread
+
     def name(self, var: Var) -> str:
-        if isinstance(var, DropVar) or var in self.unread:
+        if self.is_unread(var):
             return "_"
         if var not in self.names:
             self.names[var] = self._next()
@@ -99,7 +102,7 @@ class Namer:
 
     def adopt(self, inner: Var, outer: Atom) -> None:
         """Let ``inner``, bound by a nested program, carry the name of ``outer``."""
-        if isinstance(outer, Var) and self.name(outer) != "_":
+        if isinstance(outer, Var):
             self.names.setdefault(inner, self.name(outer))
 
     def adopt_all(self, eqn: Eqn) -> None:
@@ -116,7 +119,9 @@ class Namer:
                         self.adopt(inside, outside)
                     given.add(outside)
             if len(inner.outvars) == len(eqn.outvars):
-                for inside, outside in zip(inner.outvars, eqn.outvars):
+                pairs = list(zip(inner.outvars, eqn.outvars))
+                pairs.sort(key=lambda pair: self.is_unread(pair[1]))
+                for inside, outside in pairs:
                     if (isinstance(inside, Var) and inside not in self.names
                             and inside not in inner.constvars):
                         self.adopt(inside, outside)

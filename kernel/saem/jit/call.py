@@ -120,23 +120,30 @@ class JitCall(ProgramCall):
 
     def _run_known(self, trace: PartialTrace, program: ClosedJaxpr, args: Sequence[Any]
                    ) -> list[Any]:
-        """Run ``program`` below ``trace``; outputs that are inputs do not pass through the call."""
+        """Run ``program`` below ``trace``; inputs and repetitions do not pass through the call."""
         trimmed, forward = program.derived("forward", lambda: forward_inputs(program))
         saved = state.trace
         state.trace = parent = trace.parent
         try:
-            outs = iter(parent.process(self.with_program(trimmed), tuple(args))
-                        if trimmed.jaxpr.outvars or trimmed.effects else ())
+            outs = (parent.process(self.with_program(trimmed), tuple(args))
+                    if trimmed.jaxpr.outvars or trimmed.effects else ())
         finally:
             state.trace = saved
-        return [next(outs) if source is None else
-                source.val if isinstance(source, Literal) else args[source]
+        values = (*args, *outs)
+        return [source.val if isinstance(source, Literal) else values[source]
                 for source in forward]
 
 
 def forward_inputs(program: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
-    """Return the program without outputs that are inputs or literals, and where each comes from."""
-    index = {v: i for i, v in enumerate(program.jaxpr.invars)}
-    forward = [v if isinstance(v, Literal) else index.get(v) for v in program.jaxpr.outvars]
-    kept = [v for v, source in zip(program.jaxpr.outvars, forward) if source is None]
+    """Return the program without outputs that are inputs, literals or repeated, and their sources.
+
+    A source is a literal, or a position among the inputs followed by the outputs that remain.
+    """
+    places = {v: i for i, v in enumerate(program.jaxpr.invars)}
+    kept: list[Any] = []
+    for v in program.jaxpr.outvars:
+        if not isinstance(v, Literal) and v not in places:
+            places[v] = len(places)
+            kept.append(v)
+    forward = [v if isinstance(v, Literal) else places[v] for v in program.jaxpr.outvars]
     return ClosedJaxpr(program.jaxpr.replace(outvars=kept), program.consts), forward

@@ -21,14 +21,14 @@ from saem.compile.dispatch import put
 from saem.core import dtypes, tree
 from saem.core import refs as core_refs
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.jaxpr import ClosedJaxpr, Jaxpr
+from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from saem.core.record import Record
 from saem.core.refs import is_ref
 from saem.core.sharded import same_sharding
 from saem.core.trace import Tracer
 from saem.ops.linear import zeros_of
 from saem.transform.linearize import Linearized
-from saem.transform.staging import put_number
+from saem.transform.staging import dead_code_free, put_number
 
 _NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
 
@@ -87,8 +87,20 @@ class Recipe:
 
 
 def linear_function(linear: Linearized, in_tree: Any, out_tree: Any) -> tree.Partial:
-    """Return the function that pushes tangents forward; its leaves are the residuals."""
+    """Return the function that pushes tangents forward; its leaves are the residuals it reads."""
+    linear = _without_dead_code(linear)
     return tree.Partial(Recipe(linear, in_tree, out_tree), linear.closed.consts)
+
+
+def _without_dead_code(linear: Linearized) -> Linearized:
+    """Return ``linear`` without equations and residuals that its results do not need."""
+    jaxpr = dead_code_free(linear.closed.jaxpr)
+    read = {a for eqn in jaxpr.eqns for a in eqn.invars if isinstance(a, Var)}
+    read.update(a for a in jaxpr.outvars if isinstance(a, Var))
+    kept = [(v, c) for v, c in zip(jaxpr.constvars, linear.closed.consts) if v in read]
+    closed = ClosedJaxpr(jaxpr.replace(constvars=[v for v, _ in kept]), [c for _, c in kept])
+    return Linearized(closed, linear.nonzero_in, linear.nonzero_out, linear.in_avals,
+                      linear.out_avals)
 
 
 def _check_linear_input(aval: ShapedArray, tangent: Any) -> None:
