@@ -108,6 +108,14 @@ def test_values_are_scipys(jax_oracle, name, x64):
                                             np.asarray(g)[worst], w[worst])
 
 
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
+def test_an_infinite_parameter_leaves_no_mass_below(jax_oracle, name):
+    x = np.array([0.0, 0.5, 2.0, 40.0])
+    wanted = jax_oracle.run(ASK_SCIPY, name=name, args=(np.full(4, np.inf), x)).value[0]
+    got = getattr(sp, name)(np.float32(np.inf), x.astype(np.float32))
+    assert np.asarray(got).tolist() == wanted.tolist()
+
+
 @pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("v", [0, 1, 2, 5])
 def test_bessel_functions_are_scipys(jax_oracle, v):

@@ -74,6 +74,45 @@ def test_discrete_values_are_scipys(jax_oracle, name):
         compared(jax_oracle, name, ["logpmf", "pmf"], DISCRETE[name], place, K)
 
 
+EDGES = ("norm.logpdf(x, 0., 0.)", "laplace.pdf(x, 0., -1.)", "pareto.logpdf(x, 2., 0., 0.)",
+         "uniform.pdf(x, 0., -2.)", "gamma.logpdf(x, 2., 0., 0.)", "logistic.logpdf(x, 0., 2.)",
+         "logistic.pdf(x)", "poisson.cdf(x, 2.)", "poisson.cdf(x, 2., 1)", "uniform.cdf(x)",
+         "cauchy.ppf(x)", "cauchy.isf(x, 1., 2.)", "gumbel_l.ppf(x)", "gumbel_r.ppf(x)",
+         "chi2.logpdf(x, 2.)", "gamma.logpdf(x, 1.)", "gamma.logpdf(x, .5)",
+         "wrapcauchy.pdf(x, .5)")
+
+
+@pytest.mark.parametrize("call", EDGES)
+def test_values_at_the_edges_are_scipys(jax_oracle, call):
+    """At 0, at 1, at infinity, at NaN, beyond, and at scales of 0 or less."""
+    x = np.array([0.0, 1.0, -1.0, 0.5, 2.0, 30.0, -30.0, np.inf, -np.inf, np.nan])
+    ask = "import scipy.stats as s\nwith np.errstate(all='ignore'):\n    result = s." + call
+    want = jax_oracle.run(ask, x=x).value
+    got = eval(f"st.{call}", {"st": st, "x": x.astype(np.float32)})
+    np.testing.assert_allclose(np.asarray(got), want, 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize(("name", "function", "shapes", "sign"), [
+    ("gumbel_l", "cdf", (), 1), ("gumbel_r", "sf", (), -1), ("expon", "cdf", (), 1),
+    ("pareto", "cdf", (2.0,), 1)])
+def test_slopes_of_probabilities_are_densities(name, function, shapes, sign):
+    """Also where the probability is nearly 1, and its slope small beside it."""
+    family = getattr(st, name)
+    x = np.linspace(1.5, 12, 8, dtype=np.float32) if shapes or name == "expon" else \
+        sign * np.linspace(-1, 3, 8, dtype=np.float32)
+    slopes = jax.vmap(jax.grad(lambda y: getattr(family, function)(y, *shapes)))(x)
+    np.testing.assert_allclose(sign * np.asarray(slopes), family.pdf(x, *shapes), 2e-5)
+
+
+@pytest.mark.parametrize("name", ["gumbel_l", "gumbel_r"])
+def test_extremes_are_not_infinite(name):
+    """The density exp(y - exp(y)) has the limit 0; SciPy and JAX give NaN."""
+    family = getattr(st, name)
+    x = np.array([-np.inf, np.inf], np.float32)
+    assert family.pdf(x).tolist() == [0, 0]
+    assert family.logpdf(x).tolist() == [-np.inf, -np.inf]
+
+
 @pytest.mark.usefixtures("little_effort")
 def test_sums_of_discrete_values(jax_oracle):
     for name in ("bernoulli", "poisson"):

@@ -43,6 +43,15 @@ MEANINGS = {
 QUANTILES = ("ppf", "isf")
 
 
+def complement(y: Array) -> Array:
+    """Return 1 - exp(y) for y ≤ 0.
+
+    expm1 is exact near 0; far below, its derivative expm1(y) + 1 would lose all digits.
+    """
+    near = y > -1
+    return jnp.where(near, -jnp.expm1(jnp.where(near, y, -1)), 1 - jnp.exp(y))
+
+
 def log_complement(y: Array) -> Array:
     """Return log(1 - exp(y)) for y ≤ 0."""
     near = y > -np.log(2.0)
