@@ -15,6 +15,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import operator
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -494,7 +495,8 @@ def register_pytree_with_keys(
 def register_pytree_with_keys_class(cls: Any) -> Any:
     """Make a class with ``tree_flatten_with_keys`` and ``tree_unflatten`` a container."""
     register_pytree_with_keys(
-        cls, cls.tree_flatten_with_keys, cls.tree_unflatten, getattr(cls, "tree_flatten", None)
+        cls, operator.methodcaller("tree_flatten_with_keys"), cls.tree_unflatten,
+        getattr(cls, "tree_flatten", None)
     )
     return cls
 

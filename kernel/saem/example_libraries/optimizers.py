@@ -360,5 +360,5 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
     if not all(isinstance(x, JoinPoint) for x in sentinels):
         raise TypeError("pack_optimizer_state needs a tree whose leaves are JoinPoints")
     states = [tree_util.tree_flatten(x.subtree) for x in sentinels]
-    return OptimizerState(tuple(tuple(flat) for flat, _ in states), treedef,
+    return OptimizerState(tuple(flat for flat, _ in states), treedef,
                           tuple(inner for _, inner in states))

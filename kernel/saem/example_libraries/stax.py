@@ -275,7 +275,7 @@ def parallel(*layers: Layer) -> Layer:
     def init_fun(rng: Any, input_shape: Sequence[Any]) -> Any:
         keys = random.split(rng, len(inits))
         made = [init(key, shape) for init, key, shape in zip(inits, keys, input_shape)]
-        return [shape for shape, _ in made], tuple(params for _, params in made)
+        return tuple(shape for shape, _ in made), tuple(params for _, params in made)
 
     def apply_fun(params: Any, inputs: Sequence[Any], **kwargs: Any) -> Any:
         return [apply(found, x, rng=key, **kwargs) for apply, found, x, key in

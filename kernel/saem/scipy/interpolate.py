@@ -15,6 +15,7 @@ import numpy as np
 
 from saem import numpy as jnp
 from saem.core import errors
+from saem.core.trace import Tracer
 from saem.numpy.axes import array_argument
 from saem.numpy.promote import promote_dtypes_inexact
 from saem.typing import Array, ArrayLike
@@ -29,7 +30,8 @@ def _refused(message: str, advice: str) -> Exception:
 class RegularGridInterpolator:
     """A function known on a grid: ``points`` are its ticks along each axis, ``values`` on them.
 
-    points: ascending or descending vectors.  values: [len(points[0]), …, *rest].
+    points: ascending or descending vectors, ascending where they are traced.
+    values: [len(points[0]), …, *rest].
     method: 'linear' or 'nearest'.  bounds_error: not supported, since arrays raise nothing.
     fill_value: what the function is outside; None extrapolates.
     Raises: ValueError for other methods, and ticks that do not fit ``values``.
@@ -52,10 +54,12 @@ class RegularGridInterpolator:
         if len(ticks) > values.ndim:
             raise _refused(f"there are {len(ticks)} point arrays, but values has {values.ndim} "
                            "dimensions", "One vector of ticks for each of the first axes.")
-        self.values, *promoted = promote_dtypes_inexact(values, *ticks)
+        (self.values,) = promote_dtypes_inexact(values)
         self.grid: tuple[Array, ...] = ()
-        for axis, (given, p) in enumerate(zip(points, promoted)):
-            self._add_axis(axis, np.diff(np.asarray(given)), jnp.real(p))  # values may be complex
+        for axis, x in enumerate(ticks):
+            # The order of ticks that are traced is not known: they must ascend.
+            steps = np.zeros(0) if isinstance(x, Tracer) else np.diff(np.asarray(x))
+            self._add_axis(axis, steps, jnp.real(promote_dtypes_inexact(x)[0]))
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
 
     def _add_axis(self, axis: int, steps: np.ndarray, ticks: Array) -> None:

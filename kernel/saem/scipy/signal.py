@@ -290,7 +290,7 @@ def _spectra(x: Array, window: Array, step: int, nfft: int, detrended: Any, ones
     if callable(detrended):
         parts = detrended(parts)
     elif detrended:
-        parts = detrend(parts, type="constant" if detrended is True else detrended)
+        parts = detrend(parts, type=detrended)
     return (jnp.fft.rfft if onesided else jnp.fft.fft)(parts * window, nfft)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from saem.core import refs as core_refs
 from saem.core.avals import Seen, ShapedArray, aval_of
-from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr, sub_jaxprs
+from saem.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var, eval_jaxpr, sub_jaxprs
 from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.refs import LinearRef, is_ref
 from saem.core.trace import Tracer, bind, current, go_to_source, state
@@ -252,6 +252,27 @@ def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: tuple[bool, ...]
     return closed.derived(("partial_eval", unknown), make)
 
 
+def _without_known(jaxpr: Jaxpr, consts: list[Any]) -> tuple[Jaxpr, list[Any]]:
+    """Evaluate the equations of ``jaxpr`` that no linear input reaches; they become constants.
+
+    A linear program has such equations where its constants are converted, say to its dtype.
+    """
+    known = set(jaxpr.constvars)
+    ahead, rest = [], []
+    for eqn in jaxpr.eqns:
+        if not eqn.effects and all(type(a) is Literal or a in known for a in eqn.invars):
+            ahead.append(eqn)
+            known.update(eqn.outvars)
+        else:
+            rest.append(eqn)
+    if not ahead:
+        return jaxpr, consts
+    made = [v for eqn in ahead for v in eqn.outvars if type(v) is not DropVar]
+    first = jaxpr.replace(constvars=[], invars=jaxpr.constvars, eqns=ahead, outvars=made)
+    values = eval_jaxpr(first, [], *consts)
+    return jaxpr.replace(constvars=[*jaxpr.constvars, *made], eqns=rest), [*consts, *values]
+
+
 def transpose_jaxpr(closed: ClosedJaxpr, linear: tuple[bool, ...], has_ct: tuple[bool, ...]
                     ) -> tuple[ClosedJaxpr, list[bool]]:
     """Return the program of residuals and cotangents to cotangents of the linear inputs.
@@ -270,7 +291,7 @@ def transpose_jaxpr(closed: ClosedJaxpr, linear: tuple[bool, ...], has_ct: tuple
         def pull(*flat: Any) -> list[Any]:
             values, rest = flat[: len(residuals)], iter(flat[len(residuals):])
             cts = [next(rest) if has else None for has in has_ct]
-            got = backward_pass(opened, [*closed.consts, *values], cts)
+            got = backward_pass(*_without_known(opened, [*closed.consts, *values]), cts)
             reached[:] = [ct is not None for ct in got]
             return [ct for ct in got if ct is not None]
 

@@ -331,6 +331,9 @@ def bcoo_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, 
 
     indices = nfold_vmap(find, n_batch)(mask)
     data = _extract(indices, mat, n_batch)
+    if not sparse:  # there is one place: the first element fills it, the others are padding
+        first = jnp.arange(nse) == 0
+        data = masked(jnp.broadcast_to(first, data.shape[:n_batch + 1]), data)
     return BCOO((data, indices), shape=mat.shape, indices_sorted=True, unique_indices=True)
 
 
@@ -395,7 +398,8 @@ def _order(indices: Array) -> Array:
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """Return ``mat`` with its axes in the order ``permutation``.
 
-    Raises: NotImplementedError when an axis would leave its part (batch, sparse or dense).
+    Raises: TypeError for an invalid permutation; NotImplementedError when an axis would leave its
+    part (batch, sparse or dense).
 
     >>> M = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 4.]]))
     >>> sparse.bcoo_transpose(M, permutation=(1, 0)).todense()
@@ -404,7 +408,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """
     p = [int(a) for a in permutation]
     if sorted(p) != list(range(mat.ndim)):
-        raise ValueError(f"permutation={tuple(p)} is no permutation of {mat.ndim} axes")
+        raise TypeError(f"permutation={tuple(p)} is no permutation of {mat.ndim} axes")
     b, s = mat.n_batch, mat.n_batch + mat.n_sparse
     if sorted(p[:b]) != list(range(b)) or sorted(p[s:]) != list(range(s, mat.ndim)):
         raise NotImplementedError(
@@ -618,7 +622,7 @@ def flat(mat: BCOO) -> BCOO:
     grid = lambda axis: jnp.broadcast_to(
         lax.broadcasted_iota(indices.dtype, full, axis), full).reshape(-1)
     middle = jnp.broadcast_to(
-        indices.reshape(*batch, mat.nse, *(1,) * d, s), (*full, s)).reshape(-1, s)
+        indices.reshape(*batch, mat.nse, *(1,) * d, s), (*full, s)).reshape(size_of(full), s)
     parts = [*(grid(i)[:, None] for i in range(b)), middle,
              *(grid(b + 1 + i)[:, None] for i in range(d))]
     return BCOO((data.reshape(-1), jnp.concatenate(parts, axis=1)), shape=mat.shape,

@@ -29,7 +29,7 @@ from saem.experimental.sparse.bcoo_format import (
     size_of,
     whole,
 )
-from saem.typing import Array, ArrayLike
+from saem.typing import Array, ArrayLike, Shape
 
 DotDimensionNumbers = tuple[tuple[Any, Any], tuple[Any, Any]]
 
@@ -42,8 +42,8 @@ def bcoo_dot_general(lhs: BCOO | Array, rhs: BCOO | Array, *,
     Sparse with dense is dense; sparse with sparse is sparse, with at most as many elements as there
     are pairs of stored elements.
 
-    Raises: NotImplementedError for an ``out_sharding``, and for sparse arrays whose dense axes or
-    whose sparse axes are batch axes of the product.
+    Raises: TypeError for axes that do not fit; NotImplementedError for an ``out_sharding``, and for
+    sparse arrays whose dense axes or whose sparse axes are batch axes of the product.
 
     >>> M = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
     >>> sparse.bcoo_dot_general(M, jnp.array([1., 10.]), dimension_numbers=(((1,), (0,)), ((), ())))
@@ -53,6 +53,8 @@ def bcoo_dot_general(lhs: BCOO | Array, rhs: BCOO | Array, *,
         raise NotImplementedError("bcoo_dot_general with out_sharding: place the result with "
                                   "jax.device_put.")
     numbers = _tuples(dimension_numbers)
+    shapes = (x.shape if isinstance(x, BCOO) else jnp.shape(x) for x in (lhs, rhs))
+    _check_axes(*shapes, numbers)
     if isinstance(lhs, BCOO) and isinstance(rhs, BCOO):
         return _sparse_sparse(lhs, rhs, numbers, preferred_element_type)
     if isinstance(lhs, BCOO):
@@ -70,16 +72,26 @@ def _tuples(numbers: Any) -> Any:
     return tuple(tuple(tuple(int(a) for a in axes) for axes in pair) for pair in numbers)
 
 
+def _check_axes(lhs: Shape, rhs: Shape, numbers: Any) -> None:
+    """Check that summed and batch axes exist and have equal sizes.  Raises: TypeError."""
+    (lc, rc), (lb, rb) = numbers
+    left, right = (*lc, *lb), (*rc, *rb)
+    if len(lc) != len(rc) or len(lb) != len(rb) or not (
+            all(0 <= a < len(lhs) for a in left) and all(0 <= b < len(rhs) for b in right)):
+        raise TypeError(f"dot_general needs axes of operands of shapes {lhs} and {rhs} in pairs, "
+                        f"got dimension_numbers={numbers}.")
+    for a, b in zip(left, right):
+        if lhs[a] != rhs[b]:
+            raise TypeError("dot_general requires contracting and batch dimensions to have the "
+                            f"same shape, got {lhs[a]} and {rhs[b]}.")
+
+
 def _free(ndim: int, *used: tuple[int, ...]) -> list[int]:
     return [a for a in range(ndim) if not any(a in axes for axes in used)]
 
 
 def _sparse_dense(lhs: BCOO, rhs: Array, numbers: Any, preferred: Any) -> Array:
     (lc, rc), (lb, rb) = numbers
-    for a, b in zip((*lc, *lb), (*rc, *rb)):
-        if lhs.shape[a] != rhs.shape[b]:
-            raise TypeError("dot_general requires contracting and batch dimensions to have the "
-                            f"same shape, got {lhs.shape[a]} and {rhs.shape[b]}.")
     dtype = result_type(lhs.dtype, rhs.dtype) if preferred is None else np.dtype(preferred)
     free_l, free_r = _free(lhs.ndim, lc, lb), _free(rhs.ndim, rc, rb)
     one_list = flat(lhs)
@@ -183,11 +195,12 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
 
 
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
-    """Return the elementwise product of two sparse arrays with the same layout.
+    """Return the elementwise product of two sparse arrays.
 
-    Axes of size 1 stretch.  Every pair of stored elements is compared.
+    Axes of size 1 stretch.  Every pair of stored elements is compared.  An axis that is a batch
+    or dense axis of one operand alone becomes sparse.
 
-    Raises: ValueError for ranks that differ; NotImplementedError for layouts that differ.
+    Raises: ValueError for ranks that differ.
 
     >>> M = sparse.BCOO.fromdense(jnp.array([0., 2.]))
     >>> sparse.bcoo_multiply_sparse(M, M).todense()
@@ -197,8 +210,9 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
         raise ValueError(f"bcoo_multiply_sparse: operands have different numbers of axes: "
                          f"{lhs.shape} and {rhs.shape}")
     if (lhs.n_batch, lhs.n_dense) != (rhs.n_batch, rhs.n_dense):
-        raise NotImplementedError("bcoo_multiply_sparse: arrays with differing layouts. Make them "
-                                  "the same way with update_layout.")
+        common = {"n_batch": min(lhs.n_batch, rhs.n_batch),
+                  "n_dense": min(lhs.n_dense, rhs.n_dense)}
+        lhs, rhs = (bcoo_update_layout(m, **common) for m in (lhs, rhs))
     shape = tuple(np.broadcast_shapes(lhs.shape, rhs.shape))
     b, s = lhs.n_batch, lhs.n_sparse
     sparse = shape[b:b + s]

@@ -8,8 +8,6 @@ Invariant: as SciPy's function of this name (tests/kernel/scipy/test_small.py).
 
 from __future__ import annotations
 
-import numpy as np
-
 from saem import numpy as jnp
 from saem.core import errors
 from saem.jit.library import library_function
@@ -41,5 +39,8 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
         raise errors.explained(errors.ArgumentError, "vq.C2",
                                "ndim different than 1 or 2 are not supported",
                                advice=f"Got {obs.shape}.")
-    distances = jnp.sqrt(jnp.sum(jnp.square(obs[:, None] - code_book[None]), -1))
-    return jnp.argmin(distances, -1).astype(np.int32), jnp.min(distances, -1)
+    apart = obs[:, None] - code_book[None]
+    squares = jnp.square(apart.real) + jnp.square(apart.imag) if jnp.iscomplexobj(apart) \
+        else jnp.square(apart)
+    distances = jnp.sqrt(jnp.sum(squares, -1))
+    return jnp.argmin(distances, -1), jnp.min(distances, -1)

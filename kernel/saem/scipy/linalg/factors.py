@@ -178,7 +178,7 @@ def _qr_multiply(a: Any, c: Any, mode: str, pivoting: bool, conj: bool) -> tuple
         raise refuse("qr_multiply", "sizes", "Array shapes are not compatible for c @ Q operation: "
                      f"a has shape {a.shape} so Q has {m} rows, but c has {c.shape[-1]} columns "
                      f"(expected {m}).")
-    if mode == "left" and c.shape[-2] not in (k, m):
+    if mode == "left" and c.shape[-2] != k:
         raise refuse("qr_multiply", "sizes", "Array shapes are not compatible for Q @ c operation: "
                      f"a has shape {a.shape} so Q has {k} columns, but c has {c.shape[-2]} rows "
                      f"(expected {k}).")

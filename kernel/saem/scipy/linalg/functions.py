@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes
+from saem.core import dtypes, errors
 from saem.jit.library import library_function
 from saem.linalg.algebra import adjoint, eye, matmul, triu
 from saem.linalg.reduction import schur
@@ -64,6 +64,10 @@ def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:
     if not A.size:
         return A
     real = dtypes.real_dtype(A.dtype)
+    if real.name not in DEGREES:
+        raise errors.explained(errors.DTypeError, "expm.dtype",
+                               f"A.dtype={A.dtype} is not supported.",
+                               advice="Convert A to float32 or float64 first.")
     degree, bound = DEGREES[real.name]
     norm = greatest(total(abs(A), axis=-2), axis=-1)
     halvings = ceil(log2(where(norm > 0, norm, 1) / real.type(bound)))

@@ -21,7 +21,7 @@ from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.creation import asarray, zeros
 from saem.numpy.joining import concatenate
-from saem.numpy.manipulation import flip
+from saem.numpy.manipulation import broadcast_to, flip
 from saem.numpy.promote import promote_dtypes
 from saem.ops.slicing import pad
 from saem.typing import Array, ArrayLike, DTypeLike
@@ -36,6 +36,12 @@ def _vectors(name: str, *args: Any) -> list[Any]:
     """Return arguments as vectors (…, n) of one dtype; a number is a vector of one."""
     arrays = [array_argument(name, x) for x in args]
     return promote_dtypes(*[x.reshape(1) if not x.ndim else x for x in arrays])
+
+
+def _joined(first: Any, second: Any, axis: int) -> Array:
+    """Return both along ``axis``, a negative number; the axes before it broadcast."""
+    batch = np.broadcast_shapes(first.shape[:axis], second.shape[:axis])
+    return concatenate([broadcast_to(x, (*batch, *x.shape[axis:])) for x in (first, second)], axis)
 
 
 @library_function
@@ -78,9 +84,9 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     r = c.conj() if r is None else r
     c, r = _vectors("toeplitz", c, r)
     n, m = c.shape[-1], r.shape[-1]
+    values = _joined(flip(c, -1), r[..., 1:], -1)
     if not n or not m:
-        return zeros((*c.shape[:-1], n, m), c.dtype)
-    values = concatenate([flip(c, -1), r[..., 1:]], axis=-1)
+        return zeros((*values.shape[:-1], n, m), c.dtype)
     return values[..., np.arange(m) - np.arange(n)[:, None] + n - 1]
 
 
@@ -93,12 +99,12 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
            [2, 0]], dtype=int32)
     """
     (c,) = _vectors("hankel", c)
-    r = c * 0 if r is None else r
+    r = zeros(c.shape, c.dtype) if r is None else r
     c, r = _vectors("hankel", c, r)
     n, m = c.shape[-1], r.shape[-1]
+    values = _joined(c, r[..., 1:], -1)
     if not n or not m:
-        return zeros((*c.shape[:-1], n, m), c.dtype)
-    values = concatenate([c, r[..., 1:]], axis=-1)
+        return zeros((*values.shape[:-1], n, m), c.dtype)
     return values[..., np.arange(m) + np.arange(n)[:, None]]
 
 
@@ -190,7 +196,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
     Array([[ 3., -2.],
            [ 1.,  0.]], dtype=float32)
     """
-    a = array_argument("fiedler_companion", a)
+    (a,) = _vectors("fiedler_companion", a)
     n = a.shape[-1] - 1
     if n < 1:
         return zeros((*a.shape[:-1], 0, 0), a.dtype)
@@ -237,7 +243,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
                       f"axis must be one less than the length of f; got f shape {f.shape} and s "
                       f"shape {s.shape}.")
     below = s[..., :, None] * np.eye(n - 1, n, dtype=s.dtype)
-    return concatenate([f[..., None, :], below], axis=-2)
+    return _joined(f[..., None, :], below, -2)
 
 
 # -- made of a size alone --------------------------------------------------------------------------

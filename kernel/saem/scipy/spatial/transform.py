@@ -108,7 +108,7 @@ class Rotation(NamedTuple):
         angles = angles.astype(jnp.promote_types(angles.dtype, np.float32))
         if len(axes) == 1 and (angles.ndim == 0 or angles.shape[-1] != 1 or angles.ndim == 1):
             angles = angles[..., None] if angles.ndim != 1 or angles.shape[0] != 1 else angles
-        if angles.shape[-1] != len(axes):
+        if angles.shape[-1:] != (len(axes),):
             raise _refused("angles", f"Expected {len(axes)} angles for axes {seq}, got shape "
                            f"{angles.shape}", "Angles are the last axis.")
         if degrees:
