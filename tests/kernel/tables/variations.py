@@ -60,6 +60,158 @@ def cast(x, dtype):
     return jnp.asarray(x.astype(dtype))
 """
 
+# What the rows of one table may name besides.
+WIDE = """
+def wide(f, *args):
+    "What f gives where 64-bit types are on, for operands of 64 bits."
+    with jax.enable_x64(True):
+        return f(*[a.astype("complex128" if a.dtype.kind == "c" else "float64") for a in args])
+
+def jitted(f, *args):
+    return jax.jit(f)(*args)
+"""
+SOLVERS = WIDE + """
+def res(found):
+    return [found.x, found.fun, found.success, found.status, found.nit, found.nfev, found.njev,
+            found.jac]
+"""
+SPARSE = WIDE + """
+es = Later("experimental.sparse")
+A = np.array([[0, 1.5, 0, -2], [0, 0, 0, 0], [3, 0, .5, 1]], "f")
+B = np.array([[[1], [0], [1]], [[0], [1], [1]]], "f")
+C, D = es.BCOO.fromdense(A), es.BCSR.fromdense(A)
+
+def parts(m):
+    "Of what a sparse matrix consists."
+    return [list(m.tree_flatten()[0]), tuple(m.shape), m.nse, type(m).__name__,
+            bool(getattr(m, "indices_sorted", 0)), bool(getattr(m, "unique_indices", 0))]
+
+def dense(x):
+    "The arrays of a result, those of sparse matrices dense."
+    if isinstance(x, (list, tuple)):
+        return [dense(each) for each in x]
+    return x.todense() if hasattr(x, "todense") else x
+"""
+TREE = """
+import collections, dataclasses, functools
+
+pair = collections.namedtuple("pair", "x y")
+tu = module("tree_util")
+
+class Plain:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+    def __repr__(self):
+        return f"{type(self).__name__}({self.x!r}, {self.y!r})"
+    def tree_flatten(self):
+        return (self.x, self.y), None
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls(*children)
+
+@tu.register_pytree_node_class
+class Point(Plain):
+    pass
+
+class Named(collections.namedtuple("Named", "x y")):
+    pass
+
+@tu.register_pytree_with_keys_class
+class Shown(Plain):
+    def tree_flatten_with_keys(self):
+        return ((tu.GetAttrKey("x"), self.x), ("mine", self.y)), None
+
+class Coded(Plain):
+    pass
+
+tu.register_pytree_with_keys(
+    Coded, lambda c: (((tu.DictKey("x"), c.x), (tu.SequenceKey(5), c.y)), "aux"),
+    lambda aux, children: Coded(*children), lambda c: ((c.x, c.y), "aux"))
+
+@tu.register_dataclass
+@dataclasses.dataclass
+class Data:
+    x: int
+    y: int
+    name: str = dataclasses.field(metadata=dict(static=True))
+
+@dataclasses.dataclass
+class Unregistered:
+    a: int
+    b: int
+
+@tu.register_static
+@dataclasses.dataclass(frozen=True)
+class Fixed:
+    value: int
+
+def known(x):
+    "What the other process can send of x: containers and numbers, else its type and text."
+    if isinstance(x, (list, tuple)) and not isinstance(x, (Point, Named)):
+        return type(x)(map(known, x)) if type(x) in (list, tuple) else [
+            type(x).__name__, *map(known, x)]
+    if isinstance(x, dict):
+        return [type(x).__name__, *[[known(k), known(v)] for k, v in x.items()]]
+    if isinstance(x, (set, collections.deque)):
+        return [type(x).__name__, *map(known, x)]
+    if x is None or isinstance(x, (bool, int, float, str)) or hasattr(x, "dtype"):
+        return x
+    if isinstance(x, type):
+        return x.__name__
+    return text(x)
+
+def text(x):
+    "How x prints, without addresses and the names of modules."
+    import re
+    return re.sub(r" at 0x[0-9a-f]+|jaxlib[.\\w]*[.]|saem[.\\w]*[.]|jax[.\\w]*[.]", "", str(x))
+
+def said(f):
+    "The first words of the message with which f refuses."
+    try:
+        return ["nothing", known(f())]
+    except Exception as error:
+        import re
+        words = re.sub(r"^[a-z]+[.][A-Z][0-9]+: ", "", text(error)).split()
+        builtin = next(c for c in type(error).__mro__ if c.__module__ == "builtins")
+        return [builtin.__name__, " ".join(words[:4])]
+
+plain = known
+"""
+LAYERS = WIDE + """
+opt, stax = Later("example_libraries.optimizers"), Later("example_libraries.stax")
+K = np.random.RandomState(5).randn(2, 3, 4, 5).astype("f")
+G = K[:, :, :2] * 2
+EDGES = np.array([0., -0., 1., -1., 30., -30., 200., np.inf, -np.inf, np.nan], "f")
+
+def bias(*shape):
+    return np.random.RandomState(7).randn(*shape).astype("f")
+
+def f8(shape):
+    return jnp.asarray(np.random.RandomState(8).randn(*shape).astype(ml_dtypes.float8_e4m3fn))
+
+def e8(shape):
+    return jnp.asarray(np.full(shape, 2., "f").astype(ml_dtypes.float8_e8m0fnu))
+
+def steps(optimizer, params):
+    "What an optimizer makes of parameters in three steps."
+    init, update, get = optimizer
+    state, found = init(params), []
+    for i in range(3):
+        gradient = jax.tree.map(lambda p: jnp.sin(p) + i, get(state))
+        state = update(i, gradient, state)
+        found += jax.tree.leaves(get(state))
+    return found
+
+def layer(pair, x):
+    "The shape, parameters and output of a layer of stax."
+    init, apply = pair
+    shape, params = init(key(5), x.shape)
+    shape = jax.tree.map(int, shape)
+    return [shape, jax.tree.leaves(params), apply(params, x, rng=key(7))]
+"""
+BEGINNINGS = {"linalg": WIDE, "grids": WIDE, "solvers": SOLVERS, "sparse": SPARSE, "tree": TREE,
+              "layers": LAYERS}
+
 FLOATING = "XYZQVWMPTSR"
 LETTER = re.compile(rf"\b([{FLOATING}])\b")
 CHOICE = re.compile(r"\{([^{}]*\|[^{}]*)\}")
@@ -115,11 +267,11 @@ def drawn(call: str) -> Iterator[str]:
 
 
 def rows(calls: list[str], first: tuple[str, ...] = KINDS, later: tuple[str, ...] = FEW,
-         derivatives: bool = True, maps: bool = True) -> Iterator[str]:
+         derivatives: bool = True, maps: bool = True, wide: bool = False) -> Iterator[str]:
     """Yield the rows of each call.  A function's first call has more kinds of operands.
 
     A call that starts with ``=`` is taken as it stands, one with ``~`` is not differentiated, one
-    with ``*`` draws (``drawn``).
+    with ``*`` draws (``drawn``).  ``wide`` asks for rows of 64-bit types and of ``jit`` too.
     """
     seen: set[str] = set()
     for call in calls:
@@ -141,6 +293,9 @@ def rows(calls: list[str], first: tuple[str, ...] = KINDS, later: tuple[str, ...
             stacked = ", ".join(f"stacked({letter})" for letter in letters.split(", "))
             yield f"mapped(lambda {letters}: {plain}, {stacked})"
             yield f"mapped_last(lambda {letters[0]}: {plain}, stacked({letters[0]}))"
+        if wide:
+            yield f"wide(lambda {letters}: {plain}, {letters})"
+            yield f"jitted(lambda {letters}: {plain}, {letters})"
 
 
 def expanded(call: str) -> list[str]:
@@ -209,8 +364,9 @@ def chosen(cases: list[str], part: int = 8) -> list[str]:
     return [case for case in cases if zlib.crc32(case.encode()) % part == 0]
 
 
-def differences(oracle: Any, cases: list[str], rtol: float = 1e-5, **arguments: Any) -> list[str]:
+def differences(oracle: Any, cases: list[str], rtol: float = 1e-5, begin: str = "",
+                **arguments: Any) -> list[str]:
     """Return what differs, a line for each row; asks in portions, so that one reply is small."""
     return [line for at in range(0, len(cases), 200)
-            for line in failures(oracle, cases[at:at + 200], rtol, False, MORE, **OPERANDS,
+            for line in failures(oracle, cases[at:at + 200], rtol, False, MORE + begin, **OPERANDS,
                                  **arguments)]

@@ -121,7 +121,7 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_f
     back = inverse_order(rows)
     if permute_l:
         return rows_in_order(low, back), high
-    return rows_in_order(eye(m, dtype=a.dtype), back), low, high
+    return rows_in_order(eye(m, dtype=dtypes.real_dtype(a.dtype)), back), low, high
 
 
 def qr(a: ArrayLike, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
@@ -409,13 +409,16 @@ def _bisected(d: Any, e: Any, tol: Any, places: tuple[int, int]) -> Any:
     tiny = float(dtypes.finfo(dtype).tiny)
     wanted = np.arange(*places)
 
+    def not_zero(q: Any) -> Any:
+        return where(abs(q) < tiny, -tiny, q)  # counts as negative, and may be divided by
+
     def below(x: Any) -> Any:
         def pivot(state: Any, row: Any) -> Any:
             q, count = state
-            q = row[0] - x - row[1] / where(abs(q) < tiny, -tiny, q)
+            q = not_zero(row[0] - x - row[1] / q)
             return (q, count + (q < 0)), None
 
-        first = d[0] - x
+        first = not_zero(d[0] - x)
         state = first, (first < 0).astype(np.int32)
         return scan(pivot, state, (d[1:], squares))[0][1]
 

@@ -153,7 +153,9 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
         def row(k: Any, r: Any) -> Any:
             i = j - 1 - k  # from the diagonal upwards; what is not known yet is zero
             rest = t[i, j] - total(r[i] * r[:, j])
-            return r.at[i, j].set(rest / (roots[i] + roots[j]))
+            both = roots[i] + roots[j]
+            free = (both == 0) & (rest == 0)  # any number will do here, and 0 is taken
+            return r.at[i, j].set(where(free, 0, rest / where(free, 1, both)))
 
         return fori_loop(0, j, row, r)
 

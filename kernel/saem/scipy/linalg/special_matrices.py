@@ -23,6 +23,7 @@ from saem.numpy.creation import asarray, zeros
 from saem.numpy.joining import concatenate
 from saem.numpy.manipulation import broadcast_to, flip
 from saem.numpy.promote import promote_dtypes
+from saem.numpy.reductions import strong
 from saem.ops.slicing import pad
 from saem.typing import Array, ArrayLike, DTypeLike
 
@@ -84,7 +85,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     r = c.conj() if r is None else r
     c, r = _vectors("toeplitz", c, r)
     n, m = c.shape[-1], r.shape[-1]
-    values = _joined(flip(c, -1), r[..., 1:], -1)
+    values = strong(_joined(flip(c, -1), r[..., 1:], -1), c.dtype)
     if not n or not m:
         return zeros((*values.shape[:-1], n, m), c.dtype)
     return values[..., np.arange(m) - np.arange(n)[:, None] + n - 1]

@@ -128,6 +128,8 @@ class Rotation(NamedTuple):
     def from_mrp(cls, mrp: Array) -> Rotation:
         """Return rotations of modified Rodrigues parameters [..., 3]: axis times tan(angle / 4)."""
         mrp = jnp.asarray(mrp)
+        mrp = mrp.astype(jnp.promote_types(mrp.dtype, np.float32)) if mrp.dtype.kind in "biu" \
+            else mrp
         square = jnp.sum(mrp * mrp, -1, keepdims=True)
         return cls(jnp.concatenate([2 * mrp, 1 - square], -1) / (1 + square))
 
