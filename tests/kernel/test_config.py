@@ -185,6 +185,11 @@ def test_options_that_nothing_reads_have_names_and_defaults_of_jax(jax_oracle):
     assert not set(unread_options.DEFAULTS) & set(SETTINGS)
 
 
+def test_no_option_of_jax_is_unknown(jax_oracle):
+    theirs = jax_oracle.run("import jax\nresult = sorted(jax.config.values)").value
+    assert [n for n in theirs if n.startswith("jax_") and n not in config.values] == []
+
+
 def test_an_option_that_nothing_reads_is_kept_and_says_so_once():
     name = "jax_enable_pgle"
     with pytest.warns(UserWarning, match="jax_enable_pgle changes nothing in Saem"):
