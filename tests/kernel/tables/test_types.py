@@ -23,7 +23,6 @@ REASONS = {
         "JAX traces a program that it then cannot compile",
     r"sp\.owens_t\(.*(complex64|1j)":
         "JAX computes with complex numbers, for which T has no meaning",
-    r"st\..*'bool'": "the result of booleans beside the defaults of loc and scale is weak here",
     r"st\.norm\.(ppf|isf)\(X, (loc|scale)=(1j|cast\(X, 'complex64')":
         "JAX drops the imaginary part of the place",
 }

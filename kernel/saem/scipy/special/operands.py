@@ -40,14 +40,14 @@ def floats(name: str, *args: Any) -> list[Array]:
 
 
 def weak_by_first(out: Array, first: Any) -> Array:
-    """Return ``out``, which stays weak only where the operand ``first`` is a weak number.
+    """Return ``out``, which stays weak only where the operand ``first`` has rank 0.
 
     An array of booleans or integers beside Python numbers meets them in a weak floating dtype;
     functions whose constants have the dtype of their first operand give strong results, as in JAX,
-    unless that operand is itself a Python number or a weak array of rank 0.
+    unless that operand is a number.
     """
-    aval, begun = aval_of(out), aval_of(first)
-    if not aval.weak_type or (begun.weak_type and not begun.shape):
+    aval = aval_of(out)
+    if not aval.weak_type or not aval_of(first).shape:
         return out
     return lax.convert_element_type(out, aval.dtype)
 
