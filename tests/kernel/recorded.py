@@ -30,6 +30,8 @@ KEPT = ROOT / ".answers"
 REPLIES = Path(__file__).resolve().parent / "answers" / "replies.xz"
 QUESTIONS = REPLIES.with_name("questions.xz")
 HEAD = struct.Struct("<16sQ")
+# How a question begins that is a whole program: tests/programs runs it in a process of its own.
+PROGRAM = b"program\n"
 # The key under which the packed replies say on which processor they were made.
 PROCESSOR = bytes(16)
 

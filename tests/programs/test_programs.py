@@ -4,6 +4,9 @@ Each program of ``scripts/`` uses other people's libraries as their documentatio
 one environment twice: by ``python -m saem run``, and with the real JAX on its path.  Every list of
 numbers that it records, a loss curve for one, must be the same to rounding.
 
+What JAX computes is kept like its other replies (``tests/kernel/recorded.py``), for a program and
+the versions of the libraries: only a changed program, and two others in every run, run on JAX.
+
 The environment is ``.venv-programs`` (``make programs`` makes it), or the Python that
 ``$SAEM_PROGRAMS_PYTHON`` names.
 """
@@ -12,16 +15,21 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 from oracle import find_python
+from recorded import PROGRAM, Recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(__file__).parent / "scripts"
 PYTHON = Path(os.environ.get("SAEM_PROGRAMS_PYTHON", ROOT / ".venv-programs" / "bin" / "python"))
+
+PROGRAMS = sorted(path.stem for path in SCRIPTS.glob("*.py") if path.stem != "curves")
+ASKED_AGAIN = random.Random(len(PROGRAMS)).sample(PROGRAMS, 2)
 
 # Relative to the largest number of a list; a curve may grow what rounding begins.
 TOLERANCE = 2e-5
@@ -68,21 +76,45 @@ def start(words: list[str], path: Path) -> subprocess.Popen:
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def recorded(process: subprocess.Popen, who: str) -> dict[str, np.ndarray]:
-    """Return what the program recorded.  Raises: AssertionError with its stderr if it failed."""
+def output(process: subprocess.Popen, who: str) -> bytes:
+    """Return the lines that the program recorded.
+
+    Raises: AssertionError with its stderr if it failed.
+    """
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, f"on {who}:\n{err[-4000:]}"
-    lines = [json.loads(line) for line in out.splitlines() if line.startswith('{"name"')]
-    return {line["name"]: np.array(line["values"]).reshape(line["shape"]) for line in lines}
+    return "".join(line + "\n" for line in out.splitlines()
+                   if line.startswith('{"name"')).encode()
 
 
-@pytest.mark.parametrize(
-    "name", sorted(path.stem for path in SCRIPTS.glob("*.py") if path.stem != "curves"))
-def test_program(name, real_jax):
+def numbers(lines: bytes) -> dict[str, np.ndarray]:
+    found = map(json.loads, lines.decode().splitlines())
+    return {line["name"]: np.array(line["values"]).reshape(line["shape"]) for line in found}
+
+
+@pytest.fixture(scope="session")
+def replies():
+    return Recorded()
+
+
+def question(name: str) -> bytes:
+    """Return what JAX's numbers depend on: the program, and the versions of the libraries."""
+    parts = Path(__file__).with_name("requirements.txt"), SCRIPTS / "curves.py", SCRIPTS / name
+    return PROGRAM + b"".join(path.read_bytes() for path in parts)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(name, replies, request):
     script = f"{name}.py"
-    there = start([script], real_jax)
+    kept = None if name in ASKED_AGAIN else replies.find(question(script))
+    if kept is None:
+        there = start([script], request.getfixturevalue("real_jax"))
     here = start(["-m", "saem", "run", script], ROOT / "kernel")
-    mine, theirs = recorded(here, "Saem"), recorded(there, "JAX")
+    mine = numbers(output(here, "Saem"))
+    if kept is None:
+        kept = output(there, "JAX")
+        replies.keep(question(script), kept)
+    theirs = numbers(kept)
     assert list(mine) == list(theirs)
     for what, expected in theirs.items():
         assert mine[what].shape == expected.shape, what
