@@ -302,6 +302,31 @@ def test_a_breakpoint_shows_values_in_every_frame(monkeypatch, capsys, run):
     assert "*** NameError: name 'nothing' is not defined" in shown
 
 
+def how_deep(n=0):
+    """Return how many calls Python allows from here on."""
+    try:
+        return how_deep(n + 1)
+    except RecursionError:
+        return n
+
+
+def test_a_breakpoint_beside_what_is_no_pytree_costs_no_depth(monkeypatch, capsys):
+    inside = []
+    inside.append({"itself": [inside]})
+    unsortable = [[{1: X, "a": X}], (i for i in range(3))]
+
+    def among(x):
+        odd = inside, unsortable
+        return inner(x * len(odd))
+
+    before = how_deep()
+    for _ in range(3):
+        _, shown = at_breakpoint(monkeypatch, capsys, ["p z", "u", "p odd[1][0][0]['a'][0]", "c"],
+                                 lambda: among(jnp.float32(1)))
+    assert how_deep() == before
+    assert "(jdb) Array(4., dtype=float32)" in shown and "(jdb) np.float" in shown
+
+
 def test_a_breakpoint_stops_once_per_example_and_in_the_forward_pass(monkeypatch, capsys):
     _, shown = at_breakpoint(monkeypatch, capsys, ["p y", "c"] * 3, lambda: jax.vmap(outer)(X))
     assert shown.count("Entering jdb:") == 3

@@ -16,6 +16,7 @@ import linecache
 import os
 import pprint
 import sys
+import warnings
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -87,8 +88,12 @@ class Stop:
     def note(self, variables: dict[str, Any], name: str, value: Any) -> None:
         """Remember a variable that holds traced values, alone or in a pytree."""
         try:
-            leaves, structure = tree.flatten(value)
-        except Exception:  # a container whose flattening needs more than is there
+            if not is_tree(value):
+                return
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of values that are none of the program's
+                leaves, structure = tree.flatten(value)
+        except Exception:  # keys that are not sorted, or a node that needs more than is there
             return
         if any(isinstance(x, Tracer) and x._trace.live for x in leaves):
             numbers: list[Any] = []
@@ -105,6 +110,22 @@ class Stop:
             variables[name] = structure.unflatten(
                 [values[x[0]] if isinstance(x, tuple) else x for x in leaves])
         self.open_debugger(self.frames)
+
+
+def is_tree(x: Any, around: tuple = ()) -> bool:
+    """Return whether no container in ``x`` is inside itself, and all keys of dicts can be sorted.
+
+    A frame may hold anything.  Each level of a container that jaxlib gives up lowers for good how
+    many calls Python allows, so it is not asked.
+    """
+    if not isinstance(x, (list, tuple, dict)):
+        return True
+    if any(x is outer for outer in around):
+        return False
+    if isinstance(x, dict):
+        sorted(x)
+    inside = x.values() if isinstance(x, dict) else x
+    return all(is_tree(child, (*around, x)) for child in inside)
 
 
 class Debugger(cmd.Cmd):
