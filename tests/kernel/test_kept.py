@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import gc
+import itertools
 import weakref
 
 import numpy as np
@@ -22,8 +23,9 @@ from saem.core.kept import Kept
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
-    """Tables of other tests do not count."""
+    """Tables of other tests do not count, nor what they added."""
     monkeypatch.setattr(kept, "_tables", weakref.WeakValueDictionary())
+    monkeypatch.setattr(kept, "_added", itertools.count(1))
     monkeypatch.setattr(executables, "_executables", collections.OrderedDict())
 
 
