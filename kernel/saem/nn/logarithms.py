@@ -11,6 +11,8 @@ functions"; Mächler 2012, "Accurately computing log(1 - exp(-|a|))" (equation 7
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from saem import lax
@@ -46,9 +48,9 @@ def _logsumexp(a: ArrayLike, axis: Axis, b: ArrayLike | None, keepdims: bool, re
     else:
         (a,) = promote_args_inexact("logsumexp", a)
     a = jnp.asarray(a)
-    axes = canonical_axes(axis, a.ndim)
     if where is not None:
         a = jnp.where(where, a, 0)
+    axes = canonical_axes(axis, a.ndim)
     largest = jnp.max(a.real, axis=axes, keepdims=True, where=where, initial=-np.inf)
     largest = lax.stop_gradient(lax.select(jnp.isfinite(largest), largest,
                                            lax.full_like(largest, 0)))
@@ -97,7 +99,7 @@ def log1mexp(x: ArrayLike) -> Array:
     x = array_argument("log1mexp", x)
     near = jnp.log(-jnp.expm1(-x))
     far = jnp.log1p(-jnp.exp(-x))
-    return jnp.where(x < np.log(2.0), near, far)
+    return jnp.where(x < math.log(2.0), near, far)
 
 
 log1mexp.defjvps(lambda dx, out, x: dx / jnp.expm1(x))

@@ -20,6 +20,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import Tracer, is_concrete
 from saem.numpy.creation import asarray
+from saem.numpy.manipulation import broadcast_to
 from saem.numpy.reductions import max as _max
 from saem.ops import reduce
 from saem.ops.linear import broadcast_in_dim, reduce_sum
@@ -56,25 +57,28 @@ def _segmented(name: str, scatter: Callable, over: Callable, start: Callable, da
             f"Indexer must have integer type, got indexer with type {ids.dtype.name}",
             advice="Convert segment_ids: segment_ids.astype(int).")
     count = _count(name, ids, num_segments)
-    if not aval_of(data).ndim:  # a number is the row of every id
-        data = broadcast_in_dim(data, aval_of(ids).shape, ())
-    aval = aval_of(data)
-    rows = aval.shape[0]
+    aval, shape = aval_of(data), aval_of(ids).shape
     row = aval.shape[1:]
     options = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
                "mode": mode if mode is not None else "fill"}
-    inner = tuple(range(1, 1 + len(row)))
-    if bucket_size is None:
+    if bucket_size is None or 0 in shape:
         out = full((count, *row), start(aval.dtype), aval.dtype)
-        index = broadcast_in_dim(ids, (rows, 1), (0,))
+        if 0 in shape:  # no ids: the data goes nowhere
+            return out
+        axes = len(shape)
+        index = broadcast_in_dim(ids, (*shape, 1), tuple(range(axes)))
+        inner = tuple(range(axes, axes + len(row)))
         numbers = ScatterDimensionNumbers(inner, (0,), (0,))
-        return scatter(out, index, data, numbers, **options)
+        return scatter(out, index, broadcast_to(data, (*shape, *row)), numbers, **options)
     # Neighbouring rows are added up in buckets of their own, then the buckets: fewer roundings.
+    if not aval.ndim:  # a number is the row of every id
+        data = broadcast_in_dim(data, shape, ())
+    rows = aval_of(data).shape[0]
     buckets = -(-rows // bucket_size)
     out = full((buckets, count, *row), start(aval.dtype), aval.dtype)
     index = broadcast_in_dim(ids, (rows, 1), (0,))
     which = broadcast_in_dim(iota(aval_of(ids).dtype, rows), (rows, 1), (0,)) // bucket_size
-    numbers = ScatterDimensionNumbers(inner, (0, 1), (0, 1))
+    numbers = ScatterDimensionNumbers(tuple(range(1, 1 + len(row))), (0, 1), (0, 1))
     return over(scatter(out, concatenate([which, index], 1), data, numbers, **options), (0,))
 
 
