@@ -8,6 +8,7 @@ AX + XB = C" (1972).
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from saem.linalg.lu import solve as solve_at_once
 from saem.linalg.reduction import schur
 from saem.linalg.triangular import triangular_solve
 from saem.loops.while_loop import fori_loop
+from saem.numpy.array_properties import ndim, shape
 from saem.numpy.axes import array_argument
 from saem.numpy.linalg import det as _det
 from saem.numpy.linalg import equations
@@ -45,17 +47,27 @@ def refuse(name: str, tag: str, sentence: str) -> Exception:
                             advice=f"See scipy.linalg.{name}.")
 
 
-def right_sides(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
-    """Return matrices a and right sides b with equal leading axes, and whether b was a vector."""
-    n = a.shape[-1]
-    single = b.ndim == 1
-    if a.shape[-2] != n or b.shape[0 if single else -2] != n:
+def holds_vectors(name: str, a: Any, b: Any) -> bool:
+    """Return whether b is a vector, or, with one axis less than the matrices a, a stack of them."""
+    rank = ndim(b)
+    if rank > 1 and rank == ndim(a) - 1 and shape(b)[-1] == shape(a)[-1]:
+        warnings.warn(
+            f"jax.scipy.linalg.{name}: a stack of vectors as b is deprecated, and will be read as "
+            f"a matrix. Write {name}(…, b[..., None]).squeeze(-1).", FutureWarning, stacklevel=3)
+        return True
+    return rank == 1
+
+
+def right_sides(name: str, a: Any, b: Any, vectors: bool) -> tuple[Any, Any]:
+    """Return matrices a and right sides b (…, n, k) with equal leading axes."""
+    shapes = a.shape, b.shape
+    b = b[..., None] if vectors else b
+    if a.ndim < 2 or b.ndim < 2 or a.shape[-2] != a.shape[-1] or b.shape[-2] != a.shape[-1]:
         raise refuse(name, "sizes", f"inconsistent size for core dimension 'n': {name} needs "
-                     f"(…, n, n) and (n,) or (…, n, k), got {a.shape} and {b.shape}.")
-    b = b[:, None] if single else b
+                     f"(…, n, n) and (n,) or (…, n, k), got {shapes[0]} and {shapes[1]}.")
     leading = broadcast_shapes(a.shape[:-2], b.shape[:-2])
     return (broadcast_to(a, (*leading, *a.shape[-2:])),
-            broadcast_to(b, (*leading, *b.shape[-2:])), single)
+            broadcast_to(b, (*leading, *b.shape[-2:])))
 
 
 @library_function(static_argnames=("lower",))
@@ -88,18 +100,18 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: ArrayLike, overwrite_b: bool = F
     Array([1.       , 1.9999999], dtype=float32)
     """
     c, lower = c_and_lower
-    return _cho_solve(c, b, lower=bool(lower))
+    return _cho_solve(c, b, bool(lower), holds_vectors("cho_solve", c, b))
 
 
-@library_function(static_argnames=("lower",))
-def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
+@library_function(static_argnums=(2, 3))
+def _cho_solve(c: Any, b: Any, lower: bool, vectors: bool) -> Any:
     c, b = inexact("cho_solve", c, b)
-    c, b, single = right_sides("cho_solve", c, b)
+    c, b = right_sides("cho_solve", c, b, vectors)
     first = triangular_solve(c, b, left_side=True, lower=lower, transpose_a=not lower,
                              conjugate_a=not lower)
     out = triangular_solve(c, first, left_side=True, lower=lower, transpose_a=lower,
                            conjugate_a=lower)
-    return out[..., 0] if single else out
+    return out[..., 0] if vectors else out
 
 
 @library_function(static_argnames=("overwrite_a", "check_finite"))
@@ -128,17 +140,17 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: ArrayLike, trans: int = 0, overwrit
     packed, pivots = lu_and_piv
     if trans not in (0, 1, 2):
         raise refuse("lu_solve", "trans", f"'trans' value must be 0, 1, or 2, got {trans}")
-    return _lu_solve(packed, pivots, b, trans=int(trans))
+    return _lu_solve(packed, pivots, b, int(trans), holds_vectors("lu_solve", packed, b))
 
 
-@library_function(static_argnames=("trans",))
-def _lu_solve(packed: Any, pivots: Any, b: Any, trans: int) -> Any:
+@library_function(static_argnums=(3, 4))
+def _lu_solve(packed: Any, pivots: Any, b: Any, trans: int, vectors: bool) -> Any:
     packed, b = inexact("lu_solve", packed, b)
-    packed, b, single = right_sides("lu_solve", packed, b)
+    packed, b = right_sides("lu_solve", packed, b, vectors)
     pivots = broadcast_to(array_argument("lu_solve", pivots), packed.shape[:-1])
     rows = lu_pivots_to_permutation(pivots, packed.shape[-1])
     out = solve_by_lu(packed, rows, b, trans)
-    return out[..., 0] if single else out
+    return out[..., 0] if vectors else out
 
 
 def solve(a: ArrayLike, b: ArrayLike, lower: bool = False, overwrite_a: bool = False,
@@ -179,17 +191,18 @@ def solve_triangular(a: ArrayLike, b: ArrayLike, trans: int | str = 0, lower: bo
     kinds = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}
     if trans not in kinds:
         raise refuse("solve_triangular", "trans", f"Invalid 'trans' value {trans}")
-    return _solve_triangular(a, b, trans=kinds[trans], lower=bool(lower),
-                             unit_diagonal=bool(unit_diagonal))
+    return _solve_triangular(a, b, kinds[trans], bool(lower), bool(unit_diagonal),
+                             holds_vectors("solve_triangular", a, b))
 
 
-@library_function(static_argnames=("trans", "lower", "unit_diagonal"))
-def _solve_triangular(a: Any, b: Any, trans: int, lower: bool, unit_diagonal: bool) -> Any:
+@library_function(static_argnums=(2, 3, 4, 5))
+def _solve_triangular(a: Any, b: Any, trans: int, lower: bool, unit_diagonal: bool,
+                      vectors: bool) -> Any:
     a, b = inexact("solve_triangular", a, b)
-    a, b, single = right_sides("solve_triangular", a, b)
+    a, b = right_sides("solve_triangular", a, b, vectors)
     out = triangular_solve(a, b, left_side=True, lower=lower, transpose_a=trans > 0,
                            conjugate_a=trans == 2, unit_diagonal=unit_diagonal)
-    return out[..., 0] if single else out
+    return out[..., 0] if vectors else out
 
 
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
@@ -225,8 +238,8 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
            [0., 1.]], dtype=float32)
     """
     A, B, C = inexact("solve_sylvester", A, B, C)
-    m, n = A.shape[0], B.shape[0]
-    if A.shape != (m, m) or B.shape != (n, n) or C.shape != (m, n):
+    m, n = A.shape[:1], B.shape[:1]
+    if not m or not n or A.shape != m + m or B.shape != n + n or C.shape != m + n:
         raise refuse("solve_sylvester", "sizes", "Incompatible shapes for Sylvester equation: "
                      f"A: {A.shape} B: {B.shape} C: {C.shape}")
     if method not in ("schur", "eigen"):

@@ -111,6 +111,11 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_f
            [0., 1.]], dtype=float32)
     """
     (a,) = inexact("lu", a)
+    if a.ndim < 2:
+        raise errors.explained(
+            errors.ArgumentTypeError, "lu.rank",
+            f"Input 0 to lu must have rank at least 2, but got shape={a.shape}",
+            advice="Give a matrix, for example x[None] or x[:, None].")
     if a.ndim != 2:
         raise refuse("lu", "rank", f"lu needs one matrix, got shape {a.shape}.")
     packed, _, rows = lu_op(a)

@@ -22,7 +22,7 @@ from saem.linalg.reduction import schur
 from saem.linalg.triangular import triangular_solve
 from saem.loops.conditional import cond
 from saem.loops.while_loop import fori_loop
-from saem.numpy.floating_point import ceil, isfinite
+from saem.numpy.floating_point import ceil, floor, isfinite
 from saem.numpy.linalg.equations import solved
 from saem.numpy.matrices import diag
 from saem.numpy.reductions import max as greatest
@@ -70,8 +70,8 @@ def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:
                                advice="Convert A to float32 or float64 first.")
     degree, bound = DEGREES[real.name]
     norm = greatest(total(abs(A), axis=-2), axis=-1)
-    halvings = ceil(log2(where(norm > 0, norm, 1) / real.type(bound)))
-    halvings = where(halvings > 0, halvings, 0)
+    needed = log2(where(norm > 0, norm, 1) / real.type(bound))
+    halvings = where(needed > 0, ceil(needed), 0)
     scaled = A / exp2(halvings)[..., None, None].astype(A.dtype)
     even, odd = _pade(scaled, degree)
     if upper_triangular:
@@ -84,8 +84,9 @@ def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:
         again = cond(i < most, lambda x: matmul(x, x), lambda x: x, r)
         return where((i < halvings)[..., None, None], again, r)
 
-    result = fori_loop(0, max_squarings, square, result)
-    return where((halvings > max_squarings)[..., None, None], np.nan, result)
+    # As JAX counts squarings, a norm of up to twice the bound needs none: one more is allowed.
+    result = fori_loop(0, max_squarings + 1, square, result)
+    return where((floor(needed) > max_squarings)[..., None, None], np.nan, result)
 
 
 def _pade(a: Any, degree: int) -> tuple[Any, Any]:
@@ -146,6 +147,8 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
         raise NotImplementedError("Blocked version is not implemented yet.")
     (A,) = inexact("sqrtm", A)
     t, z = schur(A.astype(dtypes.complex_dtype(A.dtype)))
+    if t.ndim != 2:
+        raise refuse("sqrtm", "rank", f"sqrtm needs one matrix, got shape {t.shape}.")
     n = t.shape[0]
     roots = sqrt(t.diagonal())
 

@@ -11,6 +11,7 @@ Source: the SciPy reference, scipy.linalg, "Special matrices".
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -139,7 +140,7 @@ def companion(a: ArrayLike) -> Array:
     if not a.ndim or a.shape[-1] < 2:
         raise _refuse("companion", "The length of `a` along the last axis must be at least 2; got "
                       f"shape {a.shape}.")
-    first = -a[..., 1:] / a[..., :1]
+    first = -(a[..., 1:] / a[..., :1])
     n = first.shape[-1]
     rest = np.broadcast_to(np.eye(n - 1, n, dtype=first.dtype), (*a.shape[:-1], n - 1, n))
     return concatenate([first[..., None, :], asarray(rest)], axis=-2)
@@ -149,14 +150,14 @@ def companion(a: ArrayLike) -> Array:
 def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """Return the matrix C with C v = convolve(a, v, mode) for vectors v of length ``n``.
 
-    Raises: ValueError for another mode, or lengths of zero.
+    Raises: ValueError for another mode, or lengths of zero; TypeError if n is no integer.
 
     >>> jax.scipy.linalg.convolution_matrix(jnp.array([1, 2]), 2)
     Array([[1, 0],
            [2, 1],
            [0, 2]], dtype=int32)
     """
-    a = array_argument("convolution_matrix", a)
+    a, n = array_argument("convolution_matrix", a), operator.index(n)
     if n <= 0:
         raise _refuse("convolution_matrix", f"n must be a positive integer; got {n}.")
     if not a.ndim or not a.shape[-1]:
@@ -199,9 +200,9 @@ def fiedler_companion(a: ArrayLike) -> Array:
     """
     (a,) = _vectors("fiedler_companion", a)
     n = a.shape[-1] - 1
-    if n < 1:
-        return zeros((*a.shape[:-1], 0, 0), a.dtype)
     values = a / a[..., :1]
+    if n < 1:
+        return values[..., None, :0][..., :0, :]
     # Which coefficient (negated) or constant stands where; 0 is none, -1 is one.
     where = np.zeros((n, n), int)
     if n == 1:
@@ -254,10 +255,11 @@ def _float(values: np.ndarray) -> Any:
     return asarray(values.astype(dtypes.canonicalize(np.dtype("float64"))))
 
 
-def _size(name: str, n: int, least: int = 0) -> int:
+def _size(name: str, n: int, least: int) -> int:
+    n = int(n) if n == int(n) else operator.index(n)  # 2.0 is a size, 2.5 a TypeError
     if n < least:
         raise _refuse(name, f"n must be a positive integer; got {n}.")
-    return int(n)
+    return n
 
 
 def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
@@ -276,7 +278,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
         raise _refuse("dft", f"dtype must be a complex floating-point type; got {dtype.name}.")
     turns = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
     values = np.exp(-2j * np.pi * turns / max(n, 1))
-    if n and scale is not None:
+    if n > 0 and scale is not None:
         values = values / (math.sqrt(n) if scale == "sqrtn" else n)
     return asarray(values.astype(dtype))
 
@@ -284,18 +286,23 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
 def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     """Return the matrix (n, n) of ones and minus ones with orthogonal rows; n is a power of 2.
 
-    Raises: ValueError for another n.
+    Raises: ValueError for another n; TypeError for booleans.
 
     >>> jax.scipy.linalg.hadamard(2)
     Array([[ 1,  1],
            [ 1, -1]], dtype=int32)
     """
-    if n < 1 or n & (n - 1):
+    if n < 1 or 2 ** (int(n).bit_length() - 1) != n:
         raise _refuse("hadamard", f"n must be a positive power of 2; got {n}.")
+    dtype = dtypes.canonicalize(np.dtype(dtype))
+    if n > 1 and dtypes.is_bool(dtype):
+        raise errors.explained(errors.DTypeError, "hadamard.dtype",
+                               "neg does not accept dtype bool: minus one is not a boolean.",
+                               advice="Take a dtype of signed numbers.")
     values = np.ones((1, 1))
     while len(values) < n:
         values = np.block([[values, values], [values, -values]])
-    return asarray(values.astype(dtypes.canonicalize(np.dtype(dtype))))
+    return asarray(values.astype(dtype))
 
 
 def helmert(n: int, full: bool = False) -> Array:
@@ -321,7 +328,7 @@ def hilbert(n: int) -> Array:
     Array([[1.        , 0.5       ],
            [0.5       , 0.33333334]], dtype=float32)
     """
-    i = np.arange(n)
+    i = np.arange(operator.index(n))
     return _float(1 / (i[:, None] + i + 1.0))
 
 
