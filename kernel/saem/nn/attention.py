@@ -84,6 +84,10 @@ def _check_operands(query: Array, key: Array, value: Array, bias: Array | None,
 
     Raises: ValueError; AssertionError for a bias or mask that does not broadcast.
     """
+    if query.ndim != 4 or key.ndim != 4:
+        raise _refused("rank", "query, key and value need 3 or 4 axes, but got query "
+                       f"{query.shape} and key {key.shape}",
+                       "They are [B, T, N, H], or [T, N, H] without a batch.")
     batch, queries, heads, _ = query.shape
     keys, groups = key.shape[1:3]
     features = key.shape[-1]

@@ -19,7 +19,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.trace import Tracer, is_concrete
-from saem.numpy.creation import asarray
+from saem.numpy.axes import array_argument
 from saem.numpy.manipulation import broadcast_to
 from saem.numpy.reductions import max as _max
 from saem.ops import reduce
@@ -38,7 +38,7 @@ def _count(name: str, segment_ids: Any, num_segments: Any) -> int:
                 segment_ids, f"{name}() `num_segments` argument.",
                 advice="Say how many segments there are: inside jit the shape of the result "
                 "cannot depend on the ids.")
-        num_segments = int(_max(segment_ids)) + 1 if aval_of(segment_ids).size else 0
+        num_segments = int(_max(segment_ids)) + 1
     count = operator.index(num_segments)
     if count < 0:
         raise errors.explained(errors.ArgumentError, "segment.C1",
@@ -50,7 +50,7 @@ def _count(name: str, segment_ids: Any, num_segments: Any) -> int:
 def _segmented(name: str, scatter: Callable, over: Callable, start: Callable, data: Any,
                segment_ids: Any, num_segments: Any, indices_are_sorted: bool, unique_indices: bool,
                bucket_size: int | None, mode: Any) -> Any:
-    data, ids = asarray(data), asarray(segment_ids)
+    data, ids = array_argument(name, data, segment_ids)
     if not dtypes.is_integer(ids.dtype):
         raise errors.explained(
             errors.ArgumentTypeError, f"{name}.C2",

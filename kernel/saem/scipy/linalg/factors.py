@@ -174,6 +174,9 @@ def qr_multiply(a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool 
 @library_function(static_argnames=("mode", "pivoting", "conj"))
 def _qr_multiply(a: Any, c: Any, mode: str, pivoting: bool, conj: bool) -> tuple[Any, ...]:
     a, c = inexact("qr_multiply", a, c)
+    if a.ndim < 2 or not c.ndim:
+        raise refuse("qr_multiply", "rank", "qr_multiply needs a matrix a, and a vector or matrix "
+                     f"c, got shapes {a.shape} and {c.shape}.")
     m, n = a.shape[-2:]
     k = min(m, n)
     single = c.ndim == 1
