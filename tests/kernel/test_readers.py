@@ -329,3 +329,27 @@ def test_dead_code(jax_oracle):
         return [str(small), kept]
 
     same(jax_oracle, program)
+
+
+def test_the_state_of_tracing_is_the_interpreter_alone(jax_oracle):
+    def program():
+        mesh = jax.make_mesh((1,), ("a",), axis_types=(jax.sharding.AxisType.Auto,))
+        before, found = core.get_opaque_trace_state(), []
+        for context in (jax.set_mesh(mesh), jax.default_matmul_precision("float32"),
+                        jax.enable_x64(True), jax.disable_jit(), jax.named_scope("a"),
+                        jax.core.eval_context()):
+            with context:
+                found.append(core.get_opaque_trace_state() == before)
+
+        def f(x):
+            inside = core.get_opaque_trace_state()
+            with jax.default_matmul_precision("float32"):
+                found.append(core.get_opaque_trace_state() == inside)
+            found.append(inside == before)
+            return x
+
+        jax.vmap(f)(jnp.ones(2)), jax.jit(f)(1.0), jax.grad(f)(1.0)
+        return found
+
+    same(jax_oracle, program)
+    same_error(jax_oracle, "hash(core.get_opaque_trace_state())", "unhashable", within=__name__)

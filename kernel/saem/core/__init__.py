@@ -10,6 +10,7 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.core.jaxpr": "Atom eval_jaxpr",
     "saem.extend.readers": "AbstractValue ParamDict Value eval_context max_dim min_dim "
                          "pytype_aval_mappings",
-    "saem.core.trace": "Trace Tracer",
+    "saem.core.trace": "Tracer",
+    "saem.extend.interpreters": "Trace",
     "saem.transform.compile_time": "ensure_compile_time_eval",
 })

@@ -19,7 +19,7 @@ from typing import Any
 from saem.core import errors
 from saem.core.avals import aval_of
 from saem.core.primitive import Primitive, UndefinedPrimal, registry
-from saem.core.trace import bind
+from saem.core.trace import Trace, bind
 
 
 class Handle:
@@ -59,6 +59,11 @@ class Handle:
         """Apply the primitive to ``args`` under the current interpreter."""
         out = bind(self.operation(params), *args)
         return list(out) if self.multiple_results else out
+
+    def bind_with_trace(self, trace: Trace, args: Sequence[Any], avals: Sequence[Any],
+                        params: dict[str, Any]) -> Any:
+        """Apply the primitive to ``args``, of types ``avals``, under the interpreter ``trace``."""
+        return trace.process_primitive(self, tuple(args), params)
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return what ``bind`` takes for an equation with ``params``."""

@@ -25,11 +25,11 @@ Guarded by tests/kernel/test_primitives.py.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from saem.core import errors
-from saem.core.avals import ShapedArray
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.record import Record
 
 RULES = ("typing", "evaluate", "lower", "jvp", "transpose", "batch")
@@ -230,6 +230,13 @@ class Primitive(Record):
     window: ClassVar[Callable | None] = None
     # ``print_equation(eqn, namer)``: its form in a jaxpr; by default name, parameters, operands.
     print_equation: ClassVar[Callable | None] = None
+
+    def hand_to(self, interpreter: Any, handle: Any, args: Sequence[Any]) -> Any:
+        """Let an interpreter of ``extend.interpreters`` process this, as it does ``handle``."""
+        params = self.params
+        if self.derived_params:
+            params = {**params, **self.params_for([aval_of(x) for x in args])}
+        return interpreter.process_primitive(handle, args, params)
 
     @property
     def params(self) -> dict[str, Any]:

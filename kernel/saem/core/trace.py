@@ -30,15 +30,39 @@ class Trace:
     parent: Trace | None = None
     stack: tuple[str, ...] = ()
     live: bool = True
+    # Whether functions of the library, and those jitted with ``inline=True``, put their operations
+    # into it; else it is handed each of them as one call.
+    inlines: ClassVar[bool] = True
+
+    # Whether it is to see every operation, also those on values that are none of its own.
+    sees_all: ClassVar[bool] = False
 
     @property
     def main(self) -> Trace:
         """What the values of one interpretation have in common: the interpreter itself."""
         return self
 
+    @property
+    def parent_trace(self) -> Trace | None:
+        """The interpreter below this one."""
+        return self.parent
+
     def process(self, prim: Primitive, args: tuple) -> Any:
         """Interpret ``prim`` on ``args``; returns an output, or a list if it has several."""
         raise NotImplementedError(f"{type(self).__name__} does not say how to process an operation")
+
+    def process_primitive(self, primitive: Any, tracers: Any, params: dict[str, Any]) -> Any:
+        """Interpret the primitive that users know by the handle ``primitive``."""
+        with current(self):
+            return primitive.bind(*tracers, **params)
+
+    def stage_value(self, x: Any) -> Any:
+        """Return the array ``x`` as a value of this interpreter."""
+        return x
+
+    def full_raise(self, x: Any) -> Any:
+        """Return ``x``, which is a value of this interpreter or the same for all of it."""
+        return x
 
     def ancestors(self):
         """Yield this interpreter and those below it."""
@@ -199,6 +223,10 @@ class Tracer(_jaxlib.Array):
     _trace: Trace
     aval: ShapedArray
 
+    def __init__(self, trace: Trace, aval: ShapedArray):
+        self._trace = trace
+        self.aval = aval
+
     @property
     def shape(self) -> tuple[int, ...]:
         return self.aval.shape
@@ -223,8 +251,12 @@ class Tracer(_jaxlib.Array):
         """Return the value under this tracer if it is known, None if it is only abstract."""
         return None
 
+    def full_lower(self) -> Any:
+        """Return the value itself where this tracer adds nothing to it; else this tracer."""
+        return self
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}<{self.aval.str_short(True)}>"
+        return f"{type(self).__name__}<{self.aval.str_short()}>"
 
     __str__ = __repr__
 

@@ -40,6 +40,7 @@ from saem.derivatives.further_results import FurtherJVP
 from saem.derivatives.stop_gradient import stop_gradient
 from saem.ops.linear import add_cotangents, zeros_of
 from saem.transform.derivatives import as_array
+from saem.transform.jvp import instantiate
 from saem.transform.linearize import backward_pass
 
 refs = lazy.later("saem.refs.operations")
@@ -241,6 +242,18 @@ class CustomJVPCall(RuledCall):
         if self.num_consts:
             shown["num_consts"] = self.num_consts
         return {**shown, "symbolic_zeros": self.symbolic_zeros}
+
+    def hand_to(self, interpreter, handle, args):
+        count = self.num_consts
+
+        def jvp(*flat: Any) -> list[Any]:
+            xs, tangents = flat[:len(flat) // 2], flat[len(flat) // 2:]
+            outs, moved = self.jvp_jaxpr_fun(xs, tangents)
+            return [*outs, *map(instantiate, moved, outs)]
+
+        return interpreter.process_custom_jvp_call(
+            handle, interpreter.wrapped(self.function(args[:count])), interpreter.wrapped(jvp),
+            args[count:], symbolic_zeros=self.symbolic_zeros)
 
     def jvp(self, primals, tangents):
         return self.jvp_jaxpr_fun(primals[self.num_consts:], self.of_explicit(tangents))

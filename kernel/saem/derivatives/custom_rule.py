@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 from saem.core import axes, dtypes, errors, tree
 from saem.core.arguments import check_outputs
 from saem.core.avals import ShapedArray, aval_functions, aval_of, is_array_like
-from saem.core.jaxpr import ClosedJaxpr, Origin
+from saem.core.jaxpr import ClosedJaxpr, Origin, eval_jaxpr
 from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, bind, current, eval_trace, state
 from saem.jit.call import ProgramCall
@@ -298,6 +298,11 @@ class RuledCall(ProgramCall):
                                 self.num_consts)
             changes |= {self.rule_parameter: rule, "num_consts": 0}
         return dataclasses.replace(self, **changes)
+
+    def function(self: Any, consts: Sequence[Any]) -> Callable[..., list[Any]]:
+        """Return the function of explicit inputs; ``consts`` is what it closes over."""
+        program = self.program
+        return lambda *xs: eval_jaxpr(program.jaxpr, program.consts, *consts, *xs)
 
     def of_explicit(self: Any, tangents: Sequence[Any]) -> Sequence[Any]:
         """Return the tangents of the inputs that the rule speaks of; the others must have none."""

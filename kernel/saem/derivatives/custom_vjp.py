@@ -405,6 +405,29 @@ class CustomVJPCall(RuledCall):
             shown["num_consts"] = self.num_consts
         return {**shown, "symbolic_zeros": rule.symbolic_zeros}
 
+    def hand_to(self, interpreter, handle, args):
+        count = self.num_consts
+        made: list[Any] = []
+
+        def fwd(*pairs: Any) -> list[Any]:
+            outs, residuals, backward = self.fwd_jaxpr_thunk(pairs[::2], pairs[1::2])
+            made[:] = [len(residuals), backward, len(outs)]
+            return [*residuals, *outs]
+
+        def bwd(*flat: Any) -> list[Any]:
+            residuals, backward, _ = made
+            cts = backward(flat[:residuals], flat[residuals:])
+            return [zeros_of(aval_of(x).to_tangent_aval()) if ct is None else ct
+                    for ct, x in zip(cts, args[count:])]
+
+        def out_trees() -> tuple[Any, Any, list[None]]:
+            residuals, _, outs = made
+            return tree.structure([0] * outs), tree.structure([0] * residuals), [None] * residuals
+
+        return interpreter.process_custom_vjp_call(
+            handle, *map(interpreter.wrapped, (self.function(args[:count]), fwd, bwd)),
+            args[count:], out_trees=out_trees, symbolic_zeros=self.rule.symbolic_zeros)
+
     def jvp(self, primals, tangents):
         return forward(self.fwd_jaxpr_thunk, primals[self.num_consts:],
                        self.of_explicit(tangents))

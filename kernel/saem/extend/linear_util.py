@@ -148,7 +148,12 @@ def _generated(layer: Callable, hands_out: bool) -> Callable:
 
     def run(layer_run: Generator[tuple, Any, Any], call: Callable) -> Any:
         args, kwargs = next(layer_run)
-        return layer_run.send(call(*args, **kwargs))
+        try:
+            results = call(*args, **kwargs)
+        except BaseException:
+            layer_run.close()  # leaves the contexts that the layer has entered
+            raise
+        return layer_run.send(results)
 
     if not hands_out:
         @functools.wraps(layer)

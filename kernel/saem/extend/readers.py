@@ -38,28 +38,21 @@ array_types: set[type] = {
 }
 
 
-@contextlib.contextmanager
-def eval_context() -> Iterator[None]:
-    """Compute at once what is inside, also while a function is being traced."""
-    with current(eval_trace):
-        staging = config.staging.swap_local(None)
-        try:
-            yield
-        finally:
-            config.staging.set_local(staging)
-
-
 class set_current_trace:
     """``with set_current_trace(trace):`` makes ``trace`` the interpreter inside the block."""
 
     def __init__(self, trace: Trace, check_leaks: bool = False):
         self.context = current(trace)
+        # Whether every call must come to Python, as one that C++ answered would pass it by.
+        self.staging = any(t.sees_all for t in trace.ancestors()) or None
 
     def __enter__(self) -> Trace:
+        self.outside = config.staging.swap_local(self.staging)
         return self.context.__enter__()
 
     def __exit__(self, *exc: Any) -> None:
         self.context.__exit__(*exc)
+        config.staging.set_local(self.outside)
 
 
 class take_current_trace:
@@ -67,12 +60,19 @@ class take_current_trace:
 
     def __enter__(self) -> Trace:
         trace = state.trace
-        self.context = current(eval_trace)
+        self.context = set_current_trace(eval_trace)
         self.context.__enter__()
         return trace
 
     def __exit__(self, *exc: Any) -> None:
         self.context.__exit__(*exc)
+
+
+@contextlib.contextmanager
+def eval_context() -> Iterator[None]:
+    """Compute at once what is inside, also while a function is being traced."""
+    with set_current_trace(eval_trace):
+        yield
 
 
 def find_top_trace(_: Any) -> Trace:
@@ -81,23 +81,21 @@ def find_top_trace(_: Any) -> Trace:
 
 
 class OpaqueTraceState:
-    """Which interpreter and settings are current; equal ones give equal traces."""
+    """Which interpreter is current, whatever the settings; equal only to that of the same one."""
 
-    __slots__ = ("key",)
+    __slots__ = ("trace",)
+    __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, key: Any):
-        self.key = key
+    def __init__(self, trace: Trace):
+        self.trace = trace
 
     def __eq__(self, other: Any) -> bool:
-        return isinstance(other, OpaqueTraceState) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
+        return isinstance(other, OpaqueTraceState) and self.trace is other.trace
 
 
 def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
     """Return what can be compared to learn whether tracing goes on in the same place."""
-    return OpaqueTraceState((state.trace, axes.state.env, config.trace_key()))
+    return OpaqueTraceState(state.trace)
 
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:

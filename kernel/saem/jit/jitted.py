@@ -318,8 +318,10 @@ class Jitted:
             return self.fun(*args, **kwargs), None, False
         if self.accepts is not None and not self.accepts(*args):
             return NotImplemented, None, False
-        traced = state.trace is not eval_trace
-        if self.inline and self.library and (traced or not config.shortcuts.value):
+        trace = state.trace
+        traced = trace is not eval_trace
+        if self.inline and self.library and (
+                trace.inlines if traced else not config.shortcuts.value):
             for x in args:
                 if hasattr(type(x), "__jax_array__"):
                     args = tuple(map(unwrapped, args))
@@ -338,7 +340,7 @@ class Jitted:
             self.add_references(bound, entry)
         if traced:
             leaves = constrain(bound.leaves, entry.demands.ins)
-            if self.inline:
+            if self.inline and trace.inlines:
                 closed = entry.closed
                 outs = eval_jaxpr(closed.jaxpr, closed.consts, *entry.moved, *leaves)
             else:

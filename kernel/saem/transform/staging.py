@@ -156,10 +156,16 @@ class StagingTracer(Tracer):
 class StagingTrace(Recorder):
     """Writes every operation down, also those on known values."""
 
+    sees_all = True
+
     def new_arg(self, aval: ShapedArray) -> StagingTracer:
         var = Var(aval)
         self.invars.append(var)
         return StagingTracer(self, var)
+
+    def stage_value(self, x: Any) -> StagingTracer:
+        """Return a tracer of ``x``, which is a constant of the program."""
+        return x if type(x) is StagingTracer and x._trace is self else self.written(x)
 
     def written(self, x: Any) -> StagingTracer:
         """Return a tracer of the number ``x``, which the program writes where it is used."""
