@@ -10,7 +10,7 @@ import pickle
 
 import numpy as np
 import pytest
-from both import same
+from both import same, same_error
 
 import saem as jax
 import saem.numpy as jnp
@@ -209,3 +209,68 @@ def test_constants_of_inner_functions_are_spread_too():
     inner = jax.jit(lambda x: x + table)
     x = jax.device_put(np.ones((8, 4), np.float32), NamedSharding(mesh, P("x", "y")))
     np.testing.assert_array_equal(np.asarray(jax.jit(lambda x: inner(x) * 2)(x)), (1 + table) * 2)
+
+
+def test_an_abstract_mesh_stands_for_the_mesh_of_the_value_or_in_force(jax_oracle):
+    def program():
+        mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+        kind = jax.NamedSharding(mesh.abstract_mesh, jax.P("x", "y"))
+        value = jax.device_put(jnp.ones((4, 2)), jax.NamedSharding(mesh, jax.P("y")))
+        outs = [jax.lax.with_sharding_constraint(value, kind)]
+        with jax.set_mesh(mesh):
+            outs += [jax.lax.with_sharding_constraint(value, kind),
+                     jax.jit(lambda x: x + 1, out_shardings=kind)(value)]
+        return [str(x.sharding) for x in outs], outs
+
+    same(jax_oracle, program)
+    same_error(
+        jax_oracle, "jax.lax.with_sharding_constraint(jnp.ones(4), jax.NamedSharding("
+        "jax.sharding.AbstractMesh((4,), ('x',)), jax.P('x')))",
+        "The sharding on the input must be a")
+
+
+def where(x):
+    """Return where ``x`` lies, and whether it must stay there."""
+    sharding = x.sharding
+    if isinstance(sharding, jax.NamedSharding):
+        return str(sharding.spec), sharding.memory_kind, x.committed
+    return sorted(d.id for d in sharding.device_set), sharding.memory_kind, x.committed
+
+
+def test_an_array_made_like_another_is_sharded_like_it(jax_oracle):
+    def program():
+        mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+        plain = jnp.ones((4, 4))
+        found = []
+        for place in (jax.NamedSharding(mesh, jax.P("x", "y")), jax.NamedSharding(mesh, jax.P()),
+                      jax.devices()[1], None):
+            x = plain if place is None else jax.device_put(plain, place)
+            found += [where(y) for y in (
+                jnp.zeros_like(x), jnp.ones_like(x), jnp.full_like(x, 2), jnp.empty_like(x),
+                jax.lax.full_like(x, 1), jnp.zeros_like(x, dtype="int32"),
+                jnp.zeros_like(x, shape=(4, 4)), jnp.zeros_like(x, shape=(8,)),
+                jax.lax.full_like(x, 1, shape=(4, 8)), jnp.full_like(x, jnp.ones(4)),
+                jnp.zeros_like(x, device=jax.devices()[3]), jnp.zeros_like(x.T),
+                jax.tree.map(jnp.zeros_like, [x])[0],
+                jax.lax.full((4, 2), 1., sharding=x.sharding))]
+        return found
+
+    same(jax_oracle, program)
+
+
+def test_what_is_made_while_a_mesh_is_in_force_lies_on_it(jax_oracle):
+    def program():
+        found = []
+        for kind in jax.sharding.AxisType.Auto, jax.sharding.AxisType.Explicit:
+            mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(kind,) * 2)
+            with jax.set_mesh(mesh):
+                found += [where(x) for x in (
+                    jnp.zeros((4, 4)), jnp.ones(3), jnp.full(3, 2.), jnp.empty(3), jnp.arange(3),
+                    jnp.linspace(0, 1, 3), jnp.eye(3), jnp.tri(3), jnp.array([1, 2]), jnp.array(3.),
+                    jnp.array(np.ones(3)), jnp.asarray(np.ones(3)), jnp.asarray(3),
+                    jnp.float32(1), jnp.zeros_like(np.ones(3)), jnp.array([jnp.float32(1), 2]),
+                    jnp.zeros(3, device=jax.devices()[1]), jax.device_put(np.ones(2)),
+                    jax.device_put(1.))]
+        return found
+
+    same(jax_oracle, program)

@@ -92,6 +92,17 @@ def put(x: Any, device: Any = None, committed: bool = False) -> Any:
                                       False, _COPY)
 
 
+def put_made(x: Any) -> Any:
+    """Return ``x``, numbers that a program makes, as an Array where results of programs lie:
+
+    on the default device or, while a mesh is in force, whole on each of its devices.
+    """
+    mesh = mesh_context.value
+    if mesh is None or not isinstance(mesh, Mesh):
+        return put(x)
+    return hold(place_like(x, NamedSharding(mesh, PartitionSpec())))
+
+
 def on(device: Any, like: Any) -> Any:
     """Return the sharding on ``device``, in the kind of memory in which ``like`` lies."""
     return single_device(device) if space_of(like.aval) is not HOST else in_memory(

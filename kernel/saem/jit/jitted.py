@@ -46,6 +46,7 @@ from saem.ops.constraints import ShardingConstraint, demands_of, is_place, place
 from saem.ops.keys import key_watch
 from saem.placement.layouts import terms_of
 from saem.placement.meshes import mesh_set
+from saem.placement.shardings import on_devices
 from saem.placement.spread import check_fits
 from saem.transform.staging import move_refs, move_tracer_consts, trace_flat
 
@@ -252,7 +253,7 @@ class Jitted:
             ins += [None] * (len(bound.leaves) - len(ins))
         if self.out_shardings is not None:
             result = out_tree.unflatten([0] * out_tree.num_leaves)
-            outs = [place_of(s, "out_shardings")
+            outs = [on_devices(place_of(s, "out_shardings"))
                     for s in prefix("out_shardings", self.out_shardings, result)]
         return ins, outs
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.compile.dispatch import put
+from saem.compile.dispatch import put_made
 from saem.core import config, dtypes, errors, promotion, tree
 from saem.core.avals import Seen, ShapeDtypeStruct, aval_functions, aval_of
 from saem.core.dimensions import Dim, as_size, is_static, larger
@@ -39,6 +39,7 @@ from saem.ops import compare
 from saem.ops import shape as shaping
 from saem.ops.convert import copy as copy_array
 from saem.ops.reshard import reshard_to
+from saem.placement.meshes import mesh_context
 from saem.placement.shardings import target
 from saem.transform.staging import put_number
 from saem.typing import Array, ArrayLike, DTypeLike
@@ -50,7 +51,14 @@ FLOAT = np.dtype("float64")
 
 def on_host(size: int) -> bool:
     """Say whether ``size`` known numbers are best made on the host, here and now."""
-    return not config.staging.value and size <= SMALL and config.shortcuts.value
+    return (not config.staging.value and size <= SMALL and config.shortcuts.value
+            and mesh_context.value is None)
+
+
+def number_made(x: Any) -> Any:
+    """Return a number as an array, or as a literal of the program that is being staged."""
+    staged = config.staging.value or mesh_context.value is None
+    return put_number(x) if staged else put_made(x)
 
 
 def placed(x: Any, device: Any, sharding: Any = None) -> Any:
@@ -170,10 +178,10 @@ def asarray(a: ArrayLike, dtype: DTypeLike | None = None, order: str | None = No
 def _from_object(x: Any, dtype: Any, copy: bool) -> Any:
     kind = type(x)
     if kind in PYTHON_NUMBERS:
-        return put_number(x if dtype is None else np.asarray(x, dtype))
+        return number_made(x if dtype is None else np.asarray(x, dtype))
     if isinstance(x, (np.ndarray, np.generic)):
         x = _numeric(x, dtype)
-        return put(x) if x.shape else put_number(x)
+        return put_made(x) if x.shape else number_made(x)
     if kind in aval_functions or isinstance(x, Tracer):
         aval = aval_of(x)
         if is_ref(aval):
@@ -183,7 +191,7 @@ def _from_object(x: Any, dtype: Any, copy: bool) -> Any:
             else convert_value(x, dtype, False)
     if isinstance(x, (list, tuple)) and len(x):
         return _from_sequence(x, dtype)
-    return put(_numeric(_as_numpy(x), dtype if dtype is not None or np.size(x) else
+    return put_made(_numeric(_as_numpy(x), dtype if dtype is not None or np.size(x) else
                         dtypes.canonicalize(FLOAT)))
 
 
@@ -226,13 +234,13 @@ def _from_sequence(x: Sequence[Any], dtype: Any) -> Any:
     if kinds <= {bool, int, float, complex}:
         if dtype is None:
             dtype = dtypes.default_dtype(next((k for k in _BY_KIND if k in kinds), float))
-        return put(np.array(x, dtype))
+        return put_made(np.array(x, dtype))
     leaves = [_leaf(v) for v in leaves]
     if dtype is None:
         dtype, _ = promotion.result_type(*leaves, return_weak_type_flag=True)
     if not (any(isinstance(v, (Tracer, _jaxlib.ArrayImpl)) for v in leaves)
             or dtypes.is_extended(dtype)):
-        return put(np.array(_numpy_leaves(x), dtype))
+        return put_made(np.array(_numpy_leaves(x), dtype))
     return _stack(x, dtype=dtype) if not config.staging.value else stack_nested(x, dtype)
 
 
@@ -293,7 +301,7 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
     out = as_value(x)
     wanted = check_dtype("astype", FLOAT if dtype is None else dtype)
     if type(out) in PYTHON_NUMBERS or isinstance(out, (np.ndarray, np.generic)):
-        out = put(out) if np.shape(out) else put_number(out)
+        out = put_made(out) if np.shape(out) else number_made(out)
     converted = _convert(out, dtype=wanted)
     if copy and converted is out:
         converted = copy_array(out)
@@ -387,11 +395,11 @@ def filled(shape: tuple[int, ...], value: Any) -> Any:
     known = not isinstance(value, (_jaxlib.ArrayImpl, Tracer))
     if config.staging.value or not config.shortcuts.value:
         return shaping.full(shape, value)
-    if known and count(shape) <= SMALL:
+    if known and count(shape) <= SMALL and (mesh_context.value is None or not shape):
         if type(value) not in PYTHON_NUMBERS:
-            return put(np.full(shape, value))
+            return put_made(np.full(shape, value))
         if not shape:
-            return put(value)
+            return put_made(value)
     return _fill(value, shape=shape)
 
 
@@ -487,7 +495,7 @@ def _spread(shape: tuple[int, ...], value: Any) -> Any:
         return filled(shape, value)
     broadcast_shapes(shape, aval_of(value).shape)
     if isinstance(value, np.ndarray):
-        value = put(value)
+        value = put_made(value)
     return broadcast_to(value, shape)
 
 
@@ -552,6 +560,8 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
         # An array knows the devices of its mesh, its type only the mesh's shape.
         own = a.sharding if type(a) is _jaxlib.ArrayImpl else aval.explicit
         return cut_full(shape, value, device, sharding, own)
+    if device is None and sharding is None and not aval_of(value).shape:
+        device = shaping.place_like_that_of(a, shape)
     return placed(_spread(shape, value), device, sharding)
 
 
@@ -648,7 +658,7 @@ def _count(length: int, dtype: Any, offset: Any, scale: Any) -> Any:
             dtypes.itemsize_bits(dtype) >= 32 else np.arange(length).astype(dtype)
         with np.errstate(all="ignore"):
             out = out if scale is None else scale * out
-            return put(np.asarray(out if offset is None else offset + out, dtype))
+            return put_made(np.asarray(out if offset is None else offset + out, dtype))
     if not config.staging.value:
         return _count_on_device(offset, scale, length=length, dtype=dtype)
     return _counted(offset, scale, length, dtype)

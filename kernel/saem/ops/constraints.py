@@ -33,7 +33,14 @@ from saem.ops.linear import Identity
 from saem.ops.reshard import reshard_to, with_rank
 from saem.placement.layouts import Format, Layout, is_usual
 from saem.placement.meshes import Mesh, get_mesh
-from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of, resolve, target
+from saem.placement.shardings import (
+    NamedSharding,
+    PartitionSpec,
+    axes_of,
+    on_devices,
+    resolve,
+    target,
+)
 from saem.placement.spread import check_rank
 
 
@@ -58,7 +65,13 @@ class ShardingConstraint(Identity):
                     if e is PartitionSpec.UNCONSTRAINED)}
 
     def eager(self, x):
-        return dispatch.present(dispatch.put_spread(x, self.sharding), x)
+        sharding = on_devices(self.sharding, getattr(x, "sharding", None))
+        if self.mesh is not None and not isinstance(sharding.mesh, Mesh):
+            raise TypeError(
+                f"{self.mesh} has no devices, and neither the sharding of the value nor the mesh "
+                f"in force is on such a mesh. The sharding on the input must be a NamedSharding, "
+                f"got {getattr(x, 'sharding', None)}. Put the program under jax.set_mesh(mesh).")
+        return dispatch.present(dispatch.put_spread(x, sharding), x)
 
     def lower(self, ctx, x):
         return x if self.mesh is None else constrained(ctx, x, self.sharding)

@@ -18,7 +18,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile.text import physical_aval
-from saem.core import dtypes, errors
+from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import batch_entry
 from saem.core.dimensions import as_size, is_static
@@ -41,6 +41,7 @@ from saem.ops.linear import (
     zeros_of,
 )
 from saem.placement.shardings import target
+from saem.placement.spread import place_like
 from saem.typing import Array, ArrayLike, DTypeLike
 
 
@@ -624,7 +625,11 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
                 f"full cannot hold the complex number {fill_value} as {dtype.name}.",
                 advice="Give its real part, or dtype=complex.")
         fill_value = scalar_as(fill_value, dtype)
-    return bind(BroadcastInDim(shape, (), target(sharding, len(shape))), fill_value)
+    cut = target(sharding, len(shape))
+    out = bind(BroadcastInDim(shape, (), cut), fill_value)
+    if cut is None and isinstance(sharding, _jaxlib.Sharding) and type(out) is _jaxlib.ArrayImpl:
+        return place_like(out, sharding)
+    return out
 
 
 def scalar_as(value: Any, dtype: Any) -> Any:
@@ -636,6 +641,17 @@ def scalar_as(value: Any, dtype: Any) -> Any:
                 value = np.real(value)
             return np.asarray(value).astype(dtype)[()]
     return convert_element_type(value, dtype)
+
+
+def place_like_that_of(x: Any, shape: Sequence[int]) -> Any:
+    """Return the sharding of an array like ``x`` that is made outside traces, None if none is said.
+
+    It is that of a committed array; for another shape, if each device holds the whole array.
+    """
+    if type(x) is not _jaxlib.ArrayImpl or not x.committed or config.staging.value:
+        return None
+    own = x.sharding
+    return own if tuple(shape) == x.shape or own.is_fully_replicated else None
 
 
 def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
@@ -650,6 +666,7 @@ def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
         # An array knows the devices of its mesh, its type only the mesh's shape.
         sharding = x.sharding if type(x) is _jaxlib.ArrayImpl else aval.explicit
     shape = aval.shape if shape is None else shape
+    sharding = place_like_that_of(x, shape) if sharding is None else sharding
     if dtype is None and aval.weak_type and aval_of(fill_value).weak_type:
         filled = scalar_as(fill_value, aval.dtype)
         if isinstance(filled, np.generic):

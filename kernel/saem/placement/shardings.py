@@ -427,6 +427,20 @@ def resolve(given: Any, what: str) -> Any:
     raise TypeError(f"{what} must be shardings, PartitionSpecs or None, got {given!r}")
 
 
+def on_devices(sharding: Any, *others: Any) -> Any:
+    """Return ``sharding`` on the mesh that an AbstractMesh of it describes.
+
+    That is the mesh of one of ``others``, else the mesh in force; without any it stays as it is.
+    """
+    mesh = getattr(sharding, "mesh", None)
+    if mesh is None or isinstance(mesh, Mesh):
+        return sharding
+    for known in (*[getattr(other, "mesh", None) for other in others], mesh_context.value):
+        if isinstance(known, Mesh) and known.abstract_mesh == mesh:
+            return NamedSharding(known, sharding.spec, memory_kind=sharding.memory_kind)
+    return sharding
+
+
 def annotation(sharding: NamedSharding, ndim: int, is_open: bool = False) -> str:
     """Return ``[{"x"}, {}]``, what Shardy writes for a value of rank ``ndim``.
 
