@@ -24,6 +24,7 @@ from saem.core import errors
 from saem.core.dtypes import finfo
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, canonical_axes
+from saem.numpy.creation import canonical_shape
 from saem.numpy.promote import promote_dtypes_inexact
 from saem.typing import Array, Shape
 
@@ -145,12 +146,14 @@ def _resize(image, shape, method, antialias, precision):
 
 
 def _method(method: str | ResizeMethod) -> ResizeMethod:
-    return ResizeMethod.from_string(method) if isinstance(method, str) else ResizeMethod(method)
+    method = ResizeMethod.from_string(method) if isinstance(method, str) else method
+    assert isinstance(method, ResizeMethod), f"method is a ResizeMethod or its name, got {method!r}"
+    return method
 
 
 def _sizes(name: str, image: Array, shape: Shape) -> tuple[int, ...]:
     """Return the sizes that are wished for, one for each axis of ``image``."""
-    sizes = tuple(int(n) for n in shape)
+    sizes = canonical_shape(shape)
     if len(sizes) != jnp.ndim(image):
         raise errors.explained(
             errors.ArgumentError, f"{name}.shape",
@@ -165,20 +168,25 @@ def resize(image: Array, shape: Shape, method: str | ResizeMethod, antialias: bo
 
     method: a ``ResizeMethod`` or its name.  antialias: widen the kernel where the image shrinks.
     Returns: of a floating dtype, unless the method is 'nearest'.
-    Raises: ValueError for another number of axes or an unknown method.
+    Raises: ValueError for another number of axes or an unknown method; TypeError for sizes that
+    are no integers; ShapeError or ZeroDivisionError for an image without pixels.
 
     >>> resize(jnp.array([0., 2.]), (4,), 'linear')
     Array([0. , 0.5, 1.5, 2. ], dtype=float32)
     """
-    shape = _sizes("resize", image, shape)
-    return _resize(image, shape, _method(method), antialias, precision)
+    shape, method = _sizes("resize", image, shape), _method(method)
+    if any(n == 0 != m for n, m in zip(jnp.shape(image), shape)):
+        raise errors.explained(
+            errors.ShapeError if method is ResizeMethod.NEAREST else ZeroDivisionError,
+            "resize.pixels", f"an image of shape {jnp.shape(image)} has no pixels to make {shape} "
+            "of", advice="Check image.shape first.")
+    return _resize(image, shape, method, antialias, precision)
 
 
 @library_function(static_argnames=("shape", "spatial_dims", "method", "antialias", "precision"))
 def _scale_and_translate(image, shape, spatial_dims, scale, translation, method, antialias,
                          precision):
-    image, scale, translation = array_argument("scale_and_translate", image, scale, translation)
-    (image,) = promote_dtypes_inexact(image)
+    (image,) = promote_dtypes_inexact(array_argument("scale_and_translate", image))
     for i, axis in enumerate(spatial_dims):
         matrix = weights(image.shape[axis], shape[axis], scale[i], translation[i], KERNELS[method],
                          antialias, image.dtype)
@@ -193,7 +201,8 @@ def scale_and_translate(image: Array, shape: Shape, spatial_dims: Sequence[int],
 
     spatial_dims: the axes that ``scale`` [k] and ``translation`` [k] are for; the others stay.
     shape: that of the result.  Pixels that no input pixel reaches are 0.
-    Raises: ValueError for another number of axes, and for the methods 'nearest' and 'area'.
+    Raises: ValueError for another number of axes, and for the methods 'nearest' and 'area';
+    ShapeError for a number as ``scale`` or ``translation``.
 
     >>> scale_and_translate(jnp.array([1., 3.]), (2,), (0,), jnp.array([1.]), jnp.array([1.]),
     ...                     'linear')
@@ -207,8 +216,15 @@ def scale_and_translate(image: Array, shape: Shape, spatial_dims: Sequence[int],
             errors.ArgumentError, "scale_and_translate.method",
             f"{word} resampling is not currently supported for scale_and_translate.",
             advice="Use 'linear' or 'cubic'.")
-    dims = canonical_axes(tuple(spatial_dims), len(shape))
+    dims = tuple(spatial_dims)
+    scale, translation = array_argument("scale_and_translate", scale, translation)
     for name, x in (("scale", scale), ("translation", translation)):
-        assert jnp.shape(x) == (len(dims),), f"{name} needs one number for each of {spatial_dims}"
+        if x.ndim == 0:
+            raise errors.explained(
+                errors.ShapeError, f"scale_and_translate.{name}",
+                f"{name} needs one number for each of {dims}, got a number",
+                advice="Make it a vector.")
+        assert x.shape == (len(dims),), f"{name} needs one number for each of {dims}"
+    dims = canonical_axes(dims, len(shape))
     return _scale_and_translate(image, shape, dims, scale, translation, method, antialias,
                                 precision)

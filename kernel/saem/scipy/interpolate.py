@@ -42,7 +42,7 @@ class RegularGridInterpolator:
     """
 
     def __init__(self, points: Sequence[ArrayLike], values: ArrayLike, method: str = "linear",
-                 bounds_error: bool = False, fill_value: float | None = np.nan):
+                 bounds_error: bool = False, fill_value: ArrayLike | None = np.nan):
         if method not in ("linear", "nearest"):
             raise _refused(f"method {method!r} is not defined", "Use 'linear' or 'nearest'.")
         if bounds_error:
@@ -60,7 +60,9 @@ class RegularGridInterpolator:
             # The order of ticks that are traced is not known: they must ascend.
             steps = np.zeros(0) if isinstance(x, Tracer) else np.diff(np.asarray(x))
             self._add_axis(axis, steps, jnp.real(promote_dtypes_inexact(x)[0]))
-        self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
+        self.method, self.bounds_error = method, bounds_error
+        self.fill_value: Array | None = None if fill_value is None else array_argument(
+            "RegularGridInterpolator", fill_value)
 
     def _add_axis(self, axis: int, steps: np.ndarray, ticks: Array) -> None:
         """Check the ticks of an axis and add them to the grid, turned to ascend with the values."""

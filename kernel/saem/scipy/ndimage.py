@@ -44,7 +44,6 @@ INSIDE = {
 
 @library_function(static_argnames=("order", "mode"))
 def _map(values, coordinates, order, mode, cval):
-    values = array_argument("map_coordinates", values)
     fill = jnp.asarray(cval, values.dtype)
     axes: list[Any] = []
     for at, size in zip(coordinates, values.shape):
@@ -80,20 +79,27 @@ def map_coordinates(input: ArrayLike, coordinates: Sequence[ArrayLike], order: i
     order: 0 takes the nearest pixel, 1 interpolates between neighbours.
     mode: what is outside: 'constant' is ``cval``, 'nearest' the last pixel, 'wrap' the other end,
     'mirror' and 'reflect' the image turned round at the last pixel's centre or edge.
-    Raises: NotImplementedError for other orders and modes; ValueError unless each axis has places.
+    Raises: NotImplementedError for other orders and modes; ValueError unless each axis has places;
+    ShapeError where there are no pixels.
 
     >>> map_coordinates(jnp.array([0., 10.]), [jnp.array([0.25, 3.])], 1)
     Array([2.5, 0. ], dtype=float32)
     """
+    input = array_argument("map_coordinates", input)
     if getattr(cval, "ndim", 0) or isinstance(cval, (list, tuple, set, dict)):
         raise errors.explained(
             errors.ArgumentError, "map_coordinates.cval",
             f"cval must be a number, got {cval!r}", advice="One value is outside everywhere.")
-    if len(coordinates) != jnp.ndim(input):
+    if len(coordinates) != input.ndim:
         raise errors.explained(
             errors.ArgumentError, "map_coordinates.C1",
             "coordinates must be a sequence of length input.ndim, but "
-            f"{len(coordinates)} != {jnp.ndim(input)}", advice="One array for each axis.")
+            f"{len(coordinates)} != {input.ndim}", advice="One array for each axis.")
+    if input.ndim == 0 or (input.size == 0 and any(map(jnp.size, coordinates))):
+        raise errors.explained(
+            errors.ShapeError, "map_coordinates.pixels",
+            f"map_coordinates needs an array with pixels along its axes, got shape {input.shape}",
+            advice="There is no pixel to take a value from.")
     if mode not in INSIDE:
         raise errors.explained(
             NotImplementedError, "map_coordinates.mode",

@@ -160,7 +160,7 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
     """Return the convolution of two arrays along ``axes`` (all if None), by Fourier transforms.
 
     mode: as of ``convolve``.  The other axes broadcast.
-    Raises: ValueError for other modes or ranks.
+    Raises: ValueError for other modes or ranks; ShapeError for an empty in2 and 'same'.
 
     >>> fftconvolve(jnp.array([1., 2.]), jnp.array([1., 1.])).round(4)
     Array([1., 3., 2.], dtype=float32)
@@ -184,6 +184,9 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
             raise _refused("fftconvolve.C3", "For 'valid' mode in1 must be at least as large as "
                            "in2 in every dimension", f"Got {x.shape} and {y.shape}.")
         x, y = y, x
+    if mode != "full" and 0 in [y.shape[i] for i in along]:
+        raise _refused("fftconvolve.C4", f"mode={mode!r} needs numbers in in2 along the axes",
+                       f"Got {y.shape}.", errors.ShapeError)
     sizes = [x.shape[i] + y.shape[i] - 1 for i in along]
     if jnp.iscomplexobj(x):
         out = jnp.fft.ifftn(jnp.fft.fftn(x, sizes, along) * jnp.fft.fftn(y, sizes, along), sizes,
@@ -193,7 +196,8 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
                              sizes, along)
     if mode == "full":
         return out
-    keep = {i: x.shape[i] if mode == "same" else x.shape[i] - y.shape[i] + 1 for i in along}
+    keep = dict(enumerate(x.shape)) if mode == "same" else {
+        i: x.shape[i] - y.shape[i] + 1 for i in along}
     for i, n in keep.items():
         start = (out.shape[i] - n) // 2
         out = lax.slice_in_dim(out, start, start + n, axis=i)
@@ -360,7 +364,7 @@ def csd(x: Array, y: ArrayLike | None, fs: ArrayLike = 1.0, window: str = "hann"
 
     The arguments are those of ``stft``; y is x if None.
     scaling: 'density' per frequency, or 'spectrum'.  average: 'mean' or 'median' of the segments.
-    Raises: ValueError for other values.
+    Raises: ValueError for other values, and for another number of axes in y.
 
     >>> csd(jnp.ones(8), None, nperseg=4)[1].shape
     (3,)
@@ -369,6 +373,9 @@ def csd(x: Array, y: ArrayLike | None, fs: ArrayLike = 1.0, window: str = "hann"
     arrays = promote_dtypes_inexact(*([array_argument("csd", x)] if same
                                       else array_argument("csd", x, y)))
     x, y = (arrays[0], arrays[0]) if same else arrays
+    if x.ndim != y.ndim:
+        raise _refused("csd.ranks", "the two arguments must have the same number of axes",
+                       f"Got {x.shape} and {y.shape}.")
     onesided = return_onesided and not jnp.iscomplexobj(x)
     x, y = (jnp.moveaxis(z, axis, -1) for z in (x, y))
     if not (x.size and y.size):

@@ -176,6 +176,10 @@ def _gmres(A, b, x0, maxiter, tol, atol, M, restart, incremental):
 
     x = ravel_pytree(x0)[0]
     r = remainder(x)
+    if jnp.iscomplexobj(r) and not jnp.iscomplexobj(flat_b):
+        raise errors.explained(
+            errors.DTypeError, "gmres.C2", f"A x is complex where b has dtype {dtype}",
+            advice="Convert b to a complex dtype first.")
     state = (x, r, jnp.linalg.norm(r), 0)
     x, _, beta, _ = lax.while_loop(lambda s: (s[2] > scaled) & (s[3] < maxiter), cycle, state)
     return unravel(x), beta > scaled
@@ -189,13 +193,13 @@ def _identity(x: Any) -> Any:
 
 
 def _operator(A: Any) -> Callable:
-    """Return A as a function.  Raises: ValueError unless a matrix is square; TypeError."""
+    """Return A as a function.  Raises: ShapeError unless a matrix is square; TypeError."""
     if callable(A):
         return A
     if hasattr(A, "shape") and hasattr(A, "ndim"):
         if A.ndim != 2 or A.shape[0] != A.shape[1]:
             raise errors.explained(
-                errors.ArgumentError, "cg.C1",
+                errors.ShapeError, "cg.C1",
                 f"linear operator must be a square matrix, but has shape: {tuple(A.shape)}",
                 advice="It maps vectors to vectors of the same shape.")
         return lambda x: jnp.matmul(A, x, precision=lax.Precision.HIGHEST)
@@ -207,8 +211,9 @@ def _operator(A: Any) -> Callable:
 def _operands(A: Any, b: Any, x0: Any, M: Any) -> tuple:
     """Return all four as functions and vectors of one floating dtype.
 
-    Raises: ValueError where shapes or structures differ.
+    Raises: ShapeError where shapes differ; ValueError where structures do.
     """
+    A, M = _operator(A), _identity if M is None else _operator(M)
     x0 = tree.map(jnp.zeros_like, b) if x0 is None else x0
     leaves = promote_dtypes_inexact(*map(jnp.asarray, tree.leaves(b) + tree.leaves(x0)))
     count = len(tree.leaves(b))
@@ -219,11 +224,11 @@ def _operands(A: Any, b: Any, x0: Any, M: Any) -> tuple:
             f"{tree.structure(x0)} vs {tree.structure(b)}", advice="Leave out x0 to start at 0.")
     if shapes[0] != shapes[1]:
         raise errors.explained(
-            errors.ArgumentError, "cg.C4", "arrays in x0 and b must have matching shapes: "
+            errors.ShapeError, "cg.C4", "arrays in x0 and b must have matching shapes: "
             f"{shapes[0]} vs {shapes[1]}", advice="Leave out x0 to start at 0.")
     b = tree.unflatten(tree.structure(b), leaves[:count])
     x0 = tree.unflatten(tree.structure(x0), leaves[count:])
-    return _operator(A), b, x0, _identity if M is None else _operator(M)
+    return A, b, x0, M
 
 
 def _size(b: Any) -> int:
@@ -293,7 +298,8 @@ def gmres(A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.
     restart: how many basis vectors are kept.  solve_method: 'batched' makes all of them before it
     looks at the residual, 'incremental' looks at each.
     Returns: the solution, and 0 if it was reached, else 1.
-    Raises: ValueError for shapes that do not fit, or another ``solve_method``.
+    Raises: ValueError for shapes that do not fit, another ``solve_method`` or ``restart`` below 0;
+    IndexError for ``restart`` 0; TypeError for a complex A with a real b.
 
     >>> gmres(jnp.array([[1., 1.], [0., 2.]]), jnp.array([3., 4.]))[0].round(3)
     Array([1., 2.], dtype=float32)
@@ -302,6 +308,10 @@ def gmres(A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.
         raise errors.explained(
             errors.ArgumentError, "gmres.C1", f"invalid solve_method {solve_method}, must be "
             "either 'incremental' or 'batched'", advice="They find the same solution.")
+    if restart < 1:
+        raise errors.explained(
+            errors.ArgumentError if restart < 0 else errors.JAXIndexError, "gmres.C3",
+            f"restart must be at least 1, got {restart}", advice="A basis needs a vector.")
     method = functools.partial(_gmres, restart=restart, incremental=solve_method == "incremental")
 
     def only(A, b, x0, maxiter, tol, atol, M):

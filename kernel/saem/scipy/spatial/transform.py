@@ -121,8 +121,14 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_matrix(cls, matrix: Array) -> Rotation:
-        """Return the rotations of orthogonal matrices [..., 3, 3]."""
-        return cls(_of_matrix(jnp.asarray(matrix)))
+        """Return the rotations of orthogonal matrices [..., 3, 3].  Raises: ShapeError."""
+        matrix = jnp.asarray(matrix)
+        if matrix.shape[-2:] != (3, 3):
+            raise errors.explained(
+                errors.ShapeError, "Rotation.matrix",
+                f"Expected matrices of shape (..., 3, 3), got {matrix.shape}",
+                advice="The last two axes are rows and columns of one rotation.")
+        return cls(_of_matrix(matrix))
 
     @classmethod
     def from_mrp(cls, mrp: Array) -> Rotation:
@@ -267,8 +273,17 @@ class Rotation(NamedTuple):
                                jnp.abs(self.quat[..., 3]))
 
     def mean(self, weights: Array | None = None) -> Rotation:
-        """Return the rotation nearest to all of these, each counted ``weights`` times."""
-        counted = jnp.ones(self.quat.shape[0], self.quat.dtype) if weights is None else weights
+        """Return the rotation nearest to all of these, each counted ``weights`` [n] times.
+
+        Raises: ShapeError for a single rotation or another number of weights.
+        """
+        counted = jnp.ones(self.quat.shape[:-1], self.quat.dtype) if weights is None else weights
+        if self.single or jnp.shape(counted) != self.quat.shape[:-1]:
+            raise errors.explained(
+                errors.ShapeError, "Rotation.mean",
+                "The mean needs several rotations [n, 4] and a weight for each, got rotations "
+                f"{self.quat.shape} and weights {jnp.shape(counted)}",
+                advice="Make an array of rotations first.")
         sums = jnp.einsum("n,ni,nj->ij", counted, self.quat, self.quat)
         return Rotation.from_quat(linalg.eigh(sums)[1][:, -1])
 
