@@ -119,7 +119,7 @@ def test_refuses_after_the_real_jax(pretended):
 
 def test_a_missing_module_gives_its_reason():
     assert dropped_in("""
-        for name in ("jax.experimental.jax2tf", "jax.nonsense", "jax._src.api", "jax.jit.x"):
+        for name in ("jax.experimental.jax2tf", "jax.nonsense", "jax._src.mesh", "jax.jit.x"):
             try:
                 __import__(name)
             except ModuleNotFoundError as error:
@@ -130,7 +130,7 @@ def test_a_missing_module_gives_its_reason():
         "'saem.experimental' has no attribute 'jax2tf'. Instead: write StableHLO with jax.export.",
         "No module named 'jax.nonsense': Saem does not offer it. module 'saem' has no attribute "
         "'nonsense'",
-        "Saem does not offer jax._src.api: private modules of JAX are no interface. The few names "
+        "Saem does not offer jax._src.mesh: private modules of JAX are no interface. The few names "
         "that widely used libraries need are listed in saem.dropin.private_names; if a library "
         "that you use needs this one, please report it.",
         "No module named 'jax.jit': it is a function.",
@@ -202,6 +202,80 @@ result += [refusal(one, array(1. + gap), atol={"float32": 5e-4}, rtol={"float32"
 def test_numbers_are_close_where_they_are_for_jax(jax_oracle):
     expected = jax_oracle.run(CLOSE).value
     assert dropped_in(f"{CLOSE}\nprint(result)") == str(expected)
+
+
+PARAMETERS = """
+import inspect
+import jax
+import numpy as np
+from jax._src.api import _dtype
+from jax._src.api_util import infer_argnums_and_argnames
+from jax._src.numpy.util import promote_dtypes_complex
+
+def f(a, b, c=1, *, d=2): pass
+def g(a, /, b): pass
+def h(*args, **kwargs): pass
+
+result = [infer_argnums_and_argnames(inspect.signature(f), *given) for given in (
+    (None, None), (1, None), ((0, 2), None), (None, "b"), (None, ("b", "d")), ((0,), ("b",)),
+    ((-1,), None), ((), None))]
+result += [infer_argnums_and_argnames(inspect.signature(fun), *given)
+           for fun, *given in ((g, (0, 1), None), (g, None, ("a",)), (h, None, ("x",)),
+                               (h, (3,), None))]
+result += [str(promote_dtypes_complex(*xs)) for xs in (
+    (1, 2.0), (jax.numpy.float16(1), ), (jax.numpy.int8(3), 1j), (np.ones(2), True))]
+result += [str(_dtype(x)) for x in (1, 1.0, True, np.float64(1), np.zeros(2), jax.numpy.int8(1))]
+"""
+SHARDINGS = """
+import jax
+import jax.numpy as jnp
+from jax._src.sharding_impls import canonicalize_sharding
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+
+def found(sharding):
+    try:
+        return str(canonicalize_sharding(sharding, "f"))
+    except (TypeError, ValueError) as error:
+        return isinstance(error, TypeError)
+
+explicit = jax.make_mesh((1,), ("x",), axis_types=(AxisType.Explicit,))
+auto = jax.make_mesh((1,), ("x",), axis_types=(AxisType.Auto,))
+asked = (None, P("x"), P("y"), P(), P(None), 3, jax.typeof(jnp.ones(3)).sharding)
+result = [found(s) for s in (*asked, NamedSharding(explicit, P("x")))]
+for mesh in (explicit, auto):
+    with jax.set_mesh(mesh):
+        result += [found(s) for s in (*asked[:-1], NamedSharding(mesh, P("x")),
+                                      NamedSharding(mesh.abstract_mesh, P(None, "x")))]
+"""
+
+
+@pytest.mark.parametrize("program", [PARAMETERS, SHARDINGS], ids=["parameters", "shardings"])
+def test_stand_ins_compute_what_their_originals_do(jax_oracle, program):
+    expected = jax_oracle.run(program).value
+    assert dropped_in(f"{program}\nprint(result)") == str(expected)
+
+
+def test_modules_that_are_imported_and_not_used():
+    assert dropped_in("""
+        import importlib, sys
+        from jax.experimental import pallas
+        import jax.experimental.pallas as again
+        from saem.dropin.unoffered_modules import TABLE
+        assert pallas is again is sys.modules["jax.experimental.pallas"]
+        for row in TABLE:
+            module = importlib.import_module(f"jax.{row.name}")
+            assert row.needed_by and row.instead in module.__doc__
+            try:
+                module.pallas_call
+            except AttributeError as error:
+                assert f"Instead: {row.instead}" in str(error)
+            else:
+                raise AssertionError(module)
+        try:
+            from jax.experimental.pallas import tpu
+        except ImportError as error:
+            print(error)
+    """).startswith("cannot import name 'tpu' from 'jax.experimental.pallas'")
 
 
 # -- running programs ------------------------------------------------------------------------------

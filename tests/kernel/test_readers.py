@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from both import same, same_error
@@ -146,6 +148,27 @@ def test_what_readers_ask(jax_oracle):
             jax.core.max_dim(2, 3),
             core.no_effects == set(),
         ]
+
+    same(jax_oracle, program)
+
+
+MOVED = (
+    "CallPrimitive DebugInfo DropVar Effect Effects InconclusiveDimensionOperation JaxprTypeError "
+    "check_jaxpr concrete_or_error find_top_trace gensym get_opaque_trace_state jaxprs_in_params "
+    "new_jaxpr_eqn no_effects nonempty_axis_env_DO_NOT_USE primal_dtype_to_tangent_dtype "
+    "unsafe_am_i_under_a_jit_DO_NOT_USE unsafe_am_i_under_a_vmap_DO_NOT_USE "
+    "unsafe_get_axis_names_DO_NOT_USE valid_jaxtype").split()
+
+
+def test_names_that_moved_from_core(jax_oracle):
+    def program():
+        found = []
+        for name in MOVED:
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                same = getattr(jax.core, name) is getattr(core, name)
+                found.append((same, [(w.category.__name__, str(w.message)) for w in seen]))
+        return found
 
     same(jax_oracle, program)
 

@@ -1,11 +1,29 @@
 """What everything else stands on: avals, primitives, the trace context, jaxprs, events.
 
-It is also the public namespace ``jax.core``, whose few names are loaded when first named.
+It is also the public namespace ``jax.core``, whose few names are loaded when first named.  Those
+that moved to ``jax.extend.core`` are found here too, and as in JAX they are deprecated here.
 """
+
+import importlib as _importlib
+import warnings as _warnings
+from typing import Any as _Any
 
 from saem.core import lazy as _lazy
 
-__getattr__, __dir__ = _lazy.namespace(__name__, {
+# From a name that moved, and is deprecated here, to what its warning advises.
+_MOVED = {
+    **{name: f" Use jax.extend.core.{name}." for name in (
+        "CallPrimitive DebugInfo DropVar Effect Effects check_jaxpr concrete_or_error "
+        "find_top_trace gensym get_opaque_trace_state jaxprs_in_params new_jaxpr_eqn no_effects "
+        "primal_dtype_to_tangent_dtype valid_jaxtype").split()},
+    **{name: f" Use jax.errors.{name}." for name in (
+        "InconclusiveDimensionOperation", "JaxprTypeError")},
+    **dict.fromkeys(["nonempty_axis_env_DO_NOT_USE", "unsafe_am_i_under_a_jit_DO_NOT_USE",
+                     "unsafe_am_i_under_a_vmap_DO_NOT_USE", "unsafe_get_axis_names_DO_NOT_USE"],
+                    ""),
+}
+
+_find, __dir__ = _lazy.namespace(__name__, {
     "saem.core.avals": "ShapedArray",
     "saem.core.jaxpr": "Atom eval_jaxpr",
     "saem.extend.readers": "AbstractValue ParamDict Value eval_context max_dim min_dim "
@@ -14,3 +32,11 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.extend.interpreters": "Trace",
     "saem.transform.compile_time": "ensure_compile_time_eval",
 })
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _MOVED:
+        return _find(name)
+    _warnings.warn(f"jax.core.{name} is deprecated.{_MOVED[name]}", DeprecationWarning,
+                   stacklevel=2)
+    return getattr(_importlib.import_module("saem.extend.core"), name)

@@ -22,7 +22,7 @@ from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
 from types import ModuleType
 
-from saem.dropin import metadata, private_names
+from saem.dropin import metadata, private_names, unoffered_modules
 
 
 class RealJaxError(ImportError):
@@ -61,8 +61,8 @@ class _SameModule(Loader):
         module.__spec__ = self.own_spec
 
 
-class _PrivateLoader(Loader):
-    """A loader of a module below ``jax._src`` that holds the listed names and nothing else."""
+class _MadeModule(Loader):
+    """A loader of a module that is no file: it holds listed names, or none."""
 
     def __init__(self, module: ModuleType):
         self.module = module
@@ -85,10 +85,15 @@ class AliasFinder(MetaPathFinder):
         """
         if fullname == "jax":
             return ModuleSpec("jax", _SameModule("saem"))
+        if unoffered_modules.is_listed(fullname):
+            # ``from jax.experimental import pallas`` completes the name of Saem's package.
+            module = (unoffered_modules.make_module(fullname) if fullname.startswith("jax.") else
+                      importlib.import_module("jax." + fullname.partition(".")[2]))
+            return ModuleSpec(fullname, _MadeModule(module), is_package=True)
         if not fullname.startswith("jax."):
             return None
         if private_names.is_private(fullname):
-            return ModuleSpec(fullname, _PrivateLoader(private_names.make_module(fullname)),
+            return ModuleSpec(fullname, _MadeModule(private_names.make_module(fullname)),
                               is_package=True)
         own = "saem" + fullname.removeprefix("jax")
         package, _, last = own.rpartition(".")

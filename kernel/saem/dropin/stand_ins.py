@@ -10,18 +10,25 @@ Invariant: each does for its library what JAX's does, on Saem's own state; none 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
 
 from saem.core import axes, dtypes, source, tree
+from saem.core.arguments import as_tuple
 from saem.core.avals import aval_of
 from saem.core.handles import handle_of
 from saem.core.trace import eval_trace, state
 from saem.derivatives.stop_gradient import StopGradient
+from saem.numpy.axes import as_array
+from saem.numpy.promote import convert_value, join_types, to_inexact
 from saem.placement import devices
+from saem.placement.meshes import get_abstract_mesh
+from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of, target
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -102,3 +109,60 @@ def _tolerance(given: Any, dtype: Any) -> float:
     if isinstance(given, Mapping):
         return {np.dtype(kind): size for kind, size in given.items()}.get(dtype, usual)
     return usual if given is None else given
+
+
+def infer_argnums_and_argnames(sig: inspect.Signature, argnums: int | Iterable[int] | None,
+                               argnames: str | Iterable[str] | None
+                               ) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return numbers and names of the same parameters: what is not given follows from the other.
+
+    Parameters that can be passed in one way only have no counterpart.
+    """
+    words = [name if p.kind is p.POSITIONAL_OR_KEYWORD else None
+             for name, p in sig.parameters.items()]
+    numbers = None if argnums is None else as_tuple(argnums, int)
+    names = None if argnames is None else as_tuple(argnames, str)
+    if numbers is None:
+        numbers = tuple(n for n, word in enumerate(words) if word and word in (names or ()))
+    if names is None:
+        names = tuple(word for n, word in enumerate(words) if word and n in numbers)
+    return numbers, names
+
+
+def promote_dtypes_complex(*args: Any) -> list[Any]:
+    """Return ``args`` as arrays of the one complex dtype in which they meet."""
+    dtype, weak = join_types(args)
+    dtype = dtypes.complex_dtype(to_inexact(dtype))
+    return [as_array(convert_value(x, dtype, weak)) for x in args]
+
+
+def dtype_of(x: Any) -> dtypes.DType:
+    """Return the dtype that ``x`` has as an array."""
+    return aval_of(x).dtype
+
+
+def canonicalize_sharding(sharding: NamedSharding | PartitionSpec | None, api_name: str
+                          ) -> NamedSharding | None:
+    """Return the argument ``out_sharding`` of ``api_name`` on a mesh without devices, or None.
+
+    Raises: TypeError for what is no sharding; ValueError for a PartitionSpec where no mesh is in
+    force, or along axes that are not Explicit.
+    """
+    if sharding is None:
+        return None
+    if not isinstance(sharding, (NamedSharding, PartitionSpec)):
+        raise TypeError(f"`out_sharding` argument of {api_name} only supports instances of "
+                        f"`NamedSharding` or `PartitionSpec`. Got {sharding} of type: "
+                        f"{type(sharding)}")
+    mesh = get_abstract_mesh() if isinstance(sharding, PartitionSpec) else sharding.mesh
+    if mesh.empty:
+        target(sharding, len(sharding.spec) if isinstance(sharding, NamedSharding) else 0)
+        return None
+    spec = sharding if isinstance(sharding, PartitionSpec) else sharding.spec
+    found = NamedSharding(mesh.abstract_mesh, spec)
+    for axis in chain.from_iterable(map(axes_of, found.spec)):
+        if axis not in mesh.explicit_axes:
+            raise ValueError(f"PartitionSpec passed to {api_name} cannot contain axis names that "
+                             f"are of type Auto or Manual. Got PartitionSpec: {spec} with axis "
+                             f"name: {axis}")
+    return found

@@ -34,11 +34,14 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.experimental.topologies": "",
 })
 
+PALLAS = "leave the fusion to XLA (jax.jit), or write the kernel in C++ and call it with jax.ffi"
+
 # What of JAX's this engine does not have, and what to do instead.
 _ABSENT = {
     "fused": "compile the whole with jax.jit, which fuses by itself",
     "jax2tf": "write StableHLO with jax.export",
     "mosaic": "write the kernel in C++ and call it with jax.ffi",
+    "pallas": PALLAS,
     "rnn": "write the network with jax.lax.scan; JAX's calls cuDNN",
     "roofline": "read jax.jit(f).lower(x).compile().cost_analysis()",
     "source_mapper": "read places with lower(x).as_text(debug_info=True)",

@@ -18,6 +18,7 @@ from saem.core.handles import batchers as primitive_batchers
 from saem.ops.families import align_batch
 from saem.ops.linear import moveaxis as _moveaxis
 from saem.transform.vmap import match_dim
+from saem.transform.vmappable import register_vmappable, unregister_vmappable
 
 not_mapped = None
 
@@ -107,4 +108,4 @@ def defreducer(primitive: Handle) -> None:
 
 __all__ = ["AxisData", "axis_primitive_batchers", "bdim_at_front", "broadcast", "defbroadcasting",
            "defreducer", "defvectorized", "fancy_primitive_batchers", "moveaxis", "not_mapped",
-           "primitive_batchers"]
+           "primitive_batchers", "register_vmappable", "unregister_vmappable"]

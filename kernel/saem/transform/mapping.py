@@ -20,6 +20,7 @@ from saem.ops.convert import convert
 from saem.ops.linear import reduce_sum
 from saem.transform.derivatives import as_array
 from saem.transform.vmap import match_dim, vmap_flat
+from saem.transform.vmappable import Box, boxed, element, stack, vmappables
 
 
 def _is_none(x: Any) -> bool:
@@ -69,15 +70,27 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
 
     @wraps(fun)
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
+        if vmappables:
+            args, kwargs = boxed((args, kwargs))
         xs, in_tree = tree.flatten((args, kwargs))
         dims = argument_axes(in_axes, args, kwargs, xs)
+        specs = dims
+        if vmappables:
+            dims = [None if type(x) is Box else d for x, d in zip(xs, dims)]
         size = mapped_size(fun, args, kwargs, xs, dims, axis_size)
         out_trees: list[Any] = []
 
         def flat(*leaves: Any) -> list[Any]:
+            if vmappables:
+                leaves = tuple([element(x, spec, size) for x, spec in zip(leaves, specs)])
             inner_args, inner_kwargs = in_tree.unflatten(leaves)
-            outs, out_tree = tree.flatten(fun(*inner_args, **inner_kwargs))
+            result = fun(*inner_args, **inner_kwargs)
+            outs, out_tree = tree.flatten(boxed(result) if vmappables else result)
             out_trees.append(out_tree)
+            if vmappables:
+                wanted = axes_per_leaf("out_axes", out_axes, out_tree.unflatten(outs))
+                outs = [stack(x, spec, size, place) if type(x) is Box else x
+                        for x, spec in zip(outs, wanted)]
             return outs
 
         values = [x if d is None else as_array(x) for x, d in zip(xs, dims)]
@@ -88,8 +101,9 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
         out_tree = out_trees[0]
         targets = [out_axes] * len(outs) if type(out_axes) is int else axes_per_leaf(
             "out_axes", out_axes, out_tree.unflatten(outs))
-        return out_tree.unflatten([place(x, d, target, size, axis, sum_match)
-                                   for x, d, target in zip(outs, out_dims, targets)])
+        return out_tree.unflatten([
+            place(x, d, target, size, axis, sum_match) if type(x) is not Box else x.value
+            for x, d, target in zip(outs, out_dims, targets)])
 
     return documented(vmap_f, fun, "Return what {0} gives for each example along mapped axes.")
 
@@ -163,9 +177,9 @@ def place(x: Any, dim: int | None, target: int | None, size: int, axis: Axis | N
 
 
 def canonical_axis(x: Any, dim: int | None) -> int | None:
-    """Return ``dim`` counted from the front."""
-    if dim is None:
-        return None
+    """Return ``dim`` counted from the front, or as it is for an object of a registered class."""
+    if dim is None or type(x) is Box:
+        return dim
     try:
         shape = aval_of(x).shape
     except TypeError:
