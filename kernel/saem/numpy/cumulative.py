@@ -22,7 +22,7 @@ from saem.core.avals import aval_of
 from saem.jit.library import library_function
 from saem.numpy import reductions
 from saem.numpy.axes import array_argument, canonical_axes, refuse_out
-from saem.numpy.promote import if_else, scalar, to_inexact
+from saem.numpy.promote import broadcast_to, if_else, scalar, to_inexact
 from saem.numpy.reductions import requested_dtype, strong, sum_dtype
 from saem.ops import arithmetic as ops
 from saem.ops import compare, cumulative, maths, reduce
@@ -224,14 +224,6 @@ def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
     return _nan_extreme("nanmin", a, axis, keepdims, initial, where, reductions.min, reduce.highest)
 
 
-def _numbers_at(a: Any, where: Any) -> Any:
-    """Return where ``a`` counts: it is not NaN, and ``where`` says so."""
-    known = compare.eq(a, a)
-    if where is None:
-        return known
-    return if_else(where, known, scalar(False, known.dtype))
-
-
 @library_function(static_argnames=("axis", "dtype", "keepdims"))
 def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
             keepdims: bool = False, where: ArrayLike | None = None) -> Array:
@@ -246,7 +238,8 @@ def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
         return reductions.mean(a, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
     asked = requested_dtype("nanmean", dtype)
     result = asked if asked is not None else to_inexact(a.dtype)
-    count = reductions.sum(_numbers_at(a, where), axis=axis, dtype=result, keepdims=keepdims)
+    known = compare.eq(a, a)
+    count = reductions.sum(known, axis=axis, dtype=result, keepdims=keepdims, where=where)
     total = nansum(a, axis=axis, dtype=result, keepdims=keepdims, where=where)
     return ops.div(total, count)
 
@@ -267,9 +260,13 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
         whole = reductions.var(convert(a, asked), axis=axis, dtype=asked, ddof=ddof,
                                keepdims=keepdims, where=where, mean=mean)
         return convert(whole, asked)
-    known = _numbers_at(a, where) if dtypes.is_inexact(a.dtype) else where
-    return reductions.var(_filled(a, 0), axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims,
-                          where=known, mean=mean)
+    axes = canonical_axes(axis, a.ndim)
+    if dtypes.is_inexact(a.dtype):
+        known = compare.eq(a, a)
+        where = known if where is None else if_else(where, known, scalar(False, known.dtype))
+        a = broadcast_to(_filled(a, 0), aval_of(where).shape)  # where may have more axes
+    return reductions.var(a, axis=axes, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where,
+                          mean=mean)
 
 
 @library_function(static_argnames=("axis", "dtype", "ddof", "keepdims"))
