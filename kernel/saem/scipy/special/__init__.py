@@ -7,9 +7,15 @@ Invariant: values are SciPy's to the rounding of the dtype, or to what each modu
 and derivatives are JAX's (tests/kernel/scipy/test_special.py).
 """
 
+import importlib as _importlib
+import warnings as _warnings
+from typing import Any as _Any
+
 from saem.core import lazy as _lazy
 
-__getattr__, __dir__ = _lazy.namespace(__name__, {
+_DEPRECATED = ("lpmn", "lpmn_values")
+
+_find, __dir__ = _lazy.namespace(__name__, {
     "saem.nn.logarithms": "logsumexp",
     "saem.scipy.special.bessel": "bessel_jn i0 i0e i1 i1e sph_harm_y",
     "saem.scipy.special.entropies":
@@ -22,3 +28,11 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.scipy.special.integrals": "exp1 expi expn fresnel sici spence",
     "saem.scipy.special.normal": "erf erfc erfinv log_ndtr ndtr ndtri owens_t",
 })
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _DEPRECATED:
+        return _find(name)
+    _warnings.warn(f"jax.scipy.special.{name} is deprecated; no replacement is planned.",
+                   DeprecationWarning, stacklevel=2)
+    return getattr(_importlib.import_module("saem.scipy.special.legendre"), name)
