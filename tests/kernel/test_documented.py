@@ -335,7 +335,7 @@ def test_callbacks_inside_shard_map(count):
     np.testing.assert_array_equal(greatest, np.arange(8.0).reshape(count, -1).max(0))
 
 
-def test_ragged_parts_are_exchanged(jax_oracle):
+def test_programs_that_exchange_ragged_parts(jax_oracle):
     def program():
         mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("i",))
         P = jax.sharding.PartitionSpec
@@ -355,33 +355,45 @@ def test_ragged_parts_are_exchanged(jax_oracle):
         ]
 
     same(jax_oracle, program)
-    # The example of its documentation.
-    sent, kept = np.array([[1, 2, 2], [3, 4, 0]], np.float32), np.full((2, 4), 9, np.float32)
-    places = [np.array(v) for v in ([[0, 1], [0, 1]], [[1, 2], [1, 1]], [[0, 0], [1, 2]],
-                                    [[1, 1], [2, 1]])]
 
-    def exchange(sent, kept):
-        return jax.vmap(lambda *xs: lax.ragged_all_to_all(*xs, axis_name="i"), axis_name="i")(
-            sent, kept, *places)
 
-    wanted = [[1, 3, 9, 9], [2, 2, 4, 9]]
-    np.testing.assert_array_equal(exchange(sent, kept), wanted)
+# The example of the documentation of ragged_all_to_all.
+SENT = np.array([[1, 2, 2], [3, 4, 0]], np.float32)
+KEPT = np.full((2, 4), 9, np.float32)
+PLACES = [np.array(v) for v in ([[0, 1], [0, 1]], [[1, 2], [1, 1]], [[0, 0], [1, 2]],
+                                [[1, 1], [2, 1]])]
+RECEIVED = [[1, 3, 9, 9], [2, 2, 4, 9]]
+
+
+def exchange(sent, kept):
+    return jax.vmap(lambda *xs: lax.ragged_all_to_all(*xs, axis_name="i"), axis_name="i")(
+        sent, kept, *PLACES)
+
+
+def test_ragged_parts_are_exchanged():
+    np.testing.assert_array_equal(exchange(SENT, KEPT), RECEIVED)
     mesh = Mesh(np.array(jax.devices()[:2]), ("i",))
     sharded = jax.make_jaxpr(jax.shard_map(
         lambda *xs: lax.ragged_all_to_all(*(x[0] for x in xs), axis_name="i")[None],
-        mesh=mesh, in_specs=P("i"), out_specs=P("i")))(sent, kept, *places)
-    np.testing.assert_array_equal(jax.evaluate(sharded, sent, kept, *places)[0], wanted)
+        mesh=mesh, in_specs=P("i"), out_specs=P("i")))(SENT, KEPT, *PLACES)
+    np.testing.assert_array_equal(jax.evaluate(sharded, SENT, KEPT, *PLACES)[0], RECEIVED)
+
+
+def test_cotangents_of_ragged_parts_are_those_of_their_tangents():
     rng = np.random.default_rng(0)
-    ts = [rng.normal(size=v.shape).astype(np.float32) for v in (sent, kept)]
+    ts = [rng.normal(size=v.shape).astype(np.float32) for v in (SENT, KEPT)]
     ct = rng.normal(size=(2, 4)).astype(np.float32)
-    _, forward = jax.jvp(exchange, (sent, kept), tuple(ts))
-    back = jax.vjp(exchange, sent, kept)[1](ct)
+    _, forward = jax.jvp(exchange, (SENT, KEPT), tuple(ts))
+    back = jax.vjp(exchange, SENT, KEPT)[1](ct)
     np.testing.assert_allclose((ct * forward).sum(), sum(
         (np.asarray(b) * t).sum() for b, t in zip(back, ts)), rtol=1e-5)
-    for source, words in (
-            ("lax.ragged_all_to_all(*[jnp.ones(2)] * 6, axis_name='i')", "within a mapped context"),
-            ("lax.psend(jnp.ones(2), 'i', [(0, 1)])", "unbound axis name")):
-        same_error(jax_oracle, source, words)
+
+
+@pytest.mark.parametrize(("source", "words"), [
+    ("lax.ragged_all_to_all(*[jnp.ones(2)] * 6, axis_name='i')", "within a mapped context"),
+    ("lax.psend(jnp.ones(2), 'i', [(0, 1)])", "unbound axis name")], ids=["ragged", "psend"])
+def test_axes_that_no_map_names_are_refused(jax_oracle, source, words):
+    same_error(jax_oracle, source, words)
 
 
 def test_tokens(jax_oracle):

@@ -92,6 +92,27 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     leaves, structure = tree.flatten(elems)
     if not leaves:
         return elems
+    place = _axis_of_stacks(leaves, axis)
+
+    def scan(leaves: list[Any]) -> Any:
+        if reverse:
+            leaves = [rev(x, (place,)) for x in leaves]
+        scanned = _partial_results(_on_leaves(fn, structure), leaves, place)
+        if reverse:
+            scanned = [rev(x, (place,)) for x in scanned]
+        return structure.unflatten(scanned)
+
+    if state.trace is not eval_trace or config.disable_jit.value:
+        return scan(leaves)
+    # Outside any trace all of it is one program, found by content: not one for each slice.
+    body = trace_body(lambda xs: scan(tree.leaves(xs)), tree.structure((elems,)),
+                      [aval_of(x) for x in leaves], "associative_scan", fn, (place, bool(reverse)))
+    prim = JitCall(body.closed, "associative_scan")
+    return body.out_tree.unflatten(run_at_once(body.closed, (), prim, [*body.consts, *leaves]))
+
+
+def _axis_of_stacks(leaves: Sequence[Any], axis: int) -> int:
+    """Return ``axis`` counted from the front; the leaves must have one size along it."""
     place = canonical_axis(axis, aval_of(leaves[0]).ndim)
     shapes = [aval_of(x).shape for x in leaves]
     if any(len(s) <= place or s[place] != shapes[0][place] for s in shapes):
@@ -99,15 +120,11 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
             errors.ArgumentError, "associative_scan.C1",
             "Array inputs to associative_scan must have the same first dimension. "
             f"(saw: {shapes})", advice=f"All must have one size along axis {axis}.")
+    return place
 
-    if state.trace is eval_trace and not config.disable_jit.value:
-        # Outside any trace all of it is one program, found by content: not one for each slice.
-        body = trace_body(
-            lambda xs: associative_scan(fn, xs, reverse, place), tree.structure((elems,)),
-            [aval_of(x) for x in leaves], "associative_scan", fn, (place, bool(reverse)))
-        prim = JitCall(body.closed, "associative_scan")
-        return body.out_tree.unflatten(
-            run_at_once(body.closed, (), prim, [*body.consts, *leaves]))
+
+def _on_leaves(fn: Callable, structure: Any) -> Callable:
+    """Return ``fn``, which combines two trees of ``structure``, as a function of their leaves."""
 
     def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
         out, out_tree = tree.flatten(fn(structure.unflatten(a), structure.unflatten(b)))
@@ -118,12 +135,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
                 advice="Return a pytree like one of the arguments.")
         return out
 
-    if reverse:
-        leaves = [rev(x, (place,)) for x in leaves]
-    scanned = _partial_results(combine, leaves, place)
-    if reverse:
-        scanned = [rev(x, (place,)) for x in scanned]
-    return structure.unflatten(scanned)
+    return combine
 
 
 def _partial_results(combine: Callable, xs: list[Any], axis: int) -> list[Any]:

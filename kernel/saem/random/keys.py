@@ -289,29 +289,21 @@ def taker(statics: int = 0, gives_keys: bool = False, same_rounding: bool = Fals
         name = fun.__name__.strip("_")
 
         def compile_for(impl: Generator) -> Callable:
-            def by_words(words: Any, *args: Any) -> Any:
-                out = fun(random_wrap(words, impl), *args)
-                return random_unwrap(out) if gives_keys else out
-
-            by_words.__name__ = by_words.__qualname__ = fun.__name__
-            made = library_function(by_words, static_argnums=tuple(range(1, statics + 1)),
-                                    same_rounding=same_rounding)
+            made = library_function(_on_words(fun, impl, gives_keys), same_rounding=same_rounding,
+                                    static_argnums=tuple(range(1, statics + 1)))
             return compiled.setdefault(impl.name, made)
 
         @functools.wraps(fun)
         def run(key: Any, *args: Any) -> Any:
-            if state.trace is eval_trace and config.shortcuts.value:
-                if typed := type(key) is PRNGKeyArray:
-                    words, impl = key._base, key.dtype.impl
-                elif isinstance(key, Tracer):
-                    return traced(key, *args)
-                else:
-                    words, impl = key, raw_generator()
-                if type(words) is not ArrayImpl or words.aval.shape != impl.key_shape:
-                    _single(name, key)
-                out = (compiled.get(impl.name) or compile_for(impl))(words, *args)
-                return PRNGKeyArray(out, key.dtype) if gives_keys and typed else out
-            return traced(key, *args)
+            if (state.trace is not eval_trace or isinstance(key, Tracer)
+                    or not config.shortcuts.value):
+                return traced(key, *args)
+            typed = type(key) is PRNGKeyArray
+            words, impl = (key._base, key.dtype.impl) if typed else (key, raw_generator())
+            if type(words) is not ArrayImpl or words.aval.shape != impl.key_shape:
+                _single(name, key)
+            out = (compiled.get(impl.name) or compile_for(impl))(words, *args)
+            return PRNGKeyArray(out, key.dtype) if gives_keys and typed else out
 
         def traced(key: Any, *args: Any) -> Any:
             _single(name, key)
@@ -321,6 +313,17 @@ def taker(statics: int = 0, gives_keys: bool = False, same_rounding: bool = Fals
         return run
 
     return decorate
+
+
+def _on_words(fun: Callable, impl: Generator, gives_keys: bool) -> Callable:
+    """Return ``fun``, which takes a typed key, as a function of the words of a key of ``impl``."""
+
+    def by_words(words: Any, *args: Any) -> Any:
+        out = fun(random_wrap(words, impl), *args)
+        return random_unwrap(out) if gives_keys else out
+
+    by_words.__name__ = by_words.__qualname__ = fun.__name__
+    return by_words
 
 
 def placed(sampler: Callable, out_sharding: Any, key: Any, *rest: Any, **options: Any) -> Any:

@@ -42,13 +42,20 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike,
     check_arraylike("multivariate_normal", mean, cov)
     mean, cov = jnp.asarray(mean), jnp.asarray(cov)
     if dtype is None:
-        dtype = jnp.promote_types(jnp.result_type(mean, cov), np.float32) \
-            if not jnp.issubdtype(jnp.result_type(mean, cov), np.floating) \
-            else jnp.result_type(mean, cov)
+        dtype = jnp.result_type(mean, cov)
+        if not jnp.issubdtype(dtype, np.floating):
+            dtype = jnp.promote_types(dtype, np.float32)
     dtype = float_dtype("multivariate_normal", dtype)
     if method not in ("svd", "eigh", "cholesky"):
         raise ValueError("method argument must be one of {'svd', 'eigh', 'cholesky'}, got "
                          f"{method!r}")
+    shape = _shape_of_vectors(mean, cov, shape)
+    used(key)
+    return _multivariate_normal(key, shape, dtype, method, mean, cov)
+
+
+def _shape_of_vectors(mean: Array, cov: Array, shape: Shape | None) -> tuple[int, ...]:
+    """Return how many vectors are drawn, as a shape; refuse a mean and covariance of no vector."""
     if mean.ndim < 1:
         raise ValueError("multivariate_normal requires mean.ndim >= 1, got mean.ndim == "
                          f"{mean.ndim}")
@@ -59,14 +66,13 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike,
         raise ValueError("multivariate_normal requires cov.shape == (..., n, n) for n="
                          f"mean.shape[-1]={n}, but got cov.shape == {cov.shape}.")
     leading = np.broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
-    shape = leading if shape is None else as_shape(shape)
-    if np.broadcast_shapes(shape, leading) != tuple(shape):
+    shape = leading if shape is None else tuple(as_shape(shape))
+    if np.broadcast_shapes(shape, leading) != shape:
         raise errors.explained(
             errors.ShapeError, "multivariate_normal.C1",
-            f"shape argument {tuple(shape)} cannot hold the leading axes {leading} of mean and cov",
+            f"shape argument {shape} cannot hold the leading axes {leading} of mean and cov",
             advice="Leave shape out, or add axes in front.")
-    used(key)
-    return _multivariate_normal(key, tuple(shape), dtype, method, mean, cov)
+    return shape
 
 
 @taker(3)

@@ -156,59 +156,60 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -
         state.source, state.stack = source, stack
 
 
+class _Cotangents(dict[Var, Any]):
+    """The cotangents that have reached variables; one that nothing reached is zero."""
+
+    def add(self, atom: Any, ct: Any) -> None:
+        """Add ``ct`` (None is zero) to what has reached ``atom``."""
+        if ct is None or type(atom) is Literal:
+            return
+        if Seen.placements:
+            ct = reshard_like(ct, atom.aval)
+        before = self.get(atom)
+        self[atom] = ct if before is None else bind(add_any_p, before, ct)
+
+    def reach(self, eqn: Any, eqn_cts: list[Any]) -> bool:
+        """Whether a result of ``eqn`` or a reference that it writes to has a cotangent."""
+        for ct in eqn_cts:
+            if ct is not None:
+                return True
+        return bool(eqn.effects) and any(is_ref(a.aval) and a in self for a in eqn.invars)
+
+    def operand(self, atom: Any, known: dict[Var, Any]) -> Any:
+        """Return what a transpose rule gets for an operand: its value where it is known."""
+        if type(atom) is Literal:
+            return atom.val
+        if atom in known:
+            return known[atom]
+        if is_ref(atom.aval):
+            return LinearRef(atom.aval, self.get(atom))
+        return UndefinedPrimal(atom.aval)
+
+
 def _backward(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any], stack: tuple[str, ...]
               ) -> list[Any]:
     known: dict[Var, Any] = dict(zip(jaxpr.constvars, consts))
-    cts: dict[Var, Any] = {}
-
-    def accumulate(atom, ct) -> None:
-        if ct is not None and type(atom) is not Literal:
-            if Seen.placements:
-                ct = reshard_like(ct, atom.aval)
-            before = cts.get(atom)
-            cts[atom] = ct if before is None else bind(add_any_p, before, ct)
-
+    cts = _Cotangents()
     for atom, ct in zip(jaxpr.outvars, cts_out):
-        accumulate(atom, ct)
+        cts.add(atom, ct)
     for eqn in reversed(jaxpr.eqns):
-        eqn_cts = []
-        reached = False
-        for var in eqn.outvars:
-            ct = cts.pop(var, None)
-            eqn_cts.append(ct)
-            reached = reached or ct is not None
-        if not reached and not (
-                eqn.effects and any(is_ref(a.aval) and a in cts for a in eqn.invars)):
+        eqn_cts = [cts.pop(var, None) for var in eqn.outvars]
+        if not cts.reach(eqn, eqn_cts):
             continue
-        args: list[Any] = []
-        for atom in eqn.invars:
-            if type(atom) is Literal:
-                args.append(atom.val)
-            elif atom in known:
-                args.append(known[atom])
-            elif is_ref(atom.aval):
-                args.append(LinearRef(atom.aval, cts.get(atom)))
-            else:
-                args.append(UndefinedPrimal(atom.aval))
+        args = [cts.operand(atom, known) for atom in eqn.invars]
         go_to_source(eqn.source, eqn.stack, stack)
-        prim = eqn.operation
-        if prim.multiple_results:
-            ct_in = _pull(prim, eqn_cts, args)
-        else:
-            ct_in = prim.transpose(eqn_cts[0], *args)
-        for atom, arg, ct in zip(eqn.invars, args, ct_in):
+        for atom, arg, ct in zip(eqn.invars, args, _pull(eqn.operation, eqn_cts, args)):
             if type(arg) is UndefinedPrimal:
-                accumulate(atom, ct)
+                cts.add(atom, ct)
             elif type(arg) is LinearRef and arg.ct is not None:
                 cts[atom] = arg.ct
     return [cts.get(v) for v in jaxpr.invars]
 
 
 def _pull(prim: Primitive, cts: Sequence[Any], args: Sequence[Any]) -> Sequence[Any]:
-    """Return the cotangents of the operands of ``prim``, which has a list of results.
-
-    Those of references gather in place.
-    """
+    """Return the cotangents of the operands of ``prim``; those of references gather in place."""
+    if not prim.multiple_results:
+        return prim.transpose(cts[0], *args)
     for arg in args if not prim.touches_refs else ():
         if type(arg) is LinearRef and sub_jaxprs(prim):
             return core_refs.chapter.pull_through_refs(prim, cts, args)
