@@ -236,10 +236,15 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
 # -- splitting -------------------------------------------------------------------------------------
 
 
-def _boundaries(name: str, size: int, sections: Any, uneven: bool) -> list[int]:
-    """Return the places of ``sections`` along an axis of ``size``: as many parts, or before each.
+def _split(name: str, ary: Any, sections: Any, axis: int, uneven: bool = False) -> list[Any]:
+    known = sections if type(sections) is int else _known_sections(name, sections)
+    return _parts(ary, name, known, axis, uneven)
 
-    Raises: ValueError if there are no equal parts; ConcretizationTypeError for a tracer.
+
+def _known_sections(name: str, sections: Any) -> int | tuple[int, ...]:
+    """Return the number of parts, or the places before which an array is cut.
+
+    Raises: ConcretizationTypeError for a tracer.
     """
     if not is_concrete(sections) if not isinstance(sections, (list, tuple)) else not all(
             is_concrete(s) for s in sections):
@@ -248,9 +253,32 @@ def _boundaries(name: str, size: int, sections: Any, uneven: bool) -> list[int]:
             f"jax.numpy.{name} needs known places: indices_or_sections is traced.",
             advice="Mark it static, or use lax.dynamic_slice.")
     if isinstance(sections, (list, tuple)) or np.ndim(sections) > 0:
-        places = [operator.index(concrete_or_none(s)) for s in sections]
-        return [0, *places, size]
-    count = operator.index(concrete_or_none(sections))
+        return tuple([operator.index(concrete_or_none(s)) for s in sections])
+    return operator.index(concrete_or_none(sections))
+
+
+@library_function(static_argnums=(1, 2, 3, 4))
+def _parts(ary: Any, name: str, sections: int | tuple[int, ...], axis: int, uneven: bool
+           ) -> list[Any]:
+    ary = array_argument(name, ary)
+    axis = canonical_axis(axis, ary.ndim)
+    size = ary.shape[axis]
+    places = ([0, *sections, size] if isinstance(sections, tuple)
+              else _places_of_parts(name, size, sections, uneven))
+    sizes = [b - a for a, b in itertools.pairwise(places)]
+    if any(n < 0 for n in sizes):
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C4",
+            f"Sizes passed to split must be nonnegative, got {sizes}",
+            advice=f"The places must ascend from 0 to {size}.")
+    return list(shape.split(ary, sizes, axis))
+
+
+def _places_of_parts(name: str, size: int, count: int, uneven: bool) -> list[int]:
+    """Return where ``count`` parts of an axis of ``size`` begin and end.
+
+    Raises: ValueError if there are no equal parts.
+    """
     if count == 0:
         raise errors.explained(
             ZeroDivisionError, f"{name}.C5", "integer division or modulo by zero",
@@ -265,19 +293,6 @@ def _boundaries(name: str, size: int, sections: Any, uneven: bool) -> list[int]:
             f"array split does not result in an equal division: rest is {rest}",
             advice="Use jnp.array_split for parts of unequal size.")
     return [i * part + min(i, rest) for i in range(count + 1)]
-
-
-def _split(name: str, ary: Any, sections: Any, axis: int, uneven: bool = False) -> list[Any]:
-    ary = array_argument(name, ary)
-    axis = canonical_axis(axis, ary.ndim)
-    places = _boundaries(name, ary.shape[axis], sections, uneven)
-    sizes = [b - a for a, b in itertools.pairwise(places)]
-    if any(n < 0 for n in sizes):
-        raise errors.explained(
-            errors.ArgumentError, f"{name}.C4",
-            f"Sizes passed to split must be nonnegative, got {sizes}",
-            advice=f"The places must ascend from 0 to {ary.shape[axis]}.")
-    return list(shape.split(ary, sizes, axis))
 
 
 def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,

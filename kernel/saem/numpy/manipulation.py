@@ -289,6 +289,12 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
     >>> jnp.moveaxis(jnp.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
+    return _move(a, source if type(source) is int else as_tuple(source),
+                 destination if type(destination) is int else as_tuple(destination))
+
+
+@library_function(static_argnums=(1, 2))
+def _move(a: Any, source: Any, destination: Any) -> Any:
     a = array_argument("moveaxis", a)
     sources, targets = canonical_axes(source, a.ndim), canonical_axes(destination, a.ndim)
     if len(sources) != len(targets):
@@ -299,7 +305,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
     order = [i for i in range(a.ndim) if i not in sources]
     for place, axis in sorted(zip(targets, sources)):
         order.insert(place, axis)
-    return _permute(a, order=tuple(order))
+    return permute(a, tuple(order))
 
 
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
@@ -532,32 +538,53 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
     >>> jnp.roll(jnp.array([1, 2, 3]), 1)
     Array([3, 1, 2], dtype=int32)
     """
+    known = shift if type(shift) is int else _known_shifts(shift)
+    if known is None:
+        return _roll_by_array(array_argument("roll", a), shift, axis)
+    return _roll_static(a, known, axis if axis is None or type(axis) is int else as_tuple(axis))
+
+
+def _known_shifts(shift: Any) -> tuple[int, ...] | None:
+    try:
+        return as_tuple([operator.index(s) for s in shift] if isinstance(shift, (tuple, list))
+                        else operator.index(shift))
+    except TypeError:
+        return None
+
+
+@library_function(static_argnums=(1, 2))
+def _roll_static(a: Any, shift: Any, axis: Any) -> Any:
     a = array_argument("roll", a)
+    if axis is None:
+        return shape_ops.reshape(_roll_static(ravel(a), shift, 0), a.shape) if a.ndim else a
+    shifts, axes = as_tuple(shift), tuple([canonical_axis(i, a.ndim) for i in as_tuple(axis)])
+    if len(shifts) != len(axes):
+        shifts, axes = _pair(shifts, axes)
+    for number, axis in zip(shifts, axes) if math.prod(a.shape) else ():
+        size = a.shape[axis]
+        place = (size - number) % size
+        if place:
+            a = shape_ops.concatenate([cut(a, place, size, axis), cut(a, 0, place, axis)], axis)
+    return a
+
+
+def _roll_by_array(a: Any, shift: Any, axis: Any) -> Any:
     if axis is None:
         if not isinstance(shift, (tuple, list)) and (ndim := len(aval_of(shift).shape)):
             shift = reduce_sum(as_array(shift), tuple(range(ndim)))  # one after the other
         return shape_ops.reshape(roll(ravel(a), shift, 0), a.shape) if a.ndim else a
     axes = tuple([canonical_axis(i, a.ndim) for i in as_tuple(axis)])
-    try:
-        shifts = as_tuple(shift if isinstance(shift, (tuple, list)) else operator.index(shift))
-        known = tuple([operator.index(s) for s in shifts])
-    except TypeError:
-        shifts = _shifts(shift)
-        if shifts.ndim > 1:
-            raise errors.explained(
-                errors.ArgumentError, "roll.C1",
-                "'shift' and 'axis' arguments to roll must be scalars or 1D arrays",
-                advice=f"Got shifts of shape {shifts.shape}.") from None
-        (count,) = np.broadcast_shapes(shifts.shape, (len(axes),))
-        axes = axes * count if len(axes) == 1 else axes
-        if not math.prod(a.shape):
-            return a
-        return _roll_dynamic(a, broadcast_to(shifts, (count,)), axes)
-    if len(known) != len(axes):
-        known, axes = _pair(known, axes)
+    shifts = _shifts(shift)
+    if shifts.ndim > 1:
+        raise errors.explained(
+            errors.ArgumentError, "roll.C1",
+            "'shift' and 'axis' arguments to roll must be scalars or 1D arrays",
+            advice=f"Got shifts of shape {shifts.shape}.")
+    (count,) = np.broadcast_shapes(shifts.shape, (len(axes),))
+    axes = axes * count if len(axes) == 1 else axes
     if not math.prod(a.shape):
         return a
-    return _roll_static(a, known, axes)
+    return _roll_dynamic(a, broadcast_to(shifts, (count,)), axes)
 
 
 def _pair(shifts: tuple[int, ...], axes: tuple[int, ...]) -> tuple[tuple, tuple]:
@@ -567,22 +594,10 @@ def _pair(shifts: tuple[int, ...], axes: tuple[int, ...]) -> tuple[tuple, tuple]
 
 
 def _shifts(shift: Any) -> Any:
-    parts = [as_array(s) for s in shift] if isinstance(shift, (tuple, list)) else None
-    if parts is None:
-        return as_array(shift)
-    parts = promote.promote_dtypes(*parts)
+    if not isinstance(shift, (tuple, list)):
+        return array_argument("roll", shift)
+    parts = promote.promote_dtypes(*[array_argument("roll", s) for s in shift])
     return shape_ops.concatenate([shape_ops.reshape(s, (1,)) for s in parts], 0)
-
-
-@library_function(static_argnames=("shifts", "axes"))
-def _roll_static(a: Any, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-    for shift, axis in zip(shifts, axes):
-        size = a.shape[axis]
-        place = (size - shift) % size
-        if place:
-            parts = [cut(a, place, size, axis), cut(a, 0, place, axis)]
-            a = shape_ops.concatenate(parts, axis)
-    return a
 
 
 def cut(a: Any, start: int, stop: int, axis: int) -> Any:
@@ -693,8 +708,12 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     >>> jnp.tile(jnp.array([1, 2]), 2)
     Array([1, 2, 1, 2], dtype=int32)
     """
-    A = array_argument("tile", A)
-    counts = as_shape(reps)
-    rank = max(A.ndim, len(counts))
-    A = shape_ops.expand_dims(A, tuple(range(rank - A.ndim)))
-    return shape_ops.tile(A, (1,) * (rank - len(counts)) + counts)
+    return _tile(A, reps if type(reps) is int else as_shape(reps))
+
+
+@library_function(static_argnums=(1,))
+def _tile(a: Any, reps: Any) -> Any:
+    a, counts = array_argument("tile", a), as_shape(reps)
+    rank = max(a.ndim, len(counts))
+    a = shape_ops.expand_dims(a, tuple(range(rank - a.ndim)))
+    return shape_ops.tile(a, (1,) * (rank - len(counts)) + counts)
