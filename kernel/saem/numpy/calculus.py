@@ -114,6 +114,12 @@ def gradient(f: ArrayLike, *varargs: Any, axis: int | Sequence[int] | None = Non
     >>> jnp.gradient(jnp.array([1., 4., 9., 16.]))
     Array([3., 4., 6., 7.], dtype=float32)
     """
+    return _gradient(f, *varargs, axis=tuple(axis) if isinstance(axis, list) else axis,
+                     edge_order=edge_order)
+
+
+@library_function(static_argnames=("axis", "edge_order"))
+def _gradient(f: Any, *varargs: Any, axis: Any, edge_order: Any) -> Any:
     if edge_order is not None:
         raise errors.explained(
             NotImplementedError, "gradient.edge_order",
@@ -143,7 +149,6 @@ def gradient(f: ArrayLike, *varargs: Any, axis: int | Sequence[int] | None = Non
     return outs[0] if len(outs) == 1 else outs
 
 
-@library_function(static_argnames=("axis",))
 def _slope(f: Any, step: Any, axis: int) -> Any:
     size = f.shape[axis]
     step = as_array(step)

@@ -84,6 +84,7 @@ def _zeros_and_nan(p: Any) -> Any:
     return where(places[:-1] < p.shape[0] - 1 - lead, found, complex(np.nan, np.nan))
 
 
+@library_function(static_argnames=("deg", "rcond", "full", "cov"))
 def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
             w: ArrayLike | None = None, cov: bool | str = False) -> Array | tuple[Array, ...]:
     """Return the polynomial of degree ``deg`` closest to ``y`` at ``x``, least squares.

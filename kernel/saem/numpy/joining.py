@@ -175,6 +175,7 @@ def column_stack(tup: Array | Sequence[ArrayLike]) -> Array:
     return concatenate(parts, 1)
 
 
+@library_function
 def block(arrays: ArrayLike | list[ArrayLike]) -> Array:
     """Return the array made of nested lists of blocks, the innermost along the last axis.
 
@@ -346,6 +347,7 @@ def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     return _split("dsplit", ary, indices_or_sections, 2)
 
 
+@library_function(static_argnames=("axis",))
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Any, ...]:
     """Return the slices of ``x`` along ``axis``, without that axis.
 
@@ -361,14 +363,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Any, ...]:
             "Unstack requires arrays with rank > 0, however a scalar array was passed.",
             advice="A scalar has no axis to take apart.")
     axis = canonical_axis(axis, x.ndim)
-    if not x.shape[axis]:
-        return ()
-    return tuple(_unstack(x, axis))
-
-
-@library_function(static_argnames=("axis",))
-def _unstack(x: Any, axis: int) -> list[Any]:
-    return list(stacking.unstack(x, axis))
+    return tuple(stacking.unstack(x, axis)) if x.shape[axis] else ()
 
 
 # -- putting in and taking out ---------------------------------------------------------------------

@@ -165,6 +165,7 @@ def reshaped(a: Any, sizes: tuple[int, ...], order: str) -> Any:
                            advice="Use 'C' or 'F'.")
 
 
+@library_function(static_argnames=("order", "out_sharding"))
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """Return the elements of ``a`` along one axis.
 
@@ -188,7 +189,11 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
     Array([[1, 2],
            [3, 1]], dtype=int32)
     """
-    sizes = as_shape(new_shape)
+    return _resize(a, as_shape(new_shape))
+
+
+@library_function(static_argnums=(1,))
+def _resize(a: Any, sizes: tuple[int, ...]) -> Any:
     if any(n < 0 for n in sizes):
         raise errors.explained(
             errors.ArgumentError, "resize.C1",
@@ -213,26 +218,27 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
+    return _transpose(a, axes if axes is None else tuple([operator.index(i) for i in axes]))
+
+
+@library_function(static_argnums=(1,))
+def _transpose(a: Any, axes: tuple[int, ...] | None) -> Any:
     a = array_argument("transpose", a)
     ndim = a.ndim
-    if axes is None:
-        return _permute(a, order=tuple(range(ndim))[::-1])
-    given = tuple([operator.index(i) for i in axes])
-    order = tuple([i + ndim if -ndim <= i < 0 else i for i in given])
-    if order == tuple(range(ndim)):
-        return a
-    return _permute(a, order=order)
+    order = (tuple(range(ndim))[::-1] if axes is None
+             else tuple([i + ndim if -ndim <= i < 0 else i for i in axes]))
+    return bind(Transpose(order), a) if len(order) != ndim else permute(a, order)
 
 
-@library_function(static_argnames=("order",))
-def _permute(a: Any, order: tuple[int, ...]) -> Any:
-    return bind(Transpose(order), a) if len(order) != a.ndim else permute(a, order)
+def reversed_axes(a: Any) -> Any:
+    """Return ``a`` with its axes in reversed order: the property ``T``."""
+    return _transpose(a, None)
 
 
 def transpose_method(x: Any, *args: Any) -> Any:
     """Return ``x`` with its axes permuted: ``x.transpose(1, 0)``, reversed without arguments."""
     if not args:
-        return transpose(x)
+        return _transpose(x, None)
     return transpose(x, args[0] if args[0] is None or isinstance(args[0], (tuple, list)) else args)
 
 
@@ -266,6 +272,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     return swapaxes(x, -1, -2)
 
 
+@library_function(static_argnames=("axis1", "axis2"))
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Return ``a`` with two axes swapped.
 
@@ -278,7 +285,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     i, j = canonical_axis(axis1, a.ndim), canonical_axis(axis2, a.ndim)
     order = list(range(a.ndim))
     order[i], order[j] = order[j], order[i]
-    return _permute(a, order=tuple(order))
+    return permute(a, tuple(order))
 
 
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
@@ -308,6 +315,7 @@ def _move(a: Any, source: Any, destination: Any) -> Any:
     return permute(a, tuple(order))
 
 
+@library_function(static_argnames=("axis", "start"))
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Return ``a`` with ``axis`` moved before the axis that is now at ``start``.
 
@@ -407,12 +415,13 @@ def broadcast_arrays(*args: Any) -> list[Any]:
 
 
 def _at_least(name: str, arys: tuple[Any, ...], rank: int) -> Any:
-    check_arraylike(name, *arys)
-    outs = [_with_rank(as_array(x), rank) for x in arys]
+    outs = [_with_rank(x, name, rank) for x in arys]
     return outs[0] if len(outs) == 1 else outs
 
 
-def _with_rank(x: Any, rank: int) -> Any:
+@library_function(static_argnums=(1, 2))
+def _with_rank(x: Any, name: str, rank: int) -> Any:
+    x = array_argument(name, x)
     if x.ndim >= rank:
         return x
     if rank == 3:  # the axes of a matrix come first, that of a vector in the middle
@@ -479,6 +488,7 @@ def _flip_axis(name: str, m: Any, axis: int) -> Any:
     return flip(m, axis)
 
 
+@library_function
 def flipud(m: ArrayLike) -> Array:
     """Return ``m`` reversed along its first axis.
 
@@ -489,6 +499,7 @@ def flipud(m: ArrayLike) -> Array:
     return _flip_axis("flipud", m, 0)
 
 
+@library_function
 def fliplr(m: ArrayLike) -> Array:
     """Return ``m`` reversed along its second axis.
 
@@ -508,6 +519,11 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     Array([[2, 4],
            [1, 3]], dtype=int32)
     """
+    return _rot90(m, k, tuple(axes))
+
+
+@library_function(static_argnums=(1, 2))
+def _rot90(m: Any, k: int, axes: tuple[int, ...]) -> Any:
     m = array_argument("rot90", m)
     if m.ndim < 2:
         raise errors.explained(

@@ -170,7 +170,7 @@ METHODS: dict[str, Callable] = {
 }
 
 PROPERTIES: dict[str, Callable[[Any], Any]] = {
-    "T": lambda x: manipulation.transpose(x),
+    "T": manipulation.reversed_axes,
     "at": IndexUpdateHelper,
     "flat": _no_flat,
     "imag": lambda x: ufuncs.imag(x),

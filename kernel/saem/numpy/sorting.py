@@ -119,6 +119,7 @@ def strong_float(dtype: Any) -> Any:
     return dtype if dtypes.is_inexact(dtype) else np.dtype("float32")
 
 
+@library_function(static_argnames=("axis",))
 def lexsort(keys: Any, axis: int = -1) -> Any:
     """Return the places that order by the last key, among equals by the one before, and so on.
 
@@ -138,11 +139,6 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
         raise errors.explained(
             errors.ArgumentError, "lexsort.C2", "all keys need to be the same shape",
             advice=f"Got {', '.join(str(x.shape) for x in parts)}.")
-    return _lexsort(parts, axis=axis)
-
-
-@library_function(static_argnames=("axis",))
-def _lexsort(parts: list[Any], axis: int) -> Any:
     if parts[0].ndim == 0:
         return scalar(0, dtypes.default_dtype(int))
     axis = canonical_axis(axis, parts[0].ndim)
