@@ -20,6 +20,9 @@ from saem import lax
 from saem import numpy as jnp
 from saem.test_util import check_grads
 
+# Their subject is what is computed, not how XLA optimises it.
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 RNG = np.random.default_rng(3)
 SHAPES = {
     "x": (2, 4, 7, 6), "k": (6, 4, 3, 2), "g": (6, 2, 3, 2), "n": (1, 5, 5, 3), "h": (3, 3, 3, 4),

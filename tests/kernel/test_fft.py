@@ -19,6 +19,9 @@ import saem as jax
 from saem import numpy as jnp
 from saem.test_util import check_grads
 
+# Their subject is what is computed, not how XLA optimises it.
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 RNG = np.random.default_rng(2)
 ARRAYS = {
     "v": RNG.normal(size=6).astype("f4"), "x": RNG.normal(size=(3, 4)).astype("f4"),

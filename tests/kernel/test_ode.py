@@ -16,6 +16,9 @@ from saem import test_util
 from saem.experimental import ode
 from saem.experimental.ode import odeint  # noqa: F401 - expressions use it
 
+# Their subject is what is computed, not how XLA optimises it.
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 ts = jnp.linspace(0.0, 2.0, 5)
 f = lambda y, t, k: -k * y + jnp.sin(t)
 
