@@ -278,6 +278,24 @@ def test_modules_that_are_imported_and_not_used():
     """).startswith("cannot import name 'tpu' from 'jax.experimental.pallas'")
 
 
+PREFIXES = """
+from jax._src.tree_util import prefix_errors
+
+result = [
+    [str(error("in_axes")).splitlines()[:2] for error in prefix_errors(prefix, full)]
+    for prefix, full in (
+        ((1, 2), (1, 2)), ((1, 2), (1, 2, 3)), ((1, 2), [1, 2]), ({"a": 1}, {"b": 1}),
+        ({"a": (1, 2)}, {"a": (1, 2, 3)}), (None, 1), ([1, (2, 3)], [1, (2, (3, 4))]),
+        (((1, 2), (3, 4)), ((1, 2, 3), [1, 2])), (1, (1, 2)), ((1, (2, 3)), (1, 2)),
+        ([1, None], [1, 2]), ([None], [None]))]
+"""
+
+
+def test_places_where_a_prefix_is_none_are_those_of_jax(jax_oracle):
+    expected = jax_oracle.run(PREFIXES).value
+    assert dropped_in(f"{PREFIXES}\nprint(result)") == str(expected)
+
+
 # -- running programs ------------------------------------------------------------------------------
 
 SCRIPT = """

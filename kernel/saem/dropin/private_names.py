@@ -82,6 +82,8 @@ TABLE = (
     PrivateName("tree_util", "_registry", f"{_STAND_INS}:registered_types", "flax.nnx 0.12"),
     PrivateName("tree_util", "flatten_one_level", "saem.core.tree:flatten_one_level",
                 "orbax-checkpoint 0.12"),
+    PrivateName("tree_util", "prefix_errors", f"{_STAND_INS}:prefix_errors",
+                "flax 0.12 (tests of struct)"),
     PrivateName("typing", "SupportsDType", "saem.typing:SupportsDType", "jaxns 3.0 (by jaxctx)"),
     PrivateName("xla_bridge", "_backends", "saem.placement.devices:_backends",
                 "chex 0.1 (set_n_cpu_devices)"),

@@ -166,3 +166,37 @@ def canonicalize_sharding(sharding: NamedSharding | PartitionSpec | None, api_na
                              f"are of type Auto or Manual. Got PartitionSpec: {spec} with axis "
                              f"name: {axis}")
     return found
+
+
+def prefix_errors(prefix_tree: Any, full_tree: Any) -> list[Callable[[str], ValueError]]:
+    """Return what keeps ``prefix_tree`` from being a prefix of ``full_tree``, place by place.
+
+    Each is a function from the name under which the user gave the prefix to the error.
+    """
+    found: list[Callable[[str], ValueError]] = []
+
+    def note(what: str, path: tuple, of_prefix: Any, of_full: Any) -> None:
+        found.append(lambda name: ValueError(
+            f"pytree structure error: different {what} at key path\n    {name}"
+            f"{tree.keystr(path)}\nThe prefix pytree {name} has {of_prefix} there, the full "
+            f"pytree {of_full}."))
+
+    def compare(prefix: Any, full: Any, path: tuple) -> None:
+        if tree.all_leaves([prefix]):
+            return
+        if type(prefix) is not type(full):
+            note("types", path, type(prefix), type(full))
+            return
+        pairs, data = tree.flatten_one_level_with_keys(prefix)
+        others, other_data = tree.flatten_one_level_with_keys(full)
+        mine, theirs = list(pairs), list(others)
+        if data != other_data:
+            note("pytree metadata", path, data, other_data)
+        elif len(mine) != len(theirs):
+            note(f"lengths of {type(prefix).__name__}", path, len(mine), len(theirs))
+        else:
+            for (key, child), (_, other) in zip(mine, theirs):
+                compare(child, other, (*path, key))
+
+    compare(prefix_tree, full_tree, ())
+    return found

@@ -42,7 +42,7 @@ from saem.numpy.index_plan import (
     out_of_empty,
     parse,
 )
-from saem.numpy.promote import convert_value
+from saem.numpy.promote import as_value, convert_value
 from saem.ops.gather import Gather, ScatterAdd
 from saem.ops.linear import broadcast_in_dim, zeros_of
 from saem.ops.reshard import freely
@@ -284,6 +284,8 @@ def as_updates(y: Any) -> Any:
     """
     if isinstance(y, (list, tuple)):
         y = np.asarray(y)
+    elif hasattr(type(y), "__jax_array__"):
+        y = as_value(y)
     if y is None:
         raise errors.explained(
             errors.ArgumentError, "update.none", "None is not a valid value for jnp.array",

@@ -124,15 +124,18 @@ def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | 
             out_sharding: Any = None) -> Array:
     """Return the elements of ``a`` in ``shape``, of which one size may be -1.
 
-    ``order`` 'C' reads and writes the last axis fastest, 'F' the first.
+    ``order`` 'C' reads and writes the last axis fastest, 'F' the first.  A NumPy array stays one,
+    with its dtype, as in JAX.
     Raises: TypeError if the number of elements would change; NotImplementedError for order 'A'.
 
     >>> jnp.reshape(jnp.arange(6), (2, 3))
     Array([[0, 1, 2],
            [3, 4, 5]], dtype=int32)
     """
-    check_arraylike("reshape", a)
     given = as_shape(shape)
+    if isinstance(a, (np.ndarray, np.generic)) and out_sharding is None:
+        return a.reshape(given, order=order)  # type: ignore[call-overload]
+    check_arraylike("reshape", a)
     if out_sharding is not None:
         a = as_array(a)
         if order == "C":
@@ -177,7 +180,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
                                "Ravel not implemented for order='K'.",
                                advice="Use 'C' or 'F'.")
     check_arraylike("ravel", a)
-    return reshape(a, (-1,), order, out_sharding=out_sharding)
+    return reshape(as_array(a), (-1,), order, out_sharding=out_sharding)
 
 
 def resize(a: ArrayLike, new_shape: Shape) -> Array:

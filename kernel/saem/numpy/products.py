@@ -23,6 +23,7 @@ from saem.core.lazy import later
 from saem.jit.library import library_function
 from saem.numpy.arithmetic import multiply
 from saem.numpy.promote import (
+    as_value,
     check_arraylike,
     convert_value,
     join_types,
@@ -388,7 +389,7 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     _, steps = opt_einsum.contract_path(
         text, *shapes, shapes=True, optimize=order or [tuple(range(len(values)))])
     contractions = tuple((tuple(step[0]), step[2]) for step in steps.contraction_list)
-    return _einsum(list(values), contractions=contractions, precision=precision,
+    return _einsum([as_value(x) for x in values], contractions=contractions, precision=precision,
                    preferred=preferred_element_type, out_sharding=out_sharding,
                    dot=_dot_general)
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import config, dtypes, errors, promotion
-from saem.core.avals import Seen, aval_functions, aval_of, is_array_like
+from saem.core.avals import Seen, aval_functions, aval_of, is_array_like, own_aval
 from saem.core.dimensions import Dim
 from saem.core.trace import bind
 from saem.ops.convert import cast, convert
@@ -265,15 +265,15 @@ def _forbid_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]], mode: s
 
 def agree(args: Sequence[Any]) -> bool:
     """Say whether all of ``args`` are arrays of one shape, dtype and weakness."""
-    try:
-        a = args[0].aval
-        for x in args[1:]:
-            b = x.aval
-            if a is not b and (a.shape != b.shape or a.dtype is not b.dtype
-                               or a.weak_type is not b.weak_type):
-                return False
-    except AttributeError:
-        return False
+    for x in args:  # a class with ``__jax_array__`` may have the attributes of its array, too
+        if aval_functions.get(type(x)) is not own_aval:
+            return False
+    a = args[0].aval
+    for x in args[1:]:
+        b = x.aval
+        if a is not b and (a.shape != b.shape or a.dtype is not b.dtype
+                           or a.weak_type is not b.weak_type):
+            return False
     return True
 
 
@@ -315,9 +315,9 @@ def with_number(args: Sequence[Any]) -> Sequence[Any] | None:
     x, y = args
     number, array = (x, y) if type(x) is int or type(x) is float else (y, x)
     table = _TAKES_INT if type(number) is int else _TAKES_FLOAT if type(number) is float else None
-    aval = getattr(array, "aval", None)
-    if table is None or aval is None or not -1e9 < number < 1e9:
+    if table is None or aval_functions.get(type(array)) is not own_aval or not -1e9 < number < 1e9:
         return None
+    aval = array.aval
     if aval.weak_type:  # two weak ones of one dtype, as a loop's counter and its step
         return args if aval_of(number).dtype == aval.dtype else None
     make = table.get(aval.dtype)

@@ -251,6 +251,8 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
         new_dtype = dtypes.canonicalize(new_dtype, explicit=True, where="convert_element_type")
     if type(operand) in (int, complex):
         operand = _known_number(operand, new_dtype)
+    elif hasattr(type(operand), "__jax_array__"):
+        operand = operand.__jax_array__()
     old = aval_of(operand).dtype
     if dtypes.is_complex(old) and dtypes.scalar_kind(new_dtype) in ("float", "int", "uint"):
         warnings.warn("Casting complex values to real discards the imaginary part",

@@ -40,7 +40,8 @@ from saem.ops.linear import (
     unchanged,
     zeros_of,
 )
-from saem.placement.shardings import target
+from saem.placement.meshes import Mesh
+from saem.placement.shardings import on_devices, target
 from saem.placement.spread import place_like
 from saem.typing import Array, ArrayLike, DTypeLike
 
@@ -627,9 +628,13 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
         fill_value = scalar_as(fill_value, dtype)
     cut = target(sharding, len(shape))
     out = bind(BroadcastInDim(shape, (), cut), fill_value)
-    if cut is None and isinstance(sharding, _jaxlib.Sharding) and type(out) is _jaxlib.ArrayImpl:
-        return place_like(out, sharding)
-    return out
+    if cut is not None or sharding is None or type(out) is not _jaxlib.ArrayImpl:
+        return out
+    where = on_devices(sharding)
+    mesh = getattr(where, "mesh", None)
+    named = mesh is None or (isinstance(mesh, Mesh) and not mesh.empty)
+    # The sharding of a type that names no mesh is no place.
+    return place_like(out, where) if named and isinstance(where, _jaxlib.Sharding) else out
 
 
 def scalar_as(value: Any, dtype: Any) -> Any:

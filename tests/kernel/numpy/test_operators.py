@@ -7,10 +7,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from both import source_of
+from both import same, source_of
 
 import saem as jax
-from saem import _jaxlib, _wiring  # noqa: F401 - lets operations run
+from saem import _jaxlib, _wiring, lax  # noqa: F401 - lets operations run
 from saem import numpy as jnp
 from saem.core.jaxpr import evaluate
 from saem.core.trace import Tracer
@@ -143,3 +143,30 @@ def test_the_table_names_methods_python_knows():
     for name in OPERATORS:
         assert hasattr(int, name) or hasattr(np.ndarray, name), name
     assert issubclass(Tracer, _jaxlib.Array)
+
+
+class Wrapped:
+    """An object that stands for an array and shows its attributes, as a parameter of flax does."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __jax_array__(self):
+        return self.value
+
+    def __getattr__(self, name):
+        return getattr(object.__getattribute__(self, "value"), name)
+
+
+def test_what_stands_for_an_array_is_that_array_under_every_transformation(jax_oracle):
+    def program():
+        x, v = jnp.float32(2.), jnp.arange(1., 4.)
+        functions = [
+            lambda x: x + Wrapped(x), lambda x: x * Wrapped(x) * 2., lambda x: v @ (v * Wrapped(x)),
+            lambda x: v.at[0].set(Wrapped(x)).sum(), lambda x: v.at[1].add(Wrapped(x)).sum(),
+            lambda x: jnp.einsum("i,i->", Wrapped(x * v), v),
+            lambda x: lax.convert_element_type(Wrapped(x), "float32"),
+            lambda x: jnp.stack([Wrapped(x), x]).sum(), lambda x: v[0] ** Wrapped(x)]
+        return [[f(x), jax.grad(f)(x), jax.jit(f)(x), jax.vmap(f)(v)] for f in functions]
+
+    same(jax_oracle, program)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from agreement import check, check_gradient
+from both import same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -272,3 +273,18 @@ def test_derivatives_are_those_of_jax(jax_oracle):
             " + jnp.sum(jnp.repeat(x, jnp.array([1,2]), axis=0)**3)"
             " + jnp.sum(jnp.stack(jnp.split(x, 3, 1))**2) + jnp.insert(x, 1, 2.).sum()")
     check_gradient(jax_oracle, body, X, rtol=1e-6)
+
+
+def test_reshape_leaves_a_numpy_array_one(jax_oracle):
+    def program():
+        kinds = [np.ones((3, 2)), np.ones((3, 2), "float32"), np.arange(6).reshape(3, 2),
+                 np.asfortranarray(np.arange(6.).reshape(3, 2)), np.ones((3, 2), bool)]
+        found = [(type(y).__name__, str(y.dtype), np.asarray(y, "float32")) for x in kinds
+                 for y in (jnp.reshape(x, (3, 2)), jnp.reshape(x, (-1, 3)),
+                           jnp.reshape(x, 6, order="F"), jnp.reshape(x, [2, 3], copy=True))]
+        found += [type(jnp.reshape(x, ())).__name__ for x in (np.float32(1), np.int8(2), 1., True)]
+        inside = []
+        jax.jit(lambda: inside.append(type(jnp.reshape(kinds[0], 6)).__name__))()
+        return found, inside, jnp.ravel(kinds[0]), jnp.ravel(kinds[2], order="F")
+
+    same(jax_oracle, program)
