@@ -257,7 +257,8 @@ def abstract(x: Any) -> ShapedArray:
     try:
         return aval_of(x)
     except TypeError:
-        if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, np.ndarray):
+        numpy_made = isinstance(x, (np.ndarray, np.generic))
+        if hasattr(x, "shape") and hasattr(x, "dtype") and not numpy_made:
             return ShapedArray(tuple(x.shape), dtypes.canonicalize(x.dtype))
         raise
 

@@ -394,19 +394,36 @@ def _fits(x: int, dtype: np.dtype) -> bool:
 
 
 _NO_NUMBERS = "USOMmV"  # texts, bytes, objects, times, records
+_TOO_WIDE = "gG"  # NumPy's longdouble and clongdouble
 
 
 def _numpy_aval(x: np.ndarray | np.generic) -> ShapedArray:
     if x.dtype not in dtypes.ARRAY_DTYPES and (
-            x.dtype.kind in _NO_NUMBERS or not x.dtype.isnative):
+            x.dtype.kind in _NO_NUMBERS or x.dtype.char in _TOO_WIDE or not x.dtype.isnative):
         if not x.dtype.isnative:
             raise TypeError(
                 f"Argument {x!r} of type {type(x)} is not a valid JAX type: its dtype is "
                 f"{x.dtype}, and this machine orders bytes the other way. Try: "
                 f"x.astype({x.dtype.newbyteorder('=').name!r})")
+        if x.dtype.char in _TOO_WIDE:
+            raise TypeError(
+                f"Argument {x!r} of type {type(x)} is not a valid JAX type: its dtype is "
+                f"{x.dtype}, wider than arrays can hold. Try: "
+                f"x.astype({'float64' if x.dtype.kind == 'f' else 'complex128'!r})")
         raise TypeError(f"Argument {x!r} of type {type(x)} is not a valid JAX type: its dtype is "
                         f"{x.dtype}, and arrays hold numbers and truth values only.")
     return ShapedArray(x.shape, dtypes.canonicalize(x.dtype))
+
+
+def masked_array() -> ValueError:
+    """Return the error for a NumPy array with a mask."""
+    return ValueError(
+        "numpy masked arrays are not supported as direct inputs to JAX functions: arrays have no "
+        "mask. Use arr.filled() to convert the value to a standard numpy array.")
+
+
+def _refuse_masked(x: np.ma.MaskedArray) -> ShapedArray:
+    raise masked_array()
 
 
 def own_aval(x: Any) -> ShapedArray:
@@ -418,6 +435,7 @@ def own_aval(x: Any) -> ShapedArray:
 aval_functions: dict[type, Callable[[Any], ShapedArray]] = {
     _jaxlib.ArrayImpl: own_aval,
     np.ndarray: _numpy_aval,
+    np.ma.MaskedArray: _refuse_masked,
     bool: _scalar_aval, int: _scalar_aval, float: _scalar_aval, complex: _scalar_aval,
     ShapeDtypeStruct: lambda x: x._aval.update(dtype=dtypes.canonicalize(x.dtype)),
 }

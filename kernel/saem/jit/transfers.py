@@ -210,14 +210,15 @@ def in_memory(x: Any, space: MemorySpace) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """Return pytree ``x`` with NumPy arrays in place of arrays.
+    """Return pytree ``x`` with NumPy arrays in place of arrays and of NumPy's scalars.
 
     >>> jax.device_get(jnp.array([1, 2]))
     array([1, 2], dtype=int32)
     """
 
     def get(leaf: Any) -> Any:
-        return np.asarray(leaf) if isinstance(leaf, _jaxlib.ArrayImpl) else leaf
+        held = isinstance(leaf, (_jaxlib.ArrayImpl, np.ndarray, np.generic))
+        return np.asarray(leaf) if held else leaf
 
     with explicit("explicit_device_get"):
         for leaf in tree.leaves(x):

@@ -19,7 +19,7 @@ import numpy as np
 from saem import _jaxlib
 from saem.compile.dispatch import put_made
 from saem.core import config, dtypes, errors, promotion, tree
-from saem.core.avals import Seen, ShapeDtypeStruct, aval_functions, aval_of
+from saem.core.avals import Seen, ShapeDtypeStruct, aval_functions, aval_of, masked_array
 from saem.core.dimensions import Dim, as_size, is_static, larger
 from saem.core.refs import is_ref
 from saem.core.trace import Tracer
@@ -37,6 +37,7 @@ from saem.numpy.promote import (
 from saem.ops import arithmetic as ops
 from saem.ops import compare
 from saem.ops import shape as shaping
+from saem.ops.convert import cast
 from saem.ops.convert import copy as copy_array
 from saem.ops.reshard import reshard_to
 from saem.placement.meshes import mesh_context
@@ -180,10 +181,15 @@ def _from_object(x: Any, dtype: Any, copy: bool) -> Any:
     if kind in PYTHON_NUMBERS:
         return number_made(x if dtype is None else np.asarray(x, dtype))
     if isinstance(x, (np.ndarray, np.generic)):
+        if isinstance(x, np.ma.MaskedArray) and not copy:
+            raise masked_array()
         x = _numeric(x, dtype)
         return put_made(x) if x.shape else number_made(x)
     if kind in aval_functions or isinstance(x, Tracer):
         aval = aval_of(x)
+        if isinstance(x, ShapeDtypeStruct):
+            raise TypeError(f"array: {x!r} is a type without numbers. Use jnp.zeros_like or "
+                            "jnp.empty_like for an array of that type.")
         if is_ref(aval):
             raise ValueError(f"array: {x!r} is a reference, not an array. Read it: ref[...].")
         x = copy_array(x) if copy else x
@@ -218,7 +224,7 @@ def _not_numeric(x: Any, dtype: Any) -> Exception:
 
 def _numeric(x: Any, dtype: Any) -> np.ndarray:
     """Return NumPy data in ``dtype``, its own canonical one if None."""
-    if x.dtype not in dtypes.ARRAY_DTYPES:
+    if x.dtype not in dtypes.ARRAY_DTYPES and (dtype is None or x.dtype.char not in "gG"):
         raise _not_numeric(x, x.dtype)
     with np.errstate(all="ignore"):
         return np.asarray(x).astype(dtypes.canonicalize(x.dtype) if dtype is None else dtype)
@@ -484,6 +490,9 @@ def _known(name: str, value: Any, wanted: Any) -> Any:
     if type(value) is complex and dtypes.scalar_kind(wanted) in ("int", "uint", "float"):
         raise TypeError(f"{name} cannot hold the complex number {value} as {wanted.name}. "
                         "Give its real part, or dtype=complex.")
+    if isinstance(value, np.generic) and value.dtype.kind in "iu" \
+            and isinstance(wanted, np.dtype):
+        return cast(np.asarray(value), wanted)[()]  # before its high bits are lost
     return value
 
 
@@ -634,12 +643,20 @@ def arange(start: ArrayLike | int, stop: ArrayLike | int | None = None,
 def _open_arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     """Return ``arange`` where a bound is a dimension whose size is not known."""
     start, stop = (0, start) if stop is None else (start, stop)
-    if step not in (None, 1):
-        raise NotImplementedError("arange up to a symbolic dimension counts by ones: multiply the "
-                                  "result by the step")
+    step = 1 if step is None else step
+    if not all(isinstance(n, (int, np.integer, Dim)) for n in (start, stop, step)):
+        raise ValueError("In arange with non-constant arguments all of start, stop, and step must "
+                         "be either dimension expressions or integers, got "
+                         f"start={start}, stop={stop}, step={step}")
+    if not isinstance(step, int) or step == 0:
+        raise NotImplementedError("arange up to a symbolic dimension needs a known step that is "
+                                  f"not 0, got {step!r}")
     kind = dtypes.default_dtype(int) if dtype is None else check_dtype("arange", dtype)
-    count = shaping.iota(kind, larger(0, stop - start))
-    return count if start == 0 else ops.add(count, scalar(start, kind))
+    way = stop - start if step > 0 else start - stop
+    length = way if abs(step) == 1 else (way + abs(step) - 1) // abs(step)
+    count = shaping.iota(kind, larger(0, length))
+    count = count if step == 1 else ops.mul(count, scalar(step, kind))
+    return count if isinstance(start, int) and start == 0 else ops.add(count, scalar(start, kind))
 
 
 def _length(start: Any, stop: Any, step: Any) -> Any:

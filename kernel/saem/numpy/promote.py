@@ -105,12 +105,17 @@ def convert_value(x: Any, dtype: Any, weak: bool) -> Any:
         return scalar(x, dtype).item() if weak else scalar(x, dtype)
     if isinstance(x, np.generic) or (kind is np.ndarray and not x.shape):
         if weak:
-            return scalar(x, dtype).item()
-        return x if x.dtype == dtype else scalar(x, dtype)
+            return scalar(in_bits(x), dtype).item()
+        return x if x.dtype == dtype else scalar(in_bits(x), dtype)
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak:
         return x
     return convert(x, dtype, weak)
+
+
+def in_bits(x: Any) -> Any:
+    """Return a NumPy number as arrays hold it: of a 64-bit integer the low 32 bits, without x64."""
+    return x.astype(dtypes.canonicalize(x.dtype)) if x.dtype.kind in "iu" else x
 
 
 def _types(args: Sequence[Any]) -> list[tuple[Any, bool]]:

@@ -253,6 +253,9 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
         operand = _known_number(operand, new_dtype)
     elif hasattr(type(operand), "__jax_array__"):
         operand = operand.__jax_array__()
+    if isinstance(operand, (np.ndarray, np.generic)) and operand.dtype.kind in "iu" \
+            and operand.dtype.itemsize == 8 and isinstance(new_dtype, np.dtype):
+        operand = cast(np.asarray(operand), new_dtype)  # before its high bits are lost
     old = aval_of(operand).dtype
     if dtypes.is_complex(old) and dtypes.scalar_kind(new_dtype) in ("float", "int", "uint"):
         warnings.warn("Casting complex values to real discards the imaginary part",
