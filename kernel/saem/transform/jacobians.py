@@ -126,6 +126,9 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
 
         def push(*tangents: Any) -> Any:
             out, moved, *aux = jvp(partial, chosen, in_tree.unflatten(tangents), has_aux=has_aux)
+            if holomorphic:
+                for x in tree.leaves(out):
+                    _check("jacfwd", "outputs", x, True, False)
             return tree.map_(_numbers, out, moved), *aux
 
         axes = (-1, None) if has_aux else (-1,)

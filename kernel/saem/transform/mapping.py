@@ -32,7 +32,7 @@ def axes_per_leaf(name: str, axes: Any, full: Any) -> list[int | None]:
 
     Raises: ValueError if it is no prefix.
     """
-    if isinstance(axes, int):
+    if isinstance(axes, int) and not isinstance(axes, bool):
         return [axes] * tree.structure(full).num_leaves
     try:
         found = tree.broadcast_prefix(axes, full, is_leaf=_is_none)
@@ -41,11 +41,15 @@ def axes_per_leaf(name: str, axes: Any, full: Any) -> list[int | None]:
             f"vmap {name} specification must be a tree prefix of the corresponding value, got "
             f"specification {axes} for value tree {tree.structure(full)}.\n{error}") from None
     for axis in found:
-        if axis is not None and not isinstance(axis, int):
-            raise TypeError(
-                f"vmap {name} must be an int, None, or (nested) container with those types as "
-                f"leaves, but got {axes!r}.")
+        _check_axis(name, axis, axes)
     return found
+
+
+def _check_axis(name: str, axis: Any, axes: Any) -> None:
+    if axis is not None and (not isinstance(axis, int) or isinstance(axis, bool)):
+        raise TypeError(
+            f"vmap {name} must be an int, None, or (nested) container with those types as "
+            f"leaves, but got {axes!r}.")
 
 
 def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any = 0,
@@ -66,6 +70,9 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, (int, tuple))):
         raise TypeError(f"{_IN_AXES}, but got {in_axes}.")
+    for name, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        for axis in tree.leaves(axes) if type(axes) is not int else ():
+            _check_axis(name, axis, axes)
     named = axis_name is not None or spmd_axis_name is not None
 
     @wraps(fun)
