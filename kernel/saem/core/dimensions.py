@@ -456,7 +456,7 @@ def lower(size: Size) -> float:
 
 def least(terms: tuple[tuple[Monomial, Fraction], ...], scope: Scope, depth: int) -> float:
     """Return a lower bound of a sum of terms: the best that facts known of them give."""
-    best = sum((times_interval(c, interval(m)) for m, c in terms), 0.0)
+    best = sum((times_interval(c, interval(m, scope)) for m, c in terms), 0.0)
     best = -math.inf if best != best else best
     if best >= 0 or not depth:
         return best
@@ -501,12 +501,14 @@ def times_interval(count: Fraction, bounds: tuple[float, float]) -> float:
 
 def facts(counts: Mapping[Monomial, Fraction], scope: Scope) -> Iterator[Size]:
     """Yield sizes that are at least 0: the constraints, and what operations in ``counts`` mean."""
+    named = list(counts)
     for constraint in scope.constraints:
         if isinstance(constraint.difference, Dim):
             yield constraint.difference
             if constraint.equal:
                 yield -constraint.difference
-    for monomial in counts:
+            named += [m for m, _ in constraint.difference.terms if m not in counts]
+    for monomial in named:
         for factor, _ in monomial:
             if isinstance(factor, Operation):
                 yield from meaning(factor, scope)
@@ -529,11 +531,11 @@ def meaning(factor: Operation, scope: Scope) -> Iterator[Size]:
                 yield left - value
 
 
-def interval(monomial: Monomial) -> tuple[float, float]:
+def interval(monomial: Monomial, scope: Scope) -> tuple[float, float]:
     """Return bounds of a product of factors."""
     low, high = 1.0, 1.0
     for factor, power in monomial:
-        a, b = factor_interval(factor)
+        a, b = factor_interval(factor, scope)
         for _ in range(power):
             ends = [x * y if x and y else 0.0 for x in (low, high) for y in (a, b)]
             low, high = min(ends), max(ends)
@@ -542,9 +544,9 @@ def interval(monomial: Monomial) -> tuple[float, float]:
     return low, high
 
 
-def factor_interval(factor: str | Operation) -> tuple[float, float]:
+def factor_interval(factor: str | Operation, scope: Scope) -> tuple[float, float]:
     if isinstance(factor, str):
-        return 1.0, math.inf
+        return variable_interval(factor, scope)
     (a, b), (c, d) = bounds(factor.left), bounds(factor.right)
     if factor.name == "max":
         return max(a, c), max(b, d)
@@ -556,6 +558,22 @@ def factor_interval(factor: str | Operation) -> tuple[float, float]:
         return 0.0, d - 1
     return (math.floor(a / (c if a < 0 else d)) if a > -math.inf else a,
             math.floor(b / (d if b < 0 else c)) if b < math.inf else b)
+
+
+def variable_interval(name: str, scope: Scope) -> tuple[float, float]:
+    """Return bounds of a variable: those of the constraints that speak of it alone."""
+    low, high = 1.0, math.inf
+    for constraint in scope.constraints:
+        terms = dict(terms_of(constraint.difference, scope))
+        constant, count = terms.pop((), 0), terms.pop(((name, 1),), 0)
+        if terms or not count:
+            continue
+        end = -constant / count  # count * (variable - end) >= 0
+        if count > 0 or constraint.equal:
+            low = max(low, float(math.ceil(end)))
+        if count < 0 or constraint.equal:
+            high = min(high, float(math.floor(end)))
+    return low, high
 
 
 def bounds(size: Size) -> tuple[float, float]:

@@ -10,13 +10,12 @@ masks are 0 and get no gradient (tests/kernel/test_nn.py).
 
 from __future__ import annotations
 
-import operator
-
 import numpy as np
 
 from saem import lax
 from saem import numpy as jnp
 from saem.core import config, dtypes, errors
+from saem.core.dimensions import as_size
 from saem.core.trace import concrete_or_error
 from saem.custom_derivatives import custom_jvp
 from saem.jit.library import library_function
@@ -136,7 +135,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None,
            [0., 0., 1.],
            [0., 0., 0.]], dtype=float32)
     """
-    num_classes = concrete_or_error(operator.index, num_classes, "The error arose in "
+    num_classes = concrete_or_error(as_size, num_classes, "The error arose in "
                                     "jax.nn.one_hot argument `num_classes`.")
     if dtype is None:
         dtype = dtypes.default_dtype(float)

@@ -19,6 +19,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.dimensions import as_size
 from saem.core.trace import concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
@@ -78,7 +79,7 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
         values = np.asarray(known).astype(int)
         length = max(least, int(values.max(initial=-1)) + 1)
     else:
-        length = operator.index(length)
+        length = as_size(length)
     return _bincount(x, weights, length=length)
 
 
@@ -114,11 +115,12 @@ def histogram_bin_edges(a: ArrayLike, bins: ArrayLike = 10,
         raise errors.explained(
             NotImplementedError, "histogram.C1", "string values for `bins` not implemented.",
             advice="Pass a number of bins or their edges.")
+    count = bins if isinstance(bins, int) else None
     a, bins = array_argument("histogram_bin_edges", a, bins)
     (a,) = promote_dtypes_inexact(a)
     if aval_of(bins).ndim == 1:
         return convert_value(bins, a.dtype, False)
-    count = operator.index(bins)
+    count = operator.index(bins) if count is None else count
     low, high = (smallest(a), largest(a)) if range is None else (range[0], range[1])
     if range is None and not math.prod(a.shape):
         low, high = 0.0, 1.0

@@ -22,6 +22,7 @@ import numpy as np
 from saem import _jaxlib
 from saem.core import config, dtypes, errors, promotion
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.dimensions import is_nonnegative
 from saem.core.trace import Tracer, bind, eval_trace, state
 from saem.jit.library import library_function
 from saem.loops.reduce_by_function import element_program
@@ -202,7 +203,8 @@ def read_part(x: Any, tokens: tuple, values: Sequence[Any], dynamic: bool) -> An
         elif kind in (INT, PART):
             value = next(given)
             known = kind == INT and type(value) is int
-            if known and not 0 <= value < n:  # a start that may be wrong, and is seen to be
+            # A start that may be wrong, and is seen to be.
+            if known and (value < 0 or is_nonnegative(n - 1 - value) is not True):
                 value = as_index(value, dtype)
             starts.append(value)
         elif kind == WINDOW:

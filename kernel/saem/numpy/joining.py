@@ -19,6 +19,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.dimensions import as_size
 from saem.core.trace import Tracer, concrete_or_none, is_concrete
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, as_array, refuse_out
@@ -254,7 +255,7 @@ def _known_sections(name: str, sections: Any) -> int | tuple[int, ...]:
             f"jax.numpy.{name} needs known places: indices_or_sections is traced.",
             advice="Mark it static, or use lax.dynamic_slice.")
     if isinstance(sections, (list, tuple)) or np.ndim(sections) > 0:
-        return tuple([operator.index(concrete_or_none(s)) for s in sections])
+        return tuple([as_size(concrete_or_none(s)) for s in sections])
     return operator.index(concrete_or_none(sections))
 
 

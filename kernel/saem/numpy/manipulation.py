@@ -21,7 +21,7 @@ import numpy as np
 from saem._jaxlib import ArrayImpl
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.dimensions import as_size, inconclusive, is_static
+from saem.core.dimensions import Dim, as_size, inconclusive, is_static
 from saem.core.trace import bind, concrete_or_none, eval_trace, state
 from saem.jit.library import library_function
 from saem.numpy import promote
@@ -50,6 +50,8 @@ def as_shape(given: Any) -> tuple[int, ...]:
     Raises: TypeError if it holds anything but known integers.
     """
     sizes = given if isinstance(given, (tuple, list)) else None
+    if isinstance(given, Dim):
+        sizes = (given,)
     try:
         if sizes is None:
             sizes = as_tuple(given)

@@ -9,7 +9,6 @@ Invariant: places come in the order in which the elements are stored.
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from saem.compile.dispatch import put
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.dimensions import is_static, larger
+from saem.core.dimensions import as_size, is_static, larger
 from saem.core.trace import Tracer, concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy.creation import array, filled
@@ -80,7 +79,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None,
                 advice="Pass size=…, or use jnp.where(condition, x, y), which keeps the shape.")
         return tuple([put(i.astype(dtypes.default_dtype(int))) for i in
                       np.nonzero(np.asarray(a if known is None else known))])
-    size = operator.index(size)
+    size = as_size(size)
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * len(shape)
     if len(fills) != len(shape):
         raise ValueError(f"fill_value needs one entry for each axis of {shape}, got {fill_value}")
@@ -95,7 +94,7 @@ def _nonzero(a: Any, fills: tuple[Any, ...], size: int) -> tuple[Any, ...]:
     mask = shaping.reshape(truth(a), (count,))
     # Sorted by whether they are zero, the places of the others come first, in their order.
     _, places = sort([compare.bitwise_not(mask), shaping.iota(index, count)], num_keys=1)
-    if is_static((count,)):
+    if is_static((count, size)):
         places = slicing.slice(places, (0,), (min(size, count),))
         places = slicing.pad(places, scalar(0, index), ((0, max(0, size - count), 0),))
     else:

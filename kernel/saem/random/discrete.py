@@ -17,6 +17,7 @@ import numpy as np
 from saem import lax
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.dimensions import is_static
 from saem.ops.random_bits import random_bits
 from saem.ops.shape import canonical_axis
 from saem.random.basic import check_mode, even_integers, standard, two_keys
@@ -55,7 +56,11 @@ def shuffled(key: Any, x: Any, axis: int) -> Any:
 
     One sort by 32 random bits leaves ties unshuffled; enough sorts make them improbable.
     """
-    size = max(1, aval_of(x).size)
+    size = aval_of(x).size
+    if not is_static((size,)):
+        raise NotImplementedError("permutation: how often numbers are shuffled depends on how many "
+                                  f"there are, and the size {size} is not known")
+    size = max(1, size)
     for _ in range(math.ceil(3 * math.log(size) / math.log(0xFFFFFFFF))):
         key, used_up = two_keys(key)
         by = random_bits(used_up, 32, aval_of(x).shape)
