@@ -144,8 +144,12 @@ class Spread(NamedTuple):
         if not Seen.placements or not mesh.are_all_axes_explicit or not mesh.axis_names:
             return self
         given = self.outs or (None,) * len(closed.out_avals)
+        # Of arguments that only jit was told to shard no type says anything: XLA chooses.
+        typed = mesh_context.value is not None or any(
+            a.explicit is not None for a in closed.in_avals)
         return self._replace(outs=tuple(
-            NamedSharding(mesh, PartitionSpec(*entries_of(aval))) if s is None else s
+            NamedSharding(mesh, PartitionSpec(*entries_of(aval)))
+            if s is None and (typed or aval.explicit is not None) else s
             for s, aval in zip(given, closed.out_avals)))
 
     def with_results(self, count: int) -> Spread:

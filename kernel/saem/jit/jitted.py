@@ -172,6 +172,9 @@ class Jitted:
         return self._reference
 
     def bind_arguments(self, args: tuple, kwargs: dict[str, Any]) -> Bound:
+        if kwargs and self.in_shardings is not None:
+            raise ValueError("pjit does not support kwargs when in_shardings is specified. Give "
+                             f"{self.name} its arguments {', '.join(kwargs)} by position.")
         bound = Bound(self.parameters, args, kwargs)
         if bound.statics:
             if self.library:  # NumPy takes axis=[0, 1] for axis=(0, 1)

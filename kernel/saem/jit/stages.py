@@ -33,7 +33,7 @@ from saem.jit.jitted import (
     check_shardings,
     make_jit,
 )
-from saem.ops.constraints import place_of, split_formats
+from saem.ops.constraints import place_of, refuse_devices, split_formats
 from saem.placement import devices
 from saem.placement.layouts import Format, Layout, Terms, terms_of, unusual_layout
 
@@ -75,8 +75,13 @@ class Types:
     def out_info(self, shardings: Sequence[Any] | None = None) -> Any:
         shardings = shardings or [None] * len(self.flat_out)
         return self.out_tree.unflatten(
-            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s)
+            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type,
+                              sharding=a.explicit if s is None else s)
              for a, s in zip(self.flat_out, shardings)])
+
+    def asked_of_results(self) -> Sequence[Any]:
+        """Return the shardings that were asked for results, () if none were."""
+        return ()
 
     def paths(self) -> list[str]:
         """Return the arguments' names, as the caller would write them."""
@@ -102,6 +107,9 @@ class Call(Types, Record):
 
     def paths(self) -> list[str]:
         return [path for path, _ in self.info.leaf_names(self.bound)]
+
+    def asked_of_results(self) -> Sequence[Any]:
+        return self.entry.demands.outs
 
     def place(self) -> tuple[Any, bool]:
         """Return where the program runs, by its arguments or the shardings of their structs."""
@@ -143,7 +151,7 @@ class Stage:
     in_avals = property(lambda self: self._call.in_avals)
     args_info = property(lambda self: self._call.args_info)
     donate_argnums = property(lambda self: self._call.donate_argnums)
-    out_info = property(lambda self: self._call.out_info())
+    out_info = property(lambda self: self._call.out_info(self._call.asked_of_results()))
 
 
 class Traced(Stage):
@@ -220,6 +228,12 @@ class Lowered(Stage):
         self._where = where
         self._committed = committed
         self._platforms = platforms
+
+    @property
+    def out_info(self) -> Any:
+        where = self._where
+        typed = where.outs if isinstance(where, dispatch.Spread) else ()
+        return self._call.out_info(typed or self._call.asked_of_results())
 
     @property
     def _devices(self) -> tuple[Any, ...]:
@@ -320,8 +334,31 @@ class Compiled(Stage):
                 advice="Call the jitted function itself, which compiles again, or convert them.")
         if Seen.storage:
             self.check_layouts(leaves)
+        self.check_places(leaves)
         outs = call.out_tree.unflatten(self._program.run([*leaves, *call.refs]))
         return outs, self._program.fast_path(call.out_tree), False
+
+    def check_places(self, leaves: Sequence[Any]) -> None:
+        """Refuse committed arguments that are sharded otherwise than they were compiled for.
+
+        Raises: ValueError.
+        """
+        wanted = tree.leaves(self.input_shardings, is_leaf=lambda v: v is None)
+        wrong = []
+        for x, want, aval, path in zip(leaves, wanted, self._call.flat_in, self._call.paths()):
+            if want is None or type(x) is not _jaxlib.ArrayImpl or not x._committed \
+                    or want.is_equivalent_to(x._sharding, len(aval.shape)):
+                continue
+            wrong.append(f"Argument {path} with shape {aval.str_short()}:\n"
+                         f"  Passed sharding: {x._sharding}\n  Required sharding: {want}")
+        if wrong:
+            raise errors.explained(
+                errors.ArgumentError, "compiled.shardings",
+                "Computation was compiled for input shardings that disagree with the shardings of "
+                f"arguments passed to it. Here are the {len(wrong)} mismatches:\n"
+                + "\n".join(wrong),
+                advice="Put them where it wants them: "
+                "device_put(x, compiled.input_shardings[0][0]).")
 
     def check_layouts(self, leaves: Sequence[Any]) -> None:
         """Refuse committed arguments whose axes lie in another order than they were compiled for.
@@ -460,6 +497,13 @@ def jit(fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardin
             donate_argnums=donate_argnums, donate_argnames=donate_argnames,
             keep_unused=keep_unused, device=device, backend=backend, inline=inline,
             compiler_options=compiler_options)
+    for what, given in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
+        if given is None:
+            continue
+        if backend is not None or device is not None:
+            raise ValueError(f"If backend or device is specified on jit, then {what} should not be "
+                             "specified. Leave backend and device out.")
+        refuse_devices(what, given)
     if backend is not None or device is not None:
         warnings.warn(
             "backend and device argument on jit is deprecated. Place the arguments instead: "

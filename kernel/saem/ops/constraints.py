@@ -32,7 +32,7 @@ from saem.ops import sharding_rules
 from saem.ops.linear import Identity
 from saem.ops.reshard import reshard_to, with_rank
 from saem.placement.layouts import Format, Layout, is_usual
-from saem.placement.meshes import Mesh, get_mesh
+from saem.placement.meshes import Mesh, get_mesh, mesh_context
 from saem.placement.shardings import (
     NamedSharding,
     PartitionSpec,
@@ -71,7 +71,7 @@ class ShardingConstraint(Identity):
                 f"{self.mesh} has no devices, and neither the sharding of the value nor the mesh "
                 f"in force is on such a mesh. The sharding on the input must be a NamedSharding, "
                 f"got {getattr(x, 'sharding', None)}. Put the program under jax.set_mesh(mesh).")
-        return dispatch.present(dispatch.put_spread(x, sharding), x)
+        return dispatch.present(dispatch.put_spread(x, chosen_by_nobody(sharding)), x)
 
     def lower(self, ctx, x):
         return x if self.mesh is None else constrained(ctx, x, self.sharding)
@@ -88,6 +88,15 @@ class ShardingConstraint(Identity):
             sharding = NamedSharding(sharding.mesh, PartitionSpec(*entries),
                                      memory_kind=sharding.memory_kind)
         return bind(ShardingConstraint(sharding), xs[0]), dims[0]
+
+
+def chosen_by_nobody(sharding: Any) -> Any:
+    """Return ``sharding`` with None where it leaves an axis to the partitioner: none is at work."""
+    spec = getattr(sharding, "spec", ())
+    if PartitionSpec.UNCONSTRAINED not in tuple(spec):
+        return sharding
+    entries = [None if p is PartitionSpec.UNCONSTRAINED else p for p in spec]
+    return NamedSharding(sharding.mesh, PartitionSpec(*entries), memory_kind=sharding.memory_kind)
 
 
 def constrained(ctx: Any, x: str, sharding: Any) -> str:
@@ -110,8 +119,13 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     Array([1, 2], dtype=int32)
     """
     leaves, structure = tree.flatten(x)
-    places = [place_of(s, "with_sharding_constraint")
-              for s in prefix("with_sharding_constraint", shardings, x)]
+    refuse_devices("with_sharding_constraint", shardings)
+    given = prefix("with_sharding_constraint", shardings, x)
+    if any(s is None for s in given):
+        raise ValueError("One of with_sharding_constraint arguments got sharding None which is not "
+                         "allowed. Please only pass `Sharding` instances, or PartitionSpecs under "
+                         "jax.set_mesh(mesh).")
+    places = [place_of(s, "with_sharding_constraint") for s in given]
     wanted, layouts = split_formats(places)
     if any(isinstance(s, NamedSharding) and s.mesh.empty for s in wanted):
         raise ValueError("with_sharding_constraint needs a mesh with axes, got shardings "
@@ -156,7 +170,7 @@ def asserted(x: Any, sharding: Any) -> Any:
     if not explicit:
         return sharding
     mesh = sharding.mesh
-    if not mesh.are_all_axes_explicit:
+    if not mesh.are_all_axes_explicit or mesh_context.value is None:
         named = {name for entry in sharding.spec for name in axes_of(entry)}
         if named & set(explicit):
             raise errors.explained(
@@ -181,6 +195,18 @@ def is_place(x: Any) -> bool:
     """Return whether ``x`` is a leaf among shardings."""
     return x is None or x is Layout.AUTO or isinstance(x, (
         PartitionSpec, _jaxlib.Sharding, _jaxlib.Device, Format, MemorySpace))
+
+
+def refuse_devices(what: str, given: Any) -> None:
+    """Refuse devices among shardings.
+
+    Raises: TypeError.
+    """
+    for leaf in tree.leaves(given, is_leaf=is_place):
+        if isinstance(leaf, _jaxlib.Device):
+            raise TypeError(
+                f"{what} leaf specifications are expected to be shardings, PartitionSpec instances "
+                f"or None, but got {leaf}. Try: jax.sharding.SingleDeviceSharding(device).")
 
 
 def place_of(given: Any, what: str) -> Any:

@@ -97,7 +97,7 @@ class Mapping:
             run = self.runs.get(size)
             if run is None:
                 run = self.runs[size] = self.make(self.mesh(size))
-        return run.fast if state.trace is eval_trace else run.plain
+        return run.fast if state.trace is eval_trace and not kwargs else run.plain
 
     def known(self, args: tuple) -> Run | None:
         """Return the jitted function by the size of the first argument alone, if that decides.
@@ -241,7 +241,8 @@ class Mapping:
 
 
 class Run:
-    """A jitted function over a mesh; ``plain``, for traces, does not say where arguments lie."""
+    """A jitted function over a mesh; ``plain``, for traces and for calls with keywords, does not
+    say where arguments lie."""
 
     __slots__ = ("fast", "plain")
 

@@ -144,6 +144,18 @@ class AbstractMesh(_Axes):
         return AbstractMesh(self.axis_sizes, self.axis_names, types,
                             abstract_device=self.abstract_device)
 
+    def update(self, axis_sizes: Sequence[int] | None = None, axis_names: Any = None,
+               axis_types: Any = None) -> AbstractMesh:
+        """Return this mesh with other sizes, names or types of its axes.
+
+        >>> jax.sharding.AbstractMesh((2, 4), ("x", "y")).update(axis_sizes=(1, 2)).size
+        2
+        """
+        return AbstractMesh(self.axis_sizes if axis_sizes is None else axis_sizes,
+                            self.axis_names if axis_names is None else axis_names,
+                            self.axis_types if axis_types is None else axis_types,
+                            abstract_device=self.abstract_device)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AbstractMesh) and (
             (self.axis_sizes, self.axis_names, self.axis_types)
@@ -204,6 +216,16 @@ class Mesh(contextlib.ContextDecorator, _Axes):
     def device_ids(self) -> np.ndarray:
         return np.array([d.id for d in self._flat], np.int64).reshape(self.axis_sizes)
 
+    def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
+        """Return this mesh with other devices, or other names or types of its axes.
+
+        >>> jax.sharding.Mesh(np.array(jax.devices()[:1]), "x").update(axis_names="y").axis_names
+        ('y',)
+        """
+        return Mesh(self.devices if devices is None else devices,
+                    self.axis_names if axis_names is None else axis_names,
+                    self.axis_types if axis_types is None else axis_types)
+
     @property
     def is_multi_process(self) -> bool:
         return len({d.process_index for d in self._flat}) > 1
@@ -238,7 +260,7 @@ class Mesh(contextlib.ContextDecorator, _Axes):
 
     def __repr__(self) -> str:
         if self.empty:
-            return "Mesh()"
+            return "Mesh(axis_sizes=(), axis_names=())"
         return (f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
                 f"axis_types={self.axis_types})")
 

@@ -77,11 +77,17 @@ class PartitionSpec:
     def count(self, value: Any) -> int:
         return self._partitions.count(_entry(value))
 
-    def update(self, **changes: Any) -> PartitionSpec:
+    @property
+    def partitions(self) -> tuple:
+        """The entries, one for each axis that is spoken of."""
+        return self._partitions
+
+    def update(self, *, partitions: Sequence[Any] | None = None, unreduced: Any = None,
+               reduced: Any = None) -> PartitionSpec:
         """Return this spec with other ``partitions``, ``unreduced`` or ``reduced``."""
-        return PartitionSpec(*changes.get("partitions", self._partitions),
-                             unreduced=changes.get("unreduced", self.unreduced),
-                             reduced=changes.get("reduced", self.reduced))
+        return PartitionSpec(*(self._partitions if partitions is None else partitions),
+                             unreduced=self.unreduced if unreduced is None else unreduced,
+                             reduced=self.reduced if reduced is None else reduced)
 
     def _normalized_spec_for_aval(self, ndim: int) -> PartitionSpec:
         return PartitionSpec(*self._partitions, *(None,) * (ndim - len(self._partitions)))
@@ -96,8 +102,6 @@ class PartitionSpec:
         if isinstance(other, PartitionSpec):
             return (self._partitions == other._partitions and self.unreduced == other.unreduced
                     and self.reduced == other.reduced)
-        if isinstance(other, tuple):
-            return self._partitions == tuple(_entry(p) for p in other)
         return NotImplemented
 
     def __hash__(self) -> int:

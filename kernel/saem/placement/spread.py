@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.core import dtypes, errors
+from saem.core import dtypes, errors, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.memory_spaces import HOST, placed, space_of
 from saem.core.record import Record
@@ -168,6 +168,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback:
     Raises: ValueError if a part has another shape than its index says.
     """
     shape = tuple(shape)
+    _check_sharding("make_array_from_callback", sharding)
     places = sharding.addressable_devices_indices_map(shape)
     known: dict[tuple, Any] = {}
     parts = []
@@ -178,8 +179,10 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback:
             kind = getattr(given, "dtype", None)
             if isinstance(kind, dtypes.ExtendedDType):
                 return _made_of_held(shape, sharding, data_callback, kind)
-            known[key] = np.array(given, dtype, order="C")
+            known[key] = np.array(given, None if hasattr(given, "dtype") else dtype, order="C")
             aval_of(known[key])  # refuses what arrays do not hold
+            if dtype is not None and known[key].dtype != np.dtype(dtype):
+                raise _other_dtype("make_array_from_callback", dtype, known[key].dtype)
             wanted = sharding.shard_shape(shape)
             if known[key].shape != wanted:
                 raise ValueError(
@@ -198,6 +201,18 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback:
     return _jaxlib.batched_device_put(aval, sharding, parts, list(places), True, False, _OURS)
 
 
+def _check_sharding(name: str, sharding: Any) -> None:
+    if not isinstance(sharding, _jaxlib.Sharding):
+        raise TypeError(f"{name}: sharding should be an instance of `jax.sharding.Sharding`. Got "
+                        f"{sharding} of type {type(sharding)}. Try: NamedSharding(mesh, spec).")
+
+
+def _other_dtype(name: str, wanted: Any, have: Any) -> ValueError:
+    return ValueError(f"If `dtype` is provided to `{name}`, it must match the dtype of the "
+                      f"addressable shards. Got dtype={np.dtype(wanted)} and shard dtype={have}. "
+                      "Convert the parts, or leave dtype out.")
+
+
 def _made_of_held(shape: tuple[int, ...], sharding: Any, data_callback: Callable,
                   dtype: dtypes.ExtendedDType) -> Any:
     """Return what ``make_array_from_callback`` returns where the parts are keys, say."""
@@ -214,6 +229,16 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
     Raises: ValueError if their number, shapes or devices do not fit ``sharding``.
     """
     shape = tuple(shape)
+    _check_sharding("make_array_from_single_device_arrays", sharding)
+    if not isinstance(arrays, (list, tuple)):
+        raise TypeError("make_array_from_single_device_arrays: `arrays` argument must be a list or "
+                        f"tuple, but got {type(arrays)}.")
+    for array in arrays:
+        if not hasattr(array, "sharding"):
+            raise TypeError("make_array_from_single_device_arrays: Unsupported type for elements "
+                            f"in `arrays`: {type(array)}. Try: jax.device_put(x, device).")
+        if dtype is not None and array.dtype != dtype:
+            raise _other_dtype("make_array_from_single_device_arrays", dtype, array.dtype)
     if arrays and isinstance(arrays[0].dtype, dtypes.ExtendedDType):
         held = arrays[0].dtype.held
         inner, _ = arrays[0].dtype.physical
@@ -242,11 +267,28 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any,
                                        global_shape: Sequence[int] | None = None) -> Any:
-    """Return the array of which this process holds ``local_data``.
+    """Return the array of which this process holds ``local_data``, or a pytree of arrays.
 
     Without ``global_shape``, axes that the processes divide among them are as many times longer
-    as there are processes along them; an entry None of it is found out likewise.
+    as there are processes along them; an entry None of it is found out likewise.  For a pytree,
+    ``sharding`` and ``global_shape`` are prefixes of it.
     """
+    leaves, structure = tree.flatten(local_data)
+    shardings = tree.broadcast_prefix(sharding, local_data,
+                                      is_leaf=lambda s: isinstance(s, _jaxlib.Sharding))
+    shapes = [None] * len(leaves) if global_shape is None else tree.broadcast_prefix(
+        global_shape, local_data, is_leaf=_is_shape)
+    return structure.unflatten([
+        _of_process(s, x, shape) for s, x, shape in zip(shardings, leaves, shapes)])
+
+
+def _is_shape(x: Any) -> bool:
+    return x is None or (isinstance(x, (tuple, list))
+                         and all(n is None or isinstance(n, (int, np.integer)) for n in x))
+
+
+def _of_process(sharding: Any, local_data: Any, global_shape: Sequence[int | None] | None) -> Any:
+    """Return the array of which this process holds ``local_data``."""
     local_data = np.asarray(local_data)
     guess = _global_shape(sharding, local_data.shape)
     if global_shape is None:
