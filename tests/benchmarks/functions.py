@@ -34,6 +34,9 @@ i = jnp.arange(100)
 m = jnp.linspace(0.1, 1.0, 64).reshape(8, 8) + 2 * jnp.eye(8)
 spd = m @ m.T + jnp.eye(8)
 batch = jnp.ones((4, 8, 8))
+image = jnp.ones((1, 8, 8, 3))
+b = x > 1
+k = jnp.arange(4)
 key = jax.random.key(0)
 logits = jnp.linspace(-1.0, 1.0, 40).reshape(4, 10)
 labels = jnp.array([1, 2, 3, 4])
@@ -63,6 +66,91 @@ jnp.meshgrid(x, y); jnp.allclose(x, x); jnp.nan_to_num(x); jax.nn.gelu(x)
 jax.nn.log_softmax(logits); jax.nn.silu(x); jax.nn.softplus(x); jax.nn.logsumexp(logits)
 jnp.linalg.inv(m); jnp.linalg.solve(m, m); jnp.linalg.det(m); jnp.linalg.cholesky(spd)
 jnp.linalg.eigh(spd); jnp.linalg.svd(m); jnp.linalg.qr(m)
+"""
+# Further functions of ``numpy``, ``nn`` and ``lax``, and operators and methods of arrays.
+FURTHER = """
+jnp.swapaxes(batch, 0, 1); jnp.rollaxis(batch, 2); jnp.flipud(m); jnp.fliplr(m); jnp.rot90(m)
+jnp.ravel(m); jnp.atleast_2d(x); jnp.atleast_1d(x); jnp.vstack([x, y]); jnp.hstack([x, y])
+jnp.dstack([x, y]); jnp.column_stack([x, y]); jnp.append(x, y); jnp.insert(x, 3, 1.0)
+jnp.delete(x, 3); jnp.array_split(x, 3); jnp.hsplit(m, 2); jnp.vsplit(m, 2)
+jnp.block([[m, m], [m, m]]); jnp.tril(m); jnp.triu(m, 1); jnp.tri(8); jnp.diagonal(m)
+jnp.trace(m); jnp.kron(m, m); jnp.inner(x, y); jnp.vdot(x, y); jnp.outer(x, y)
+jnp.cross(m[:, :3], m[:, :3]); jnp.matvec(m, m[0]); jnp.einsum("ij->i", m)
+jnp.tensordot(m, m, 1); jnp.cumprod(x); jnp.diff(x); jnp.ediff1d(x); jnp.gradient(x)
+jnp.trapezoid(x); jnp.nansum(x); jnp.nanmean(x); jnp.nanmax(x); jnp.nanstd(x); jnp.ptp(x)
+jnp.average(x); jnp.average(x, weights=y); jnp.quantile(x, 0.5); jnp.percentile(x, 50)
+jnp.nanmedian(x); jnp.cov(m); jnp.corrcoef(m); jnp.histogram(x); jnp.bincount(i)
+jnp.digitize(x, y); jnp.count_nonzero(x); jnp.nonzero(b); jnp.argwhere(b); jnp.flatnonzero(b)
+jnp.where(b); jnp.extract(b, x); jnp.compress(b, x); jnp.select([b, ~b], [x, y])
+jnp.choose(k % 2, [k, k]); jnp.piecewise(x, [b], [1.0, 2.0]); jnp.take(m, k, axis=0)
+jnp.lexsort((x, y)); jnp.partition(x, 3); jnp.argpartition(x, 3); jnp.sort(m, axis=0)
+jnp.argmin(x); jnp.nanargmax(x); jnp.unravel_index(5, (3, 4))
+jnp.ravel_multi_index((k, k), (5, 5)); jnp.indices((3, 4)); jnp.meshgrid(x, y); jnp.r_[x, y]
+jnp.c_[x, y]; jnp.geomspace(1.0, 10.0, 20); jnp.logspace(0.0, 1.0, 20); jnp.identity(8)
+jnp.full_like(x, 2.0); jnp.empty((3,)); jnp.empty_like(x); jnp.arange(0.0, 1.0, 0.1)
+jnp.arange(2, 30, 3); jnp.vander(k); jnp.polyval(k, x); jnp.polyfit(x, y, 2)
+jnp.roots(jnp.ones(4)); jnp.convolve(x, k); jnp.correlate(x, k); jnp.interp(x, x, y)
+jnp.heaviside(x, 0.5); jnp.hypot(x, y); jnp.arctan2(x, y); jnp.copysign(x, y)
+jnp.nextafter(x, y); jnp.ldexp(x, i); jnp.frexp(x); jnp.modf(x); jnp.divmod(x, y)
+jnp.fmod(x, y); jnp.remainder(x, y); jnp.floor_divide(x, y); jnp.true_divide(x, y)
+jnp.float_power(x, y); jnp.power(x, 2.5); jnp.exp2(x); jnp.expm1(x); jnp.log2(x); jnp.log10(x)
+jnp.log1p(x); jnp.logaddexp(x, y); jnp.logaddexp2(x, y); jnp.sinc(x); jnp.i0(x)
+jnp.deg2rad(x); jnp.rad2deg(x); jnp.degrees(x); jnp.unwrap(x); jnp.angle(x); jnp.real(x)
+jnp.imag(x); jnp.cbrt(x); jnp.reciprocal(x); jnp.positive(x); jnp.invert(i)
+jnp.bitwise_and(i, i); jnp.left_shift(i, 2); jnp.gcd(i, i); jnp.lcm(i, i); jnp.signbit(x)
+jnp.trunc(x); jnp.rint(x); jnp.ceil(x); jnp.round(x, 2); jnp.around(x); jnp.isclose(x, y)
+jnp.array_equal(x, y); jnp.array_equiv(x, y); jnp.allclose(x, y); jnp.isin(x, y)
+jnp.intersect1d(i, k); jnp.union1d(i, k); jnp.setdiff1d(i, k); jnp.unique(k); jnp.equal(x, y)
+jnp.greater(x, y); jnp.fft.fft(x); jnp.fft.rfft(x); jnp.fft.ifft(x); jnp.fft.fft2(m)
+jnp.fft.fftfreq(8); jnp.fft.fftshift(x); jnp.linalg.matrix_power(m, 3); jnp.linalg.pinv(m)
+jnp.linalg.eigvalsh(m); jnp.linalg.matrix_rank(m); jnp.linalg.multi_dot([m, m, m])
+jnp.linalg.cond(m); jnp.linalg.trace(m); jnp.linalg.norm(m, axis=1); jnp.linalg.vector_norm(x)
+jnp.linalg.matrix_norm(m); jnp.linalg.cross(m[:, :3], m[:, :3]); jnp.linalg.outer(x, y)
+jnp.apply_along_axis(jnp.sum, 0, m); jnp.vectorize(jnp.sin)(x); jnp.squeeze(m[None])
+jnp.flip(m, 0); jnp.astype(x, "int32"); jnp.copy(x); jnp.concat([x, y])
+jnp.permute_dims(batch, (2, 0, 1)); jnp.matrix_transpose(m); jnp.unstack(k)
+jnp.fill_diagonal(m, 0.0, inplace=False); jnp.place(x, b, k * 1.0, inplace=False)
+jnp.resize(x, (5, 5)); jnp.trim_zeros(x); jnp.packbits(k > 1); jax.nn.relu6(x); jax.nn.elu(x)
+jax.nn.selu(x); jax.nn.celu(x); jax.nn.leaky_relu(x); jax.nn.swish(x); jax.nn.mish(x)
+jax.nn.hard_tanh(x); jax.nn.hard_sigmoid(x); jax.nn.hard_swish(x); jax.nn.glu(m)
+jax.nn.soft_sign(x); jax.nn.log_sigmoid(x); jax.nn.squareplus(x); jax.nn.standardize(x)
+jax.nn.tanh(x); jax.nn.logsumexp(x); jax.nn.logmeanexp(x); jax.nn.softmax(m, axis=0)
+jax.nn.dot_product_attention(batch[None], batch[None], batch[None]); jax.nn.sparse_plus(x)
+jax.lax.add(x, y); jax.lax.mul(x, y); jax.lax.exp(x); jax.lax.max(x, y)
+jax.lax.select(b, x, y); jax.lax.dot(m, m)
+jax.lax.dot_general(m, m, (((1,), (0,)), ((), ()))); jax.lax.reshape(x, (10, 10))
+jax.lax.transpose(m, (1, 0)); jax.lax.broadcast_in_dim(x, (2, 100), (1,))
+jax.lax.concatenate([x, y], 0); jax.lax.dynamic_slice(x, (3,), (4,))
+jax.lax.dynamic_update_slice(x, y[:3], (3,)); jax.lax.dynamic_index_in_dim(m, 2, 0)
+jax.lax.slice(x, (1,), (5,)); jax.lax.slice_in_dim(x, 1, 5); jax.lax.index_in_dim(m, 2)
+jax.lax.iota("float32", 8); jax.lax.convert_element_type(x, "int32")
+jax.lax.reduce_max(x, (0,)); jax.lax.top_k(x, 3); jax.lax.sort(x); jax.lax.cumsum(x)
+jax.lax.clamp(0.0, x, 1.0); jax.lax.rsqrt(x); jax.lax.erf(x); jax.lax.stop_gradient(x)
+jax.lax.pad(x, 0.0, ((1, 1, 0),)); jax.lax.rev(x, (0,)); jax.lax.expand_dims(x, (0,))
+jax.lax.squeeze(m[None], (0,)); jax.lax.full((3,), 1.0)
+jax.lax.conv(image.transpose(0, 3, 1, 2), jnp.ones((2, 3, 3, 3)), (1, 1), "SAME")
+jax.lax.reduce_window(image, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+jax.lax.reduce(x, 0.0, jax.lax.add, (0,)); jax.lax.argmax(x, 0, "int32")
+jax.lax.population_count(i); jax.lax.rng_uniform(0.0, 1.0, (3,)); jax.lax.split(x, (50, 50))
+jax.lax.cond(True, jnp.sin, jnp.cos, x); x[3]; x[2:5]; x[i]; m[1]; m[:, 1]; m[1, 2]; x[None]
+x[..., None]; x[-1]; x[::2]; m[k, k]; x.at[3].set(1.0); x.at[2:5].add(1.0); x.at[i].mul(2.0)
+x.T; x.reshape(10, 10); x.astype("int32"); x.sum(); x.mean(); x.max(); x.min(); x.std()
+x.argmax(); x.ravel(); x.flatten(); x.copy(); m.T; m @ m; x @ y; x + y; x - 1; x * 2.0; x / y
+x ** 2; x ** 2.0; x // y; x % y; -x; abs(x); x == y; x < y; ~b; b & b; i >> 1
+x.block_until_ready(); jax.device_put(1.0); jax.device_put(x); round(x, 1); x.clip(0, 1)
+x.dot(y); x.take(i); x.sort(); x.cumsum(); x.prod(); x.any(); x.all(); x.round(); x.squeeze()
+x.transpose(); m.diagonal(); m.trace(); x.var(); x.repeat(2); x.nonzero(); x.conj(); x.real
+x.imag; jax.scipy.special.gammaln(x); jax.scipy.special.digamma(x); jax.scipy.special.erf(x)
+jax.scipy.special.erfinv(x * 0.4); jax.scipy.special.expit(x)
+jax.scipy.special.logit(x * 0.4); jax.scipy.special.logsumexp(x)
+jax.scipy.special.xlogy(x, y); jax.scipy.special.entr(x); jax.scipy.special.betaln(x, y)
+jax.scipy.special.gammainc(x, y); jax.scipy.special.ndtr(x); jax.scipy.special.log_ndtr(x)
+jax.scipy.special.i0e(x); jax.scipy.special.zeta(y + 1, x); jax.scipy.stats.norm.logpdf(x)
+jax.scipy.stats.norm.pdf(x); jax.scipy.stats.norm.cdf(x)
+jax.scipy.stats.multivariate_normal.logpdf(m[0], m[0], jnp.eye(8))
+jax.scipy.stats.poisson.logpmf(i, y); jax.scipy.stats.gamma.logpdf(x, y)
+jax.scipy.stats.beta.logpdf(x * 0.4, x, y); jax.scipy.stats.t.logpdf(x, y)
+jax.scipy.stats.expon.logpdf(x)
 """
 SAMPLERS = """
 jax.random.key(0); jax.random.PRNGKey(0); jax.random.split(key); jax.random.fold_in(key, 1)
@@ -165,7 +253,7 @@ def table(title: str, rows: list[str], saem: Worker, real: Worker, rounds: int) 
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jax", required=False, help="the Python that has the real JAX")
     parser.add_argument("--only", default="", help="part of a call's text")
@@ -177,7 +265,8 @@ def main() -> None:
         return
     workers = Worker(sys.executable, "saem"), Worker(wanted.jax, "jax")
     for title, text in (("The sixty most used functions, outside jit", MOST_USED),
-                        ("Other functions, outside jit", OTHERS), ("Samplers", SAMPLERS)):
+                        ("Other functions, outside jit", OTHERS), ("Samplers", SAMPLERS),
+                        ("Further functions, outside jit", FURTHER)):
         rows = [call for call in calls(text) if wanted.only in call]
         if rows:
             table(title, rows, *workers, wanted.rounds)

@@ -235,15 +235,16 @@ def _transpose(a: Any, axes: tuple[int, ...] | None) -> Any:
     return bind(Transpose(order), a) if len(order) != ndim else permute(a, order)
 
 
+@library_function
 def reversed_axes(a: Any) -> Any:
     """Return ``a`` with its axes in reversed order: the property ``T``."""
-    return _transpose(a, None)
+    return permute(a, tuple(range(a.ndim))[::-1])
 
 
 def transpose_method(x: Any, *args: Any) -> Any:
     """Return ``x`` with its axes permuted: ``x.transpose(1, 0)``, reversed without arguments."""
     if not args:
-        return _transpose(x, None)
+        return reversed_axes(x)
     return transpose(x, args[0] if args[0] is None or isinstance(args[0], (tuple, list)) else args)
 
 
