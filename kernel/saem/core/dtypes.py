@@ -203,6 +203,14 @@ def default_dtype(kind: type) -> np.dtype:
     return wide if enable_x64.value else _TO_32_BITS.get(wide, wide)
 
 
+def to_inexact(dtype: DType) -> DType:
+    """Return the floating or complex dtype in which functions of ``dtype`` give results."""
+    if is_inexact(dtype):
+        return dtype
+    wide = scalar_kind(dtype) in ("int", "uint") and itemsize_bits(dtype) == 64
+    return canonicalize(np.float64) if wide else np.dtype("float32")
+
+
 # -- what kind of number ---------------------------------------------------------------------------
 
 

@@ -25,7 +25,7 @@ from saem.core.handles import handle_of
 from saem.core.trace import eval_trace, state
 from saem.derivatives.stop_gradient import StopGradient
 from saem.numpy.axes import as_array
-from saem.numpy.promote import convert_value, join_types, to_inexact
+from saem.numpy.promote import convert_value, join_types
 from saem.placement import devices
 from saem.placement.meshes import get_abstract_mesh
 from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of, target
@@ -132,7 +132,7 @@ def infer_argnums_and_argnames(sig: inspect.Signature, argnums: int | Iterable[i
 def promote_dtypes_complex(*args: Any) -> list[Any]:
     """Return ``args`` as arrays of the one complex dtype in which they meet."""
     dtype, weak = join_types(args)
-    dtype = dtypes.complex_dtype(to_inexact(dtype))
+    dtype = dtypes.complex_dtype(dtypes.to_inexact(dtype))
     return [as_array(convert_value(x, dtype, weak)) for x in args]
 
 

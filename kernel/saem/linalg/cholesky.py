@@ -212,7 +212,7 @@ def mean_with_adjoint(x: Any) -> Any:
             f"needed square matrices (…, n, n), got shape {aval.shape}.",
             advice="Check that the last two axes have one size.")
     if not dtypes.is_inexact(aval.dtype):
-        x = x.astype(np.float32) if hasattr(x, "astype") else x
+        x = x.astype(dtypes.to_inexact(aval.dtype)) if hasattr(x, "astype") else x
     return div(add(x, adjoint(x)), number(x, 2))
 
 

@@ -42,9 +42,9 @@ class Initializer(Protocol):
         ...
 
 
-def _dtype(dtype: Any) -> np.dtype:
+def _dtype(dtype: Any, where: str = "") -> np.dtype:
     return dtypes.canonicalize(dtypes.default_dtype(float) if dtype is None else dtype,
-                               explicit=True)
+                               explicit=True, where=where)
 
 
 def _refused(tag: str, message: str, advice: str) -> Exception:
@@ -61,7 +61,7 @@ def zeros(key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding
     >>> zeros(random.key(0), (2,))
     Array([0., 0.], dtype=float32)
     """
-    return jnp.zeros(shape, _dtype(dtype), out_sharding=out_sharding)
+    return jnp.zeros(shape, _dtype(dtype, "zeros"), out_sharding=out_sharding)
 
 
 def ones(key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: Any = None
@@ -71,7 +71,7 @@ def ones(key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding:
     >>> ones(random.key(0), (2,))
     Array([1., 1.], dtype=float32)
     """
-    return jnp.ones(shape, _dtype(dtype), out_sharding=out_sharding)
+    return jnp.ones(shape, _dtype(dtype, "ones"), out_sharding=out_sharding)
 
 
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
@@ -84,7 +84,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
 
     def init(key: Array, shape: Shape, dtype: DTypeLike | None = default,
              out_sharding: Any = None) -> Array:
-        return placed(jnp.full(shape, value, _dtype(dtype)), out_sharding)
+        return placed(jnp.full(shape, value, _dtype(dtype, "full")), out_sharding)
 
     return init
 

@@ -244,7 +244,7 @@ def power(x1: Any, x2: Any, /) -> Any:
     if is_constant_integer(x2):
         return integer_power(x1, int(x2))
     dtype, weak = join_types((x1, x2))
-    if dtypes.is_inexact(dtype) and dtypes.is_integer(dtype_of(x2)):
+    if dtypes.is_inexact(dtype_of(x1)) and dtypes.is_integer(dtype_of(x2)):
         # The primitive takes an integer exponent as it is, and is then exact for negative bases.
         return numbers.pow(*promote_shapes("power", convert_value(x1, dtype, weak), x2))
     x1, x2 = promote_args_numeric("power", x1, x2)

@@ -515,10 +515,9 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1,
                                advice="Unwrap jnp.angle(p).")
     if not p.shape[canonical_axis(axis, p.ndim)]:
         return p
-    if not (dtypes.is_integer(p.dtype) and dtypes.is_integer(aval_of(period).dtype)):
-        (p,) = promote_dtypes_inexact(p)
-    rows = moveaxis(p, axis, -1)
-    period = as_array(period).astype(p.dtype)
+    whole = dtypes.is_integer(p.dtype) and dtypes.is_integer(aval_of(period).dtype)
+    p, period = (promote_dtypes if whole else promote_dtypes_inexact)(p, period)
+    rows, period = moveaxis(p, axis, -1), as_array(period)
     half = ops.div(period, scalar(2, p.dtype))
     step = diff(rows)
     folded = ops.sub(remainder(ops.add(step, half), period), half)

@@ -13,12 +13,12 @@ import numpy as np
 from saem.core import dtypes
 from saem.core.avals import aval_of
 from saem.numpy.promote import (
+    as_value,
     check_arraylike,
     convert_value,
     dtype_of,
     like,
     promote_args,
-    promote_args_inexact,
 )
 from saem.ops import arithmetic as ops
 from saem.ops import compare, numbers, shape
@@ -62,13 +62,9 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     Array([0.       , 1.5707964, 3.1415927], dtype=float32)
     """
     check_arraylike("angle", z)
-    given_inexact = dtypes.is_inexact(dtype_of(z))
-    (z,) = promote_args_inexact("angle", z)
     aval = aval_of(z)
-    if not aval.shape and not dtypes.is_complex(aval.dtype):  # as JAX: a strong float32
-        z = convert_value(z, dtypes.default_dtype(float), False)
-    elif not given_inexact:
-        z = convert_value(z, aval.dtype, False)
+    if not dtypes.is_complex(aval.dtype) and not (aval.shape and dtypes.is_inexact(aval.dtype)):
+        z = convert_value(as_value(z), dtypes.default_dtype(float), False)  # strong, as in JAX
     out = numbers.atan2(imag(z), real(z))
     return ops.mul(out, like(out, 180 / np.pi)) if deg else out
 

@@ -143,10 +143,16 @@ def array(object: Any, dtype: DTypeLike | None = None, *args: Any, copy: bool = 
     """
     if args:
         copy, order, ndmin = positional(args, (copy, order, ndmin))
+    return _array("array", object, dtype, copy, order, ndmin, device, out_sharding)
+
+
+def _array(name: str, object: Any, dtype: Any, copy: bool, order: str | None, ndmin: int,
+           device: Any, out_sharding: Any) -> Any:
+    """Return ``array(object, …)``; ``name`` is of the function that a warning names."""
     if order not in ("K", None):
         raise NotImplementedError("Only implemented for order='K'")
     if dtype is not None:
-        dtype = check_dtype("array", dtype)
+        dtype = check_dtype(name, dtype)
     out = _from_object(as_value(object), dtype, copy)
     if ndmin > (have := len(aval_of(out).shape)):
         out = shaping.expand_dims(out, tuple(range(ndmin - have)))
@@ -173,7 +179,7 @@ def asarray(a: ArrayLike, dtype: DTypeLike | None = None, order: str | None = No
     >>> jnp.asarray([1., 2.])
     Array([1., 2.], dtype=float32)
     """
-    return array(a, dtype, copy=bool(copy), order=order, device=device, out_sharding=out_sharding)
+    return _array("asarray", a, dtype, bool(copy), order, 0, device, out_sharding)
 
 
 def _from_object(x: Any, dtype: Any, copy: bool) -> Any:

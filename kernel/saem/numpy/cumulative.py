@@ -22,7 +22,7 @@ from saem.core.avals import aval_of
 from saem.jit.library import library_function
 from saem.numpy import reductions
 from saem.numpy.axes import array_argument, canonical_axes, refuse_out
-from saem.numpy.promote import broadcast_to, if_else, scalar, to_inexact
+from saem.numpy.promote import broadcast_to, if_else, scalar
 from saem.numpy.reductions import requested_dtype, strong, sum_dtype
 from saem.ops import arithmetic as ops
 from saem.ops import compare, cumulative, maths, reduce
@@ -237,7 +237,7 @@ def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
     if not dtypes.is_inexact(a.dtype):
         return reductions.mean(a, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
     asked = requested_dtype("nanmean", dtype)
-    result = asked if asked is not None else to_inexact(a.dtype)
+    result = asked if asked is not None else dtypes.to_inexact(a.dtype)
     known = compare.eq(a, a)
     count = reductions.sum(known, axis=axis, dtype=result, keepdims=keepdims, where=where)
     total = nansum(a, axis=axis, dtype=result, keepdims=keepdims, where=where)

@@ -60,4 +60,5 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
     >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
     Array(5, dtype=int32)
     """
+    dtype = reductions.requested_dtype("trace", dtype)
     return reductions.sum(_diagonal("trace", a, offset, axis1, axis2), axis=-1, dtype=dtype)

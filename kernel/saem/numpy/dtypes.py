@@ -16,7 +16,7 @@ import numpy as np
 
 from saem.core import dtypes, promotion
 from saem.core.avals import aval_functions, aval_of
-from saem.numpy.creation import array
+from saem.numpy.creation import asarray
 from saem.typing import ArrayLike, DTypeLike
 
 
@@ -29,7 +29,7 @@ class ScalarType(type):
         """Return ``x`` as an array of this dtype; a text is read as NumPy's scalar types do."""
         if isinstance(x, (str, bytes)):
             x = cls.dtype.type(x)
-        return array(x, dtype=cls.dtype)
+        return asarray(x, cls.dtype)
 
     def __eq__(cls, other: Any) -> bool:
         return cls is other or (

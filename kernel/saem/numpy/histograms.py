@@ -22,6 +22,7 @@ from saem.core.avals import aval_of
 from saem.core.dimensions import as_size
 from saem.core.trace import concrete_or_none
 from saem.jit.library import library_function
+from saem.numpy.arithmetic import divide
 from saem.numpy.axes import array_argument
 from saem.numpy.calculus import diff
 from saem.numpy.indexing import getitem, scatter_update
@@ -234,9 +235,8 @@ def _histogramdd(sample: Any, edges: list[Any], weights: Any, density: bool) -> 
     counts = scatter_update(zeros, places, weights, "add")
     counts = getitem(counts, (slice(1, -1),) * len(edges))
     if density:
-        (counts,) = promote_dtypes_inexact(counts)
-        counts = ops.div(counts, total(counts))
+        everything = total(counts)
         for i, e in enumerate(edges):
-            widths = broadcast_in_dim(diff(e), counts.shape, (i,))
-            counts = ops.div(counts, widths)
+            counts = divide(counts, broadcast_in_dim(diff(e), counts.shape, (i,)))
+        counts = divide(counts, everything)
     return counts

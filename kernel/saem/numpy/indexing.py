@@ -311,20 +311,18 @@ def _writer(tokens: tuple, kind: str, options: Options) -> Callable:
     return library_function(update)
 
 
-@functools.lru_cache(4096)
-def joined_type(a: Any, weak_a: bool, b: Any, weak_b: bool, x64: bool) -> tuple[Any, bool]:
-    """Return the (dtype, weak) in which an array and what is written into it meet."""
-    return promotion.join((a, weak_a), (b, weak_b))
-
-
 def join(x: ShapedArray, y: ShapedArray) -> tuple[Any, bool]:
+    """Return the (dtype, weak) in which an array and what is written into it meet."""
     if isinstance(x.dtype, dtypes.ExtendedDType) or x.dtype == y.dtype:
         return x.dtype, x.weak_type and y.weak_type
-    return joined_type(x.dtype, x.weak_type, y.dtype, y.weak_type, config.enable_x64.value)
+    return promotion.join((x.dtype, x.weak_type), (y.dtype, y.weak_type))
 
 
 def warn_unsafe_cast(x: ShapedArray, y: ShapedArray) -> None:
-    """Warn, as JAX does, if what is written must be narrowed to the dtype of the array."""
+    """Warn, as JAX does, if what is written must be narrowed to the dtype of the array.
+
+    Raises: TypePromotionError where that needs a conversion and none is allowed.
+    """
     if join(x, y)[0] != x.dtype:
         warnings.warn(
             "scatter inputs have incompatible types: cannot safely cast value from "

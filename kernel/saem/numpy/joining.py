@@ -50,10 +50,14 @@ def parts_of(name: str, arrays: Any) -> list[Any]:
     return [slicing.index_in_dim(rows, i, 0, False) for i in range(len(rows))]
 
 
-def _promoted(name: str, parts: list[Any], dtype: Any) -> list[Any]:
+def _asked(dtype: Any) -> Any:
+    """Return the canonical ``dtype`` of a result, None if none was asked for."""
+    return dtype if dtype is None else dtypes.canonicalize(dtype, explicit=True, where="asarray")
+
+
+def _promoted(parts: list[Any], dtype: Any) -> list[Any]:
     if dtype is None:
         return promote_dtypes(*parts)
-    dtype = dtypes.canonicalize(dtype, explicit=True, where=name)
     return [convert_element_type(x, dtype) for x in parts]
 
 
@@ -78,12 +82,12 @@ def concatenate(arrays: Array | Sequence[ArrayLike], axis: int | None = 0,
         raise errors.explained(errors.ArgumentError, "concatenate.C2",
                                "Zero-dimensional arrays cannot be concatenated.",
                                advice="Use jnp.stack, which adds an axis.")
-    return _concatenate(parts, axis=canonical_axis(axis, parts[0].ndim), dtype=dtype)
+    return _concatenate(parts, axis=canonical_axis(axis, parts[0].ndim), dtype=_asked(dtype))
 
 
 @library_function(static_argnames=("axis", "dtype"))
 def _concatenate(parts: list[Any], axis: int, dtype: Any) -> Any:
-    return shape.concatenate(_promoted("concatenate", parts, dtype), axis)
+    return shape.concatenate(_promoted(parts, dtype), axis)
 
 
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
@@ -118,12 +122,12 @@ def stack(arrays: Array | Sequence[ArrayLike], axis: int = 0, out: None = None,
             errors.ArgumentError, "stack.C2",
             f"Cannot stack arrays with different {what}: got {', '.join(map(str, shapes))}.",
             advice="All inputs must have one shape; jnp.concatenate joins along an axis they have.")
-    return _stack(parts, axis=canonical_axis(axis, len(shapes[0]) + 1), dtype=dtype)
+    return _stack(parts, axis=canonical_axis(axis, len(shapes[0]) + 1), dtype=_asked(dtype))
 
 
 @library_function(static_argnames=("axis", "dtype"))
 def _stack(parts: list[Any], axis: int, dtype: Any) -> Any:
-    parts = _promoted("stack", parts, dtype)
+    parts = _promoted(parts, dtype)
     return stacking.stack(parts, axis)
 
 

@@ -31,6 +31,7 @@ from saem.numpy.creation import (
     placed,
 )
 from saem.numpy.promote import (
+    FLOAT32,
     as_value,
     check_arraylike,
     convert_value,
@@ -113,13 +114,13 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """Return a matrix with ones on and below diagonal ``k``, else zeros.
+    """Return a matrix with ones on and below diagonal ``k``, else zeros; of float32 by default.
 
     >>> jnp.tri(2)
     Array([[1., 0.],
            [1., 1.]], dtype=float32)
     """
-    dtype = dtypes.canonicalize(FLOAT) if dtype is None else check_dtype("tri", dtype)
+    dtype = FLOAT32 if dtype is None else check_dtype("tri", dtype)
     return _pattern(_matrix_shape("tri", N, M), diagonal_number(k), "ge", dtype)
 
 

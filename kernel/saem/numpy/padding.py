@@ -239,10 +239,10 @@ def _pad_ramp(array: Any, widths: Widths, values: Sequence[tuple[Any, Any]]) -> 
 def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
     """Return ``count`` evenly spaced steps along ``axis`` from ``end`` up to before ``edge``."""
     dtype = edge.dtype
-    work = dtype if dtypes.is_inexact(dtype) else FLOAT32
+    work = dtypes.to_inexact(dtype)
+    real = np.promote_types(dtypes.real_dtype(work), FLOAT32)
     sizes = tuple([count if i == axis else 1 for i in range(edge.ndim)])
-    step = ops.div(shape.broadcasted_iota(FLOAT32, sizes, axis),
-                   scalar(max(count, 1), FLOAT32))
+    step = ops.div(shape.broadcasted_iota(real, sizes, axis), scalar(max(count, 1), real))
     step = convert_value(step, work, False)
     low, high = convert_value(end, work, False), convert_value(edge, work, False)
     wide = tuple([count if i == axis else n for i, n in enumerate(edge.shape)])

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from saem.core import errors, sharded
+from saem.core import dtypes, errors, sharded
 from saem.core.avals import aval_of
 from saem.core.dimensions import Dim
 from saem.core.lazy import later
@@ -380,6 +380,9 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     arrays = operands if isinstance(subscripts, str) \
         else everything[:len(everything) // 2 * 2:2]
     check_arraylike("einsum", *arrays)
+    if preferred_element_type is not None:
+        preferred_element_type = dtypes.canonicalize(preferred_element_type, explicit=True,
+                                                     where="einsum")
     if isinstance(subscripts, str):
         text, values = subscripts, operands
     else:

@@ -27,7 +27,7 @@ from saem.ops.reshard import reshard_like
 from saem.ops.select import select_n
 
 BOOL = np.dtype(bool)
-FLOAT32, FLOAT64 = np.dtype("float32"), np.dtype("float64")
+INT32, FLOAT32, FLOAT64 = np.dtype("int32"), np.dtype("float32"), np.dtype("float64")
 PYTHON_NUMBERS = (bool, int, float, complex)
 RANK_HELP = "https://docs.jax.dev/en/latest/rank_promotion_warning.html"
 
@@ -150,20 +150,12 @@ def promote_dtypes(*args: Any, name: str = "") -> list[Any]:
     return [convert_value(x, dtype, weak) for x in args]
 
 
-def to_inexact(dtype: Any) -> Any:
-    """Return the floating dtype in which functions of ``dtype`` give results."""
-    if dtypes.is_inexact(dtype):
-        return dtype
-    wide = dtypes.scalar_kind(dtype) in ("int", "uint") and dtypes.itemsize_bits(dtype) == 64
-    return dtypes.canonicalize(FLOAT64) if wide else FLOAT32
-
-
 def promote_dtypes_inexact(*args: Any, name: str = "") -> list[Any]:
     """Return ``args`` in the one floating or complex dtype in which they meet."""
     dtype, weak = join_types(args, name)
     if dtypes.is_extended(dtype):
         return list(args)
-    dtype = to_inexact(dtype)
+    dtype = dtypes.to_inexact(dtype)
     return [convert_value(x, dtype, weak) for x in args]
 
 
@@ -345,11 +337,11 @@ def promote_args_inexact(name: str, *args: Any) -> Sequence[Any]:
 
 
 def promote_args_numeric(name: str, *args: Any) -> Sequence[Any]:
-    """Return the operands of ``name`` in one dtype, integer where they are boolean, and one rank.
+    """Return the operands of ``name`` in one dtype and one rank; booleans become int32.
 
     Raises: as ``promote_args``.
     """
     args = tuple(promote_args(name, *args))
     if not is_boolean(args[0]):
         return args
-    return [convert_value(x, dtypes.default_dtype(int), False) for x in args]
+    return [convert_value(x, INT32, False) for x in args]

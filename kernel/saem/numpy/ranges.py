@@ -29,7 +29,6 @@ from saem.numpy.promote import (
     check_arraylike,
     convert_value,
     like,
-    to_inexact,
 )
 from saem.ops import arithmetic as ops
 from saem.ops import numbers
@@ -40,13 +39,13 @@ from saem.typing import DTypeLike
 
 def _types(name: str, dtype: Any, *values: Any) -> tuple[Any, Any]:
     """Return the dtype of the result and the one to compute in."""
-    found = to_inexact(promotion.result_type(*[as_value(v) for v in values]))
+    found = dtypes.to_inexact(promotion.result_type(*[as_value(v) for v in values]))
     if dtype is None:
         return found, found
     asked = check_dtype(name, dtype)
     if dtypes.is_integer(asked) or dtypes.is_bool(asked):  # no promotion: computed, then converted
         return asked, found
-    return asked, to_inexact(promotion.result_type(found, asked))
+    return asked, dtypes.to_inexact(promotion.result_type(found, asked))
 
 
 def _checked_count(num: Any) -> int:

@@ -38,7 +38,6 @@ from saem.numpy.promote import (
     if_else,
     promote_args,
     scalar,
-    to_inexact,
 )
 from saem.ops import arithmetic as ops
 from saem.ops import compare, maths, numbers, reduce
@@ -345,9 +344,9 @@ def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
     refuse_out("mean", out)
     a = array_argument("mean", a)
     asked = requested_dtype("mean", dtype)
-    result = asked if asked is not None else to_inexact(a.dtype)
+    result = asked if asked is not None else dtypes.to_inexact(a.dtype)
     refuse_boolean("mean", asked)
-    work = result if dtypes.is_integer(result) else wide_dtype(to_inexact(result))
+    work = result if dtypes.is_integer(result) else wide_dtype(dtypes.to_inexact(result))
     axes = canonical_axes(axis, a.ndim)
     total = folded("mean", strong(a, work), axes, keepdims, reduce_sum, where, 0)
     return strong(ops.div(total, _count(a.shape, axes, work, where, keepdims)), result)
@@ -383,7 +382,7 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
 
 def _inexact_pair(a: Any, b: Any) -> Any:
     a, b = promote_args("average", a, b)
-    dtype = to_inexact(a.dtype)
+    dtype = dtypes.to_inexact(a.dtype)
     return strong(a, dtype), strong(b, dtype)
 
 
@@ -463,7 +462,7 @@ def _degrees(ddof: Any, correction: Any) -> Any:
 def _variance_dtypes(name: str, dtype: Any, asked: Any) -> tuple[Any, Any]:
     """Return the dtype a variance is computed in and that of its result."""
     if asked is None:
-        work = to_inexact(dtype)
+        work = dtypes.to_inexact(dtype)
         return wide_dtype(work), dtypes.real_dtype(work)
     if dtypes.is_complex(dtype) and not dtypes.is_complex(asked):
         raise errors.explained(
@@ -474,7 +473,7 @@ def _variance_dtypes(name: str, dtype: Any, asked: Any) -> tuple[Any, Any]:
     refuse_boolean(name, asked)
     if dtypes.is_integer(asked):
         return asked, asked
-    return wide_dtype(to_inexact(asked)), to_inexact(asked)
+    return wide_dtype(dtypes.to_inexact(asked)), dtypes.to_inexact(asked)
 
 
 def _variance(name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any,

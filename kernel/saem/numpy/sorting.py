@@ -111,12 +111,7 @@ def sort_complex(a: ArrayLike) -> Any:
     Array([1.+2.j, 2.+1.j], dtype=complex64)
     """
     a = array_argument("sort_complex", a)
-    return lax_sort(convert_element_type(a, dtypes.complex_dtype(strong_float(a.dtype))), -1)
-
-
-def strong_float(dtype: Any) -> Any:
-    """Return the float in which numbers of ``dtype`` are computed."""
-    return dtype if dtypes.is_inexact(dtype) else np.dtype("float32")
+    return lax_sort(convert_element_type(a, dtypes.complex_dtype(dtypes.to_inexact(a.dtype))), -1)
 
 
 @library_function(static_argnames=("axis",))

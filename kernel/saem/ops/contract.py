@@ -346,7 +346,7 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: Any, precisio
     numbers = tuple([tuple([tuple(map(int, axes)) for axes in pair])
                      for pair in dimension_numbers])
     preferred = None if preferred_element_type is None else dtypes.canonicalize(
-        preferred_element_type, explicit=True, where="dot_general")
+        preferred_element_type, explicit=True, where="dot")
     prim = equal_one(DotGeneral, numbers, canonicalize_precision(precision), preferred, None)
     if out_sharding is not None:
         batch, left, right = prim.axes(aval_of(lhs).ndim, aval_of(rhs).ndim)

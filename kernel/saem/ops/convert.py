@@ -292,7 +292,8 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     >>> lax.bitcast_convert_type(jnp.float32(1), jnp.int32)
     Array(1065353216, dtype=int32)
     """
-    return bind(BitcastConvertType(dtypes.canonicalize(new_dtype, explicit=True)), operand)
+    return bind(BitcastConvertType(dtypes.canonicalize(
+        new_dtype, explicit=True, where="bitcast_convert_type")), operand)
 
 
 def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:

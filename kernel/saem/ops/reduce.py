@@ -389,7 +389,8 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     >>> lax.argmax(jnp.array([2., 7., 5.]), 0, jnp.int32)
     Array(1, dtype=int32)
     """
-    return bind(ArgMax((int(axis),), dtypes.canonicalize(index_dtype)), operand)
+    index_dtype = dtypes.canonicalize(index_dtype, explicit=True, where="argmax")
+    return bind(ArgMax((int(axis),), index_dtype), operand)
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
@@ -398,4 +399,5 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     >>> lax.argmin(jnp.array([2., 7., 5.]), 0, jnp.int32)
     Array(0, dtype=int32)
     """
-    return bind(ArgMin((int(axis),), dtypes.canonicalize(index_dtype)), operand)
+    index_dtype = dtypes.canonicalize(index_dtype, explicit=True, where="argmin")
+    return bind(ArgMin((int(axis),), index_dtype), operand)

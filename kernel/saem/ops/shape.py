@@ -592,7 +592,8 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int, *,
            [0, 1, 2]], dtype=int32)
     """
     shape = tuple(as_size(n) for n in shape)
-    return bind(Iota(dtypes.canonicalize(dtype), shape, operator.index(dimension),
+    dtype = dtypes.canonicalize(dtype, explicit=True, where="broadcasted_iota")
+    return bind(Iota(dtype, shape, operator.index(dimension),
                      target(out_sharding, len(shape))))
 
 
@@ -619,7 +620,7 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
             f"broadcast_in_dim shape must have every element be nonnegative, got {shape}.",
             advice="A size of 0 gives an empty array.")
     if dtype is not None:
-        dtype = dtypes.canonicalize(dtype)
+        dtype = dtypes.canonicalize(dtype, explicit=True, where="full")
         if type(fill_value) is complex and dtypes.scalar_kind(dtype) in ("int", "uint", "float"):
             raise errors.explained(
                 errors.ArgumentTypeError, "full.C3",
@@ -676,4 +677,6 @@ def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
         filled = scalar_as(fill_value, aval.dtype)
         if isinstance(filled, np.generic):
             return full(shape, filled.item(), sharding=sharding)
-    return full(shape, fill_value, aval.dtype if dtype is None else dtype, sharding=sharding)
+    dtype = aval.dtype if dtype is None else dtypes.canonicalize(dtype, explicit=True,
+                                                                 where="full_like")
+    return full(shape, fill_value, dtype, sharding=sharding)

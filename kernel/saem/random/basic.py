@@ -176,7 +176,7 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
     if out_sharding is not None:
         return placed(randint, out_sharding, key, shape, minval, maxval, dtype)
     dtype = dtypes.default_dtype(int) if dtype is None else dtypes.canonicalize(
-        dtype, explicit=True, where="randint")
+        dtype, explicit=True)
     if not dtypes.is_integer(dtype):
         raise errors.explained(
             errors.DTypeError, "randint.dtype",

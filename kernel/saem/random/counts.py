@@ -20,6 +20,7 @@ import numpy as np
 from saem import lax
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.numpy.promote import join_types
 from saem.numpy.selection import clip
 from saem.ops.keys import THREEFRY
 from saem.ops.random_bits import random_split
@@ -115,8 +116,7 @@ def rejected_poisson(key: Any, rate: Any, dtype: Any) -> Any:
 
 @taker(2)
 def _poisson(key, shape, dtype, rate):
-    part = np.dtype("float32") if not dtypes.is_float(aval_of(rate).dtype) else aval_of(rate).dtype
-    rate = everywhere(rate, shape, part)
+    rate = everywhere(rate, shape, np.dtype("float32"))  # whatever its dtype
     small = (rate != rate) | (rate < 10)
     waited = waited_poisson(key, where(small, rate, 0), dtype)
     rejected = rejected_poisson(key, lax.select(small, lax.full_like(rate, 1e5), rate), dtype)
@@ -234,7 +234,7 @@ def binomials(key: Any, n: Any, p: Any) -> Any:
 
 @taker(2)
 def _binomial(key, shape, dtype, n, p):
-    part = dtype if dtypes.finfo(dtype).bits >= 32 else np.dtype("float32")
+    part = dtypes.to_inexact(aval_of(p).dtype)  # the precision is that of p
     out = binomials(key, everywhere(n, shape, part), everywhere(p, shape, part))
     return lax.convert_element_type(out, dtype)
 
@@ -254,7 +254,7 @@ def binomial(key: Array, n: ArrayLike, p: ArrayLike, shape: Shape | None = None,
 
 @taker(3)
 def _multinomial(key, shape, dtype, unroll, n, p):
-    part = dtypes.default_dtype(float) if not dtypes.is_float(dtype) else dtype
+    part = dtypes.to_inexact(join_types((n, p))[0])
     last = len(shape) - 1
     n, p = everywhere(n, shape[:-1], part), everywhere(p, shape, part)
     left = lax.cumsum(p, last, reverse=True)

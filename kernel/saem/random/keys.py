@@ -489,7 +489,7 @@ def as_dtype(name: str, dtype: Any, default: type, accepts: Callable[[Any], bool
     """
     if dtype is None:
         return dtypes.default_dtype(default)
-    found = dtypes.canonicalize(dtype, explicit=True, where=name)
+    found = dtypes.canonicalize(dtype, explicit=True)
     if not accepts(found):
         raise errors.explained(
             errors.ArgumentError, f"{name}.dtype",

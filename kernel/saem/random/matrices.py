@@ -107,7 +107,7 @@ def orthogonal(key: ArrayLike, n: int, shape: Shape = (), dtype: DTypeLike | Non
     """
     if out_sharding is not None:
         return placed(orthogonal, out_sharding, key, n, shape, dtype, m)
-    dtype = dtypes.canonicalize_dtype(float if dtype is None else dtype)
+    dtype = dtypes.canonicalize(float if dtype is None else dtype, explicit=True)
     if not dtypes.is_inexact(dtype):
         raise ValueError(f"dtype argument to `orthogonal` must be a float or complex dtype, got "
                          f"{dtype}")

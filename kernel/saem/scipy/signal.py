@@ -308,8 +308,12 @@ def _nothing(shape: Sequence[int], like: Array, count: int) -> tuple[Array, ...]
         jnp.zeros(shape, jnp.promote_types(real, np.complex64)),)
 
 
-def _times(length: int, size: int, step: int, fs: Any) -> Array:
-    return jnp.asarray(np.arange(size / 2, length - size / 2 + 1, step)) / fs
+def _times(length: int, size: int, step: int, fs: Any, dtype: Any) -> Array:
+    return jnp.asarray(np.arange(size / 2, length - size / 2 + 1, step), dtype) / fs
+
+
+def _frequencies(onesided: bool, nfft: int, fs: Any, dtype: Any) -> Array:
+    return (jnp.fft.rfftfreq if onesided else jnp.fft.fftfreq)(nfft, 1 / fs, dtype=dtype)
 
 
 def stft(x: Array, fs: ArrayLike = 1.0, window: str = "hann", nperseg: int = 256,
@@ -348,10 +352,10 @@ def stft(x: Array, fs: ArrayLike = 1.0, window: str = "hann", nperseg: int = 256
     real = jnp.real(x).dtype
     values = window_of(window, size, real)
     out = _spectra(x, values, step, nfft, detrend, onesided) / jnp.sum(values)
-    times = _times(x.shape[-1], size, step, fs)
+    times = _times(x.shape[-1], size, step, fs, real)
     if boundary is not None:
         times = times - (size / 2) / fs
-    frequencies = (jnp.fft.rfftfreq if onesided else jnp.fft.fftfreq)(nfft, 1 / fs)
+    frequencies = _frequencies(onesided, nfft, fs, real)
     out = jnp.moveaxis(jnp.swapaxes(out, -1, -2), -2, axis if axis >= 0 else axis - 1)
     return frequencies, times, out
 
@@ -395,7 +399,7 @@ def csd(x: Array, y: ArrayLike | None, fs: ArrayLike = 1.0, window: str = "hann"
     if onesided:  # the other half of the frequencies is counted with this one
         ends = power.shape[-1] - 1 if nfft % 2 == 0 else power.shape[-1]
         power = power.at[..., 1:ends].multiply(2)
-    frequencies = (jnp.fft.rfftfreq if onesided else jnp.fft.fftfreq)(nfft, 1 / fs)
+    frequencies = _frequencies(onesided, nfft, fs, values.dtype)
     return frequencies, jnp.moveaxis(_averaged(power, average), -1, axis)
 
 

@@ -24,8 +24,9 @@ HOW: dict[str, dict[str, Any]] = {
     "random": {"rtol": 0.0, **RANDOM},  # random numbers are JAX's to the bit
     **{name: {"begin": begin} for name, begin in BEGINNINGS.items()},
 }
-PART = {"lax": 16, "numpy": 32, "jnp": 64, "scipy": 64, "always": 1, "linalg": 288, "grids": 480,
-        "solvers": 288, "sparse": 144, "layers": 720}
+HOW["wide"]["x64"] = True  # 64-bit types are on
+PART = {"lax": 16, "numpy": 32, "jnp": 64, "scipy": 64, "always": 1, "wide": 1, "linalg": 288,
+        "grids": 480, "solvers": 288, "sparse": 144, "layers": 720}
 TABLES = [(name, group) for name in HOW for group in read(name)[0]]
 
 

@@ -209,8 +209,29 @@ def layer(pair, x):
     shape = jax.tree.map(int, shape)
     return [shape, jax.tree.leaves(params), apply(params, x, rng=key(7))]
 """
-BEGINNINGS = {"linalg": WIDE, "grids": WIDE, "solvers": SOLVERS, "sparse": SPARSE, "tree": TREE,
-              "layers": LAYERS}
+# Rows of "wide" run with 64-bit types on.
+SETTINGS = """
+def looked(f):
+    "The type of the result of f, which is only traced."
+    found = jax.eval_shape(f)
+    return tuple(found.shape), str(found.dtype), bool(found.weak_type)
+
+def warned(f):
+    "How the warnings of f begin where 64-bit types are off."
+    import warnings
+    with jax.enable_x64(False), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        f()
+    return sorted({" ".join([w.category.__name__, *str(w.message).split()[:5]]) for w in caught})
+
+def strictly(f):
+    "What f gives where types do not promote; it ran before where they do."
+    f()
+    with jax.numpy_dtype_promotion("strict"):
+        return f()
+"""
+BEGINNINGS = {"wide": SETTINGS, "linalg": WIDE, "grids": WIDE, "solvers": SOLVERS,
+              "sparse": SPARSE, "tree": TREE, "layers": LAYERS}
 
 FLOATING = "XYZQVWMPTSR"
 LETTER = re.compile(rf"\b([{FLOATING}])\b")
@@ -365,8 +386,8 @@ def chosen(cases: list[str], part: int = 8) -> list[str]:
 
 
 def differences(oracle: Any, cases: list[str], rtol: float = 1e-5, begin: str = "",
-                **arguments: Any) -> list[str]:
+                x64: bool = False, **arguments: Any) -> list[str]:
     """Return what differs, a line for each row; asks in portions, so that one reply is small."""
     return [line for at in range(0, len(cases), 200)
-            for line in failures(oracle, cases[at:at + 200], rtol, False, MORE + begin, **OPERANDS,
+            for line in failures(oracle, cases[at:at + 200], rtol, x64, MORE + begin, **OPERANDS,
                                  **arguments)]

@@ -21,7 +21,7 @@ import numpy as np
 
 from saem import numpy as jnp
 from saem import random
-from saem.core import errors
+from saem.core import dtypes, errors
 from saem.numpy import linalg
 from saem.typing import Array
 
@@ -105,7 +105,7 @@ class Rotation(NamedTuple):
         """
         axes, fixed = _axes_of(seq)
         angles = jnp.asarray(angles)
-        angles = angles.astype(jnp.promote_types(angles.dtype, np.float32))
+        angles = angles.astype(dtypes.to_inexact(angles.dtype))
         if len(axes) == 1 and (angles.ndim == 0 or angles.shape[-1] != 1 or angles.ndim == 1):
             angles = angles[..., None] if angles.ndim != 1 or angles.shape[0] != 1 else angles
         if angles.shape[-1:] != (len(axes),):
@@ -134,8 +134,7 @@ class Rotation(NamedTuple):
     def from_mrp(cls, mrp: Array) -> Rotation:
         """Return rotations of modified Rodrigues parameters [..., 3]: axis times tan(angle / 4)."""
         mrp = jnp.asarray(mrp)
-        mrp = mrp.astype(jnp.promote_types(mrp.dtype, np.float32)) if mrp.dtype.kind in "biu" \
-            else mrp
+        mrp = mrp.astype(dtypes.to_inexact(mrp.dtype))
         square = jnp.sum(mrp * mrp, -1, keepdims=True)
         return cls(jnp.concatenate([2 * mrp, 1 - square], -1) / (1 + square))
 

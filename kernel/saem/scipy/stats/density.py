@@ -12,10 +12,9 @@ Source: Scott 2015, "Multivariate Density Estimation", chapter 6; Silverman 1986
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from saem import lax, random
 from saem import numpy as jnp
@@ -128,7 +127,7 @@ class gaussian_kde:
         scaled, at = (lax.linalg.triangular_solve(root, y, left_side=True, lower=True)
                       for y in (self.dataset, points))
         distance = jnp.sum((at[:, :, None] - scaled[:, None]) ** 2, 0)
-        volume = self.d * np.log(2 * np.pi) / 2 + jnp.sum(jnp.log(jnp.diagonal(root)))
+        volume = self.d * math.log(2 * math.pi) / 2 + jnp.sum(jnp.log(jnp.diagonal(root)))
         return logsumexp(-distance / 2, axis=1, b=self.weights) - volume
 
     def _points(self, points: ArrayLike) -> Array:
@@ -162,7 +161,7 @@ class gaussian_kde:
         root = jnp.linalg.cholesky(self.covariance + cov)
         scaled = lax.linalg.triangular_solve(root, self.dataset - points, left_side=True,
                                              lower=True)
-        volume = self.d * np.log(2 * np.pi) / 2 + jnp.sum(jnp.log(jnp.diagonal(root)))
+        volume = self.d * math.log(2 * math.pi) / 2 + jnp.sum(jnp.log(jnp.diagonal(root)))
         return jnp.exp(-jnp.sum(scaled * scaled, 0) / 2 - volume)
 
     def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Array:

@@ -121,7 +121,7 @@ def _rankdata(a, method, axis):
 def _ranks(row: Array, method: str) -> Array:
     dtype = dtypes.default_dtype(float)
     order = jnp.argsort(row)
-    places = jnp.zeros(row.shape, np.int32).at[order].set(jnp.arange(row.size))
+    places = jnp.zeros(row.shape, np.int32).at[order].set(np.arange(row.size, dtype=np.int32))
     ordered = row[order]
     if method == "ordinal":
         ranks = (places + 1).astype(dtype)
