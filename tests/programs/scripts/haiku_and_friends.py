@@ -36,6 +36,12 @@ record("haiku with state", with_state.apply(weights, state, None, images)[0])
 lstm = hk.transform(lambda xs: hk.dynamic_unroll(hk.LSTM(3), xs, hk.LSTM(3).initial_state(2))[0])
 sequence = images[:, :, 0, :1].swapaxes(0, 1)
 record("haiku lstm", lstm.apply(lstm.init(jax.random.PRNGKey(2), sequence), None, sequence))
+perceptron = hk.transform(lambda x: hk.nets.MLP([3, 2], activation=jnp.tanh)(x))
+inner = perceptron.init(jax.random.PRNGKey(4), x)
+for name, draw in (("concrete", hk.to_dot), ("abstract", hk.experimental.abstract_to_dot)):
+    graph = draw(lambda x: perceptron.apply(inner, None, x))(x)
+    words = "shape=rect", "->", "subgraph", "mlp", "dot_general", "broadcast_in_dim", "tanh", "add"
+    record(f"haiku graph, {name}", jnp.array([len(graph.splitlines()), *map(graph.count, words)]))
 
 mu, scale = jnp.array([-1., 0., 1.]), jnp.array([0.1, 0.2, 0.3])
 normal = distrax.MultivariateNormalDiag(mu, scale)
