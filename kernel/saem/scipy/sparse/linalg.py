@@ -59,19 +59,20 @@ def _cg(A, b, x0, maxiter, tol, atol, M):
 
     def unfinished(state):
         _, r, gamma, _, k = state
-        size = gamma.real if M is _identity else _square(r)
+        size = gamma if M is _identity else _square(r)
         return (size > limit) & (k < maxiter)
 
+    # A and M are Hermitian, so their products with a vector from both sides are real.
     def step(state):
         x, r, gamma, p, k = state
         Ap = A(p)
-        alpha = gamma / _dot(p, Ap).astype(gamma.dtype)
+        alpha = gamma / _dot(p, Ap).real.astype(gamma.dtype)
         x, r = _plus(x, alpha, p), _plus(r, -alpha, Ap)
         z = M(r)
-        new = _dot(r, z).astype(gamma.dtype)
+        new = _dot(r, z).real.astype(gamma.dtype)
         return x, r, new, _plus(z, new / gamma, p), k + 1
 
-    gamma = _dot(r0, z0)
+    gamma = _dot(r0, z0).real
     return lax.while_loop(unfinished, step, (x0, r0, gamma, z0, 0))[0]
 
 
