@@ -255,6 +255,29 @@ def test_stand_ins_compute_what_their_originals_do(jax_oracle, program):
     assert dropped_in(f"{program}\nprint(result)") == str(expected)
 
 
+CLASSES = """
+import jax
+import jax.numpy as jnp
+from jax.experimental.jet import jet
+
+result = []
+
+def f(x):
+    result.append(type(x).__module__.partition(".")[0])
+    return x * 2.0
+
+f(jnp.ones(2)), jax.jit(f)(1.0), jax.vmap(f)(jnp.ones(2)), jax.grad(f)(1.0), jax.linearize(f, 1.0)
+jet(f, (1.0,), ((1.0,),)), jax.jvp(f, (1.0,), (1.0,)), jax.vmap(jax.grad(f))(jnp.ones(2))
+result.append(type(jax.random.key(0)).__module__.partition(".")[0])
+result.append(jax.core.Tracer.__module__.partition(".")[0])
+"""
+
+
+def test_the_classes_of_arrays_and_tracers_are_of_the_packages_that_jax_says(jax_oracle):
+    expected = jax_oracle.run(CLASSES).value
+    assert dropped_in(f"{CLASSES}\nprint(result)") == str(expected)
+
+
 def test_modules_that_are_imported_and_not_used():
     assert dropped_in("""
         import importlib, sys

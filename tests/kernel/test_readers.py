@@ -160,6 +160,26 @@ MOVED = (
     "unsafe_get_axis_names_DO_NOT_USE valid_jaxtype").split()
 
 
+@pytest.mark.filterwarnings("ignore:jax.core.is_con:DeprecationWarning")
+def test_what_is_known_while_tracing(jax_oracle):
+    def program():
+        is_concrete, is_constant_dim = jax.core.is_concrete, jax.core.is_constant_dim
+        found = [is_concrete(x) for x in (1, 1.0, np.ones(2), jnp.ones(2), "a", None)]
+
+        def f(x):
+            found.append(is_concrete(x))
+            return x * 2.0
+
+        jax.jit(f)(1.0), jax.grad(f)(1.0), jax.vmap(f)(jnp.ones(2)), jax.jvp(f, (1.0,), (1.0,))
+        jax.linearize(f, 1.0), jax.vjp(f, 1.0), jax.jit(jax.grad(f))(1.0)
+        jax.vmap(jax.grad(f))(jnp.ones(2)), jax.grad(jax.grad(f))(1.0)
+        jax.eval_shape(lambda x: f(x), 1.0)
+        found += [is_constant_dim(d) for d in (3, "a", np.int32(3), 3.0)]
+        return found + [jax.core.is_constant_shape(s) for s in ((2, 3), (2, "a"), ())]
+
+    same(jax_oracle, program)
+
+
 def test_names_that_moved_from_core(jax_oracle):
     def program():
         found = []

@@ -22,6 +22,8 @@ _MOVED = {
                      "unsafe_am_i_under_a_vmap_DO_NOT_USE", "unsafe_get_axis_names_DO_NOT_USE"],
                     ""),
 }
+# Names that are deprecated and did not move.
+_LAST = ("is_concrete", "is_constant_dim", "is_constant_shape")
 
 _find, __dir__ = _lazy.namespace(__name__, {
     "saem.core.avals": "ShapedArray",
@@ -35,8 +37,9 @@ _find, __dir__ = _lazy.namespace(__name__, {
 
 
 def __getattr__(name: str) -> _Any:
-    if name not in _MOVED:
+    if name not in _MOVED and name not in _LAST:
         return _find(name)
-    _warnings.warn(f"jax.core.{name} is deprecated.{_MOVED[name]}", DeprecationWarning,
+    _warnings.warn(f"jax.core.{name} is deprecated.{_MOVED.get(name, '')}", DeprecationWarning,
                    stacklevel=2)
-    return getattr(_importlib.import_module("saem.extend.core"), name)
+    home = "saem.extend.core" if name in _MOVED else "saem.extend.readers"
+    return getattr(_importlib.import_module(home), name)

@@ -27,6 +27,8 @@ from saem.core.trace import Trace, Tracer
 
 # How far to look: steps from the value to a name, and referrers of one object.
 _DEPTH = 6
+# How the modules of the engine are called; its tracers are of jax where that stands for Saem.
+_ENGINE = ("saem.", "jax.")
 _MOST_REFERRERS = 200
 
 _CONTAINERS = (list, tuple, dict, set, collections.deque)
@@ -69,7 +71,7 @@ def holder(value: Any) -> str:
 def _referrers(held: Any, visited: set[int]) -> Iterator[Any]:
     """Yield what refers to ``held``, but for frames, this search and the engine's own objects."""
     for place in gc.get_referrers(held)[:_MOST_REFERRERS]:
-        engine = type(place).__module__.startswith("saem.") and not isinstance(place, type)
+        engine = type(place).__module__.startswith(_ENGINE) and not isinstance(place, type)
         passing = isinstance(place, (FrameType, ModuleType, _Further, Iterator))
         if not engine and not passing and id(place) not in visited:
             visited.add(id(place))
@@ -106,7 +108,7 @@ def _attribute(owner: Any, held: Any) -> str | None:
 
 def _in_class(owner: type, held: Any, path: str) -> str | None:
     name = next((k for k, v in vars(owner).items() if v is held), None)
-    if name is None or owner.__module__.startswith("saem."):
+    if name is None or owner.__module__.startswith(_ENGINE):
         return None
     return f"the class attribute `{owner.__qualname__}.{name}{path}`"
 

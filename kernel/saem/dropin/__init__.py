@@ -18,8 +18,10 @@ import sys
 
 import saem
 from saem import version
+from saem.core.trace import Tracer
 from saem.dropin.finder import AliasFinder, RealJaxError, refuse_real_jax
 from saem.dropin.metadata import JAX_VERSION, JAX_VERSION_INFO
+from saem.ops.keys import PRNGKeyArray
 
 _finder = AliasFinder()
 
@@ -46,7 +48,23 @@ def install() -> None:
     saem.__version__ = version.__version__ = JAX_VERSION
     saem.__version_info__ = version.__version_info__ = JAX_VERSION_INFO
     sys.modules["jax"] = saem
+    _name_after_jax(Tracer)
+    _name_after_jax(PRNGKeyArray)
     importlib.import_module("jax._src")  # libraries also reach it as an attribute of jax
+
+
+def _name_after_jax(cls: type) -> None:
+    """Let ``cls`` and its subclasses, also later ones, name modules of jax as theirs.
+
+    Libraries that compute with arrays of several packages choose by the class's module.
+    """
+    package, _, rest = cls.__module__.partition(".")
+    if package == "saem":
+        cls.__module__ = f"jax.{rest}"
+    subclasses: list[type] = cls.__subclasses__()
+    for subclass in subclasses:
+        _name_after_jax(subclass)
+    cls.__init_subclass__ = classmethod(_name_after_jax)  # type: ignore[assignment]
 
 
 def is_installed() -> bool:

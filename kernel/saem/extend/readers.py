@@ -21,7 +21,7 @@ from saem.core import axes, config, dimensions, dtypes
 from saem.core.avals import ShapedArray, aval_functions, is_array_like
 from saem.core.handles import Handle
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Var
-from saem.core.trace import Trace, current, eval_trace, state
+from saem.core.trace import Trace, concrete_or_none, current, eval_trace, state
 
 AbstractValue = ShapedArray
 # From a class to what gives the aval of its values: libraries add classes that stand for arrays.
@@ -73,6 +73,21 @@ def eval_context() -> Iterator[None]:
     """Compute at once what is inside, also while a function is being traced."""
     with set_current_trace(eval_trace):
         yield
+
+
+def is_concrete(x: Any) -> bool:
+    """Return whether the numbers of ``x`` are known: it is no tracer, or one that knows them."""
+    return concrete_or_none(x) is not None
+
+
+def is_constant_dim(d: Any) -> bool:
+    """Return whether the size ``d`` of an axis is an int rather than a symbol."""
+    return isinstance(d, (int, np.integer))
+
+
+def is_constant_shape(s: Sequence[Any]) -> bool:
+    """Return whether each axis of the shape ``s`` has an int as its size."""
+    return all(map(is_constant_dim, s))
 
 
 def find_top_trace(_: Any) -> Trace:
