@@ -274,3 +274,38 @@ def test_what_is_made_while_a_mesh_is_in_force_lies_on_it(jax_oracle):
         return found
 
     same(jax_oracle, program)
+
+
+def test_a_compiled_program_takes_what_lies_where_it_was_compiled_for(jax_oracle):
+    def program():
+        mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+        x, y = (jax.device_put(jnp.ones(8), jax.NamedSharding(mesh, jax.P(n))) for n in "xy")
+        z = jax.device_put(jnp.ones(8), jax.devices()[3])
+        step = jax.jit(lambda a, b: a + b)
+        found = []
+        for compiled in (
+                step.lower(x, x).compile(), step.lower(jnp.ones(8), jnp.ones(8)).compile(),
+                jax.jit(lambda a, b: a + b, in_shardings=jax.NamedSharding(mesh, jax.P("x"))).lower(
+                    jnp.ones(8), jnp.ones(8)).compile(),
+                jax.jit(lambda a, b: a * 2).lower(x, x).compile()):
+            for given in ((x, x), (x, y), (y, y), (z, z), (jnp.ones(8), x),
+                          (np.ones(8, "float32"), jnp.ones(8)), (x, z)):
+                try:
+                    found.append(where(compiled(*given)))
+                except ValueError as error:
+                    words = str(error).splitlines()
+                    found.append([words[0].split("s: ")[-1], sum("Passed" in w for w in words)])
+        return found
+
+    same(jax_oracle, program)
+
+
+def test_jit_shards_values_whose_type_names_no_explicit_mesh(jax_oracle):
+    def program():
+        mesh = jax.make_mesh((4, 2), ("x", "y"))
+        s, t = (jax.NamedSharding(mesh, jax.P(n)) for n in "xy")
+        return [where(f(np.ones(8, "float32"))) + (str(f(jnp.ones(8)).sharding.spec),) for f in (
+            jax.jit(lambda a: a * 2, in_shardings=s), jax.jit(lambda a: a * 2, out_shardings=s),
+            jax.jit(lambda a: a * 2, in_shardings=s, out_shardings=t))]
+
+    same(jax_oracle, program)

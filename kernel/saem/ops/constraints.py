@@ -96,6 +96,8 @@ def chosen_by_nobody(sharding: Any) -> Any:
     if PartitionSpec.UNCONSTRAINED not in tuple(spec):
         return sharding
     entries = [None if p is PartitionSpec.UNCONSTRAINED else p for p in spec]
+    while entries and entries[-1] is None:
+        entries.pop()
     return NamedSharding(sharding.mesh, PartitionSpec(*entries), memory_kind=sharding.memory_kind)
 
 
