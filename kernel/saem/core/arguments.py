@@ -116,11 +116,12 @@ class Parameters:
         words = list(as_tuple(names, str))
         self._check(what, numbers, words)
         count = len(self.names)
-        numbers = [n + count if n < 0 and count else n for n in numbers]
         if nums is None:
             numbers += [self.names.index(w) for w in words if w in self.names]
         if names is None:
             words += [self.names[n] for n in numbers if 0 <= n < count]
+        if what == "donate" and count:  # static ones are counted from the end of each call
+            numbers = [n + count if n < 0 else n for n in numbers]
         return tuple(sorted(set(numbers))), tuple(dict.fromkeys(words))
 
     def _check(self, what: str, numbers: Sequence[int], words: Sequence[str]) -> None:

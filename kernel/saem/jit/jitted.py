@@ -31,6 +31,7 @@ from saem.core.arguments import (
     check_callable,
     check_outputs,
     check_static_hashable,
+    positions,
 )
 from saem.core.avals import Seen, ShapedArray
 from saem.core.dimensions import Dim
@@ -84,6 +85,10 @@ class Bound:
 
     def __init__(self, parameters: Parameters, args: tuple, kwargs: dict[str, Any]):
         numbers, names = parameters.static_argnums, parameters.static_argnames
+        if numbers and numbers[0] < 0:  # they are sorted
+            negative = [n for n in numbers if n < 0]
+            numbers = (*positions(negative, len(args)), *numbers[len(negative):])
+            numbers = tuple(sorted(set(numbers)))
         if numbers or (names and kwargs):
             static_pos = tuple((i, args[i]) for i in numbers if i < len(args))
             static_kw = tuple((k, kwargs[k]) for k in sorted(kwargs) if k in names)

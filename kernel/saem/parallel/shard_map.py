@@ -26,7 +26,7 @@ from saem.core.varying import vma_of
 from saem.ops.collectives import PVary
 from saem.ops.reshard import retyped, under
 from saem.parallel.shard_map_call import ShardMap, local_aval, manual_axes_of, spec_axes
-from saem.placement.meshes import AxisType, get_mesh
+from saem.placement.meshes import AbstractMesh, AxisType, Mesh, get_mesh
 from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of
 from saem.transform.derivatives import as_array
 from saem.transform.staging import trace_flat
@@ -83,6 +83,9 @@ class Site:
     def __init__(self, f: Callable, mesh: Any, names: Any, check: bool):
         self.f = f
         self.name = getattr(f, "__name__", str(f))
+        if mesh is not None and not isinstance(mesh, (Mesh, AbstractMesh)):
+            raise TypeError("shard_map requires a `Mesh` or a `AbstractMesh` instance for its "
+                            f"argument mesh, but got {mesh} of type {type(mesh)}.")
         self.mesh = mesh if mesh is not None else mesh_here()
         self.check = check
         outer = {a.name for a in axes.state.env if a.mesh is not None}
