@@ -165,9 +165,11 @@ class Clamp(Primitive):
 
     def lower(self, ctx, low, x, high):
         aval = ctx.out_avals[0]
-        if not dtypes.is_complex(aval.dtype):
+        if not (dtypes.is_complex(aval.dtype) or dtypes.is_bool(aval.dtype)):
             return ctx.elementwise("stablehlo.clamp", low, x, high)
         low, high = ctx.stretch(low, aval.shape), ctx.stretch(high, aval.shape)
+        if dtypes.is_bool(aval.dtype):  # XLA's quicker code generator has no clamp of booleans
+            return ctx.elementwise("stablehlo.and", ctx.elementwise("stablehlo.or", x, low), high)
         raised = complex_extremum(ctx, x, low, aval, True)
         return complex_extremum(ctx, raised, high, aval, False)
 

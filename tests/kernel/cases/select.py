@@ -31,6 +31,8 @@ CASES = [
     case(Clamp(), spec("f32[]", -2.0), spec("f32[5]", "distinct"), spec("f32[5]", _above)),
     case(Clamp(), *[spec("f32[40]", "special")] * 3),
     case(Clamp(), *[spec("u8[30]", "edges")] * 3),
+    case(Clamp(), "bool[12]", "bool[12]", "bool[12]"),
+    case(Clamp(), "bool[]", "bool[3,4]", "bool[]"),
     case(Clamp(), spec("f32[]", _below), "f32[]", spec("f32[]", _above)),
     case(Clamp(), spec("f32[]", _below), "f32[0]", spec("f32[]", _above)),
 ]
