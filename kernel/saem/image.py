@@ -20,7 +20,7 @@ import numpy as np
 
 from saem import lax
 from saem import numpy as jnp
-from saem.core import errors
+from saem.core import errors, promotion
 from saem.core.dtypes import finfo
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, canonical_axes
@@ -98,11 +98,12 @@ KERNELS = {
 def weights(size: int, out_size: int, scale: Any, translation: Any, kernel: Callable,
             antialias: bool, dtype: Any) -> Array:
     """Return the matrix [size, out_size] of one axis, computed in float32 at least."""
-    out_dtype, dtype = dtype, jnp.promote_types(dtype, np.float32)
+    out_dtype, dtype = dtype, promotion.at_least(dtype, np.float32)
     step = 1 / jnp.asarray(scale, dtype)
     # Where the image shrinks a kernel that reaches over one pixel would leave pixels out.
     width = jnp.maximum(step, 1) if antialias else jnp.ones((), dtype)
     at = (jnp.arange(out_size, dtype=dtype) + 0.5) * step - translation * step - 0.5
+    at = at[None]
     distance = jnp.abs(at - jnp.arange(size, dtype=dtype)[:, None]) / width
     found = kernel(distance)
     total = jnp.sum(found, 0, keepdims=True)

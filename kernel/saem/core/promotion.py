@@ -210,6 +210,16 @@ def promote_types(a: Any, b: Any) -> DType:
     return dtype if asked_wide else dtypes.canonicalize(dtype)
 
 
+def at_least(dtype: Any, least: Any) -> DType:
+    """Return the dtype in which those two meet, also where types of arrays do not promote.
+
+    It is for steps inside a library function, of which no user is to be told.
+    Raises: TypePromotionError where the lattice has none, as for floats of 8 bits.
+    """
+    types = (dtypes.as_dtype(dtype), False), (dtypes.as_dtype(least), False)
+    return _join(types, "standard")[0]
+
+
 # -- values ----------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from saem import lax
 from saem import numpy as jnp
-from saem.core import dtypes, errors
+from saem.core import dtypes, errors, promotion
 from saem.core.dimensions import is_static
 from saem.nn.logarithms import logsumexp
 from saem.nn.normalization import softmax
@@ -165,7 +165,7 @@ def _attend(query: Array, key: Array, value: Array, bias: Array | None, masks: l
     groups = key.shape[2]
     grouped = jnp.reshape(query, (batch, queries, groups, heads // groups, features))
     # Logits are float32 at least, [B, K, N/K, T, S].
-    wide = jnp.promote_types(query.dtype, np.float32)
+    wide = promotion.at_least(query.dtype, np.float32)
     algorithm = "BF16_BF16_F32" if query.dtype == dtypes.bfloat16 else None
     logits = jnp.einsum("BTKGH,BSKH->BKGTS", grouped, key, precision=algorithm,
                         preferred_element_type=wide)

@@ -110,8 +110,8 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
         right = right * (weights[0][:, None] if right.ndim == 2 else weights[0])
     # Columns of one length: powers of x differ by orders of magnitude.
     scale = ((left * left.conj()).real.sum(axis=0)) ** 0.5
-    found, residuals, rank, s = lstsq(left / scale, right, rcond)
-    found = (found.T / scale).T
+    found, residuals, rank, s = lstsq(left / scale[None], right, rcond)
+    found = found / (scale if found.ndim == 1 else scale[:, None])
     if full:
         return found, residuals, rank, s, array_argument("polyfit", rcond)
     if not cov:
@@ -119,7 +119,7 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
     base = inv(left.T @ left)
     if cov != "unscaled":
         residuals = residuals / (x.shape[0] - deg - 1)
-        base = base * residuals if y.ndim == 1 else base[:, :, None] * residuals
+        base = base * residuals[None] if y.ndim == 1 else base[:, :, None] * residuals[None, None]
     elif y.ndim == 2:
         base = base[:, :, None]
     return found, base

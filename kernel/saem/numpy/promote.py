@@ -318,6 +318,8 @@ def with_number(args: Sequence[Any]) -> Sequence[Any] | None:
     if aval.weak_type:  # two weak ones of one dtype, as a loop's counter and its step
         return args if aval_of(number).dtype == aval.dtype else None
     make = table.get(aval.dtype)
+    if make in (np.int64, np.float64) and not config.enable_x64.value:
+        return None  # an array that was made while 64-bit types were on
     if make is None or config.numpy_dtype_promotion.value != "standard":
         return None
     return (make(x), y) if number is x else (x, make(y))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import saem.numpy as jnp
-from saem.core import dtypes, errors
+from saem.core import dtypes, errors, promotion
 from saem.numpy import linalg
 from saem.numpy.promote import check_arraylike
 from saem.random.continuous import standard_normal
@@ -44,7 +44,7 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike,
     if dtype is None:
         dtype = jnp.result_type(mean, cov)
         if not jnp.issubdtype(dtype, np.floating):
-            dtype = jnp.promote_types(dtype, np.float32)
+            dtype = promotion.at_least(dtype, np.float32)
     dtype = float_dtype("multivariate_normal", dtype)
     if method not in ("svd", "eigh", "cholesky"):
         raise ValueError("method argument must be one of {'svd', 'eigh', 'cholesky'}, got "
@@ -78,7 +78,8 @@ def _shape_of_vectors(mean: Array, cov: Array, shape: Shape | None) -> tuple[int
 @taker(3)
 def _multivariate_normal(key, shape, dtype, method, mean, cov):
     sample = standard_normal(key, (*shape, mean.shape[-1]), dtype)
-    return mean + jnp.einsum("...ij,...j->...i", _root(cov, method), sample)
+    moved = jnp.einsum("...ij,...j->...i", _root(cov, method), sample)
+    return jnp.broadcast_to(mean, moved.shape) + moved
 
 
 def _root(cov: Array, method: str) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 
 from saem import lax
 from saem import numpy as jnp
-from saem.core import errors
+from saem.core import errors, promotion
 from saem.numpy.axes import array_argument, canonical_axes
 from saem.numpy.promote import promote_dtypes_inexact
 from saem.ops.shape import canonical_axis
@@ -305,7 +305,7 @@ def _nothing(shape: Sequence[int], like: Array, count: int) -> tuple[Array, ...]
     """
     real = jnp.real(like).dtype
     return (jnp.zeros(shape, real),) * (count - 1) + (
-        jnp.zeros(shape, jnp.promote_types(real, np.complex64)),)
+        jnp.zeros(shape, promotion.at_least(real, np.complex64)),)
 
 
 def _times(length: int, size: int, step: int, fs: Any, dtype: Any) -> Array:

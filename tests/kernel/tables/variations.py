@@ -229,6 +229,17 @@ def strictly(f):
     f()
     with jax.numpy_dtype_promotion("strict"):
         return f()
+
+def of_one_rank(f):
+    "What f gives where operands of different ranks are refused."
+    with jax.numpy_rank_promotion("raise"):
+        return f()
+
+def narrow_after(make, f):
+    "What jitted f gives of an array made before 64-bit types were turned off."
+    x = make()
+    with jax.enable_x64(False):
+        return jax.jit(f)(x)
 """
 BEGINNINGS = {"wide": SETTINGS, "linalg": WIDE, "grids": WIDE, "solvers": SOLVERS,
               "sparse": SPARSE, "tree": TREE, "layers": LAYERS}

@@ -128,7 +128,7 @@ class gaussian_kde:
                       for y in (self.dataset, points))
         distance = jnp.sum((at[:, :, None] - scaled[:, None]) ** 2, 0)
         volume = self.d * math.log(2 * math.pi) / 2 + jnp.sum(jnp.log(jnp.diagonal(root)))
-        return logsumexp(-distance / 2, axis=1, b=self.weights) - volume
+        return logsumexp(-distance / 2, axis=1, b=self.weights[None]) - volume
 
     def _points(self, points: ArrayLike) -> Array:
         points = jnp.asarray(points)

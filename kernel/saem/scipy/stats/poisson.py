@@ -11,6 +11,7 @@ import numpy as np
 
 from saem import lax
 from saem import numpy as jnp
+from saem.core import promotion
 from saem.scipy.special import gammaincc, xlogy
 from saem.scipy.stats.families import Discrete, parameter, public, where_possible
 from saem.typing import Array
@@ -38,7 +39,7 @@ def entropy_of(mu: Array, loc: Array) -> Array:
     """Return the entropy for the mean ``mu``.  Source: Knessl 1998, "Integral representations and
     asymptotic expansions for Shannon and Renyi entropies"."""
     dtype = mu.dtype
-    mu = lax.convert_element_type(mu, jnp.promote_types(dtype, np.float32))
+    mu = lax.convert_element_type(mu, promotion.at_least(dtype, np.float32))
     small = (mu > 0) & (mu <= SUMMED)
     mean = jnp.where(small, mu, 1)[..., None]
     counts = jnp.arange(COUNTS, dtype=mean.dtype)
