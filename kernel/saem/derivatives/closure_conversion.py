@@ -136,7 +136,8 @@ def stands_for_array(x: Any) -> bool:
 def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -> Callable:
     """Return the transpose of ``fun``, which must be linear, at arguments (or avals) like these.
 
-    It takes one cotangent like the output and returns a tuple with one like each argument.
+    It takes one cotangent like the output and returns a tuple with one like each argument; it is
+    a pytree of what the function needs.
 
     Raises: TypeError unless all types are inexact, or all are integers; NotImplementedError for
     ``reduce_axes``, which JAX has withdrawn too.
@@ -156,7 +157,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
         check_linear_types(avals, out_avals)
         closed = partial.close([partial.as_atom(x) for x, k in zip(outs, known) if not k])
 
-    def transposed(ct: Any) -> Any:
+    def transposed(consts: Sequence[Any], ct: Any) -> Any:
         cts, got = tree.flatten(ct)
         if got != out_tree:
             raise TypeError(
@@ -167,12 +168,12 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
                     "cotangent type does not match function output, expected "
                     f"{aval.str_short()} but got "
                     f"{aval_of(x).str_short()}")
-        found = backward_pass(closed.jaxpr, closed.consts, [
+        found = backward_pass(closed.jaxpr, consts, [
             x for x, k in zip(cts, known) if not k])
         return in_tree.unflatten([
             as_array(zeros_of(a)) if x is None else as_array(x) for x, a in zip(found, avals)])
 
-    return transposed
+    return tree.Partial(transposed, tuple(closed.consts))
 
 
 def check_linear_types(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> None:
