@@ -415,3 +415,18 @@ def test_a_callable_objects_name_may_be_anything(jax_oracle):
                 jax.jacrev(f)(x), jax.checkpoint(f)(x), jax.hessian(lambda x: f(x).sum())(x)]
 
     same(jax_oracle, program)
+
+
+def test_derivatives_go_through_views(jax_oracle):
+    def program():
+        x, z = jnp.arange(4.0), jnp.arange(2.0) + 1j
+        made = (lambda x: x.view(x.dtype), lambda x: x.view("float32"), lambda x: x.view(float),
+                lambda x: x.view(), lambda x: x.view(jnp.complex64),
+                lambda x: x.view(jnp.int32).view(jnp.float32))
+        found = [jax.jvp(f, (x,), (x,)) for f in made]
+        found += [jax.jvp(f, (z,), (z,)) for f in (
+            lambda z: z.view(jnp.float32), lambda z: z.view(z.dtype))]
+        found.append(jax.grad(lambda x: (x.view(x.dtype) ** 2).sum())(x))
+        return found, str(jax.make_jaxpr(made[0])(x))
+
+    same(jax_oracle, program)

@@ -40,11 +40,15 @@ from saem.ops.convert import copy as copy_array
 def view(x: Any, dtype: Any = None, type: None = None) -> Any:
     """Return the bits of ``x`` as ``dtype``; items of another size share out the last axis anew.
 
+    Derivatives go through where no bits are read anew: to the same dtype, and between complex
+    numbers and their parts.
     Raises: ValueError if the bytes of the last axis make no whole number of items.
     """
     if dtype is None:
         return x
     new, old = creation.check_dtype("view", dtype), aval_of(x).dtype
+    if new == old:
+        return x
     ratio = dtypes.itemsize_bits(old) / dtypes.itemsize_bits(new)
     if ratio != 1:
         if not x.shape:
@@ -55,8 +59,6 @@ def view(x: Any, dtype: Any = None, type: None = None) -> Any:
                              f"total size in bytes of the last axis of the array: got {x.shape} of "
                              f"{old.name} as {new.name}.")
     if dtypes.is_complex(old):
-        if new == old:
-            return x
         sizes = (*x.shape[:-1], 2 * x.shape[-1]) if x.shape else (2,)
         x = manipulation.reshape(joining.stack([numbers.real(x), numbers.imag(x)], -1), sizes)
         return view(x, new)
