@@ -332,7 +332,10 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
 def _weibull_min(key, shape, dtype, scale, concentration):
     even = standard(key, shape, dtype)
     base = lax.neg(lax.log1p(lax.neg(even)))
-    power = constant_like(base, 1) / jnp.asarray(concentration)
+    concentration = jnp.asarray(concentration)
+    # A floating concentration is inverted in its own precision.
+    one = 1 if dtypes.is_inexact(concentration.dtype) else constant_like(base, 1)
+    power = one / concentration
     return base ** power * jnp.asarray(scale)
 
 
