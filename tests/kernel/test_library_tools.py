@@ -430,3 +430,13 @@ def test_derivatives_go_through_views(jax_oracle):
         return found, str(jax.make_jaxpr(made[0])(x))
 
     same(jax_oracle, program)
+
+
+def test_categories_are_drawn_for_rows_that_broadcast(jax_oracle):
+    def program():
+        key, logits = jax.random.key(0), jnp.sin(jnp.arange(12.0)).reshape(3, 4)
+        return [jax.random.categorical(key, logits[..., None], shape=(3, 5), axis=1),
+                jax.random.categorical(key, logits[:1], shape=(2, 6)),
+                jax.random.categorical(key, logits[:1], shape=(3,), axis=1)]
+
+    same(jax_oracle, program)

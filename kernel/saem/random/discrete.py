@@ -247,7 +247,12 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
     check_mode("categorical", mode)
     rest = (*aval.shape[:axis], *aval.shape[axis + 1:])
     shape = rest if shape is None else as_shape(shape)
-    if shape[len(shape) - len(rest):] != rest or len(shape) < len(rest):
+    ends = shape[len(shape) - len(rest):] if len(shape) >= len(rest) else None
+    if replace and ends is not None and ends != rest and all(
+            size in (1, end) for size, end in zip(rest, ends)):
+        sizes = (*ends[:axis], aval.shape[axis], *ends[axis:])
+        logits, rest = lax.broadcast_in_dim(logits, sizes, range(aval.ndim)), ends
+    if ends != rest:
         raise errors.explained(
             errors.ArgumentError, "categorical.shape",
             f"categorical got shape {shape}, which must end with {rest}, the shape of the logits "
