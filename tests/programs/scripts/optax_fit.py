@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 import optax
-from curves import record
+from curves import line_search, record
 
 key = jax.random.PRNGKey(42)
 xs = jax.random.normal(key, (16, 2))
@@ -62,15 +62,5 @@ record("losses", jnp.stack([
     optax.sigmoid_binary_cross_entropy(logits[:, 0], labels > 0).mean(),
     optax.huber_loss(logits).mean(), optax.cosine_distance(logits[0], logits[1]),
 ]))
-solver = optax.lbfgs()
-f = lambda w: jnp.sum((w - jnp.array([1.0, 2.0])) ** 4)
-value_and_grad = optax.value_and_grad_from_state(f)
-w = jnp.zeros(2)
-state = solver.init(w)
-curve = []
-for _ in range(4):
-    value, grad = value_and_grad(w, state=state)
-    updates, state = solver.update(grad, state, w, value=value, grad=grad, value_fn=f)
-    w = optax.apply_updates(w, updates)
-    curve.append(value)
-record("lbfgs", curve)
+record("lbfgs", line_search(
+    optax.lbfgs(), lambda w: jnp.sum((w - jnp.array([1.0, 2.0])) ** 4), jnp.zeros(2), 4))

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 import optax
-from curves import record
+from curves import line_search, record
 from optax import contrib, losses, projections
 
 key = jax.random.key(0)
@@ -105,14 +105,7 @@ record("assignment", jnp.stack(optax.assignment.hungarian_algorithm(
     jax.random.uniform(key, (4, 4)))))
 search = optax.chain(optax.sgd(0.5), optax.scale_by_backtracking_linesearch(
     10, store_grad=True))
-state, params, curve = search.init(params0), params0, []
-value_and_grad = optax.value_and_grad_from_state(loss_of)
-for _ in range(3):
-    value, grads = value_and_grad(params, state=state)
-    updates, state = search.update(grads, state, params, value=value, grad=grads, value_fn=loss_of)
-    params = optax.apply_updates(params, updates)
-    curve.append(value)
-record("line search", curve)
+record("line search", line_search(search, loss_of, params0, 3))
 private = contrib.dpsgd(0.1, 1., 0.5, 3)
 per_example = jax.vmap(jax.grad(lambda p, x, y: loss_of(p, x[None], y[None])), (None, 0, 0))(
     params0, xs, ys)
