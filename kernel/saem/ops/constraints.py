@@ -71,7 +71,7 @@ class ShardingConstraint(Identity):
                 f"{self.mesh} has no devices, and neither the sharding of the value nor the mesh "
                 f"in force is on such a mesh. The sharding on the input must be a NamedSharding, "
                 f"got {getattr(x, 'sharding', None)}. Put the program under jax.set_mesh(mesh).")
-        return dispatch.present(dispatch.put_spread(x, chosen_by_nobody(sharding)), x)
+        return dispatch.present(dispatch.put_spread(x, without_open_axes(sharding)), x)
 
     def lower(self, ctx, x):
         return x if self.mesh is None else constrained(ctx, x, self.sharding)
@@ -90,8 +90,8 @@ class ShardingConstraint(Identity):
         return bind(ShardingConstraint(sharding), xs[0]), dims[0]
 
 
-def chosen_by_nobody(sharding: Any) -> Any:
-    """Return ``sharding`` with None where it leaves an axis to the partitioner: none is at work."""
+def without_open_axes(sharding: Any) -> Any:
+    """Return ``sharding`` with None for the axes that it leaves to the partitioner."""
     spec = getattr(sharding, "spec", ())
     if PartitionSpec.UNCONSTRAINED not in tuple(spec):
         return sharding

@@ -571,7 +571,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     >>> lax.tile(jnp.array([1, 2]), (2,))
     Array([1, 2, 1, 2], dtype=int32)
     """
-    return bind(Tile(tuple(operator.index(r) for r in reps)), operand)
+    return bind(Tile(tuple(as_size(r) for r in reps)), operand)
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:
