@@ -20,7 +20,7 @@ from saem.ops.convert import convert
 from saem.ops.linear import reduce_sum
 from saem.transform.derivatives import as_array
 from saem.transform.vmap import match_dim, vmap_flat
-from saem.transform.vmappable import Box, boxed, element, stack, vmappables
+from saem.transform.vmappable import Box, boxed, on_elements, vmappables
 
 
 def _is_none(x: Any) -> bool:
@@ -66,13 +66,7 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
     Array([2., 2., 2.], dtype=float32)
     """
     check_callable(fun)
-    if isinstance(in_axes, list):
-        in_axes = tuple(in_axes)
-    if not (in_axes is None or isinstance(in_axes, (int, tuple))):
-        raise TypeError(f"{_IN_AXES}, but got {in_axes}.")
-    for name, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
-        for axis in tree.leaves(axes) if type(axes) is not int else ():
-            _check_axis(name, axis, axes)
+    in_axes = checked_axes(in_axes, out_axes)
     named = axis_name is not None or spmd_axis_name is not None
 
     @wraps(fun)
@@ -81,42 +75,51 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
             args, kwargs = boxed((args, kwargs))
         xs, in_tree = tree.flatten((args, kwargs))
         dims = argument_axes(in_axes, args, kwargs, xs)
-        specs = dims
-        if vmappables:
-            dims = [None if type(x) is Box else d for x, d in zip(xs, dims)]
-        size = mapped_size(fun, args, kwargs, xs, dims, axis_size)
+        inside = [None if type(x) is Box else d for x, d in zip(xs, dims)] if vmappables else dims
+        size = mapped_size(fun, args, kwargs, xs, inside, axis_size)
         out_trees: list[Any] = []
 
         def flat(*leaves: Any) -> list[Any]:
-            if vmappables:
-                leaves = tuple([element(x, spec, size) for x, spec in zip(leaves, specs)])
             inner_args, inner_kwargs = in_tree.unflatten(leaves)
             result = fun(*inner_args, **inner_kwargs)
             outs, out_tree = tree.flatten(boxed(result) if vmappables else result)
             out_trees.append(out_tree)
-            if vmappables:
-                wanted = axes_per_leaf("out_axes", out_axes, out_tree.unflatten(outs))
-                outs = [stack(x, spec, size, place) if type(x) is Box else x
-                        for x, spec in zip(outs, wanted)]
             return outs
 
-        values = [x if d is None else as_array(x) for x, d in zip(xs, dims)]
+        def targets(outs: list[Any]) -> list[Any]:
+            return [out_axes] * len(outs) if type(out_axes) is int else axes_per_leaf(
+                "out_axes", out_axes, out_trees[0].unflatten(outs))
+
+        of_leaves = on_elements(flat, dims, size, targets, place) if vmappables else flat
+        values = [x if d is None else as_array(x) for x, d in zip(xs, inside)]
         axis = Axis(axis_name, size, spmd_axis_name) if named else None
         if Seen.placements:
-            axis = along_mesh(axis, size, values, dims)
-        outs, out_dims = vmap_flat(flat, size, values, dims, axis)
-        out_tree = out_trees[0]
-        targets = [out_axes] * len(outs) if type(out_axes) is int else axes_per_leaf(
-            "out_axes", out_axes, out_tree.unflatten(outs))
-        return out_tree.unflatten([
-            place(x, d, target, size, axis, sum_match) if type(x) is not Box else x.value
-            for x, d, target in zip(outs, out_dims, targets)])
+            axis = along_mesh(axis, size, values, inside)
+        outs, out_dims = vmap_flat(of_leaves, size, values, inside, axis)
+        return out_trees[0].unflatten([
+            place(x, d, target, size, axis, sum_match)
+            for x, d, target in zip(outs, out_dims, targets(outs))])
 
     return documented(vmap_f, fun, "Return what {0} gives for each example along mapped axes.")
 
 
 _IN_AXES = ("vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
             "positional arguments passed to the function")
+
+
+def checked_axes(in_axes: Any, out_axes: Any) -> Any:
+    """Return ``in_axes`` of ``vmap``, a list as a tuple.
+
+    Raises: TypeError if one of ``in_axes`` and ``out_axes`` is no axis.
+    """
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not (in_axes is None or isinstance(in_axes, (int, tuple))):
+        raise TypeError(f"{_IN_AXES}, but got {in_axes}.")
+    for name, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        for axis in tree.leaves(axes) if type(axes) is not int else ():
+            _check_axis(name, axis, axes)
+    return in_axes
 
 
 def argument_axes(in_axes: Any, args: tuple, kwargs: dict, xs: Sequence[Any]) -> list[int | None]:
@@ -162,8 +165,11 @@ def place(x: Any, dim: int | None, target: int | None, size: int, axis: Axis | N
           summed: bool = False) -> Any:
     """Return a result with its batch axis where ``out_axes`` wants it, or ``summed`` if nowhere.
 
+    What is in a box is a stack already.
     Raises: ValueError if ``out_axes`` is None but the result differs between examples.
     """
+    if type(x) is Box:
+        return x.value
     if dim is not None and dim == target:
         return x
     if target is None:

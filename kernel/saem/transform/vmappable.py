@@ -12,7 +12,7 @@ Source: observed behaviour of jax.interpreters.batching.register_vmappable.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from saem.core import dtypes, tree
@@ -72,6 +72,23 @@ def _is_registered(x: Any) -> bool:
 def boxed(values: Any) -> Any:
     """Return the pytree ``values`` with a box around each object of a registered class."""
     return tree.map_(lambda x: Box(x) if _is_registered(x) else x, values, is_leaf=_is_registered)
+
+
+def on_elements(flat: Callable[..., list[Any]], specs: Sequence[Any], size: int,
+                out_specs: Callable[[list[Any]], Sequence[Any]], place: Callable[..., Any]
+                ) -> Callable[..., list[Any]]:
+    """Return ``flat``, a function of leaves, on leaves whose boxes hold stacks, as its results do.
+
+    ``specs`` belong to the arguments, ``out_specs(results)`` to the results; ``place(array, axis,
+    spec, size)`` moves axes.
+    """
+
+    def run(*leaves: Any) -> list[Any]:
+        outs = flat(*[element(x, spec, size) for x, spec in zip(leaves, specs)])
+        return [stack(x, spec, size, place) if type(x) is Box else x
+                for x, spec in zip(outs, out_specs(outs))]
+
+    return run
 
 
 def element(x: Any, spec: int | None, size: int) -> Any:
