@@ -415,6 +415,12 @@ def _numpy_aval(x: np.ndarray | np.generic) -> ShapedArray:
     return ShapedArray(x.shape, dtypes.canonicalize(x.dtype))
 
 
+def is_masked(x: Any) -> bool:
+    """Return whether ``x`` is a NumPy array with a mask; loads ``numpy.ma`` for subclasses only."""
+    return (type(x) is not np.ndarray and isinstance(x, np.ndarray)
+            and isinstance(x, np.ma.MaskedArray))
+
+
 def masked_array() -> ValueError:
     """Return the error for a NumPy array with a mask."""
     return ValueError(
@@ -435,7 +441,6 @@ def own_aval(x: Any) -> ShapedArray:
 aval_functions: dict[type, Callable[[Any], ShapedArray]] = {
     _jaxlib.ArrayImpl: own_aval,
     np.ndarray: _numpy_aval,
-    np.ma.MaskedArray: _refuse_masked,
     bool: _scalar_aval, int: _scalar_aval, float: _scalar_aval, complex: _scalar_aval,
     ShapeDtypeStruct: lambda x: x._aval.update(dtype=dtypes.canonicalize(x.dtype)),
 }
@@ -461,6 +466,9 @@ def _find_aval_function(x: Any) -> Callable[[Any], ShapedArray]:
     if isinstance(x, np.generic):  # before the search: np.float64 is a float, but not weak
         aval_functions[type(x)] = _numpy_aval
         return _numpy_aval
+    if is_masked(x):
+        aval_functions[type(x)] = _refuse_masked
+        return _refuse_masked
     for cls in type(x).__mro__:
         if cls in aval_functions:
             break

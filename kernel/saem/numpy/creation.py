@@ -19,7 +19,7 @@ import numpy as np
 from saem import _jaxlib
 from saem.compile.dispatch import put_made
 from saem.core import config, dtypes, errors, promotion, tree
-from saem.core.avals import Seen, ShapeDtypeStruct, aval_functions, aval_of, masked_array
+from saem.core.avals import Seen, ShapeDtypeStruct, aval_functions, aval_of, is_masked, masked_array
 from saem.core.dimensions import Dim, as_size, is_static, larger
 from saem.core.refs import is_ref
 from saem.core.trace import Tracer
@@ -187,7 +187,7 @@ def _from_object(x: Any, dtype: Any, copy: bool) -> Any:
     if kind in PYTHON_NUMBERS:
         return number_made(x if dtype is None else np.asarray(x, dtype))
     if isinstance(x, (np.ndarray, np.generic)):
-        if isinstance(x, np.ma.MaskedArray) and not copy:
+        if not copy and is_masked(x):
             raise masked_array()
         x = _numeric(x, dtype)
         return put_made(x) if x.shape else number_made(x)
