@@ -480,6 +480,8 @@ def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, d
     shape, value = canonical_shape(shape), as_value(fill_value)
     if dtype is not None:
         wanted = check_dtype("full", dtype)
+        if type(value) in PYTHON_NUMBERS and dtypes.is_extended(wanted):
+            return placed(wanted.filled(shape, value), device, out_sharding)
         value = convert_value(_known("full", value, wanted), wanted, False)
     if type(value) in PYTHON_NUMBERS or type(value) is np.generic:
         return cut_full(shape, value, device, out_sharding)

@@ -641,6 +641,8 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
 def scalar_as(value: Any, dtype: Any) -> Any:
     """Return the scalar ``value``, which may be a Python number, in ``dtype`` and not weak."""
     if isinstance(value, (bool, int, float, complex, np.generic, np.ndarray)):
+        if dtypes.is_extended(dtype):  # a key whose words are all that number
+            return dtype.filled((), value)
         with np.errstate(all="ignore"):
             if dtypes.is_complex(np.asarray(value).dtype) and not (
                     dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
