@@ -145,7 +145,7 @@ def canonicalize_sharding(sharding: NamedSharding | PartitionSpec | None, api_na
                           ) -> NamedSharding | None:
     """Return the argument ``out_sharding`` of ``api_name`` on a mesh without devices, or None.
 
-    Raises: TypeError for what is no sharding; ValueError for a PartitionSpec where no mesh is in
+    Raises: TypeError for other types; ValueError for a PartitionSpec where no mesh is in
     force, or along axes that are not Explicit.
     """
     if sharding is None:

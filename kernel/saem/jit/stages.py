@@ -292,6 +292,16 @@ def check_dialect(dialect: str | None) -> None:
                          "'hlo'; the optimised HLO is that of .compile().as_text().")
 
 
+def _refuse(what: str, wrong: list[str], remedy: str) -> None:
+    """Refuse arguments of a compiled program, if there are ``wrong`` ones, for their ``what``."""
+    if wrong:
+        raise errors.explained(
+            errors.ArgumentError, f"compiled.{what}",
+            f"Computation was compiled for input {what} that disagree with the {what} of "
+            f"arguments passed to it. Here are the {len(wrong)} mismatches:\n" + "\n".join(wrong),
+            advice=f"Put them as it wants them: {remedy}.")
+
+
 class Compiled(Stage):
     """An executable program, called with arguments of exactly the types it was made for.
 
@@ -351,14 +361,7 @@ class Compiled(Stage):
                 continue
             wrong.append(f"Argument {path} with shape {aval.str_short()}:\n"
                          f"  Passed sharding: {x._sharding}\n  Required sharding: {want}")
-        if wrong:
-            raise errors.explained(
-                errors.ArgumentError, "compiled.shardings",
-                "Computation was compiled for input shardings that disagree with the shardings of "
-                f"arguments passed to it. Here are the {len(wrong)} mismatches:\n"
-                + "\n".join(wrong),
-                advice="Put them where it wants them: "
-                "device_put(x, compiled.input_shardings[0][0]).")
+        _refuse("shardings", wrong, "device_put(x, compiled.input_shardings[0][0])")
 
     def check_layouts(self, leaves: Sequence[Any]) -> None:
         """Refuse committed arguments whose axes lie in another order than they were compiled for.
@@ -374,13 +377,7 @@ class Compiled(Stage):
             if not have.same_order(want.layout) and unusual_layout(x):
                 wrong.append(f"Argument {path} with shape {aval.str_short()}:\n"
                              f"  Passed layout: {have}\n  Required layout: {want.layout}")
-        if wrong:
-            raise errors.explained(
-                errors.ArgumentError, "compiled.layouts",
-                "Computation was compiled for input layouts that disagree with the layouts of "
-                f"arguments passed to it. Here are the {len(wrong)} mismatches:\n"
-                + "\n".join(wrong),
-                advice="Put them as it wants them: device_put(x, compiled.input_formats[0][0]).")
+        _refuse("layouts", wrong, "device_put(x, compiled.input_formats[0][0])")
 
     def as_text(self) -> str:
         """Return the HLO after XLA's optimisations."""

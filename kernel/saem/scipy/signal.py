@@ -165,28 +165,9 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
     >>> fftconvolve(jnp.array([1., 2.]), jnp.array([1., 1.])).round(4)
     Array([1., 3., 2.], dtype=float32)
     """
-    x, y = promote_dtypes_inexact(*array_argument("fftconvolve", in1, in2))
-    if x.ndim != y.ndim:
-        raise _refused("fftconvolve.C1", "in1 and in2 should have the same dimensionality",
-                       f"Got {x.shape} and {y.shape}.")
-    if mode not in ("full", "same", "valid"):
-        raise _refused("fftconvolve.mode", "mode must be one of ['full', 'same', 'valid']",
-                       f"Got {mode!r}.")
-    if x.ndim == 0:
-        return x * y
-    if axes is not None:
-        axes = (axes,) if isinstance(axes, int) else tuple(axes)
-    along = canonical_axes(axes, x.ndim)
+    x, y, along = _factors(in1, in2, mode, axes)
     if not along:
         return x * y
-    if mode == "valid" and any(x.shape[i] < y.shape[i] for i in along):
-        if not all(x.shape[i] <= y.shape[i] for i in along):
-            raise _refused("fftconvolve.C3", "For 'valid' mode in1 must be at least as large as "
-                           "in2 in every dimension", f"Got {x.shape} and {y.shape}.")
-        x, y = y, x
-    if mode != "full" and 0 in [y.shape[i] for i in along]:
-        raise _refused("fftconvolve.C4", f"mode={mode!r} needs numbers in in2 along the axes",
-                       f"Got {y.shape}.", errors.ShapeError)
     sizes = [x.shape[i] + y.shape[i] - 1 for i in along]
     if jnp.iscomplexobj(x):
         out = jnp.fft.ifftn(jnp.fft.fftn(x, sizes, along) * jnp.fft.fftn(y, sizes, along), sizes,
@@ -202,6 +183,34 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
         start = (out.shape[i] - n) // 2
         out = lax.slice_in_dim(out, start, start + n, axis=i)
     return out
+
+
+def _factors(in1: Any, in2: Any, mode: str, axes: Any) -> tuple[Any, Any, tuple[int, ...]]:
+    """Return the two operands of ``fftconvolve``, the larger first if 'valid', and its axes.
+
+    Raises: ValueError for other modes or ranks; ShapeError for an empty in2 and 'same'.
+    """
+    x, y = promote_dtypes_inexact(*array_argument("fftconvolve", in1, in2))
+    if x.ndim != y.ndim:
+        raise _refused("fftconvolve.C1", "in1 and in2 should have the same dimensionality",
+                       f"Got {x.shape} and {y.shape}.")
+    if mode not in ("full", "same", "valid"):
+        raise _refused("fftconvolve.mode", "mode must be one of ['full', 'same', 'valid']",
+                       f"Got {mode!r}.")
+    if x.ndim == 0:
+        return x, y, ()
+    if axes is not None:
+        axes = (axes,) if isinstance(axes, int) else tuple(axes)
+    along = canonical_axes(axes, x.ndim)
+    if mode == "valid" and any(x.shape[i] < y.shape[i] for i in along):
+        if not all(x.shape[i] <= y.shape[i] for i in along):
+            raise _refused("fftconvolve.C3", "For 'valid' mode in1 must be at least as large as "
+                           "in2 in every dimension", f"Got {x.shape} and {y.shape}.")
+        x, y = y, x
+    if mode != "full" and 0 in [y.shape[i] for i in along]:
+        raise _refused("fftconvolve.C4", f"mode={mode!r} needs numbers in in2 along the axes",
+                       f"Got {y.shape}.", errors.ShapeError)
+    return x, y, along
 
 
 # -- trends ----------------------------------------------------------------------------------------
