@@ -90,7 +90,8 @@ VALUES = {
         lax.associative_scan(jnp.multiply, W + 2, axis=-2),
         lax.associative_scan(jnp.logical_or, jnp.asarray([False, True, False, False])),
         lax.associative_scan(jnp.matmul, jnp.stack([W + i for i in range(5)]), reverse=True),
-        lax.associative_scan(lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (x + 1, y))])(
+        lax.associative_scan(lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (x + 1, y)),
+        lax.associative_scan(lambda a, b: {"z": a[0] * b[0], "a": a[1] + b[1]}, [x + 1, y])])(
             x, y, W)""",
     "vmap": """[
         jax.vmap(lambda a: lax.cond(a > 0, jnp.sin, lambda a: a * a, a))(y),
@@ -239,6 +240,8 @@ ERRORS = [
     ("lax.associative_scan(jnp.add, x, axis=3)", "axis 3 is out of bounds"),
     ("lax.associative_scan(jnp.add, (x, jnp.ones(4)))",
      "Array inputs to associative_scan must have the same first dimension. (saw: [(3,), (4,)])"),
+    ("lax.associative_scan(lambda a, b: a[:1], (x, x))", "Too few leaves for PyTreeDef"),
+    ("lax.associative_scan(lambda a, b: (*a, a[0]), (x, x))", "Too many leaves for PyTreeDef"),
 ]
 
 

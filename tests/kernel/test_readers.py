@@ -298,6 +298,28 @@ def test_a_rule_that_is_missing_is_named(jax_oracle, program, sentence):
     same_error(jax_oracle, program, sentence)
 
 
+def test_a_class_of_primitives_with_rules_of_its_own(jax_oracle):
+    def program():
+        class Tag(core.Primitive):
+            multiple_results = True
+
+            def impl(self, *xs, scale):
+                return [x * scale for x in xs]
+
+            def abstract_eval(self, *avals, scale):
+                return avals, core.no_effects
+
+        tag = Tag("tag")
+        mlir.register_lowering(tag, mlir.lower_fun(
+            lambda *xs, scale: [x * scale for x in xs], True))
+        f = lambda x, y: tag.bind(x, y, scale=2.0)
+        closed = jax.make_jaxpr(f)(1.0, jnp.ones(3))
+        return [f(1.0, jnp.arange(3.0)), jax.jit(f)(1.0, jnp.arange(3.0)), str(closed),
+                [str(v) for v in tag.abstract_eval(*closed.in_avals, scale=1.0)[0]]]
+
+    same(jax_oracle, program)
+
+
 def test_several_results_and_linear_rules(jax_oracle):
     def program():
         two = core.Primitive("two")

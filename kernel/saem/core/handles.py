@@ -23,18 +23,23 @@ from saem.core.trace import Trace, bind
 
 
 class Handle:
-    """A primitive by name: ``handle.bind(*args, **params)`` applies it."""
+    """A primitive by name: ``handle.bind(*args, **params)`` applies it.
+
+    A class that a library derives from it may define ``impl``, ``abstract_eval`` and
+    ``multiple_results`` itself.
+    """
 
     call_primitive = False
     map_primitive = False
+    multiple_results: bool = False
 
     def __init__(self, name: str, record: type[Primitive] | None = None):
         self.name = name
         self.record = record
-        self.multiple_results: bool = False if record is None else record.multiple_results
-        self.impl: Callable = _missing(self, "Evaluation rule")
-        self.abstract: Callable | None = None
-        # What the rule of ``def_effectful_abstract_eval`` has named so far.
+        if record is not None:
+            self.multiple_results = record.multiple_results
+        self.abstract: Callable = _missing(self, "Abstract evaluation")
+        # The effects that a rule of its own has named so far.
         self.effects: frozenset = frozenset()
 
     def __repr__(self) -> str:
@@ -71,8 +76,17 @@ class Handle:
 
     def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, frozenset]:
         """Return the aval (or avals) of the result and the effects."""
+        if self.record is None:
+            return self.abstract(*avals, **params), self.effects
         operation = self.operation(params)
         return operation.typing(*avals), operation.effects
+
+    def impl(self, *args: Any, **params: Any) -> Any:
+        """Return what the primitive gives on arrays; ``def_impl`` replaces it.
+
+        Raises: NotImplementedError until then.
+        """
+        return _missing(self, "Evaluation rule")(*args, **params)
 
     def def_impl(self, impl: Callable) -> Callable:
         """Let ``impl(*args, **params)`` compute the primitive outside all traces."""
@@ -87,12 +101,7 @@ class Handle:
     def def_effectful_abstract_eval(self, rule: Callable) -> Callable:
         """Let ``rule(*avals, **params)`` say the aval of the result, and a set of effects."""
 
-        def abstract(*avals: Any, **params: Any) -> Any:
-            out, effects = rule(*avals, **params)
-            self.effects |= frozenset(effects)
-            return out
-
-        self.abstract = abstract
+        self.abstract_eval = rule
         return rule
 
 
@@ -190,8 +199,8 @@ class UserOperation(Primitive):
         return dict(self.given)
 
     def typing(self, *avals):
-        rule = self.handle.abstract or _missing(self.handle, "Abstract evaluation")
-        out = rule(*avals, **self.given)
+        out, effects = self.handle.abstract_eval(*avals, **self.given)
+        self.handle.effects |= frozenset(effects)
         return list(out) if self.multiple_results else out
 
     def evaluate(self, *xs):

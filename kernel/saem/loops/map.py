@@ -124,14 +124,19 @@ def _axis_of_stacks(leaves: Sequence[Any], axis: int) -> int:
 
 
 def _on_leaves(fn: Callable, structure: Any) -> Callable:
-    """Return ``fn``, which combines two trees of ``structure``, as a function of their leaves."""
+    """Return ``fn``, which combines two trees of ``structure``, as a function of their leaves.
+
+    What ``fn`` returns may have other containers: only the number of leaves matters, as in JAX.
+    """
 
     def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
         out, out_tree = tree.flatten(fn(structure.unflatten(a), structure.unflatten(b)))
-        if out_tree != structure:
+        if len(out) != structure.num_leaves:
+            few = "few" if len(out) < structure.num_leaves else "many"
             raise errors.explained(
                 errors.ArgumentError, "associative_scan.C2",
-                f"fn must return the containers it is given, {structure}, but gave {out_tree}.",
+                f"Too {few} leaves for {structure}: fn must return as many arrays as it is given "
+                f"in one argument, {structure.num_leaves}, but gave {len(out)}, {out_tree}.",
                 advice="Return a pytree like one of the arguments.")
         return out
 

@@ -27,6 +27,7 @@ from saem.core.trace import Tracer, bind, eval_trace, state
 from saem.jit.library import library_function
 from saem.loops.reduce_by_function import element_program
 from saem.numpy import arithmetic
+from saem.numpy.creation import asarray
 from saem.numpy.index_plan import (
     ARRAY,
     BOOL,
@@ -285,8 +286,8 @@ def as_updates(y: Any) -> Any:
     Raises: TypeError or ValueError if it is neither.
     """
     if isinstance(y, (list, tuple)):
-        y = np.asarray(y)
-    elif hasattr(type(y), "__jax_array__"):
+        return asarray(y)
+    if hasattr(type(y), "__jax_array__"):
         y = as_value(y)
     if y is None:
         raise errors.explained(
