@@ -1,7 +1,7 @@
-"""What does each place of a sequence look at?
+"""How does attention combine the values of a sequence?
 
-Attention: weights from the products of queries with keys, and sums of values with these weights.
-Several query heads may share one head of keys and values; masks forbid places.
+Each query gives weights to all keys, by its products with them; the result is the weighted sum of
+the values.  Several query heads may share one head of keys and values; masks exclude keys.
 
 Read before: ``nn.normalization``.
 Invariant: with ``key_value_seq_lengths`` or ``is_causal`` a place has no gradient from what it may
@@ -78,6 +78,25 @@ def _grouped(x: Array, heads: int, groups: int) -> Array:
     return jnp.reshape(x, (x.shape[0], groups, heads // groups, *x.shape[2:]))
 
 
+def _of_rank_4(x: ArrayLike | None) -> Array | None:
+    """Return a bias or mask with axes of size 1 in front, [B or 1, N or 1, T, S]."""
+    if x is None:
+        return None
+    x = jnp.asarray(x)
+    return jnp.reshape(x, (1,) * (4 - x.ndim) + x.shape)
+
+
+def _check_implementation(name: str | None) -> None:
+    """Refuse an implementation that is not here.  Raises: RuntimeError for 'cudnn'; ValueError."""
+    if name == "cudnn":
+        raise errors.explained(
+            RuntimeError, "dot_product_attention.cudnn", "cuDNN is not detected.",
+            advice="Leave out implementation=: XLA computes the same.")
+    if name not in (None, "xla"):
+        raise _refused("implementation", f"Unsupported implementation option: {name}",
+                       "Use 'xla' or None.")
+
+
 def _check_operands(query: Array, key: Array, value: Array, bias: Array | None,
                     mask: Array | None, lengths: tuple[Array | None, Array | None]) -> None:
     """Refuse operands whose shapes or dtypes do not fit.
@@ -131,27 +150,19 @@ def dot_product_attention(
     >>> dot_product_attention(x, x, x, is_causal=True).shape
     (2, 4, 1, 8)
     """
-    query, key, value = (jnp.asarray(x) for x in (query, key, value))
+    query, key, value = map(jnp.asarray, (query, key, value))
     out_shape = query.shape
     query, key, value = (x if x.ndim == 4 else x[None] for x in (query, key, value))
-    bias, mask = (None if x is None else jnp.asarray(x) for x in (bias, mask))
-    bias, mask = (x if x is None else jnp.reshape(x, (1,) * (4 - x.ndim) + x.shape)
-                  for x in (bias, mask))
+    bias, mask = map(_of_rank_4, (bias, mask))
     lengths = tuple(None if x is None else jnp.asarray(x)
                     for x in (query_seq_lengths, key_value_seq_lengths))
     _check_operands(query, key, value, bias, mask, lengths)
-    if implementation == "cudnn":
-        raise errors.explained(
-            RuntimeError, "dot_product_attention.cudnn", "cuDNN is not detected.",
-            advice="Leave out implementation=: XLA computes the same.")
-    if implementation not in (None, "xla"):
-        raise _refused("implementation", f"Unsupported implementation option: {implementation}",
-                       "Use 'xla' or None.")
-    if isinstance(local_window_size, int):
-        local_window_size = (local_window_size, local_window_size)
-    scale = 1 / np.sqrt(query.shape[-1]) if scale is None else scale
-    seen = _visible(query.shape[1], key.shape[1], is_causal, local_window_size, *lengths)
+    _check_implementation(implementation)
+    window = local_window_size
+    window = (window, window) if isinstance(window, int) else window
+    seen = _visible(query.shape[1], key.shape[1], is_causal, window, *lengths)
     masks = [*([] if mask is None else [mask]), *seen]
+    scale = 1 / np.sqrt(query.shape[-1]) if scale is None else scale
     out, residual = _attend(query, key, value, bias, masks, scale, lengths[0], return_residual)
     out = jnp.reshape(out, out_shape)
     return (out, jnp.reshape(residual, out_shape[:-1])) if return_residual else out

@@ -31,11 +31,18 @@ def is_differentiable(aval: ShapedArray) -> bool:
     return dtypes.scalar_kind(aval.to_tangent_aval().dtype) != "float0"
 
 
-class _Flat:
-    """A function of pytrees as a function of flat lists; remembers the output structure."""
+class FlatFunction:
+    """A function of pytrees as a function of flat lists; keeps the structure of its last result.
 
-    def __init__(self, fun: Callable, rebuild: Callable[[Sequence[Any]], tuple[list, dict]],
-                 has_aux: bool):
+    ``rebuild(leaves)`` gives its arguments, positional and by keyword.  With ``has_aux`` the second
+    part of what it returns is kept in ``aux``.
+    """
+
+    out_tree: Any
+    aux_tree: Any
+
+    def __init__(self, fun: Callable, rebuild: Callable[[Sequence[Any]], Sequence[Any]],
+                 has_aux: bool = False):
         self.fun = fun
         self.rebuild = rebuild
         self.has_aux = has_aux
@@ -58,9 +65,11 @@ class _Flat:
         return self.aux_tree.unflatten(self.aux)
 
 
-def _flat_positional(fun: Callable, args: Sequence[Any], has_aux: bool) -> tuple[_Flat, list, Any]:
+def _flat_positional(fun: Callable, args: Sequence[Any], has_aux: bool
+                     ) -> tuple[FlatFunction, list, Any]:
+    """Return ``fun`` of the leaves of ``args``, these leaves, and the structure of ``args``."""
     leaves, in_tree = tree.flatten(tuple(args))
-    return _Flat(fun, lambda xs: (in_tree.unflatten(xs), {}), has_aux), leaves, in_tree
+    return FlatFunction(fun, lambda xs: (in_tree.unflatten(xs), {}), has_aux), leaves, in_tree
 
 
 def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False):
@@ -123,7 +132,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False):
     return (out, push, flat.aux_value()) if has_aux else (out, push)
 
 
-def _linearize(flat: _Flat, xs: Sequence[Any]) -> tuple[list[Any], Linearized]:
+def _linearize(flat: FlatFunction, xs: Sequence[Any]) -> tuple[list[Any], Linearized]:
     xs = [as_array(x) for x in xs]
     return linearize_flat(flat, xs, [is_differentiable(aval_of(x)) for x in xs], flat.aux)
 
@@ -189,7 +198,7 @@ def _value_and_grad(fun: Callable, argnums: int | Sequence[int], has_aux: bool,
                 full[i] = value
             return full, kwargs
 
-        flat = _Flat(fun, rebuild, has_aux)
+        flat = FlatFunction(fun, rebuild, has_aux)
         outs, linear = _linearize(flat, xs)
         _check_scalar(flat, outs, holomorphic)
         cts = linear.backward([ones_of(linear.out_avals[0])])
@@ -268,7 +277,7 @@ def _check_input(x: Any, holomorphic: bool, allow_int: bool) -> None:
             "to True; else write the number with a point (3. instead of 3) or use x.astype(float).")
 
 
-def _check_scalar(flat: _Flat, outs: Sequence[Any], holomorphic: bool) -> None:
+def _check_scalar(flat: FlatFunction, outs: Sequence[Any], holomorphic: bool) -> None:
     if len(outs) != 1 or not tree.treedef_is_leaf(flat.out_tree):
         raise errors.explained(
             errors.ArgumentTypeError, "grad.C3",

@@ -1,6 +1,6 @@
-"""How does one ask for a function to be mapped over an axis?
+"""How is a function mapped over an axis of its arguments?
 
-``vmap`` with its ``in_axes`` and ``out_axes`` as prefixes of the argument and result pytrees.
+By ``vmap`` with its ``in_axes`` and ``out_axes`` as prefixes of the argument and result pytrees.
 
 Read before: ``transform.vmap``.
 Invariant: ``vmap(f)(xs)`` equals the stack of ``f(x)`` (tests/kernel/test_laws.py).
@@ -18,9 +18,9 @@ from saem.core.avals import Seen, aval_of
 from saem.core.axes import Axis
 from saem.ops.convert import convert
 from saem.ops.linear import reduce_sum
-from saem.transform.derivatives import as_array
+from saem.transform.derivatives import FlatFunction, as_array
 from saem.transform.vmap import match_dim, vmap_flat
-from saem.transform.vmappable import Box, boxed, on_elements, vmappables
+from saem.transform.vmappable import Box, boxed, boxing, on_elements, vmappables
 
 
 def _is_none(x: Any) -> bool:
@@ -77,18 +77,11 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
         dims = argument_axes(in_axes, args, kwargs, xs)
         inside = [None if type(x) is Box else d for x, d in zip(xs, dims)] if vmappables else dims
         size = mapped_size(fun, args, kwargs, xs, inside, axis_size)
-        out_trees: list[Any] = []
-
-        def flat(*leaves: Any) -> list[Any]:
-            inner_args, inner_kwargs = in_tree.unflatten(leaves)
-            result = fun(*inner_args, **inner_kwargs)
-            outs, out_tree = tree.flatten(boxed(result) if vmappables else result)
-            out_trees.append(out_tree)
-            return outs
+        flat = FlatFunction(boxing(fun) if vmappables else fun, in_tree.unflatten)
 
         def targets(outs: list[Any]) -> list[Any]:
             return [out_axes] * len(outs) if type(out_axes) is int else axes_per_leaf(
-                "out_axes", out_axes, out_trees[0].unflatten(outs))
+                "out_axes", out_axes, flat.out_tree.unflatten(outs))
 
         of_leaves = on_elements(flat, dims, size, targets, place) if vmappables else flat
         values = [x if d is None else as_array(x) for x, d in zip(xs, inside)]
@@ -96,7 +89,7 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
         if Seen.placements:
             axis = along_mesh(axis, size, values, inside)
         outs, out_dims = vmap_flat(of_leaves, size, values, inside, axis)
-        return out_trees[0].unflatten([
+        return flat.out_tree.unflatten([
             place(x, d, target, size, axis, sum_match)
             for x, d, target in zip(outs, out_dims, targets(outs))])
 

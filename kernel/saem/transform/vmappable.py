@@ -74,6 +74,11 @@ def boxed(values: Any) -> Any:
     return tree.map_(lambda x: Box(x) if _is_registered(x) else x, values, is_leaf=_is_registered)
 
 
+def boxing(fun: Callable) -> Callable:
+    """Return ``fun`` with its result ``boxed``."""
+    return lambda *args, **kwargs: boxed(fun(*args, **kwargs))
+
+
 def on_elements(flat: Callable[..., list[Any]], specs: Sequence[Any], size: int,
                 out_specs: Callable[[list[Any]], Sequence[Any]], place: Callable[..., Any]
                 ) -> Callable[..., list[Any]]:

@@ -1,6 +1,6 @@
 """How is A x = b solved when A is only known as a function?
 
-By Krylov's subspaces: each step applies A once.  Conjugate gradients for symmetric positive A; two
+In Krylov subspaces: each step applies A once.  Conjugate gradients for symmetric positive A; two
 methods for any A: GMRES, which keeps a basis, and BiCGSTAB, which keeps eight vectors.
 
 Read before: ``derivatives.implicit_solve``, ``saem.tree``.
@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from saem import lax, tree
 from saem import numpy as jnp
@@ -138,52 +138,64 @@ def _best(hessenberg, beta, eps):
     return y, jnp.linalg.norm(hessenberg @ y - target)
 
 
+class _Restarted(NamedTuple):
+    """The equations M A x = M b of flat vectors, as the cycles of GMRES solve them."""
+
+    product: Callable[[Array], Array]  # M A v of a vector v
+    residual: Callable[[Array], Array]  # M (b - A x) of a solution x
+    limit: Array  # the length of a residual that is small enough
+    eps: float
+    restart: int  # the number of basis vectors in a cycle
+    incremental: bool
+
+
+def _expand(problem, k, basis, hessenberg):
+    """Take step ``k`` of Arnoldi's iteration: one more basis vector, one more column."""
+    w, column = _orthogonal(problem.product(basis[:, k]), k, basis, problem.eps)
+    return basis.at[:, k + 1].set(w), hessenberg.at[:, k].set(column)
+
+
+def _cycle(problem, state):
+    """Return a better solution: the best one in the Krylov space of the residual."""
+    x, r, beta, k = state
+    restart, eps = problem.restart, problem.eps
+    basis = jnp.zeros((x.size, restart + 1), x.dtype).at[:, 0].set(
+        r / jnp.where(beta == 0, 1, beta))
+    hessenberg = jnp.zeros((restart + 1, restart), x.dtype)
+    if problem.incremental:
+        def unfinished(inner):
+            i, _, H = inner
+            return (i < restart) & ((i == 0) | (_best(H, beta, eps)[1] > problem.limit))
+        _, basis, hessenberg = lax.while_loop(
+            unfinished, lambda s: (s[0] + 1, *_expand(problem, *s)), (0, basis, hessenberg))
+    else:
+        basis, hessenberg = lax.fori_loop(
+            0, restart, lambda i, s: _expand(problem, i, *s), (basis, hessenberg))
+    x = x + basis[:, :-1] @ _best(hessenberg, beta, eps)[0]
+    r = problem.residual(x)
+    return x, r, jnp.linalg.norm(r), k + 1
+
+
 def _gmres(A, b, x0, maxiter, tol, atol, M, restart, incremental):
-    """Return the solution, and whether it was reached (0) or not (1)."""
     flat_b, unravel = ravel_pytree(b)
-    product = lambda v: ravel_pytree(M(A(unravel(v))))[0]
-    size, dtype = flat_b.size, flat_b.dtype
-    restart = min(restart, size)
-    limit = jnp.maximum(tol * jnp.sqrt(_square(b)), atol)
-    eps = float(finfo(dtype).eps)
+    length = jnp.sqrt(_square(b))
     # Residuals are measured after M, so the limit is too.
-    change = jnp.linalg.norm(ravel_pytree(M(b))[0]) / jnp.maximum(jnp.sqrt(_square(b)), 1e-37)
-    scaled = limit * change
-
-    def remainder(x):
-        return ravel_pytree(M(_plus(b, -1, A(unravel(x)))))[0]
-
-    def expand(k, basis, hessenberg):
-        w, column = _orthogonal(product(basis[:, k]), k, basis, eps)
-        return basis.at[:, k + 1].set(w), hessenberg.at[:, k].set(column)
-
-    def cycle(state):
-        x, r, beta, k = state
-        basis = jnp.zeros((size, restart + 1), dtype).at[:, 0].set(
-            r / jnp.where(beta == 0, 1, beta))
-        hessenberg = jnp.zeros((restart + 1, restart), dtype)
-        if incremental:
-            def unfinished(inner):
-                i, _, H = inner
-                return (i < restart) & ((i == 0) | (_best(H, beta, eps)[1] > scaled))
-            _, basis, hessenberg = lax.while_loop(
-                unfinished, lambda s: (s[0] + 1, *expand(*s)), (0, basis, hessenberg))
-        else:
-            basis, hessenberg = lax.fori_loop(
-                0, restart, lambda i, s: expand(i, *s), (basis, hessenberg))
-        x = x + basis[:, :-1] @ _best(hessenberg, beta, eps)[0]
-        r = remainder(x)
-        return x, r, jnp.linalg.norm(r), k + 1
-
+    change = jnp.linalg.norm(ravel_pytree(M(b))[0]) / jnp.maximum(length, 1e-37)
+    problem = _Restarted(
+        lambda v: ravel_pytree(M(A(unravel(v))))[0],
+        lambda x: ravel_pytree(M(_plus(b, -1, A(unravel(x)))))[0],
+        jnp.maximum(tol * length, atol) * change, float(finfo(flat_b.dtype).eps),
+        min(restart, flat_b.size), incremental)
     x = ravel_pytree(x0)[0]
-    r = remainder(x)
+    r = problem.residual(x)
     if jnp.iscomplexobj(r) and not jnp.iscomplexobj(flat_b):
         raise errors.explained(
-            errors.DTypeError, "gmres.C2", f"A x is complex where b has dtype {dtype}",
+            errors.DTypeError, "gmres.C2", f"A x is complex where b has dtype {flat_b.dtype}",
             advice="Convert b to a complex dtype first.")
     state = (x, r, jnp.linalg.norm(r), 0)
-    x, _, beta, _ = lax.while_loop(lambda s: (s[2] > scaled) & (s[3] < maxiter), cycle, state)
-    return unravel(x), beta > scaled
+    x, *_ = lax.while_loop(lambda s: (s[2] > problem.limit) & (s[3] < maxiter),
+                           functools.partial(_cycle, problem), state)
+    return unravel(x)
 
 
 # -- the public functions --------------------------------------------------------------------------
@@ -237,12 +249,13 @@ def _size(b: Any) -> int:
 
 
 def _transposed(f: Callable, example: Any) -> Callable:
-    turned = linear_transpose(f, example)
-    return lambda x: turned(x)[0]
+    transposed = linear_transpose(f, example)
+    return lambda x: transposed(x)[0]
 
 
 def _solved(method: Callable, A: Any, b: Any, x0: Any, tol: Any, atol: Any, maxiter: Any, M: Any,
-            symmetric: bool, has_aux: bool = False) -> Any:
+            symmetric: bool) -> Any:
+    """Return the solution that ``method`` finds, with the derivatives of a solution."""
     A, b, x0, M = _operands(A, b, x0, M)
     maxiter = 10 * _size(b) if maxiter is None else maxiter
 
@@ -250,11 +263,11 @@ def _solved(method: Callable, A: Any, b: Any, x0: Any, tol: Any, atol: Any, maxi
         return method(f, target, x0, maxiter, tol, atol, M)
 
     def solve_transposed(f, target):
-        turned = M if M is _identity else _transposed(M, b)
-        return method(f, target, tree.map(jnp.zeros_like, x0), maxiter, tol, atol, turned)
+        inverse = M if M is _identity else _transposed(M, b)
+        return method(f, target, tree.map(jnp.zeros_like, x0), maxiter, tol, atol, inverse)
 
     return lax.custom_linear_solve(A, b, solve=solve, transpose_solve=None if symmetric
-                                   else solve_transposed, symmetric=symmetric, has_aux=has_aux)
+                                   else solve_transposed, symmetric=symmetric)
 
 
 def cg(A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0,
@@ -314,11 +327,7 @@ def gmres(A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.
             errors.ArgumentError if restart < 0 else errors.JAXIndexError, "gmres.C3",
             f"restart must be at least 1, got {restart}", advice="A basis needs a vector.")
     method = functools.partial(_gmres, restart=restart, incremental=solve_method == "incremental")
-
-    def only(A, b, x0, maxiter, tol, atol, M):
-        return method(A, b, x0, maxiter, tol, atol, M)[0]
-
-    x = _solved(only, A, b, x0, tol, atol, maxiter, M, symmetric=False)
+    x = _solved(method, A, b, x0, tol, atol, maxiter, M, symmetric=False)
     A, b, _, _ = _operands(A, b, x0, M)
     missed = _square(_plus(b, -1, A(lax.stop_gradient(x)))) > jnp.maximum(
         jnp.square(tol) * _square(b), jnp.square(atol)) * 4
