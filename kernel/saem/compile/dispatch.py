@@ -1,11 +1,11 @@
-"""How does a program meet its arguments?
+"""How is a compiled program called?
 
 ``put`` brings a value to a device as an ``Array``; a ``Program`` is an executable with all it takes
 to call it, from Python or from jaxlib's C++ fast path; ``apply_primitive`` runs one primitive.
 
 Read before: ``compile.executables``.  Read after: ``jit.jitted``.
-Invariant: a value whose place nobody chose is uncommitted and follows the computation; results are
-committed exactly if some argument was.
+Invariant: a value that the user did not place is uncommitted and follows the computation; results
+are committed exactly if some argument was.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def put(x: Any, device: Any = None, committed: bool = False) -> Any:
         return put(x.__jax_array__(), device, committed)
     device = device or default_device()
     if aval.dtype == dtypes.float0:
-        # It has no numbers; the text of programs says i1.
+        # It has no numbers; in the text of programs it is i1.
         x = np.zeros(aval.shape, bool)
         aval = aval_of(x)
     host = x if isinstance(x, np.ndarray) and x.dtype == aval.dtype else np.asarray(x, aval.dtype)
@@ -93,9 +93,9 @@ def put(x: Any, device: Any = None, committed: bool = False) -> Any:
 
 
 def put_made(x: Any) -> Any:
-    """Return ``x``, numbers that a program makes, as an Array where results of programs lie:
+    """Return ``x``, numbers that a program makes, as an Array placed as results of programs are.
 
-    on the default device or, while a mesh is in force, whole on each of its devices.
+    On the default device or, while a mesh is in force, replicated on its devices.
     """
     mesh = mesh_context.value
     if mesh is None or not isinstance(mesh, Mesh):
@@ -104,7 +104,7 @@ def put_made(x: Any) -> Any:
 
 
 def on(device: Any, like: Any) -> Any:
-    """Return the sharding on ``device``, in the kind of memory in which ``like`` lies."""
+    """Return the sharding on ``device``, in the kind of memory that holds ``like``."""
     return single_device(device) if space_of(like.aval) is not HOST else in_memory(
         single_device(device), "pinned_host")
 
@@ -125,9 +125,9 @@ def _move(x: Any, aval: ShapedArray, device: Any, committed: bool) -> Any:
 
 
 class Spread(NamedTuple):
-    """A place that is several devices: the mesh that orders them, and who lies there how.
+    """A place that is several devices: the mesh that orders them, and the shardings there.
 
-    ``ins`` and ``outs`` have one sharding for each argument and result, None where nobody chose.
+    ``ins`` and ``outs`` have one for each argument and result, None where the compiler chooses.
     """
 
     mesh: Any
@@ -139,12 +139,12 @@ class Spread(NamedTuple):
         return self.mesh._flat
 
     def as_typed(self, closed: ClosedJaxpr) -> Spread:
-        """Return this place with results where their types say, if all axes are Explicit."""
+        """Return this place with results sharded as their types, if all axes are Explicit."""
         mesh = self.mesh
         if not Seen.placements or not mesh.are_all_axes_explicit or not mesh.axis_names:
             return self
         given = self.outs or (None,) * len(closed.out_avals)
-        # Of arguments that only jit was told to shard no type says anything: XLA chooses.
+        # Shardings that were given to jit alone are in no type: there XLA chooses.
         typed = mesh_context.value is not None or any(
             a.explicit is not None for a in closed.in_avals)
         return self._replace(outs=tuple(
@@ -153,7 +153,7 @@ class Spread(NamedTuple):
             for s, aval in zip(given, closed.out_avals)))
 
     def with_results(self, count: int) -> Spread:
-        """Return this place for a program that has so many further results."""
+        """Return this place for a program with ``count`` further results."""
         return self._replace(outs=self.outs and (*self.outs, *(None,) * count))
 
     def with_token(self) -> Spread:
@@ -163,8 +163,10 @@ class Spread(NamedTuple):
 
 
 class Demands(NamedTuple):
-    """What a program asks of its place: shardings by argument and result, a mesh it works on,
-    and layouts."""
+    """What a program requires of its place.
+
+    Shardings by argument and result, a mesh on which it must run, and layouts.
+    """
 
     ins: tuple = ()
     outs: tuple = ()
@@ -177,7 +179,7 @@ NO_DEMANDS = Demands()
 
 
 def placement(args: Sequence[Any], demands: Demands = NO_DEMANDS) -> tuple[Any, bool]:
-    """Return where a program of ``args`` runs (a device or a Spread), and if that was demanded.
+    """Return where a program of ``args`` runs (a device or a Spread), and whether it must.
 
     Raises: ValueError if two committed arguments, or one and a demand, lie on different devices.
     """
@@ -269,9 +271,9 @@ def mesh_of_program(program: ClosedJaxpr | Jaxpr) -> Any:
 
 
 class IncompatiblePlaces(errors.ArgumentError):
-    """Arguments lie where the program cannot run; ``numbers`` says which ones.
+    """Arguments are on devices where the program cannot run; ``numbers`` are theirs.
 
-    ``{}`` in the sentence stands for them until ``named`` puts in what the caller calls them.
+    ``{}`` in the sentence stands for them until ``named`` puts in the caller's names.
     """
 
     def __init__(self, sentence: str, numbers: tuple[int, ...], advice: str):
@@ -326,29 +328,12 @@ class Program:
         self.lowered = lowered
         self.kept = lowered.kept
         terms = lowered.terms
-        # Who names a memory has chosen a place.
+        # A memory that was named is a chosen place.
         self.committed = committed = committed or bool(terms and any(terms.out_kinds))
         physical = [physical_aval(a) for a in lowered.out_avals]
         if isinstance(where, Spread):
-            where = where.with_token() if lowered.ordered else where
-            if lowered.exchange is not None:
-                where = where.with_results(len(lowered.exchange.written))
             self.device = None
-            demanded = where.ins or (None,) * len(self.kept)
-            demanded = [s for s, kept in zip(demanded, self.kept) if kept]
-            count = len(lowered.consts)
-            inputs = [physical_aval(aval_of(c)) for c in lowered.consts]
-            inputs += [physical_aval(a) for a in lowered.in_avals]
-            ins = said_shardings(executable.get_parameter_shardings(), where.mesh, inputs,
-                                 [*(None for _ in lowered.consts), *demanded])
-            self.consts = [hold(put_spread(c, s)) for c, s in zip(lowered.consts, ins)]
-            self.ins = ins[count:]
-            wanted = where.outs or (None,) * len(physical)
-            self.outs = said_shardings(executable.get_output_shardings(), where.mesh, physical,
-                                       wanted)
-            if not where.mesh.explicit_axes:  # else the types say it
-                self.outs = [s if w is not None else like_an_input(s, self.ins, len(a.shape))
-                             for w, s, a in zip(wanted, self.outs, physical)]
+            self.settle_shardings(where, physical)
         else:
             self.device = where
             self.ins = [single_device(where)] * sum(self.kept)
@@ -363,6 +348,31 @@ class Program:
         self.outs = self.outs[lowered.ordered:]  # the token is no result to its caller
         self.plain = not any(isinstance(a.dtype, dtypes.ExtendedDType) or a.dtype == dtypes.float0
                              for a in (*lowered.in_avals, *lowered.out_avals))
+
+    def settle_shardings(self, where: Spread, outs: Sequence[ShapedArray]) -> None:
+        """Set ``consts``, ``ins`` and ``outs`` of a program on several devices.
+
+        Shardings are those demanded, else those that XLA's partitioner chose.
+        """
+        lowered = self.lowered
+        where = where.with_token() if lowered.ordered else where
+        if lowered.exchange is not None:
+            where = where.with_results(len(lowered.exchange.written))
+        demanded = where.ins or (None,) * len(self.kept)
+        demanded = [s for s, kept in zip(demanded, self.kept) if kept]
+        count = len(lowered.consts)
+        inputs = [physical_aval(aval_of(c)) for c in lowered.consts]
+        inputs += [physical_aval(a) for a in lowered.in_avals]
+        ins = settled_shardings(self.executable.get_parameter_shardings(), where.mesh, inputs,
+                                [*(None for _ in lowered.consts), *demanded])
+        self.consts = [hold(put_spread(c, s)) for c, s in zip(lowered.consts, ins)]
+        self.ins = ins[count:]
+        wanted = where.outs or (None,) * len(outs)
+        self.outs = settled_shardings(self.executable.get_output_shardings(), where.mesh, outs,
+                                      wanted)
+        if not where.mesh.explicit_axes:  # else the types decide
+            self.outs = [s if w is not None else like_an_input(s, self.ins, len(a.shape))
+                         for w, s, a in zip(wanted, self.outs, outs)]
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Run on flat arguments (all of them, kept or not); returns flat results.
@@ -413,7 +423,7 @@ class Program:
         if device is None:
             given = [x for x, kept in zip(args, self.kept) if kept]
             arrays = [put_spread(x, s) for x, s in zip(given, self.ins)]
-            return self.laid(arrays) if Seen.storage else arrays
+            return self.with_layouts(arrays) if Seen.storage else arrays
         arrays = []
         for x, kept in zip(args, self.kept):
             if kept:
@@ -422,17 +432,17 @@ class Program:
                 elif x.is_deleted():
                     raise deleted_argument(x)
                 arrays.append(x)
-        return self.laid(arrays) if Seen.storage else arrays
+        return self.with_layouts(arrays) if Seen.storage else arrays
 
-    def laid(self, arrays: Sequence[Any]) -> list[Any]:
+    def with_layouts(self, arrays: Sequence[Any]) -> list[Any]:
         """Return arguments with their axes in the order that the program was compiled for."""
         terms = self.lowered.terms
         layouts = terms.in_layouts if terms else (None,) * len(arrays)
         if Layout.AUTO in layouts:
-            said = self.executable.get_parameter_layouts()[len(self.consts):]
+            chosen = self.executable.get_parameter_layouts()[len(self.consts):]
             layouts = [Layout.from_xla(s) if w is Layout.AUTO else w
-                       for w, s in zip(layouts, said)]
-        return [relaid(x, layout or usual_layout(x))
+                       for w, s in zip(layouts, chosen)]
+        return [with_layout(x, layout or usual_layout(x))
                 for x, layout in zip(arrays, layouts)]
 
     def fast_path(self, out_tree: Any) -> FastPath | None:
@@ -468,37 +478,37 @@ def put_spread(x: Any, sharding: Any) -> Any:
     return hold(place_like(x, sharding))
 
 
-def relaid(x: Any, layout: Layout) -> Any:
-    """Return an array with its axes in the order that ``layout`` says: itself if they are."""
+def with_layout(x: Any, layout: Layout) -> Any:
+    """Return an array with its axes in the order of ``layout``; itself if they are."""
     if Layout.from_xla(x._pjrt_layout).same_order(layout):
         return x
     aval, sharding = x.aval, x._sharding
-    program = _relaying.get((aval, sharding, layout))
+    program = _copies_to_layouts.get((aval, sharding, layout))
     if program is None:
         var = Var(aval)
         closed = ClosedJaxpr(Jaxpr([], [var], [var], []))
         demands = Demands((sharding,), (sharding,), None, (unusual_layout(x),), (layout,))
         where, _ = placement([x], demands)
         program = build(closed, where, True, name="relaid", terms=terms_of(closed, (), demands))
-        _relaying.keep((aval, sharding, layout), program)
+        _copies_to_layouts.keep((aval, sharding, layout), program)
     return program.run([x])[0]
 
 
-_relaying = Kept()
+_copies_to_layouts = Kept()
 
 
-def said_shardings(said: Sequence[Any] | None, mesh: Any, avals: Sequence[ShapedArray],
-                   demanded: Sequence[Any]) -> list[Any]:
+def settled_shardings(chosen: Sequence[Any] | None, mesh: Any, avals: Sequence[ShapedArray],
+                      demanded: Sequence[Any]) -> list[Any]:
     """Return the shardings of arguments or results: as demanded, else as the partitioner chose."""
-    if said is None or len(said) != len(avals):
-        said = [_jaxlib.HloSharding.replicate()] * len(avals)
+    if chosen is None or len(chosen) != len(avals):
+        chosen = [_jaxlib.HloSharding.replicate()] * len(avals)
     return [wanted if isinstance(wanted, NamedSharding) else
             named_from_xla(s, mesh, len(aval.shape))
-            for wanted, s, aval in zip(demanded, said, avals)]
+            for wanted, s, aval in zip(demanded, chosen, avals)]
 
 
 def like_an_input(sharding: Any, ins: Sequence[Any], ndim: int) -> Any:
-    """Return the sharding of an input that says the same of rank-``ndim`` arrays, else this one."""
+    """Return the sharding of an input that is equivalent for rank ``ndim``, else this one."""
     for other in ins:
         if len(other.spec) <= ndim and other.is_equivalent_to(sharding, ndim):
             return other
@@ -552,15 +562,14 @@ fast_path_cache = _jaxlib.PjitFunctionCache()
 
 
 def make_fast(name: str, fun: Any, miss: Callable, static_argnums: Sequence[int] = (),
-              static_argnames: Sequence[str] = (), key: Any = None) -> Any:
+              static_argnames: Sequence[str] = ()) -> Any:
     """Return jaxlib's C++ callable in front of ``miss``."""
-    return _jaxlib.pjit(name, fun, miss, list(static_argnums), list(static_argnames),
-                        key if key is not None else object(), _jaxlib.registry, _shard_arg,
-                        fast_path_cache)
+    return _jaxlib.pjit(name, fun, miss, list(static_argnums), list(static_argnames), object(),
+                        _jaxlib.registry, _shard_arg, fast_path_cache)
 
 
 def _shard_arg(x: Any, sharding: Any, *_layout: Any) -> Any:
-    """Bring an argument the C++ fast path cannot place itself to where the program wants it."""
+    """Place an argument for a program where the C++ fast path cannot do it itself."""
     return put_spread(x, sharding)
 
 

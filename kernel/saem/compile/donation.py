@@ -18,24 +18,24 @@ from saem.core.avals import ShapedArray
 DONOR = "jax.buffer_donor = true"
 
 
-def plan(avals: Sequence[ShapedArray], given: Sequence[bool], outs: Sequence[ShapedArray],
+def plan(avals: Sequence[ShapedArray], donated: Sequence[bool], outs: Sequence[ShapedArray],
          several: bool = False) -> list[str]:
-    """Return for each argument what the text says of its donation, '' for nothing.
+    """Return for each argument the attribute that donates its buffer, '' for none.
 
-    On ``several`` devices the compiler, which knows how results lie there, chooses the result.
+    On ``several`` devices the compiler, which knows the shardings of results, chooses the result.
     """
     notes = [""] * len(avals)
-    if not any(given):
+    if not any(donated):
         return notes
     free = list(range(len(outs)))
-    for number, (aval, donated) in enumerate(zip(avals, given)):
-        found = next((i for i in free if donated and outs[i].shape == aval.shape
+    for number, (aval, gives) in enumerate(zip(avals, donated)):
+        found = next((i for i in free if gives and outs[i].shape == aval.shape
                       and outs[i].dtype == aval.dtype), None)
         if found is not None:
             notes[number] = DONOR if several else f"tf.aliasing_output = {found} : i32"
             free.remove(found)
-    for number, (aval, donated) in enumerate(zip(avals, given)):
-        found = next((i for i in free if donated and not notes[number]
+    for number, (aval, gives) in enumerate(zip(avals, donated)):
+        found = next((i for i in free if gives and not notes[number]
                       and outs[i].size == aval.size), None)
         if found is not None:
             notes[number] = DONOR
@@ -43,17 +43,17 @@ def plan(avals: Sequence[ShapedArray], given: Sequence[bool], outs: Sequence[Sha
     return notes
 
 
-def wasted(avals: Sequence[ShapedArray], given: Sequence[bool], notes: Sequence[str]
+def wasted(avals: Sequence[ShapedArray], donated: Sequence[bool], notes: Sequence[str]
            ) -> tuple[str, ...]:
     """Return the types of the donated arguments that no result can use."""
     return tuple(aval.str_short()
-                 for aval, donated, note in zip(avals, given, notes) if donated and not note)
+                 for aval, gives, note in zip(avals, donated, notes) if gives and not note)
 
 
-def warn_wasted(types: Sequence[str], stacklevel: int = 3) -> None:
+def warn_wasted(types: Sequence[str]) -> None:
     """Warn, as JAX does, of donated buffers that no result can use."""
     if types:
         warnings.warn(
             f"Some donated buffers were not usable: {', '.join(types)}.\nA donated buffer is used "
             "for a result of the same type, or of as many elements; donate only those.",
-            stacklevel=stacklevel + 1)
+            stacklevel=4)

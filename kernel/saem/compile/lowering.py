@@ -46,8 +46,8 @@ class Lowering:
     ``kept`` says which arguments it takes; before them come ``consts``.  ``donated`` marks kept
     arguments whose buffers it may reuse; ``wasted`` are types of those it has no use for.
     If ``ordered``, the first argument and result are the token of its ordered effects.  ``closed``
-    is the program it says; ``terms`` (``placement.layouts``) give the layouts of kept arguments and
-    results.
+    is the program that was written; ``terms`` (``placement.layouts``) has the memories and layouts
+    of kept arguments and results.
     """
 
     module: Module
@@ -97,8 +97,8 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
           platform: str = "cpu", embed: bool = False, terms: Any = None) -> Lowering:
     """Write ``closed`` as a module whose ``main`` takes its constants, then its kept inputs.
 
-    ``spread``, if it runs on several devices, says which and how arguments and results lie there.
-    With ``embed`` the constants are written into the module, which then stands for itself.
+    ``spread``, for several devices, has them and the shardings of arguments and results.  With
+    ``embed`` the constants are written into the module, which then needs nothing else.
 
     Raises: TypeError if a constant is a tracer (it must have been moved to the inputs).
     """
@@ -128,15 +128,16 @@ def has_ordered_effects(closed: ClosedJaxpr) -> bool:
 
 def write_module(closed: ClosedJaxpr, *, name: str, keep_unused: bool, donated: Sequence[bool],
                  spread: Any, ordered: bool, platform: str, embed: bool, terms: Any) -> Lowering:
-    """Write a program without references, as ``lower`` says."""
+    """Write a program without references; the arguments are those of ``lower``."""
     jaxpr = closed.jaxpr
     eqns, live = needed_equations(jaxpr)
-    # Where sizes are open, each argument may be the one that tells a size.
+    # Where sizes are open, each argument may be the one from which a size is known.
     sizes_open = any(True for _ in open_sizes([v.aval.shape for v in jaxpr.invars]))
     kept = [keep_unused or sizes_open or v in live for v in jaxpr.invars]
     inputs = [v for v, k in zip(jaxpr.invars, kept) if k]
-    gives = tuple(d for d, k in zip(donated or (False,) * len(kept), kept) if k)
-    passed = donation.plan([v.aval for v in inputs], gives, closed.out_avals, spread is not None)
+    given = tuple(d for d, k in zip(donated or (False,) * len(kept), kept) if k)
+    donations = donation.plan([v.aval for v in inputs], given, closed.out_avals,
+                              spread is not None)
     terms = terms and terms.kept(kept)
     module = Module(name)
     module.platform = platform
@@ -144,15 +145,15 @@ def write_module(closed: ClosedJaxpr, *, name: str, keep_unused: bool, donated: 
     env: dict[Var, str] = {}
     scalars = hoist_arrays(writer, closed, live, env)
     arguments = write_arguments(
-        writer, inputs, argument_notes(module, inputs, kept, passed, spread, terms), env)
+        writer, inputs, argument_notes(module, inputs, kept, donations, spread, terms), env)
     if sizes_open:
         module.sizes = Sizes([(env[v], tensor_type(v.aval), v.aval.shape) for v in inputs])
     for var, value in scalars:
         env[var] = writer.constant(np.asarray(value), var.aval)
     results = write_equations(writer, eqns, jaxpr.outvars, env)
-    if terms and any(terms.told):
-        results = [writer.in_memory(r, kind) if told else r for r, kind, told in zip(
-            results, terms.out_kinds, terms.told)]
+    if terms and any(terms.named):
+        results = [writer.in_memory(r, kind) if named else r for r, kind, named in zip(
+            results, terms.out_kinds, terms.named)]
     if module.sizes is not None:
         writer.operations[:0] = module.sizes.operations
     if embed:
@@ -164,8 +165,8 @@ def write_module(closed: ClosedJaxpr, *, name: str, keep_unused: bool, donated: 
     return Lowering(
         module=module, in_avals=tuple(v.aval for v in inputs), out_avals=tuple(closed.out_avals),
         kept=tuple(kept), consts=tuple(value for _, value, _ in consts), name=name,
-        donated=tuple(map(bool, passed)), ordered=ordered, closed=closed, terms=terms,
-        wasted=donation.wasted([v.aval for v in inputs], gives, passed))
+        donated=tuple(map(bool, donations)), ordered=ordered, closed=closed, terms=terms,
+        wasted=donation.wasted([v.aval for v in inputs], given, donations))
 
 
 def hoist_arrays(writer: Writer, closed: ClosedJaxpr, live: set[Atom], env: dict[Var, str]
@@ -225,8 +226,8 @@ def held_in_argument(aval: ShapedArray) -> bool:
 
 
 def argument_notes(module: Module, inputs: Sequence[Var], kept: Sequence[bool],
-                   passed: Sequence[str], spread: Any, terms: Any) -> list[str]:
-    """Return what the text says of each kept argument: sharding, how it lies, if it is given."""
+                   donations: Sequence[str], spread: Any, terms: Any) -> list[str]:
+    """Return the attributes of each kept argument: sharding, memory and layout, donation."""
     shardings: Sequence[Any] = [None] * len(inputs)
     if spread is not None:
         module.devices = spread.devices
@@ -234,28 +235,28 @@ def argument_notes(module: Module, inputs: Sequence[Var], kept: Sequence[bool],
         if spread.ins:
             shardings = [s for s, k in zip(spread.ins, kept) if k]
     notes = []
-    lie = [layouts.notes(kind, layout) for kind, layout in zip(
+    memory_notes = [layouts.notes(kind, layout) for kind, layout in zip(
         terms.in_kinds, terms.in_layouts)] if terms else [[]] * len(inputs)
-    for var, gift, sharding, how in zip(inputs, passed, shardings, lie):
-        said = [sharding_note(module, sharding, var.aval)] if sharding is not None else []
-        said += how
-        said += [gift] if gift else []
-        notes.append(f" {{{', '.join(filter(None, said))}}}" if any(said) else "")
+    for var, donated, sharding, stored in zip(inputs, donations, shardings, memory_notes):
+        sharded = sharding_note(module, sharding, var.aval) if sharding is not None else ""
+        found = [note for note in (sharded, *stored, donated) if note]
+        notes.append(f" {{{', '.join(found)}}}" if found else "")
     return notes
 
 
 def result_notes(module: Module, wanted: Sequence[Any], avals: Sequence[ShapedArray],
                  terms: Any) -> list[str]:
-    """Return what the text says of each result: its sharding and how it lies, if demanded."""
-    said = [sharding_note(module, s, a) if s is not None else "" for s, a in zip(wanted, avals)]
+    """Return the attributes of each result: its sharding, memory and layout, if demanded."""
+    notes = [sharding_note(module, s, a) if s is not None else "" for s, a in zip(wanted, avals)]
     if terms:
-        said = [", ".join(filter(None, (note, *layouts.notes(kind, layout))))
-                for note, kind, layout in zip(said or [""] * len(avals), terms.out_kinds,
-                                              terms.out_layouts)]
-    return [f" {{{note}}}" if note else "" for note in said]
+        notes = [", ".join(filter(None, (note, *layouts.notes(kind, layout))))
+                 for note, kind, layout in zip(notes or [""] * len(avals), terms.out_kinds,
+                                               terms.out_layouts)]
+    return [f" {{{note}}}" if note else "" for note in notes]
 
 
 def sharding_note(module: Module, sharding: Any, aval: ShapedArray) -> str:
+    """Return the attribute for Shardy that names ``sharding``, '' if it is not a NamedSharding."""
     if not hasattr(sharding, "spec"):
         return ""
     ndim = len(physical_aval(aval).shape)
@@ -279,14 +280,10 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
     literals: dict[Any, str] = {}
 
     def name_of(atom: Literal) -> str:
-        val, dtype = atom.val, atom.aval.dtype
-        if val == val and val and dtype.kind in "fiu":
-            key: Any = dtype, type(val), val
-        else:  # a zero has a sign, a NaN has bits, a complex number has both in its parts
-            key = dtype, val.tobytes() if isinstance(val, np.generic) else repr(val)
+        key = literal_key(atom)
         name = literals.get(key)
         if name is None:
-            name = literals[key] = writer.constant(np.asarray(val), atom.aval)
+            name = literals[key] = writer.constant(np.asarray(atom.val), atom.aval)
         return name
 
     around = writer.in_avals, writer.out_avals, writer.place
@@ -316,15 +313,24 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
             outs = [constrained(writer, name, aval.explicit) if aval.explicit is not None
                     else name for name, aval in zip(outs, out_avals)]
         env.update(zip(results, outs))
-    writer.place = None  # what is returned stands nowhere in particular
+    writer.place = None  # what is returned has no place of its own
     names = [name_of(a) if type(a) is Literal else env[a] for a in outvars]
     writer.in_avals, writer.out_avals, writer.place = around
     return names
 
 
+def literal_key(atom: Literal) -> tuple:
+    """Return a key that is equal for literals of the same dtype and the same bits."""
+    val, dtype = atom.val, atom.aval.dtype
+    if val == val and val and dtype.kind in "fiu":
+        return dtype, type(val), val
+    # A zero has a sign, a NaN has bits, a complex number has both in its parts.
+    return dtype, val.tobytes() if isinstance(val, np.generic) else repr(val)
+
+
 def on_held_arrays(prim: Any, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
                    ) -> Any:
-    """Return the primitive that does to the arrays which hold keys what ``prim`` does to keys."""
+    """Return ``prim``, or the same operation on the arrays that hold keys (``physical``)."""
     for aval in (*in_avals, *out_avals):
         if isinstance(aval.dtype, dtypes.ExtendedDType):
             return prim.physical(in_avals, out_avals)
@@ -345,9 +351,9 @@ def lower_primitive(writer: Writer, prim: Any, operands: Sequence[str],
 
 
 def constrained(writer: Writer, x: str, sharding: Any) -> str:
-    """Tell the partitioner that ``x`` is sharded as the NamedSharding ``sharding`` says.
+    """Write the constraint, for the partitioner, that ``x`` has the NamedSharding ``sharding``.
 
-    Along axes of the mesh that are its own to decide, it may shard further.
+    Along Auto axes of the mesh it may shard further.
     """
     mesh = sharding.mesh
     if not mesh.explicit_axes:
@@ -361,8 +367,8 @@ def constrained(writer: Writer, x: str, sharding: Any) -> str:
 def private_function(module: Module, closed: ClosedJaxpr, name: str) -> tuple[str, list]:
     """Return the symbol of the private function that is ``closed``, and its further arguments.
 
-    It is written once however often it is asked for; what it takes besides the inputs of the
-    program are array constants: (name, value, aval).
+    It is written once for all calls; its arguments besides the inputs of the program are array
+    constants: (name, value, aval).
     """
     known = module.memo.get(id(closed))
     if known is None:

@@ -25,9 +25,9 @@ from saem.core.trace import state as trace_state
 class Axis(NamedTuple):
     """A named axis.
 
-    ``spmd`` names mesh axes along which a mapped axis lies; ``mesh`` is that of an axis over
-    devices, along which values are tracked as varying or not if ``checked``; ``cut`` is the
-    sharding (of one entry) of an axis that Explicit mesh axes shard.
+    ``spmd`` names the mesh axes that shard a mapped axis; ``mesh`` is that of an axis over devices,
+    along which values are tracked as varying or not if ``checked``; ``sharding`` is that of an axis
+    that Explicit mesh axes shard (one entry).
     """
 
     name: Hashable
@@ -35,7 +35,7 @@ class Axis(NamedTuple):
     spmd: Any = None
     mesh: Any = None
     checked: bool = False
-    cut: Any = None
+    sharding: Any = None
 
 
 class _State(threading.local):
@@ -82,7 +82,7 @@ def batching() -> Axis | None:
 def batch_entry() -> Any:
     """Return along which Explicit mesh axes the axis mapped over is sharded, None if it is not."""
     axis = batching()
-    return None if axis is None or axis.cut is None else axis.cut.spec[0]
+    return None if axis is None or axis.sharding is None else axis.sharding.spec[0]
 
 
 def find(name: Hashable) -> Axis | None:

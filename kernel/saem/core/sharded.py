@@ -101,16 +101,16 @@ def with_axis(aval: ShapedArray, size: int, like: Any, entry: Any) -> ShapedArra
     return shard_along(plain(stack), like, (entry, *entries_of(aval)), aval.vma)
 
 
-def with_spec(aval: ShapedArray, sharding: Any, vma: frozenset = NOWHERE) -> ShapedArray:
-    """Return the aval of a value of ``aval`` that is placed as ``sharding`` says.
+def with_spec(aval: ShapedArray, sharding: Any) -> ShapedArray:
+    """Return the aval of a value of ``aval`` whose sharding is ``sharding``.
 
     Of its axes only those of type Explicit belong to the type; without any it is not sharded.
     """
-    return with_sharding(aval, explicit_sharding(sharding, len(aval.shape)), vma)
+    return with_sharding(aval, explicit_sharding(sharding, len(aval.shape)), NOWHERE)
 
 
 def shard_along(aval: ShapedArray, like: Any, entries: Sequence[Any], vma: frozenset = NOWHERE
-           ) -> ShapedArray:
+                ) -> ShapedArray:
     """Return ``aval`` sharded along ``entries`` of the mesh that the sharding ``like`` has."""
     return with_sharding(aval, with_entries(like, entries, len(aval.shape)), vma)
 
@@ -203,9 +203,9 @@ def sharded_types(prim: Primitive, avals: Sequence[ShapedArray]) -> Any:
             return prim.typing(*avals)
         raise errors.explained(
             NotImplementedError, f"{prim.name}.S1",
-            f"{prim.name} has no sharding rule: it does not say how its result is cut when an "
+            f"{prim.name} has no sharding rule: how its result is sharded is not known when an "
             f"operand is: {', '.join(a.str_short(True) for a in avals)}.",
-            advice="Reshard the operands so that no Explicit axis cuts them, or call it under "
+            advice="Reshard the operands so that no Explicit axis shards them, or call it under "
             "jax.sharding.auto_axes.")
     out = prim.typing(*[plain(a) for a in avals])
     outs = list(out) if prim.multiple_results else [out]
@@ -251,4 +251,4 @@ def check_division(sharding: Any, shape: Sequence[int], axis: int, size: int, en
             f"Sharding spec {tuple(entries)} implies that array axis {axis} is partitioned {parts} "
             f"times, but does not evenly divide the dimension size {size}. Got shape: "
             f"{tuple(shape)} and sharding {shown}",
-            advice="Pad the axis, or do not cut it.")
+            advice="Pad the axis, or do not shard it.")

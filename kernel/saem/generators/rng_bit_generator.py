@@ -265,8 +265,8 @@ def rng_bit_generator(key: Any, shape: Sequence[int], dtype: DTypeLike | None = 
     """
     wanted = dtypes.canonicalize(dtype, explicit=True, where="rng_bit_generator")
     state, bits = bind(RngBitGenerator(tuple(shape), wanted, algorithm), key)
-    cut = target(out_sharding, len(tuple(shape)))
-    return state, bits if cut is None else reshard_to(bits, cut)
+    sharding = target(out_sharding, len(tuple(shape)))
+    return state, bits if sharding is None else reshard_to(bits, sharding)
 
 
 def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:

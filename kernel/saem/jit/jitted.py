@@ -40,7 +40,7 @@ from saem.core.jaxpr import ClosedJaxpr, Origin, eval_jaxpr
 from saem.core.kept import Kept
 from saem.core.leaks import leaked_tracer
 from saem.core.refs import check_references, is_ref
-from saem.core.trace import Tracer, bind, eval_trace, state
+from saem.core.trace import Trace, Tracer, bind, eval_trace, state
 from saem.jit import signature
 from saem.jit.call import JitCall
 from saem.ops.constraints import ShardingConstraint, demands_of, is_place, place_of, prefix
@@ -68,7 +68,7 @@ class Entry:
         self.demands = demands
         # References it closes over, its last inputs; None if it works on none at all.
         self.refs = refs
-        # What it took from its surroundings, if someone watched.
+        # What it took from its surroundings, if there was a listener.
         self.seen: signature.Seen | None = None
         self.programs: dict[Any, Program] = {}
 
@@ -79,7 +79,7 @@ _all_jits: weakref.WeakSet = weakref.WeakSet()
 
 
 class Bound:
-    """The arguments of one call, taken apart: static ones beside flat dynamic ones."""
+    """The arguments of one call: static ones, and the leaves of the dynamic ones."""
 
     __slots__ = ("leaves", "in_tree", "statics", "args", "kwargs", "nargs")
 
@@ -120,7 +120,7 @@ class Bound:
 
 
 class Jitted:
-    """What a jitted function knows: the function, its options, the programs made of it."""
+    """A jitted function behind C++: the function, its options, the programs made of it."""
 
     def __init__(self, fun: Callable, parameters: Parameters, *, keep_unused: bool, inline: bool,
                  device: Any, options: dict[str, Any] | None, library: bool,
@@ -266,7 +266,7 @@ class Jitted:
         return ins, outs
 
     def donated(self, bound: Bound) -> tuple[bool, ...]:
-        """Return for every dynamic leaf whether the caller gives its buffer away."""
+        """Return for every dynamic leaf whether its buffer is donated."""
         numbers, names = self.parameters.donate_argnums, self.parameters.donate_argnames
         if not numbers and not names:
             return (False,) * len(bound.leaves)
@@ -280,7 +280,7 @@ class Jitted:
     def program(self, entry: Entry, bound: Bound, new: bool) -> Program:
         """Return the executable of ``entry`` where the arguments are.
 
-        A missing one is told to listeners as a miss of that call, if it is ``new`` to them.
+        If there is none, listeners get a miss of that call, unless they had one (``new``).
         """
         if self.device is not None:
             where, committed = self.device, True
@@ -301,11 +301,14 @@ class Jitted:
         return program
 
     def is_watched(self) -> bool:
-        """Return whether someone wants to know why this function is traced."""
+        """Return whether a listener or the log is to get the reasons for traces."""
         return (bus.active or config.explain_cache_misses.value) and not self.library
 
     def placement(self, entry: Entry, bound: Bound) -> tuple[Any, bool]:
-        """Return where a call runs; a refusal names the arguments as the caller does."""
+        """Return where a call runs.
+
+        Raises: ValueError, with the caller's names of the arguments that do not fit.
+        """
         try:
             return dispatch.placement(bound.leaves, entry.demands)
         except dispatch.IncompatiblePlaces as error:
@@ -313,7 +316,7 @@ class Jitted:
             raise error.named(names, self.name) from None
 
     def publish_miss(self, bound: Bound) -> None:
-        """Tell listeners, and the log if it is to explain, the signature that found no program."""
+        """Publish the signature for which there was no program; log it if the settings ask so."""
         self.misses += 1
         event = CacheMiss(function=self.reference, signature=signature.describe(self, bound),
                           caller=source.here(), mutated=signature.mutated(self))
@@ -336,25 +339,34 @@ class Jitted:
                     args = tuple(map(unwrapped, args))
                     break
             return self.fun(*args, **kwargs), None, False
-        if traced and self.options:
-            self.refuse_options()
-        bound = self.bind_arguments(args, kwargs)
-        if not traced:
-            for x in bound.leaves:
-                if isinstance(x, Tracer):
-                    raise leaked_tracer(x)
+        if traced:
+            if self.options:
+                self.refuse_options()
+            return self.call_inside(trace, self.bind_arguments(args, kwargs)), None, False
+        return self.call_outside(self.bind_arguments(args, kwargs))
+
+    def call_inside(self, trace: Trace, bound: Bound) -> Any:
+        """Return the result of a call inside the interpreter ``trace``: one equation for it."""
+        entry = self.entry(bound, self.avals(bound))
+        if entry.refs is not None:
+            self.add_references(bound, entry)
+        leaves = constrain(bound.leaves, entry.demands.ins)
+        if self.inline and trace.inlines:
+            closed = entry.closed
+            outs = eval_jaxpr(closed.jaxpr, closed.consts, *entry.moved, *leaves)
+        else:
+            outs = bind(entry.call, *entry.moved, *leaves)
+        return entry.out_tree.unflatten(constrain(outs, entry.demands.outs))
+
+    def call_outside(self, bound: Bound) -> tuple[Any, Any, bool]:
+        """Run the program of a call outside of traces: (result, fast path or None, False)."""
+        for x in bound.leaves:
+            if isinstance(x, Tracer):
+                raise leaked_tracer(x)
         misses = self.misses
         entry = self.entry(bound, self.avals(bound))
         if entry.refs is not None:
             self.add_references(bound, entry)
-        if traced:
-            leaves = constrain(bound.leaves, entry.demands.ins)
-            if self.inline and trace.inlines:
-                closed = entry.closed
-                outs = eval_jaxpr(closed.jaxpr, closed.consts, *entry.moved, *leaves)
-            else:
-                outs = bind(entry.call, *entry.moved, *leaves)
-            return entry.out_tree.unflatten(constrain(outs, entry.demands.outs)), None, False
         program = self.program(entry, bound, new=self.misses == misses)
         if bus.active and not self.library and self.misses == misses:
             stale = signature.changed(self, entry.seen, bound) if entry.seen else ()
@@ -377,7 +389,8 @@ class Jitted:
         bound.leaves = [*bound.leaves, *(entry.refs or ())]
 
     def run_watched(self, entry: Entry, program: Program, bound: Bound) -> list[Any]:
-        """Run a program, telling what becomes of the keys and buffers that it is given."""
+        """Run a program and publish what becomes of its keys and donated buffers."""
+
         def run() -> list[Any]:
             return key_watch.called(entry.closed, bound.leaves, self.name,
                                     lambda: program.run(bound.leaves))
@@ -385,7 +398,6 @@ class Jitted:
         if not bus.active or not any(entry.donated):
             return run()
         return signature.with_donations(self, bound, run)
-
 
     def refuse_options(self) -> None:
         """Refuse compiler options of a function called inside a program, which is compiled whole.
@@ -402,7 +414,7 @@ class Jitted:
 
 
 class _Explainer:
-    """Says in the log why functions are traced; ``saem.observe`` knows how (see ``saem``)."""
+    """Logs why functions are traced; ``saem.observe`` puts its own function here (``saem``)."""
 
     log_miss: Callable[[CacheMiss], None] = staticmethod(lambda event: None)
 
@@ -411,12 +423,12 @@ explainer: Any = _Explainer()
 
 
 def unwrapped(x: Any) -> Any:
-    """Return the array that ``x`` says it is, by ``__jax_array__``; a size stays a size."""
+    """Return the array that ``x.__jax_array__`` gives; a dimension size stays what it is."""
     return x.__jax_array__() if hasattr(type(x), "__jax_array__") and type(x) is not Dim else x
 
 
 def constrain(values: Sequence[Any], shardings: Sequence[Any]) -> Sequence[Any]:
-    """Return ``values`` placed by equations, where a sharding is given and no type says it."""
+    """Return ``values`` with sharding constraints, where a sharding is given that is in no type."""
     if not shardings:
         return values
     return [x if s is None or getattr(getattr(s, "mesh", None), "explicit_axes", ()) else
@@ -480,7 +492,7 @@ copies = _Copies()
 
 
 def clear_caches() -> None:
-    """Forget every traced program and every executable.
+    """Drop every traced program and every executable.
 
     >>> jax.clear_caches()
     """

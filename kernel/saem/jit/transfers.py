@@ -16,7 +16,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile import arrays
-from saem.compile.dispatch import relaid
+from saem.compile.dispatch import with_layout
 from saem.core import tree
 from saem.core.avals import aval_of
 from saem.core.memory_spaces import MemorySpace, placed, space_of
@@ -194,7 +194,7 @@ def put_format(x: Any, wanted: Format) -> Any:
         return arrays.device_put(x, wanted.sharding)
     check_layouts("outputs", [wanted.layout], [aval_of(x)])
     x = arrays.device_put(x, wanted.sharding)
-    return x if format_of(x).layout.same_order(wanted.layout) else relaid(x, wanted.layout)
+    return x if format_of(x).layout.same_order(wanted.layout) else with_layout(x, wanted.layout)
 
 
 def in_memory(x: Any, space: MemorySpace) -> Any:

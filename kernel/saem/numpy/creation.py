@@ -67,8 +67,8 @@ def placed(x: Any, device: Any, sharding: Any = None) -> Any:
     where = device if device is not None else sharding
     if where is None or getattr(getattr(where, "mesh", None), "empty", False):
         return x  # the sharding of a type that names no mesh is no place
-    cut = target(where, len(aval_of(x).shape)) if Seen.placements else None
-    return device_put(x, where) if cut is None else reshard_to(x, cut)
+    explicit = target(where, len(aval_of(x).shape)) if Seen.placements else None
+    return device_put(x, where) if explicit is None else reshard_to(x, explicit)
 
 
 def check_dtype(name: str, dtype: Any) -> Any:
@@ -452,10 +452,10 @@ def _constant(name: str, shape: Any, value: int, dtype: Any, device: Any, shardi
     dtype = dtypes.canonicalize(FLOAT) if dtype is None else check_dtype(name, dtype)
     if dtypes.is_extended(dtype):
         return placed(dtype.filled(shape, value), device, sharding)
-    return cut_full(shape, np.asarray(value, dtype)[()], device, sharding)
+    return full_placed(shape, np.asarray(value, dtype)[()], device, sharding)
 
 
-def cut_full(shape: tuple[int, ...], value: Any, device: Any, sharding: Any, like: Any = None
+def full_placed(shape: tuple[int, ...], value: Any, device: Any, sharding: Any, like: Any = None
              ) -> Any:
     """Return an array full of ``value`` where it is to lie; if nothing is said, as ``like`` does.
 
@@ -463,9 +463,9 @@ def cut_full(shape: tuple[int, ...], value: Any, device: Any, sharding: Any, lik
     """
     if Seen.placements:
         where = device if device is not None else sharding
-        cut = like if where is None else target(where, len(shape))
-        if cut is not None:
-            return shaping.full(shape, value, sharding=cut)
+        explicit = like if where is None else target(where, len(shape))
+        if explicit is not None:
+            return shaping.full(shape, value, sharding=explicit)
     return placed(filled(shape, value), device, sharding)
 
 
@@ -484,7 +484,7 @@ def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, d
             return placed(wanted.filled(shape, value), device, out_sharding)
         value = convert_value(_known("full", value, wanted), wanted, False)
     if type(value) in PYTHON_NUMBERS or type(value) is np.generic:
-        return cut_full(shape, value, device, out_sharding)
+        return full_placed(shape, value, device, out_sharding)
     return placed(_spread(shape, value), device, out_sharding)
 
 
@@ -576,7 +576,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
     if aval.explicit is not None and shape == aval.shape and not aval_of(value).shape:
         # An array knows the devices of its mesh, its type only the mesh's shape.
         own = a.sharding if type(a) is _jaxlib.ArrayImpl else aval.explicit
-        return cut_full(shape, value, device, sharding, own)
+        return full_placed(shape, value, device, sharding, own)
     if device is None and sharding is None and not aval_of(value).shape:
         device = shaping.place_like_that_of(a, shape)
     return placed(_spread(shape, value), device, sharding)
@@ -642,9 +642,9 @@ def arange(start: ArrayLike | int, stop: ArrayLike | int | None = None,
     offset = None if first is None else scalar(first, dtype)
     scale = None if by is None else scalar(by, dtype)
     where = device if device is not None else out_sharding
-    cut = target(where, 1) if Seen.placements else None
-    if cut is not None and offset is None and scale is None:
-        return shaping.broadcasted_iota(dtype, (length,), 0, out_sharding=cut)
+    explicit = target(where, 1) if Seen.placements else None
+    if explicit is not None and offset is None and scale is None:
+        return shaping.broadcasted_iota(dtype, (length,), 0, out_sharding=explicit)
     return placed(_count(length, dtype, offset, scale), device, out_sharding)
 
 

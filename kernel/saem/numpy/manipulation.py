@@ -388,9 +388,9 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: Any = No
             f"Incompatible types for broadcasting: input type={aval_of(array).str_short()} "
             f"and requested type={array.dtype.name}{list(sizes)}".replace(", ", ","),
             advice=f"Only axes of size 1 are repeated; {name}{list(have)} has others.")
-    if out_sharding is not None and (cut := target(out_sharding, len(sizes))) is not None:
+    if out_sharding is not None and (explicit := target(out_sharding, len(sizes))) is not None:
         lead = len(sizes) - len(have)
-        return broadcast_in_dim(array, sizes, range(lead, len(sizes)), out_sharding=cut)
+        return broadcast_in_dim(array, sizes, range(lead, len(sizes)), out_sharding=explicit)
     return _broadcast(array, sizes=sizes)
 
 

@@ -75,11 +75,11 @@ def _mismatch(name: str, x: Any, y: Any) -> Exception:
 
 def _rearranged(sharding: Any, labels: Sequence, order: Sequence) -> Any:
     """Return a sharding of axes ``labels`` as one of the same axes in ``order``."""
-    cut = target(sharding, len(labels))
-    if cut is None:
+    explicit = target(sharding, len(labels))
+    if explicit is None:
         return None
-    entries = dict(zip(labels, with_rank(cut, len(labels)).spec))
-    return sharded.entries_on(cut, [entries[label] for label in order])
+    entries = dict(zip(labels, with_rank(explicit, len(labels)).spec))
+    return sharded.entries_on(explicit, [entries[label] for label in order])
 
 
 @library_function(static_argnames=_STATIC)
@@ -421,8 +421,8 @@ def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, 
         pairs = list(zip(chosen, names))
         if len(pairs) == 1:
             out = _single(*pairs[0], result)
-            cut = target(options.get("out_sharding"), len(result))
-            values.append(out if cut is None else reshard_to(out, cut))
+            explicit = target(options.get("out_sharding"), len(result))
+            values.append(out if explicit is None else reshard_to(out, explicit))
             continue
         x, name = pairs[0]
         for number, (y, other) in enumerate(pairs[1:], 2):

@@ -207,25 +207,26 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(out)
 
 
-def broadcast_to(x: Any, shape: tuple[int, ...], cut: Any = None) -> Any:
+def broadcast_to(x: Any, shape: tuple[int, ...], sharding: Any = None) -> Any:
     """Return ``x`` broadcast to ``shape``, trailing axes aligned; ``x`` itself if it has it.
 
-    ``cut`` is the sharding that its type is to name, or None.
+    ``sharding`` is that of its type, along Explicit mesh axes, or None.
     """
     have = aval_of(x).shape
     if have == shape:
         return x
-    return bind(BroadcastInDim(shape, tuple(range(len(shape) - len(have), len(shape))), cut), x)
+    trailing = tuple(range(len(shape) - len(have), len(shape)))
+    return bind(BroadcastInDim(shape, trailing, sharding), x)
 
 
 def broadcast_together(*args: Any) -> list[Any]:
     """Return ``args`` all broadcast to the shape in which they meet."""
     shape = broadcast_shapes(*[aval_of(x).shape for x in args])
-    cut = None
+    sharding = None
     if Seen.placements:  # a value that is stretched is sharded as one that is not
-        cut = next((a.explicit for a in map(aval_of, args) if a.shape == shape
+        sharding = next((a.explicit for a in map(aval_of, args) if a.shape == shape
                     and a.explicit is not None), None)
-    return [broadcast_to(x, shape, cut) for x in args]
+    return [broadcast_to(x, shape, sharding) for x in args]
 
 
 def if_else(condition: Any, yes: Any, no: Any) -> Any:

@@ -179,7 +179,7 @@ def asserted(x: Any, sharding: Any) -> Any:
                 errors.ArgumentError, "with_sharding_constraint.C1",
                 "The spec of NamedSharding passed to with_sharding_constraint can only refer to "
                 f"Auto axes of the mesh. Got spec={sharding.spec} and mesh={mesh}. You probably "
-                "meant to use `reshard` API?", advice="jax.reshard(x, P(...)) cuts along others.")
+                "meant to use `reshard` API?", advice="jax.reshard(x, P(...)) shards along others.")
         return sharding
     have = PartitionSpec(*entries_of(aval_of(x)))
     wanted = with_rank(sharding, len(have)).spec
@@ -189,7 +189,7 @@ def asserted(x: Any, sharding: Any) -> Any:
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
             f"`Explicit`. The array sharding: {have} did not match the sharding provided: "
             f"{wanted}. Please use `jax.sharding.reshard` to shard your input to the sharding you "
-            "want.", advice="jax.reshard(x, P(...)) cuts it so.")
+            "want.", advice="jax.reshard(x, P(...)) does so.")
     return None
 
 
@@ -295,7 +295,7 @@ class LayoutConstraint(Identity):
         if held is not x:  # keys, whose words have further axes
             return dispatch.primitive_callable(self)(x)
         committed = dispatch.place_like(held, held._sharding)
-        return dispatch.relaid(committed, self.layout)
+        return dispatch.with_layout(committed, self.layout)
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:

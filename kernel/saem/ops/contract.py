@@ -234,8 +234,7 @@ class DotGeneral(Primitive):
         # Last axes of the product are the contracting axes of rhs, in the order they have there.
         contracted = tuple([xc[i] for i in inverse_order(yc)])
         places = (*xb, *left, *contracted)
-        return _settle(bind(self.with_numbers(numbers, settled(x.aval, places, ct, y)), ct, y),
-                       places, x.aval)
+        return self.cotangent(numbers, places, x.aval, ct, y)
 
     def pull_right(self, ct: Any, x: Any, y: UndefinedPrimal) -> Any:
         """Return the cotangent of rhs: ct times lhs, summed over the free axes of lhs."""
@@ -245,8 +244,20 @@ class DotGeneral(Primitive):
                    (tuple(range(len(xb))), xb))
         contracted = tuple([yc[i] for i in inverse_order(xc)])
         places = (*yb, *right, *contracted)
-        return _settle(bind(self.with_numbers(numbers, settled(y.aval, places, ct, x)), ct, x),
-                       places, y.aval)
+        return self.cotangent(numbers, places, y.aval, ct, x)
+
+    def cotangent(self, numbers: DimensionNumbers, places: Axes, aval: ShapedArray, ct: Any,
+                  other: Any) -> Any:
+        """Return the cotangent of an operand of ``aval``: the product of ``ct`` and ``other``.
+
+        Axis i of the product by ``numbers`` is axis ``places[i]`` of the operand.
+        """
+        sharding = like_type(aval, aval_of(ct), aval_of(other))
+        if sharding is not None:
+            sharding = entries_on(sharding, [sharding.spec[p] for p in places])
+        product = bind(self.with_numbers(numbers, sharding), ct, other)
+        out = permute(product, inverse_order(places))
+        return out if aval_of(out).dtype == aval.dtype else convert_element_type(out, aval.dtype)
 
     def with_numbers(self, numbers: DimensionNumbers, out_sharding: Any = None) -> DotGeneral:
         return equal_one(DotGeneral, numbers, self.precision, self.preferred_element_type,
@@ -284,20 +295,6 @@ def narrows(dtype: np.dtype, out: np.dtype) -> bool:
     """
     return (dtypes.is_complex(dtype) and not dtypes.is_complex(out)) or (
         dtypes.is_float(dtype) and not dtypes.is_inexact(out))
-
-
-def settled(aval: ShapedArray, places: Axes, ct: Any, other: Any) -> Any:
-    """Return how a product is sharded whose axis i belongs at ``places[i]`` of a value of
-    ``aval``.
-    """
-    cut = like_type(aval, aval_of(ct), aval_of(other))
-    return None if cut is None else entries_on(cut, [cut.spec[p] for p in places])
-
-
-def _settle(product: Any, places: Axes, aval: ShapedArray) -> Any:
-    """Return ``product``, whose axis i belongs at ``places[i]``, as a value of ``aval``."""
-    out = permute(product, inverse_order(places))
-    return out if aval_of(out).dtype == aval.dtype else convert_element_type(out, aval.dtype)
 
 
 def check_dimensions(numbers: DimensionNumbers, x: ShapedArray, y: ShapedArray) -> None:

@@ -139,8 +139,8 @@ class BroadcastInDim(Linear):
         (x,), (d,) = xs, dims
         x = moveaxis(x, d, 0)
         placed = (0, *(b + 1 for b in self.broadcast_dimensions))
-        cut = with_entry(self.sharding, 0, batch_entry()) if self.sharding else None
-        return broadcast_in_dim(x, (size, *self.shape), placed, out_sharding=cut), 0
+        sharding = with_entry(self.sharding, 0, batch_entry()) if self.sharding else None
+        return broadcast_in_dim(x, (size, *self.shape), placed, out_sharding=sharding), 0
 
     def physical(self, in_avals, out_avals):
         held = held_dims(in_avals[0])
@@ -193,8 +193,8 @@ class ReduceSum(Linear):
     def transpose(self, ct, x):
         shape = x.aval.shape
         kept = tuple([i for i in range(len(shape)) if i not in self.axes])
-        cut = like_type(x.aval) if Seen.placements else None
-        return [bind(equal_one(BroadcastInDim, shape, kept, cut), ct) if self.axes else ct]
+        sharding = like_type(x.aval) if Seen.placements else None
+        return [bind(equal_one(BroadcastInDim, shape, kept, sharding), ct) if self.axes else ct]
 
     def batch(self, size, xs, dims):
         (x,), (d,) = xs, dims
@@ -344,24 +344,26 @@ def broadcast_in_dim(operand: ArrayLike, shape: Sequence[int],
     places = tuple([operator.index(d) for d in broadcast_dimensions])
     if aval_of(operand).shape == shape and places == tuple(range(len(shape))):
         return unchanged(operand)
-    cut = None if out_sharding is None else target(out_sharding, len(shape))
-    return bind(equal_one(BroadcastInDim, shape, places, cut), operand)
+    sharding = None if out_sharding is None else target(out_sharding, len(shape))
+    return bind(equal_one(BroadcastInDim, shape, places, sharding), operand)
 
 
-def broadcast_new_dim(x: Any, size: int, dim: int, cut: Any = None) -> Any:
+def broadcast_new_dim(x: Any, size: int, dim: int, sharding: Any = None) -> Any:
     """Return ``x`` repeated ``size`` times along a new axis ``dim``.
 
-    ``cut``, a sharding of that axis alone, says along which Explicit mesh axes it is sharded; an
-    axis that a batch rule adds is sharded as the axis mapped over.
+    ``sharding`` is that of the new axis alone, along Explicit mesh axes; by default an axis that a
+    batch rule adds is sharded as the axis mapped over.
     """
     aval = aval_of(x)
-    if cut is None and Seen.placements and (axis := batching()) is not None and axis.size == size:
-        cut = axis.cut
+    if sharding is None and Seen.placements:
+        axis = batching()
+        if axis is not None and axis.size == size:
+            sharding = axis.sharding
     shape = aval.shape
     dims = tuple(i for i in range(len(shape) + 1) if i != dim)
-    if cut is not None:
-        cut = with_entry(entries_on(cut, entries_of(aval)), dim, cut.spec[0])
-    return bind(BroadcastInDim((*shape[:dim], size, *shape[dim:]), dims, cut), x)
+    if sharding is not None:
+        sharding = with_entry(entries_on(sharding, entries_of(aval)), dim, sharding.spec[0])
+    return bind(BroadcastInDim((*shape[:dim], size, *shape[dim:]), dims, sharding), x)
 
 
 def stretch(x: Any, shape: tuple[int, ...]) -> Any:
@@ -391,11 +393,12 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     Array([4, 6], dtype=int32)
     """
     axes = tuple(map(operator.index, axes))
-    cut = None
+    sharding = None
     if out_sharding is not None:
-        cut = target(out_sharding, len(aval_of(operand).shape) - len(axes))
-    return bind(equal_one(ReduceSum, axes, cut), operand) if axes or cut is not None else unchanged(
-        operand)
+        sharding = target(out_sharding, len(aval_of(operand).shape) - len(axes))
+    if not axes and sharding is None:
+        return unchanged(operand)
+    return bind(equal_one(ReduceSum, axes, sharding), operand)
 
 
 def permute(x: Any, permutation: tuple[int, ...]) -> Any:

@@ -78,8 +78,8 @@ def _struct_aval(struct: ShapeDtypeStruct) -> ShapedArray:
     given = struct.sharding
     if isinstance(given, PartitionSpec) and get_abstract_mesh().empty:
         return aval
-    cut = target(given, len(aval.shape))
-    return aval if cut is None else sharded.with_spec(aval, cut)
+    explicit = target(given, len(aval.shape))
+    return aval if explicit is None else sharded.with_spec(aval, explicit)
 
 
 aval_functions[ShapeDtypeStruct] = _struct_aval

@@ -123,8 +123,9 @@ class SelectN(Primitive):
         ranks = [len(aval_of(x).shape) - (d is not None) for x, d in zip(xs, dims)]
         if ranks[0] < ranks[1]:
             cases, dim = _stack_all(size, cases, dims[1:])
-            shape, cut = aval_of(cases[0]).shape, sharding_of(aval_of(cases[0]))
-            return bind(self, broadcast_in_dim(which, shape, (dim,), out_sharding=cut), *cases), dim
+            shape, sharding = aval_of(cases[0]).shape, sharding_of(aval_of(cases[0]))
+            which = broadcast_in_dim(which, shape, (dim,), out_sharding=sharding)
+            return bind(self, which, *cases), dim
         stacks, dim = _stack_all(size, xs, dims)
         return bind(self, *stacks), dim
 

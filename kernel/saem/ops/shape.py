@@ -119,14 +119,15 @@ class Reshape(Linear):
         return ctx.reshape_as(x, ctx.out_avals[0])
 
     def transpose(self, ct, x):
-        cut = like_type(x.aval, aval_of(ct))
-        return [reshape(ct, x.shape) if cut is None else bind(Reshape(x.shape, None, cut), ct)]
+        sharding = like_type(x.aval, aval_of(ct))
+        return [reshape(ct, x.shape) if sharding is None else
+                bind(Reshape(x.shape, None, sharding), ct)]
 
     def batch(self, size, xs, dims):
         (x,), (d,) = xs, dims
-        cut = with_entry(self.sharding, 0, batch_entry()) if self.sharding else None
+        sharding = with_entry(self.sharding, 0, batch_entry()) if self.sharding else None
         sizes = (size, *self.new_sizes)
-        return reshape(moveaxis(x, d, 0), sizes, out_sharding=cut), 0
+        return reshape(moveaxis(x, d, 0), sizes, out_sharding=sharding), 0
 
 
 @primitive("squeeze")
@@ -627,9 +628,9 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
                 f"full cannot hold the complex number {fill_value} as {dtype.name}.",
                 advice="Give its real part, or dtype=complex.")
         fill_value = scalar_as(fill_value, dtype)
-    cut = target(sharding, len(shape))
-    out = bind(BroadcastInDim(shape, (), cut), fill_value)
-    if cut is not None or sharding is None or type(out) is not _jaxlib.ArrayImpl:
+    explicit = target(sharding, len(shape))
+    out = bind(BroadcastInDim(shape, (), explicit), fill_value)
+    if explicit is not None or sharding is None or type(out) is not _jaxlib.ArrayImpl:
         return out
     where = on_devices(sharding)
     mesh = getattr(where, "mesh", None)

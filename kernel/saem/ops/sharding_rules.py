@@ -45,7 +45,7 @@ def elementwise(self: Any, case: Case) -> Any:
                 shown = ", ".join(str(s) for s in case.specs if len(s) == rank)
                 raise case.refuse(
                     1, f"{self.name} got incompatible shardings for broadcasting: {shown}.",
-                    "Reshard one of them to the cut of the other: jax.reshard(x, P(...)).")
+                    "Reshard one of them as the other is sharded: jax.reshard(x, P(...)).")
             found[axis] = entry
     return [tuple(found)] * len(case.outs) if self.multiple_results else tuple(found)
 
@@ -68,12 +68,12 @@ def select_n(self: Any, case: Case) -> Any:
     if any(spec != cases[0] for spec in cases):
         shown = [case.shown(n + 1) for n in range(len(cases))]
         raise case.refuse(1, f"select cases must have the same shardings, got {shown}.",
-                          "Reshard one of them to the cut of the other.")
+                          "Reshard one of them as the other is sharded.")
     if case.avals[0].shape and which != cases[0]:
         raise case.refuse(
             3, "select `which` must be scalar or have the same sharding as cases, got `which` "
             f"sharding {case.shown(0)} but case sharding {case.shown(1)}.",
-            "Reshard the condition to the cut of the cases.")
+            "Reshard the condition as the cases are.")
     return cases[0]
 
 
@@ -183,7 +183,7 @@ def concatenate(self: Any, case: Case) -> Any:
     if any(spec != case.specs[0] for spec in case.specs):
         shown = ", ".join(str(case.shown(n)) for n in range(len(case.specs)))
         raise case.refuse(1, f"All operands should have the same sharding. Got shardings {shown}",
-                          "Reshard them to one cut first.")
+                          "Reshard them to one sharding first.")
     return case.specs[0]
 
 
@@ -196,9 +196,9 @@ def stack(self: Any, case: Case) -> Any:
 def unstack(self: Any, case: Case) -> Any:
     spec, axis = case.specs[0], self.axis
     if spec[axis] is not None:
-        raise case.refuse(1, f"unstack needs an axis that is not cut, got axis {axis} of "
+        raise case.refuse(1, f"unstack needs an axis that is not sharded, got axis {axis} of "
                           f"{case.avals[0].str_short()}.",
-                          "Reshard the operand so that this axis is not cut.")
+                          "Reshard the operand so that this axis is not sharded.")
     return [(*spec[:axis], *spec[axis + 1:])] * len(case.outs)
 
 
@@ -231,7 +231,7 @@ def part_of(case: Case, name: str, shape: Sequence[int], spec: Entries) -> Entri
                 1, f"{name} on sharded dims where out dim ({size}) is not divisible by mesh axes "
                 f"({case.parts(entry)}) with spec ({names}) is not implemented. Got input "
                 f"type={case.avals[0].str_short(True)} and output shape={tuple(shape)}",
-                "Reshard the operand so that this axis is not cut, or index with "
+                "Reshard the operand so that this axis is not sharded, or index with "
                 "x.at[i].get(out_sharding=P(...)).")
     return spec
 
@@ -259,7 +259,7 @@ def dynamic_update_slice(self: Any, case: Case) -> Any:
         raise case.refuse(
             1, "dynamic_update_slice operand sharding must be equal to update sharding, got "
             f"operand sharding {shown[0]} and update sharding {shown[1]}.",
-            "Reshard the update to the cut of the operand.")
+            "Reshard the update as the operand is.")
     return operand
 
 
@@ -296,7 +296,7 @@ def cumulative(self: Any, case: Case) -> Any:
         raise case.refuse(
             1, "Input should be unsharded over the axis being reduced. Got input type="
             f"{case.avals[0].str_short()} and axis={axis}",
-            "Reshard the operand so that this axis is not cut.")
+            "Reshard the operand so that this axis is not sharded.")
     return spec
 
 
@@ -305,12 +305,12 @@ def sort(self: Any, case: Case) -> Any:
         if spec != case.specs[0]:
             shown = " ".join(str(case.shown(n)) for n in range(len(case.specs)))
             raise case.refuse(1, f"Arguments to sort must have equal shardings, got: {shown}",
-                              "Reshard them to one cut first.")
+                              "Reshard them to one sharding first.")
         if spec[self.dimension] is not None:
             raise case.refuse(
                 2, "Arguments to sort must be unsharded over the sorting dimension. Got arg "
                 f"sharding={case.shown(number)} and sorting dimension={self.dimension}",
-                "Reshard the operand so that this axis is not cut.")
+                "Reshard the operand so that this axis is not sharded.")
     return case.specs
 
 
@@ -319,7 +319,7 @@ def top_k(self: Any, case: Case) -> Any:
     if spec[axis] is not None:
         raise case.refuse(
             1, f"top_k operand must be unsharded over axis {axis}, got sharding={case.shown(0)}",
-            "Reshard the operand so that this axis is not cut.")
+            "Reshard the operand so that this axis is not sharded.")
     return [spec, spec]
 
 
@@ -386,14 +386,14 @@ def fft(self: Any, case: Case) -> Any:
     return case.specs[0]
 
 
-def on_batch(case: Case, inner: int, result_inner: int | None = None) -> list[Entries]:
+def on_batch(case: Case, inner: int) -> list[Entries]:
     """Return entries where the last ``inner`` axes of the first operand are worked on whole."""
     spec = case.specs[0]
     keep = len(spec) - inner
     if any(e is not None for e in spec[keep:]):
         raise case.refuse(
             1, f"Input 0 to {case.prim.name} must be unsharded on non-batch dimensions, but got "
-            f"{case.shown(0).spec}.", "Reshard the operand so that these axes are not cut.")
+            f"{case.shown(0).spec}.", "Reshard the operand so that these axes are not sharded.")
     return [(*spec[:keep], *(None,) * (len(out.shape) - keep)) for out in case.outs]
 
 
@@ -434,7 +434,7 @@ def open_gather(case: Case) -> Exception:
         1, "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather "
         "indexing as out sharding could not be resolved unambiguously (or would require "
         f"collectives on inputs). Got operand={x!r}, indices={indices!r}",
-        "Say how the result is cut: x.at[i].get(out_sharding=P(...)).")
+        "State the sharding of the result: x.at[i].get(out_sharding=P(...)).")
 
 
 def scatter(self: Any, case: Case) -> Any:
@@ -463,7 +463,7 @@ def scatter(self: Any, case: Case) -> Any:
             "the scatter update as out sharding could not be resolved unambiguously (or would "
             f"require collectives on inputs). Got operand={case.avals[0]!r}, "
             f"indices={case.avals[1]!r}, updates={case.avals[2]!r}",
-            "Say how the result is cut: x.at[i].set(y, out_sharding=P(...)).")
+            "State the sharding of the result: x.at[i].set(y, out_sharding=P(...)).")
     return x
 
 

@@ -132,39 +132,39 @@ def is_concrete(wanted: Format) -> bool:
 
 
 def format_of(x: Any) -> Format:
-    """Return how an array lies in memory and on devices."""
+    """Return the layout and the sharding of an array."""
     return Format(Layout.from_xla(x._pjrt_layout), x._sharding)
 
 
 class Terms(NamedTuple):
-    """What a program is asked for: memories and layouts of arguments and results.
+    """Memories and layouts that a program must have for its arguments and results.
 
     A memory is named by its kind; a layout is a Layout, ``Layout.AUTO``, or None for the usual one.
-    ``told`` marks results whose memory was asked for by name, not by their type.
+    ``named`` marks results whose memory was requested by name, not by their type.
     """
 
     in_kinds: tuple[str | None, ...]
     out_kinds: tuple[str | None, ...]
-    told: tuple[bool, ...]
+    named: tuple[bool, ...]
     in_layouts: tuple[Any, ...]
     out_layouts: tuple[Any, ...]
 
     def with_token(self) -> Terms:
         """Return the terms of the program that also takes and gives a token."""
-        return Terms((None, *self.in_kinds), (None, *self.out_kinds), (False, *self.told),
+        return Terms((None, *self.in_kinds), (None, *self.out_kinds), (False, *self.named),
                      (None, *self.in_layouts), (None, *self.out_layouts))
 
     def kept(self, kept: Sequence[bool]) -> Terms:
-        """Return the terms as to the arguments that a program needs."""
+        """Return the terms for the arguments that are ``kept``."""
         ins = [tuple(v for v, k in zip(values, kept) if k)
                for values in (self.in_kinds, self.in_layouts)]
         return self._replace(in_kinds=ins[0], in_layouts=ins[1])
 
 
 def terms_of(closed: ClosedJaxpr, args: Sequence[Any], demands: Any) -> Terms | None:
-    """Return the terms of a call of a program, None if it asks for nothing unusual.
+    """Return the terms of a call of a program, None if all are the usual ones.
 
-    Raises: ValueError if an argument lies in another memory than was demanded, or a layout does not
+    Raises: ValueError if an argument is in another memory than was demanded, or a layout does not
     fit.
     """
     in_avals, out_avals = closed.in_avals, closed.out_avals
@@ -179,10 +179,10 @@ def terms_of(closed: ClosedJaxpr, args: Sequence[Any], demands: Any) -> Terms | 
     out_layouts = demands.out_layouts or (None,) * len(out_avals)
     check_layouts("arguments", in_layouts, in_avals)
     check_layouts("outputs", out_layouts, out_avals)
-    # A result that the program lays out by itself stays as it is.
-    laid = {v for eqn in closed.eqns if eqn.operation.layout is not None
+    # A result whose layout an equation of the program sets keeps it.
+    laid_out = {v for eqn in closed.eqns if eqn.operation.layout is not None
             for v in eqn.outvars}
-    out_layouts = [Layout.AUTO if v in laid and w is None else w
+    out_layouts = [Layout.AUTO if v in laid_out and w is None else w
                    for v, w in zip(closed.jaxpr.outvars, out_layouts)]
     terms = Terms(tuple(kind_of(s, a) for s, a in zip(ins, in_avals)),
                   tuple(kind_of(s, a) for s, a in zip(outs, out_avals)),
@@ -206,7 +206,7 @@ def check_layouts(what: str, layouts: Sequence[Any], avals: Sequence[ShapedArray
 
 
 def kind_of(sharding: Any, aval: Any = None) -> str | None:
-    """Return the memory a sharding demands, or the type of a value says; None for the usual one."""
+    """Return the memory that a sharding demands, or the type of a value; None for the usual one."""
     on_host = aval is not None and space_of(aval) is HOST
     kind = getattr(sharding, "memory_kind", None)
     if kind is not None and (on_host or not is_usual(sharding)):
@@ -221,7 +221,7 @@ def in_memory(sharding: Any, kind: str | None) -> Any:
 
 
 def layouts_of(args: Sequence[Any]) -> tuple:
-    """Return the unusual layouts among arguments, by which programs are kept apart."""
+    """Return the unusual layouts among arguments, part of the key of their program."""
     return tuple(unusual_layout(x) if type(x) is _jaxlib.ArrayImpl and x._committed else None
                  for x in args)
 
@@ -233,12 +233,12 @@ def is_usual(sharding: Any) -> bool:
 
 
 def space_of_sharding(sharding: Any) -> MemorySpace:
-    """Return the memory in which a sharding lies."""
+    """Return the memory that a sharding names."""
     return HOST if sharding.memory_kind == "pinned_host" else MemorySpace.Device
 
 
 def check_memory(x: Any, wanted: Any) -> None:
-    """Refuse an argument that lies in another memory than its sharding demands.
+    """Refuse an argument that is in another memory than its sharding demands.
 
     Raises: ValueError.
     """
@@ -252,7 +252,7 @@ def check_memory(x: Any, wanted: Any) -> None:
 
 
 def unusual_layout(x: Any) -> Layout | None:
-    """Return the layout of an array whose axes do not lie in the usual order, else None."""
+    """Return the layout of an array whose axes are not in the usual order, else None."""
     layout = Layout.from_xla(x._pjrt_layout)
     return None if layout.major_to_minor == tuple(range(len(layout.major_to_minor))) else layout
 
@@ -263,11 +263,11 @@ def usual_layout(x: Any) -> Layout:
 
 
 def layout_mode(layout: Any) -> str:
-    """Return what the text of a program says of a layout."""
+    """Return how the text of a program spells a layout."""
     return "auto" if layout is Layout.AUTO else layout.text()
 
 
 def notes(kind: str | None, layout: Any) -> list[str]:
-    """Return what the text of a program says of one argument or result."""
-    said = [f'mhlo.memory_kind = "{kind}"'] if kind else []
-    return said + [f'mhlo.layout_mode = "{layout_mode(layout)}"'] if layout is not None else said
+    """Return the attributes that give one argument or result its memory and layout."""
+    found = [f'mhlo.memory_kind = "{kind}"'] if kind else []
+    return found + [f'mhlo.layout_mode = "{layout_mode(layout)}"'] if layout is not None else found

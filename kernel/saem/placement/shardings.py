@@ -201,8 +201,8 @@ class NamedSharding:
     def tiles(self, ndim: int) -> tuple[int, ...]:
         """Return into how many parts each of ``ndim`` axes is sharded."""
         sizes = self.mesh.shape
-        cut = [math.prod(sizes[a] for a in axes_of(entry)) for entry in self.spec]
-        return (*cut, *(1,) * (ndim - len(cut)))
+        parts = [math.prod(sizes[a] for a in axes_of(entry)) for entry in self.spec]
+        return (*parts, *(1,) * (ndim - len(parts)))
 
     def check_compatible_aval(self, shape: Sequence[int]) -> None:
         """Refuse a shape with fewer axes than the spec.
@@ -338,26 +338,26 @@ def _hlo_sharding(sharding: NamedSharding, ndim: int) -> Any:
         (*tiles, copies) if copies > 1 else tiles, mesh.axis_sizes, (*used, *rest), kinds)
 
 
-def named_from_xla(said: Any, mesh: Mesh, ndim: int, memory_kind: str | None = None
-                   ) -> NamedSharding:
-    """Return what XLA says of a result (an OpSharding or HloSharding) as a NamedSharding.
+def named_from_xla(chosen: Any, mesh: Mesh, ndim: int) -> NamedSharding:
+    """Return the sharding that XLA chose (an OpSharding or HloSharding) as a NamedSharding.
 
     Its mesh is ``mesh`` if the axes of that can express it, else one made for the purpose.
     """
-    hlo = said if isinstance(said, _jaxlib.HloSharding) else _jaxlib.HloSharding.from_proto(said)
+    hlo = chosen if isinstance(chosen, _jaxlib.HloSharding) else (
+        _jaxlib.HloSharding.from_proto(chosen))
     if hlo.is_replicated() or hlo.is_manual() or hlo.is_unknown() or not hlo.is_tiled():
-        return NamedSharding(mesh, PartitionSpec(), memory_kind=memory_kind)
+        return NamedSharding(mesh, PartitionSpec())
     dims = list(hlo.tile_assignment_dimensions())
     order = np.array(hlo.tile_assignment_devices(), np.int64)
     found = _expressed(mesh, tuple(dims[:ndim]), order.tobytes())
     if found is not None:
-        return NamedSharding(mesh, PartitionSpec(*found), memory_kind=memory_kind)
+        return NamedSharding(mesh, PartitionSpec(*found))
     flat = np.empty(len(order), object)
     flat[:] = [mesh._flat[i] for i in order]
     names = tuple(f"_axis_{i}" for i in range(len(dims)))
-    cut = Mesh(flat.reshape(dims), names, (AxisType.Auto,) * len(dims))
+    tiled = Mesh(flat.reshape(dims), names, (AxisType.Auto,) * len(dims))
     spec = PartitionSpec(*(names[i] if dims[i] > 1 else None for i in range(ndim)))
-    return NamedSharding(cut, spec, memory_kind=memory_kind)
+    return NamedSharding(tiled, spec)
 
 
 @functools.lru_cache(4096)

@@ -322,13 +322,13 @@ def _global_shape(sharding: Any, local: Sequence[int]) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def place_like(x: Any, sharding: Any, committed: bool = True) -> Any:
-    """Return a value (array, NumPy or number) with a sharding over several devices."""
+def place_like(x: Any, sharding: Any) -> Any:
+    """Return a value (array, NumPy or number) committed to a sharding over several devices."""
     aval = aval_of(x)
     check_fits(sharding, aval)
     if type(x) is ArrayImpl:
-        return move(x, sharding, committed)
+        return move(x, sharding, True)
     if aval.dtype == dtypes.float0:
         aval = ShapedArray(aval.shape, np.dtype(bool))
         x = np.zeros(aval.shape, bool)
-    return put_host(np.asarray(x, aval.dtype), aval, sharding, committed)
+    return put_host(np.asarray(x, aval.dtype), aval, sharding, True)

@@ -150,8 +150,8 @@ def along_mesh(axis: Axis | None, size: int, xs: Sequence[Any], dims: Sequence[i
     if not found or found[0][0] is None:
         return axis
     entry, like = found[0]
-    cut = sharded.entries_on(like, [entry])
-    return (Axis(None, size) if axis is None else axis)._replace(cut=cut)
+    sharding = sharded.entries_on(like, [entry])
+    return (Axis(None, size) if axis is None else axis)._replace(sharding=sharding)
 
 
 def place(x: Any, dim: int | None, target: int | None, size: int, axis: Axis | None = None,

@@ -51,10 +51,10 @@ def merge(flags: Iterable[bool], where_true: Iterable[Any], where_false: Iterabl
 
 
 def rearranged(closed: ClosedJaxpr, invars: Sequence[Var], outvars: Sequence[Atom],
-               before: Sequence[Eqn] = (), after: Sequence[Eqn] = ()) -> ClosedJaxpr:
-    """Return ``closed`` with other inputs and outputs, and equations before and after its own."""
+               after: Sequence[Eqn] = ()) -> ClosedJaxpr:
+    """Return ``closed`` with other inputs and outputs, and equations after its own."""
     jaxpr = closed.jaxpr
-    eqns = [*before, *jaxpr.eqns, *after]
+    eqns = [*jaxpr.eqns, *after]
     return ClosedJaxpr(jaxpr.replace(invars=invars, outvars=outvars, eqns=eqns), closed.consts)
 
 

@@ -255,11 +255,6 @@ def trace_flat(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray
     return closed
 
 
-def has_tracers(values: Sequence[Any]) -> bool:
-    """Return whether any of ``values`` is a tracer."""
-    return any(isinstance(v, Tracer) for v in values)
-
-
 def move_tracer_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
     """Turn constants that are tracers into leading inputs; returns the program and those values.
 

@@ -149,7 +149,7 @@ def match_dim(x: Any, dim: int | None, target: int, size: int, axis: Axis | None
     if dim is None:
         axis = axis or axes.batching()
         return broadcast_new_dim(x, size, target if target >= 0 else target + ndim + 1,
-                                 None if axis is None else axis.cut)
+                                 None if axis is None else axis.sharding)
     return moveaxis(x, dim, target)
 
 
@@ -174,9 +174,9 @@ def batch_jaxpr(closed: ClosedJaxpr, size: int, batched: tuple[bool, ...],
             return [match_dim(x, d, 0, size, axis) if b else x
                     for x, d, b in zip(outs, dims, out_batched)]
 
-        cut = None if axis is None else axis.cut
-        entry = None if cut is None else cut.spec[0]
-        avals = [with_axis(aval, size, cut, entry) if b else aval
+        sharding = None if axis is None else axis.sharding
+        entry = None if sharding is None else sharding.spec[0]
+        avals = [with_axis(aval, size, sharding, entry) if b else aval
                  for aval, b in zip(closed.in_avals, batched)]
         program = trace_flat(mapped, avals, name="vmap", debug_name=closed.jaxpr.debug_name)
         return program, out_batched

@@ -149,9 +149,9 @@ def rule(operation: Primitive, *args: Any) -> Any:
         "matrices.")
 
 
-def _same_places(mat: BCOO, data: Any, unique: bool = True) -> BCOO:
+def _same_places(mat: BCOO, data: Any) -> BCOO:
     return BCOO((data, mat.indices), shape=mat.shape, indices_sorted=mat.indices_sorted,
-                unique_indices=mat.unique_indices and unique)
+                unique_indices=mat.unique_indices)
 
 
 # -- elementwise -----------------------------------------------------------------------------------

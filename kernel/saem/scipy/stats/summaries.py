@@ -29,8 +29,9 @@ class ModeResult(NamedTuple):
     count: Array
 
 
-def _check_policy(nan_policy: str, known: tuple[str, ...] = ("propagate",)) -> None:
-    if nan_policy in known:
+def _check_policy(nan_policy: str) -> None:
+    """Refuse every policy but 'propagate'.  Raises: NotImplementedError; ValueError."""
+    if nan_policy == "propagate":
         return
     if nan_policy not in ("propagate", "omit", "raise"):
         raise errors.explained(
