@@ -1,4 +1,4 @@
-"""What can one ask of a concrete array that needs no operation?
+"""Which methods of a concrete array need no operation?
 
 Its type and place, its numbers as NumPy, its printed form.  The class is jaxlib's; the methods are
 put on it here.
@@ -165,7 +165,7 @@ def device_put(x: Any, device: Any) -> Any:
 
 
 def publish_spread(x: Any, sharding: Any) -> None:
-    """Tell listeners that a value goes to several devices."""
+    """Publish that a value goes to several devices."""
     held = hold(x)
     on_device = type(held) is ArrayImpl
     aval = aval_of(held)

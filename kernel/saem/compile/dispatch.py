@@ -61,7 +61,7 @@ held_as: dict[type, Callable[[Any], Any]] = {}
 
 
 def device_of(x: Any) -> Any:
-    """Return the device of a single-device array, None if it lies on several."""
+    """Return the device of a single-device array, None if it is on several."""
     return getattr(x._sharding, "_device", None)
 
 
@@ -418,7 +418,7 @@ class Program:
         return outs
 
     def place(self, args: Sequence[Any]) -> list[Any]:
-        """Return the kept arguments as arrays where the program wants them."""
+        """Return the kept arguments as arrays, placed as the program needs them."""
         device = self.device
         if device is None:
             given = [x for x, kept in zip(args, self.kept) if kept]
@@ -451,9 +451,9 @@ class Program:
                 or finite.wanted() or not config.shortcuts.value:
             return None
         if self.lowered.exchange is not None:
-            return None  # C++ knows no references
+            return None  # C++ has no references
         if self.lowered.terms and any(map(any, self.lowered.terms[3:])):
-            return None  # C++ would not look how an argument lies
+            return None  # C++ would not check the layout of an argument
         if self.device is None and any(self.lowered.donated):
             return None  # on several CPUs a deleted argument would end the process, not the call
         # C++ counts the constants, which it puts first, among the arguments.
@@ -465,7 +465,7 @@ class Program:
 
 
 def put_spread(x: Any, sharding: Any) -> Any:
-    """Return the array that holds ``x``, where ``sharding`` (of one device or several) wants it."""
+    """Return the array that holds ``x``, with ``sharding`` (of one device or several)."""
     x = hold(x)
     if type(x) is ArrayImpl:
         if x.is_deleted():

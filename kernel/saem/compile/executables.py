@@ -1,4 +1,4 @@
-"""Has this program been compiled before?
+"""How is an executable found that was compiled before?
 
 Executables are found by content: the text without locations, with options and device, is the key.
 A function traced again (a lambda made anew, a cell run again) whose program is the same is not
@@ -133,7 +133,7 @@ def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: Functio
 
 def load_or_compile(key: str, lowered: Lowering, devices: Sequence[Any], options: dict[str, Any]
                     ) -> tuple[Any, str]:
-    """Return an executable, and what the cache on disk had: '' if it was not asked."""
+    """Return an executable, and what the cache on disk had: '' if it was not used."""
     if lowered.module.platform == "cpu" and "_ffi(" in lowered.text:
         _jaxlib.load_lapack()  # a program that was exported elsewhere may call it, too
     entry = None
@@ -194,7 +194,7 @@ def costs(key: str, executable: Any) -> dict[str, Any]:
         _costs[key] = {
             "flops": _known(analysis.get("flops")),
             "bytes_accessed": _known(analysis.get("bytes accessed")),
-            # On CPU the size of the code is not measured, and XLA says 0.
+            # On CPU the size of the code is not measured, and XLA gives 0.
             "code_bytes": getattr(memory, "generated_code_size_in_bytes", None) or None,
             "argument_bytes": getattr(memory, "argument_size_in_bytes", None),
             "output_bytes": getattr(memory, "output_size_in_bytes", None),
@@ -204,11 +204,11 @@ def costs(key: str, executable: Any) -> dict[str, Any]:
 
 
 def _known(cost: float | None) -> float | None:
-    """Return a cost, None for the -1 by which XLA says that it cannot tell."""
+    """Return a cost, None for -1, by which XLA means that it is not known."""
     return None if cost is None or cost < 0 else cost
 
 
 def clear() -> None:
-    """Forget all executables."""
+    """Drop all executables."""
     _executables.clear()
     _costs.clear()

@@ -43,7 +43,7 @@ from saem.placement.shardings import annotation
 class Lowering:
     """A program as text, and how to call it.
 
-    ``kept`` says which arguments it takes; before them come ``consts``.  ``donated`` marks kept
+    ``kept`` marks the arguments it takes; before them come ``consts``.  ``donated`` marks kept
     arguments whose buffers it may reuse; ``wasted`` are types of those it has no use for.
     If ``ordered``, the first argument and result are the token of its ordered effects.  ``closed``
     is the program that was written; ``terms`` (``placement.layouts``) has the memories and layouts

@@ -33,7 +33,7 @@ _kept = _Kept()
 
 
 def new_context() -> Any:
-    """Return an MLIR context that knows every dialect our programs are written in."""
+    """Return an MLIR context that has every dialect of our programs."""
     registry = _jaxlib.ir.DialectRegistry()
     _jaxlib.mlir_extension.register_dialects(registry)
     made = _jaxlib.ir.Context()
@@ -59,7 +59,7 @@ def context_for(text: str) -> Any:
 
 
 def parse(text: str) -> Any:
-    """Return the module that ``text`` says.
+    """Return the module that ``text`` spells.
 
     Raises: MLIRError if it is no module.
     """

@@ -29,7 +29,7 @@ Place = tuple[Source | None, str]
 class Operation:
     """One operation: ``result`` names its ``count`` results, ``text`` holds name and operands.
 
-    ``types`` is its type, ``place`` where it comes from, None if nobody wrote it.
+    ``types`` is its type, ``place`` where it comes from, None if that is no place in user code.
     """
 
     __slots__ = ("attributes", "count", "place", "regions", "result", "text", "types")
@@ -76,7 +76,7 @@ class Region:
 
 
 def quoted(text: str) -> str:
-    """Return ``text`` as it stands between the quotes of an MLIR string."""
+    """Return ``text`` as it is written between the quotes of an MLIR string."""
     text = text.encode("utf-8", "backslashreplace").decode()  # bytes that are no UTF-8
     return "".join(f"\\{ord(c):02X}" if c < " " or c in '"\\\x7f' else c for c in text)
 

@@ -105,7 +105,7 @@ class Found:
 
 
 def programs_inside(eqn: Eqn) -> list[Jaxpr]:
-    """Return the programs that an equation stands for or holds."""
+    """Return the programs that are written for an equation, or are inside it."""
     prim = eqn.operation
     if prim.written_as is not None:
         return [prim.written_as(tuple([a.aval for a in eqn.invars])).jaxpr]

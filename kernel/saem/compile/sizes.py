@@ -1,6 +1,6 @@
 """How does a program find the sizes that its types leave open?
 
-Types of a program with symbolic dimensions have ``?`` for them.  ``plan`` says how the dimension
+Types of a program with symbolic dimensions have ``?`` for them.  ``plan`` finds how the dimension
 variables follow from the shapes of the arguments; ``Sizes`` writes that, and every further size
 that an operation needs, as operations on 32-bit integers at the beginning of ``main``.
 

@@ -55,7 +55,7 @@ def element_type(dtype: Any) -> str:
 
 
 def tensor_type(aval: ShapedArray) -> str:
-    """Return ``tensor<2x3xf32>``; extended dtypes stand as the arrays that hold them."""
+    """Return ``tensor<2x3xf32>``; extended dtypes as the arrays that hold them."""
     try:
         return aval._mlir_type
     except AttributeError:
@@ -65,7 +65,7 @@ def tensor_type(aval: ShapedArray) -> str:
         return aval._mlir_type
 
 
-# One object for equal avals, so that what its type is called is found out once.
+# One object for equal avals, so that the name of its type is computed once.
 strong_aval = functools.lru_cache(4096)(ShapedArray)
 
 
@@ -190,7 +190,7 @@ class Module:
 
 
 class Writer:
-    """Makes the operations of one function: names values, knows their avals.
+    """Makes the operations of one function: names values, keeps their avals.
 
     While a primitive lowers, ``in_avals`` and ``out_avals`` are those of its equation and ``place``
     is where that was written.
@@ -419,7 +419,7 @@ class Writer:
                          out=ShapedArray(shape, np.dtype(bool)))
 
     def in_memory(self, x: str, kind: str) -> str:
-        """Write that ``x`` is to lie in the memory called ``kind``."""
+        """Write that ``x`` is to be in the memory called ``kind``."""
         return self.emit(
             f"stablehlo.custom_call @annotate_device_placement({x})", x, out=self.avals[x],
             attributes={"backend_config": '""', "has_side_effect": "true",

@@ -201,7 +201,7 @@ def wraps(fun: Callable) -> Callable:
 
 
 def documented(made: Callable, fun: Callable, what: str) -> Callable:
-    """Return ``made`` with a documentation that says ``what`` it does with ``fun``.
+    """Return ``made`` whose documentation begins with ``what`` it does with ``fun``.
 
     The documentation of ``fun`` itself follows.
     """

@@ -45,7 +45,7 @@ NOWHERE: frozenset = frozenset()
 
 
 class Placement(NamedTuple):
-    """Where a value is placed, if not replicated on its devices, in their own memory.
+    """Where a value is placed, if not replicated on its devices in their own memory.
 
     ``sharding`` is a NamedSharding of an AbstractMesh, with one entry per axis that names Explicit
     mesh axes only; ``vma`` are the mesh axes along which the value varies inside ``shard_map``.
@@ -74,9 +74,9 @@ class ShapedArray:
     """
 
     __slots__ = ("shape", "dtype", "weak_type", "placement", "_hash", "_mlir_type")
-    # What the StableHLO writer calls the type, once it has been asked for.
+    # The name of the type in StableHLO, once it is known (``compile.text``).
     _mlir_type: str
-    # The sharding of a type that names no mesh axis; ``placement.shardings`` says it.
+    # The sharding of a type that names no mesh axis; set by ``placement.shardings``.
     unsharded: ClassVar[Callable[[int], Any]]
 
     def __init__(self, shape, dtype, weak_type: bool = False,
@@ -288,10 +288,10 @@ class ShapeDtypeStruct:
 
     __slots__ = ("shape", "dtype", "weak_type", "sharding", "_layout", "_aval")
     manual_axis_type = None
-    # The type of a reference to a value of an aval; core.refs says it.
+    # The type of a reference to a value of an aval; set by ``core.refs``.
     reference: Callable[[ShapedArray], ShapedArray]
-    # The sharding and the layout of what a caller gave, and both as one; ``placement.layouts``
-    # says it.
+    # The sharding and the layout of what a caller gave, and both as one; set by
+    # ``placement.layouts``.
     place: Callable[[Any], tuple[Any, Any]]
     formatted: Callable[[Any, Any], Any]
 

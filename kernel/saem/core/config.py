@@ -139,7 +139,7 @@ DECLARED = (
              "programs on several processes may run only in the thread that set it"),
     Declared("no_tracing", False, "bool", "raise when a function would be traced"),
     Declared("no_execution", False, "bool", "raise when a program would run", in_call=True),
-    # -- what it tells --
+    # -- what it logs --
     Declared("log_compiles", False, "bool", "log each trace and compile at WARNING"),
     Declared("explain_cache_misses", False, "bool", "log why a jitted call was traced again"),
     Declared("traceback_filtering", "auto", "str", "hide the engine's frames in tracebacks",
@@ -153,7 +153,7 @@ DECLARED = (
     Declared("cpu_enable_async_dispatch", cores() > 2, "bool",
              "CPU programs run in the background; by default where there are more than two cores",
              process=True),
-    # What holds where nobody sets the next four is in disk/cache_folder.py.
+    # The defaults of the next four are in disk/cache_folder.py.
     Declared("enable_compilation_cache", True, "bool",
              "keep compiled programs on disk; off: nothing is read or written there"),
     Declared("compilation_cache_dir", None, "str",
@@ -264,7 +264,7 @@ class Setting(_jaxlib.Config):
             include_in_trace_context=declared.in_key,
         )
         self.declared = declared
-        # Called after each change: for settings that something else must be told of.
+        # Called after each change, for settings that have an effect elsewhere.
         self.follower: Callable[[], None] | None = None
         self.was_set = environment_variable(declared) is not None
         self._unset = self.get_local()  # what C++ returns where no scope holds
@@ -303,8 +303,8 @@ class Setting(_jaxlib.Config):
         """Whether the environment, ``config.update`` or a scope of this thread set it."""
         return self.was_set or self.get_local() is not self._unset
 
-    def tell(self) -> None:
-        """Tell whoever follows this setting that it changed."""
+    def notify(self) -> None:
+        """Call the follower of this setting, after a change."""
         if self.follower is not None:
             self.follower()
 
@@ -378,7 +378,7 @@ class Configuration:
                 check(name, value)
         setting.set_global(value)
         setting.was_set = True
-        setting.tell()
+        setting.notify()
 
     def read(self, name: str) -> Any:
         """Return the value the current thread sees."""

@@ -1,4 +1,4 @@
-"""What happens when Python asks a traced value for its numbers?
+"""What happens when Python needs the numbers of a traced value?
 
 If an interpreter knows them (under ``grad`` outside ``jit``), ``bool``, ``int``, ``item`` and
 indexing get them; else the error says which value, which transformation hides it, and

@@ -251,7 +251,7 @@ class Dim:
 
     __repr__ = __str__
 
-    # -- what is asked of a dimension -------------------------------------------------------------
+    # -- comparisons and conversions -------------------------------------------------------------
 
     def variables(self) -> set[str]:
         """Return the names of the variables that the dimension depends on."""

@@ -137,7 +137,7 @@ def _named_dtype(name: str) -> np.dtype:
 
 
 def canonicalize(dtype: Any, explicit: bool = False, where: str = "") -> DType:
-    """Return the dtype the engine holds when asked for ``dtype``: 32-bit unless ``enable_x64``.
+    """Return the dtype the engine holds for ``dtype``: 32-bit unless ``enable_x64``.
 
     ``explicit``: the user wrote this dtype, so say when it is narrowed; ``where`` names the
     function asked (``zeros``).  A Python type (``float``) asks for no width and is never explicit.
@@ -236,42 +236,42 @@ def scalar_kind(dtype: DType) -> str:
 
 @functools.cache
 def is_float(dtype: DType) -> bool:
-    """Say whether ``dtype`` is real floating point (bfloat16 and float8 included)."""
+    """Return whether ``dtype`` is real floating point (bfloat16 and float8 included)."""
     return scalar_kind(dtype) == "float"
 
 
 @functools.cache
 def is_complex(dtype: DType) -> bool:
-    """Say whether ``dtype`` is complex."""
+    """Return whether ``dtype`` is complex."""
     return scalar_kind(dtype) == "complex"
 
 
 @functools.cache
 def is_inexact(dtype: DType) -> bool:
-    """Say whether ``dtype`` is real floating point or complex: what has derivatives."""
+    """Return whether ``dtype`` is real floating point or complex: what has derivatives."""
     return scalar_kind(dtype) in ("float", "complex")
 
 
 @functools.cache
 def is_integer(dtype: DType) -> bool:
-    """Say whether ``dtype`` is a signed or unsigned integer (bool is none)."""
+    """Return whether ``dtype`` is a signed or unsigned integer (bool is none)."""
     return scalar_kind(dtype) in ("int", "uint")
 
 
 @functools.cache
 def is_unsigned(dtype: DType) -> bool:
-    """Say whether ``dtype`` is an unsigned integer."""
+    """Return whether ``dtype`` is an unsigned integer."""
     return scalar_kind(dtype) == "uint"
 
 
 @functools.cache
 def is_bool(dtype: DType) -> bool:
-    """Say whether ``dtype`` is bool."""
+    """Return whether ``dtype`` is bool."""
     return scalar_kind(dtype) == "bool"
 
 
 def is_extended(dtype: DType) -> bool:
-    """Say whether ``dtype`` is one NumPy cannot describe."""
+    """Return whether ``dtype`` is one NumPy cannot describe."""
     return isinstance(dtype, ExtendedDType)
 
 
@@ -342,7 +342,7 @@ def itemsize_bits(dtype: Any) -> int:
 
 
 def issubdtype(a: Any, b: Any) -> bool:
-    """Say whether ``a`` is at or below ``b`` among scalar types, narrow and extended ones included.
+    """Return whether ``a`` is at or below ``b`` among scalar types, narrow and extended ones too.
 
     Raises: TypeError for what names no dtype.
 

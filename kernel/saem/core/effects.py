@@ -27,7 +27,7 @@ from saem.core.avals import ShapedArray
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Var
 from saem.core.source import position
 
-TICKET = ShapedArray((), np.dtype(np.uint32))
+TOKEN = ShapedArray((), np.dtype(np.uint32))
 
 
 class Effect:
@@ -44,7 +44,7 @@ class Effect:
 
 
 class DebugEffect(Effect):
-    """Something is shown to whoever debugs."""
+    """Something is shown for debugging."""
 
     __slots__ = ()
 
@@ -75,13 +75,13 @@ def in_order(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def _in_order(closed: ClosedJaxpr) -> ClosedJaxpr:
-    first = token = Var(TICKET)
+    first = token = Var(TOKEN)
     eqns = []
     for eqn in closed.jaxpr.eqns:
         if is_ordered(eqn.effects):
             prim, place = with_token(eqn)
             operands = [*eqn.invars[:place], token, *eqn.invars[place:]]
-            token = Var(TICKET)
+            token = Var(TOKEN)
             eqn = eqn.replace(operation=prim, invars=operands, outvars=[token, *eqn.outvars])
         eqns.append(eqn)
     jaxpr = closed.jaxpr
@@ -92,7 +92,7 @@ def _in_order(closed: ClosedJaxpr) -> ClosedJaxpr:
 def with_token(eqn: Eqn) -> tuple[Any, int]:
     """Return the primitive of ``eqn`` that passes on a token, and which operand that is.
 
-    A primitive says so by its method ``with_token``; the token is then its first output.
+    A primitive that does so has a method ``with_token``; the token is then its first output.
     """
     rule = eqn.operation.with_token
     if rule is None:
@@ -108,7 +108,7 @@ def with_token(eqn: Eqn) -> tuple[Any, int]:
 
 
 class _Thread(threading.local):
-    """What one thread knows of the effects of the programs it started."""
+    """The effects of the programs that one thread started."""
 
     token: Any = None
     # How many callbacks this thread is inside of.
@@ -117,7 +117,7 @@ class _Thread(threading.local):
 
 _thread = _Thread()
 _unfinished: collections.deque[Any] = collections.deque()
-_unheard: list[Exception] = []
+_unreported: list[Exception] = []
 
 
 def token() -> Any:
@@ -126,7 +126,7 @@ def token() -> Any:
     if last is not None and last.is_ready():
         try:
             last.block_until_ready()
-        except Exception:  # that program failed and said so; what comes next is not its concern
+        except Exception:  # that program has raised its error already
             last = None
     return np.zeros((), np.uint32) if last is None else last
 
@@ -175,8 +175,8 @@ def _finish_oldest() -> None:
     except IndexError:  # another thread waited for it
         pass
     except Exception as error:
-        if effects:  # else whoever uses its results hears of it
-            _unheard.append(error)
+        if effects:  # else the error is raised where its results are used
+            _unreported.append(error)
 
 
 def effects_barrier() -> None:
@@ -187,9 +187,9 @@ def effects_barrier() -> None:
     while _unfinished:
         _finish_oldest()
     _thread.token = None
-    if _unheard:
-        failure = _unheard[0]
-        _unheard.clear()
+    if _unreported:
+        failure = _unreported[0]
+        _unreported.clear()
         raise failure
 
 
@@ -197,7 +197,7 @@ _failures: collections.deque[tuple[str, Exception]] = collections.deque(maxlen=1
 
 
 def failed(error: Exception, cause: Exception) -> Exception:
-    """Return ``error``, having kept it and its ``cause`` for the call that will hear of it."""
+    """Return ``error``, having kept it and its ``cause`` for the call that will raise it."""
     _failures.append((str(error), cause))
     return error
 

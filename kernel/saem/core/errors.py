@@ -1,4 +1,4 @@
-"""How does the engine say that something is wrong?
+"""How are errors reported?
 
 Every message has one form: a stable tag, what was needed and what came, the user's own line, and
 what to try::
@@ -53,7 +53,7 @@ class Explained(Exception):
         super().__init__(compose(tag, sentence, where, advice))
 
     def place(self, where: Position | None) -> Explained:
-        """Say where it happened, unless that is known already, and return this error."""
+        """Note where it happened, unless that is known already, and return this error."""
         if self.where is None and where is not None:
             self.where = where
             self.args = (compose(self.tag, self.sentence, where, self.advice),)
@@ -99,7 +99,7 @@ def explained(
     where: Position | None = None,
     path: tuple[paths.Step, ...] = (),
 ) -> Any:
-    """Return an ``error`` with its message composed, having told the event bus of it.
+    """Return an ``error`` with its message composed, published on the event bus.
 
     ``where`` is the nearest caller outside the engine unless given.  ``error`` is a class of this
     module, or any exception class: then the message alone is composed.

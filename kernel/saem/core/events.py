@@ -1,4 +1,4 @@
-"""What does the engine tell whoever is watching?
+"""Which events does the engine publish?
 
 Every event is an immutable, JSON-serialisable fact: something was traced, missed a cache, was
 compiled, moved, donated.  The engine publishes; ``saem.observe`` listens and explains.  With no
@@ -134,7 +134,7 @@ class CacheMiss(Event, kw_only=True):
 
 
 class CacheHit(Event, kw_only=True):
-    """A call found its program.  Calls that C++ answers are events only if a listener asks.
+    """A call found its program.  Calls that C++ answers are events only on request of a listener.
 
     ``stale``: what the program took from its surroundings when it was traced and is other now.
     """
@@ -173,8 +173,8 @@ class Lowering(Event, kw_only=True):
 class Compile(Event, kw_only=True):
     """XLA compiled a program (``found=False``) or the same program was found (``found=True``).
 
-    ``program`` is the content key (hex) of the text, options and devices.  ``disk`` says what the
-    cache on disk had: '' (it was not asked), 'found', 'absent' or 'damaged'.  Costs are XLA's own
+    ``program`` is the content key (hex) of the text, options and devices.  ``disk`` is what the
+    cache on disk had: '' (it was not used), 'found', 'absent' or 'damaged'.  Costs are XLA's own
     estimates, None where it gives none: ``flops``, ``bytes_accessed``, ``code_bytes``,
     ``argument_bytes``, ``output_bytes``, ``temp_bytes``.
     """
@@ -203,7 +203,7 @@ class OperationLoaded(Event, kw_only=True):
 
 
 class EagerOp(Event, kw_only=True):
-    """One primitive ran outside any trace.  Published only while a listener asks for these."""
+    """One primitive ran outside any trace.  Published only while a listener has requested these."""
 
     primitive: str
     caller: Position | None
@@ -269,7 +269,7 @@ class Bus:
         self.active = False
         self.hits = False
         self.eager = False
-        # Called with the new value of ``hits``: whoever answers calls must then step aside.
+        # Called with the new value of ``hits``: the C++ path must then be left.
         self.when_hits_change: Callable[[bool], None] = lambda hits: None
         self._listeners: tuple[tuple[Callable[[Event], None], bool, bool], ...] = ()
         self._lock = threading.Lock()

@@ -22,7 +22,7 @@ app: Any = later("absl.app")
 
 
 def assignments(settings: dict[str, Any], words: list[str]) -> dict[str, str | bool]:
-    """Return what ``words`` of a command line say of ``settings``: text by name, True and False.
+    """Return the values that ``words`` of a command line give ``settings``: text by name, or bools.
 
     A truth value is also taken from ``--nojax_…``; other words are the program's own.
     """

@@ -48,7 +48,7 @@ class Handle:
     def operation(self, params: dict[str, Any]) -> Primitive:
         """Return the record of this primitive with ``params``.
 
-        A parameter of JAX's that records do not have may be None: it then asks for nothing.
+        A parameter of JAX's that records do not have may be None, which means its default.
         Raises: TypeError naming parameters that are missing or unknown.
         """
         if self.record is None:
@@ -94,12 +94,12 @@ class Handle:
         return impl
 
     def def_abstract_eval(self, rule: Callable) -> Callable:
-        """Let ``rule(*avals, **params)`` say the aval of the result."""
+        """Let ``rule(*avals, **params)`` give the aval of the result."""
         self.abstract = rule
         return rule
 
     def def_effectful_abstract_eval(self, rule: Callable) -> Callable:
-        """Let ``rule(*avals, **params)`` say the aval of the result, and a set of effects."""
+        """Let ``rule(*avals, **params)`` give the aval of the result, and a set of effects."""
 
         self.abstract_eval = rule
         return rule
@@ -175,7 +175,7 @@ def _or_none(value: Any) -> Any:
 
 
 class UserOperation(Primitive):
-    """A primitive that a user defined, with its parameters: the six rules ask the user's."""
+    """A primitive that a user defined, with its parameters: the six rules call the user's."""
 
     handle: Handle
     given: dict[str, Any]

@@ -1,7 +1,8 @@
-"""What is a program, written down?
+"""What is a jaxpr?
 
-A jaxpr: inputs, a flat list of equations ``c:f32[3] = mul a b``, outputs.  Each variable is bound
-once, each equation remembers where the user wrote it and through which transformations it came.
+A program as data: inputs, a flat list of equations ``c:f32[3] = mul a b``, outputs.  Each variable
+is bound once, each equation remembers where the user wrote it and through which transformations it
+came.
 
 Read before: ``core.primitive``.  Read after: ``core.pretty``, ``core.infer``, ``transform``.
 Invariant: every jaxpr the engine makes passes ``core.infer.check_jaxpr``.
@@ -40,7 +41,7 @@ class Var:
 
 
 class DropVar(Var):
-    """An output that nobody reads, printed as ``_``."""
+    """An output that no equation reads, printed as ``_``."""
 
     __slots__ = ()
 
@@ -125,7 +126,7 @@ class Eqn:
 class Origin:
     """What a trace leaves behind for ``debug_info``: no function, only its code and structures.
 
-    ``arg_names`` or ``in_tree``, the structure of positional arguments, says what these are called.
+    ``arg_names`` or ``in_tree``, the structure of positional arguments, gives the names of these.
     """
 
     __slots__ = ("traced_for", "name", "code", "arg_names", "in_tree", "out_tree")
@@ -148,7 +149,7 @@ _GIVEN = frozenset(("effects", "is_high"))  # accepted, since others write them;
 
 
 class Jaxpr:
-    """An open program: its constants are variables whose values stand elsewhere."""
+    """An open program: its constants are variables whose values are kept elsewhere."""
 
     __slots__ = ("constvars", "invars", "outvars", "eqns", "debug_name", "origin", "__weakref__")
     is_high = False
@@ -313,7 +314,7 @@ def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
 
 
 class _Watch(threading.local):
-    """Who is told of every equation that this thread evaluates, inside nested programs too."""
+    """The function that gets every equation this thread evaluates, inside nested programs too."""
 
     on_step: Callable[[Eqn, list], None] | None = None
 
@@ -323,7 +324,7 @@ _watch = _Watch()
 
 @contextlib.contextmanager
 def watching(on_step: Callable[[Eqn, list], None]) -> Iterator[None]:
-    """Tell ``on_step`` of every equation evaluated inside the block, those of loops included."""
+    """Call ``on_step`` for every equation evaluated inside the block, those of loops included."""
     saved, _watch.on_step = _watch.on_step, on_step
     try:
         yield
@@ -345,7 +346,7 @@ def evaluate(closed: ClosedJaxpr, *args: Any, on_step: Callable[[Eqn, list], Non
         values = [as_numpy(a.val, a.aval) if type(a) is Literal else env[a] for a in eqn.invars]
         prim = eqn.operation
         if any(isinstance(a.aval.dtype, ExtendedDType) for a in (*eqn.invars, *eqn.outvars)):
-            # Keys stand as the arrays that hold them, and move as those do.
+            # Keys are evaluated as the arrays that hold them.
             if prim.physical is not None:
                 prim = prim.physical(
                     *([a.aval for a in atoms] for atoms in (eqn.invars, eqn.outvars)))

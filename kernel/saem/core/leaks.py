@@ -1,7 +1,7 @@
-"""Who holds a value that should be gone?
+"""What still refers to a value that should be gone?
 
 A tracer that outlives its trace is held by something a traced function wrote to: a global, an
-attribute, a list, a closure.  Python's garbage collector knows who refers to an object; following
+attribute, a list, a closure.  Python's garbage collector knows what refers to an object; following
 that upwards until something has a name gives ``cache['h'][0]``, as one would write it.
 
 A leak is found where the tracer is used; with ``checking_leaks`` on, when its trace ends.

@@ -1,7 +1,7 @@
 """Which public names of JAX are not here on purpose, and why?
 
 A name that is neither here nor in this table is missing, and `saem coverage` counts it as such.
-Whoever uses one of these names is told the reason.
+Using one of these names raises an error with the reason.
 
 Read before: ``core.lazy``.
 Invariant: no name of this table exists (tests/kernel/test_coverage.py).

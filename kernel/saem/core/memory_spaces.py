@@ -1,12 +1,13 @@
-"""In which memory of its device does a value lie?
+"""Which memory of its device holds a value?
 
-Almost always in the device's own.  A value may also lie in its host's; its aval then prints
+Almost always the device's own.  A value may also be in its host's; its aval then prints
 ``f32<host>[3]``, and what is computed of it stays there.  Values of both kinds do not meet in one
 operation: one of them is moved first (``device_put``).
 
 Read before: ``core.avals``.  Read after: ``placement.layouts``, ``jit.transfers``.
-Invariant: until a value lies elsewhere nothing asks here (``in_use`` is false, ``when_used`` wait).
-Source: observed behaviour of jax.memory.Space and of jaxprs whose values lie in a host's memory.
+Invariant: until a value is in another memory nothing here is called (``in_use`` is false,
+``when_used`` wait). Source: observed behaviour of jax.memory.Space and of jaxprs whose values lie
+in a host's memory.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def memory_types(prim: Primitive, avals: Sequence[Any], outs: list[ShapedArray]
 
 
 def result_spaces(prim: Primitive, avals: Sequence[Any]) -> list[MemorySpace] | None:
-    """Return where the results of ``prim`` lie, None if its typing rule says that itself.
+    """Return the memories of the results of ``prim``, None if its typing rule gives them itself.
 
     One answer is for all results.
     Raises: ValueError if two operands that are no scalars lie in different memories.

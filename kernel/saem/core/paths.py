@@ -5,7 +5,7 @@ line.  Going back from a value, always along the first operand that depends on a
 path such as ``x → z → w``, named by what those lines assign to.
 
 Read before: ``core.source``.  Read after: ``core.errors``, ``core.conversions``.
-Invariant: asked only when an error is made, so tracing pays nothing for it
+Invariant: used only when an error is made, so tracing pays nothing for it
 (tests/kernel/test_conversions.py).
 """
 

@@ -30,7 +30,7 @@ _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 
 
 class Style(Record):
-    """What ``pretty_print`` is asked to show, or not to show."""
+    """What ``pretty_print`` shows or leaves out."""
 
     source_info: bool = False
     print_shapes: bool = True
@@ -63,7 +63,7 @@ class Namer:
         self._taken: set[str] = set()
 
     def enter(self, jaxpr: Jaxpr) -> None:
-        """Begin with ``jaxpr``, the outermost: what nobody reads of it prints as ``_``.
+        """Begin with ``jaxpr``, the outermost: variables that nothing reads print as ``_``.
 
         The programs inside it that are to stand in front are named, in the order they stand.
         """
@@ -188,7 +188,7 @@ def in_front(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
                 called = eqn.operation.called or "jaxpr"
                 words.setdefault(nested, called.strip("<>"))
                 met[nested] += 1
-                if met[nested] <= 2:  # a third time tells nothing new
+                if met[nested] <= 2:  # a third time changes nothing
                     inside.append(nested)
         level = inside
     return [(program, word) for program, word in words.items()
@@ -254,9 +254,9 @@ def eqn_text(eqn: Eqn, namer: Namer, indent: int = 4) -> str:
     mark = namer.note(eqn) if namer.style is not PLAIN else ""
     own_words = namer.style.custom_pp_eqn_rules
     special = eqn.operation.print_equation
-    said = own_words and special and special(eqn, namer)
-    if said:
-        return mark + said
+    text = own_words and special and special(eqn, namer)
+    if text:
+        return mark + text
     shown = eqn.operation.printed_params() if own_words else eqn.params
     if eqn.operation.derived_params or not own_words:
         shown = dict(sorted({**shown, **eqn.derived_params()}.items()))

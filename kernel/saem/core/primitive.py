@@ -10,7 +10,7 @@ A primitive is one operation the engine knows by itself; everything else is made
 - ``transpose(ct, *args)``: cotangents of the linear arguments, which come as ``UndefinedPrimal``;
 - ``batch(size, xs, dims)``: the operation on a stack of inputs; a dim of None is not batched.
 
-There is no vjp rule: reverse mode is linearize + transpose.  A rule that cannot exist is *said*
+There is no vjp rule: reverse mode is linearize + transpose.  A rule that cannot exist is stated
 (``transpose = NOT_LINEAR``).  A class with a rule missing is refused when it is made.
 
 Whatever else a part of the engine may need to know of a primitive is declared on ``Primitive`` with
@@ -66,7 +66,7 @@ class Absent:
 
 
 def absent(reason: str, error: type[Exception] = TypeError) -> Any:
-    """Say that a rule cannot exist, and why."""
+    """Return what stands in a class for a rule that cannot exist: calling it raises ``error``."""
     return Absent(reason, error)
 
 
@@ -109,9 +109,9 @@ class UndefinedPrimal:
 
 
 def remembered(typing: Callable) -> Callable:
-    """Keep the answers of a typing rule: a program asks the same of the same avals many times.
+    """Cache a typing rule: programs apply the same primitive to the same avals many times.
 
-    Equal answers are then one object, which later look-ups find without comparing.
+    Equal results are then one object, which later look-ups find without comparing.
     """
     return functools.lru_cache(8192)(typing)
 
@@ -121,7 +121,7 @@ class Primitive(Record):
 
     name: ClassVar[str] = ""
     multiple_results: ClassVar[bool] = False
-    # Whether the jvp rule asks for no numbers and calls nobody's function, so that outside jit the
+    # Whether the jvp rule reads no numbers and calls no function of a user, so that outside jit the
     # operation and its tangent may run as one compiled call (``transform.jvp.WithTangent``).
     joint_jvp: ClassVar[bool] = False
     # Parameters that equations show but records do not hold.
@@ -148,7 +148,7 @@ class Primitive(Record):
     # Whether it uses up the PRNG key it is given, and the function by which users make keys so.
     consumes_key: ClassVar[bool] = False
     makes_keys: ClassVar[str] = ""
-    # Whether partial evaluation leaves it for later although its operands are known.
+    # Whether partial evaluation records it although its operands are known.
     waits: ClassVar[Any] = False
     # The only object of a primitive without parameters, once it was made.
     _instance: ClassVar[Primitive]
@@ -204,7 +204,7 @@ class Primitive(Record):
     transpose: ClassVar[Callable]
     batch: ClassVar[Callable]
 
-    # -- rules with a default: None says that there is nothing special to do --
+    # -- rules with a default: None where there is nothing special to do --
     # ``eager(*args)``: run outside traces; by default as one compiled call.
     eager: ClassVar[Callable | None] = None
     # ``shard_results(case)``: entries of shardings of results (``ops.sharding_rules``); by default
@@ -218,7 +218,7 @@ class Primitive(Record):
     params_for: ClassVar[Callable | None] = None
     # ``physical(in_avals, out_avals)``: the same operation on the arrays that hold keys.
     physical: ClassVar[Callable | None] = None
-    # ``partial_eval(trace, args)``: split by what is known; by default all of it waits.
+    # ``partial_eval(trace, args)``: split by what is known; by default all of it is recorded.
     partial_eval: ClassVar[Callable | None] = None
     # ``wait(trace, args)``: record it in the linear program of ``trace``, where ``waits`` is true.
     wait: ClassVar[Callable | None] = None

@@ -197,7 +197,7 @@ def lattice_join(*types: Typed) -> Typed:
 
 
 def promote_types(a: Any, b: Any) -> DType:
-    """Return the dtype in which ``a`` and ``b`` meet, as wide as the wider of them asks for.
+    """Return the dtype in which ``a`` and ``b`` meet, as wide as the wider of them.
 
     Without ``enable_x64`` it is 64 bits wide only where ``a`` or ``b`` is.  ``int``, ``float`` and
     ``complex`` themselves count as weak.
@@ -213,7 +213,7 @@ def promote_types(a: Any, b: Any) -> DType:
 def at_least(dtype: Any, least: Any) -> DType:
     """Return the dtype in which those two meet, also where types of arrays do not promote.
 
-    It is for steps inside a library function, of which no user is to be told.
+    It is for steps inside a library function: they raise no warning about the types of its user.
     Raises: TypePromotionError where the lattice has none, as for floats of 8 bits.
     """
     types = (dtypes.as_dtype(dtype), False), (dtypes.as_dtype(least), False)

@@ -1,8 +1,8 @@
-"""Where does a program come from, in the words of those who read programs?
+"""Which function, places and names does a program come from?
 
 A jaxpr tells which function was traced and what its arguments and results are called, an equation
 at which line and in which named scopes it was written.  The engine keeps little of that (a code
-object, structures, a stack of names); what is said here is worked out when somebody asks.
+object, structures, a stack of names); what is here is computed on request.
 
 Read before: ``core.source``.  Read after: ``core.jaxpr``, ``core.pretty``.
 Invariant: asking changes nothing, and nothing here keeps a traced function alive.
@@ -173,7 +173,7 @@ def name_stack(stack: Sequence[str]) -> NameStack:
 
 
 class Frame(Record):
-    """A place in a file, as a traceback tells it."""
+    """A place in a file, as a traceback has it."""
 
     file_name: str
     function_name: str

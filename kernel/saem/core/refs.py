@@ -1,4 +1,4 @@
-"""What does the engine know of a mutable array?
+"""What is the type of a mutable array, and what are its effects?
 
 Its type, ``Ref{f32[3]}``, beside the type of what it holds; what an operation does to it (reads,
 writes, adds: its *effects*, each naming an operand); and which part of it an operation means.
@@ -49,7 +49,7 @@ class AbstractRef(ShapedArray):
 
     @property
     def weak_type(self) -> bool:
-        """There is none.  Raises: ShapeError, as whoever asks takes the reference for an array."""
+        """There is none.  Raises: ShapeError, since an operation on arrays got the reference."""
         raise not_unpacked(self)
 
     def __eq__(self, other):

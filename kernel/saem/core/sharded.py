@@ -1,8 +1,8 @@
 """Along which mesh axes is a value sharded, as part of its type?
 
-Along a mesh axis of type Explicit the program itself says how values lie: the aval names the axes,
-``f32[8@x,2]``, and each primitive has a rule from how its operands are sharded to how its result
-is. A value that no Explicit axis shards has no placement, and no rule here runs for it.
+Along a mesh axis of type Explicit the program itself decides how values are sharded: the aval names
+the axes, ``f32[8@x,2]``, and each primitive has a rule from how its operands are sharded to how its
+result is. A value that no Explicit axis shards has no placement, and no rule here runs for it.
 
 Read before: ``core.avals``.  Read after: ``core.varying``, ``ops.sharding_rules``.
 Invariant: an aval names only Explicit axes of its mesh, each once, each dividing its array axis.
@@ -161,7 +161,7 @@ class Case:
         self.avals = avals
         self.specs = [entries_of(a) for a in avals]
         self.outs = outs
-        self.sharding = sharding  # of some operand, or asked for: it has the mesh
+        self.sharding = sharding  # of some operand, or requested: it has the mesh
 
     @property
     def mesh(self) -> Any:

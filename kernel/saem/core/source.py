@@ -1,7 +1,7 @@
 """Where in the user's code did this happen?
 
 Every equation remembers the code object and instruction of the nearest frame outside the engine,
-which costs a short walk up the stack; line and column are worked out only when someone asks.
+which costs a short walk up the stack; line and column are computed only on request.
 
 Read before: ``core.events`` (Position).  Read after: ``core.jaxpr``.
 Invariant: frames of this package are never reported as the user's.
@@ -27,7 +27,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _internal: dict[str, bool] = {}
 _excluded: list[str] = []
 
-# Code objects of two files compare equal if their text does, so the file stands beside them.
+# Code objects of two files compare equal if their text does, so the file is part of the key.
 Source = tuple[CodeType, int, str]
 
 
@@ -85,7 +85,7 @@ def callers_kept() -> Iterator[None]:
 def _with_callers(frame: FrameType) -> Any:
     """Return the source of ``frame`` with those of the frames outside the engine around it.
 
-    The frame of a module or cell is the last; what runs cells is nobody's question.
+    The frame of a module or cell is the last; what runs cells is left out.
     """
     found: list[Source] = []
     at: FrameType | None = frame
@@ -123,7 +123,7 @@ def _resolve(code: CodeType, instruction: int, file: str) -> Position:
 
 
 def position(source: Source | None) -> Position | None:
-    """Return the file, line and column that ``source`` stands for."""
+    """Return the file, line and column of ``source``."""
     return None if source is None else _resolve(*source)
 
 

@@ -1,9 +1,10 @@
-"""Who is looking at an operation right now?
+"""Which interpreter processes an operation?
 
 Every operation goes through ``bind``, which hands it to the *current interpreter* of this thread:
-``EvalTrace`` runs it on XLA, a staging trace writes it down, a JVP trace follows derivatives, a
-batch trace follows a whole stack of values.  An interpreter has a ``parent``; while it works on an
-operation the parent is current, so rules of primitives are ordinary programs one level down.
+``EvalTrace`` runs it on XLA, a staging trace records it as an equation, a JVP trace computes its
+derivative beside it, a batch trace applies it to a whole stack of values.  An interpreter has a
+``parent``; while it works on an operation the parent is current, so rules of primitives are
+ordinary programs one level down.
 
 Read before: ``core.primitive``.  Read after: ``saem.transform``.
 Invariant: the current interpreter is restored on every way out of a ``with`` of this module,
@@ -80,16 +81,16 @@ eval_trace = EvalTrace()
 
 
 class _State(threading.local):
-    """What one thread is doing: current interpreter, transformations and source on behalf of.
+    """The state of one thread: current interpreter, stack of transformations, place in user code.
 
-    ``watcher`` is set by what observes questions to tracers, such as the lens's X-ray.
+    ``watcher`` is set by tools such as the lens's X-ray.
     """
 
     def __init__(self) -> None:
         self.trace: Trace = eval_trace
         self.stack: tuple[str, ...] = ()
         self.source: Source | None = None
-        # Told each time that Python asks a tracer for numbers: which, by what, and with success?
+        # Called each time that Python needs the numbers of a tracer: (tracer, by what, success).
         self.watcher: Callable[[Tracer, str, bool], None] | None = None
 
 
@@ -120,14 +121,14 @@ class current:
 
 
 class Scope(str):
-    """A name on a stack that is no transformation but a ``named_scope``."""
+    """The name of a ``named_scope`` on a stack of transformations."""
 
     __slots__ = ()
-    used: ClassVar[bool] = False  # whether there ever was one: else nobody need look
+    used: ClassVar[bool] = False  # whether there ever was one: else stacks are not searched
 
 
 class Boundary(str):
-    """A name on a stack that begins a program: what stands before it belongs to its caller."""
+    """A name on a stack at which a program begins: names before it belong to the caller."""
 
     __slots__ = ()
 
@@ -146,8 +147,8 @@ def scopes_of(stack: tuple[str, ...]) -> tuple[str, ...]:
 class Mark(Scope):
     """Attributes that operations get in a program's text, on a stack as a scope is.
 
-    It prints as a transformation of no name would; ``replaces`` drops those of outer marks that it
-    does not say again.
+    It prints as a transformation without a name.  ``replaces`` are attributes of outer marks that
+    it drops.
     """
 
     used: ClassVar[bool] = False
@@ -177,8 +178,10 @@ def attributes_of(stack: tuple[str, ...]) -> dict[str, str]:
 
 
 class at_source:
-    """``with at_source(eqn.source, eqn.stack):`` does what is inside on behalf of an equation:
-    at its place in user code and in its named scopes."""
+    """``with at_source(eqn.source, eqn.stack):`` runs its block on behalf of an equation.
+
+    What is recorded inside has the equation's place in user code and its named scopes.
+    """
 
     __slots__ = ("source", "stack", "saved")
 
@@ -195,9 +198,9 @@ class at_source:
 
 
 def go_to_source(source: Source | None, stack: tuple[str, ...], under: tuple[str, ...]) -> None:
-    """Do what follows on behalf of an equation, at its place and in its scopes, ``under`` a stack.
+    """Make an equation's place in user code and its named scopes current, ``under`` a stack.
 
-    Whoever goes through a program calls this for each equation, and puts back what was at the end.
+    What runs a program calls this for each equation, and restores ``state`` at the end.
     """
     state.source = source
     if Scope.used:
@@ -211,9 +214,9 @@ def go_to_source(source: Source | None, stack: tuple[str, ...], under: tuple[str
 
 
 class Tracer(_jaxlib.Array):
-    """A value that an interpreter watches.  Operators are wired in ``saem._wiring``.
+    """A value that belongs to an interpreter.  Operators are wired in ``saem._wiring``.
 
-    ``kind`` says in plain words what it is, for error messages and the lens.
+    ``kind`` is its name in error messages and in the lens.
     """
 
     __slots__ = ("_trace", "aval", "__weakref__")

@@ -152,7 +152,7 @@ def map_with_path(
 
 
 def all_(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
-    """Say whether every leaf is true.
+    """Return whether every leaf is true.
 
     >>> jax.tree.all({"a": True, "b": [True, False]})
     False
@@ -161,7 +161,7 @@ def all_(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
-    """Say whether every element of ``iterable`` is a leaf.
+    """Return whether every element of ``iterable`` is a leaf.
 
     >>> jax.tree_util.all_leaves([1, 2.0])
     True
@@ -251,9 +251,9 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
 
 
 def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """Return, for each leaf of ``full_tree``, the leaf of ``prefix_tree`` that stands above it.
+    """Return, for each leaf of ``full_tree``, the leaf of ``prefix_tree`` above it.
 
-    ``is_leaf`` is asked about nodes of ``prefix_tree`` only.
+    ``is_leaf`` is called on nodes of ``prefix_tree`` only.
     Raises: ValueError where ``prefix_tree`` is no prefix, naming the path and what differs.
     """
     flat, treedef = _registry_flatten(prefix_tree, is_leaf)
@@ -314,7 +314,7 @@ def _container(tree: Any, level: tuple[Any, Any] | None) -> tuple[Any, Any]:
 
 
 def is_tree_node(typ: type) -> bool:
-    """Say whether instances of ``typ`` are containers."""
+    """Return whether instances of ``typ`` are containers."""
     return default_registry.is_node(typ)
 
 
@@ -328,7 +328,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Say whether ``treedef`` is a single node: a leaf, or an empty container such as None.
+    """Return whether ``treedef`` is a single node: a leaf, or an empty container such as None.
 
     >>> jax.tree_util.treedef_is_leaf(jax.tree.structure(1))
     True
@@ -372,7 +372,7 @@ def _flatten_up_to(
         return treedef.flatten_up_to(other)
     except ValueError:
         found = difference(treedef, other)
-        if found is None:  # the registry knows a reason that we do not
+        if found is None:  # jaxlib refuses it for a reason of its own
             raise
         path, what = found
         raise explained(
@@ -423,7 +423,7 @@ def _kind(typ: type) -> str:
 
 
 def _different_keys(mine: list[Any], theirs: list[Any]) -> str:
-    """Say how the keys of two dicts differ."""
+    """Return how the keys of two dicts differ, in words."""
     missing = [repr(key) for key in mine if key not in theirs]
     extra = [repr(key) for key in theirs if key not in mine]
     parts = []

@@ -1,7 +1,7 @@
 """Which of JAX's options does nothing here read?
 
-A program that sets one of them runs all the same: the value is kept and can be asked for, and a
-warning tells once, with the reason, that it changes nothing. The names and defaults are those that
+A program that sets one of them runs all the same: the value is kept and can be read, and a
+warning states once, with the reason, that it changes nothing. The names and defaults are those that
 JAX 0.10.2 lists in ``config.values``.
 
 Read before: ``config.py``.

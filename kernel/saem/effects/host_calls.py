@@ -28,7 +28,7 @@ from saem.compile import dispatch
 from saem.compile.text import physical_aval
 from saem.core import config, dtypes, effects, errors, source, tree
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.effects import TICKET
+from saem.core.effects import TOKEN
 from saem.core.events import Callback as CallbackEvent
 from saem.core.events import bus
 from saem.core.primitive import Primitive
@@ -232,14 +232,14 @@ class Callback(Primitive):
         return dataclasses.replace(self, threaded=True), 0
 
     def typing(self, *avals):
-        return [TICKET, *self.out_avals] if self.threaded else list(self.out_avals)
+        return [TOKEN, *self.out_avals] if self.threaded else list(self.out_avals)
 
     def evaluate(self, *xs):
         first = list(xs[:self.threaded])
         return first + checked(self, tree.leaves(self.host(*xs[self.threaded:])))
 
     def lower(self, ctx, *xs):
-        outs = [TICKET, *self.out_avals] if self.threaded else self.out_avals
+        outs = [TOKEN, *self.out_avals] if self.threaded else self.out_avals
         platform = "cpu" if ctx.module.platform == "cpu" else "gpu"
         index = ctx.module.callback(host_call(self, tuple(ctx.in_avals)))
         kept = "true" if self.effects else "false"

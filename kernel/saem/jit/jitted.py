@@ -6,7 +6,7 @@ shape, dtype, weak type, a static value, structure, placement, a setting.
 
 Read before: ``jit.call``, ``compile.dispatch``.  Read after: ``jit.stages``.
 Invariant: a traced program is kept for (function, structure, static values, avals, settings), and
-nothing else decides; the events say which of these changed.
+nothing else decides; events name those that changed.
 """
 
 from __future__ import annotations

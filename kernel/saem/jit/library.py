@@ -1,7 +1,7 @@
-"""How is a function of the library one compiled call, and yet a learner's primitives?
+"""How is a library function one compiled call outside traces, and primitives inside?
 
-``jnp.where`` outside traces is one compiled call, made once; inside a trace its primitives stand in
-the caller's program, so a jaxpr shows ``select_n`` and no call.
+``jnp.where`` outside traces is one compiled call, made once; inside a trace its primitives go
+into the caller's program, so a jaxpr shows ``select_n`` and no call.
 
 Read before: ``jit.jitted``.  Read after: ``saem.numpy``.
 Invariant: both forms compute the same (tests/kernel/numpy).

@@ -1,8 +1,8 @@
-"""What does an event say of one call of a jitted function, and what changed behind its back?
+"""How do events describe a call of a jitted function, and what its program took from outside?
 
 A signature spells out the cache key in the caller's words.  What a trace takes from its
-surroundings without being told (the insides of a static argument, closed-over and global values) is
-noted at the trace and looked at again at later calls: the kept program computes with what it saw.
+surroundings (the insides of a static argument, closed-over and global values) is noted at the trace
+and compared at later calls: the kept program computes with the values of that time.
 
 Read before: ``core.events``, ``core.arguments``.  Read after: ``jit.jitted``.
 Invariant: everything here happens only while a listener is there (tests/lens/observe/).
@@ -40,7 +40,7 @@ _LOOKED_AT = 64
 Seen = tuple[tuple[str, str, int, str], ...]
 
 
-def told(value: Any) -> str:
+def text_of(value: Any) -> str:
     """Return a value as text that changes when its contents do; of arrays only the type."""
     if isinstance(value, (np.ndarray, np.generic)) and value.size <= _SMALL:
         return repr(value)
@@ -65,7 +65,7 @@ def describe(info: Any, bound: Any) -> Signature:
     donated = tuple(path for (path, _), d in zip(names, info.donated(bound)) if d)
     return Signature(arguments, static, str(bound.in_tree), donated, config.trace_context_named(),
                      mesh_text(mesh_context.value), tuple(options(info)),
-                     tuple((name, told(value)) for kind, name, value in surroundings(info.fun)
+                     tuple((name, text_of(value)) for kind, name, value in surroundings(info.fun)
                            if kind == "closure"))
 
 
@@ -75,7 +75,7 @@ def static_names(info: Any, bound: Any) -> list[str]:
 
 
 def options(info: Any) -> Iterator[tuple[str, str]]:
-    """Yield (name, text) of what ``jit`` was given beyond the function; donation stands apart."""
+    """Yield (name, text) of what ``jit`` was given beyond the function; except donation."""
     given = {"in_shardings": info.in_shardings, "out_shardings": info.out_shardings,
              "keep_unused": info.keep_unused or None, "inline": info.inline or None,
              "device": info.device, "compiler_options": info.options or None,
@@ -85,7 +85,7 @@ def options(info: Any) -> Iterator[tuple[str, str]]:
 
 
 def describe_leaf(x: Any, path: str, given: str) -> Argument:
-    """Return what an event says of one dynamic leaf."""
+    """Return how an event describes one dynamic leaf."""
     aval = aval_of(x)
     aval = getattr(aval, "inner_aval", aval)  # of a reference, what it holds
     array = type(x) is ArrayImpl
@@ -109,7 +109,7 @@ def mesh_text(mesh: Any) -> str:
         getattr(mesh, "axis_names", ()), getattr(mesh, "axis_sizes", ())))
 
 
-# -- what changes without being told ---------------------------------------------------------------
+# -- values from outside ---------------------------------------------------------------------------
 
 
 @functools.lru_cache(1024)
@@ -146,15 +146,15 @@ def is_value(value: Any) -> bool:
 
 def see(info: Any, bound: Any) -> Seen:
     """Note what a trace takes from its surroundings."""
-    statics = [("static", path, 0, told(v))
+    statics = [("static", path, 0, text_of(v))
                for (_, v), path in zip(bound.statics, static_names(info, bound))]
-    around = [(kind, name, id(value) if is_long(value) else 0, told(value))
+    around = [(kind, name, id(value) if is_long(value) else 0, text_of(value))
               for kind, name, value in surroundings(info.fun)]
     return (*statics, *around)
 
 
 def is_long(value: Any) -> bool:
-    """Return whether ``value`` is an array of which ``told`` says the type only."""
+    """Return whether ``value`` is an array that ``text_of`` gives by its type only."""
     return type(value) in aval_functions and hasattr(value, "shape") and not (
         isinstance(value, (np.ndarray, np.generic)) and value.size <= _SMALL)
 
@@ -176,7 +176,7 @@ def mutated(info: Any) -> tuple[Changed, ...]:
     found: dict[str, Changed] = {}
     for key, entry in list(info.entries.items())[:_LOOKED_AT]:
         for (_, value), (kind, path, _, before) in zip(key[1], entry.seen or ()):
-            if before != (now := told(value)):
+            if before != (now := text_of(value)):
                 found[path] = Changed(kind=kind, path=path, old=before, new=now)
     return tuple(found.values())
 
@@ -195,7 +195,7 @@ def pointers(values: Sequence[Any]) -> list[int | None]:
 
 
 def with_donations(info: Any, bound: Any, run: Callable[[], list[Any]]) -> list[Any]:
-    """Run a call that is given buffers; tell of each whether a result took it over."""
+    """Run a call with donated buffers; publish for each whether a result took it over."""
     before = pointers(bound.leaves)
     outs = run()
     after = {p for p in pointers(outs) if p is not None}

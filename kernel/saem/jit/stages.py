@@ -49,7 +49,7 @@ class ArgInfo(Record):
 
 
 class Types:
-    """What every stage tells of a call, from its flat types."""
+    """What every stage has of a call, from its flat types."""
 
     name: str
     in_tree: Any
@@ -80,7 +80,7 @@ class Types:
              for a, s in zip(self.flat_out, shardings)])
 
     def asked_of_results(self) -> Sequence[Any]:
-        """Return the shardings that were asked for results, () if none were."""
+        """Return the shardings that were requested for results, () if none were."""
         return ()
 
     def paths(self) -> list[str]:
@@ -119,7 +119,7 @@ class Call(Types, Record):
 
 
     def demands(self) -> dispatch.Demands:
-        """Return what the call asks for, by jit's shardings or those of its structs."""
+        """Return what the call requires, by jit's shardings or those of its structs."""
         leaves = self.bound.leaves
         demands = self.entry.demands
         said = [(x.sharding if x._layout is None else x.format) if isinstance(x, ShapeDtypeStruct)
@@ -194,7 +194,7 @@ class Traced(Stage):
                 ) -> tuple[Lowering, Any, bool]:
         """Return the program's text, where it runs, and if that was demanded.
 
-        With ``embed`` its constants stand in the text, else they are further arguments.
+        With ``embed`` its constants are in the text, else they are further arguments.
         """
         info, entry = self._call.info, self._call.entry
         where, committed = self.placed()
@@ -552,7 +552,7 @@ def remade(fun: Callable, given: dict[str, Any]) -> Any:
 
 
 class _Jitted(type):
-    """Makes ``isinstance`` ask what an object can do."""
+    """Makes ``isinstance`` test what an object can do."""
 
     def __instancecheck__(cls, x: Any) -> bool:
         return callable(x) and all(hasattr(x, n) for n in ("trace", "lower", "eval_shape", "info"))

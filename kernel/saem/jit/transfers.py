@@ -49,7 +49,7 @@ class DevicePut(Primitive):
     """The identity on each operand, onto its one of ``devices``.
 
     A device is also a sharding, a memory space, or None; inside a program, which runs in one place,
-    a device is only a wish.  ``srcs`` say where operands come from, as far as that is known.
+    a device is ignored.  ``srcs`` are the devices of operands, as far as they are known.
     """
 
     devices: tuple
@@ -82,8 +82,8 @@ class DevicePut(Primitive):
             if isinstance(device, NamedSharding):
                 x = constrained(ctx, x, device)
             space = space_of(aval)
-            said = isinstance(device, MemorySpace) or getattr(device, "memory_kind", None)
-            if said and ctx.module.platform != "cpu":
+            named = isinstance(device, MemorySpace) or getattr(device, "memory_kind", None)
+            if named and ctx.module.platform != "cpu":
                 x = ctx.in_memory(x, "pinned_host" if space is MemorySpace.Host else "device")
             outs.append(x)
         return outs
@@ -119,7 +119,7 @@ class DevicePut(Primitive):
 
 
 def space_named(device: Any, here: MemorySpace) -> MemorySpace:
-    """Return the memory in which a value lies after it was put on ``device``."""
+    """Return the memory that holds a value after it was put on ``device``."""
     if isinstance(device, MemorySpace):
         return device
     if isinstance(device, Format):

@@ -25,7 +25,7 @@ from saem.core import jaxpr as jaxpr_module
 from saem.core import refs as core_refs
 from saem.core.avals import aval_of
 from saem.core.dimensions import Dim
-from saem.core.effects import TICKET, in_order, is_ordered
+from saem.core.effects import TOKEN, in_order, is_ordered
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import primitive
 from saem.core.refs import is_ref, shifted
@@ -245,7 +245,7 @@ def asking_in_body(loop: While) -> ClosedJaxpr:
     carried = loop.body_jaxpr.in_avals[loop.body_nconsts:]
     consts = [*loop.cond_jaxpr.in_avals[:loop.cond_nconsts],
               *loop.body_jaxpr.in_avals[:loop.body_nconsts]]
-    return trace_flat(whole, [TICKET, *consts, *carried], name="while")
+    return trace_flat(whole, [TOKEN, *consts, *carried], name="while")
 
 
 # -- the functions ---------------------------------------------------------------------------------
@@ -359,7 +359,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *,
 
 
 def _before(state: Any) -> Any:
-    """Say whether the counter of a fori loop has not reached its end."""
+    """Return whether the counter of a fori loop has not reached its end."""
     i, stop, _ = state
     return lt(i, stop)
 

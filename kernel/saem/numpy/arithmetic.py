@@ -252,7 +252,7 @@ def power(x1: Any, x2: Any, /) -> Any:
 
 
 def is_constant_integer(x: Any) -> bool:
-    """Say whether an exponent is an integer known when the program is made."""
+    """Return whether an exponent is an integer known when the program is made."""
     if isinstance(x, (np.ndarray, np.generic, ArrayImpl)):
         return not x.shape and dtypes.is_integer(x.dtype)
     return isinstance(x, int)

@@ -51,7 +51,7 @@ FLOAT = np.dtype("float64")
 
 
 def on_host(size: int) -> bool:
-    """Say whether ``size`` known numbers are best made on the host, here and now."""
+    """Return whether ``size`` known numbers are best made on the host, here and now."""
     return (not config.staging.value and size <= SMALL and config.shortcuts.value
             and mesh_context.value is None)
 

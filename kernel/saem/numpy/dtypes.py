@@ -129,7 +129,7 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
 
 
 def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
-    """Say whether dtype ``arg1`` is at or below ``arg2`` among the scalar types.
+    """Return whether dtype ``arg1`` is at or below ``arg2`` among the scalar types.
 
     >>> jnp.issubdtype(jnp.float32, jnp.floating)
     True
@@ -138,7 +138,7 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
 
 
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
-    """Say whether a cast keeps what ``casting`` asks to be kept, by NumPy's rules.
+    """Return whether a cast keeps what ``casting`` asks to be kept, by NumPy's rules.
 
     Raises: TypeError for a Python number.
 
@@ -163,7 +163,7 @@ _KINDS = {
 
 
 def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...]) -> bool:
-    """Say whether ``dtype`` is of a kind, a name of the array API or a dtype, or one of several.
+    """Return whether ``dtype`` is of a kind, a name of the array API or a dtype, or one of several.
 
     Raises: ValueError for an unknown kind.
 
@@ -188,7 +188,7 @@ def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...
 
 
 def iscomplexobj(x: ArrayLike) -> bool:
-    """Say whether ``x`` is of a complex dtype, whatever its numbers.
+    """Return whether ``x`` is of a complex dtype, whatever its numbers.
 
     >>> jnp.iscomplexobj(jnp.array([1, 1j]))
     True
@@ -199,7 +199,7 @@ def iscomplexobj(x: ArrayLike) -> bool:
 
 
 def isrealobj(x: ArrayLike) -> bool:
-    """Say whether ``x`` is not of a complex dtype.
+    """Return whether ``x`` is not of a complex dtype.
 
     >>> jnp.isrealobj(jnp.array([1, 2]))
     True
@@ -208,7 +208,7 @@ def isrealobj(x: ArrayLike) -> bool:
 
 
 def isscalar(element: Any) -> bool:
-    """Say whether ``element`` is a number, or an array of rank 0.
+    """Return whether ``element`` is a number, or an array of rank 0.
 
     >>> jnp.isscalar(3.0)
     True

@@ -68,7 +68,7 @@ def dtype_of(x: Any) -> Any:
 
 
 def is_boolean(x: Any) -> bool:
-    """Say whether a promoted operand is boolean; a weak Python number never is."""
+    """Return whether a promoted operand is boolean; a weak Python number never is."""
     aval = getattr(x, "aval", None)
     return (getattr(x, "dtype", None) if aval is None else aval.dtype) is BOOL
 
@@ -262,7 +262,7 @@ def _forbid_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]], mode: s
 
 
 def agree(args: Sequence[Any]) -> bool:
-    """Say whether all of ``args`` are arrays of one shape, dtype and weakness."""
+    """Return whether all of ``args`` are arrays of one shape, dtype and weakness."""
     for x in args:  # a class with ``__jax_array__`` may have the attributes of its array, too
         if aval_functions.get(type(x)) is not own_aval:
             return False

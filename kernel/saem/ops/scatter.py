@@ -179,7 +179,7 @@ class ScatterExtreme(ScatterFamily):
 
 
 def is_ordered(dtype: Any) -> bool:
-    """Say whether numbers of ``dtype`` have an order: complex ones that of their parts."""
+    """Return whether numbers of ``dtype`` have an order: complex ones that of their parts."""
     return is_number(dtype) or dtypes.is_bool(dtype)
 
 

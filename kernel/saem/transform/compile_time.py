@@ -1,4 +1,4 @@
-"""How is something computed while a program is being traced, not by the program?
+"""How is something computed while a program is traced, not when it runs?
 
 ``ensure_compile_time_eval`` puts an interpreter on top that runs what depends on known values alone
 and leaves the rest to the trace below.

@@ -1,10 +1,10 @@
-"""Which derivatives can one ask for?
+"""Which derivatives of a function are there?
 
 ``jvp`` pushes a tangent forward, ``vjp`` pulls a cotangent back, ``linearize`` keeps the linear
 map; ``grad`` is the vjp of a scalar.  All work on pytrees and nest in any order.
 
 Read before: ``transform.linearize``.  Read after: ``transform.mapping``.
-Invariant: a derivative has the structure, shapes and (tangent) dtypes of what it is taken in.
+Invariant: a derivative has the structure, shapes and (tangent) dtypes of its arguments.
 Source: the documentation of jax.grad, jax.vjp, jax.jvp and jax.linearize.
 """
 
@@ -322,7 +322,7 @@ def _check_scalar(flat: FlatFunction, outs: Sequence[Any], holomorphic: bool) ->
 
 
 def repr_of(x: Any) -> Any:
-    """Return what stands for an output in a message: its type, not its numbers."""
+    """Return how a message shows an output: its type, not its numbers."""
     try:
         return aval_of(x)
     except TypeError:

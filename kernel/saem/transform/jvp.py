@@ -1,4 +1,4 @@
-"""How do derivatives flow forward?
+"""How is forward-mode differentiation done?
 
 A ``JVPTracer`` carries a primal and its tangent.  An operation on it runs the primitive's jvp rule
 one interpreter down, so tangents are ordinary values there, and differentiation nests.
@@ -32,7 +32,7 @@ class WithTangent(Primitive):
     expensive.
 
     Operands are all primals, then the tangents that are ``nonzero``; results are the output and, if
-    it is not zero, its tangent.  It never stands in a program, so typing and lowering suffice.
+    it is not zero, its tangent.  It is never part of a program, so typing and lowering suffice.
     """
 
     prim: Primitive

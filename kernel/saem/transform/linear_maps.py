@@ -1,11 +1,11 @@
-"""What do ``linearize`` and ``vjp`` hand over?
+"""What functions do ``linearize`` and ``vjp`` return?
 
-Functions that are containers: their leaves are the residuals, so they may be returned from a jitted
-function, be given to one, and be looked at.  Of a pullback ``args_res`` holds the arguments that
-the backward pass reads, ``opaque_residuals`` all else that it keeps.
+They are pytrees: their leaves are the residuals, so they may be returned from a jitted function, be
+given to one, and be inspected.  Of a pullback ``args_res`` holds the arguments that the backward
+pass reads, ``opaque_residuals`` all else that it keeps.
 
 Read before: ``transform.linearize``.  Read after: ``transform.derivatives``.
-Invariant: a residual stands in one place, so replacing it there changes what is computed with.
+Invariant: a residual is in one place, so replacing it there changes what is computed with.
 Source: the documentation of jax.vjp and jax.linearize.
 """
 
@@ -114,26 +114,26 @@ def _check_linear_input(aval: ShapedArray, tangent: Any) -> None:
 
 
 class NotNeeded(Record):
-    """Stands in ``args_res`` for an argument that the backward pass does not read."""
+    """In ``args_res``: an argument that the backward pass does not read."""
 
 
 @tree.register_static
 class GradRef(Record):
-    """Stands among gradients for one that was added to what a reference holds."""
+    """Among gradients: one that was added to the contents of a reference."""
 
 
 @tree.register_static
 class GradValue(Record):
-    """Stands among the arguments of ``with_refs`` for a gradient that is to be returned."""
+    """Among the arguments of ``with_refs``: a gradient that is to be returned."""
 
 
 class DontWant(Record):
-    """Stands among the arguments of ``with_refs`` for a gradient that nobody needs."""
+    """Among the arguments of ``with_refs``: a gradient that is not needed."""
 
 
 @tree.register_static
 class DidntWant(Record):
-    """Stands among gradients for one that nobody needs."""
+    """Among gradients: one that was not needed."""
 
 
 class VJP:
@@ -163,9 +163,8 @@ class VJP:
     def with_refs(self, *refs: Any) -> Callable[[Any], Any]:
         """Return this function with references for gradients, structured like the arguments.
 
-        To what a reference holds the gradient is added, and ``GradRef()`` stands in its place among
-        the results; ``DontWant()`` gives ``DidntWant()``; a non-reference asks for the gradient
-        itself.
+        The gradient is added to the contents of its reference, and ``GradRef()`` is returned in its
+        place; ``DontWant()`` gives ``DidntWant()``; for a non-reference the gradient is returned.
         Raises: ValueError for another structure.
         """
         wanted, got = tree.flatten(refs)

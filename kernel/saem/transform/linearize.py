@@ -1,8 +1,8 @@
 """How is reverse mode made of forward mode?
 
 Run the jvp of a function with known primals and unknown tangents: a ``PartialTrace`` computes what
-is known and writes down the rest, which is a *linear* program.  Running that program backwards by
-the transpose rules gives cotangents.  There is no other reverse mode in the engine.
+is known and records the rest, which is a *linear* program.  Running that program backwards by the
+transpose rules gives cotangents.  There is no other reverse mode in the engine.
 
 Read before: ``transform.jvp``.  Read after: ``transform.derivatives``.
 Invariant: the recorded program is linear in its inputs, and its constants are the residuals.
@@ -27,7 +27,7 @@ from saem.transform.staging import Recorder, dead_code_free, trace_flat
 
 
 class PartialTracer(Tracer):
-    """A value that waits for an unknown input."""
+    """A value that depends on an unknown input."""
 
     __slots__ = ("_var",)
     kind = "linear tracer"
@@ -72,7 +72,7 @@ class PartialTrace(Recorder):
         return PartialTracer(self, outvars[0])
 
     def vary(self, atom: Any, missing: frozenset, where: Any) -> Any:
-        """Leave known values as they are: only what is linear need know where it varies."""
+        """Leave known values as they are: only linear values need varying axes."""
         if isinstance(atom, Literal) or any(atom is v for v in self.constvars.values()):
             return atom
         return super().vary(atom, missing, where)
@@ -144,8 +144,8 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
 def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -> list[Any]:
     """Transpose a linear program: cotangents of its outputs to cotangents of its inputs.
 
-    A cotangent of None is zero.  Equations that no cotangent reaches cost nothing; those written
-    down on the way carry ``transpose`` at the end of their stack.
+    A cotangent of None is zero.  Equations that no cotangent reaches cost nothing; those recorded
+    on the way have ``transpose`` at the end of their stack.
     """
     source, stack = state.source, state.stack
     if stack[-1:] != ("transpose",):
@@ -256,7 +256,7 @@ def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: tuple[bool, ...]
 def _without_known(jaxpr: Jaxpr, consts: list[Any]) -> tuple[Jaxpr, list[Any]]:
     """Evaluate the equations of ``jaxpr`` that no linear input reaches; they become constants.
 
-    A linear program has such equations where its constants are converted, say to its dtype.
+    A linear program has such equations where its constants are converted, for example to its dtype.
     """
     known = set(jaxpr.constvars)
     ahead, rest = [], []

@@ -57,8 +57,8 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
          spmd_axis_name: Any = None, sum_match: bool = False) -> Callable:
     """Return ``fun`` mapped over axis ``in_axes`` of its arguments; results stack at ``out_axes``.
 
-    Inside, collectives speak of the axis as ``axis_name``; ``spmd_axis_name`` names the mesh axes
-    along which it lies where devices share the work.  With ``sum_match``, results whose axis in
+    Inside, ``axis_name`` names the axis for collectives; ``spmd_axis_name`` names the mesh axes
+    that shard it where devices share the work.  With ``sum_match``, results whose axis in
     ``out_axes`` is None although they differ between examples are summed over these.
     Raises: ValueError when called, if sizes differ, nothing is mapped, or an axis does not exist.
 
@@ -156,7 +156,7 @@ def along_mesh(axis: Axis | None, size: int, xs: Sequence[Any], dims: Sequence[i
 
 def place(x: Any, dim: int | None, target: int | None, size: int, axis: Axis | None = None,
           summed: bool = False) -> Any:
-    """Return a result with its batch axis where ``out_axes`` wants it, or ``summed`` if nowhere.
+    """Return a result with its batch axis at ``target``, or ``summed`` over it if that is None.
 
     What is in a box is a stack already.
     Raises: ValueError if ``out_axes`` is None but the result differs between examples.

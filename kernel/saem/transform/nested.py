@@ -1,16 +1,16 @@
 """How does an interpreter go through the programs inside a primitive?
 
-A call, a choice and a loop have one shape.  A primitive with programs inside says it once
+A call, a choice and a loop have one shape.  A primitive with programs inside describes it once
 (``Primitive.nested``, a ``Nested``): which operands only it reads itself, which are constants, a
 carry, or the rest; each program takes (constants, carry, rest) and returns (carry, rest).  A call
-is a loop of one step that carries nothing.  ``Primitive.rebuilt`` makes the primitive again of
-other programs.  What interpreters do to the programs then is of three kinds:
+is a loop of one step that carries nothing.  ``Primitive.rebuilt`` makes the primitive from other
+programs.  What interpreters do to the programs then is of three kinds:
 
-- ``with_companions``: values that move get companions, which stand beside them: a tangent, the
-  coefficients of a Taylor series;
+- ``with_companions``: values that move get companions: a tangent, the coefficients of a Taylor
+  series;
 - ``retyped``: the same operands with a batch axis more;
 - ``threaded``: state goes into every program and comes out: a token.  The errors that checkify
-  finds and what references hold travel so too, by rules of those chapters.
+  finds and the contents of references are threaded too, by rules of those chapters.
 
 Whether a carry moves or is batched is found by ``carry_fixpoint``, everywhere.
 
@@ -29,7 +29,7 @@ from saem.core import axes
 from saem.core import refs as core_refs
 from saem.core.avals import aval_of
 from saem.core.axes import Axis
-from saem.core.effects import TICKET, in_order
+from saem.core.effects import TOKEN, in_order
 from saem.core.jaxpr import ClosedJaxpr, Var
 from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.refs import is_ref
@@ -52,7 +52,7 @@ from saem.transform.vmap import batch_jaxpr, match_dim
 
 
 class Contents(NamedTuple):
-    """Where a result comes from that is what the reference at ``operand`` holds."""
+    """The source of a result that is the contents of the reference at ``operand``."""
 
     operand: int
 
@@ -69,13 +69,13 @@ class Nested(NamedTuple):
     before: int = 0
     consts: int = 0
     carry: int = 0
-    # The program that says whether a loop goes on, of the operands before and the carry.
+    # The program that decides whether a loop goes on, of the operands before and the carry.
     condition: ClosedJaxpr | None = None
     # Whether the rest are stacks, a row of which goes in and out at each step.
     rows: bool = False
     # The mesh axes whose devices each run the program, on their parts of the operands.
     axes: tuple[Axis, ...] = ()
-    # Whether a rule of the user's, not the program, says how it is differentiated or batched.
+    # Whether it is differentiated or batched by a rule of the user, not by its program.
     ruled: bool = False
 
     @property
@@ -176,11 +176,11 @@ def companion(x: Any, companions: Sequence[Any] | None, number: int) -> Any:
 
 
 class Plan(NamedTuple):
-    """The programs of values and companions, and where both stand among operands and results.
+    """The programs of values and companions, and their places among operands and results.
 
-    Operand ``i`` of what is rebuilt is companion ``numbers[i]`` of operand ``operands[i]``, or that
-    operand itself (-1); result ``i`` is, or accompanies, result ``results[i]``.  ``values`` and
-    ``companions`` give for each result where it comes, and where its companions do.
+    Operand ``i`` of the rebuilt primitive is companion ``numbers[i]`` of operand ``operands[i]``,
+    or that operand itself (-1); result ``i`` is, or accompanies, result ``results[i]``.  ``values``
+    and ``companions`` give for each result its place, and those of its companions.
     """
 
     nested: Nested
@@ -194,7 +194,7 @@ class Plan(NamedTuple):
 def accompanied(nested: Nested, kind: Companions, moving: tuple[bool, ...]) -> Plan:
     """Return how programs take and give companions, where their operands that move have some.
 
-    The companions of each kind of operand or result stand behind those of that kind.
+    The companions of each kind of operand or result follow those of that kind.
     """
     number = kind.number
     consts, start, rest = split_list(moving, nested.consts, nested.carry)
@@ -241,7 +241,7 @@ def placed(groups: Sequence[Sequence[int]], moving: Sequence[Sequence[bool]], nu
 
 def arranged(nested: Nested, number: int, closed: ClosedJaxpr, have: list[bool],
              consts: list[bool], carry: list[bool], wanted: list[bool]) -> ClosedJaxpr:
-    """Return ``closed``, whose companions stand behind all values, with each kind behind its own.
+    """Return ``closed``, whose companions follow all values, with those of each kind behind it.
 
     Zeros are filled in for results that move (``wanted``) elsewhere only.
     """
@@ -278,10 +278,10 @@ def retyped(prim: Primitive, size: int, xs: Sequence[Any], dims: Sequence[int | 
 
 def on_stacks(nested: Nested, size: int, batched: tuple[bool, ...]
               ) -> tuple[Nested, list[int | None], list[int | None]]:
-    """Return the programs of stacks, where operands with these flags are some.
+    """Return the programs of stacks, where the ``batched`` operands are stacks.
 
-    Beside them are the axes along which operands and results are stacked, None for those that are
-    the same for all examples.
+    Also returned are the batch axes of operands and results, None for those that are the same for
+    all examples.
     """
     before, consts, start, rest = map(list, nested.parts(batched))
     condition, many = nested.condition, False
@@ -327,7 +327,7 @@ def threaded(prim: Primitive) -> tuple[Primitive, int]:
     condition = nested.condition
     if condition is not None:
         condition = first_input_to(rearranged(
-            condition, [Var(TICKET), *condition.jaxpr.invars], condition.jaxpr.outvars),
+            condition, [Var(TOKEN), *condition.jaxpr.invars], condition.jaxpr.outvars),
             nested.before)
     place = nested.before + nested.consts
     operands, results = map(range, nested.counts())
@@ -373,9 +373,9 @@ def without_unneeded(prim: Primitive, needed: Sequence[bool]
 
 def backwards(nested: Nested, linear: Sequence[bool], has_ct: tuple[bool, ...]
               ) -> tuple[Nested | None, list[int | None], list[int]]:
-    """Return the programs of a call or a choice run backwards, None if they do nothing.
+    """Return the transposed programs of a call or a choice, None if they do nothing.
 
-    They take the operands that are not ``linear``, then the cotangents that there are, and give
+    They take the operands that are not ``linear``, then the cotangents that are not zero, and give
     those of the operands whose numbers are in the last list.
     """
     flags = tuple(linear[nested.before:])
@@ -397,7 +397,7 @@ def backwards(nested: Nested, linear: Sequence[bool], has_ct: tuple[bool, ...]
 class HigherOrder(Primitive):
     """A primitive with programs inside, described by ``nested``, and transformed by that alone.
 
-    Subclasses that repeat their program say how they are transposed.
+    Subclasses that repeat their program have a transpose rule of their own.
     """
 
     __slots__ = ()
@@ -432,6 +432,6 @@ class HigherOrder(Primitive):
         rows = nested.before + nested.consts + nested.carry if nested.rows else len(xs)
         for number, (x, d) in enumerate(zip(xs, dims)):
             if d is not None and (d or number >= rows) and is_ref(aval_of(x)):
-                # A reference cannot be turned round.
+                # The axes of a reference cannot be moved.
                 return core_refs.chapter.batch_through_refs(self, size, xs, dims)
         return retyped(self, size, xs, dims)

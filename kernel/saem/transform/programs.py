@@ -1,4 +1,4 @@
-"""How does one look at the program behind a function?
+"""How do I see the program that a function traces to?
 
 ``make_jaxpr`` traces and returns the jaxpr, ``eval_shape`` only the types of the results.
 

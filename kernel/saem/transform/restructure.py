@@ -1,6 +1,6 @@
 """How is a program rearranged without tracing it again?
 
-The rules of loops and branches need programs whose inputs stand in another order, whose outputs all
+The rules of loops and branches need programs whose inputs are in another order, whose outputs all
 exist (a tangent that one branch lacks is zero there), and whose parts run elsewhere (what a loop
 computes anew each time from what never changes).  All of it is bookkeeping on variables.
 
@@ -80,7 +80,7 @@ def open_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
 
 def zeros_atom(aval: ShapedArray, eqns: list[Eqn]) -> Atom:
     """Return a literal or variable that is zero of ``aval``; what it needs is put into ``eqns``."""
-    if aval.vma:  # inside shard_map: zeros differ between devices as what they stand for does
+    if aval.vma:  # inside shard_map: zeros vary along the same axes
         names = tuple(sorted(aval.vma, key=str))
         return _append(PVary(names), zeros_atom(varying(aval, ()), eqns), aval, eqns)
     if isinstance(aval.dtype, KeyDType):

@@ -1,11 +1,11 @@
 """How does a Python function become a jaxpr?
 
-It is run once on ``StagingTracer``s, which know their aval but no numbers; every operation is
-written down as an equation.  What the function closes over becomes a constant of the jaxpr.
+It is run once on ``StagingTracer``s, which have an aval but no numbers; every operation is recorded
+as an equation.  What the function closes over becomes a constant of the jaxpr.
 
 Read before: ``core.trace``, ``core.jaxpr``.  Read after: ``transform.linearize``, which records
 linear programs with the same ``Recorder``.
-Invariant: a finished trace accepts no more operations, so a leaked tracer is always found out.
+Invariant: a finished trace accepts no more operations, so a leaked tracer is always detected.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SCALARS = (bool, int, float, complex)
 
 
 class Again(threading.local):
-    """Whether this thread computes a second time what a checkpoint did not keep."""
+    """How many checkpointed programs this thread is computing a second time."""
 
     depth = 0
 
@@ -45,12 +45,12 @@ again = Again()
 
 
 class Recorder(Trace):
-    """An interpreter that writes equations: what staging and linearization share."""
+    """An interpreter that records equations: what staging and linearization share."""
 
     def __init__(self, parent: Trace, name: str, arg_names: Sequence[str] = ()):
         self.parent = parent
         self.stack = (*parent.stack, name)
-        if Mark.used and parent is eval_trace:  # nobody else has heard of marks around it
+        if Mark.used and parent is eval_trace:  # its parent does not know of marks around it
             self.stack = (*marks_of(state.stack), name)
         self.live = True
         self.eqns: list[Eqn] = []
@@ -66,7 +66,7 @@ class Recorder(Trace):
         if kind in _SCALARS or isinstance(x, np.generic):
             aval = aval_of(x)
             return Literal(x if aval.weak_type else np.asarray(x, aval.dtype)[()], aval)
-        # An array that was computed stays one: to write it out would be to wait for it.
+        # An array on a device becomes no literal: that would wait until it is computed.
         if kind is np.ndarray and not x.shape:
             aval = aval_of(x)
             value = np.asarray(x, aval.dtype)[()]
@@ -154,7 +154,7 @@ class StagingTracer(Tracer):
 
 
 class StagingTrace(Recorder):
-    """Writes every operation down, also those on known values."""
+    """Records every operation, also those on known values."""
 
     sees_all = True
 
@@ -168,7 +168,7 @@ class StagingTrace(Recorder):
         return x if type(x) is StagingTracer and x._trace is self else self.written(x)
 
     def written(self, x: Any) -> StagingTracer:
-        """Return a tracer of the number ``x``, which the program writes where it is used."""
+        """Return a tracer of the number ``x``, a literal where the program uses it."""
         return StagingTracer(self, self.atom(x))
 
     def process(self, prim: Primitive, args: tuple) -> Any:
@@ -288,7 +288,7 @@ def move_refs(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
 def dead_code_free(jaxpr: Jaxpr, needed: Sequence[bool] | None = None) -> Jaxpr:
     """Return ``jaxpr`` without equations that nothing needs; effects are needed always.
 
-    An equation of which some results are needed is asked to do no more than that, if it can.
+    An equation of which some results are needed computes no more than those, if it can.
     """
     outvars = jaxpr.outvars if needed is None else [
         v for v, keep in zip(jaxpr.outvars, needed) if keep]

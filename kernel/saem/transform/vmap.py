@@ -89,7 +89,7 @@ class BatchTrace(Trace):
 
 
 class NamedBatchTrace(BatchTrace):
-    """A batch trace whose axis has a name, by which collectives speak of it."""
+    """A batch trace whose axis has a name, which collectives use."""
 
     def __init__(self, parent: Trace, axis: Axis):
         super().__init__(parent, axis.size)
@@ -102,7 +102,7 @@ class NamedBatchTrace(BatchTrace):
             if any(type(x) is BatchTracer and x._trace is self for x in args) \
                     or self.axis.name not in axes.names_in(prim):
                 return super().process(prim, args)
-            # No operand is a stack, but the operation asks about the axis itself.
+            # No operand is a stack, but the operation is about the axis itself.
             with current(self.parent):
                 out, out_dim = prim.batch(self.size, list(args), [None] * len(args))
         finally:
@@ -117,7 +117,7 @@ def vmap_flat(fun: Callable[..., Sequence[Any]], size: int, xs: Sequence[Any],
               ) -> tuple[list[Any], list[int | None]]:
     """Run ``fun`` once on stacks ``xs`` along ``dims``; returns output stacks and axes.
 
-    ``axis`` gives the mapped axis a name (or, named None, the mesh axes along which it lies).
+    ``axis`` gives the mapped axis a name (or, named None, the mesh axes that shard it).
     """
     trace = BatchTrace(state.trace, size) if axis is None else NamedBatchTrace(state.trace, axis)
     named = axis is not None and axis.name is not None
