@@ -146,7 +146,7 @@ class Split:
         """Take ``closed`` apart; if ``whole``, the second part gives the known outputs too, and
         what is offloaded stays where it is made: the loop around moves it when it is all there."""
         self.whole = whole
-        # What the policy said of each saved value.
+        # The decision of the policy on each saved value.
         self.answers: dict[Var, Any] = {}
         if policy is not None:
             closed = closed.derived("inlined", lambda: without_jits(closed))
@@ -408,9 +408,9 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
                static_argnames: str | Iterable[str] = (), concrete: Any = _NOT_GIVEN) -> Callable:
     """Return ``fun`` so that a backward pass computes its intermediate values again.
 
-    ``policy`` (of ``checkpoint_policies``) says which of them are saved instead.  ``prevent_cse``
+    ``policy`` (of ``checkpoint_policies``) selects those that are saved instead.  ``prevent_cse``
     may be False where XLA cannot merge the two computations anyway, as in the body of a scan; a
-    sequence says it for each argument.
+    sequence has one for each argument.
 
     Raises: NotImplementedError for ``concrete``, which JAX has withdrawn too.
 

@@ -1,8 +1,8 @@
-"""How are functions with closures, gradients of their own, and linear maps turned inside out?
+"""How do closed-over values become arguments, and how is a linear function transposed?
 
 ``closure_convert`` makes what a function closes over into arguments, ``custom_gradient`` takes a
 function that returns its own pullback, ``linear_transpose`` runs a linear function backwards, and
-``linear_call`` says what that means for one function.
+``linear_call`` states the transpose of one function.
 
 Read before: ``derivatives.custom_vjp``, ``transform.linearize``.
 Invariant: transposing twice gives back the linear function.

@@ -1,4 +1,4 @@
-"""How does a function say its own forward derivative?
+"""How does a function get a forward derivative of its own?
 
 ``custom_jvp(f)`` with ``f.defjvp(rule)``: where ``f`` is differentiated, the rule is called with
 primals and tangents instead of looking inside ``f``.  Since reverse mode is forward mode
@@ -25,7 +25,7 @@ from saem.derivatives.custom_rule import (
     Arguments,
     Batch,
     Call,
-    FlatFunction,
+    FlatPrimal,
     RuledCall,
     RuledFunction,
     SymbolicZero,
@@ -104,7 +104,7 @@ class custom_jvp(RuledFunction):
                 given[i] = tree.map_(
                     lambda x: stop_gradient(x) if isinstance(x, Tracer) else x, given[i])
         arguments = self.signature.split(tuple(given))
-        fun = FlatFunction(self.fun, arguments)
+        fun = FlatPrimal(self.fun, arguments)
         rule = JVPRule(self.jvp, fun, arguments, self.symbolic_zeros)
         outs = apply(PythonCall(fun, fun, rule), arguments.leaves)
         return fun.out_tree.unflatten(outs)
@@ -113,7 +113,7 @@ class custom_jvp(RuledFunction):
 class JVPRule:
     """A user's rule as a ``FlatRule``."""
 
-    def __init__(self, jvp: Callable, fun: FlatFunction, arguments: Arguments,
+    def __init__(self, jvp: Callable, fun: FlatPrimal, arguments: Arguments,
                  symbolic_zeros: bool):
         self.jvp = jvp
         self.fun = fun
@@ -259,7 +259,7 @@ class CustomJVPCall(RuledCall):
         return self.jvp_jaxpr_fun(primals[self.num_consts:], self.of_explicit(tangents))
 
     def transpose(self, cts, *args):
-        """A function that is linear as it stands is transposed through; its rule has no say."""
+        """Transpose the function itself, which must be linear; its rule is not used."""
         jaxpr = self.call_jaxpr.jaxpr
         linear = [isinstance(a, UndefinedPrimal) for a in args]
         known = [v for v, lin in zip(jaxpr.invars, linear) if not lin]

@@ -1,4 +1,4 @@
-"""How does a function with rules of its own meet the interpreters?
+"""How do interpreters process a function with rules of its own?
 
 As itself, a Python function, for as long as numbers are known: under ``grad`` and ``vmap`` outside
 jit, rules are called on values, so prints and Python's control flow work in them.  Where a program
@@ -168,8 +168,8 @@ class Arguments:
         return list(self.static.values())
 
 
-class FlatFunction:
-    """A function of pytrees as one of flat leaves; remembers the structure of its result."""
+class FlatPrimal:
+    """The function that has the rules, on flat leaves; keeps the structure of its result."""
 
     def __init__(self, fun: Callable, arguments: Arguments):
         self.fun = fun
@@ -230,7 +230,7 @@ def pair(who: str, names: str, out: Any) -> Sequence[Any]:
 
 
 class SymbolicZero:
-    """A tangent or cotangent that is zero and was never computed; ``aval`` says of what type."""
+    """A tangent or cotangent that is zero and was never computed; ``aval`` is its type."""
 
     def __init__(self, aval: ShapedArray):
         self.aval = aval
@@ -266,10 +266,10 @@ class Call(Primitive):
     """A call before it is an equation: Python functions on flat values, and no program yet.
 
     ``run`` is the function on these operands (examples or stacks), ``flat`` the user's own, which
-    knows the structure of its result.  Subclasses say ``jvp``, ``batched`` and ``staged``.
+    knows the structure of its result.  Subclasses define ``jvp``, ``batched`` and ``staged``.
     """
 
-    flat: FlatFunction
+    flat: FlatPrimal
     run: Callable[..., list[Any]]
     rule: Any
 
@@ -380,7 +380,7 @@ class Batch:
         """Run ``fun`` of flat examples on stacks along ``dims``; returns stacks and axes.
 
         It runs on the caller's own interpreter while that works above the current one, so that
-        stacks a function closes over are understood; in a backward pass, say, on a new one.
+        stacks a function closes over are understood; in a backward pass, for example, on a new one.
         """
         dims = self.dims if dims is None else dims
         own = self.trace
@@ -401,7 +401,7 @@ class Batch:
         return match_dim(x, dim, 0, self.size)
 
 
-def stage(flat: FlatFunction, args: Sequence[Any], name: str, run: Callable[..., list[Any]]
+def stage(flat: FlatPrimal, args: Sequence[Any], name: str, run: Callable[..., list[Any]]
           ) -> tuple[ClosedJaxpr, list[Any]]:
     """Trace ``run`` for ``args``: its program, and what it closes over as leading operands."""
     closed = trace_flat(run, [aval_of(x) for x in args], name=name, debug_name=name_of(flat.fun))

@@ -1,4 +1,4 @@
-"""How does a function say its own backward pass?
+"""How does a function get a backward rule of its own?
 
 ``custom_vjp(f)`` with ``f.defvjp(fwd, bwd)``: where ``f`` is differentiated, ``fwd`` runs in its
 place and keeps residuals; its tangent is one linear equation, ``custom_lin``, which nobody can
@@ -27,7 +27,7 @@ from saem.derivatives.custom_rule import (
     Arguments,
     Batch,
     Call,
-    FlatFunction,
+    FlatPrimal,
     RuledCall,
     RuledFunction,
     SymbolicZero,
@@ -98,7 +98,7 @@ class custom_vjp(RuledFunction):
             for leaf in tree.leaves(value):
                 if isinstance(leaf, Tracer):
                     raise nondiff_tracer(leaf)
-        fun = FlatFunction(self.fun, arguments)
+        fun = FlatPrimal(self.fun, arguments)
         rule = VJPRule(self.fwd, self.bwd, fun, arguments, self.symbolic_zeros,
                        self.optimize_remat)
         outs = apply(PythonCall(fun, fun, rule), arguments.leaves)
@@ -135,7 +135,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
 class VJPRule:
     """A user's pair of rules as a ``Forward`` rule."""
 
-    def __init__(self, fwd: Callable, bwd: Callable, fun: FlatFunction, arguments: Arguments,
+    def __init__(self, fwd: Callable, bwd: Callable, fun: FlatPrimal, arguments: Arguments,
                  symbolic_zeros: bool, optimize_remat: bool = False):
         self.fwd = fwd
         self.bwd = bwd
@@ -438,7 +438,7 @@ def forward_mode() -> Exception:
     return errors.explained(
         errors.ArgumentTypeError, "custom_vjp.C8",
         "can't apply forward-mode autodiff (jvp) to a custom_vjp function.",
-        advice="A backward rule says nothing about tangents. Use grad, vjp or jacrev; or give the "
+        advice="A backward rule gives no tangents. Use grad, vjp or jacrev; or give the "
         "function a custom_jvp rule, which serves both modes.")
 
 

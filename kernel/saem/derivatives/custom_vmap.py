@@ -1,7 +1,7 @@
-"""How does a function say what vmap makes of it?
+"""How does a function get a batch rule of its own?
 
 ``custom_vmap(f)`` with ``f.def_vmap(rule)``: where ``f`` meets a stack, ``rule(axis_size,
-in_batched, *args)`` is called, with stacks along axis 0, and says of each output whether it is a
+in_batched, *args)`` is called, with stacks along axis 0, and returns of each output whether it is a
 stack.
 
 Read before: ``derivatives.custom_jvp``.  Read after: nothing.
@@ -20,7 +20,7 @@ from saem.core.avals import aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import absent, primitive
 from saem.core.trace import bind
-from saem.derivatives.custom_rule import FlatFunction, RuledCall, Signature, name_of, stage
+from saem.derivatives.custom_rule import FlatPrimal, RuledCall, Signature, name_of, stage
 from saem.derivatives.further_results import FurtherBatch
 from saem.loops.map import map_
 from saem.ops.linear import broadcast_new_dim
@@ -61,7 +61,7 @@ class custom_vmap:
                 f"No batching rule defined for custom_vmap function {name_of(self.fun)} using "
                 "def_vmap.")
         arguments = self.signature.split(self.signature.resolve(args, kwargs))
-        fun = FlatFunction(self.fun, arguments)
+        fun = FlatPrimal(self.fun, arguments)
         closed, consts = stage(fun, arguments.leaves, "custom_vmap", fun)
         rule = UserRule(self.vmap_rule, arguments.in_tree, fun.out_tree, name_of(self.fun))
         outs = bind(CustomVmapCall(closed, rule, len(consts)), *consts, *arguments.leaves)

@@ -1,4 +1,4 @@
-"""How does a user's rule serve a function that was made to return more than the rule knows of?
+"""How does a user's rule apply to a function that was changed to return further results?
 
 An interpreter may add results to a program that a rule belongs to: the errors that checkify found
 in it.  The further results come first.  They are computed by the program itself; the rule gives the

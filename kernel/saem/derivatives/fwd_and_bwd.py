@@ -1,4 +1,4 @@
-"""How are the two passes of reverse mode had as two compiled functions?
+"""How are the forward and the backward pass compiled separately?
 
 Read before: ``transform.derivatives``.
 Invariant: ``bwd`` on what ``fwd`` hands over gives what ``vjp`` gives.

@@ -1,4 +1,4 @@
-"""How does one differentiate the solution of an equation, not the way it was found?
+"""How is the solution of an equation differentiated without the steps that found it?
 
 The implicit function theorem: where ``f(x, p) = 0``, a small change of ``p`` moves ``x`` so that
 the equation still holds, which is a linear equation for the movement.  ``custom_root`` and

@@ -1,8 +1,8 @@
-"""What if nobody reads the residuals of a forward rule?
+"""How are residuals of a forward rule dropped when they are not used?
 
 Then the function itself may run in its place, which may be cheaper: ``defvjp(..., optimize_remat=
 True)`` asks for that.  While a program is written down the forward rule is one equation that knows
-both programs; where dead code is removed, a checkpoint's first pass say, it chooses.
+both programs; where dead code is removed, as in a checkpoint's first pass, it chooses.
 
 Read before: ``jit.call``.  Read after: ``derivatives.custom_vjp``.
 Invariant: both programs give the same results, or the rule of the user is wrong.

@@ -37,7 +37,7 @@ class Saveable(Record):
 class Offloadable(Record):
     """A policy's answer: it may be saved, in the memory of the host.
 
-    JAX names memories ``src`` and ``dst``, and takes the host's whatever ``dst`` says.
+    JAX names memories ``src`` and ``dst``, and takes the host's whatever ``dst`` is.
     """
 
     src: str

@@ -34,7 +34,7 @@ class Apart(Record):
 
     ``known`` takes the operands that are not ``unknown``, and gives the results that are not
     ``out_unknown`` and what is ``saved``; ``again`` takes all operands and what was saved, and
-    gives all results.  ``answers`` are what the policy said of the saved values.
+    gives all results.  ``answers`` are the decisions of the policy on the saved values.
     """
 
     unknown: list[bool]

@@ -60,7 +60,7 @@ _noted: dict[str, None] = {}
 class Place(Record):
     """A folder for programs, who chose it, and what is kept there.
 
-    ``personal``: it is the user's own folder, so nobody else's files are read.
+    ``personal``: it is the user's own folder, so files of other users are not read.
     """
 
     folder: Path
@@ -312,7 +312,7 @@ def clear(folder: Path) -> tuple[int, int]:
     return count, total
 
 
-# -- what does not work, said once -----------------------------------------------------------------
+# -- warnings, each given once -------------------------------------------------------------------
 
 
 def note(sentence: str, loud: bool) -> None:
@@ -329,5 +329,5 @@ def explanation() -> str:
 
 
 def forget_notes() -> None:
-    """Say everything again that was said once."""
+    """Give each warning again that was given once."""
     _noted.clear()

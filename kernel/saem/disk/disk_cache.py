@@ -1,4 +1,4 @@
-"""Was this program compiled by an earlier process?
+"""How is a program found that an earlier process compiled?
 
 An executable is kept in the folder that ``disk.cache_folder`` names as one file, and the next
 process that needs the same program on the same kind of machine loads it.  The file's name is a
@@ -8,7 +8,7 @@ devices.  The file is a SHA-256 of all that follows, a line of JSON that repeats
 compressed executable.  It is written aside, later and in another thread, and renamed, so that a
 reader finds it whole or not at all; what is damaged all the same is compiled again and replaced.
 
-Loading an executable runs what it holds, so the folder must be one that nobody else writes to;
+Loading an executable runs what it holds, so the folder must be one that no other user writes to;
 ``cache_folder`` sees to that for the user's own.  Nothing is unpickled.
 
 Read before: ``compile.executables``, ``disk.cache_folder``, ``disk.disk_writer``.
@@ -202,20 +202,20 @@ def processors() -> int:
 
 @functools.cache
 def host_processor() -> str:
-    """Return what tells one kind of processor from another: programs use all its instructions."""
-    told = {platform.machine()}
+    """Return a key for this kind of processor, since programs use all its instructions."""
+    facts = {platform.machine()}
     try:
         with open("/proc/cpuinfo", "rb") as file:
             text = file.read(2**16)
     except OSError:
-        told |= {platform.processor(), os.environ.get("PROCESSOR_IDENTIFIER", ""), *_apple()}
+        facts |= {platform.processor(), os.environ.get("PROCESSOR_IDENTIFIER", ""), *_apple()}
     else:
         # A block for each processor; of very many the first, without the one that was cut.
         blocks = text.decode(errors="replace").split("\n\n")
         for block in blocks[:-1] or blocks:
-            told.update(line for line in block.splitlines() if line.startswith(
+            facts.update(line for line in block.splitlines() if line.startswith(
                 ("flags", "Features", "model name", "cpu family", "model\t", "stepping", "CPU ")))
-    return hashlib.sha256("\n".join(sorted(told)).encode()).hexdigest()
+    return hashlib.sha256("\n".join(sorted(facts)).encode()).hexdigest()
 
 
 def _apple() -> list[str]:

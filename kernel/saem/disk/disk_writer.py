@@ -1,4 +1,4 @@
-"""Who writes programs to disk while the user goes on?
+"""How are programs written to disk while the user goes on?
 
 A first compile must not wait for a disk.  What is to be kept waits here until nothing was compiled
 for a moment; then a thread serializes, compresses and writes it, and ends.  A process that ends

@@ -2,7 +2,7 @@
 
 ``breakpoint()`` notes the frames it is called from; the traced values in their variables become
 operands of a debug callback, which puts them back and reads commands, in a terminal or a notebook
-until it is told to go on.
+until the command to go on.
 
 Read before: ``effects.callbacks``.  Read after: ``saem.debug``.
 Invariant: no variable of a frame is changed, and without a breakpoint nothing here runs.
@@ -129,7 +129,7 @@ def is_tree(x: Any, around: tuple = ()) -> bool:
 
 
 class Debugger(cmd.Cmd):
-    """Reads commands about ``frames`` (innermost first) until told to go on."""
+    """Reads commands about ``frames`` (innermost first) until the command to go on."""
 
     prompt = "(jdb) "
     nohelp = "No help on %s: commands are p, pp, u, d, l, bt, c, q."
@@ -140,7 +140,7 @@ class Debugger(cmd.Cmd):
         self.frames = frames
         self.at = 0
 
-    def say(self, *lines: str) -> None:
+    def write(self, *lines: str) -> None:
         print(*lines, sep="\n")
 
     def value(self, expression: str) -> tuple[Any, bool]:
@@ -149,44 +149,44 @@ class Debugger(cmd.Cmd):
         try:
             return eval(expression, frame.globals, dict(frame.variables)), True
         except Exception as error:
-            self.say(f"*** {type(error).__name__}: {error}")
+            self.write(f"*** {type(error).__name__}: {error}")
             return None, False
 
     def do_p(self, expression: str) -> None:
         """p expression: print its value in the current frame."""
         value, known = self.value(expression)
         if known:
-            self.say(repr(value))
+            self.write(repr(value))
 
     def do_pp(self, expression: str) -> None:
         """pp expression: print its value over several lines."""
         value, known = self.value(expression)
         if known:
-            self.say(pprint.pformat(value))
+            self.write(pprint.pformat(value))
 
     def do_u(self, _: str) -> None:
         """u(p): go to the caller's frame."""
         if self.at == len(self.frames) - 1:
-            self.say("At topmost frame.")
+            self.write("At topmost frame.")
         self.at = min(self.at + 1, len(self.frames) - 1)
         self.do_l("")
 
     def do_d(self, _: str) -> None:
         """d(own): go back towards the breakpoint."""
         if self.at == 0:
-            self.say("At bottommost frame.")
+            self.write("At bottommost frame.")
         self.at = max(self.at - 1, 0)
         self.do_l("")
 
     def do_l(self, _: str) -> None:
         """l(ist): show the lines around."""
-        self.say(self.frames[self.at].context())
+        self.write(self.frames[self.at].context())
 
     def do_bt(self, _: str) -> None:
         """bt, w(here): show the frames, the breakpoint's last."""
-        self.say("Traceback:")
+        self.write("Traceback:")
         for frame in reversed(self.frames):
-            self.say(f"  File {errors.file_name(frame.file)!r}, line {frame.line}, "
+            self.write(f"  File {errors.file_name(frame.file)!r}, line {frame.line}, "
                      f"in {frame.function}",
                      f"    {linecache.getline(frame.file, frame.line).strip()}")
 

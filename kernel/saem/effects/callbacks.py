@@ -42,7 +42,7 @@ VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_a
 
 
 def refuse(error: type[Exception], tag: str, sentence: str, advice: str) -> Callable:
-    """Return a rule that says why it cannot be."""
+    """Return a rule that raises the reason why it cannot exist."""
 
     def rule(self: Any, *_args: Any) -> Any:
         raise errors.explained(error, tag, sentence, advice=advice)
@@ -76,7 +76,7 @@ def batch_sequentially(prim: Callback, size: int, xs: Sequence[Any], dims: Seque
 
 
 def stacked(method: str, size: int, x: Any, dim: int | None) -> Any:
-    """Return an operand with its batch axis in front, as the vmap method wants it."""
+    """Return an operand with its batch axis in front, as the vmap method needs it."""
     if dim is not None:
         return moveaxis(x, dim, 0)
     if method == "legacy_vectorized":
@@ -88,7 +88,7 @@ def stacked(method: str, size: int, x: Any, dim: int | None) -> Any:
 
 def batch_by_method(prim: Any, tag: str, size: int, xs: Sequence[Any], dims: Sequence[int | None],
                     on_stacks: Callable[[list[Any]], Primitive]) -> tuple[list[Any], list[int]]:
-    """Call ``prim`` on a batch as its ``vmap_method`` says: in turn, or once on whole stacks.
+    """Call ``prim`` on a batch by its ``vmap_method``: in turn, or once on whole stacks.
 
     ``on_stacks`` gives the call for stacks.  Raises: NotImplementedError if there is no method.
     """

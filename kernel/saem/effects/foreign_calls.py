@@ -163,15 +163,15 @@ class FfiCall(Primitive):
         held = [physical_aval(a) for a in (*ctx.in_avals, *self.result_avals)]
         layouts = [_behind(order, aval) for order, aval in zip(
             (*self.input_layouts, *self.output_layouts), held)]
-        said = self.configuration()
+        attributes = self.configuration()
         if self.has_side_effect:
-            said["has_side_effect"] = "true"
-        said["operand_layouts"] = f"[{', '.join(layouts[:len(xs)])}]"
-        said["result_layouts"] = f"[{', '.join(layouts[len(xs):])}]"
-        said.update(aliases(self.input_output_aliases, len(self.result_avals)))
+            attributes["has_side_effect"] = "true"
+        attributes["operand_layouts"] = f"[{', '.join(layouts[:len(xs)])}]"
+        attributes["result_layouts"] = f"[{', '.join(layouts[len(xs):])}]"
+        attributes.update(aliases(self.input_output_aliases, len(self.result_avals)))
         return ctx.emit_many(
             f'stablehlo.custom_call @{symbol_name(self.target_name)}({", ".join(xs)})', *xs,
-            outs=self.result_avals, attributes=said)
+            outs=self.result_avals, attributes=attributes)
 
     def configuration(self) -> dict[str, str]:
         """Return the attributes of the interface and the parameters of the function."""
@@ -219,7 +219,7 @@ def aliases(pairs: Sequence[tuple[int, int]], results: int) -> dict[str, str]:
 
 
 def row_major(held: ShapedArray) -> str:
-    """Return the usual layout of an array, as the text says it."""
+    """Return the usual layout of an array, as the text spells it."""
     return _behind((), held)
 
 
@@ -234,7 +234,7 @@ def _stacked_order(order: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _behind(order: Sequence[int], held: ShapedArray) -> str:
-    """Return a layout as the text says it; axes of the array that holds a value come behind."""
+    """Return a layout as the text spells it; axes of the array that holds a value come last."""
     whole = [*range(len(held.shape) - 1, len(order) - 1, -1), *order]
     return f"dense<{whole}> : tensor<{len(whole)}xindex>"
 

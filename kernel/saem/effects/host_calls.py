@@ -179,7 +179,7 @@ def checked(prim: Callback, outs: Sequence[Any]) -> list[np.ndarray]:
 
 
 def failure_of(prim: Callback, error: Exception) -> Exception:
-    """Return the error that says which callback failed, why, and where."""
+    """Return the error for a failed callback: which one, why, and where."""
     what = "did not return what it promised" if isinstance(error, BrokenPromise) \
         else f"raised {type(error).__name__}"
     return errors.explained(

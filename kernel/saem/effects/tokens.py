@@ -1,8 +1,8 @@
-"""What is a value that says only that something has happened?
+"""What is a token, and how does it order effects?
 
 A *token*: it has no numbers, but who takes it comes after whom gave it.  ``create_token`` makes
 one, ``after_all`` joins several, and ``optimization_barrier`` ties one to arrays.  It is held as
-one boolean that nobody reads.  ``psend`` gives one, which ``precv`` takes.
+one boolean that nothing reads.  ``psend`` gives one, which ``precv`` takes.
 
 Read before: ``effects.barrier``, ``parallel.exchanges``.
 Source: the documentation of jax.lax.after_all, psend and precv.

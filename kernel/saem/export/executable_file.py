@@ -1,4 +1,4 @@
-"""How is a compiled program kept by whoever compiled it?
+"""How does a user keep a compiled program in a file?
 
 ``serialize`` gives the machine code of a ``Compiled`` as bytes, which the same jaxlib on the same
 kind of machine loads without compiling.  Loading runs what the bytes hold: load only your own.

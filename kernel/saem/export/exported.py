@@ -107,7 +107,7 @@ class Exported:
 
     @property
     def in_shardings_hlo(self) -> tuple:
-        """How the arguments are sharded, as XLA says it; None where nobody chose."""
+        """How the arguments are sharded, in the form of XLA; None where none was chosen."""
         return hlo_shardings(self.in_named_shardings, self.in_avals)
 
     @property

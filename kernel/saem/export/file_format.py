@@ -1,4 +1,4 @@
-"""What do the bytes of an exported program say?
+"""What is in the bytes of an exported program?
 
 A line that names the format and its version, a SHA-256 of all that follows, a line of JSON with the
 types and structures, and the portable StableHLO of the program and of its derivatives.  Nothing in
@@ -7,7 +7,7 @@ it is code of Python: to read one runs nothing.
 Containers of a program's own stand by the names under which they were registered here.
 
 Read before: ``core.tree``.  Read after: ``export.exported``.
-Invariant: what is read is what was written, or a ValueError says why not
+Invariant: what is read is what was written, or a ValueError with the reason
 (tests/kernel/test_export.py).
 Source: the documentation of jax.export (register_pytree_node_serialization).
 """
@@ -142,7 +142,7 @@ def tree_from_json(form: Any) -> Any:
 
 
 def filled(form: Any) -> Any:
-    """Return a pytree of the structure that ``form`` says, with 0 in its leaves."""
+    """Return a pytree of the structure ``form``, with 0 in its leaves."""
     if form == "*":
         return 0
     kind, *rest = form
@@ -240,7 +240,7 @@ def write(chain: Sequence[Any]) -> bytearray:
 
 
 def seal(magic: bytes, version: int, body: bytes) -> bytes:
-    """Return ``body`` under a line that says what it is, and its checksum."""
+    """Return ``body`` under a line that identifies it, and its checksum."""
     return magic + b"%d\n" % version + hashlib.sha256(body).digest() + body
 
 

@@ -2,7 +2,7 @@
 
 A key is four words.  Both make bits by ``rng_bit_generator``, which is fast where the platform is;
 ``rbg`` splits and folds by Threefry, on each half of the key, ``unsafe_rbg`` by the generator
-itself, which nobody has proved good.  Of a stack of keys only the first makes bits.
+itself, whose quality is not proved.  Of a stack of keys only the first makes bits.
 
 Read before: ``generators.rng_bit_generator``, ``ops.random_bits``.  Read after: ``random.keys``.
 Invariant: keys and bits are those of JAX on CPU (tests/kernel/test_random_keys.py).

@@ -113,7 +113,7 @@ def custom_call(ctx: Any, target: str, operands: Sequence[str], outs: Sequence[S
 
 
 def partitioning(avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], leading: int) -> str:
-    """Return the rule that tells the partitioner: leading axes may be sharded, the others not."""
+    """Return the rule for the partitioner: leading axes may be sharded, the others not."""
     sizes: dict[str, int] = {}
 
     def axes(aval: ShapedArray) -> str:

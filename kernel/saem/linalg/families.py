@@ -23,7 +23,7 @@ from saem.ops.linear import broadcast_new_dim, moveaxis
 
 
 class MatrixOperation(Primitive):
-    """Works on the last axes of each operand; ``cores`` says on how many of each."""
+    """Works on the last axes of each operand; ``cores`` has the number of these for each."""
 
     __slots__ = ()
     folds_many = True

@@ -146,7 +146,7 @@ class Svd(MatrixOperation):
                                            leading=len(lead), config=config, reuse={0: 0})
             vh = transposed(ctx, v, conjugated=True) if self.compute_uv else v
         else:
-            # This routine wants at least as many rows as columns.
+            # This routine needs at least as many rows as columns.
             flip = m < n
             config["transposed"] = str(flip).lower()
             if flip:

@@ -292,7 +292,7 @@ def _argument_name(fun: Callable, number: int) -> str:
 
 
 def _structure_words(carry: str, begin_tree: Any, back: Any) -> str:
-    """Say where the carry that came back has other containers, and which."""
+    """Return where the carry that came back has other containers, and which, in words."""
     found = tree.difference(begin_tree, back)
     if found is None:  # it goes deeper somewhere: the first leaf that became a container
         for path, below in zip(paths_of(begin_tree), begin_tree.flatten_up_to(back)):

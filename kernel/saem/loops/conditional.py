@@ -155,14 +155,10 @@ class Cond(HigherOrder):
             return self.choose_each(size, match_dim(index, index_dim, 0, size), xs, dims)
         return super().batch(size, [index, *xs], [index_dim, *dims])
 
-    def choose_each(self, size: int, index: Any, xs: Sequence[Any], dims: Sequence[int | None]
-                    ) -> tuple[list[Any], list[int | None]]:
-        """Run every branch on all examples and take each example's own.
+    def guards(self) -> list[Any]:
+        """Return the effects that may be limited to some examples (checks).
 
-        A result that is one operand in every branch is that operand.
-
-        An operand counts, for derivatives, only where its branch is chosen: what another branch
-        makes of it (an infinite slope, say) must not reach it.
+        Raises: NotImplementedError if there are others, of which each example would need its own.
         """
         guards = [e for e in self.effects if hasattr(e, "only_where")]
         if not all(isinstance(e, DebugEffect) or e in guards for e in self.effects):
@@ -171,20 +167,24 @@ class Cond(HigherOrder):
                 "IO effect not supported in vmap-of-cond, got "
                 f"{', '.join(map(str, self.effects))} with a batched predicate.",
                 advice="Move the effect out of the branches.")
-        forwarded = self.forwarded()
-        given = xs, dims
-        counts = [dtypes.is_inexact(aval_of(x).dtype) for x in xs]
-        xs = [match_dim(x, d, 0, size) if c else x for x, d, c in zip(xs, dims, counts)]
-        dims = [0 if c else d for d, c in zip(dims, counts)]
+        return guards
+
+    def choose_each(self, size: int, index: Any, xs: Sequence[Any], dims: Sequence[int | None]
+                    ) -> tuple[list[Any], list[int | None]]:
+        """Run every branch on all examples and take each example's own.
+
+        A result that is one operand in every branch is that operand.
+        """
+        guards = self.guards()
+        # Operands that have derivatives are stacks along axis 0.
+        inexact = [dtypes.is_inexact(aval_of(x).dtype) for x in xs]
+        stacks = [match_dim(x, d, 0, size) if f else x for x, d, f in zip(xs, dims, inexact)]
+        stack_dims = [0 if f else d for d, f in zip(dims, inexact)]
         results = []
         for number, branch in enumerate(self.branches):
             here = eq(index, np.asarray(number, INDEX))
-            operands, places = [], list(dims)
-            for x, c in zip(xs, counts):
-                if c:
-                    still, shape = stop_gradient(x), aval_of(x).shape
-                    x = select_n(broadcast_in_dim(here, shape, (0,)), still, x)
-                operands.append(x)
+            operands = [differentiated_where(here, x) if f else x for x, f in zip(stacks, inexact)]
+            places = stack_dims
             if guards and branch.effects:
                 branch = guards[0].only_where(branch)
                 operands, places = [here, *operands], [0, *places]
@@ -193,10 +193,10 @@ class Cond(HigherOrder):
                 size, operands, places, axes.batching())
             results.append([match_dim(x, d, 0, size) for x, d in zip(outs, out_dims)])
         chosen, chosen_dims = [], []
-        for cases, number in zip(zip(*results), forwarded):
+        for cases, number in zip(zip(*results), self.forwarded()):
             if number is not None:
-                chosen.append(as_array(given[0][number]))
-                chosen_dims.append(given[1][number])
+                chosen.append(as_array(xs[number]))
+                chosen_dims.append(dims[number])
                 continue
             chosen_dims.append(0)
             shape = aval_of(cases[0]).shape
@@ -215,6 +215,16 @@ class Cond(HigherOrder):
 
     def eager(self, *args: Any) -> list[Any]:
         return run_at_once(self.branches[0], self.branches[1:], self, args)
+
+
+def differentiated_where(here: Any, x: Any) -> Any:
+    """Return the stack ``x``, with derivatives only for the examples that ``here`` marks.
+
+    What a branch that was not chosen makes of an example (an infinite slope, for one) must not
+    reach its derivative.
+    """
+    still, shape = stop_gradient(x), aval_of(x).shape
+    return select_n(broadcast_in_dim(here, shape, (0,)), still, x)
 
 
 def split_branches(branches: Sequence[ClosedJaxpr], unknown: Sequence[bool]

@@ -1,8 +1,8 @@
-"""How does a program repeat something until a condition says stop?
+"""How does a program repeat a step while a condition holds?
 
 ``while_loop`` traces its condition and its body and binds one primitive, ``while``.  On a stack of
 examples whose conditions differ it goes on until all are done, those that are done standing still.
-It has no reverse mode, since nobody knows how many residuals there will be; a ``fori_loop`` whose
+It has no reverse mode, since the number of residuals is not known; a ``fori_loop`` whose
 bounds are known is a scan, and has.
 
 Read before: ``loops.carry``, ``transform.restructure``.  Read after: ``loops.scan``.
@@ -198,7 +198,7 @@ class While(HigherOrder):
 def guarded(loop: While, guard: Any) -> tuple[While, list[int]]:
     """Return ``loop`` so that what its body checks counts only where its condition holds.
 
-    On a stack the body also runs for examples that are done.  The list beside it says which
+    On a stack the body also runs for examples that are done.  The list beside it marks which
     operand of ``loop`` each of its operands is: the body asks, too.
     """
     body = guard.only_where(loop.body_jaxpr)

@@ -153,18 +153,17 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
             errors.ShapeError, f"{name}.C3", f"{name} of no elements along axes {axes} of an "
             f"array of shape {whole}", advice="Check x.size first.")
     lead = rows.shape[:-1]
-    unknown = compare.ne(rows, rows)
+    is_nan = compare.ne(rows, rows)
     if weights is not None:
         weights = _weights_like(a, weights, axis, axes)
         if skip_nan:
-            weights = if_else(unknown, scalar(0, dtype), weights)
+            weights = if_else(is_nan, scalar(0, dtype), weights)
+    count = scalar(rows.shape[-1], dtype)
     if skip_nan:
-        count = ops.sub(scalar(rows.shape[-1], dtype),
-                        reduce_total(unknown, axis=-1, dtype=dtype))
+        count = ops.sub(count, reduce_total(is_nan, axis=-1, dtype=dtype))
+        spoiled = compare.eq(count, scalar(0, dtype))
     else:
-        count = scalar(rows.shape[-1], dtype)
-    spoiled = compare.eq(count, scalar(0, dtype)) if skip_nan else reduce.reduce_or(
-        unknown, (len(lead),))
+        spoiled = reduce.reduce_or(is_nan, (len(lead),))
     if weights is None:
         out = _read(sort(rows, len(lead)), q, count, method, lead)
     else:

@@ -1,4 +1,4 @@
-"""Who decides how arrays are sharded: the partitioner, or the types of a stretch of program?
+"""How does a part of a program choose between sharding by the partitioner and by types?
 
 ``auto_axes`` and ``explicit_axes`` mark such a stretch: inside, the axes of the mesh in force are
 of another type, and values cross over by ``reshard``.
@@ -52,7 +52,7 @@ def _names(axes: Any, mesh: Any) -> frozenset:
 def _crossed(values: Any, before: Any, after: Any, what: str = "", given: Any = None) -> Any:
     """Return pytree ``values`` of a program under one mesh in one under another.
 
-    ``given``, a prefix of them, says how they are sharded there.
+    ``given``, a prefix of them, has their shardings there.
     """
     leaves, structure = tree.flatten(values)
     specs: Sequence[Any] = [None] * len(leaves)
@@ -66,7 +66,7 @@ def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: A
               ) -> Callable:
     """Let the partitioner place what ``f`` computes along ``axes`` (all if None).
 
-    Results are sharded as ``out_sharding`` says.
+    Results have the sharding ``out_sharding``.
     Raises: TypeError when called, if ``out_sharding`` is given neither here nor then.
     """
     if f is None:
@@ -90,9 +90,9 @@ def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: A
 
 def explicit_axes(f: Callable | None = None, /, *, axes: Any = None, in_sharding: Any = None
                   ) -> Callable:
-    """Let types say how what ``f`` computes is sharded along ``axes`` (all if None).
+    """Let types decide how results inside ``f`` are sharded along ``axes`` (all if None).
 
-    Arguments are sharded as ``in_sharding`` says.
+    Arguments have the sharding ``in_sharding``.
     Raises: TypeError when called, if ``in_sharding`` is given neither here nor then.
     """
     if f is None:

@@ -1,4 +1,4 @@
-"""How does a user say how a function is divided among devices?  (``custom_partitioning``)
+"""How does a user define how a function is divided among devices?  (``custom_partitioning``)
 
 As one equation, which XLA's partitioner meets as a call that it cannot look into.  A sharding rule
 tells Shardy which axes of operands and results go together; the user's ``partition``, called while
@@ -137,7 +137,7 @@ def factor_name(number: int) -> str:
 
 
 def rule_of(text: str, **options: Any) -> SdyShardingRule:
-    """Return the rule that ``"... i j, j (k l) -> ... i k"`` says.
+    """Return the rule of the text ``"... i j, j (k l) -> ... i k"``.
 
     Raises: ValueError for other text.
     """
@@ -236,7 +236,7 @@ class Questions:
 
     def inferred(self, arg_shapes: Any, arg_shardings: Any, result_shape: Any, config: bytes
                  ) -> Any:
-        """Answer how a result is sharded, where Shardy has not said it: as nothing."""
+        """Return the sharding of a result for which Shardy has none: replicated."""
         return _jaxlib.HloSharding.replicate()
 
     def partitioned(self, arg_shapes: Any, arg_shardings: Any, result_shape: Any,
@@ -261,9 +261,9 @@ class Questions:
             closed = trace_flat(one_part, parts, name="custom_partitioning")
             check_parts(prim, closed, outs_said)
             code = bytecode(closed, mesh)
-        said = [s._to_xla_hlo_sharding(len(a.shape)) for s, a in zip(outs_said, outs)]
-        whole = said[0] if len(said) == 1 and not result_shape.is_tuple() else (
-            _jaxlib.HloSharding.tuple_sharding(result_shape, said))
+        chosen = [s._to_xla_hlo_sharding(len(a.shape)) for s, a in zip(outs_said, outs)]
+        whole = chosen[0] if len(chosen) == 1 and not result_shape.is_tuple() else (
+            _jaxlib.HloSharding.tuple_sharding(result_shape, chosen))
         return code, [s._to_xla_hlo_sharding(len(a.shape))
                                   for s, a in zip(ins, prim.call.in_avals)], whole
 
@@ -316,7 +316,7 @@ def bytecode(closed: ClosedJaxpr, mesh: Any) -> bytes:
 
 
 class custom_partitioning:
-    """A function whose division among devices ``def_partition`` says.
+    """A function whose division among devices ``def_partition`` defines.
 
     Arguments of the numbers ``static_argnums`` are not traced, but given to all rules, first.
     """
@@ -332,7 +332,7 @@ class custom_partitioning:
                       sharding_rule: Any = None, *, reduction_factors: Sequence[str] = (),
                       need_replication_factors: Sequence[str] = (),
                       permutation_factors: Sequence[str] = (), **factor_sizes: int) -> Callable:
-        """Say how it is divided: ``partition(mesh, arg_shapes, result_shape)`` returns the mesh,
+        """Define how it is divided: ``partition(mesh, arg_shapes, result_shape)`` returns the mesh,
         what one device computes, the shardings of results and of arguments.
 
         ``sharding_rule`` is a ``SdyShardingRule``, its text (``"i j, j k -> i k"``), or a function

@@ -1,4 +1,4 @@
-"""How do participants of an axis hand parts of their values to each other?
+"""How do the devices of an axis exchange parts of their values?
 
 ``all_gather`` gives everybody the stack, ``psum_scatter`` everybody a part of the sum,
 ``all_to_all`` transposes who holds which part, ``ppermute`` sends whole values along arrows.  Under
@@ -413,7 +413,7 @@ def pick(x: Any, sources: Sequence[int | None], dim: int) -> Any:
 
 
 def bind_typed(prim: Any, x: Any) -> Any:
-    """Apply ``prim``, whose typing is asked here: under vmap nobody else would."""
+    """Apply ``prim`` after its typing rule, which under vmap would not be called."""
     prim.typing(aval_of(x))
     return bind(prim, x)
 

@@ -1,4 +1,4 @@
-"""How does one see where the parts of an array lie?
+"""How do I see which device holds which part of an array?
 
 ``inspect_array_sharding`` hands the sharding of a value to a function: outside jit at once, inside
 when the partitioner has decided, that is while the program is compiled.  ``visualize_sharding``

@@ -1,4 +1,4 @@
-"""How does one run a function on each device with its own example?
+"""How does a function run on each device with an example of its own?
 
 ``pmap(f, axis_name="i")`` is ``vmap`` whose examples lie on different devices: a ``shard_map`` over
 a mesh of one axis, inside a ``jit``, that takes the mapped axis off every argument and puts it back

@@ -1,11 +1,11 @@
 """How do participants exchange parts of different lengths?
 
 ``ragged_all_to_all``: each sends slices of its operand, cut along the first axis, slice i to
-participant i (or i // k if there are k slices for each), and tells where they are written there.
-What nobody writes to stays as it was in ``output``.
+participant i (or i // k if there are k slices for each), and gives the places where they are
+written there.  What is not written to stays as it was in ``output``.
 
 Read before: ``parallel.exchanges``.
-Invariant: the sizes sent are the sizes received; nobody checks.
+Invariant: the sizes sent are the sizes received; this is not checked.
 Source: the documentation of jax.lax.ragged_all_to_all.
 """
 
@@ -167,7 +167,7 @@ def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes:
     """Return ``output`` with the slices that the participants along ``axis_name`` sent here.
 
     Slice i, of ``send_sizes[i]`` rows from ``input_offsets[i]`` on, is written at the receiver's
-    row ``output_offsets[i]``; ``recv_sizes`` says how many rows come from each.
+    row ``output_offsets[i]``; ``recv_sizes`` has the number of rows from each.
     Raises: ValueError for places that are no integer vectors.
     """
     try:

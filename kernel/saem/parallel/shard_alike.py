@@ -1,4 +1,4 @@
-"""How are two values sharded the same way without saying how?  (``jax.experimental.shard_alike``)
+"""How are two values given the same sharding, whichever it is?  (``jax.experimental.shard_alike``)
 
 One equation that is the identity on both; on several devices it puts them into one sharding group,
 and Shardy gives all members of a group the same sharding.

@@ -1,4 +1,4 @@
-"""How does one write the program of a single device?
+"""How is a program written for each device, with its part of the arrays?
 
 ``shard_map(f, mesh=…, in_specs=…, out_specs=…)`` calls ``f`` on one device's part of every
 argument; collectives over the mesh axes are how parts meet.  With ``check_vma`` the engine knows
@@ -78,7 +78,7 @@ def shard_map(f: Any = None, /, *, out_specs: Any, in_specs: Any = Infer, mesh: 
 
 
 class Site:
-    """One call of a shard-mapped function: its mesh, and what to say when a spec does not fit."""
+    """One call of a shard-mapped function: its mesh, and names for errors about specs."""
 
     def __init__(self, f: Callable, mesh: Any, names: Any, check: bool):
         self.f = f
@@ -134,11 +134,11 @@ class Site:
         if aval.explicit is None:
             return
         own = [tuple(n for n in axes_of(e) if n in self.manual) for e in entries_of(aval)]
-        said = [*map(axes_of, spec), *[()] * (len(own) - len(spec))]
-        if own != said:
+        given = [*map(axes_of, spec), *[()] * (len(own) - len(spec))]
+        if own != given:
             raise errors.explained(
                 errors.ArgumentError, "shard_map.explicit",
-                f"in_specs passed to shard_map: {P(*said)} does not match the specs of the input: "
+                f"in_specs passed to shard_map: {P(*given)} does not match the specs of the input: "
                 f"{P(*entries_of(aval))} for arg: {aval.str_short()}. "
                 "`in_specs` is "
                 "an optional argument so you can omit specifying it and shard_map will infer the "
@@ -208,7 +208,7 @@ class Site:
                     advice="Check the in_specs, change the mesh, or pad the argument.")
 
     def check_variation(self, spec: Any, aval: ShapedArray, path: str) -> None:
-        """Refuse to put together a result from parts that may differ where the spec says not."""
+        """Refuse to put together a result from parts that may differ where the spec has no axis."""
         extra = (vma_of(aval) & self.manual) - spec_axes(spec)
         if not extra:
             return
@@ -316,7 +316,7 @@ def mesh_here() -> Any:
 def smap(f: Any = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: Any) -> Any:
     """Return ``f`` mapped by hand over the one mesh axis ``axis_name``, as ``vmap`` maps.
 
-    ``in_axes`` and ``out_axes`` say which axis of each value lies along it; None shares the value.
+    ``in_axes`` and ``out_axes`` name the axis of each value that it shards; None replicates it.
     """
     if f is None:
         return lambda g: smap(g, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)

@@ -1,9 +1,9 @@
 """How does a function of one device's part appear inside a program of whole arrays?
 
 As one equation ``shard_map[jaxpr={…} mesh=… in_specs=… out_specs=…]``.  The program inside speaks
-of parts and of collectives between devices; the specs say which part of each operand a device gets,
-and how the parts of results are put together.  Its rules transform the program inside, where the
-mesh axes have names, and add a spec for every new operand and result.
+of parts and of collectives between devices; the specs name the part of each operand that a device
+gets, and how the parts of results are put together.  Its rules transform the program inside, where
+the mesh axes have names, and add a spec for every new operand and result.
 
 Read before: ``jit.call``, ``ops.collectives``, ``core.varying``.
 Read after: ``parallel.shard_map``.
@@ -120,7 +120,7 @@ class ShardMap(HigherOrder):
 
     @property
     def result_shardings(self) -> tuple:
-        """Those that ``out_specs`` say, where they speak of all axes of a mesh of devices."""
+        """Those of ``out_specs``, where they cover all axes of a mesh of devices."""
         if not isinstance(self.mesh, Mesh) or len(self.manual_axes) < len(self.mesh.axis_names):
             return ()
         return tuple(NamedSharding(self.mesh, spec) for spec in self.out_specs)
@@ -317,7 +317,7 @@ def carry_residuals(known: ClosedJaxpr, rest: ClosedJaxpr, count: int
                     ) -> tuple[ClosedJaxpr, ClosedJaxpr, list[int | None]]:
     """Return both programs so that residuals can be sharded along their first axis.
 
-    ``kept`` says for each residual which known input it is, None if it is computed.
+    ``kept`` has for each residual the known input that it is, None if it is computed.
     """
     jaxpr = known.jaxpr
     split = len(jaxpr.outvars) - count

@@ -1,4 +1,4 @@
-"""What is a mutable array to its user?
+"""How does a user make, read and write a mutable array?
 
 A ``Ref`` holds an array and lets another take its place.  ``ref[i]`` reads, ``ref[i] = x`` writes,
 in programs and outside; ``ref.at[i]`` is a view of a part.  A program that was given references, or
@@ -267,7 +267,7 @@ def _places(item: Slice, dim: int) -> Any:
 def _span(item: slice, dim: int) -> Span:
     for bound in (item.start, item.stop, item.step):
         if isinstance(bound, Tracer):
-            bool(bound)  # which says that it is not known now
+            bool(bound)  # raises that it is not known now
     step = 1 if item.step is None else operator.index(item.step)
     if step < 1:
         raise errors.explained(

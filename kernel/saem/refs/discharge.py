@@ -2,7 +2,7 @@
 
 It is run once more, equation by equation, with the array that each reference holds in place of the
 reference; a write makes a new array, which later reads find.  The arrays of references that were
-written come out as further results, and whoever calls puts them back.
+written come out as further results, and the caller puts them back.
 
 A program inside an equation is made pure first (``through_programs``): a call or a branch returns
 what was written, a loop carries it, or gives it row by row for a reference that it walks along.

@@ -1,4 +1,4 @@
-"""How is a part of an array read or replaced, as an index says?
+"""How is the part of an array that an index selects read or replaced?
 
 Operations on references mean parts; here are the same operations on the arrays that references
 hold, as pure functions, and on NumPy arrays, in place.  Whole spans with scalar indices are dynamic
@@ -154,7 +154,7 @@ def _write_spans(x: Any, indexer: Indexer, value: Any) -> Any:
     spans = indexer.spans
     if all(span.stride == 1 for span in spans):
         return dynamic_update_slice(x, value, [span.start for span in spans])
-    # With gaps: the new elements are spread out, and a mask says where they are.
+    # With gaps: the new elements are spread out, and a mask marks where they are.
     config = [(s.start, dim - s.start - (s.size - 1) * s.stride - 1 if s.size else dim - s.start,
                s.stride - 1) for s, dim in zip(spans, indexer.shape)]
     zero = np.zeros((), aval_of(x).dtype)[()]

@@ -488,7 +488,7 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
 def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
                              window_strides: Sequence[int], padding: Any, dimension_numbers: Any
                              ) -> tuple[int, ...]:
-    """Return the shape of a convolution whose axes are ordered as ``dimension_numbers`` say.
+    """Return the shape of a convolution whose axes are ordered by ``dimension_numbers``.
 
     >>> lax.conv_general_shape_tuple((1, 5, 3), (3, 3, 4), (1,), "SAME", ("NWC", "WIO", "NWC"))
     (1, 5, 4)

@@ -412,7 +412,7 @@ class SelectAndScatterAdd(Primitive):
                     *stacked(size, xs, dims)), 0
 
 
-# -- windows as callers say them -------------------------------------------------------------------
+# -- windows as callers give them -----------------------------------------------------------------
 
 
 def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],

@@ -221,7 +221,7 @@ class SpecialPair(Nary):
 
 
 def no_derivative(primitive_name: str, operand: str) -> Callable:
-    """Return a partial derivative that says it is not known."""
+    """Return a partial derivative that raises that it is not known."""
 
     def refuse(t, out, *xs):
         raise ValueError(

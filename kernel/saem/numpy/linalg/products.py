@@ -130,7 +130,33 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
     >>> jnp.linalg.multi_dot([jnp.ones((2, 3)), jnp.ones((3, 4)), jnp.ones((4, 1))]).shape
     (2, 1)
     """
-    arrays = list(arrays)
+    xs = _factors(list(arrays))
+    sizes = tuple(int(n) for n in (
+        1 if xs[0].ndim == 1 else xs[0].shape[0], *(x.shape[0] for x in xs[1:]),
+        1 if xs[-1].ndim == 1 else xs[-1].shape[1]))
+
+    @functools.cache
+    def best(i: int, j: int) -> tuple[int, int]:
+        """Return the cost of the product of factors i to j, and after which it is split."""
+        if i == j:
+            return 0, i
+        return min((best(i, k)[0] + best(k + 1, j)[0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                   for k in range(i, j))
+
+    def product(i: int, j: int) -> Any:
+        if i == j:
+            return xs[i]
+        k = best(i, j)[1]
+        return products.matmul(product(i, k), product(k + 1, j), precision=precision)
+
+    return product(0, len(xs) - 1)
+
+
+def _factors(arrays: list[Any]) -> list[Any]:
+    """Return the factors of ``multi_dot`` as arrays of one dtype.
+
+    Raises: ValueError for fewer than two, or sizes that do not fit.
+    """
     if arrays:
         array_argument("jnp.linalg.multi_dot", *arrays)
     if len(arrays) < 2:
@@ -152,22 +178,4 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
             errors.ArgumentError, "multi_dot.sizes",
             "multi_dot: last dimension of each array must match first dimension of following "
             f"array. Got array shapes {shapes}", advice="The inner sizes of a product agree.")
-    sizes = (1 if ends[0] == 1 else shapes[0][0], *(s[0] for s in shapes[1:]),
-             1 if ends[1] == 1 else shapes[-1][1])
-    inner = tuple(int(n) for n in sizes)
-
-    @functools.cache
-    def best(i: int, j: int) -> tuple[int, int]:
-        """Return the cost of the product of factors i to j, and after which it is split."""
-        if i == j:
-            return 0, i
-        return min((best(i, k)[0] + best(k + 1, j)[0] + inner[i] * inner[k + 1] * inner[j + 1], k)
-                   for k in range(i, j))
-
-    def product(i: int, j: int) -> Any:
-        if i == j:
-            return xs[i]
-        k = best(i, j)[1]
-        return products.matmul(product(i, k), product(k + 1, j), precision=precision)
-
-    return product(0, len(xs) - 1)
+    return xs
