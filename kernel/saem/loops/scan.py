@@ -1,4 +1,4 @@
-"""How does a program go along an axis, carrying something from row to row?
+"""How does a program loop over the rows of arrays, with a carry?
 
 ``scan`` traces its body once and binds one primitive, ``scan``, whose operands are the body's
 constants, the carry to start with, and the stacks to read.  Unlike ``while`` its length is known,
@@ -70,7 +70,7 @@ from saem.transform.staging import dead_code_free
 class Scan(HigherOrder):
     """Apply ``jaxpr`` to (constants, carry, a row of each stack), row after row.
 
-    It gives the last carry and the stacks of what each row gave besides.
+    Results are the last carry and the stacks of the other results of each row.
     """
 
     jaxpr: ClosedJaxpr
@@ -183,7 +183,7 @@ class Scan(HigherOrder):
     # -- reverse mode ------------------------------------------------------------------------------
 
     def split(self, unknown: Sequence[bool]) -> Split:
-        """Return this scan in two: what runs now, and what waits for ``unknown`` operands."""
+        """Return this scan in two: what runs now, and what needs ``unknown`` operands."""
         key = ("split", self.length, self.num_consts, self.num_carry, self.reverse, self.unroll,
                tuple(unknown))
         return self.jaxpr.derived(key, lambda: self._split(unknown))
@@ -214,17 +214,15 @@ class Scan(HigherOrder):
         constants = [v for v, kind in zip(residuals, kinds) if kind == "fixed"]
         handed = [rows.index(v) for v, kind in zip(residuals, kinds) if kind == "row"]
         inner = dict(zip(residuals, rest.jaxpr.invars))
-        late_in = rest.jaxpr.invars[count:]
-        late_consts = late_in[:sum(consts_in)]
         late = rearranged(
-            rest, [*(inner[v] for v in constants), *late_in,
+            rest, [*(inner[v] for v in constants), *rest.jaxpr.invars[count:],
                    *(inner[rows[i]] for i in handed), *(inner[v] for v in stacked)],
             rest.jaxpr.outvars)
         return Split(
             unknown=[*consts_in, *carry_in, *rows_in], out_unknown=out_unknown, extra=extra,
             before=before, idle=idle, early=self.other(
                 ClosedJaxpr(body), idle.count(False), carry_in.count(False)),
-            late=self.other(late, len(constants) + len(late_consts), sum(carry_in)),
+            late=self.other(late, len(constants) + sum(consts_in), sum(carry_in)),
             constants=[[*made, *fixed].index(v) for v in constants], handed=handed,
             stacked=len(stacked))
 
@@ -308,15 +306,23 @@ class Scan(HigherOrder):
 
 
 class Split(NamedTuple):
-    """A scan in two: ``early`` runs now, ``late`` waits for operands that are unknown."""
+    """A scan in two: ``early`` runs now, ``late`` needs operands that are unknown.
 
+    Fixed values never change from row to row: those that ``before`` computes ahead of the loop,
+    then ``extra`` (constants of the program) and the known constants of the scan.
+    """
+
+    # Which operands are unknown, carries that become so included, and which results.
     unknown: list[bool]
     out_unknown: list[bool]
     extra: list[Any]
     before: Jaxpr
+    # Which fixed values ``early`` does not read.
     idle: list[bool]
     early: Scan
     late: Scan
+    # Residuals: the numbers of those among the fixed values, of those that are stacks among the
+    # operands, and how many are stacked by ``early``.
     constants: list[int]
     handed: list[int]
     stacked: int
@@ -324,7 +330,6 @@ class Split(NamedTuple):
     def run(self, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Run the known part; returns the known outputs and the operands of ``late``."""
         scan = self.early
-        late_consts = self.late.num_consts - len(self.constants)
         known, waiting = pick(args, self.unknown, False), pick(args, self.unknown)
         fixed, rest = split_list([*self.extra, *known], len(self.before.invars))
         made = eval_jaxpr(self.before, [], *fixed)
@@ -334,8 +339,7 @@ class Split(NamedTuple):
         plain, stacks = split_list(outs, len(outs) - self.stacked)
         constants = [[*made, *fixed][i] for i in self.constants]
         rows = operands[scan.num_consts + scan.num_carry:]
-        return plain, [*constants, *waiting[:late_consts], *waiting[late_consts:],
-                       *(rows[i] for i in self.handed), *stacks]
+        return plain, [*constants, *waiting, *(rows[i] for i in self.handed), *stacks]
 
 
 # -- the function ----------------------------------------------------------------------------------

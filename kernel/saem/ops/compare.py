@@ -252,6 +252,7 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """
     return bind(Eq(), x, y)
 
+
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x != y, elementwise; complex numbers too.
 
@@ -262,6 +263,7 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
     Array([False,  True], dtype=bool)
     """
     return bind(Ne(), x, y)
+
 
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x < y, elementwise.
@@ -274,6 +276,7 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """
     return bind(Lt(), x, y)
 
+
 def le(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x <= y, elementwise.
 
@@ -284,6 +287,7 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
     Array([ True, False], dtype=bool)
     """
     return bind(Le(), x, y)
+
 
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x > y, elementwise.
@@ -296,6 +300,7 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """
     return bind(Gt(), x, y)
 
+
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x >= y, elementwise.
 
@@ -307,6 +312,7 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """
     return bind(Ge(), x, y)
 
+
 def eq_to(x: Any, y: Any) -> Any:
     """Return x == y where NaN equals itself and -0 differs from 0.
 
@@ -314,6 +320,7 @@ def eq_to(x: Any, y: Any) -> Any:
     Source: StableHLO specification, compare.
     """
     return bind(EqTotal(), x, y)
+
 
 def lt_to(x: Any, y: Any) -> Any:
     """Return x < y in the total order of IEEE 754.
@@ -323,6 +330,7 @@ def lt_to(x: Any, y: Any) -> Any:
     """
     return bind(LtTotal(), x, y)
 
+
 def le_to(x: Any, y: Any) -> Any:
     """Return x <= y in the total order of IEEE 754.
 
@@ -330,6 +338,7 @@ def le_to(x: Any, y: Any) -> Any:
     Source: StableHLO specification, compare.
     """
     return bind(LeTotal(), x, y)
+
 
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x AND y, bit by bit.
@@ -342,6 +351,7 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """
     return bind(And(), x, y)
 
+
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x OR y, bit by bit.
 
@@ -352,6 +362,7 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     Array([7], dtype=int32)
     """
     return bind(Or(), x, y)
+
 
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x XOR y, bit by bit.
@@ -364,6 +375,7 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """
     return bind(Xor(), x, y)
 
+
 def bitwise_not(x: ArrayLike) -> Array:
     """Return NOT x, bit by bit.
 
@@ -373,6 +385,7 @@ def bitwise_not(x: ArrayLike) -> Array:
     Array([-1, -6], dtype=int32)
     """
     return bind(Not(), x)
+
 
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x moved ``y`` bits up; 0 from the width on.
@@ -385,6 +398,7 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """
     return bind(ShiftLeft(), x, y)
 
+
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x moved ``y`` bits down, filled with zeros.
 
@@ -395,6 +409,7 @@ def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     Array([         2, 1073741822], dtype=int32)
     """
     return bind(ShiftRightLogical(), x, y)
+
 
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     """Return x moved ``y`` bits down, filled with its sign.
@@ -407,6 +422,7 @@ def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     """
     return bind(ShiftRightArithmetic(), x, y)
 
+
 def population_count(x: ArrayLike) -> Array:
     """Return how many bits of each integer are set.
 
@@ -416,6 +432,7 @@ def population_count(x: ArrayLike) -> Array:
     Array([0, 3, 1], dtype=int32)
     """
     return bind(PopulationCount(), x)
+
 
 def clz(x: ArrayLike) -> Array:
     """Return how many bits of each integer stand before its highest set bit.
