@@ -52,7 +52,10 @@ def test_every_form_of_import_gives_the_same_module_object():
         for name, module in list(sys.modules.items()):
             if name.startswith("jax.") and not name.startswith("jax._src"):
                 assert module is sys.modules["saem" + name[3:]], name
-                assert module.__spec__.name == module.__name__ == "saem" + name[3:], name
+                assert module.__spec__.name == "saem" + name[3:], name
+                assert module.__name__ == name
+        assert jax.__name__ == "jax" and jnp.ones(2).__array_namespace__().__name__ == "jax.numpy"
+        assert importlib.reload(jax.experimental) is saem.experimental
         assert len([m for m in sys.modules.values()
                     if getattr(m, "__file__", "") == saem.numpy.__file__]) == 2  # one, two names
         print(tree_map(lambda x: x + 1, {"a": jnp.float32(1)})["a"])
@@ -127,7 +130,7 @@ def test_a_missing_module_gives_its_reason():
                 print(error)
     """).splitlines() == [
         "No module named 'jax.experimental.jax2tf': Saem does not offer it. module "
-        "'saem.experimental' has no attribute 'jax2tf'. Instead: write StableHLO with jax.export.",
+        "'jax.experimental' has no attribute 'jax2tf'. Instead: write StableHLO with jax.export.",
         "No module named 'jax.nonsense': Saem does not offer it. module 'saem' has no attribute "
         "'nonsense'",
         "Saem does not offer jax._src.mesh: private modules of JAX are no interface. The few names "

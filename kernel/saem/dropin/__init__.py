@@ -48,9 +48,11 @@ def install() -> None:
     saem.__version__ = version.__version__ = JAX_VERSION
     saem.__version_info__ = version.__version_info__ = JAX_VERSION_INFO
     sys.modules["jax"] = saem
+    saem.__name__ = "jax"
     _name_after_jax(Tracer)
     _name_after_jax(PRNGKeyArray)
     importlib.import_module("jax._src")  # libraries also reach it as an attribute of jax
+    importlib.import_module("jax.numpy")  # which `x.__array_namespace__()` gives
 
 
 def _name_after_jax(cls: type) -> None:

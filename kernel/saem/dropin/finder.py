@@ -6,8 +6,9 @@ returns imports the module of the same name in ``saem`` and hands over that very
 it, Python would find the file through ``saem.__path__`` and execute it a second time.
 
 Read before: ``dropin``.  Read after: ``dropin.private_names``, ``dropin.metadata``.
-Invariant: for each name, ``sys.modules["jax.X"] is sys.modules["saem.X"]``, and a module keeps its
-own ``__spec__`` and ``__name__`` (tests/kernel/test_dropin.py).
+Invariant: for each name, ``sys.modules["jax.X"] is sys.modules["saem.X"]``; a module keeps its own
+``__spec__``, and its ``__name__`` is the one that it was imported under, ``"jax.X"``, for libraries
+choose by it what they do with an array (tests/kernel/test_dropin.py).
 Source: Python's documentation of the import system, "The meta path".
 """
 
@@ -34,7 +35,8 @@ def refuse_real_jax() -> None:
     for name, module in list(sys.modules.items()):
         if name != "jax" and not name.startswith("jax."):
             continue
-        if not getattr(module, "__name__", "saem").startswith("saem"):
+        spec = getattr(module, "__spec__", None)
+        if spec is None or not spec.name.startswith("saem"):
             where = getattr(module, "__file__", None) or "an unknown place"
             raise RealJaxError(
                 "Saem was asked to answer for `import jax`, but the real JAX is already imported "
@@ -59,6 +61,7 @@ class _SameModule(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # Python has just put the alias's spec on the module, which is complete; undo that.
         module.__spec__ = self.own_spec
+        module.__name__ = "jax" + self.name.removeprefix("saem")
 
 
 class _MadeModule(Loader):
@@ -85,25 +88,24 @@ class AliasFinder(MetaPathFinder):
         """
         if fullname == "jax":
             return ModuleSpec("jax", _SameModule("saem"))
-        if unoffered_modules.is_listed(fullname):
-            # ``from jax.experimental import pallas`` completes the name of Saem's package.
-            module = (unoffered_modules.make_module(fullname) if fullname.startswith("jax.") else
-                      importlib.import_module("jax." + fullname.partition(".")[2]))
-            return ModuleSpec(fullname, _MadeModule(module), is_package=True)
         if not fullname.startswith("jax."):
             return None
+        if unoffered_modules.is_listed(fullname):
+            return ModuleSpec(fullname, _MadeModule(unoffered_modules.make_module(fullname)),
+                              is_package=True)
         if private_names.is_private(fullname):
             return ModuleSpec(fullname, _MadeModule(private_names.make_module(fullname)),
                               is_package=True)
         own = "saem" + fullname.removeprefix("jax")
-        package, _, last = own.rpartition(".")
+        package, _, last = fullname.rpartition(".")
         known = vars(sys.modules[package]).get(last, sys)
         if not isinstance(known, ModuleType):
             # ``jax.jit`` is a function; importing Saem's room of that name would hide it.
             raise ModuleNotFoundError(
                 f"No module named {fullname!r}: it is a {type(known).__name__}.", name=fullname)
-        if own not in sys.modules and importlib.util.find_spec(own) is None:
-            raise ModuleNotFoundError(_reason(fullname, own), name=fullname)
+        if unoffered_modules.is_listed(package) or (
+                own not in sys.modules and importlib.util.find_spec(own) is None):
+            raise ModuleNotFoundError(_reason(fullname), name=fullname)
         return ModuleSpec(fullname, _SameModule(own))
 
     def find_distributions(self, context: DistributionFinder.Context = metadata.ANY
@@ -112,9 +114,9 @@ class AliasFinder(MetaPathFinder):
         return metadata.distributions(context.name)
 
 
-def _reason(fullname: str, own: str) -> str:
+def _reason(fullname: str) -> str:
     """Return why ``fullname`` cannot be imported: what its package has to say about the name."""
-    package, _, last = own.rpartition(".")
+    package, _, last = fullname.rpartition(".")
     try:
         getattr(sys.modules[package], last)
     except (AttributeError, ImportError) as error:

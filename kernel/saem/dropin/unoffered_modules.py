@@ -54,7 +54,7 @@ class EmptyModule(ModuleType):
 
 
 def is_listed(fullname: str) -> bool:
-    """Return whether the table has ``fullname``: "jax.…", or "saem.…" as ``from`` completes it."""
+    """Return whether the table has ``fullname`` ("jax.…")."""
     return _name(fullname) in _rows
 
 
