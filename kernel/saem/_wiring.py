@@ -7,11 +7,13 @@ Chapters that are loaded when first used wire what is only theirs themselves: ``
 ``experimental.checkify.transform`` (``CheckEffect.guard``).
 
 Read before: ``core.trace``, ``compile.dispatch``, ``numpy.operators``, ``numpy.methods``.
-Invariant: arrays and tracers have the same operators, methods and properties.
+Invariant: arrays and tracers have the same operators, methods and properties, and the class
+``jax.Array`` names them all (tests/kernel/test_array_methods.py).
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +30,7 @@ from saem.core.trace import Tracer, eval_trace
 from saem.jit import jitted, stages
 from saem.numpy.methods import METHODS, PROPERTIES
 from saem.numpy.operators import OPERATORS
-from saem.ops.keys import KeyDType
+from saem.ops.keys import KeyDType, PRNGKeyArray
 from saem.ops.random_bits import keys_filled
 from saem.placement import transfer_guards
 from saem.placement.layouts import Format, place_of_struct
@@ -82,9 +84,27 @@ def _method(fun: Callable) -> Callable:
     return method
 
 
+def _abstract(name: str, fun: Callable) -> Callable:
+    """Return what ``jax.Array`` has under ``name``: the signature of ``fun``, and no answer."""
+
+    @functools.wraps(fun)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"Cannot call abstract method {name}")
+
+    return method
+
+
 for _name, _row in OPERATORS.items():
     setattr(_jaxlib.ArrayImpl, _name, _row.array)
     setattr(Tracer, _name, _row.tracer)
+    setattr(_jaxlib.Array, _name, _abstract(_name, _row.tracer))
+    if _name not in vars(PRNGKeyArray):  # what refuses keys says which dtypes it takes
+        setattr(PRNGKeyArray, _name, _row.tracer)
+for _name, _fun in METHODS.items():
+    setattr(_jaxlib.Array, _name, _abstract(_name, _fun))
+for _name, _fun in [*PROPERTIES.items(), *((name, vars(Tracer)[name].fget)
+                                           for name in ("dtype", "ndim", "shape", "size"))]:
+    setattr(_jaxlib.Array, _name, property(_abstract(_name, _fun)))
 for _class in (_jaxlib.ArrayImpl, Tracer):
     for _name, _fun in METHODS.items():
         setattr(_class, _name, _fun if _class is not Tracer else _method(_fun))

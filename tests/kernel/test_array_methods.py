@@ -27,3 +27,47 @@ def test_the_variance_is_a_method_while_a_gradient_is_linearized():
     x = np.array([1.0, 2.0, 4.0], np.float32)
     gradient = jax.grad(jax.jit(lambda x: x.var()))(jnp.array(x))
     np.testing.assert_allclose(gradient, 2 * (x - x.mean()) / 3, rtol=1e-6)
+
+
+CLASS = """
+import inspect
+from unittest import mock
+import jax, jax.numpy as jnp
+
+def told(ask, x):
+    try:
+        return str(ask(x))
+    except Exception as error:
+        return f"{type(error).__mro__[-4:-2]} {error}"
+
+result = [told(ask, x) for x in (jnp.arange(3), jax.random.key(0)) for ask in (
+    lambda x: jax.Array.sum(x), lambda x: jax.Array.__getitem__(x, 0),
+    lambda x: jax.Array.__add__(x, x), lambda x: jax.Array.T.__get__(x),
+    lambda x: [isinstance(vars(jax.Array)[name], property)
+               for name in ("shape", "dtype", "ndim", "size", "T", "at", "real", "imag")],
+    lambda x: list(inspect.signature(jax.Array.sum).parameters)[1:],
+    lambda x: hasattr(mock.create_autospec(jax.Array), "astype"),
+    lambda x: hasattr(jax.Array, "__len__") or hasattr(jax.Array, "__iter__"))]
+keys = jax.random.split(jax.random.key(0), 3)
+result += [told(ask, keys) for ask in (
+    lambda keys: keys.sum(), lambda keys: keys.astype(int), lambda keys: keys.mT,
+    lambda keys: keys.argsort(), lambda keys: keys.T.shape)]
+refused = []
+for ask in (lambda k: k + 1, lambda k: 1 - k, lambda k: k * k, lambda k: k < k, lambda k: -k,
+            lambda k: ~k, lambda k: k & 1, lambda k: divmod(k, 2), lambda k: 2 ** k):
+    try:
+        ask(keys)
+    except TypeError as error:
+        refused.append(str(error).split(" does not accept")[0].split(": ")[-1])
+print(result[0])
+"""
+
+
+def test_the_class_of_arrays_has_their_names(jax_oracle):
+    here: dict = {"__name__": "asked"}
+    code = CLASS.replace("print(result[0])", "")
+    exec(code.replace("import jax, jax.numpy as jnp", "import saem as jax, saem.numpy as jnp"),
+         here)
+    assert len(here["refused"]) == 9
+    assert here["result"] == jax_oracle.run(
+        code + "\nassert len(refused) == 9\nresult = [str(line) for line in result]").value

@@ -243,7 +243,7 @@ def power(x1: Any, x2: Any, /) -> Any:
     x1, x2 = as_value(x1), as_value(x2)
     if is_constant_integer(x2):
         return integer_power(x1, int(x2))
-    dtype, weak = join_types((x1, x2))
+    dtype, weak = join_types((x1, x2), "power")
     if dtypes.is_inexact(dtype_of(x1)) and dtypes.is_integer(dtype_of(x2)):
         # The primitive takes an integer exponent as it is, and is then exact for negative bases.
         return numbers.pow(*promote_shapes("power", convert_value(x1, dtype, weak), x2))
