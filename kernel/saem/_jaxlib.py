@@ -1,4 +1,4 @@
-"""Which parts of jaxlib does the engine stand on, and how do its versions differ?
+"""Which parts of jaxlib does the engine use, and how do its versions differ?
 
 This is the one file that imports jaxlib: a list of names, and every difference between the
 supported versions (0.10 to 0.12).  Nothing else is here.
@@ -75,7 +75,7 @@ spec_checks: list = []  # ``placement.shardings`` puts its own here
 
 
 def _named_sharding() -> type:
-    """Return jaxlib's NamedSharding, told how to check a spec: by ``spec_checks``.
+    """Return jaxlib's NamedSharding, made to check specs by ``spec_checks``.
 
     Its constructor looks, once, for a function in a module of the jax package.  For that moment
     stand-ins of these names are there.

@@ -1,6 +1,6 @@
-"""Which wirings come late, and why?
+"""Which names are set late, and why?
 
-A room may import only those before it, but some call what stands above them.  Such a room declares
+A room may import only those before it, but some call what is in later rooms.  Such a room declares
 a name, and this module gives it its value, once, when ``saem`` is imported; each with its reason.
 Chapters that are loaded when first used wire what is only theirs themselves: ``random.reuse``
 (``key_watch``: no key is used before), ``random.keys`` (methods of key arrays),
@@ -37,30 +37,30 @@ from saem.placement.layouts import Format, place_of_struct
 from saem.placement.meshes import mesh_context
 from saem.placement.shardings import unsharded
 
-# Evaluation outside traces needs the compiler; the trace context stands below it.
+# Evaluation outside traces needs the compiler; the trace context comes before it.
 eval_trace.process = apply_primitive  # type: ignore[method-assign]
 # Programs kept on disk are a chapter of their own; it is loaded when something is compiled.
 executables.disk_cache = lazy.later("saem.disk.disk_cache")
 # The spine calls the chapter on references by this one name; it is loaded when there is one.
 core_refs.chapter = lazy.later("saem.refs")
-# ``jax.typeof(ref)`` as a ShapeDtypeStruct: types of arrays stand below those of references.
+# ``jax.typeof(ref)`` as a ShapeDtypeStruct: types of arrays come before those of references.
 ShapeDtypeStruct.reference = AbstractRef
-# Its sharding and format; types of arrays stand below meshes and layouts.
+# Its sharding and format; types of arrays come before meshes and layouts.
 ShapeDtypeStruct.place = place_of_struct
 ShapeDtypeStruct.formatted = Format
-# ``jax.typeof(x).sharding`` of a value that no Explicit axis shards; types stand below shardings.
+# ``jax.typeof(x).sharding`` of a value that no Explicit axis shards; types come before shardings.
 ShapedArray.unsharded = unsharded
 # A dtype of keys can make keys, which takes operations.
 KeyDType.filled = keys_filled
 # While a listener counts hits, a setting keeps calls from C++, which would answer them unseen.
 bus.when_hits_change = lambda hits: config.counting_hits.set_global(hits or None)
-# A jitted function is copied and unpickled by ``jit``, which stands above the call itself.
+# A jitted function is copied and unpickled by ``jit``, which comes after the call itself.
 jitted.copies.remade = stages.remade
-# Why a call was traced is explained above the engine; loaded when a setting first asks for it.
+# Why a call was traced is explained outside the engine; loaded when a setting first needs it.
 jitted.explainer = lazy.later("saem.observe.explainer")
-# The mesh in force is part of the key of every trace; settings stand below meshes.
+# The mesh in force is part of the key of every trace; settings come before meshes.
 config.contexts["mesh"] = mesh_context
-# jaxlib's C++ watches transfers and threads by a state of its own, which follows the settings.
+# jaxlib's C++ watches transfers and threads by a state of its own, set from the settings.
 for _direction in transfer_guards.DIRECTIONS:
     config.SETTINGS["jax_transfer_guard_" + _direction].follower = (
         transfer_guards.tell_transfer_guards)
@@ -68,7 +68,7 @@ config.transfer_guard.follower = transfer_guards.tell_transfer_guard
 config.array_garbage_collection_guard.follower = transfer_guards.tell_garbage_guard
 config.thread_guard.follower = transfer_guards.tell_thread_guard
 
-# -- operators and methods, which need promotion; that stands above the primitives -----------------
+# -- operators and methods, which need promotion; that comes after the primitives ------------------
 
 refs = lazy.later("saem.refs.arrays")
 

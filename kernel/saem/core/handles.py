@@ -3,11 +3,11 @@
 Inside the engine an operation is a record with its parameters (``core.primitive``).  Users know it
 by one object for all parameters: ``lax.exp_p`` is ``eqn.primitive``, is a key of their registries,
 and ``lax.reduce_sum_p.bind(x, axes=(0,))`` makes the record and binds it.  A ``Handle`` without a
-record class is a primitive the user defines: its rules stand in tables filled by ``def_impl``,
+record class is a primitive the user defines: its rules are in tables filled by ``def_impl``,
 ``def_abstract_eval`` and ``saem.interpreters``.
 
 Read before: ``core.primitive``, ``core.trace``.  Read after: ``saem.extend.core``.
-Invariant: one handle per primitive, so ``is`` decides; no handle stands in an equation or a cache.
+Invariant: one handle per primitive, so ``is`` decides; no handle is in an equation or a cache.
 Source: the documentation of JAX, "Writing custom Jaxpr interpreters" and "JAX primitives".
 """
 

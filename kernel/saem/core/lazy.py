@@ -23,7 +23,7 @@ def namespace(package: str, modules: Mapping[str, str]
               ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of the module called ``package``.
 
-    ``modules`` says what is loaded later: from the name of a module to the names in it that
+    ``modules`` lists what is loaded later: from the name of a module to the names in it that
     ``package`` offers, separated by spaces; no names means that the module itself is offered, under
     the last part of its name.
     """

@@ -5,9 +5,8 @@ Almost always the device's own.  A value may also be in its host's; its aval the
 operation: one of them is moved first (``device_put``).
 
 Read before: ``core.avals``.  Read after: ``placement.layouts``, ``jit.transfers``.
-Invariant: until a value is in another memory nothing here is called (``in_use`` is false,
-``when_used`` wait). Source: observed behaviour of jax.memory.Space and of jaxprs whose values lie
-in a host's memory.
+Invariant: types are inferred without ``memory_types`` unless an operand is in its host's memory.
+Source: observed behaviour of jax.memory.Space and of jaxprs with values in a host's memory.
 """
 
 from __future__ import annotations

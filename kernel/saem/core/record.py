@@ -20,7 +20,7 @@ from typing import Any, ClassVar, dataclass_transform
 
 
 class _Fields:
-    """What ``dataclasses`` looks for on a class; made when first asked."""
+    """What ``dataclasses`` looks for on a class; made when first read."""
 
     def __get__(self, instance: Any, owner: type[Record]) -> dict[str, dataclasses.Field]:
         return _fields(owner)
@@ -53,7 +53,7 @@ class Record:
     __match_args__: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, kw_only: bool = False) -> None:
-        """Collect the fields; ``kw_only`` is for type checkers (defaults stand before the rest)."""
+        """Collect the fields; ``kw_only`` is for type checkers (defaults may come first)."""
         own = cls.__dict__
         new = {name: kind for name, kind in own.get("__annotations__", {}).items()
                if "ClassVar" not in str(kind)}

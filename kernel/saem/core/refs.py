@@ -21,10 +21,6 @@ from saem.core.jaxpr import ClosedJaxpr, sub_jaxprs
 from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.record import Record
 
-# The kind of a reference that stands outside derivatives and recomputation.
-PLAIN_LOG = "no_grad_no_remat"
-
-
 # The chapter ``saem.refs``, put here by ``saem._wiring``: its ``__init__`` lists what the rest of
 # the engine calls.
 chapter: Any

@@ -70,7 +70,7 @@ def varying_types(prim: Primitive, avals: Sequence[Any], outs: list[ShapedArray]
 
 
 def _chosen(prim: Primitive, avals: Sequence[Any], outs: list[ShapedArray]) -> list[ShapedArray]:
-    """Return the outputs of a primitive with programs inside: these know, but for who chooses.
+    """Return the types of results of a primitive with programs inside, which have varying axes.
 
     Where devices choose differently (a branch, how often to loop), all outputs may differ.
     """

@@ -28,6 +28,7 @@ from saem.transform.derivatives import as_array
 from saem.transform.jvp import JVPTrace
 from saem.transform.linearize import PartialTrace
 from saem.transform.nested import Nested
+from saem.transform.restructure import open_consts
 from saem.transform.staging import trace_flat
 from saem.transform.vmap import BatchTrace, batch_jaxpr, fronted, match_dim, vmap_flat
 
@@ -408,19 +409,10 @@ def stage(flat: FlatPrimal, args: Sequence[Any], name: str, run: Callable[..., l
     if run is flat:
         closed.jaxpr.origin = Origin(name.removesuffix("_call"), flat.fun, flat.out_tree)
         flat.out_avals = closed.out_avals
-    return closed_over(closed)
+    return open_consts(closed)
 
 
-def closed_over(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
-    """Turn all constants of a program into leading inputs; returns it and their values."""
-    jaxpr = closed.jaxpr
-    if not jaxpr.constvars:
-        return closed, []
-    opened = jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars])
-    return ClosedJaxpr(opened), closed.consts
-
-
-def merge(flags: Sequence[bool], values: Iterator[Any]) -> list[Any]:
+def with_nones(flags: Sequence[bool], values: Iterator[Any]) -> list[Any]:
     """Return the next of ``values`` where a flag is set, None elsewhere."""
     return [next(values) if flag else None for flag in flags]
 

@@ -33,10 +33,10 @@ from saem.derivatives.custom_rule import (
     SymbolicZero,
     apply,
     is_float0,
-    merge,
     name_of,
     pair,
     stage,
+    with_nones,
 )
 from saem.derivatives.further_results import FurtherVJP
 from saem.ops import sharding_rules
@@ -306,7 +306,7 @@ def forward(rule: Forward, primals: Sequence[Any], tangents: Sequence[Any]
     given = [t for t in tangents if t is not None]
     if not given or not any(moving):
         return outs, [None] * len(outs)
-    return outs, merge(moving, iter(bind(linear, *residuals, *given)))
+    return outs, with_nones(moving, iter(bind(linear, *residuals, *given)))
 
 
 class BatchedForward:
@@ -359,14 +359,14 @@ class BatchedBackward:
         reached: list[bool] = []
 
         def one(*flat: Any) -> list[Any]:
-            found = self.backward(flat[:count], merge(has_ct, iter(flat[count:])))
+            found = self.backward(flat[:count], with_nones(has_ct, iter(flat[count:])))
             reached[:] = [ct is not None for ct in found]
             return [ct for ct in found if ct is not None]
 
         dims = [*self.residual_dims, *(d for d, has in zip(self.out_dims, has_ct) if has)]
         given = [ct for ct in cts if ct is not None]
         outs, out_dims = self.batch.run(one, [*residuals, *given], dims)
-        found = merge(reached, iter(zip(outs, out_dims)))
+        found = with_nones(reached, iter(zip(outs, out_dims)))
         return [None if ct is None else self.settle(*ct, d) for ct, d in zip(found, self.in_dims)]
 
     def settle(self, ct: Any, dim: int | None, wanted: int | None) -> Any:
@@ -483,13 +483,13 @@ class CustomLin(Primitive):
         n = self.num_res
         if any(isinstance(x, UndefinedPrimal) for x in args[:n]):
             raise forward_mode()
-        found = self.bwd(args[:n], merge(self.moving, iter(cts)))
+        found = self.bwd(args[:n], with_nones(self.moving, iter(cts)))
         return [*[None] * n, *(ct for ct, nz in zip(found, self.nonzero) if nz)]
 
     def batch(self, size, xs, dims):
         n = self.num_res
         batch = Batch(size, [])
-        in_dims = merge(self.nonzero, iter(dims[n:]))
+        in_dims = with_nones(self.nonzero, iter(dims[n:]))
         backward = BatchedBackward(self.bwd, batch, dims[:n], [0] * len(self.moving), in_dims)
         avals = tuple(a.update(shape=(size, *a.shape)) for a in self.tangent_avals)
         prim = CustomLin(backward, n, self.nonzero, self.moving, avals)

@@ -17,7 +17,6 @@ import numpy as np
 
 from saem.compile.dispatch import put
 from saem.core import errors
-from saem.core.avals import aval_of
 from saem.core.conversions import refuse
 from saem.core.dimensions import as_size
 from saem.core.trace import Tracer, concrete_or_none
@@ -121,9 +120,3 @@ def keep_axes(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> An
     """Return a reduction of an array of ``shape`` with its ``axes`` kept, at size 1."""
     kept = tuple([1 if i in axes else n for i, n in enumerate(shape)])
     return broadcast_in_dim(reduced, kept, tuple([i for i in range(len(shape)) if i not in axes]))
-
-
-def move_axis_last(x: Any, axis: int) -> tuple[int, ...]:
-    """Return the permutation that brings ``axis`` of ``x`` to the end."""
-    ndim = aval_of(x).ndim
-    return (*[i for i in range(ndim) if i != axis], axis)

@@ -219,12 +219,12 @@ def read_part(x: Any, tokens: tuple, values: Sequence[Any], dynamic: bool) -> An
             kept += 1
         else:
             dropped.append(axis)
-    x = cut(x, starts, extents, strides, dynamic, dtype)
+    x = strided_part(x, starts, extents, strides, dynamic, dtype)
     x = squeeze(rev(x, flipped), dropped)
     return expand_dims(x, new) if new else x
 
 
-def cut(x: Any, starts: Sequence[Any], extents: Sequence[int], strides: Sequence[int],
+def strided_part(x: Any, starts: Sequence[Any], extents: Sequence[int], strides: Sequence[int],
         dynamic: bool, dtype: np.dtype) -> Any:
     """Return every ``strides``-th element of the part of ``extents`` that begins at ``starts``."""
     shape = aval_of(x).shape

@@ -586,7 +586,8 @@ def _roll_static(a: Any, shift: Any, axis: Any) -> Any:
         size = a.shape[axis]
         place = (size - number) % size
         if place:
-            a = shape_ops.concatenate([cut(a, place, size, axis), cut(a, 0, place, axis)], axis)
+            a = shape_ops.concatenate(
+                [part_along(a, place, size, axis), part_along(a, 0, place, axis)], axis)
     return a
 
 
@@ -622,7 +623,7 @@ def _shifts(shift: Any) -> Any:
     return shape_ops.concatenate([shape_ops.reshape(s, (1,)) for s in parts], 0)
 
 
-def cut(a: Any, start: int, stop: int, axis: int) -> Any:
+def part_along(a: Any, start: int, stop: int, axis: int) -> Any:
     """Return ``a`` from ``start`` to ``stop`` along ``axis``."""
     low, high = [0] * a.ndim, list(a.shape)
     low[axis], high[axis] = start, stop

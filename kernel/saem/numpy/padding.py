@@ -21,7 +21,7 @@ from saem.core.avals import aval_of
 from saem.jit.library import library_function
 from saem.numpy import reductions
 from saem.numpy.axes import array_argument, as_array
-from saem.numpy.manipulation import cut
+from saem.numpy.manipulation import part_along
 from saem.numpy.promote import FLOAT32, convert_value, scalar
 from saem.numpy.quantiles import median
 from saem.ops import arithmetic as ops
@@ -174,8 +174,8 @@ def _pad_edge(array: Any, widths: Widths) -> Any:
         size = array.shape[axis]
         if not before and not after:
             continue
-        array = _joined([_spread(cut(array, 0, 1, axis), before, axis)], array,
-                        [_spread(cut(array, size - 1, size, axis), after, axis)], axis)
+        array = _joined([_spread(part_along(array, 0, 1, axis), before, axis)], array,
+                        [_spread(part_along(array, size - 1, size, axis), after, axis)], axis)
     return array
 
 
@@ -186,9 +186,9 @@ def _pad_wrap(array: Any, widths: Widths) -> Any:
         if not before and not after:
             continue
         whole, rest = divmod(before, size)
-        front = [cut(array, size - rest, size, axis)] + [array] * whole
+        front = [part_along(array, size - rest, size, axis)] + [array] * whole
         whole, rest = divmod(after, size)
-        array = _joined(front, array, [array] * whole + [cut(array, 0, rest, axis)], axis)
+        array = _joined(front, array, [array] * whole + [part_along(array, 0, rest, axis)], axis)
     return array
 
 
@@ -216,10 +216,10 @@ def _pad_mirror(array: Any, widths: Widths, mode: str, kind: str) -> Any:
 def _mirror_once(array: Any, axis: int, count: int, skip: int, front: bool, kind: str) -> Any:
     size = array.shape[axis]
     if front:
-        edge, part = cut(array, 0, 1, axis), cut(array, skip, skip + count, axis)
+        edge, part = part_along(array, 0, 1, axis), part_along(array, skip, skip + count, axis)
     else:
-        edge = cut(array, size - 1, size, axis)
-        part = cut(array, size - skip - count, size - skip, axis)
+        edge = part_along(array, size - 1, size, axis)
+        part = part_along(array, size - skip - count, size - skip, axis)
     margin = shape.rev(part, (axis,))
     if kind == "odd":
         margin = ops.sub(ops.mul(scalar(2, array.dtype), edge), margin)
@@ -230,8 +230,8 @@ def _mirror_once(array: Any, axis: int, count: int, skip: int, front: bool, kind
 def _pad_ramp(array: Any, widths: Widths, values: Sequence[tuple[Any, Any]]) -> Any:
     for axis, ((before, after), (low, high)) in enumerate(zip(widths, values)):
         size = array.shape[axis]
-        front = _ramp(low, cut(array, 0, 1, axis), before, axis)
-        back = _ramp(high, cut(array, size - 1, size, axis), after, axis)
+        front = _ramp(low, part_along(array, 0, 1, axis), before, axis)
+        back = _ramp(high, part_along(array, size - 1, size, axis), after, axis)
         array = _joined([front], array, [shape.rev(back, (axis,))], axis)
     return array
 
@@ -259,7 +259,7 @@ def _pad_statistic(array: Any, widths: Widths, mode: str, lengths: Widths | None
         size = array.shape[axis]
         first, last = (size, size) if lengths is None else (
             min(n, size) for n in lengths[axis])
-        parts = cut(array, 0, first, axis), cut(array, size - last, size, axis)
+        parts = part_along(array, 0, first, axis), part_along(array, size - last, size, axis)
         low, high = (_rounded(statistic(p, axis=axis, keepdims=True), array.dtype) for p in parts)
         array = _joined([_spread(low, before, axis)], array, [_spread(high, after, axis)], axis)
     return array

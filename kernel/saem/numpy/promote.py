@@ -1,8 +1,8 @@
 """In which dtype, rank and shape do the operands of a jax.numpy function meet?
 
-Primitives want operands of one dtype and one rank; NumPy's users give them anything.  The functions
-here stand between: they refuse a non-array, convert to the join of the dtypes, and add leading
-axes of size 1.  Python numbers become NumPy scalars, which a jaxpr shows as literals.
+Primitives need operands of one dtype and one rank; functions of NumPy take any.  The functions here
+make the one from the other: they refuse a non-array, convert to the join of the dtypes, and add
+leading axes of size 1.  Python numbers become NumPy scalars, which a jaxpr shows as literals.
 
 Read before: ``core.promotion``, ``ops.convert``.  Read after: ``numpy.arithmetic``.
 Invariant: operands that already agree come back as they are, and nothing is recorded for them.
@@ -27,7 +27,7 @@ from saem.ops.reshard import reshard_like
 from saem.ops.select import select_n
 
 BOOL = np.dtype(bool)
-INT32, FLOAT32, FLOAT64 = np.dtype("int32"), np.dtype("float32"), np.dtype("float64")
+INT32, FLOAT32 = np.dtype("int32"), np.dtype("float32")
 PYTHON_NUMBERS = (bool, int, float, complex)
 RANK_HELP = "https://docs.jax.dev/en/latest/rank_promotion_warning.html"
 
@@ -142,7 +142,7 @@ def join_types(args: Sequence[Any], name: str = "") -> tuple[Any, bool]:
 
 
 def promote_dtypes(*args: Any, name: str = "") -> list[Any]:
-    """Return ``args`` in the one dtype in which they meet; ``name`` is of the function that asks.
+    """Return ``args`` in the one dtype in which they meet; ``name`` is of the calling function.
 
     Raises: TypePromotionError where no implicit conversion is allowed.
     """
@@ -225,7 +225,7 @@ def broadcast_together(*args: Any) -> list[Any]:
     sharding = None
     if Seen.placements:  # a value that is stretched is sharded as one that is not
         sharding = next((a.explicit for a in map(aval_of, args) if a.shape == shape
-                    and a.explicit is not None), None)
+                         and a.explicit is not None), None)
     return [broadcast_to(x, shape, sharding) for x in args]
 
 
@@ -235,7 +235,7 @@ def if_else(condition: Any, yes: Any, no: Any) -> Any:
         condition, yes, no = broadcast_together(condition, yes, no)
     else:
         yes, no = broadcast_together(yes, no)
-    if Seen.placements:  # a mask counts places, and what is counted lies nowhere
+    if Seen.placements:  # a mask made of counted places has no sharding
         given = [aval_of(x) for x in (yes, no, condition)]
         found = next((a for a in given if a.explicit is not None), None)
         if found is not None:

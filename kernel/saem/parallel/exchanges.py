@@ -73,15 +73,15 @@ class Exchange(Linear):
         return (*before, *after), size_of(before), size_of(after)
 
 
-def merge(x: Any, axis: int, count: int) -> Any:
-    """Return ``x`` with the ``count`` axes from ``axis`` on made one."""
+def merge_axes(x: Any, axis: int, count: int) -> Any:
+    """Return ``x`` with the ``count`` axes from ``axis`` on merged into one."""
     shape = aval_of(x).shape
     size = int(np.prod(shape[axis:axis + count], dtype=int))
     return reshape(x, (*shape[:axis], size, *shape[axis + count:]))
 
 
-def cut(x: Any, axis: int, sizes: Sequence[int]) -> Any:
-    """Return ``x`` with ``axis`` made several axes of ``sizes``."""
+def split_axis(x: Any, axis: int, sizes: Sequence[int]) -> Any:
+    """Return ``x`` with ``axis`` split into axes of ``sizes``."""
     shape = aval_of(x).shape
     return reshape(x, (*shape[:axis], *sizes, *shape[axis + 1:]))
 
@@ -129,10 +129,10 @@ class Gathering(Exchange):
         rest, before, after = self.around()
         if rest:
             x = bind(self.over(rest, at, False, before * after), x)
-            x = cut(x, at, (before, after))
+            x = split_axis(x, at, (before, after))
             x = moveaxis(x, at + 2, at + 1)
-            x = merge(x, at, 3)
-        return (merge(x, at, 2) if self.tiled else x), None
+            x = merge_axes(x, at, 3)
+        return (merge_axes(x, at, 2) if self.tiled else x), None
 
 
 @primitive("all_gather")
@@ -246,8 +246,8 @@ class ReduceScatter(Exchange):
         if not rest and not self.tiled:
             return x, at
         width = aval_of(x).shape[at] // self.axis_size
-        x = moveaxis(cut(x, at, (before, size, after, width)), at + 1, 0)
-        x = merge(x, at + 1, 3)
+        x = moveaxis(split_axis(x, at, (before, size, after, width)), at + 1, 0)
+        x = merge_axes(x, at + 1, 3)
         if rest:
             x = bind(self.over(rest, at + 1, True, before * after), x)
         return (x if self.tiled else squeeze(x, (at + 1,))), 0
@@ -320,13 +320,13 @@ class AllToAll(Exchange):
                 advice="Map one axis of the product of their sizes.")
         x = broadcast_new_dim(x, size, 0) if dim is None else moveaxis(x, dim, 0)
         n = aval_of(x).shape[split + 1]
-        x = cut(x, split + 1, (size, n // size))
+        x = split_axis(x, split + 1, (size, n // size))
         # The senders stand at 0, the receivers at split + 1: receivers become the stack, and the
         # senders join the concatenated axis, outside its own entries.
         order = [i for i in range(len(aval_of(x).shape)) if i not in (0, split + 1)]
         order.insert(concat, 0)
         x = permute(x, (split + 1, *order))
-        return merge(x, concat + 1, 2), 0
+        return merge_axes(x, concat + 1, 2), 0
 
 
 # -- along arrows ----------------------------------------------------------------------------------

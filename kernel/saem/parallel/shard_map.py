@@ -29,6 +29,7 @@ from saem.parallel.shard_map_call import ShardMap, local_aval, manual_axes_of, s
 from saem.placement.meshes import AbstractMesh, AxisType, Mesh, get_mesh
 from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of
 from saem.transform.derivatives import as_array
+from saem.transform.restructure import open_consts
 from saem.transform.staging import trace_flat
 
 P = PartitionSpec
@@ -125,11 +126,11 @@ class Site:
         self.check_specs("in_specs", specs)
         for spec, x, path in zip(specs, leaves, paths):
             aval = aval_of(x)
-            self.check_cut(spec, aval)
+            self.check_explicit(spec, aval)
             self.check_rank("in_specs", spec, aval, f"the passed args{path}", "input")
             self.check_division(spec, aval, path)
 
-    def check_cut(self, spec: Any, aval: ShapedArray) -> None:
+    def check_explicit(self, spec: Any, aval: ShapedArray) -> None:
         """Refuse a spec other than that by which Explicit axes shard an argument already."""
         if aval.explicit is None:
             return
@@ -256,7 +257,7 @@ class Site:
         inside = retyped(self.mesh.abstract_mesh, done, AxisType.Manual)
         with bound(*manual_axes_of(self.mesh, self.manual, self.check)), under(inside):
             closed = trace_flat(flat, avals, name="shard_map", debug_name=self.name)
-        program, consts = consts_as_inputs(closed)
+        program, consts = open_consts(closed)
         call = ShardMap(program, self.mesh, (*(P() for _ in consts), *specs), tuple(found[1]),
                         self.manual, self.check)
         return found[0].unflatten(bind(call, *consts, *leaves))
@@ -266,13 +267,6 @@ class Site:
         missing = spec_axes(spec) - vma_of(aval_of(x)) if self.check else ()
         names = tuple(n for n in self.mesh.axis_names if n in missing)
         return bind(PVary(names), x) if names else x
-
-
-def consts_as_inputs(closed: Any) -> tuple[Any, list[Any]]:
-    """Return the program with its constants as leading inputs, and their values."""
-    jaxpr = closed.jaxpr
-    opened = jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars])
-    return type(closed)(opened), closed.consts
 
 
 def is_spec(x: Any) -> bool:

@@ -414,18 +414,18 @@ def split_blocks(x: np.ndarray, spec: Any, names: Sequence[Any], sizes: Sequence
     """Return the parts of ``x`` by coordinates of the mesh: shape (*sizes, *shape of a part)."""
     entries = [axes_of(e) for e in spec] + [()] * (x.ndim - len(spec))
     size_of = dict(zip(names, sizes))
-    cut: list[int] = []
+    split: list[int] = []
     at: dict[Any, int] = {}
     kept = []
     for n, entry in zip(x.shape, entries):
         for name in entry:
-            at[name] = len(cut)
-            cut.append(size_of[name])
-        kept.append(len(cut))
-        cut.append(n // math.prod(size_of[name] for name in entry))
-    blocks = x.reshape(cut).transpose([*(at[n] for n in names if n in at), *kept])
+            at[name] = len(split)
+            split.append(size_of[name])
+        kept.append(len(split))
+        split.append(n // math.prod(size_of[name] for name in entry))
+    blocks = x.reshape(split).transpose([*(at[n] for n in names if n in at), *kept])
     lead = [size_of[n] if n in at else 1 for n in names]
-    blocks = blocks.reshape(*lead, *(cut[i] for i in kept))
+    blocks = blocks.reshape(*lead, *(split[i] for i in kept))
     return np.broadcast_to(blocks, (*sizes, *blocks.shape[len(names):]))
 
 
