@@ -25,7 +25,7 @@ from saem.core.memory_spaces import MemorySpace, placed
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.refs import is_ref
 from saem.core.trace import Tracer, at_source, bind, current
-from saem.derivatives.custom_rule import closed_over, name_of
+from saem.derivatives.custom_rule import name_of
 from saem.derivatives.policies import Offloadable, Policy, is_saved
 from saem.derivatives.saved_inside import apart
 from saem.effects.barrier import write_barrier
@@ -36,6 +36,7 @@ from saem.loops.scan import Scan
 from saem.ops.convert import reduce_precision
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
 from saem.transform.nested import HigherOrder
+from saem.transform.restructure import open_consts
 from saem.transform.staging import again, dead_code_free, trace_flat
 
 TO_HOST = DevicePut((MemorySpace.Host,), (None,), (COPY,))
@@ -501,4 +502,4 @@ def traced_body(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], fixed
 
     closed = trace_flat(flat, avals, name="checkpoint", debug_name=name_of(fun))
     closed.jaxpr.origin = Origin("checkpoint / remat", fun, out_trees[0])
-    return (*closed_over(closed), out_trees[0])
+    return (*open_consts(closed), out_trees[0])

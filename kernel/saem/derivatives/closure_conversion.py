@@ -21,7 +21,7 @@ from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of, is_array_lik
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.trace import Tracer, bind, current, state
-from saem.derivatives.custom_rule import Batch, SymbolicZero, closed_over, name_of, pair
+from saem.derivatives.custom_rule import Batch, SymbolicZero, name_of, pair
 from saem.derivatives.custom_vjp import BatchedBackward, custom_vjp
 from saem.jit.call import ProgramCall
 from saem.ops.linear import zeros_of
@@ -29,6 +29,7 @@ from saem.transform.derivatives import as_array
 from saem.transform.jvp import instantiate
 from saem.transform.linearize import PartialTrace, backward_pass
 from saem.transform.programs import trace_function
+from saem.transform.restructure import open_consts
 from saem.transform.staging import trace_flat
 from saem.transform.vmap import batch_jaxpr, fronted
 
@@ -226,7 +227,7 @@ class LinearCall(ProgramCall):
             lambda *flat: self.backward(flat[:n], flat[n:]),
             [aval_of(x) for x in (*args[:n], *given)], name="transpose",
             debug_name=self.callee.jaxpr.debug_name)
-        program, consts = closed_over(program)
+        program, consts = open_consts(program)
         check_transpose_types(program.out_avals, linear)
         outs = bind(LinearCall(program, self.forward(len(consts)), n + len(consts)),
                     *consts, *args[:n], *given)
@@ -264,7 +265,7 @@ def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, line
         out_trees.append(out_tree)
         return outs
 
-    closed, consts = closed_over(trace_flat(
+    closed, consts = open_consts(trace_flat(
         callee, [aval_of(x) for x in (*residuals, *linears)], name="linear_call",
         debug_name=name_of(fun)))
     out_tree, skipped = out_trees[0], len(consts)
