@@ -199,19 +199,7 @@ def read_part(x: Any, tokens: tuple, values: Sequence[Any], dynamic: bool) -> An
         axis = len(starts)
         n = shape[axis]
         _, length, step = token if kind in (PART, WINDOW) else (kind, n if kind == FULL else 1, 1)
-        if kind == FULL:
-            starts.append(0)
-        elif kind in (INT, PART):
-            value = next(given)
-            known = kind == INT and type(value) is int
-            # A start that may be wrong, and is seen to be.
-            if known and (value < 0 or is_nonnegative(n - 1 - value) is not True):
-                value = as_index(value, dtype)
-            starts.append(value)
-        elif kind == WINDOW:
-            starts.append(as_index(next(given), dtype, True, n))
-        else:
-            starts.append(as_index(next(given), dtype, token[1], n))
+        starts.append(0 if kind == FULL else start_of(kind, token, next(given), n, dtype))
         extents.append((length - 1) * abs(step) + 1 if length else 0)
         strides.append(abs(step))
         flipped += [axis] if step < 0 else []
@@ -222,6 +210,18 @@ def read_part(x: Any, tokens: tuple, values: Sequence[Any], dynamic: bool) -> An
     x = strided_part(x, starts, extents, strides, dynamic, dtype)
     x = squeeze(rev(x, flipped), dropped)
     return expand_dims(x, new) if new else x
+
+
+def start_of(kind: str, token: Any, value: Any, n: int, dtype: np.dtype) -> Any:
+    """Return where the part of one index begins, along an axis of size ``n``."""
+    if kind == WINDOW:
+        return as_index(value, dtype, True, n)
+    if kind not in (INT, PART):
+        return as_index(value, dtype, token[1], n)
+    if kind == INT and type(value) is int and (
+            value < 0 or is_nonnegative(n - 1 - value) is not True):
+        return as_index(value, dtype)  # it lies outside, or may: XLA clamps it
+    return value
 
 
 def strided_part(x: Any, starts: Sequence[Any], extents: Sequence[int], strides: Sequence[int],

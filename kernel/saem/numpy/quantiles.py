@@ -158,12 +158,7 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
         weights = _weights_like(a, weights, axis, axes)
         if skip_nan:
             weights = if_else(is_nan, scalar(0, dtype), weights)
-    count = scalar(rows.shape[-1], dtype)
-    if skip_nan:
-        count = ops.sub(count, reduce_total(is_nan, axis=-1, dtype=dtype))
-        spoiled = compare.eq(count, scalar(0, dtype))
-    else:
-        spoiled = reduce.reduce_or(is_nan, (len(lead),))
+    count, spoiled = _counted(is_nan, dtype, skip_nan)
     if weights is None:
         out = _read(sort(rows, len(lead)), q, count, method, lead)
     else:
@@ -177,6 +172,15 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
         return out
     shifted = tuple([i + len(q_shape) for i in axes])
     return keep_axes(out, q_shape + whole, shifted)
+
+
+def _counted(is_nan: Any, dtype: Any, skip_nan: bool) -> tuple[Any, Any]:
+    """Return how many elements of each row count, and whether the result of the row is NaN."""
+    count = scalar(is_nan.shape[-1], dtype)
+    if not skip_nan:
+        return count, reduce.reduce_or(is_nan, (is_nan.ndim - 1,))
+    count = ops.sub(count, reduce_total(is_nan, axis=-1, dtype=dtype))
+    return count, compare.eq(count, scalar(0, dtype))
 
 
 def _check(name: str, a: Any, method: str, weights: Any) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 
 from saem.compile.collective_text import DeviceAxes
 from saem.compile.lowering import lower_block
+from saem.compile.operations import Region
 from saem.compile.text import physical_aval, tensor_type
 from saem.core import axes
 from saem.core import jaxpr as jaxpr_module
@@ -453,16 +454,6 @@ def lower_manual(call: ShardMap, ctx: Any, xs: Sequence[str]) -> list[str]:
     symbol = module.mesh(call.mesh)
     outer = module.device_axes
     manual = call.manual_axes | (outer.manual if outer is not None else frozenset())
-    opened = len(manual) < len(call.mesh.axis_names)
-
-    def sharding(spec: Any, aval: ShapedArray) -> str:
-        rank = len(physical_aval(aval).shape)
-        dims = []
-        for entry in [*spec, *[None] * (rank - len(spec))]:
-            named = [f'"{n}"' for n in axes_of(entry)] + (["?"] if opened else [])
-            dims.append(f"{{{', '.join(named)}}}")
-        return f"<{symbol}, [{', '.join(dims)}]>"
-
     out_avals = call.typing()
     module.device_axes = DeviceAxes(dict(call.mesh.shape), manual, symbol.lstrip("@"),
                                     not out_avals)
@@ -471,25 +462,47 @@ def lower_manual(call: ShardMap, ctx: Any, xs: Sequence[str]) -> list[str]:
             return lower_block(ctx, call.jaxpr, xs)
         finally:
             module.device_axes = outer
-    # A region of Shardy sees nothing from outside: constants inside become further operands.
-    saved = ctx.hoisted, ctx.hoisted_name
-    ctx.hoisted, ctx.hoisted_name = {}, f"%k{ctx.count}_"
     try:
-        region = ctx.region(call.jaxpr.in_avals,
-                            lambda *names: lower_block(ctx, call.jaxpr, names), shardy=True)
-        inside = list(ctx.hoisted.values())
+        region, inside = region_apart(ctx, call.jaxpr)
     finally:
         module.device_axes = outer
-        ctx.hoisted, ctx.hoisted_name = saved
     names = ", ".join(f'"{n}"' for n in call.named)
     specs = [*call.in_specs, *(P() for _ in inside)]
-    xs = [*xs, *(ctx.hoist(value, aval) for _, value, aval in inside)]
-    ins = ", ".join(sharding(s, ctx.avals[x]) for s, x in zip(specs, xs))
-    region.arguments += [(name, tensor_type(aval)) for name, _, aval in inside]
-    outs = ", ".join(sharding(s, a) for s, a in zip(call.out_specs, out_avals))
+    xs = [*xs, *(ctx.hoist(value, aval) for value, aval in inside)]
+    opened = len(manual) < len(call.mesh.axis_names)
+    ins = ", ".join(sharding_text(symbol, s, ctx.avals[x], opened) for s, x in zip(specs, xs))
+    outs = ", ".join(sharding_text(symbol, s, a, opened)
+                     for s, a in zip(call.out_specs, out_avals))
     return ctx.emit_many(
         f"sdy.manual_computation({', '.join(xs)}) in_shardings=[{ins}] out_shardings=[{outs}] "
         f"manual_axes={{{names}}}", *xs, outs=out_avals, regions=[region])
+
+
+def region_apart(ctx: Any, program: ClosedJaxpr) -> tuple[Region, list[tuple[Any, ShapedArray]]]:
+    """Return a region of ``program``, and the array constants (value, aval) inside it.
+
+    A region of Shardy can use no value from outside, so these become its last arguments.
+    """
+    saved = ctx.hoisted, ctx.hoisted_name
+    ctx.hoisted, ctx.hoisted_name = {}, f"%k{ctx.count}_"
+    try:
+        region = ctx.region(program.in_avals,
+                            lambda *names: lower_block(ctx, program, names), shardy=True)
+        inside = list(ctx.hoisted.values())
+    finally:
+        ctx.hoisted, ctx.hoisted_name = saved
+    region.arguments += [(name, tensor_type(aval)) for name, _, aval in inside]
+    return region, [(value, aval) for _, value, aval in inside]
+
+
+def sharding_text(symbol: str, spec: Any, aval: ShapedArray, opened: bool) -> str:
+    """Return ``<@mesh, [{"x"}, {}]>``; with ``opened`` XLA may shard each axis further."""
+    rank = len(physical_aval(aval).shape)
+    dims = []
+    for entry in [*spec, *[None] * (rank - len(spec))]:
+        named = [f'"{n}"' for n in axes_of(entry)] + (["?"] if opened else [])
+        dims.append(f"{{{', '.join(named)}}}")
+    return f"<{symbol}, [{', '.join(dims)}]>"
 
 
 __all__ = ["ShardMap", "global_aval", "local_aval", "manual_axes_of", "spec_axes"]
