@@ -19,9 +19,9 @@ from saem.core.avals import aval_of
 from saem.core.dimensions import as_size, is_static, larger
 from saem.core.trace import Tracer, concrete_or_none
 from saem.jit.library import library_function
-from saem.numpy.creation import array, filled
+from saem.numpy.creation import filled
 from saem.numpy.logic import truth
-from saem.numpy.promote import as_value, check_arraylike, if_else, scalar
+from saem.numpy.promote import as_value, check_arraylike, promote_dtypes, scalar
 from saem.numpy.selection import choose_where
 from saem.ops import arithmetic as ops
 from saem.ops import compare, numbers, slicing
@@ -56,7 +56,8 @@ def nonzero(a: ArrayLike, *, size: int | None = None,
             fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None) -> tuple[Any, ...]:
     """Return the coordinates of the elements that are not zero, one array for each axis.
 
-    ``size``: how many to return; ``fill_value`` (0) stands where there are no more.
+    ``size``: how many to return; ``fill_value`` (0) stands where there are no more: coordinates and
+    it meet in one dtype, floats for NaN.
     Raises: ConcretizationTypeError for traced ``a`` without ``size``; ValueError for rank 0.
 
     >>> jnp.nonzero(jnp.array([0, 3, 0, 4]))
@@ -80,10 +81,13 @@ def nonzero(a: ArrayLike, *, size: int | None = None,
         return tuple([put(i.astype(dtypes.default_dtype(int))) for i in
                       np.nonzero(np.asarray(a if known is None else known))])
     size = as_size(size)
-    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * len(shape)
+    fill = 0 if fill_value is None else as_value(fill_value)
+    if isinstance(fill, list) or (not isinstance(fill, tuple) and np.ndim(fill)):
+        raise ValueError("fill_value must be a scalar or a tuple of length "
+                         f"{len(shape)}; got {fill_value}. It stands where places are missing.")
+    fills = fill if isinstance(fill, tuple) else (fill,) * len(shape)
     if len(fills) != len(shape):
         raise ValueError(f"fill_value needs one entry for each axis of {shape}, got {fill_value}")
-    fills = tuple([array(0 if f is None else f, dtype=int) for f in fills])
     return _nonzero(a, fills, size=size)
 
 
@@ -105,7 +109,7 @@ def _nonzero(a: Any, fills: tuple[Any, ...], size: int) -> tuple[Any, ...]:
     out = []
     for n, fill in zip(reversed(shape), reversed(fills)):
         n = scalar(larger(n, 1), index)
-        out.append(if_else(real, numbers.rem(places, n), fill))
+        out.append(choose_where(real, numbers.rem(places, n), fill))
         places = ops.div(places, n)
     return tuple(reversed(out))
 
@@ -151,4 +155,5 @@ def argwhere(a: ArrayLike, *, size: int | None = None,
 
 @library_function
 def _as_columns(*columns: Any) -> Any:
+    columns = promote_dtypes(*columns)
     return shaping.concatenate([shaping.expand_dims(c, (1,)) for c in columns], 1)
