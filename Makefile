@@ -142,10 +142,10 @@ $(ORACLE)/.done:
 	@$(ORACLE)/bin/python -m pip install -qq --disable-pip-version-check 'jax==$(JAX_VERSION)'
 	@touch $@
 
-$(PROGRAMS)/.done: tests/programs/requirements.txt
+$(PROGRAMS)/.done: tests/programs/requirements.txt $(wildcard tests/programs/scripts/*.txt)
 	$(call make_venv,$(PROGRAMS))
 	$(call say,Installing other people's libraries without jax into $(PROGRAMS))
-	@$(PROGRAMS)/bin/python -m pip install -qq --disable-pip-version-check --no-deps -r $<
+	@$(PROGRAMS)/bin/python -m pip install -qq --disable-pip-version-check --no-deps $(addprefix -r ,$^)
 	@touch $@
 
 $(PEERS)/.done:

@@ -98,8 +98,13 @@ def replies():
 
 
 def question(name: str) -> bytes:
-    """Return what JAX's numbers depend on: the program, and the versions of the libraries."""
-    parts = Path(__file__).with_name("requirements.txt"), SCRIPTS / "curves.py", SCRIPTS / name
+    """Return what JAX's numbers depend on: the program, and the versions of the libraries.
+
+    Libraries of one program alone stand beside it (``name.txt``): the other programs keep theirs.
+    """
+    script = SCRIPTS / name
+    own = [path for path in [script.with_suffix(".txt")] if path.exists()]
+    parts = Path(__file__).with_name("requirements.txt"), SCRIPTS / "curves.py", script, *own
     return PROGRAM + b"".join(path.read_bytes() for path in parts)
 
 
