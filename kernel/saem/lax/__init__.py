@@ -26,6 +26,7 @@ from saem.effects.barrier import dce_sink, optimization_barrier, stage
 from saem.effects.tokens import after_all, create_token, precv, psend
 from saem.export.composite import composite
 from saem.generators.rng_bit_generator import RandomAlgorithm, rng_bit_generator, rng_uniform
+from saem.jit.library import library_function
 from saem.loops.conditional import cond, switch
 from saem.loops.map import associative_scan
 from saem.loops.map import map_ as map
@@ -34,6 +35,7 @@ from saem.loops.reduce_by_function import reduce, reduce_window, scatter_apply
 from saem.loops.scan import scan
 from saem.loops.while_loop import fori_loop, while_loop
 from saem.numpy import promote as _promote
+from saem.ops import slicing as _slicing
 from saem.ops.arithmetic import add, div, integer_pow, mul, mulhi, neg, sub
 from saem.ops.collectives import (
     axis_index,
@@ -158,7 +160,6 @@ from saem.ops.shape import (
     tile,
 )
 from saem.ops.slicing import (
-    dynamic_index_in_dim,
     dynamic_slice,
     dynamic_slice_in_dim,
     dynamic_update_index_in_dim,
@@ -307,6 +308,11 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
            [2, 4]], dtype=int32)
     """
     return _permute(operand, tuple(int(p) for p in permutation))
+
+
+# One compiled call: the start that is wrapped, the part and its shape are three operations.
+dynamic_index_in_dim = library_function(
+    _slicing.dynamic_index_in_dim, static_argnames=("axis", "keepdims", "allow_negative_indices"))
 
 
 # What some programs use: loaded when first named.

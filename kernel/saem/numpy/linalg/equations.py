@@ -117,6 +117,7 @@ def inv(a: ArrayLike) -> Array:
     return solved(a, eye(a.shape, a.dtype))
 
 
+@library_function(static_argnames=("n",))
 def matrix_power(a: ArrayLike, n: int) -> Array:
     """Return the product of ``n`` factors ``a`` (…, m, m); of its inverse if ``n`` is negative.
 
@@ -142,11 +143,6 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         raise errors.explained(
             errors.ArgumentTypeError, "matrix_power.exponent",
             f"exponent must be an integer, got {n}", advice="For other powers use eigh.") from error
-    return _power(a, n=n)
-
-
-@library_function(static_argnames=("n",))
-def _power(a: Any, n: int) -> Any:
     if n == 0:
         return eye(a.shape, a.dtype)
     if n < 0:
