@@ -67,7 +67,7 @@ def test_the_xray_stands_in_the_cells_own_editor(lab: Lab, new_page, picture) ->
     select(page, 1)
     lab.command(page, "saem-lens:xray")
     second = page.locator(".jp-NotebookPanel .jp-Cell").nth(1)
-    expect(second.locator(".saem-inlay").first).to_be_visible(timeout=15_000)
+    expect(second.locator(".saem-inlay").first).to_be_visible(timeout=60_000)
     expect(page.locator(".jp-MainAreaWidget > .saem-output .saem-tracers")).to_be_visible()
     picture(page, f"lab-xray-command-{lab.language}")
     page.evaluate("() => { const n = [...window.jupyterapp.shell.widgets('main')]"

@@ -85,6 +85,7 @@ def names_for(value: Any) -> dict[str, Any]:
     pytest.param(name, value, id=name,
                  marks=[pytest.mark.clears_caches] if name.endswith("clear_caches") else [])
     for name, value in EXAMPLES])
+@pytest.mark.usefixtures("little_effort")
 def test_example(name: str, value: Any) -> None:
     text = inspect.getdoc(value) or ""
     test = doctest.DocTestParser().get_doctest(text, names_for(value), name, None, 0)

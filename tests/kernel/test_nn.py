@@ -65,6 +65,7 @@ def table():
     return {"x": x, "w": w, "b": np.cos(np.arange(24, dtype="f")).reshape(4, 6)}
 
 
+@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("name", ALONG_AXES)
 def test_along_axes(jax_oracle, name, axis):

@@ -154,6 +154,7 @@ def close(case, ours, theirs):
         np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol, err_msg=case)
 
 
+@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("name", BINARY + [f"{name} of one" for name in UNARY])
 def test_values(jax_oracle, name):
     """Four cases of each function, with numbers, the quick way and the long way by turns.

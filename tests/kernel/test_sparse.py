@@ -224,6 +224,7 @@ def same(mine, theirs, program):
 
 
 @pytest.mark.oracle
+@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_as_jax(jax_oracle, program):
     theirs = jax_oracle.run(source_of(f"show({program})", __name__)).value

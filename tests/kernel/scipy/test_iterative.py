@@ -18,6 +18,8 @@ from library import check
 import saem.numpy as jnp
 from saem.scipy.sparse import linalg
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 METHODS = {"cg": "S", "gmres": "B", "bicgstab": "B"}
 
 

@@ -19,6 +19,8 @@ import saem as jax
 import saem.numpy as jnp
 from saem.scipy.optimize import minimize
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 METHODS = ("BFGS", "l-bfgs-experimental-do-not-rely-on-this")
 FUNCTIONS = {
     "rosenbrock": (lambda x: jnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2),
