@@ -130,7 +130,7 @@ def argnums_partial(f: WrappedFun, dyn_argnums: int | Sequence[int], args: Seque
 
 def donation_vector(donate_argnums: Iterable[int], donate_argnames: Iterable[str], in_tree: Any,
                     kws: bool = True) -> tuple[bool, ...]:
-    """Say of each leaf of ``(args, kwargs)`` (of ``args`` without ``kws``) if it is given away."""
+    """Return of each leaf of ``(args, kwargs)`` (of ``args`` without ``kws``) if it is donated."""
     value = in_tree.unflatten([0] * in_tree.num_leaves)
     args, kwargs = value if kws else (value, {})
     numbers, names = set(donate_argnums), set(donate_argnames)

@@ -1,4 +1,4 @@
-"""Who wants to know, under JAX's names, what the engine does and how long it takes?
+"""How do listeners get, under JAX's names, what the engine does and how long it takes?
 
 (``jax.monitoring``)  Listeners get what the event bus tells of traces and compilations, in the form
 of names, seconds and keywords, and whatever a program records by itself.
@@ -139,13 +139,13 @@ def _unregister(kind: str, callback: Callable[..., None]) -> None:
 
 
 def _rest() -> None:
-    """Leave the event bus when nobody listens."""
+    """Leave the event bus when there is no listener."""
     if _stop_watching and not any(_listeners.values()):
         _stop_watching.pop()()
 
 
 def _tell(event: events.Event) -> None:
-    """Say an event of the bus under JAX's names."""
+    """Record an event of the bus under JAX's names."""
     if isinstance(event, events.TraceEnd) and event.transform == "jit":
         _took(_TRACE, event, event.function.name)
     elif isinstance(event, events.Lowering):

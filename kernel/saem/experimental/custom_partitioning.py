@@ -1,4 +1,4 @@
-"""How is a function divided among devices as its author says?
+"""How does an author define how a function is divided among devices?
 
 ``jax.experimental.custom_partitioning``; see ``saem.parallel.custom_partitioning``.
 """

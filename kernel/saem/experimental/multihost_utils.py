@@ -4,7 +4,7 @@ Every function here is called by all processes; with one process each is what it
 with many.
 
 Read before: ``saem.distributed``.
-Invariant: what comes back is the same in every process, except what is said to be local.
+Invariant: what comes back is the same in every process, except what is documented as local.
 Source: the documentation of jax.experimental.multihost_utils.
 """
 
@@ -73,7 +73,7 @@ def _same(x: Any) -> Any:
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """Return in every process the values that the source (process 0 if not said) gave."""
+    """Return in every process the values that the source (process 0 by default) gave."""
     if is_source is None:
         is_source = devices.process_index() == 0
     if devices.process_count() == 1:
@@ -114,9 +114,9 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Return, as NumPy, the part of each array that lies in this process."""
+    """Return, as NumPy, the part of each array that is in this process."""
     leaves, structure = tree.flatten(global_inputs)
-    del pspecs, global_mesh  # an array knows where it lies
+    del pspecs, global_mesh  # an array has its sharding
     return structure.unflatten([_local_part(x) for x in leaves])
 
 

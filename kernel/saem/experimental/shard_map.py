@@ -1,7 +1,7 @@
 """Where was ``shard_map`` before it became public?  Here, with older names of its options.
 
 Read before: ``parallel.shard_map``.
-Invariant: it is ``saem.shard_map``, and says so.
+Invariant: it is ``saem.shard_map``, and its documentation has that name.
 Source: the documentation of jax.experimental.shard_map.
 """
 

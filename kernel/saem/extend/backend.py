@@ -35,7 +35,7 @@ def get_default_device() -> Any:
 
 
 def backend_xla_version(platform: Any = None) -> int | None:
-    """Return the version of XLA that the client of ``platform`` tells, if it does."""
+    """Return the version of XLA that the client of ``platform`` gives, if it does."""
     return getattr(devices.backend(platform), "xla_version", None)
 
 
@@ -50,7 +50,7 @@ def get_compile_options(num_replicas: int, num_partitions: int, device_assignmen
         raise errors.explained(
             errors.ArgumentError, "backend.C1",
             f"get_compile_options: programs have one replica here, got {num_replicas}.",
-            advice="Say it by num_partitions; replication is a sharding.")
+            advice="Use num_partitions; replication is a sharding.")
     chosen = device_assignment if device_assignment is not None else [
         d.id for d in devices.devices()[:num_partitions]]
     numbers = [int(n) for row in chosen for n in (row if hasattr(row, "__iter__") else [row])]
@@ -82,7 +82,7 @@ def register_backend_cache(cache: Any, for_what: str) -> None:
 
 
 def register_backend_factory(name: str, factory: Callable[[], Any], **_ignored: Any) -> None:
-    """Let ``factory()`` make the client of platform ``name``, when that is asked for.
+    """Let ``factory()`` make the client of platform ``name``, when that is first used.
 
     Raises: RuntimeError if the clients run already.
     """

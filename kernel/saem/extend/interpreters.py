@@ -37,7 +37,7 @@ class Trace(core_trace.Trace):
     parent_trace: core_trace.Trace | None = None
 
     def __init__(self) -> None:
-        """Make an interpreter; a derived class says in ``parent_trace`` what stands below it."""
+        """Make an interpreter; a derived class sets ``parent_trace``, the one below it."""
 
     @property
     def parent(self) -> core_trace.Trace | None:  # type: ignore[override]
@@ -66,7 +66,7 @@ class Trace(core_trace.Trace):
                           ) -> Any:
         """Return the result of ``primitive`` on ``tracers``, a list if it has several.
 
-        Raises: NotImplementedError where a derived class does not say it.
+        Raises: NotImplementedError where a derived class does not define it.
         """
         raise self.lacks("process_primitive", "any primitive")
 
@@ -76,7 +76,7 @@ class Trace(core_trace.Trace):
 
         ``jvp.call_wrapped`` takes primals, then tangents, and gives results, then their tangents.
 
-        Raises: NotImplementedError where a derived class does not say it.
+        Raises: NotImplementedError where a derived class does not define it.
         """
         raise self.lacks("process_custom_jvp_call", "custom_jvp primitives")
 
@@ -88,12 +88,12 @@ class Trace(core_trace.Trace):
         ``fwd.call_wrapped`` takes each operand and whether it is differentiated, and gives
         residuals, then results; ``bwd.call_wrapped`` takes residuals, then cotangents.
 
-        Raises: NotImplementedError where a derived class does not say it.
+        Raises: NotImplementedError where a derived class does not define it.
         """
         raise self.lacks("process_custom_vjp_call", "custom_vjp primitives")
 
     def lacks(self, method: str, what: str) -> NotImplementedError:
-        """Return the error for an interpreter that does not say what becomes of an operation."""
+        """Return the error for an interpreter that does not define what becomes of an operation."""
         return errors.explained(
             NotImplementedError, "interpreter.C1",
             f"{type(self)} must override {method} to handle {what}",

@@ -52,7 +52,7 @@ class Store:
         return bool(self.values)
 
 
-# One layer: the function that adds it, what it is told, and where it puts what it hands out.
+# One layer: the function that adds it, its arguments, and where it puts further results.
 Layer = tuple[Callable, tuple, "Store | None"]
 
 
@@ -80,7 +80,7 @@ class WrappedFun:
 
     @property
     def transforms(self) -> tuple:
-        """The layers and what they were told, the outermost first."""
+        """The layers and their arguments, the outermost first."""
         return tuple((add, static) for add, static, _ in reversed(self.layers))
 
     def wrap(self, add: Callable, static: tuple, store: Store | None) -> WrappedFun:

@@ -76,7 +76,7 @@ def eval_context() -> Iterator[None]:
 
 
 def is_concrete(x: Any) -> bool:
-    """Return whether the numbers of ``x`` are known: it is no tracer, or one that knows them."""
+    """Return whether the numbers of ``x`` are known: it is no tracer, or one that has them."""
     return concrete_or_none(x) is not None
 
 

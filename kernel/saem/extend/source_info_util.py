@@ -1,4 +1,4 @@
-"""How do libraries say that their frames are not the user's?  (``jax.extend.source_info_util``)
+"""How do libraries mark that their frames are not the user's?  (``jax.extend.source_info_util``)
 
 Read before: ``core.source``.
 Invariant: equations and errors never name a file that was excluded.

@@ -80,7 +80,7 @@ def defjvp2(primitive: Handle, *jvprules: Callable | None) -> None:
 
 
 def defbilinear(primitive: Handle, lhs_rule: Callable, rhs_rule: Callable) -> None:
-    """Say that ``primitive`` is linear in each of two arguments, with the transposes for each.
+    """Register that ``primitive`` is linear in each of two arguments, with the transposes for each.
 
     ``lhs_rule(ct, x, y, **params)`` gets the linear ``x`` as UndefinedPrimal; ``rhs_rule`` ``y``.
     """
@@ -106,7 +106,7 @@ def get_primitive_transpose(primitive: Handle) -> Callable:
 
 
 def deflinear2(primitive: Handle, transpose_rule: Callable) -> None:
-    """Say that ``primitive`` is linear in all arguments, with its transpose."""
+    """Register that ``primitive`` is linear in all arguments, with its transpose."""
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         return (primitive.bind(*primals, **params),
@@ -117,7 +117,7 @@ def deflinear2(primitive: Handle, transpose_rule: Callable) -> None:
 
 
 def deflinear(primitive: Handle, transpose_rule: Callable) -> None:
-    """Say that ``primitive`` is linear; its transpose needs the cotangent alone."""
+    """Register that ``primitive`` is linear; its transpose needs the cotangent alone."""
     deflinear2(primitive, lambda ct, *_, **params: transpose_rule(ct, **params))
 
 

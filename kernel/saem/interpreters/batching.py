@@ -44,14 +44,14 @@ def _axis_data(args: Any, dims: Any) -> AxisData:
 class _WithAxis(dict):
     """Rules that also want to know the mapped axis, by primitive."""
 
-    def __init__(self, told: Callable[[AxisData], tuple]):
+    def __init__(self, leading: Callable[[AxisData], tuple]):
         super().__init__()
-        self.told = told
+        self.leading = leading
 
     def __setitem__(self, primitive: Handle, rule: Callable) -> None:
         super().__setitem__(primitive, rule)
         primitive_batchers[primitive] = lambda args, dims, **params: rule(
-            *self.told(_axis_data(args, dims)), args, dims, **params)
+            *self.leading(_axis_data(args, dims)), args, dims, **params)
 
 
 # Rules ``(axis size, axis name, None, args, dims, **params)``.
@@ -76,7 +76,7 @@ def moveaxis(x: Any, src: int, dst: int) -> Any:
 
 
 def defvectorized(primitive: Handle) -> None:
-    """Say that ``primitive`` works element by element on one argument."""
+    """Register that ``primitive`` works element by element on one argument."""
 
     def batch(args: Any, dims: Any, **params: Any) -> tuple[Any, int]:
         return primitive.bind(*args, **params), dims[0]
@@ -85,7 +85,7 @@ def defvectorized(primitive: Handle) -> None:
 
 
 def defbroadcasting(primitive: Handle) -> None:
-    """Say that ``primitive`` works element by element, stretching axes of size 1."""
+    """Register that ``primitive`` works element by element, stretching axes of size 1."""
 
     def batch(args: Any, dims: Any, **params: Any) -> tuple[Any, int]:
         size = next(x.shape[d] for x, d in zip(args, dims) if d is not None)
@@ -96,7 +96,7 @@ def defbroadcasting(primitive: Handle) -> None:
 
 
 def defreducer(primitive: Handle) -> None:
-    """Say that ``primitive`` reduces its one argument over its parameter ``axes``."""
+    """Register that ``primitive`` reduces its one argument over its parameter ``axes``."""
 
     def batch(args: Any, dims: Any, *, axes: Any, **params: Any) -> tuple[Any, int]:
         (x,), (dim,) = args, dims

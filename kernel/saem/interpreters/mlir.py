@@ -24,7 +24,7 @@ from saem.transform.staging import trace_flat
 
 
 class ModuleContext:
-    """What a rule is told of the whole program: what must live as long as it."""
+    """The whole program, for a rule: what must live as long as it."""
 
     __slots__ = ("kept",)
 
@@ -37,7 +37,7 @@ class ModuleContext:
 
 
 class LoweringRuleContext:
-    """What a rule is told: the types of its arguments and results, and where it writes."""
+    """The context of a rule: the types of its arguments and results, and where it writes."""
 
     __slots__ = ("writer", "primitive", "avals_in", "avals_out")
 

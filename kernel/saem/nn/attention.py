@@ -171,7 +171,7 @@ def dot_product_attention(
 def _attend(query: Array, key: Array, value: Array, bias: Array | None, masks: list[Array],
             scale: float, query_lengths: Array | None, return_residual: bool
             ) -> tuple[Array, Array | None]:
-    """Return the attention [B, T, N, H], and the logsumexp of the logits [B, T, N] if asked."""
+    """Return the attention [B, T, N, H], and the logsumexp of the logits [B, T, N] on request."""
     batch, queries, heads, features = query.shape
     groups = key.shape[2]
     grouped = jnp.reshape(query, (batch, queries, groups, heads // groups, features))

@@ -90,7 +90,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
 
 
 def placed(x: Array, out_sharding: Any) -> Array:
-    """Return ``x`` sharded as asked; ``x`` itself where nothing was asked."""
+    """Return ``x`` with the requested sharding; ``x`` itself if there is none."""
     return x if out_sharding is None else reshard(x, out_sharding)
 
 

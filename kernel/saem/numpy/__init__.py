@@ -1,6 +1,7 @@
 """What is in ``jax.numpy``?  NumPy's functions on arrays that XLA computes.
 
-This file only lists; each line names the module that answers, now or when it is first asked.
+This file only lists; each line names the module that has the names, loaded now or when one is first
+used.
 
 Read before: ``numpy.promote``.
 Invariant: signatures and results are those of jax.numpy 0.10.2.

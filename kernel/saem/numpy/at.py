@@ -1,7 +1,7 @@
 """What is ``x.at[idx].set(y)``?
 
 The way to "change" an array that never changes: the result is a new array with ``y`` at ``idx``.
-Under jit XLA writes in place where nobody needs the old array any more.
+Under jit XLA writes in place where the old array is not used any more.
 
 Read before: ``numpy.indexing``.
 Invariant: the array ``x`` is never altered.  Source: documentation of jax.numpy.ndarray.at.

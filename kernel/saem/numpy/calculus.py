@@ -396,7 +396,7 @@ def _checked_weights(kind: str, w: Any, count: int) -> Any:
     w = array_argument("cov", w)
     if kind == "fweights" and not dtypes.is_integer(w.dtype):
         raise errors.explained(errors.DTypeError, "cov.C3", "fweights must be integer.",
-                               advice="They say how often each observation was made.")
+                               advice="They are how often each observation was made.")
     if w.shape != (count,):
         said = f"cannot handle multidimensional {kind}" if w.ndim > 1 else \
             f"incompatible numbers of samples and {kind}"
@@ -414,15 +414,15 @@ def _variables(name: str, m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
                 errors.ArgumentError, f"{name}.C1",
                 f"{'m' if a is arrays[0] else 'y'} has more than 2 dimensions",
                 advice=f"Got shape {a.shape}.")
-    asked = requested_dtype(name, dtype)
-    if asked is not None and not dtypes.is_inexact(asked):
+    requested = requested_dtype(name, dtype)
+    if requested is not None and not dtypes.is_inexact(requested):
         raise errors.explained(
             errors.ArgumentError, f"{name}.C5",
             f"{name}: dtype must be a subclass of float or complex; got dtype={dtype!r}",
             advice="Leave dtype out, or pass jnp.float32.")
     arrays = promote_dtypes_inexact(*arrays)
-    if asked is not None:
-        arrays = [a.astype(asked) for a in arrays]
+    if requested is not None:
+        arrays = [a.astype(requested) for a in arrays]
     rows = []
     for a in arrays:
         matrix = shape.expand_dims(a, tuple(range(2 - a.ndim)))

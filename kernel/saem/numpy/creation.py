@@ -72,7 +72,7 @@ def placed(x: Any, device: Any, sharding: Any = None) -> Any:
 
 
 def check_dtype(name: str, dtype: Any) -> Any:
-    """Return the canonical dtype the user of ``name`` asked for.
+    """Return the canonical dtype that the user of ``name`` gave.
 
     Raises: TypeError for a non-dtype of arrays.
     """
@@ -172,7 +172,7 @@ def positional(given: tuple, rest: tuple) -> tuple:
 
 def asarray(a: ArrayLike, dtype: DTypeLike | None = None, order: str | None = None, *,
             copy: bool | None = None, device: Any = None, out_sharding: Any = None) -> Any:
-    """Return ``a`` as an array: itself if it is one of that dtype and no copy is asked for.
+    """Return ``a`` as an array: itself if it is one of that dtype and no copy is requested.
 
     Raises: as ``array``.
 
@@ -457,7 +457,7 @@ def _constant(name: str, shape: Any, value: int, dtype: Any, device: Any, shardi
 
 def full_placed(shape: tuple[int, ...], value: Any, device: Any, sharding: Any, like: Any = None
              ) -> Any:
-    """Return an array full of ``value`` where it is to lie; if nothing is said, as ``like`` does.
+    """Return an array full of ``value``, placed on ``device`` or by ``sharding``, else as ``like``.
 
     ``like`` is the NamedSharding of an aval, or None.
     """
@@ -574,7 +574,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
     else:
         value = convert_value(value, wanted, weak)
     if aval.explicit is not None and shape == aval.shape and not aval_of(value).shape:
-        # An array knows the devices of its mesh, its type only the mesh's shape.
+        # An array has the devices of its mesh, its type only the mesh's shape.
         own = a.sharding if type(a) is _jaxlib.ArrayImpl else aval.explicit
         return full_placed(shape, value, device, sharding, own)
     if device is None and sharding is None and not aval_of(value).shape:

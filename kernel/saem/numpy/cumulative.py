@@ -38,8 +38,8 @@ def _running(name: str, a: Any, axis: Any, dtype: Any, run: Callable,
              promote_integers: bool = False, neutral: int | None = None) -> Any:
     """Return the running fold of ``a``; NaN counts as ``neutral`` if that is given."""
     a = array_argument(name, a)
-    asked = requested_dtype(name, dtype)
-    result = asked if asked is not None else sum_dtype(a.dtype, promote_integers)
+    requested = requested_dtype(name, dtype)
+    result = requested if requested is not None else sum_dtype(a.dtype, promote_integers)
     if axis is None:
         a, axis = reshape(a, (math.prod(a.shape),)), 0
     axis = canonical_axis(axis, aval_of(a).ndim)
@@ -236,8 +236,8 @@ def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
     a = array_argument("nanmean", a)
     if not dtypes.is_inexact(a.dtype):
         return reductions.mean(a, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
-    asked = requested_dtype("nanmean", dtype)
-    result = asked if asked is not None else dtypes.to_inexact(a.dtype)
+    requested = requested_dtype("nanmean", dtype)
+    result = requested if requested is not None else dtypes.to_inexact(a.dtype)
     known = compare.eq(a, a)
     count = reductions.sum(known, axis=axis, dtype=result, keepdims=keepdims, where=where)
     total = nansum(a, axis=axis, dtype=result, keepdims=keepdims, where=where)
@@ -255,11 +255,11 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
     """
     refuse_out("nanvar", out)
     a = array_argument("nanvar", a)
-    asked = requested_dtype("nanvar", dtype)
-    if asked is not None and dtypes.is_integer(asked) and not dtypes.is_complex(a.dtype):
-        whole = reductions.var(convert(a, asked), axis=axis, dtype=asked, ddof=ddof,
+    requested = requested_dtype("nanvar", dtype)
+    if requested is not None and dtypes.is_integer(requested) and not dtypes.is_complex(a.dtype):
+        whole = reductions.var(convert(a, requested), axis=axis, dtype=requested, ddof=ddof,
                                keepdims=keepdims, where=where, mean=mean)
-        return convert(whole, asked)
+        return convert(whole, requested)
     axes = canonical_axes(axis, a.ndim)
     if dtypes.is_inexact(a.dtype):
         known = compare.eq(a, a)

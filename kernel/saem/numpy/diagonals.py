@@ -1,4 +1,4 @@
-"""How does one take what lies on the diagonal of two axes?
+"""How is the diagonal of two axes read?
 
 Read before: ``numpy.indexing``.
 Invariant: as numpy.diagonal and numpy.trace.

@@ -1,4 +1,4 @@
-"""What are ``jnp.float32`` and its like, and what can be asked of dtypes?
+"""What is ``jnp.float32``, and how are dtypes compared, converted and classified?
 
 ``jnp.float32`` is a class that is a dtype (it equals ``np.float32``) and makes arrays when called:
 ``jnp.float32(1)``.
@@ -138,7 +138,7 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
 
 
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
-    """Return whether a cast keeps what ``casting`` asks to be kept, by NumPy's rules.
+    """Return whether a cast keeps what ``casting`` requires to be kept, by NumPy's rules.
 
     Raises: TypeError for a Python number.
 
@@ -170,10 +170,10 @@ def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...
     >>> jnp.isdtype(jnp.float32, "real floating")
     True
     """
-    asked = dtypes.as_dtype(_with_dtype(dtype))
+    requested = dtypes.as_dtype(_with_dtype(dtype))
     for one in kind if isinstance(kind, tuple) else (kind,):
         if isinstance(one, str) and one in _KINDS:
-            if dtypes.scalar_kind(asked) in _KINDS[one]:
+            if dtypes.scalar_kind(requested) in _KINDS[one]:
                 return True
             continue
         try:
@@ -182,7 +182,7 @@ def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...
             raise ValueError(
                 f"Unrecognized kind={one!r} expected one of {list(_KINDS)}, or a compatible input "
                 "for jnp.dtype()") from error
-        if named == asked:
+        if named == requested:
             return True
     return False
 

@@ -1,6 +1,6 @@
 """What are the discrete Fourier transforms of NumPy?  (``jax.numpy.fft``)
 
-One step serves all of them: cut or pad each axis to the length asked for, move the axes to the end,
+One step serves all of them: cut or pad each axis to the requested length, move the axes to the end,
 transform, move them back, multiply by the norm.
 
 Read before: ``signal.fft``.
@@ -46,7 +46,7 @@ def _norm(norm: str | None) -> str:
         raise errors.explained(
             errors.ArgumentError, "fft.norm",
             f'Invalid norm value {norm}; should be "backward","ortho" or "forward".',
-            advice="The norm says which direction has the factor 1 / n.")
+            advice="The norm decides which direction has the factor 1 / n.")
     return norm
 
 
@@ -254,7 +254,7 @@ def fftn(a: ArrayLike, s: Shape = None, axes: Shape = None, norm: str | None = N
     """Return the discrete Fourier transform of ``a`` over several axes, as complex numbers.
 
     ``axes`` are all axes by default, or the last ``len(s)``.  Each is first cut or filled up with
-    zeros to its size in ``s``.  ``norm`` says which direction divides by the number of elements:
+    zeros to its size in ``s``.  ``norm`` decides which direction divides by the number of elements:
     "backward" (the inverse, by default), "forward", or "ortho" (each by the square root).
     Raises: ValueError if ``s`` and ``axes`` differ in length, or for another ``norm``.
 

@@ -1,6 +1,6 @@
 """How does a function of vectors or numbers become one of whole arrays?
 
-``vectorize`` reads which axes the function wants itself (its signature) and maps over the others,
+``vectorize`` reads which axes the function takes itself (its signature) and maps over the others,
 which broadcast; ``frompyfunc`` and ``select`` live elsewhere.
 
 Read before: ``transform.mapping``.
@@ -164,7 +164,7 @@ def _checked(call: Callable, outs: CoreDims, sizes: dict[str, int],
                     errors.ArgumentError, "vectorize.C6",
                     f"output shape {have} does not match core dimensions {core} on vectorized "
                     f"function with signature={signature!r}",
-                    advice="The function returns other axes than its signature says.")
+                    advice="The function returns other axes than its signature has.")
             _record(known, core, have, signature)
         return tuple(parts) if isinstance(result, (tuple, list)) else result
 

@@ -1,6 +1,6 @@
 """What does an index mean?
 
-``parse`` takes ``idx`` of ``x[idx]`` apart into *tokens*, a hashable description that says all but
+``parse`` takes ``idx`` of ``x[idx]`` apart into *tokens*, a hashable description of all but
 the numbers, and *values*: the numbers.  Programs are compiled for tokens, so ``x[0]`` and ``x[1]``
 share one.  ``gather_plan`` turns tokens and values into the description of a gather or scatter.
 
@@ -93,7 +93,8 @@ def whole(idx: Any) -> Any:
             errors.ArgumentTypeError, "index.list",
             "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
             f"`arr[{kind}(seq)]` instead of `arr[seq]`.",
-            advice="A list may be meant as positions or as one index for each axis: say which.")
+            advice="A list may be meant as positions or as one index for each axis: write an "
+            "array, or a tuple.")
     return idx
 
 

@@ -35,7 +35,7 @@ class Joined:
         return 0
 
     def directive(self, text: str) -> tuple[int, int, int]:
-        """Return the axis, rank and single axis that ``text`` asks for.
+        """Return the axis, rank and single axis that ``text`` gives.
 
         Raises: ValueError if it is neither 'r', 'c' nor up to three integers.
         """

@@ -5,8 +5,7 @@ with arrays is a gather; updates are scatters.  Outside traces, both run as one 
 is shared by all indices of the same form: positions are passed when running.
 
 Read before: ``numpy.index_plan``.  Read after: ``saem.numpy.array``, which puts these on arrays.
-Invariant: reads outside the array are clamped, writes outside are dropped, unless ``mode`` says
-otherwise.
+Invariant: without ``mode`` reads outside the array are clamped, writes outside are dropped.
 Source: documentation of jax.numpy.ndarray.at.
 """
 
@@ -59,7 +58,7 @@ PROMISE = GatherScatterMode.PROMISE_IN_BOUNDS
 
 
 class Options(NamedTuple):
-    """What the caller promises of the indices, and wants where they lie outside."""
+    """What the caller promises of the indices, and what happens where they are outside."""
 
     mode: GatherScatterMode | None = None
     fill_value: Any = None
@@ -76,7 +75,7 @@ DEFAULT = Options()
 def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None,
             indices_are_sorted: bool = False, unique_indices: bool = False,
             wrap_negative_indices: bool = True, out_sharding: Any = None) -> Any:
-    """Return ``x[idx]``; where ``idx`` lies outside, the nearest element, or as ``mode`` says.
+    """Return ``x[idx]``; where ``idx`` is outside, the nearest element, or by ``mode``.
 
     Raises: IndexError or TypeError for a non-index of ``x``; ArgumentError for an unknown
     mode.  Source: documentation of jax.numpy.ndarray.at.
@@ -101,7 +100,7 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None,
 
 
 def indexed_freely(fun: Callable, out_sharding: Any, idx: Any, *args: Any) -> Any:
-    """Return ``fun(*args, idx)`` where the partitioner decides, sharded as ``out_sharding`` says.
+    """Return ``fun(*args, idx)`` where the partitioner decides, with the sharding ``out_sharding``.
 
     Of the index only arrays belong to the program.
     """
@@ -220,7 +219,7 @@ def start_of(kind: str, token: Any, value: Any, n: int, dtype: np.dtype) -> Any:
         return as_index(value, dtype, token[1], n)
     if kind == INT and type(value) is int and (
             value < 0 or is_nonnegative(n - 1 - value) is not True):
-        return as_index(value, dtype)  # it lies outside, or may: XLA clamps it
+        return as_index(value, dtype)  # it is outside, or may be: XLA clamps it
     return value
 
 
@@ -252,7 +251,7 @@ def scatter_update(x: Any, idx: Any, y: Any, kind: str, *, mode: Any = None,
     """Return ``x`` with ``y`` written at ``idx``: ``x.at[idx].set(y)``, or another ``kind``.
 
     ``kind``: set, add, subtract, mul, multiply, divide, power, min, max.  Of indices that lie
-    outside, the writes are dropped, or as ``mode`` says.
+    outside, the writes are dropped, or treated by ``mode``.
     Raises: IndexError or TypeError for a non-index of ``x``; ValueError if ``y`` does not
     broadcast to ``x[idx]``.  Source: documentation of jax.numpy.ndarray.at.
     """
@@ -334,7 +333,7 @@ def warn_unsafe_cast(x: ShapedArray, y: ShapedArray) -> None:
 
 
 def write(x: Any, tokens: tuple, values: Sequence[Any], y: Any, kind: str, options: Options) -> Any:
-    """Return ``x`` with ``y`` written where ``tokens`` and ``values`` say."""
+    """Return ``x`` with ``y`` written at ``tokens`` and ``values``."""
     aval = aval_of(x)
     plan = gather_plan(tokens, values, aval.shape)
     dtype, weak = join(aval, aval_of(y))

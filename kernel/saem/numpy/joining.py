@@ -51,7 +51,7 @@ def parts_of(name: str, arrays: Any) -> list[Any]:
 
 
 def _asked(dtype: Any) -> Any:
-    """Return the canonical ``dtype`` of a result, None if none was asked for."""
+    """Return the canonical ``dtype`` of a result, None if none was requested."""
     return dtype if dtype is None else dtypes.canonicalize(dtype, explicit=True, where="asarray")
 
 

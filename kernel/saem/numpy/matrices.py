@@ -385,7 +385,7 @@ class Grid:
         return shaping.concatenate([shaping.expand_dims(g, (0,)) for g in joined], 0)
 
     def axis(self, s: slice) -> Any:
-        """Return the numbers of one slice; an imaginary step says how many there are."""
+        """Return the numbers of one slice; an imaginary step is their number."""
         start = 0 if s.start is None else s.start
         if isinstance(s.step, complex):
             return linspace(start, s.stop, int(abs(s.step)))

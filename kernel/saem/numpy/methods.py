@@ -102,7 +102,7 @@ def round_method(x: Any, ndigits: int | None = None) -> Any:
 
 
 def array_namespace(x: Any, /, *, api_version: str | None = None) -> Any:
-    """Return the module of functions for arrays, as the array API standard asks.
+    """Return the module of functions for arrays, as the array API standard has it.
 
     Raises: ValueError for another version of the standard than 2024.12.
     """

@@ -68,7 +68,7 @@ def reflected(fun: Callable, symbol: str) -> Operator:
 
 
 def _accepts(symbol: str, swap: bool) -> Callable[[Any, Any], bool]:
-    """Return what says whether ``other`` can be an operand."""
+    """Return the test of whether ``other`` can be an operand."""
 
     def accepts(self: Any, other: Any) -> bool:
         if is_array_like(other):

@@ -363,7 +363,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
 def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto",
            precision: Any = None, preferred_element_type: Any = None,
            _dot_general: Callable = dot_general, out_sharding: Any = None) -> Any:
-    """Return the sum of products that ``subscripts`` says, as ``'ij,jk->ik'``.
+    """Return the sum of products that ``subscripts`` describes, as ``'ij,jk->ik'``.
 
     ``_dot_general`` may be another function that contracts two operands, as libraries pass one.
     Raises: ValueError for subscripts that do not fit the operands.
@@ -483,15 +483,15 @@ def _pair(x: Any, a: str, y: Any, b: str, result: str, options: dict[str, Any]) 
                 f"{_shape(y)[b.index(c)]}.", advice="Axes with one label must have one size.")
     free_a = [c for c in a if c not in b]
     free_b = [c for c in b if c not in a]
-    asked = options.get("out_sharding")
+    requested = options.get("out_sharding")
     # The operand whose free axes come first in the result goes first, which saves a transpose.
     if free_a and free_b and result.index(free_b[0]) < result.index(free_a[0]):
         x, y, pick, shared = y, x, pick[::-1], shared[::-1]
         order = [*batch, *free_b, *free_a]
     else:
         order = [*batch, *free_a, *free_b]
-    if asked is not None:
-        options = {**options, "out_sharding": _rearranged(asked, list(result), order)}
+    if requested is not None:
+        options = {**options, "out_sharding": _rearranged(requested, list(result), order)}
     out = _contract(x, y, pick, shared, **options)
     return permute(out, tuple(order.index(c) for c in result))
 

@@ -42,7 +42,7 @@ def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = No
              keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """Return the value below which share ``q`` of ``a`` lies along ``axis``; 0 <= q <= 1.
 
-    The axis of ``q`` comes first.  ``method`` says how to read between two elements.
+    The axis of ``q`` comes first.  ``method`` decides how to interpolate between two elements.
     Raises: ValueError for an unknown method, complex numbers, or ``weights`` that do not fit;
     NotImplementedError for weights by another method than 'inverted_cdf'.
 
@@ -217,13 +217,13 @@ def _weights_like(a: Any, weights: Any, axis: Any, axes: tuple[int, ...]) -> Any
     weights = strong(array_argument("quantile", weights), a.dtype)
     if weights.shape != a.shape:
         if axis is None:
-            said = "Weights shape must match 'a' shape when axis is None."
+            message = "Weights shape must match 'a' shape when axis is None."
         elif weights.shape == tuple([a.shape[i] for i in axes]) and len(axes) == 1:
-            weights, said = broadcast_in_dim(weights, a.shape, axes), ""
+            weights, message = broadcast_in_dim(weights, a.shape, axes), ""
         else:
-            said = "Length of weights not compatible with specified axis."
-        if said:
-            raise errors.explained(errors.ArgumentError, "quantile.C5", said,
+            message = "Length of weights not compatible with specified axis."
+        if message:
+            raise errors.explained(errors.ArgumentError, "quantile.C5", message,
                                    advice=f"Got weights {weights.shape} for {a.shape}.")
     return _flat_axes_last(weights, axes)
 

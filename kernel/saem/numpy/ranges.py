@@ -42,10 +42,11 @@ def _types(name: str, dtype: Any, *values: Any) -> tuple[Any, Any]:
     found = dtypes.to_inexact(promotion.result_type(*[as_value(v) for v in values]))
     if dtype is None:
         return found, found
-    asked = check_dtype(name, dtype)
-    if dtypes.is_integer(asked) or dtypes.is_bool(asked):  # no promotion: computed, then converted
-        return asked, found
-    return asked, dtypes.to_inexact(promotion.result_type(found, asked))
+    requested = check_dtype(name, dtype)
+    # No promotion to these: computed, then converted.
+    if dtypes.is_integer(requested) or dtypes.is_bool(requested):
+        return requested, found
+    return requested, dtypes.to_inexact(promotion.result_type(found, requested))
 
 
 def _checked_count(num: Any) -> int:

@@ -102,7 +102,7 @@ def masked(name: str, x: Any, where: Any, neutral: Any) -> Any:
 
 def folded(name: str, x: Any, axes: tuple[int, ...], keepdims: bool, fold: Callable,
            where: Any, neutral: Any) -> Any:
-    """Return ``x`` masked, folded over ``axes``, its axes kept if asked for."""
+    """Return ``x`` masked, folded over ``axes``, its axes kept on request."""
     if where is not None:
         x = masked(name, x, where, neutral)
     out = fold(x, axes) if axes else x
@@ -316,15 +316,15 @@ def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 
 def _count(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any, where: Any,
            keepdims: bool) -> Any:
-    """Return how many elements a mean is over: a number, or an array where ``where`` tells."""
+    """Return how many elements a mean is over: a number, or an array if there is a ``where``."""
     if where is None:
         return scalar(math.prod([shape[i] for i in axes]), dtype)
     return sum(broadcast_to(where, shape), axis=axes, dtype=dtype, keepdims=keepdims)
 
 
-def refuse_boolean(name: str, asked: Any) -> None:
+def refuse_boolean(name: str, requested: Any) -> None:
     """Refuse to divide booleans.  Raises: TypeError for a ``dtype`` of bool."""
-    if asked is not None and dtypes.is_bool(asked):
+    if requested is not None and dtypes.is_bool(requested):
         raise errors.explained(
             errors.DTypeError, f"{name}.dtype", f"{name} does not accept dtype bool: a mean of "
             "booleans is no boolean.", advice="Leave dtype out, or pass jnp.float32.")
@@ -343,9 +343,9 @@ def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
     """
     refuse_out("mean", out)
     a = array_argument("mean", a)
-    asked = requested_dtype("mean", dtype)
-    result = asked if asked is not None else dtypes.to_inexact(a.dtype)
-    refuse_boolean("mean", asked)
+    requested = requested_dtype("mean", dtype)
+    result = requested if requested is not None else dtypes.to_inexact(a.dtype)
+    refuse_boolean("mean", requested)
     work = result if dtypes.is_integer(result) else wide_dtype(dtypes.to_inexact(result))
     axes = canonical_axes(axis, a.ndim)
     total = folded("mean", strong(a, work), axes, keepdims, reduce_sum, where, 0)
@@ -438,11 +438,11 @@ def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
     Array(1., dtype=float32)
     """
     refuse_out("std", out)
-    asked = requested_dtype("std", dtype)
-    if asked is not None and not dtypes.is_inexact(asked):
+    requested = requested_dtype("std", dtype)
+    if requested is not None and not dtypes.is_inexact(requested):
         raise errors.explained(
             errors.ArgumentError, "std.C1",
-            f"dtype argument to jnp.std must be inexact; got {asked}",
+            f"dtype argument to jnp.std must be inexact; got {requested}",
             advice="Leave it out, or pass jnp.float32.")
     return maths.sqrt(_variance("std", a, axis, dtype, _degrees(ddof, correction), keepdims,
                                 where, mean))
@@ -459,21 +459,21 @@ def _degrees(ddof: Any, correction: Any) -> Any:
     return correction
 
 
-def _variance_dtypes(name: str, dtype: Any, asked: Any) -> tuple[Any, Any]:
+def _variance_dtypes(name: str, dtype: Any, requested: Any) -> tuple[Any, Any]:
     """Return the dtype a variance is computed in and that of its result."""
-    if asked is None:
+    if requested is None:
         work = dtypes.to_inexact(dtype)
         return wide_dtype(work), dtypes.real_dtype(work)
-    if dtypes.is_complex(dtype) and not dtypes.is_complex(asked):
+    if dtypes.is_complex(dtype) and not dtypes.is_complex(requested):
         raise errors.explained(
             errors.ArgumentError, f"{name}.C2",
             f"jax.numpy.{name} does not yet support real dtype parameters when computing the "
             "variance of an array of complex values.",
             advice="Leave dtype out: the variance of complex numbers is real.")
-    refuse_boolean(name, asked)
-    if dtypes.is_integer(asked):
-        return asked, asked
-    return wide_dtype(dtypes.to_inexact(asked)), dtypes.to_inexact(asked)
+    refuse_boolean(name, requested)
+    if dtypes.is_integer(requested):
+        return requested, requested
+    return wide_dtype(dtypes.to_inexact(requested)), dtypes.to_inexact(requested)
 
 
 def _variance(name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any,

@@ -1,6 +1,6 @@
 """Where are the elements that are not zero?
 
-How many there are depends on the values; so inside a trace the caller says ``size``, how many
+How many there are depends on the values; so inside a trace the caller gives ``size``, how many
 places to return: those beyond it are left out, missing ones are filled.
 
 Read before: ``numpy.selection``.  Read after: nothing.

@@ -36,7 +36,7 @@ def _count(name: str, segment_ids: Any, num_segments: Any) -> int:
         if isinstance(segment_ids, Tracer) and not is_concrete(segment_ids):
             raise errors.ConcretizationTypeError(
                 segment_ids, f"{name}() `num_segments` argument.",
-                advice="Say how many segments there are: inside jit the shape of the result "
+                advice="Give the number of segments: inside jit the shape of the result "
                 "cannot depend on the ids.")
         num_segments = int(_max(segment_ids)) + 1
     count = operator.index(num_segments)

@@ -1,7 +1,7 @@
 """Which elements are distinct, shared, or missing?
 
 Everything stands on ``unique``: sort, mark where a run of equals begins, read at the marks.  How
-many there are depends on the values; so inside a trace the caller says ``size``.
+many there are depends on the values; so inside a trace the caller gives ``size``.
 
 Read before: ``numpy.sorting``, ``numpy.searching``.
 Invariant: results ascend; with ``size`` they are cut or filled to it
@@ -86,7 +86,7 @@ def _runs(rows: Any, equal_nan: bool) -> tuple[Any, Any]:
     count = rows.shape[0]
     if rows.ndim == 1:
         order = argsort(rows)
-    elif not math.prod(rows.shape[1:]):  # nothing tells the rows apart
+    elif not math.prod(rows.shape[1:]):  # all rows are equal
         order = shape.iota(dtypes.default_dtype(int), count)
     else:
         flat = shape.reshape(rows, (count, math.prod(rows.shape[1:])))
@@ -145,8 +145,8 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     if axis is None:
         inverse = shape.reshape(inverse, ar.shape)
     wanted = [values]
-    wanted += [x for x, asked in ((index, return_index), (inverse, return_inverse),
-                                  (counts, return_counts)) if asked]
+    wanted += [x for x, requested in ((index, return_index), (inverse, return_inverse),
+                                  (counts, return_counts)) if requested]
     return tuple(wanted) if len(wanted) > 1 else values
 
 

@@ -96,7 +96,7 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, m
                     wrap_negative_indices: bool | None = None) -> Array:
     """Return for each place of ``indices`` the element of ``arr`` there along ``axis``.
 
-    The other axes of both broadcast together.  Out of range: NaN, or as ``mode`` says; the mode
+    The other axes of both broadcast together.  Out of range: NaN, or by ``mode``; the mode
     'one_hot' multiplies by ones and zeros instead of gathering, and gives 0 out of range.
     Raises: TypeError for indices that are no integers; ValueError for ranks that differ.
 

@@ -280,7 +280,7 @@ def reduceat(function: Any, a: Any, indices: Any, axis: int = 0, dtype: Any = No
         raise errors.explained(
             errors.ArgumentError, "reduceat.C1",
             f"reduceat: indices must be one-dimensional, got indices.shape={indices.shape}",
-            advice="They say where slices begin.")
+            advice="They are where slices begin.")
     axis = canonical_axis(axis, a.ndim)
     rows = moveaxis(a, axis, 0)
     end = shape.full((1,), rows.shape[0], indices.dtype)

@@ -317,7 +317,7 @@ def _method(name: str, function: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _give_methods(function: Any, nin: int, identity: Any) -> None:
-    """Let ``function.reduce(x)`` and its like be what NumPy says of them."""
+    """Give ``function`` NumPy's methods of binary ufuncs, as ``reduce``."""
     function.nin = function.nargs = nin
     function.nout, function.identity, function.special = 1, identity, True
     for name in ("reduce", "accumulate", "at", "outer", "reduceat"):

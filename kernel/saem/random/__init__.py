@@ -1,6 +1,7 @@
 """How are random numbers made so that a program gives the same ones again?
 
-``jax.random``: a key goes in, numbers come out, and the key says which.  No state hides anywhere.
+``jax.random``: a key goes in, numbers come out, which depend on the key alone.  No state hides
+anywhere.
 
     key = random.key(0)
     key, subkey = random.split(key)

@@ -1,8 +1,8 @@
 """How are gamma variates made, and what follows from them?
 
-By rejection: a cube of a normal number is proposed, and taken if a second number says so; each
-element does so with a key of its own until it is content.  Beta, Dirichlet, chi-square, Student's
-t, F and the generalized normal are made of gammas.
+By rejection: a cube of a normal number is proposed, and accepted by comparison with a second
+number; each element does so with a key of its own until one is accepted.  Beta, Dirichlet,
+chi-square, Student's t, F and the generalized normal are made of gammas.
 
 Read before: ``random.continuous``, ``loops.while_loop``.  Read after: ``random.counts``.
 Invariant: same key, shape and dtype give the numbers of JAX but for the last bits

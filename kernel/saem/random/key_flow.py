@@ -5,7 +5,7 @@ and what moves keys (slice, reshape, concatenate, …) moves those numbers by it
 Branches are followed one by one, a loop's body twice.  Keys found by an index that is only known
 at run time are one unknown key per index: the same index twice is reuse, two indices are not.
 
-Read before: ``core.jaxpr``.  Read after: ``random.reuse``, which asks at traces and calls.
+Read before: ``core.jaxpr``.  Read after: ``random.reuse``, which checks at traces and calls.
 Invariant: only certain reuse is refused (tests/kernel/test_key_reuse.py).
 """
 
@@ -55,7 +55,7 @@ class Birth(NamedTuple):
 class Origin(NamedTuple):
     """Where the keys of an output come from: of which input, and, if they are those, which places.
 
-    ``used`` says of which the program itself made use, ``first`` how.
+    ``used`` marks those that the program itself used, ``first`` is how.
     """
 
     number: int | None
@@ -105,7 +105,7 @@ def at(where: Any) -> str:
 
 
 def how_to_avoid(before: Use, path: Sequence[str]) -> str:
-    """Return what an error says of the first use and the descent of a key."""
+    """Return the lines of an error on the first use and the descent of a key."""
     lines = [f"It was used first by {before.told()}", "Its family:"]
     for depth, step in enumerate(path):
         lines.append("  " + "   " * max(depth - 1, 0) + ("└─ " if depth else "") + step)

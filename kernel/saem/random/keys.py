@@ -1,4 +1,4 @@
-"""How are keys made, split and told apart, and how does a sampler take one?
+"""How are keys made, split and compared, and how does a sampler take one?
 
 A key is used once: ``split`` gives new ones, ``fold_in`` gives one for a number.  Samplers take a
 typed key, or the two raw uint32 words of an old-style one.
@@ -327,7 +327,7 @@ def _on_words(fun: Callable, impl: Generator, gives_keys: bool) -> Callable:
 
 
 def placed(sampler: Callable, out_sharding: Any, key: Any, *rest: Any, **options: Any) -> Any:
-    """Return what ``sampler`` gives for ``key`` and the ``rest``, sharded as ``out_sharding`` says.
+    """Return ``sampler(key, *rest)`` with the sharding ``out_sharding``.
 
     The partitioner decides how it is computed; the numbers do not depend on that.
     """

@@ -27,9 +27,9 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike,
     """Return normal vectors with the given mean and covariance.
 
     ``mean`` has the shape (..., n), ``cov`` (..., n, n); the result ``shape`` + (n,), where
-    ``shape`` is by default what the leading axes of both stretch to.  ``method`` says how the root
-    of ``cov`` is found: ``"cholesky"`` (quickest), ``"eigh"`` or ``"svd"`` (also for a singular
-    ``cov``).
+    ``shape`` is by default what the leading axes of both stretch to.  ``method`` decides how the
+    root of ``cov`` is found: ``"cholesky"`` (quickest), ``"eigh"`` or ``"svd"`` (also for a
+    singular ``cov``).
 
     Raises: ValueError for shapes that do not fit or another method.
 

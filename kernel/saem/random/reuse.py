@@ -1,7 +1,7 @@
 """Is a PRNG key used twice?
 
 A key is used up by ``split`` and by drawing from it; ``fold_in``, ``clone`` and looking at its
-words leave it.  Under ``debug_key_reuse`` (and for listeners) every key array knows its ``Family``:
+words leave it.  Under ``debug_key_reuse`` (and for listeners) every key array has its ``Family``:
 by what its keys were made, of which key, and which of them were used where.  A view of keys (an
 index, a reshape) is of the same family, so one key is one place in it, whatever object holds it.
 
@@ -26,7 +26,7 @@ from saem.ops.keys import PRNGKeyArray, key_watch
 from saem.random.key_flow import Birth, Flow, Use, flow_of, how_to_avoid
 from saem.transform import staging
 
-# Of one array of keys, so many are told to listeners.
+# Of one array of keys, so many are published.
 MOST_TOLD = 64
 
 
@@ -95,7 +95,7 @@ def reused(sentence: str, before: Use, path: Sequence[str]) -> Exception:
 
 
 def watching() -> bool:
-    """Return whether someone wants to know what happens to keys."""
+    """Return whether uses of keys are checked or published."""
     return config.debug_key_reuse.value or bus.active
 
 

@@ -4,7 +4,7 @@ The public namespace ``jax.scipy.optimize``: quasi-Newton methods, which build u
 from gradients. BFGS keeps an inverse Hessian, L-BFGS the last few steps.
 
 Read before: ``saem.numpy``, ``loops``.
-Invariant: each step satisfies the strong Wolfe conditions, or the result says which failed
+Invariant: each step satisfies the strong Wolfe conditions, or the result has the failure
 (tests/kernel/scipy/test_optimize.py).
 Source: Nocedal and Wright 2006, "Numerical Optimization", algorithms 3.5 and 3.6 (line search), 6.1
 (BFGS), 7.4 (L-BFGS).
@@ -137,7 +137,7 @@ def line_search(at: Callable[[Array], Point], start: Point, first: Array, maxite
 
 
 class State(NamedTuple):
-    """What a method knows after ``k`` steps; ``memory`` is its picture of second derivatives."""
+    """The state of a method after ``k`` steps; ``memory`` approximates second derivatives."""
 
     x: Array
     f: Array

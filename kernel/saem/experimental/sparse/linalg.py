@@ -109,7 +109,7 @@ def _product(x: Array, y: Array) -> Array:
 def _orthonormal(B: Array, U: Array) -> tuple[Array, Array]:
     """Return an orthonormal basis of the columns of ``B`` without their parts along ``U``.
 
-    Columns that depend on others become zero; the second result tells which remain.
+    Columns that depend on others become zero; the second result marks those that remain.
     """
     small = float(dtypes.finfo(B.dtype).eps)
     alive = jnp.ones(B.shape[1], bool)
@@ -160,7 +160,7 @@ def spsolve(data: Array, indices: Array, indptr: Array, b: Array, tol: float = 1
 
     ``data``, ``indices``: [nse]; ``indptr``: int[n+1]; ``b``: [n].  The matrix is factored as a
     dense one, which takes n² numbers of memory; so it is differentiated, mapped and compiled like
-    any other function.  ``tol`` and ``reorder`` say how GPU libraries factor, and change nothing.
+    any other function.  ``tol`` and ``reorder`` are for GPU libraries, and change nothing.
 
     Raises: ValueError for operands that do not fit.
 

@@ -46,7 +46,7 @@ from saem.ops.contract import DotGeneral
 from saem.ops.gather import Gather
 from saem.transform.programs import make_jaxpr
 
-# -- the marker by which a traced function asks for a dense array ---------------------------------
+# -- the marker by which a traced function requests a dense array ----------------------------------
 
 todense_p = UserPrimitive("todense")
 todense_p.def_impl(lambda x: x)

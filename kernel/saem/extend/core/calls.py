@@ -33,12 +33,12 @@ class CallPrimitive(Handle):
 
 
 def call_impl(f: Any, *args: Any, **params: Any) -> Any:
-    """Return what the wrapped function ``f`` gives on ``args``; ``params`` say nothing of it."""
+    """Return what the wrapped function ``f`` gives on ``args``; ``params`` are not used."""
     return f.call_wrapped(*args)
 
 
 class TraceTag:
-    """An object that tells the tracers of one transformation from those of another."""
+    """An object that identifies the tracers of one transformation."""
 
 
 call_p = CallPrimitive("call")

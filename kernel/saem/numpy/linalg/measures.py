@@ -1,4 +1,4 @@
-"""Which numbers say how large, how regular, how well conditioned a matrix is?
+"""Which numbers measure how large, how regular, how well conditioned a matrix is?
 
 Norms, determinants, rank and condition number.
 

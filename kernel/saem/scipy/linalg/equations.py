@@ -1,7 +1,7 @@
 """How does SciPy solve systems of linear equations with a decomposition at hand?
 
 Read before: ``numpy.linalg.equations``.
-Invariant: arguments that say what may be overwritten or need not be checked change nothing.
+Invariant: the arguments ``overwrite_*`` and ``check_finite`` change nothing.
 Source: the SciPy reference, scipy.linalg; Bartels & Stewart, "Solution of the matrix equation
 AX + XB = C" (1972).
 """

@@ -1,7 +1,7 @@
 """How does SciPy call the decompositions?
 
 Read before: ``saem.linalg``, ``numpy.linalg.decompositions``.
-Invariant: arguments that say what may be overwritten or need not be checked change nothing.
+Invariant: the arguments ``overwrite_*`` and ``check_finite`` change nothing.
 Source: the SciPy reference, scipy.linalg; Golub & Van Loan, Matrix Computations (4th ed.), 8.4.1
 (bisection), 7.4; Nakatsukasa, Bai & Gygi, "Optimizing Halley's iteration for computing the matrix
 polar decomposition" (2010).

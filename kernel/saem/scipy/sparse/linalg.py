@@ -82,7 +82,7 @@ def _bicgstab(A, b, x0, maxiter, tol, atol, M):
 
     def unfinished(state):
         _, r, *_, k = state
-        # k < 0 says that a divisor became 0 and no further step can be taken.
+        # k < 0 where a divisor became 0 and no further step can be taken.
         return (_square(r) > limit) & (k < maxiter) & (k >= 0)
 
     def step(state):

@@ -120,7 +120,7 @@ def _with_derivatives(n, z):
     dtype = aval_of(z).dtype
     l, m, below = _below_degree(n + 1, n + 2)
     a, b = (2 * l - 1) / (l - m), (l + m - 1) / (l - m)
-    # Derivatives of the polynomials, of one order more than is asked for.
+    # Derivatives of the polynomials, of one order more than is returned.
     start = np.cumprod(np.concatenate([[1.0], 2.0 * np.arange(1, n + 2) - 1]))
     start = jnp.broadcast_to(np.asarray(start, dtype)[:, None], (n + 2, *z.shape))
     table = _climb(z, start, a * below, b * below)

@@ -169,9 +169,10 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
         raise errors.explained(errors.ArgumentTypeError, "log_ndtr.C2",
                                "series_order must be a Python integer.", advice="It counts terms.")
     if series_order < 0 or series_order > 30:
-        said = "non-negative" if series_order < 0 else "<= 30"
-        raise errors.explained(errors.ArgumentError, "log_ndtr.C3", f"series_order must be {said}.",
-                               advice="3 is enough for float32.")
+        limit = "non-negative" if series_order < 0 else "<= 30"
+        raise errors.explained(
+            errors.ArgumentError, "log_ndtr.C3", f"series_order must be {limit}.",
+            advice="3 is enough for float32.")
     return _log_ndtr(single_or_double("log_ndtr", x), series_order)
 
 

@@ -1,4 +1,4 @@
-"""What is said of a sample by one number, or a rank for each of its elements?
+"""How is a sample summed up by one number, or by a rank for each of its elements?
 
 Read before: ``numpy.ordering``, ``numpy.reductions``.
 Invariant: a NaN in a sample makes its result NaN (tests/kernel/scipy/test_stats.py).
