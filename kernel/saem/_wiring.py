@@ -63,10 +63,10 @@ config.contexts["mesh"] = mesh_context
 # jaxlib's C++ watches transfers and threads by a state of its own, set from the settings.
 for _direction in transfer_guards.DIRECTIONS:
     config.SETTINGS["jax_transfer_guard_" + _direction].follower = (
-        transfer_guards.tell_transfer_guards)
-config.transfer_guard.follower = transfer_guards.tell_transfer_guard
-config.array_garbage_collection_guard.follower = transfer_guards.tell_garbage_guard
-config.thread_guard.follower = transfer_guards.tell_thread_guard
+        transfer_guards.set_transfer_guards)
+config.transfer_guard.follower = transfer_guards.set_transfer_guard
+config.array_garbage_collection_guard.follower = transfer_guards.set_garbage_guard
+config.thread_guard.follower = transfer_guards.set_thread_guard
 
 # -- operators and methods, which need promotion; that comes after the primitives ------------------
 

@@ -30,6 +30,8 @@ RETIRED = {
     r"(is|are|be) cut (as|along|alike)": "sharded",
     r"cut alike": "sharded the same way",
     r"what is no": "a non-array, a value that is not …",
+    r"nobody|whoever": "no caller, the caller, the user",
+    r"told|tells|heard": "is given, returns, states, gets",
 }
 PATTERN = re.compile(rf"\b({'|'.join(RETIRED)})\b")
 

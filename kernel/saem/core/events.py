@@ -262,7 +262,7 @@ class Bus:
 
     ``active`` is True while there is at least one listener; ``hits`` while one asked for cache
     hits, for which calls leave the C++ fast path.  A listener that raises is removed and its error
-    is raised to nobody: watching must never break the watched program.
+    is dropped: watching must never break the watched program.
     """
 
     def __init__(self) -> None:

@@ -1,11 +1,11 @@
 """Which function, places and names does a program come from?
 
-A jaxpr tells which function was traced and what its arguments and results are called, an equation
-at which line and in which named scopes it was written.  The engine keeps little of that (a code
+A jaxpr has the function that was traced and the names of its arguments and results; an equation has
+the line and the named scopes in which it was written.  The engine keeps little of that (a code
 object, structures, a stack of names); what is here is computed on request.
 
 Read before: ``core.source``.  Read after: ``core.jaxpr``, ``core.pretty``.
-Invariant: asking changes nothing, and nothing here keeps a traced function alive.
+Invariant: reading changes nothing, and nothing here keeps a traced function alive.
 Source: observed behaviour of JAX 0.10.2 (``jaxpr.debug_info``, ``eqn.source_info``, ``eqn.ctx``).
 """
 
@@ -155,8 +155,8 @@ class NameStack(Record):
 def name_stack(stack: Sequence[str]) -> NameStack:
     """Return the names on an equation's stack inside its program.
 
-    A program that was derived from another (the batched one of a jitted function, say) stands under
-    a transformation because its caller does, which tells it already.
+    A program that was derived from another (the batched one of a jitted function) is under a
+    transformation because its caller is, so the name of that is in the caller's stack.
     """
     found: list[Any] = []
     for name in reversed(stack):

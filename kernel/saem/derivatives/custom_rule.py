@@ -365,8 +365,8 @@ class Batch:
     """One application of vmap to a function with rules: how each of them is run on stacks.
 
     ``trace`` is the interpreter of the vmap if it is at work, ``axis`` its name if it has one.
-    ``out_batched`` is decided by the function or, where it is never run, by its rule; whoever comes
-    later must agree.
+    ``out_batched`` is decided by the function or, where it is never run, by its rule; later
+    runs must agree.
     """
 
     def __init__(self, size: int, dims: Sequence[int | None], trace: BatchTrace | None = None):

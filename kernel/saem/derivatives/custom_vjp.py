@@ -1,8 +1,8 @@
 """How does a function get a backward rule of its own?
 
 ``custom_vjp(f)`` with ``f.defvjp(fwd, bwd)``: where ``f`` is differentiated, ``fwd`` runs in its
-place and keeps residuals; its tangent is one linear equation, ``custom_lin``, which nobody can
-compute forward, but whose transpose is ``bwd``.
+place and keeps residuals; its tangent is one linear equation, ``custom_lin``, which cannot
+be computed forward, but whose transpose is ``bwd``.
 
 Read before: ``derivatives.custom_jvp``.  Read after: ``derivatives.closure_conversion``.
 Invariant: ``bwd`` is the only thing that ever turns a cotangent of ``f`` into those of its inputs.

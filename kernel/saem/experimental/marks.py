@@ -1,9 +1,9 @@
-"""How does a program tell XLA more than what to compute?
+"""How does a program give XLA attributes for its operations?
 
-Attributes stand beside operations in the text of a program, and XLA hands them on as they are:
+They are written beside operations in the text of a program, and XLA passes them on as they are:
 where to compute (``compute_on``), what belongs together (``scheduling_group``), or what a user's
-own pass asks for (``set_xla_metadata``).  A mark on the stack of transformations gives them to
-every operation that is recorded under it; as a call's attributes they stand by the call alone.
+own pass reads (``set_xla_metadata``).  A mark on the stack of transformations gives them to
+every operation that is recorded under it; as attributes of a call they are for the call alone.
 
 Read before: ``core.scopes``, ``jit.call``.  Read after: ``jit.stages``.
 Invariant: a mark changes the text of a program, never its values.

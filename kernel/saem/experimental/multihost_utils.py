@@ -1,4 +1,4 @@
-"""How do processes tell each other values and wait for each other?
+"""How do processes exchange values and wait for each other?
 
 Every function here is called by all processes; with one process each is what it would be
 with many.
@@ -138,7 +138,7 @@ _preemption: list[Any] = []
 def reached_preemption_sync_point(step_id: int) -> bool:
     """Return whether all processes are at the step after which they stop, as one of them must.
 
-    A process is told so by SIGTERM; then all agree on the next step that each has yet to begin.
+    A process learns so by SIGTERM; then all agree on the next step that each has yet to begin.
     Call it at every step, in every process.
 
     Raises: RuntimeError without ``jax.distributed.initialize``.

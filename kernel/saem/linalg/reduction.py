@@ -142,7 +142,7 @@ def hessenberg(a: ArrayLike) -> list[Any]:
 
 def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
           select_callable: Callable | None = None) -> list[Any]:
-    """Return T and, unless told otherwise, Q with x = Q T Qᴴ, for ``x`` (…, n, n).
+    """Return T and, by default, Q with x = Q T Qᴴ, for ``x`` (…, n, n).
 
     T is triangular for complex matrices, and has 2 by 2 blocks for pairs of complex eigenvalues of
     real ones.

@@ -335,7 +335,7 @@ def fix_carry(closed: ClosedJaxpr, consts: list[Any], start: Sequence[Any],
 def run_at_once(owner: ClosedJaxpr, key: tuple, prim: Primitive, args: Sequence[Any]) -> list[Any]:
     """Run a loop or branch on concrete arguments; its executable is kept with ``owner``.
 
-    ``key`` tells apart the primitives that ``owner`` is part of.
+    ``key`` identifies one of the primitives that ``owner`` is part of.
     """
     for x in args:
         if isinstance(x, Tracer):

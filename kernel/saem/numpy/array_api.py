@@ -1,6 +1,6 @@
-"""What does ``jax.numpy`` tell programs that are written for any array library?
+"""How do programs for any array library find out what ``jax.numpy`` can do?
 
-The Python array API standard lets a program ask a namespace for its abilities, its dtypes and its
+The Python array API standard lets a program query a namespace for its abilities, its dtypes and its
 devices.
 
 Read before: nothing.

@@ -1,13 +1,13 @@
 """How do values of different examples, or on different devices, become one?
 
-A collective speaks of an axis by name: ``psum(x, "i")`` is the sum over all that run together along
-``i``.  Under ``vmap(axis_name="i")`` its batch rule turns it into an ordinary operation on the
-stack; under ``shard_map`` it becomes a StableHLO collective between devices.  Here are sums,
-maxima, and what tells devices apart; ``parallel.exchanges`` moves parts from one to another.
+A collective names an axis: ``psum(x, "i")`` is the sum over all examples or devices along ``i``.
+ Under ``vmap(axis_name="i")`` its batch rule turns it into an ordinary operation on the stack;
+under ``shard_map`` it becomes a StableHLO collective between devices.  Here are sums, maxima, and
+the index of a device; ``parallel.exchanges`` moves parts from one to another.
 
 Read before: ``core.axes``, ``core.varying``.
 Read after: ``parallel.exchanges``, ``parallel.shard_map``.
-Invariant: an axis name stands in a primitive only while it is bound by ``core.axes``.
+Invariant: an axis name is in a primitive only while it is bound by ``core.axes``.
 Source: the documentation of jax.lax.psum and related functions; StableHLO specification,
 all_reduce.
 """

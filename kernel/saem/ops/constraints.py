@@ -1,6 +1,6 @@
 """How does a program choose where its values are placed, and how they are laid out in memory?
 
-``with_sharding_constraint`` is an equation that tells XLA's partitioner how to shard a value;
+``with_sharding_constraint`` is an equation that sets for XLA's partitioner how a value is sharded;
 ``jit``'s in_shardings and out_shardings do so for arguments and results.  The devices of a program
 are those of its arguments, or those that its equations name.  ``with_layout_constraint`` asks the
 compiler for an order of axes in memory.
@@ -81,7 +81,7 @@ class ShardingConstraint(Identity):
         if self.mesh is not None:
             entries = list(sharding.spec)
             entries += [None] * (dims[0] - len(entries))
-            # The new axis is nobody's to place, unless vmap was told, so the partitioner does.
+            # Without spmd_axis_name of vmap the partitioner decides on the new axis.
             axis = axes.batching()
             entries.insert(dims[0], PartitionSpec.UNCONSTRAINED
                            if axis is None or axis.spmd is None else axis.spmd)
@@ -155,7 +155,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     found = []
     for leaf, given in zip(leaves, prefix("reshard out_shardings", out_shardings, xs)):
         sharding = target(given, len(aval_of(leaf).shape))
-        if sharding is None:  # no axis is Explicit: the partitioner is told
+        if sharding is None:  # no axis is Explicit: the partitioner decides on all
             found.append(with_sharding_constraint(leaf, given))
         else:
             found.append(reshard_to(leaf, sharding))
@@ -163,10 +163,10 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
 
 def asserted(x: Any, sharding: Any) -> Any:
-    """Return what the partitioner is still to be told of ``x``, to be placed as ``sharding`` says.
+    """Return the part of ``sharding`` that ``x`` still needs as a constraint for the partitioner.
 
-    Along Explicit axes the type says it already: there it is only checked.
-    Raises: AssertionError if the type says otherwise; ValueError if some axes are not Explicit.
+    Along Explicit axes the type has it already: there it is only checked.
+    Raises: AssertionError if the type has another; ValueError if some axes are not Explicit.
     """
     explicit = getattr(getattr(sharding, "mesh", None), "explicit_axes", ())
     if not explicit:

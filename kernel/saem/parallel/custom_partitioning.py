@@ -1,8 +1,8 @@
 """How does a user define how a function is divided among devices?  (``custom_partitioning``)
 
 As one equation, which XLA's partitioner meets as a call that it cannot look into.  A sharding rule
-tells Shardy which axes of operands and results go together; the user's ``partition``, called while
-the program is compiled, answers how operands and results are sharded and what each device
+lists for Shardy which axes of operands and results go together; the user's ``partition``, called
+while the program is compiled, answers how operands and results are sharded and what each device
 computes.  On one device the function itself is written.
 
 Read before: ``experimental.marks``, ``placement.shardings``.
@@ -351,7 +351,7 @@ class custom_partitioning:
     def rule(self, ins: Any, outs: Any) -> SdyShardingRule | None:
         """Return the sharding rule for arguments and results of these types.
 
-        Raises: NotImplementedError if only the older partitioner is told what goes together.
+        Raises: NotImplementedError if there is a rule for the older partitioner alone.
         """
         rule = self.sharding_rule
         if rule is None and (self.infer_sharding_from_operands or self.propagate_user_sharding):

@@ -2,7 +2,7 @@
 
 ``shard_map(f, mesh=…, in_specs=…, out_specs=…)`` calls ``f`` on one device's part of every
 argument; collectives over the mesh axes are how parts meet.  With ``check_vma`` the engine knows
-along which axes each value differs, so it can tell when an ``out_specs`` promises too much, and it
+along which axes each value differs, so it finds where an ``out_specs`` promises too much, and it
 differentiates without needless sums.
 
 Read before: ``parallel.shard_map_call``.  Read after: ``parallel.pmap``.

@@ -1,7 +1,7 @@
 """What does this program run on?
 
 Read before: ``placement.devices``.
-Invariant: what is printed helps whoever reads a report of a fault; it names no user or folder.
+Invariant: what is printed helps the reader of a report of a fault; it names no user or folder.
 Source: the documentation of jax.print_environment_info.
 """
 

@@ -43,7 +43,7 @@ class Layout(Record):
 
     @classmethod
     def from_xla(cls, layout: Any) -> Layout:
-        """Return the layout that a compiled program or an array tells of."""
+        """Return a layout as a compiled program or an array gives it."""
         layout = layout._xla_layout()
         return cls(tuple(layout.minor_to_major())[::-1], tuple(layout.tiling()),
                    layout.element_size_in_bits())

@@ -1,6 +1,6 @@
-"""How does one array lie on several devices?
+"""How is one array stored on several devices?
 
-It is sharded as its sharding says; each device holds its part as a buffer of its own.  Here values
+Its sharding divides it into parts; each device holds its part as a buffer of its own.  Here values
 are sharded and placed, moved from one sharding to another, put together again on the host, and made
 of parts that a caller supplies.
 
@@ -26,7 +26,7 @@ from saem.placement.devices import single_device
 from saem.placement.layouts import in_memory, space_of_sharding
 
 ArrayImpl = _jaxlib.ArrayImpl
-# The parts handed over are copies nobody else writes to; jaxlib cannot copy equal parts itself.
+# The parts are copies that nothing else writes to; jaxlib cannot copy equal parts itself.
 _OURS = _jaxlib.HostBufferSemantics.ZERO_COPY
 
 
@@ -100,7 +100,7 @@ def _key(index: Sequence[slice], shape: Sequence[int]) -> tuple:
 def assemble(x: Any) -> np.ndarray:
     """Return the numbers of an array on several devices, put together on the host.
 
-    Raises: RuntimeError if a part lies in another process.
+    Raises: RuntimeError if a part is in another process.
     """
     parts = x._arrays
     sharding = x._sharding
@@ -165,7 +165,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback:
                              dtype: Any = None) -> Any:
     """Return the array whose part at each index (a tuple of slices) ``data_callback`` gives.
 
-    Raises: ValueError if a part has another shape than its index says.
+    Raises: ValueError if a part has another shape than its index has.
     """
     shape = tuple(shape)
     _check_sharding("make_array_from_callback", sharding)
@@ -215,7 +215,7 @@ def _other_dtype(name: str, wanted: Any, have: Any) -> ValueError:
 
 def _made_of_held(shape: tuple[int, ...], sharding: Any, data_callback: Callable,
                   dtype: dtypes.ExtendedDType) -> Any:
-    """Return what ``make_array_from_callback`` returns where the parts are keys, say."""
+    """Return what ``make_array_from_callback`` returns where the parts are keys."""
     inner, words = dtype.physical
     return dtype.wrap(make_array_from_callback(
         (*shape, *inner), sharding,
@@ -270,7 +270,7 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any,
     """Return the array of which this process holds ``local_data``, or a pytree of arrays.
 
     Without ``global_shape``, axes that the processes divide among them are as many times longer
-    as there are processes along them; an entry None of it is found out likewise.  For a pytree,
+    as there are processes along them; an entry None of it is computed likewise.  For a pytree,
     ``sharding`` and ``global_shape`` are prefixes of it.
     """
     leaves, structure = tree.flatten(local_data)

@@ -1,7 +1,7 @@
 """Which transfers and threads does a program allow itself?
 
-``transfer_guard`` and related functions say what happens when bytes move between host and devices
-without being asked to; jaxlib's C++ watches, here it is told the settings.  Which setting calls
+``transfer_guard`` and related functions decide what happens when bytes move between host and
+devices by themselves; jaxlib's C++ watches, here it gets the settings.  Which setting calls
 which function is in ``_wiring``.
 
 Read before: ``core.config``.  Read after: ``jit.transfers``.
@@ -29,53 +29,53 @@ def _level(levels: Any, value: Any) -> Any:
     return None if value in (None, _jaxlib.unset) else getattr(levels, value.upper())
 
 
-def tell_transfer_guards() -> None:
-    """Tell jaxlib which transfers are watched."""
-    for state, told in (
+def set_transfer_guards() -> None:
+    """Set in jaxlib which transfers are watched."""
+    for state, value_of in (
             (_guards.thread_local_state(), lambda s: s.get_local()),
             (_guards.global_state(), lambda s: s.get_global())):
         for direction in DIRECTIONS:
-            value = told(SETTINGS["jax_transfer_guard_" + direction])
+            value = value_of(SETTINGS["jax_transfer_guard_" + direction])
             setattr(state, direction, _level(_guards.TransferGuardLevel, value))
 
 
-def tell_transfer_guard() -> None:
+def set_transfer_guard() -> None:
     """Set all directions for the process, when the setting for all of them was."""
     for direction in DIRECTIONS:
         SETTINGS["jax_transfer_guard_" + direction].set_global(config.transfer_guard.get_global())
-    tell_transfer_guards()
+    set_transfer_guards()
 
 
-def tell_garbage_guard() -> None:
-    """Tell jaxlib what to do with arrays that die in reference cycles."""
+def set_garbage_guard() -> None:
+    """Set in jaxlib what to do with arrays that die in reference cycles."""
     setting = config.array_garbage_collection_guard
     for state, value in ((_guards.thread_local_state(), setting.get_local()),
                          (_guards.global_state(), setting.get_global())):
         state.garbage_collect_array = _level(_guards.GarbageCollectionGuardLevel, value)
 
 
-def tell_thread_guard() -> None:
+def set_thread_guard() -> None:
     _guards.update_thread_guard_global_state(config.thread_guard.value)
 
 
-# What the environment said.
+# The values of the environment.
 if config.transfer_guard.value is not None:
     for _direction in DIRECTIONS:
         if SETTINGS["jax_transfer_guard_" + _direction].value is None:
             SETTINGS["jax_transfer_guard_" + _direction].set_global(config.transfer_guard.value)
 if any(SETTINGS["jax_transfer_guard_" + _direction].value for _direction in DIRECTIONS):
-    tell_transfer_guards()
+    set_transfer_guards()
 if config.array_garbage_collection_guard.value is not None:
-    tell_garbage_guard()
+    set_garbage_guard()
 if config.thread_guard.value:
-    tell_thread_guard()
+    set_thread_guard()
 
 
 @contextlib.contextmanager
 def transfer_guard(new_val: str) -> Iterator[None]:
     """Watch transfers in all directions: 'allow', 'log', 'disallow', or the last two '_explicit'.
 
-    'log' and 'disallow' are of transfers nobody asked for; with '_explicit' those of ``device_put``
+    'log' and 'disallow' are of implicit transfers; with '_explicit' those of ``device_put``
     and ``device_get`` are meant too.
     """
     with contextlib.ExitStack() as scopes:
@@ -85,7 +85,7 @@ def transfer_guard(new_val: str) -> Iterator[None]:
 
 
 class explicit:
-    """``with explicit("explicit_device_put"):`` transfers inside were asked for."""
+    """``with explicit("explicit_device_put"):`` transfers inside are explicit ones."""
 
     __slots__ = ("name", "state", "before")
 

@@ -33,7 +33,7 @@ class Use(NamedTuple):
     by: str
     source: Any
 
-    def told(self) -> str:
+    def text(self) -> str:
         return f"{self.by}{at(self.source)}"
 
 
@@ -44,7 +44,7 @@ class Birth(NamedTuple):
     shape: tuple[int, ...]
     source: Any
 
-    def told(self, place: int) -> str:
+    def text(self, place: int) -> str:
         which = ""
         if self.shape:
             index = np.unravel_index(place, self.shape)
@@ -106,7 +106,7 @@ def at(where: Any) -> str:
 
 def how_to_avoid(before: Use, path: Sequence[str]) -> str:
     """Return the lines of an error on the first use and the descent of a key."""
-    lines = [f"It was used first by {before.told()}", "Its family:"]
+    lines = [f"It was used first by {before.text()}", "Its family:"]
     for depth, step in enumerate(path):
         lines.append("  " + "   " * max(depth - 1, 0) + ("└─ " if depth else "") + step)
     return "\n".join([*lines, "Use each key once: key, subkey = jax.random.split(key). Where the "
@@ -163,7 +163,7 @@ class _Follower:
         at_birth = bisect.bisect_right(self.starts, key) - 1
         birth, parent = self.births[at_birth]
         above = self.path(parent) if parent is not None else []
-        return [*above, birth.told(key - self.starts[at_birth])]
+        return [*above, birth.text(key - self.starts[at_birth])]
 
     def unknown(self, aval: Any, action: str = "a key of a call", parent: Any = None,
                 where: Any = None) -> Value:

@@ -27,7 +27,7 @@ from saem.random.key_flow import Birth, Flow, Use, flow_of, how_to_avoid
 from saem.transform import staging
 
 # Of one array of keys, so many are published.
-MOST_TOLD = 64
+MOST_PUBLISHED = 64
 
 
 class Family:
@@ -44,7 +44,7 @@ class Family:
     def path(self, place: int) -> list[str]:
         """Return the line of descent of the key at ``place``, oldest first."""
         above = self.parent.path(self.parent_place) if self.parent is not None else []
-        return [*above, self.birth.told(place)]
+        return [*above, self.birth.text(place)]
 
 
 def family_of(keys: PRNGKeyArray) -> tuple[Family, np.ndarray]:
@@ -78,7 +78,7 @@ def use(keys: PRNGKeyArray, mask: Any, what: str, index: int, made: Use) -> None
         before = family.uses.get(place)
         if before is not None:
             if bus.active:
-                tell("reused", keys, keys)
+                publish("reused", keys, keys)
             if config.debug_key_reuse.value:
                 raise reused(f"Previously-consumed key passed to {what} at index {index}.", before,
                              family.path(place))
@@ -100,11 +100,11 @@ def watching() -> bool:
 
 
 def sampled(key: Any) -> None:
-    """Note that the sampler that calls draws from ``key``; inside traces its primitives tell it."""
+    """Note that the sampler that calls draws from ``key``; inside traces its primitives show it."""
     if state.trace is not eval_trace or isinstance(key, Tracer):
         return
     if bus.active:
-        tell("used", key, None)
+        publish("used", key, None)
     if type(key) is PRNGKeyArray:
         what = sys._getframe(2).f_code.co_name
         use(key, ..., what, 0, Use(what, source.capture(2)))
@@ -113,7 +113,7 @@ def sampled(key: Any) -> None:
 def created(keys: Any, action: str) -> None:
     """Note that ``keys`` were made of a number or of words."""
     if bus.active:
-        tell("created", keys, None)
+        publish("created", keys, None)
     if type(keys) is PRNGKeyArray:
         born(keys, action, None)
 
@@ -132,7 +132,7 @@ def derived(action: str, key: Any, make: Callable[[], Any]) -> Any:
     if type(made) is PRNGKeyArray:
         born(made, name, key)
     if bus.active:
-        tell(action, made, key)
+        publish(action, made, key)
     return made
 
 
@@ -147,11 +147,11 @@ def applied(prim: Any, call: Callable[..., Any], keys: Any, *more: Any) -> Any:
     if action != "used":
         born(out, action.removesuffix("ed"), keys)
     if bus.active:
-        tell(action, keys if action == "used" else out, keys)
+        publish(action, keys if action == "used" else out, keys)
     return out
 
 
-# How events tell that keys were made, by the function that makes them.
+# How events name that keys were made, by the function that makes them.
 PAST = {"split": "split", "fold_in": "folded", "clone": "cloned"}
 
 
@@ -188,7 +188,7 @@ def call(closed: ClosedJaxpr, leaves: Sequence[Any], name: str, run: Callable[[]
         index = max(number - len(closed.consts), 0)
         use(keys, mask, name, index, first._replace(by=f"{name}: {first.by}"))
         if bus.active:
-            tell("used", PRNGKeyArray(keys._base[mask], keys.dtype), keys)
+            publish("used", PRNGKeyArray(keys._base[mask], keys.dtype), keys)
     outs = run()
     _returned(flow, given, outs, name)
     return outs
@@ -207,7 +207,7 @@ def _returned(flow: Flow, given: Sequence[Any], outs: Sequence[Any], name: str) 
         family, places = born(out, f"returned by {name}", parent)
         family.uses.update(dict.fromkeys(places[origin.used].tolist(), origin.first))
         if bus.active:
-            tell("returned" if type(parent) is PRNGKeyArray else "created", out, parent)
+            publish("returned" if type(parent) is PRNGKeyArray else "created", out, parent)
 
 
 key_watch.traced = check
@@ -225,11 +225,11 @@ def ids(keys: Any) -> list[str]:
         return []
     words = np.asarray(held)
     rows = words.reshape(-1, words.shape[-1]) if words.ndim else words.reshape(0, 2)
-    return ["".join(f"{int(word):08x}" for word in row) for row in rows[:MOST_TOLD]]
+    return ["".join(f"{int(word):08x}" for word in row) for row in rows[:MOST_PUBLISHED]]
 
 
-def tell(action: str, keys: Any, parent: Any) -> None:
-    """Tell listeners of ``keys`` to which ``action`` happened, and of the key they came from."""
+def publish(action: str, keys: Any, parent: Any) -> None:
+    """Publish that ``action`` happened to ``keys``, and the key that they came from."""
     if isinstance(keys, Tracer) or isinstance(parent, Tracer):
         return
     above = ids(parent) if parent is not None and parent is not keys else []

@@ -2,8 +2,8 @@
 (``jax.experimental.array_serialization.serialization``)
 
 Each array is one zarr array of the tensorstore package, which must be installed: every process
-writes the parts that its devices hold, a thread does so while the program goes on, and whoever
-reads takes only the parts that its own devices need, however they were spread when written.
+writes the parts that its devices hold, a thread does so while the program goes on, and a
+reader takes only the parts that its own devices need, however they were spread when written.
 
 Read before: ``placement.spread``.
 Invariant: what is read is what was saved, whatever the two shardings (tests/programs, the program

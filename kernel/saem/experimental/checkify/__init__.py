@@ -1,4 +1,4 @@
-"""How does a compiled program tell that something went wrong?  (``jax.experimental.checkify``)"""
+"""How does a compiled program report that something went wrong?  (``jax.experimental.checkify``)"""
 
 from saem.experimental.checkify.checks import (
     Error,

@@ -7,7 +7,7 @@ beside its results, so every transformation applies to it.
 
 A primitive with programs inside (``Primitive.nested``) is built again of checked programs: the
 error of a call or a branch comes out as a further result, a loop carries it.  A program is checked
-by itself, from no error on, so it is checked once, whoever calls it.
+by itself, from no error on, so it is checked once for all its callers.
 
 Read before: ``experimental.checkify.operations``, ``transform.nested``.
 Invariant: the results of a checked function are those of the function
@@ -273,7 +273,7 @@ class CheckedLoop:
         """Check the programs.
 
         Raises: ValueError if something else than the user's checks stands in a loop on a stack,
-        where the examples could not be told apart.
+        where errors of single examples could not be separated.
         """
         self.nested = nested
         self.parts = [checked(p, wanted) for p in (nested.condition, *nested.programs)
