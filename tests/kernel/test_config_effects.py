@@ -42,7 +42,7 @@ def _restore():
     for name, value in before.items():
         if SETTINGS[name].get_global() != value:
             SETTINGS[name].set_global(value)
-            SETTINGS[name].tell()
+            SETTINGS[name].notify()
 
 
 def asked(scope, body):
