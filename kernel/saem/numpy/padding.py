@@ -16,13 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes, errors
+from saem.core import dtypes, errors, tree
 from saem.core.avals import aval_of
+from saem.core.trace import Tracer
 from saem.jit.library import library_function
 from saem.numpy import reductions
 from saem.numpy.axes import array_argument, as_array
+from saem.numpy.creation import asarray
 from saem.numpy.manipulation import part_along
-from saem.numpy.promote import FLOAT32, convert_value, scalar
+from saem.numpy.promote import FLOAT32, broadcast_to, convert_value, scalar
 from saem.numpy.quantiles import median
 from saem.ops import arithmetic as ops
 from saem.ops import numbers, shape, slicing
@@ -126,6 +128,8 @@ def _table(name: str, table: np.ndarray, ndim: int) -> np.ndarray:
 
 def _values(array: Any, given: Any) -> list[tuple[Any, Any]]:
     """Return the filling value before and after, for each axis, in the dtype of ``array``."""
+    if isinstance(given, (tuple, list)) and any(isinstance(v, Tracer) for v in tree.leaves(given)):
+        given = asarray(given)
     if isinstance(given, (tuple, list)):
         table = np.empty((array.ndim, 2), object)
         rows = np.asarray(given, object)
@@ -135,6 +139,9 @@ def _values(array: Any, given: Any) -> list[tuple[Any, Any]]:
     given = as_array(given) if not isinstance(given, (int, float, complex)) else given
     if np.ndim(given) == 0:
         return [(_fill(array, given),) * 2] * array.ndim
+    if isinstance(given, Tracer):
+        wide = broadcast_to(given, (array.ndim, 2))
+        return [(_fill(array, wide[k, 0]), _fill(array, wide[k, 1])) for k in range(array.ndim)]
     table = np.broadcast_to(np.asarray(given), (array.ndim, 2))
     return [(_fill(array, a), _fill(array, b)) for a, b in table]
 
