@@ -6,7 +6,7 @@ The source is meant to be read; ARCHITECTURE.md says where to begin.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __version_info__ = (0, 1, 0)
@@ -50,8 +50,6 @@ from saem.core.config import (
 )
 from saem.core.dtypes import float0
 from saem.core.jaxpr import evaluate
-from saem.transform.derivatives import grad, jvp, linearize, value_and_grad, vjp
-from saem.transform.mapping import vmap
 from saem.placement.devices import (
     default_backend,
     device_count,
@@ -61,6 +59,10 @@ from saem.placement.devices import (
     process_count,
     process_index,
 )
+
+if TYPE_CHECKING:  # loaded when first named
+    from saem.transform.derivatives import grad, jvp, linearize, value_and_grad, vjp
+    from saem.transform.mapping import vmap
 
 # Names of JAX's public API that this version does not have, and what to do meanwhile.
 _NOT_HERE: dict[str, str] = {
@@ -130,7 +132,9 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.placement.spread": "Shard make_array_from_callback make_array_from_process_local_data "
                        "make_array_from_single_device_arrays",
     "saem.transform.compile_time": "ensure_compile_time_eval",
+    "saem.transform.derivatives": "grad jvp linearize value_and_grad vjp",
     "saem.transform.jacobians": "hessian jacfwd jacobian jacrev",
+    "saem.transform.mapping": "vmap",
     "saem.transform.programs": "eval_shape make_jaxpr",
 })
 

@@ -32,7 +32,7 @@ if "jaxlib" not in sys.modules and os.path.isdir(
     sys.path.insert(0, _own)
 
 import jaxlib
-from jaxlib import _jax, xla_client
+from jaxlib import _jax
 
 __version__ = jaxlib.version.__version__ if hasattr(jaxlib, "version") else jaxlib.__version__
 version_info = tuple(int(part) for part in __version__.split(".")[:3] if part.isdigit())
@@ -101,8 +101,6 @@ Sharding = _jax.Sharding
 SingleDeviceSharding = _jax.SingleDeviceSharding
 NamedSharding = _named_sharding()
 GSPMDSharding = _jax.GSPMDSharding
-HloSharding = xla_client.HloSharding
-OpSharding = xla_client.OpSharding
 CompileOptions = _jax.CompileOptions
 ifrt_programs = getattr(_jax, "ifrt_programs", None)
 DeviceAssignment = _jax.DeviceAssignment
@@ -114,24 +112,13 @@ HostBufferSemantics = _jax.HostBufferSemantics
 # there are two code generators to choose from.
 QUICK_OPTIONS = {"xla_cpu_use_fusion_emitters": False} if version_info[:2] == (0, 10) else {}
 
-make_cpu_client = xla_client.make_cpu_client
-make_c_api_client = xla_client.make_c_api_client
-load_pjrt_plugin_dynamically = xla_client.load_pjrt_plugin_dynamically
-initialize_pjrt_plugin = xla_client.initialize_pjrt_plugin
-pjrt_plugin_loaded = xla_client.pjrt_plugin_loaded
-generate_pjrt_gpu_plugin_options = xla_client.generate_pjrt_gpu_plugin_options
-register_custom_call_handler = xla_client.register_custom_call_handler
-register_custom_type_handler = xla_client.register_custom_type_handler
-register_custom_type = xla_client.register_custom_type
-register_call_target = xla_client.register_custom_call_target
-register_as_batch_partitionable = xla_client.register_custom_call_as_batch_partitionable
-register_custom_call_partitioner = xla_client.register_custom_call_partitioner
+register_custom_call_partitioner = _jax.register_custom_call_partitioner
 hlo_module_cost_analysis = _jax.hlo_module_cost_analysis
 mlir_module_to_xla_computation = _jax.mlir.mlir_module_to_xla_computation
 serialize_portable_artifact = _jax.mlir.serialize_portable_artifact
 refine_polymorphic_shapes = _jax.mlir.refine_polymorphic_shapes
 deserialize_portable_artifact = _jax.mlir.deserialize_portable_artifact
-encode_inspect_sharding_callback = xla_client.encode_inspect_sharding_callback
+encode_inspect_sharding_callback = _jax.encode_inspect_sharding_callback
 make_gloo_tcp_collectives = _jax.make_gloo_tcp_collectives
 get_distributed_runtime_service = _jax.get_distributed_runtime_service
 get_distributed_runtime_client = _jax.get_distributed_runtime_client
@@ -167,6 +154,7 @@ def array_result_handler(aval, sharding, committed: bool):
 
 # Parts of jaxlib that few programs need: from our name to theirs, imported when first named.
 _LATER = {
+    "xla_client": "jaxlib.xla_client",
     "profiler": "jaxlib._profiler",
     "profile_data": "jaxlib._profile_data",
     "ir": "jaxlib.mlir.ir",
@@ -177,6 +165,16 @@ _LATER = {
     "sdy": "jaxlib.mlir._mlir_libs._sdy",
     "lapack": "jaxlib.lapack",
 }
+# What ``jaxlib.xla_client`` adds to ``_jax``: who makes a client needs it, with 3 ms of modules.
+_OF_XLA_CLIENT = {
+    "register_call_target": "register_custom_call_target",
+    "register_as_batch_partitionable": "register_custom_call_as_batch_partitionable",
+    **{name: name for name in (
+        "HloSharding", "OpSharding", "make_cpu_client", "make_c_api_client",
+        "load_pjrt_plugin_dynamically", "initialize_pjrt_plugin", "pjrt_plugin_loaded",
+        "generate_pjrt_gpu_plugin_options", "register_custom_call_handler",
+        "register_custom_type_handler", "register_custom_type")},
+}
 
 
 @functools.cache
@@ -185,17 +183,22 @@ def load_lapack() -> None:
 
     It takes 0.4 s, most of it for SciPy, from which jaxlib takes the routines themselves.
     """
-    lapack = __getattr__("lapack")
+    lapack, xla_client = __getattr__("lapack"), __getattr__("xla_client")
     for platform, targets in lapack.registrations().items():
         for name, function, version in targets:
-            register_call_target(name, function, platform=platform, api_version=version)
+            xla_client.register_custom_call_target(name, function, platform=platform,
+                                                   api_version=version)
     for name in lapack.batch_partitionable_targets():
-        register_as_batch_partitionable(name)
+        xla_client.register_custom_call_as_batch_partitionable(name)
     lapack._lapack.initialize()
 
 
 def __getattr__(name: str):
-    if name not in _LATER:
+    if name in _LATER:
+        found = importlib.import_module(_LATER[name])
+    elif name in _OF_XLA_CLIENT:
+        found = getattr(__getattr__("xla_client"), _OF_XLA_CLIENT[name])
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = importlib.import_module(_LATER[name])
+    globals()[name] = found
     return found

@@ -31,7 +31,6 @@ from saem.jit import jitted, stages
 from saem.numpy.methods import METHODS, PROPERTIES
 from saem.numpy.operators import OPERATORS
 from saem.ops.keys import KeyDType, PRNGKeyArray
-from saem.ops.random_bits import keys_filled
 from saem.placement import transfer_guards
 from saem.placement.layouts import Format, place_of_struct
 from saem.placement.meshes import mesh_context
@@ -51,7 +50,8 @@ ShapeDtypeStruct.formatted = Format
 # ``jax.typeof(x).sharding`` of a value that no Explicit axis shards; types come before shardings.
 ShapedArray.unsharded = unsharded
 # A dtype of keys can make keys, which takes operations.
-KeyDType.filled = keys_filled
+random_bits: Any = lazy.later("saem.ops.random_bits")
+KeyDType.filled = lambda dtype, shape, word: random_bits.keys_filled(dtype, shape, word)
 # While a listener counts hits, a setting keeps calls from C++, which would answer them unseen.
 bus.when_hits_change = lambda hits: config.counting_hits.set_global(hits or None)
 # A jitted function is copied and unpickled by ``jit``, which comes after the call itself.

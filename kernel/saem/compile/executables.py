@@ -10,7 +10,6 @@ Invariant: one compilation per key and process, whatever the number of threads.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import OrderedDict
@@ -29,6 +28,7 @@ from saem.core.events import Lowering as LoweringEvent
 from saem.core.lazy import later
 
 hashlib: Any = later("hashlib")  # no program, no key
+logging: Any = later("logging")  # only settings that log need it
 
 disk_cache: Any = None  # the chapter on programs kept on disk (saem._wiring)
 

@@ -13,7 +13,6 @@ Invariant: two traces that could differ because of a setting have different ``tr
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import inspect
 import os
 import sys
@@ -26,6 +25,7 @@ from saem.core.lazy import later
 from saem.core.record import Record
 
 difflib: Any = later("difflib")  # only a misspelt setting needs it
+importlib_util: Any = later("importlib.util")
 
 RANK_PROMOTION = ("allow", "warn", "raise")
 DTYPE_PROMOTION = ("standard", "strict")
@@ -402,7 +402,7 @@ class Configuration:
             if isinstance(value, str):
                 value = _from_word(SETTINGS[name].declared, value, f"--{name}")
             self.update(name, value)
-        if importlib.util.find_spec("absl") is not None:
+        if importlib_util.find_spec("absl") is not None:
             self.config_with_absl()
             flags.parse(sys.argv)
 

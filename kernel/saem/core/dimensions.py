@@ -17,10 +17,15 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Union
 
 from saem.core.errors import InconclusiveDimensionOperation, explained
+from saem.core.lazy import later
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+fractions: Any = later("fractions")  # only bounds of symbolic sizes need it
 
 Size = Union[int, "Dim"]
 # A product of powers: ((factor, power), …) in the order of factors; () is the constant 1.
@@ -450,8 +455,10 @@ def is_nonnegative(size: Size) -> bool | None:
 @functools.lru_cache(4096)
 def lower(size: Size) -> float:
     """Return a number that ``size`` never falls below; -inf if none is found."""
-    return least(tuple((m, Fraction(c)) for m, c in size.terms), size.scope, HOW_DEEP) if (
-        isinstance(size, Dim)) else size
+    if not isinstance(size, Dim):
+        return size
+    terms = tuple((m, fractions.Fraction(c)) for m, c in size.terms)
+    return least(terms, size.scope, HOW_DEEP)
 
 
 def least(terms: tuple[tuple[Monomial, Fraction], ...], scope: Scope, depth: int) -> float:
@@ -475,7 +482,7 @@ def least(terms: tuple[tuple[Monomial, Fraction], ...], scope: Scope, depth: int
         for monomial, count in counts.items():
             if monomial and known.get(monomial, 0) * count > 0:
                 scale = count / known[monomial]
-                rest = {m: counts.get(m, Fraction(0)) - scale * known.get(m, 0)
+                rest = {m: counts.get(m, fractions.Fraction(0)) - scale * known.get(m, 0)
                         for m in {**counts, **known}}
                 left = tuple((m, c) for m, c in rest.items() if c)
                 best = max(best, least(left, scope, depth - 1))
@@ -489,7 +496,7 @@ def plus(counts: Mapping[Monomial, Fraction], scale: Fraction, size: Size, scope
     """Return the terms of a sum and ``scale`` times ``size``."""
     total = dict(counts)
     for monomial, count in terms_of(size, scope):
-        total[monomial] = total.get(monomial, Fraction(0)) + scale * count
+        total[monomial] = total.get(monomial, fractions.Fraction(0)) + scale * count
     return tuple((m, c) for m, c in total.items() if c)
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import copyreg
 import functools
-import logging
 import sys
 import time
 import weakref
@@ -38,6 +37,7 @@ from saem.core.dimensions import Dim
 from saem.core.events import CacheHit, CacheMiss, FunctionRef, bus
 from saem.core.jaxpr import ClosedJaxpr, Origin, eval_jaxpr
 from saem.core.kept import Kept
+from saem.core.lazy import later
 from saem.core.leaks import leaked_tracer
 from saem.core.refs import check_references, is_ref
 from saem.core.trace import Trace, Tracer, bind, eval_trace, state
@@ -50,6 +50,8 @@ from saem.placement.meshes import mesh_set
 from saem.placement.shardings import on_devices
 from saem.placement.spread import check_fits
 from saem.transform.staging import move_refs, move_tracer_consts, trace_flat
+
+logging: Any = later("logging")  # only settings that log need it
 
 
 class Entry:

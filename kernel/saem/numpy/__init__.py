@@ -236,6 +236,7 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.numpy.index_tricks": "c_ r_",
     "saem.numpy.ufunc_methods": "frompyfunc ufunc",
     "saem.numpy.functional": "vectorize",
+    "saem.numpy.own_derivatives": "i0 logaddexp logaddexp2",
     "saem.numpy.rational": "gcd lcm",
 })
 

@@ -22,9 +22,9 @@ from saem import _jaxlib
 from saem.core import config, dtypes, errors, promotion
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import is_nonnegative
+from saem.core.lazy import later
 from saem.core.trace import Tracer, bind, eval_trace, state
 from saem.jit.library import library_function
-from saem.loops.reduce_by_function import element_program
 from saem.numpy import arithmetic
 from saem.numpy.creation import asarray
 from saem.numpy.index_plan import (
@@ -51,6 +51,8 @@ from saem.ops.scatter import Scatter, ScatterMax, ScatterMin, ScatterMul, Scatte
 from saem.ops.shape import expand_dims, full_like, reshape, rev, squeeze
 from saem.ops.slicing import DynamicSlice, Slice
 from saem.ops.windows import GatherScatterMode
+
+by_function: Any = later("saem.loops.reduce_by_function")
 
 ArrayImpl = _jaxlib.ArrayImpl
 FILL = GatherScatterMode.FILL_OR_DROP
@@ -392,7 +394,7 @@ def scatter_apply(x: Any, idx: Any, fun: Callable, *, mode: Any = None,
     plan = gather_plan(tokens, values, aval.shape)
     if 0 in plan.shape:
         return x
-    program = element_program(fun, aval.dtype)
+    program = by_function.element_program(fun, aval.dtype)
     updates = broadcast_updates(np.zeros((), aval.dtype)[()], plan)
     operand = expand_dims(x, plan.expanded) if plan.expanded else x
     prim = Scatter(plan.numbers.as_scatter(), options.sorted or plan.regular,

@@ -19,6 +19,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.lazy import later
 from saem.core.trace import concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy import reductions
@@ -41,8 +42,9 @@ from saem.ops import compare, select, shape, slicing
 from saem.ops.gather import gather
 from saem.ops.shape import canonical_axis
 from saem.ops.windows import GatherDimensionNumbers
-from saem.transform.mapping import vmap
 from saem.typing import Array, ArrayLike, DTypeLike, Shape
+
+mapping: Any = later("saem.transform.mapping")
 
 _WHOLE = slice(None)
 
@@ -454,9 +456,9 @@ def apply_along_axis(func1d: Callable, axis: int, arr: ArrayLike, *args: Any,
 
     mapped: Callable = call
     for _ in range(axis + 1, arr.ndim):
-        mapped = vmap(mapped, in_axes=-1, out_axes=-1)
+        mapped = mapping.vmap(mapped, in_axes=-1, out_axes=-1)
     for _ in range(axis):
-        mapped = vmap(mapped, in_axes=0, out_axes=0)
+        mapped = mapping.vmap(mapped, in_axes=0, out_axes=0)
     return mapped(arr)
 
 

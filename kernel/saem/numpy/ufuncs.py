@@ -10,7 +10,6 @@ Invariant: a function here and the one it is made of give the same result.
 from __future__ import annotations
 
 import functools
-import math
 import types
 from typing import Any
 
@@ -81,7 +80,6 @@ __all__ = [
     "greater_equal",
     "heaviside",
     "hypot",
-    "i0",
     "imag",
     "invert",
     "isclose",
@@ -100,8 +98,6 @@ __all__ = [
     "log1p",
     "log2",
     "log10",
-    "logaddexp",
-    "logaddexp2",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -260,10 +256,7 @@ acosh = library_function(called("acosh", transcendental.arccosh))
 arctanh = library_function(transcendental.arctanh)
 atanh = library_function(called("atanh", transcendental.arctanh))
 hypot = library_function(transcendental.hypot)
-logaddexp = library_function(transcendental.logaddexp)
-logaddexp2 = library_function(transcendental.logaddexp2)
 sinc = library_function(transcendental.sinc)
-i0 = library_function(transcendental.i0)
 
 # -- floating point and complex numbers ------------------------------------------------------------
 
@@ -316,7 +309,7 @@ def _method(name: str, function: Any, *args: Any, **kwargs: Any) -> Any:
     return getattr(_methods, name)(function, *args, **kwargs)
 
 
-def _give_methods(function: Any, nin: int, identity: Any) -> None:
+def give_methods(function: Any, nin: int, identity: Any) -> None:
     """Give ``function`` NumPy's methods of binary ufuncs, as ``reduce``."""
     function.nin = function.nargs = nin
     function.nout, function.identity, function.special = 1, identity, True
@@ -324,9 +317,9 @@ def _give_methods(function: Any, nin: int, identity: Any) -> None:
         setattr(function, name, functools.partial(_method, name, function))
 
 
-_give_methods(negative, 1, None)
+give_methods(negative, 1, None)
 for _function, _identity in (
         (add, 0), (subtract, None), (multiply, 1), (maximum, None), (minimum, None),
         (bitwise_and, -1), (bitwise_or, 0), (bitwise_xor, 0), (logical_and, True),
-        (logical_or, False), (logical_xor, False), (logaddexp, -math.inf), (logaddexp2, -math.inf)):
-    _give_methods(_function, 2, _identity)
+        (logical_or, False), (logical_xor, False)):
+    give_methods(_function, 2, _identity)

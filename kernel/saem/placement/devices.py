@@ -10,7 +10,6 @@ Invariant: a device object is the same object for the life of the process.
 from __future__ import annotations
 
 import functools
-import logging
 import threading
 import warnings
 from collections.abc import Callable
@@ -18,8 +17,11 @@ from typing import Any, TypeVar
 
 from saem import _jaxlib
 from saem.core import config
+from saem.core.lazy import later
 from saem.core.record import Record
 from saem.placement import plugins
+
+logging: Any = later("logging")  # only platforms that fail to start need it
 
 T = TypeVar("T")
 _lock = threading.RLock()

@@ -14,13 +14,15 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-import importlib.util
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from saem import _jaxlib
+from saem.core.lazy import later
+
+importlib_util: Any = later("importlib.util")
 
 # Platform as users write it, wheel folders under jax_plugins, library, extension package.
 CUDA = (("xla_cuda13", "jax_cuda13_plugin"), ("xla_cuda12", "jax_cuda12_plugin"))
@@ -32,7 +34,7 @@ EXTENSIONS = ("_linalg", "_prng", "_solver", "_sparse", "_rnn", "_triton", "_hyb
 def folders(package: str) -> list[Path]:
     """Return the folders of ``package`` on the path, without importing it."""
     try:
-        spec = importlib.util.find_spec(package)
+        spec = importlib_util.find_spec(package)
     except (ImportError, ValueError):
         return []
     return [Path(p) for p in spec.submodule_search_locations or ()] if spec else []

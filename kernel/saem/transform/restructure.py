@@ -18,15 +18,17 @@ import numpy as np
 
 from saem.core.avals import ShapedArray
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
+from saem.core.lazy import later
 from saem.core.refs import AccumEffect, WriteEffect
 from saem.core.trace import current
 from saem.core.varying import varying
-from saem.ops.collectives import PVary
 from saem.ops.keys import KeyDType
 from saem.ops.linear import BroadcastInDim, add_any_p
-from saem.ops.random_bits import RandomWrap
 from saem.transform.linearize import partial_eval_jaxpr
 from saem.transform.staging import dead_code_free
+
+collectives: Any = later("saem.ops.collectives")
+random_bits: Any = later("saem.ops.random_bits")
 
 
 def split_list(items: Sequence[Any], *counts: int) -> list[list[Any]]:
@@ -82,11 +84,11 @@ def zeros_atom(aval: ShapedArray, eqns: list[Eqn]) -> Atom:
     """Return a literal or variable that is zero of ``aval``; what it needs is put into ``eqns``."""
     if aval.vma:  # inside shard_map: zeros vary along the same axes
         names = tuple(sorted(aval.vma, key=str))
-        return _append(PVary(names), zeros_atom(varying(aval, ()), eqns), aval, eqns)
+        return _append(collectives.PVary(names), zeros_atom(varying(aval, ()), eqns), aval, eqns)
     if isinstance(aval.dtype, KeyDType):
         trailing, dtype = aval.dtype.physical
         held = zeros_atom(ShapedArray((*aval.shape, *trailing), dtype), eqns)
-        return _append(RandomWrap(aval.dtype.impl), held, aval, eqns)
+        return _append(random_bits.RandomWrap(aval.dtype.impl), held, aval, eqns)
     zero = np.zeros((), aval.dtype)[()]
     scalar = Literal(zero.item() if aval.weak_type else zero,
                      ShapedArray((), aval.dtype, aval.weak_type))

@@ -24,13 +24,15 @@ from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
 from saem.core.infer import infer
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
+from saem.core.lazy import later
 from saem.core.leaks import check_leaks, leaked_tracer
 from saem.core.primitive import Primitive
 from saem.core.refs import is_ref
 from saem.core.trace import Boundary, Mark, Trace, Tracer, current, eval_trace, marks_of, state
 from saem.core.varying import varying, vma_of, wanted
-from saem.ops.collectives import PVary
 from saem.ops.keys import key_watch
+
+collectives: Any = later("saem.ops.collectives")
 
 _SCALARS = (bool, int, float, complex)
 
@@ -125,7 +127,7 @@ class Recorder(Trace):
         """Return ``atom`` made to vary along the axes ``missing``."""
         names = tuple(axis.name for axis in axes.state.env if axis.name in missing)
         var = Var(varying(atom.aval, vma_of(atom.aval) | missing))
-        self.eqns.append(Eqn(PVary(names), [atom], [var], where, state.stack))
+        self.eqns.append(Eqn(collectives.PVary(names), [atom], [var], where, state.stack))
         return var
 
     def close(self, outs: Sequence[Atom], name: str = "") -> ClosedJaxpr:
