@@ -14,6 +14,7 @@ Invariant: arrays and tracers have the same operators, methods and properties, a
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +29,7 @@ from saem.core.events import bus
 from saem.core.refs import AbstractRef, is_ref
 from saem.core.trace import Tracer, eval_trace
 from saem.jit import jitted, stages
-from saem.numpy.methods import METHODS, PROPERTIES
+from saem.numpy.methods import LATER_METHODS, METHODS, PROPERTIES
 from saem.numpy.operators import OPERATORS
 from saem.ops.keys import KeyDType, PRNGKeyArray
 from saem.placement import transfer_guards
@@ -94,6 +95,24 @@ def _abstract(name: str, fun: Callable) -> Callable:
     return method
 
 
+def _put_method(name: str, fun: Callable) -> None:
+    """Make ``fun`` the method ``name`` of arrays and tracers."""
+    setattr(_jaxlib.ArrayImpl, name, fun)
+    setattr(Tracer, name, _method(fun))
+    setattr(_jaxlib.Array, name, _abstract(name, fun))
+
+
+class _LaterMethod:
+    """A method whose module is loaded when it is first looked up; the function takes its place."""
+
+    def __init__(self, cls: type, home: str, name: str):
+        self.cls, self.home, self.name = cls, home, name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        _put_method(self.name, getattr(importlib.import_module(self.home), self.name))
+        return vars(self.cls)[self.name].__get__(instance, owner)
+
+
 for _name, _row in OPERATORS.items():
     setattr(_jaxlib.ArrayImpl, _name, _row.array)
     setattr(Tracer, _name, _row.tracer)
@@ -101,13 +120,15 @@ for _name, _row in OPERATORS.items():
     if _name not in vars(PRNGKeyArray):  # what refuses keys says which dtypes it takes
         setattr(PRNGKeyArray, _name, _row.tracer)
 for _name, _fun in METHODS.items():
-    setattr(_jaxlib.Array, _name, _abstract(_name, _fun))
+    _put_method(_name, _fun)
+for _home, _names in LATER_METHODS.items():
+    for _name in _names.split():
+        for _class in (_jaxlib.ArrayImpl, Tracer, _jaxlib.Array):
+            setattr(_class, _name, _LaterMethod(_class, _home, _name))
 for _name, _fun in [*PROPERTIES.items(), *((name, vars(Tracer)[name].fget)
                                            for name in ("dtype", "ndim", "shape", "size"))]:
     setattr(_jaxlib.Array, _name, property(_abstract(_name, _fun)))
 for _class in (_jaxlib.ArrayImpl, Tracer):
-    for _name, _fun in METHODS.items():
-        setattr(_class, _name, _fun if _class is not Tracer else _method(_fun))
     for _name, _fun in PROPERTIES.items():
         setattr(_class, _name, property(_fun))
 

@@ -144,11 +144,10 @@ class Jitted:
             self.name = getattr(fun.func, "__name__", "partial")
         self._reference: FunctionRef | None = None
         self.misses = 0
+        places, structure = tree.flatten((in_shardings, out_shardings), is_leaf=is_place)
         option_key = (parameters.static_argnums, parameters.static_argnames,
                       parameters.donate_argnums, parameters.donate_argnames, keep_unused, inline,
-                      device, repr(sorted(self.options.items())),
-                      tree.flatten((in_shardings, out_shardings), is_leaf=is_place)[1],
-                      *tree.leaves((in_shardings, out_shardings), is_leaf=is_place))
+                      device, repr(sorted(self.options.items())), structure, *places)
         try:
             shared = traces.setdefault(fun, {})
         except TypeError:  # not weakly referable or not hashable: programs live with this object

@@ -9,6 +9,7 @@ Invariant: signatures and results are those of jax.numpy 0.10.2.
 
 # ruff: noqa: F401 - every import here is a public name, and some are Python's too
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 import numpy as _np
@@ -40,24 +41,6 @@ from saem.numpy.creation import (
     zeros,
     zeros_like,
 )
-from saem.numpy.cumulative import (
-    cumprod,
-    cumsum,
-    cumulative_prod,
-    cumulative_sum,
-    nanargmax,
-    nanargmin,
-    nancumprod,
-    nancumsum,
-    nanmax,
-    nanmean,
-    nanmin,
-    nanprod,
-    nanstd,
-    nansum,
-    nanvar,
-)
-from saem.numpy.diagonals import diagonal, trace
 from saem.numpy.dtypes import (
     bfloat16,
     bool_,
@@ -103,25 +86,6 @@ from saem.numpy.dtypes import (
     uint32,
     uint64,
 )
-from saem.numpy.joining import (
-    append,
-    array_split,
-    block,
-    column_stack,
-    concat,
-    concatenate,
-    delete,
-    dsplit,
-    dstack,
-    hsplit,
-    hstack,
-    insert,
-    split,
-    stack,
-    unstack,
-    vsplit,
-    vstack,
-)
 from saem.numpy.manipulation import (
     atleast_1d,
     atleast_2d,
@@ -148,20 +112,6 @@ from saem.numpy.manipulation import (
     tile,
     transpose,
 )
-from saem.numpy.products import (
-    dot,
-    einsum,
-    einsum_path,
-    inner,
-    kron,
-    matmul,
-    matvec,
-    outer,
-    tensordot,
-    vdot,
-    vecdot,
-    vecmat,
-)
 from saem.numpy.reductions import (
     all,
     amax,
@@ -180,31 +130,116 @@ from saem.numpy.reductions import (
     sum,
     var,
 )
-from saem.numpy.searching import argwhere, flatnonzero, nonzero, where
-from saem.numpy.sorting import (
-    argpartition,
-    argsort,
-    digitize,
-    lexsort,
-    partition,
-    searchsorted,
-    sort,
-    sort_complex,
-)
-from saem.numpy.take_and_put import (
-    apply_along_axis,
-    apply_over_axes,
-    compress,
-    extract,
-    place,
-    put,
-    put_along_axis,
-    ravel_multi_index,
-    take,
-    take_along_axis,
-    unravel_index,
-)
 from saem.numpy.ufuncs import *  # noqa: F403 - its __all__ is the list
+
+if _TYPE_CHECKING:  # many programs use these, but not all: they are in the table, too
+    from saem.numpy.cumulative import (
+        cumprod,
+        cumsum,
+        cumulative_prod,
+        cumulative_sum,
+        nanargmax,
+        nanargmin,
+        nancumprod,
+        nancumsum,
+        nanmax,
+        nanmean,
+        nanmin,
+        nanprod,
+        nanstd,
+        nansum,
+        nanvar,
+    )
+    from saem.numpy.diagonals import diagonal, trace
+    from saem.numpy.float_ufuncs import (
+        allclose,
+        angle,
+        around,
+        ceil,
+        conj,
+        conjugate,
+        copysign,
+        floor,
+        frexp,
+        heaviside,
+        imag,
+        isclose,
+        iscomplex,
+        isfinite,
+        isinf,
+        isnan,
+        isneginf,
+        isposinf,
+        isreal,
+        ldexp,
+        modf,
+        nan_to_num,
+        nextafter,
+        real,
+        rint,
+        round,
+        signbit,
+        spacing,
+        trunc,
+    )
+    from saem.numpy.joining import (
+        append,
+        array_split,
+        block,
+        column_stack,
+        concat,
+        concatenate,
+        delete,
+        dsplit,
+        dstack,
+        hsplit,
+        hstack,
+        insert,
+        split,
+        stack,
+        unstack,
+        vsplit,
+        vstack,
+    )
+    from saem.numpy.own_derivatives import i0, logaddexp, logaddexp2
+    from saem.numpy.products import (
+        dot,
+        einsum,
+        einsum_path,
+        inner,
+        kron,
+        matmul,
+        matvec,
+        outer,
+        tensordot,
+        vdot,
+        vecdot,
+        vecmat,
+    )
+    from saem.numpy.searching import argwhere, flatnonzero, nonzero, where
+    from saem.numpy.sorting import (
+        argpartition,
+        argsort,
+        digitize,
+        lexsort,
+        partition,
+        searchsorted,
+        sort,
+        sort_complex,
+    )
+    from saem.numpy.take_and_put import (
+        apply_along_axis,
+        apply_over_axes,
+        compress,
+        extract,
+        place,
+        put,
+        put_along_axis,
+        ravel_multi_index,
+        take,
+        take_along_axis,
+        unravel_index,
+    )
 
 # What some programs use: loaded when first named.
 __getattr__, __dir__ = _lazy.namespace(__name__, {
@@ -235,6 +270,28 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.numpy.ranges": "geomspace linspace logspace",
     "saem.numpy.index_tricks": "c_ r_",
     "saem.numpy.ufunc_methods": "frompyfunc ufunc",
+    "saem.numpy.float_ufuncs":
+        "isnan isinf isfinite isposinf isneginf signbit copysign nextafter "
+        "spacing frexp ldexp modf floor ceil trunc rint round around nan_to_num "
+        "isclose allclose heaviside real imag conjugate conj angle iscomplex "
+        "isreal",
+    "saem.numpy.cumulative":
+        "cumprod cumsum cumulative_prod cumulative_sum nanargmax nanargmin "
+        "nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar",
+    "saem.numpy.diagonals": "diagonal trace",
+    "saem.numpy.joining":
+        "append array_split block column_stack concat concatenate delete dsplit "
+        "dstack hsplit hstack insert split stack unstack vsplit vstack",
+    "saem.numpy.products":
+        "dot einsum einsum_path inner kron matmul matvec outer tensordot vdot "
+        "vecdot vecmat",
+    "saem.numpy.searching": "argwhere flatnonzero nonzero where",
+    "saem.numpy.sorting":
+        "argpartition argsort digitize lexsort partition searchsorted sort "
+        "sort_complex",
+    "saem.numpy.take_and_put":
+        "apply_along_axis apply_over_axes compress extract place put "
+        "put_along_axis ravel_multi_index take take_along_axis unravel_index",
     "saem.numpy.functional": "vectorize",
     "saem.numpy.own_derivatives": "i0 logaddexp logaddexp2",
     "saem.numpy.rational": "gcd lcm",

@@ -14,27 +14,19 @@ from typing import Any
 
 from saem.core import dtypes
 from saem.core.avals import aval_of
+from saem.core.lazy import later
 from saem.core.trace import Tracer
 from saem.jit.transfers import device_put
-from saem.numpy import (
-    array_api,
-    creation,
-    cumulative,
-    diagonals,
-    joining,
-    manipulation,
-    products,
-    reductions,
-    searching,
-    sorting,
-    take_and_put,
-    ufuncs,
-)
+from saem.numpy import array_api, creation, manipulation, reductions, ufuncs
 from saem.numpy.at import IndexUpdateHelper
 from saem.numpy.indexing import getitem
 from saem.ops import numbers
 from saem.ops.convert import bitcast_convert_type
 from saem.ops.convert import copy as copy_array
+
+float_ufuncs: Any = later("saem.numpy.float_ufuncs")
+joining: Any = later("saem.numpy.joining")
+take_and_put: Any = later("saem.numpy.take_and_put")
 
 
 def view(x: Any, dtype: Any = None, type: None = None) -> Any:
@@ -97,8 +89,8 @@ def astype(x: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
 def round_method(x: Any, ndigits: int | None = None) -> Any:
     """Return ``x`` as Python rounds: without ``ndigits``, to whole numbers of an integer dtype."""
     if ndigits is not None:
-        return ufuncs.round(x, ndigits)
-    return creation.astype(ufuncs.round(x, 0), int)
+        return float_ufuncs.round(x, ndigits)
+    return creation.astype(float_ufuncs.round(x, 0), int)
 
 
 def array_namespace(x: Any, /, *, api_version: str | None = None) -> Any:
@@ -129,54 +121,51 @@ METHODS: dict[str, Callable] = {
     "any": reductions.any,
     "argmax": reductions.argmax,
     "argmin": reductions.argmin,
-    "argpartition": sorting.argpartition,
-    "argsort": sorting.argsort,
     "astype": astype,
     "choose": ufuncs.choose,
     "clip": ufuncs.clip,
     "compress": lambda x, condition, *args, **options: take_and_put.compress(
         condition, x, *args, **options),
-    "conj": ufuncs.conj,
-    "conjugate": ufuncs.conj,
     "copy": creation.copy,
     "__deepcopy__": lambda x, memo: x if isinstance(x, Tracer) else copy_array(x),
-    "cumprod": cumulative.cumprod,
-    "cumsum": cumulative.cumsum,
-    "diagonal": diagonals.diagonal,
-    "dot": products.dot,
     "flatten": flatten,
     "max": reductions.max,
     "mean": reductions.mean,
     "min": reductions.min,
-    "nonzero": searching.nonzero,
     "prod": reductions.prod,
     "ptp": reductions.ptp,
     "ravel": manipulation.ravel,
     "repeat": manipulation.repeat,
     "reshape": manipulation.reshape_method,
-    "round": ufuncs.round,
     "__round__": round_method,
-    "searchsorted": sorting.searchsorted,
-    "sort": sorting.sort,
     "squeeze": manipulation.squeeze,
     "std": reductions.std,
     "sum": reductions.sum,
     "swapaxes": manipulation.swapaxes,
-    "take": take_and_put.take,
     "to_device": to_device,
-    "trace": diagonals.trace,
     "transpose": manipulation.transpose_method,
     "var": reductions.var,
     "view": view,
     "byteswap": byteswap,
 }
 
+# Methods of the functions of these names, loaded when first looked up: from a module to its names.
+LATER_METHODS = {
+    "saem.numpy.cumulative": "cumprod cumsum",
+    "saem.numpy.diagonals": "diagonal trace",
+    "saem.numpy.float_ufuncs": "conj conjugate round",
+    "saem.numpy.products": "dot",
+    "saem.numpy.searching": "nonzero",
+    "saem.numpy.sorting": "argpartition argsort searchsorted sort",
+    "saem.numpy.take_and_put": "take",
+}
+
 PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "T": manipulation.reversed_axes,
     "at": IndexUpdateHelper,
     "flat": _no_flat,
-    "imag": lambda x: ufuncs.imag(x),
+    "imag": lambda x: float_ufuncs.imag(x),
     "mT": lambda x: manipulation.matrix_transpose(x),
-    "real": lambda x: ufuncs.real(x),
+    "real": lambda x: float_ufuncs.real(x),
 }
 

@@ -16,9 +16,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from saem.core.avals import aval_functions, is_array_like
+from saem.core.lazy import later
 from saem.jit.library import library_function
-from saem.numpy import arithmetic, logic, products
+from saem.numpy import arithmetic, logic
 from saem.numpy.arithmetic import integer_power, is_constant_integer
+
+products: Any = later("saem.numpy.products")
 
 # Containers of arrays are no arrays: they are refused at once, by whichever operand comes first.
 REFUSED = (list, tuple, set, dict)
@@ -83,6 +86,10 @@ def _accepts(symbol: str, swap: bool) -> Callable[[Any, Any], bool]:
     return accepts
 
 
+def matmul(x: Any, y: Any) -> Any:
+    return products.matmul(x, y)
+
+
 def _power_row() -> Operator:
     """Return the row for ``x ** y``, where a constant y is part of the program."""
     general = binary(arithmetic.power, "**")
@@ -111,7 +118,7 @@ _BINARY = {
     "add": (arithmetic.add, "+"),
     "sub": (arithmetic.subtract, "-"),
     "mul": (arithmetic.multiply, "*"),
-    "matmul": (products.matmul, "@"),
+    "matmul": (matmul, "@"),
     "truediv": (arithmetic.divide, "/"),
     "floordiv": (arithmetic.floor_divide, "//"),
     "mod": (arithmetic.remainder, "%"),

@@ -15,9 +15,9 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.lazy import later
 from saem.core.trace import Tracer
 from saem.numpy.axes import refuse_out
-from saem.numpy.floating_point import isnan
 from saem.numpy.logic import greater, less, truth
 from saem.numpy.promote import (
     as_value,
@@ -35,6 +35,8 @@ from saem.ops import arithmetic as ops
 from saem.ops import compare, numbers
 from saem.ops.select import select_n
 from saem.typing import Array, ArrayLike
+
+floating_point: Any = later("saem.numpy.floating_point")
 
 
 def choose_where(condition: Any, x: Any, y: Any) -> Any:
@@ -178,7 +180,7 @@ def minimum(x: ArrayLike, y: ArrayLike, /) -> Any:
 
 def _but_nan(name: str, better: Callable, x: Any, y: Any) -> Any:
     x, y = promote_args(name, x, y)
-    return if_else(compare.bitwise_or(better(x, y), isnan(y)), x, y)
+    return if_else(compare.bitwise_or(better(x, y), floating_point.isnan(y)), x, y)
 
 
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:

@@ -1,9 +1,10 @@
-"""Which elementwise functions does ``jax.numpy`` offer?
+"""Which elementwise functions does ``jax.numpy`` offer to every program?
 
 Each is a function of a module nearby, made one compiled call for use outside traces.  The binary
 ones that NumPy calls ufuncs also reduce, accumulate, update and pair: ``jnp.add.reduce(x)``.
 
-Read before: ``numpy.arithmetic`` and related functions.  Read after: ``numpy.ufunc_methods``.
+Read before: ``numpy.arithmetic`` and related functions.  Read after: ``numpy.float_ufuncs``,
+``numpy.ufunc_methods``.
 Invariant: a function here and the one it is made of give the same result.
 """
 
@@ -15,7 +16,7 @@ from typing import Any
 
 from saem.core import lazy
 from saem.jit.library import library_function
-from saem.numpy import arithmetic, complex_numbers, floating_point, logic, selection, transcendental
+from saem.numpy import arithmetic, logic, selection, transcendental
 from saem.numpy.arithmetic import integer_power, is_constant_integer
 from saem.numpy.selection import choose, piecewise
 from saem.typing import Array, ArrayLike
@@ -26,8 +27,6 @@ __all__ = [
     "acos",
     "acosh",
     "add",
-    "allclose",
-    "angle",
     "arccos",
     "arccosh",
     "arcsin",
@@ -35,7 +34,6 @@ __all__ = [
     "arctan",
     "arctan2",
     "arctanh",
-    "around",
     "array_equal",
     "array_equiv",
     "asin",
@@ -52,12 +50,8 @@ __all__ = [
     "bitwise_right_shift",
     "bitwise_xor",
     "cbrt",
-    "ceil",
     "choose",
     "clip",
-    "conj",
-    "conjugate",
-    "copysign",
     "cos",
     "cosh",
     "deg2rad",
@@ -70,27 +64,14 @@ __all__ = [
     "expm1",
     "fabs",
     "float_power",
-    "floor",
     "floor_divide",
     "fmax",
     "fmin",
     "fmod",
-    "frexp",
     "greater",
     "greater_equal",
-    "heaviside",
     "hypot",
-    "imag",
     "invert",
-    "isclose",
-    "iscomplex",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "isneginf",
-    "isposinf",
-    "isreal",
-    "ldexp",
     "left_shift",
     "less",
     "less_equal",
@@ -105,11 +86,8 @@ __all__ = [
     "maximum",
     "minimum",
     "mod",
-    "modf",
     "multiply",
-    "nan_to_num",
     "negative",
-    "nextafter",
     "not_equal",
     "piecewise",
     "positive",
@@ -117,26 +95,20 @@ __all__ = [
     "power",
     "rad2deg",
     "radians",
-    "real",
     "reciprocal",
     "remainder",
     "right_shift",
-    "rint",
-    "round",
     "select",
     "sign",
-    "signbit",
     "sin",
     "sinc",
     "sinh",
-    "spacing",
     "sqrt",
     "square",
     "subtract",
     "tan",
     "tanh",
     "true_divide",
-    "trunc",
 ]  # fmt: skip
 
 
@@ -257,38 +229,6 @@ arctanh = library_function(transcendental.arctanh)
 atanh = library_function(called("atanh", transcendental.arctanh))
 hypot = library_function(transcendental.hypot)
 sinc = library_function(transcendental.sinc)
-
-# -- floating point and complex numbers ------------------------------------------------------------
-
-isnan = library_function(floating_point.isnan)
-isinf = library_function(floating_point.isinf)
-isfinite = library_function(floating_point.isfinite)
-isposinf = library_function(floating_point.isposinf)
-isneginf = library_function(floating_point.isneginf)
-signbit = library_function(floating_point.signbit)
-copysign = library_function(floating_point.copysign)
-nextafter = library_function(floating_point.nextafter)
-spacing = library_function(floating_point.spacing)
-frexp = library_function(floating_point.frexp)
-ldexp = library_function(floating_point.ldexp)
-modf = library_function(floating_point.modf)
-floor = library_function(floating_point.floor)
-ceil = library_function(floating_point.ceil)
-trunc = library_function(floating_point.trunc)
-rint = library_function(floating_point.rint)
-round = library_function(floating_point.round, static_argnames="decimals")
-around = library_function(called("around", floating_point.round), static_argnames="decimals")
-nan_to_num = library_function(floating_point.nan_to_num, static_argnames="copy")
-isclose = library_function(floating_point.isclose, static_argnames="equal_nan")
-allclose = library_function(floating_point.allclose, static_argnames="equal_nan")
-heaviside = library_function(floating_point.heaviside)
-real = library_function(complex_numbers.real)
-imag = library_function(complex_numbers.imag)
-conjugate = library_function(complex_numbers.conjugate)
-conj = library_function(called("conj", complex_numbers.conjugate))
-angle = library_function(complex_numbers.angle, static_argnames="deg")
-iscomplex = library_function(complex_numbers.iscomplex)
-isreal = library_function(complex_numbers.isreal)
 
 # -- choosing --------------------------------------------------------------------------------------
 
