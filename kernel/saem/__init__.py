@@ -17,7 +17,7 @@ from saem import _wiring  # noqa: F401, I001 - the wiring comes first; see the f
 from saem import numpy, tree
 from saem._jaxlib import Array, Device
 from saem.jit.jitted import clear_caches
-from saem.jit.stages import jit
+from saem.jit.decorator import jit
 from saem.jit.transfers import (
     block_until_ready,
     copy_to_host_async,
@@ -26,7 +26,6 @@ from saem.jit.transfers import (
     live_arrays,
 )
 from saem.core import lazy as _lazy
-from saem.core import pretty as _pretty  # noqa: F401 - gives jaxprs their printed form
 from saem.core.avals import ShapeDtypeStruct, aval_of as typeof
 from saem.core.config import (
     config,

@@ -28,7 +28,7 @@ from saem.core.avals import ShapedArray, ShapeDtypeStruct
 from saem.core.events import bus
 from saem.core.refs import AbstractRef, is_ref
 from saem.core.trace import Tracer, eval_trace
-from saem.jit import jitted, stages
+from saem.jit import decorator, jitted
 from saem.numpy.methods import LATER_METHODS, METHODS, PROPERTIES
 from saem.numpy.operators import OPERATORS
 from saem.ops.keys import KeyDType, PRNGKeyArray
@@ -56,7 +56,7 @@ KeyDType.filled = lambda dtype, shape, word: random_bits.keys_filled(dtype, shap
 # While a listener counts hits, a setting keeps calls from C++, which would answer them unseen.
 bus.when_hits_change = lambda hits: config.counting_hits.set_global(hits or None)
 # A jitted function is copied and unpickled by ``jit``, which comes after the call itself.
-jitted.copies.remade = stages.remade
+jitted.copies.remade = decorator.remade
 # Why a call was traced is explained outside the engine; loaded when a setting first needs it.
 jitted.explainer = lazy.later("saem.observe.explainer")
 # The mesh in force is part of the key of every trace; settings come before meshes.

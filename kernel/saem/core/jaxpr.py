@@ -25,6 +25,7 @@ from saem.core.handles import Handle, handle_of
 from saem.core.primitive import Primitive
 from saem.core.trace import bind, go_to_source, state
 
+pretty: Any = lazy.later("saem.core.pretty")
 provenance: Any = lazy.later("saem.core.provenance")
 
 
@@ -120,7 +121,8 @@ class Eqn:
                 changes.get("params", self.params))
         return Eqn(*(changes.get(slot, getattr(self, slot)) for slot in Eqn.__slots__))
 
-    # ``__str__`` and ``__repr__`` are the printer's; ``core.pretty`` puts them here.
+    def __repr__(self) -> str:
+        return pretty.eqn_text(self, pretty.Namer(), 0)
 
 
 class Origin:
@@ -148,7 +150,23 @@ _PARTS = frozenset(("constvars", "invars", "outvars", "eqns", "debug_name", "deb
 _GIVEN = frozenset(("effects", "is_high"))  # accepted, since others write them; they follow
 
 
-class Jaxpr:
+class Printed:
+    """What a program looks like; the printer is loaded when one is printed."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return pretty.program_text(self)
+
+    def pretty_print(self, *, source_info: bool = False, print_shapes: bool = True,
+                     name_stack: bool = False, custom_pp_eqn_rules: bool = True,
+                     print_effects: bool = False, **_colours: Any) -> str:
+        """Return the program as text, with what is asked for beside each equation."""
+        return pretty.program_text(self, pretty.Style(
+            source_info, print_shapes, name_stack, custom_pp_eqn_rules, print_effects))
+
+
+class Jaxpr(Printed):
     """An open program: its constants are variables whose values are kept elsewhere."""
 
     __slots__ = ("constvars", "invars", "outvars", "eqns", "debug_name", "origin", "__weakref__")
@@ -197,8 +215,6 @@ class Jaxpr:
             debug_info=changes.get("debug_info"), origin=changes.get("origin", self.origin),
             debug_name=changes.get("debug_name", self.debug_name))
 
-    # ``__str__`` and ``__repr__`` are the printer's; ``core.pretty`` puts them here.
-
 
 def on_inputs(jaxpr: Jaxpr) -> frozenset:
     """Return the effects of ``jaxpr``; those on references name its inputs by their number.
@@ -216,7 +232,7 @@ def on_inputs(jaxpr: Jaxpr) -> frozenset:
     return frozenset(e for e in found if not getattr(e, "inside", False))
 
 
-class ClosedJaxpr:
+class ClosedJaxpr(Printed):
     """A program with the values of its constants.  ``cache`` keeps what was derived from it."""
 
     __slots__ = ("jaxpr", "consts", "cache", "__weakref__")

@@ -307,26 +307,6 @@ def _braces(jaxpr: Jaxpr, namer: Namer, indent: int = 0, before: int = 0) -> str
     return "\n".join([head, *body, f"{' ' * (indent + 2)}{tail} }}"])
 
 
-def _print(self: Jaxpr | ClosedJaxpr) -> str:
-    return jaxpr_text(open_program(self))
-
-
-def _print_eqn(self: Eqn) -> str:
-    return eqn_text(self, Namer(), 0)
-
-
-# The printer is wired onto the classes here so that ``core.jaxpr`` stays free of text.
-for _class, _text in ((Jaxpr, _print), (ClosedJaxpr, _print), (Eqn, _print_eqn)):
-    _class.__str__ = _text
-    _class.__repr__ = _text
-def pretty_print(self: Jaxpr | ClosedJaxpr, *, source_info: bool = False,
-                 print_shapes: bool = True, name_stack: bool = False,
-                 custom_pp_eqn_rules: bool = True, print_effects: bool = False,
-                 **_colours: Any) -> str:
-    """Return the program as text, with what is asked for beside each equation."""
-    return jaxpr_text(open_program(self), Style(
-        source_info, print_shapes, name_stack, custom_pp_eqn_rules, print_effects))
-
-
-for _class in (Jaxpr, ClosedJaxpr):
-    _class.pretty_print = pretty_print
+def program_text(program: Jaxpr | ClosedJaxpr, style: Style = PLAIN) -> str:
+    """Return ``program`` as text, with what ``style`` asks for beside each equation."""
+    return jaxpr_text(open_program(program), style)

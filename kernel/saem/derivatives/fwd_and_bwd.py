@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.jit.stages import jit
+from saem.jit.decorator import jit
 from saem.transform.derivatives import vjp
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.core import tree
-from saem.jit.stages import jit
+from saem.jit.decorator import jit
 from saem.ops.constraints import prefix
 from saem.placement import devices
 from saem.placement.meshes import AxisType, Mesh

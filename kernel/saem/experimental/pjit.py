@@ -2,7 +2,7 @@
 
 Of the module only ``pjit`` is here: it is ``jax.jit``, and as in JAX using the name is deprecated.
 
-Read before: ``jit.stages``.
+Read before: ``jit.decorator``.
 Invariant: ``pjit(f, …)`` is what ``jit(f, …)`` is.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from saem.jit.stages import jit
+from saem.jit.decorator import jit
 
 
 def __getattr__(name: str) -> Any:

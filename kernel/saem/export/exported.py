@@ -31,7 +31,8 @@ from saem.core.record import Record
 from saem.core.trace import bind
 from saem.derivatives.custom_vjp import custom_vjp
 from saem.export import file_format, polymorphic
-from saem.jit.stages import Traced, Wrapped, jit
+from saem.jit.decorator import jit
+from saem.jit.stages import Traced, Wrapped
 from saem.ops import sharding_rules
 from saem.ops.constraints import ShardingConstraint
 from saem.placement.devices import default_device, lowering_platform

@@ -1,6 +1,6 @@
 """How is a primitive run by XLA alone?  (``jax.interpreters.xla``)
 
-Read before: ``jit.stages``.
+Read before: ``jit.decorator``.
 Invariant: what it computes is what the primitive computes inside jit.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from saem.core.dtypes import canonicalize_dtype
 from saem.core.handles import Handle
-from saem.jit.stages import jit
+from saem.jit.decorator import jit
 
 
 def apply_primitive(prim: Handle, *args: Any, **params: Any) -> Any:

@@ -4,7 +4,7 @@ The first time: arguments are flattened, the function is traced, the program low
 found) and run.  After that jaxlib's C++ answers by itself until something in the signature changes:
 shape, dtype, weak type, a static value, structure, placement, a setting.
 
-Read before: ``jit.call``, ``compile.dispatch``.  Read after: ``jit.stages``.
+Read before: ``jit.call``, ``compile.dispatch``.  Read after: ``jit.decorator``.
 Invariant: a traced program is kept for (function, structure, static values, avals, settings), and
 nothing else decides; events name those that changed.
 """
@@ -484,7 +484,7 @@ def _reduced(fast: Any) -> Any:
 
 
 class _Copies:
-    """Makes a jitted function of a function and what ``jit`` was given (``jit.stages``)."""
+    """Makes a jitted function of a function and what ``jit`` was given (``jit.decorator``)."""
 
     remade: Callable[..., Any]
 

@@ -3,15 +3,13 @@
 ``jit(f).trace(...)`` gives the jaxpr, ``.lower()`` the StableHLO, ``.compile()`` the executable;
 each stage can be read and handed on.
 
-Read before: ``jit.jitted``.
+Read before: ``jit.decorator``.
 Invariant: a ``Compiled`` never recompiles: it refuses arguments it was not made for.
 Source: the documentation of jax.stages.
 """
 
 from __future__ import annotations
 
-import functools
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -31,9 +29,8 @@ from saem.jit.jitted import (
     Entry,
     Jitted,
     check_shardings,
-    make_jit,
 )
-from saem.ops.constraints import place_of, refuse_devices, split_formats
+from saem.ops.constraints import place_of, split_formats
 from saem.placement import devices
 from saem.placement.layouts import Format, Layout, Terms, terms_of, unusual_layout
 
@@ -468,87 +465,6 @@ def trace_call(info: Jitted, args: tuple, kwargs: dict[str, Any]) -> Traced:
     if entry.refs is not None:
         info.add_references(bound, entry)
     return Traced(Call(info, bound, entry))
-
-
-def jit(fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardings: Any = None,
-        static_argnums: int | Sequence[int] | None = None,
-        static_argnames: str | Sequence[str] | None = None,
-        donate_argnums: int | Sequence[int] | None = None,
-        donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
-        device: Any = None, backend: str | None = None, inline: bool = False,
-        compiler_options: dict[str, Any] | None = None) -> Any:
-    """Return ``fun`` compiled by XLA: traced at the first call with new types, then only run.
-
-    May be used as ``@jit`` or ``@jit(static_argnames=...)``.
-
-    Raises: ValueError for argument numbers or names the function does not have, or a device with
-    a backend.
-
-    >>> jax.jit(lambda x: x * 2 + 1)(jnp.array([1, 2]))
-    Array([3, 5], dtype=int32)
-    """
-    if fun is None:
-        return functools.partial(
-            jit, in_shardings=in_shardings, out_shardings=out_shardings,
-            static_argnums=static_argnums, static_argnames=static_argnames,
-            donate_argnums=donate_argnums, donate_argnames=donate_argnames,
-            keep_unused=keep_unused, device=device, backend=backend, inline=inline,
-            compiler_options=compiler_options)
-    for what, given in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
-        if given is None:
-            continue
-        if backend is not None or device is not None:
-            raise ValueError(f"If backend or device is specified on jit, then {what} should not be "
-                             "specified. Leave backend and device out.")
-        refuse_devices(what, given)
-    if backend is not None or device is not None:
-        warnings.warn(
-            "backend and device argument on jit is deprecated. Place the arguments instead: "
-            "jax.device_put(x, device).", DeprecationWarning, stacklevel=2)
-    if backend is not None:
-        if device is not None:
-            raise ValueError("can't specify both a device and a backend for jit, got "
-                             f"device={device} and backend={backend!r}: a device has its backend.")
-        device = devices.backend(backend).local_devices()[0]
-    return make_jit(fun, static_argnums=static_argnums, static_argnames=static_argnames,
-                    donate_argnums=donate_argnums, donate_argnames=donate_argnames,
-                    keep_unused=keep_unused, inline=inline, device=device,
-                    options=compiler_options, in_shardings=in_shardings,
-                    out_shardings=out_shardings)
-
-
-def _lower(fast: Any, *args: Any, **kwargs: Any) -> Lowered:
-    """Return the StableHLO of a jitted function for these arguments."""
-    return trace_call(fast.info, args, kwargs).lower()
-
-
-def _trace(fast: Any, *args: Any, **kwargs: Any) -> Traced:
-    """Return the program of a jitted function for these arguments."""
-    return trace_call(fast.info, args, kwargs)
-
-
-def _eval_shape(fast: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return the types of the results of a jitted function for these arguments."""
-    return trace_call(fast.info, args, kwargs).out_info
-
-
-def clear_one(fast: Any) -> None:
-    """Forget what was compiled for one jitted function."""
-    fast.info.entries.clear()
-    fast._clear_cache()
-
-
-# Every jitted function has them, those of the library (``jnp.sin.lower``) included.
-for _name, _method in (("lower", _lower), ("trace", _trace), ("eval_shape", _eval_shape),
-                       ("clear_cache", clear_one)):
-    setattr(_jaxlib.PjitFunction, _name, _method)
-
-
-def remade(fun: Callable, given: dict[str, Any]) -> Any:
-    """Return ``jit(fun, **given)``: a copy of a jitted function."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return jit(fun, **given)
 
 
 class _Jitted(type):

@@ -27,7 +27,7 @@ import graphviz
 
 from saem.core import tree
 from saem.core.jaxpr import ClosedJaxpr
-from saem.jit.stages import jit
+from saem.jit.decorator import jit
 from saem.lens.page import document
 from saem.observe import language, report, words
 from saem.observe.compiled import compiled_model

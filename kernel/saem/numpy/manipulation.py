@@ -22,15 +22,14 @@ from saem._jaxlib import ArrayImpl
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.dimensions import Dim, as_size, inconclusive, is_static
+from saem.core.lazy import later
 from saem.core.trace import bind, concrete_or_none, eval_trace, state
 from saem.jit.library import library_function
 from saem.numpy import promote
 from saem.numpy.arithmetic import remainder
 from saem.numpy.axes import array_argument, as_array, as_tuple, canonical_axes
-from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.promote import check_arraylike, scalar
 from saem.ops import arithmetic as ops
-from saem.ops import cumulative, slicing
 from saem.ops import shape as shape_ops
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import Transpose, broadcast_in_dim, permute, reduce_sum
@@ -38,6 +37,10 @@ from saem.ops.reshard import freely
 from saem.ops.shape import canonical_axis
 from saem.placement.shardings import target
 from saem.typing import Array, ArrayLike, Shape
+
+cumulative: Any = later("saem.ops.cumulative")
+indexing: Any = later("saem.numpy.indexing")
+slicing: Any = later("saem.ops.slicing")
 
 INT32 = np.dtype("int32")
 
@@ -705,7 +708,7 @@ def _repeat_known(a: Any, counts: np.ndarray, axis: int) -> Any:
             "number for each element along the axis.",
             advice="Give one number, or as many as there are elements.")
     places = np.repeat(np.arange(a.shape[axis], dtype=np.int32), counts)
-    return getitem(a, (slice(None),) * axis + (places,))
+    return indexing.getitem(a, (slice(None),) * axis + (places,))
 
 
 @library_function(static_argnames=("axis", "total"))
@@ -720,9 +723,9 @@ def _repeat_each(a: Any, repeats: Any, axis: int, total: int) -> Any:
     begins = shape_ops.concatenate([broadcast_in_dim(scalar(0, index), (1,), ()),
                                 slicing.slice_in_dim(ends, 0, size - 1)], 0)
     marks = broadcast_in_dim(scalar(0, INT32), (total,), ())
-    marks = scatter_update(marks, begins, scalar(1, INT32), "add")
+    marks = indexing.scatter_update(marks, begins, scalar(1, INT32), "add")
     places = ops.sub(cumulative.cumsum(marks, 0), scalar(1, INT32))
-    return getitem(a, (slice(None),) * axis + (places,), mode="fill")
+    return indexing.getitem(a, (slice(None),) * axis + (places,), mode="fill")
 
 
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:

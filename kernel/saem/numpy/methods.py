@@ -18,13 +18,13 @@ from saem.core.lazy import later
 from saem.core.trace import Tracer
 from saem.jit.transfers import device_put
 from saem.numpy import array_api, creation, manipulation, reductions, ufuncs
-from saem.numpy.at import IndexUpdateHelper
-from saem.numpy.indexing import getitem
 from saem.ops import numbers
 from saem.ops.convert import bitcast_convert_type
 from saem.ops.convert import copy as copy_array
 
+at: Any = later("saem.numpy.at")
 float_ufuncs: Any = later("saem.numpy.float_ufuncs")
+indexing: Any = later("saem.numpy.indexing")
 joining: Any = later("saem.numpy.joining")
 take_and_put: Any = later("saem.numpy.take_and_put")
 
@@ -116,7 +116,7 @@ def _no_flat(x: Any) -> Any:
 
 METHODS: dict[str, Callable] = {
     "__array_namespace__": array_namespace,
-    "__getitem__": lambda x, index: getitem(x, index),
+    "__getitem__": lambda x, index: indexing.getitem(x, index),
     "all": reductions.all,
     "any": reductions.any,
     "argmax": reductions.argmax,
@@ -162,7 +162,7 @@ LATER_METHODS = {
 
 PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "T": manipulation.reversed_axes,
-    "at": IndexUpdateHelper,
+    "at": lambda x: at.IndexUpdateHelper(x),
     "flat": _no_flat,
     "imag": lambda x: float_ufuncs.imag(x),
     "mT": lambda x: manipulation.matrix_transpose(x),

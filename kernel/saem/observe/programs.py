@@ -22,7 +22,7 @@ from saem.compile.lowering import Lowering, lower, one_equation
 from saem.core import tree
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr
 from saem.core.trace import Scope
-from saem.jit.stages import jit
+from saem.jit.decorator import jit
 from saem.observe.schema import Kernel, ProgramLine
 from saem.placement import devices
 from saem.transform.programs import make_jaxpr

@@ -18,7 +18,7 @@ from typing import Any
 from saem import ad_checkpoint
 from saem.core import errors
 from saem.core.jaxpr import ClosedJaxpr, Literal
-from saem.jit.stages import jit
+from saem.jit.decorator import jit
 from saem.observe import cards, schema
 from saem.observe.environment import environment
 from saem.observe.jaxpr_model import bytes_of, jaxpr_model

@@ -20,6 +20,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.lazy import later
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind
 from saem.ops import sharding_rules
@@ -36,8 +37,9 @@ from saem.ops.linear import (
     shift_axes,
 )
 from saem.ops.shape import concatenate, reshape
-from saem.ops.slicing import slice as slice_
 from saem.typing import Array, ArrayLike, DTypeLike
+
+slicing: Any = later("saem.ops.slicing")
 
 SCALAR_BOOL = ShapedArray((), bool)
 
@@ -191,7 +193,7 @@ class ReduceProd(Fold):
 def _rows(x: Any, start: int, stop: int) -> Any:
     """Return rows ``start`` to ``stop`` of ``x``."""
     shape = aval_of(x).shape
-    return slice_(x, (start, *(0,) * (len(shape) - 1)), (stop, *shape[1:]))
+    return slicing.slice(x, (start, *(0,) * (len(shape) - 1)), (stop, *shape[1:]))
 
 
 class Bitwise(Fold):

@@ -20,7 +20,7 @@ import numpy as np
 from saem.core import errors, tree
 from saem.core.avals import aval_of
 from saem.core.trace import eval_trace, state
-from saem.jit.stages import jit
+from saem.jit.decorator import jit
 from saem.ops.shape import canonical_axis, expand_dims, squeeze
 from saem.parallel.shard_map import Site
 from saem.placement.devices import backend as backend_of

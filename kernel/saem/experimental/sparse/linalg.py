@@ -21,7 +21,7 @@ import numpy as np
 from saem import lax
 from saem import numpy as jnp
 from saem.core import dtypes, errors
-from saem.jit.stages import jit
+from saem.jit.decorator import jit
 from saem.typing import Array
 
 __all__ = ["lobpcg_standard", "spsolve"]
