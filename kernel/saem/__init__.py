@@ -6,7 +6,8 @@ The source is meant to be read; ARCHITECTURE.md says where to begin.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import typing as _typing
+from typing import Any
 
 __version__ = "0.1.0"
 __version_info__ = (0, 1, 0)
@@ -59,7 +60,7 @@ from saem.placement.devices import (
     process_index,
 )
 
-if TYPE_CHECKING:  # loaded when first named
+if _typing.TYPE_CHECKING:  # loaded when first named
     from saem.transform.derivatives import grad, jvp, linearize, value_and_grad, vjp
     from saem.transform.mapping import vmap
 

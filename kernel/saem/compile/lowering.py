@@ -39,7 +39,7 @@ from saem.placement import layouts
 from saem.placement.shardings import annotation
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(eq=False, repr=False)
 class Lowering:
     """A program as text, and how to call it.
 

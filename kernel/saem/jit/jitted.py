@@ -17,7 +17,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from saem.compile import dispatch
 from saem.compile.dispatch import Demands, Program
@@ -42,7 +42,6 @@ from saem.core.leaks import leaked_tracer
 from saem.core.refs import check_references, is_ref
 from saem.core.trace import Trace, Tracer, bind, eval_trace, state
 from saem.jit import signature
-from saem.jit.call import JitCall
 from saem.ops.constraints import ShardingConstraint, demands_of, is_place, place_of, prefix
 from saem.ops.keys import key_watch
 from saem.placement.layouts import terms_of
@@ -51,21 +50,27 @@ from saem.placement.shardings import on_devices
 from saem.placement.spread import check_fits
 from saem.transform.staging import move_refs, move_tracer_consts, trace_flat
 
+if TYPE_CHECKING:
+    from saem.jit.call import JitCall
+
+calls: Any = later("saem.jit.call")
 logging: Any = later("logging")  # only settings that log need it
 
 
 class Entry:
     """A traced program with its output structure and its executables by place."""
 
-    __slots__ = ("closed", "out_tree", "programs", "moved", "call", "donated", "seen", "demands",
-                 "refs")
+    __slots__ = ("closed", "out_tree", "programs", "moved", "call", "mesh", "donated", "seen",
+                 "demands", "refs")
 
-    def __init__(self, closed: ClosedJaxpr, out_tree: Any, moved: list[Any], call: JitCall,
+    def __init__(self, closed: ClosedJaxpr, out_tree: Any, moved: list[Any], mesh: Any,
                  donated: tuple[bool, ...], demands: Demands, refs: list[Any] | None):
         self.closed = closed
         self.out_tree = out_tree
         self.moved = moved
-        self.call = call
+        # The operation that stands for it in other programs, made when one calls it.
+        self.call: JitCall | None = None
+        self.mesh = mesh
         self.donated = donated
         self.demands = demands
         # References it closes over, its last inputs; None if it works on none at all.
@@ -240,12 +245,18 @@ class Jitted:
         closed, moved = move_tracer_consts(closed)
         closed, refs = move_refs(closed)
         donated = (False,) * len(moved) + self.donated(bound) + (False,) * len(refs)
-        call = JitCall(closed, self.name, donated if any(donated) else (), self.keep_unused,
-                       self.inline, mesh_set.value)
         ins, outs = self.shardings(bound, out_trees[0])
         demands = demands_of(closed, ins and [*ins, *[None] * len(refs)], outs)
-        return Entry(closed, out_trees[0], moved, call, donated, demands,
+        return Entry(closed, out_trees[0], moved, mesh_set.value, donated, demands,
                      refs if any(map(is_ref, closed.in_avals)) else None)
+
+    def call_of(self, entry: Entry) -> JitCall:
+        """Return the operation that stands for ``entry`` in other programs."""
+        if entry.call is None:
+            entry.call = calls.JitCall(
+                entry.closed, self.name, entry.donated if any(entry.donated) else (),
+                self.keep_unused, self.inline, entry.mesh)
+        return entry.call
 
     def shardings(self, bound: Bound, out_tree: Any) -> tuple[list[Any], list[Any]]:
         """Return the shardings ``jit`` was given, for each argument and each result; or nothing.
@@ -356,7 +367,7 @@ class Jitted:
             closed = entry.closed
             outs = eval_jaxpr(closed.jaxpr, closed.consts, *entry.moved, *leaves)
         else:
-            outs = bind(entry.call, *entry.moved, *leaves)
+            outs = bind(self.call_of(entry), *entry.moved, *leaves)
         return entry.out_tree.unflatten(constrain(outs, entry.demands.outs))
 
     def call_outside(self, bound: Bound) -> tuple[Any, Any, bool]:

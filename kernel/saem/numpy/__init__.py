@@ -9,7 +9,7 @@ Invariant: signatures and results are those of jax.numpy 0.10.2.
 
 # ruff: noqa: F401 - every import here is a public name, and some are Python's too
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 from typing import Any as _Any
 
 import numpy as _np
@@ -132,7 +132,7 @@ from saem.numpy.reductions import (
 )
 from saem.numpy.ufuncs import *  # noqa: F403 - its __all__ is the list
 
-if _TYPE_CHECKING:  # many programs use these, but not all: they are in the table, too
+if _typing.TYPE_CHECKING:  # many programs use these, but not all: they are in the table, too
     from saem.numpy.cumulative import (
         cumprod,
         cumsum,

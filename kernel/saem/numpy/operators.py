@@ -13,10 +13,11 @@ Invariant: both functions of a row give the same result (tests/kernel/numpy/test
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from saem.core.avals import aval_functions, is_array_like
 from saem.core.lazy import later
+from saem.core.record import Record
 from saem.jit.library import library_function
 from saem.numpy import arithmetic, logic
 from saem.numpy.arithmetic import integer_power, is_constant_integer
@@ -27,7 +28,7 @@ products: Any = later("saem.numpy.products")
 REFUSED = (list, tuple, set, dict)
 
 
-class Operator(NamedTuple):
+class Operator(Record):
     """What one operator does on arrays, and on tracers."""
 
     array: Callable

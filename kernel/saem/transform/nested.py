@@ -32,6 +32,7 @@ from saem.core.axes import Axis
 from saem.core.effects import TOKEN, in_order
 from saem.core.jaxpr import ClosedJaxpr, Var
 from saem.core.primitive import Primitive, UndefinedPrimal
+from saem.core.record import Record
 from saem.core.refs import is_ref
 from saem.core.trace import bind
 from saem.ops.linear import zeros_of
@@ -51,7 +52,7 @@ from saem.transform.restructure import (
 from saem.transform.vmap import batch_jaxpr, match_dim
 
 
-class Contents(NamedTuple):
+class Contents(Record):
     """The source of a result that is the contents of the reference at ``operand``."""
 
     operand: int
@@ -138,7 +139,7 @@ def union(flags: Sequence[Sequence[bool]]) -> list[bool]:
 # -- companions ------------------------------------------------------------------------------------
 
 
-class Companions(NamedTuple):
+class Companions(Record):
     """What accompanies a value that moves: ``number`` values of the type of its tangent.
 
     ``transform(program, moving, number)`` gives the program of values and companions to values and
@@ -175,7 +176,7 @@ def companion(x: Any, companions: Sequence[Any] | None, number: int) -> Any:
     return zeros_of(aval_of(x).to_tangent_aval()) if found is None else found
 
 
-class Plan(NamedTuple):
+class Plan(Record):
     """The programs of values and companions, and their places among operands and results.
 
     Operand ``i`` of the rebuilt primitive is companion ``numbers[i]`` of operand ``operands[i]``,
