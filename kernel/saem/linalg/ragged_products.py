@@ -42,10 +42,10 @@ from saem.ops.contract import (
     DotDimensionNumbers,
     DotGeneral,
     PrecisionLike,
+    as_operand,
     canonicalize_precision,
     check_dimensions,
 )
-from saem.ops.convert import convert_element_type
 from saem.ops.cumulative import CumSum
 from saem.ops.linear import (
     Transpose,
@@ -265,9 +265,9 @@ class RaggedDotGeneral(Primitive):
             v.ndim if isinstance(v, UndefinedPrimal) else aval_of(v).ndim for v in (x, y)))
         if isinstance(x, UndefinedPrimal):
             out, places = self.cotangent_of_left(ct, y, sizes, *axes)
-            return [_settle(out, places, x.aval), None, None]
+            return [as_operand(out, places, x.aval), None, None]
         out, places = self.cotangent_of_right(ct, x, sizes, *axes)
-        return [None, _settle(out, places, y.aval), None]
+        return [None, as_operand(out, places, y.aval), None]
 
     def ragged_place(self, batch: Axes, left: Axes) -> int:
         """Return where the ragged axis stands among those of batches, then those of the left."""
@@ -350,12 +350,6 @@ class RaggedDotGeneral(Primitive):
         sharding = with_entry(self.out_sharding, place, batch_entry())
         prim = RaggedDotGeneral(made, self.precision, self.preferred_element_type, None, sharding)
         return bind(prim, x, y, sizes), place
-
-
-def _settle(product: Any, places: Axes, aval: ShapedArray) -> Any:
-    """Return ``product``, whose axis i belongs at ``places[i]``, as a value of ``aval``."""
-    out = permute(product, tuple(int(i) for i in np.argsort(places)))
-    return out if aval_of(out).dtype == aval.dtype else convert_element_type(out, aval.dtype)
 
 
 def ragged_dot_general(lhs: Array, rhs: Array, group_sizes: Array,

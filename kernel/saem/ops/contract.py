@@ -255,9 +255,7 @@ class DotGeneral(Primitive):
         sharding = like_type(aval, aval_of(ct), aval_of(other))
         if sharding is not None:
             sharding = entries_on(sharding, [sharding.spec[p] for p in places])
-        product = bind(self.with_numbers(numbers, sharding), ct, other)
-        out = permute(product, inverse_order(places))
-        return out if aval_of(out).dtype == aval.dtype else convert_element_type(out, aval.dtype)
+        return as_operand(bind(self.with_numbers(numbers, sharding), ct, other), places, aval)
 
     def with_numbers(self, numbers: DimensionNumbers, out_sharding: Any = None) -> DotGeneral:
         return equal_one(DotGeneral, numbers, self.precision, self.preferred_element_type,
@@ -295,6 +293,12 @@ def narrows(dtype: np.dtype, out: np.dtype) -> bool:
     """
     return (dtypes.is_complex(dtype) and not dtypes.is_complex(out)) or (
         dtypes.is_float(dtype) and not dtypes.is_inexact(out))
+
+
+def as_operand(product: Any, places: Axes, aval: ShapedArray) -> Any:
+    """Return ``product``, whose axis i belongs at ``places[i]``, as a value of ``aval``."""
+    out = permute(product, inverse_order(places))
+    return out if aval_of(out).dtype == aval.dtype else convert_element_type(out, aval.dtype)
 
 
 def check_dimensions(numbers: DimensionNumbers, x: ShapedArray, y: ShapedArray) -> None:

@@ -24,6 +24,7 @@ from saem.random.keys import (
     as_dtype,
     as_shape,
     check_parameters,
+    drawn,
     float_dtype,
     joined_shape,
     number,
@@ -319,13 +320,7 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
     >>> jax.random.pareto(jax.random.key(0), 2., (2,)).shape
     (2,)
     """
-    if out_sharding is not None:
-        return placed(pareto, out_sharding, key, b, shape, dtype)
-    dtype = float_dtype("pareto", dtype)
-    check_parameters("pareto", dtype, b)
-    shape = joined_shape("pareto", shape, b)
-    used(key)
-    return _pareto(key, shape, dtype, b)
+    return drawn(pareto, _pareto, key, shape, dtype, out_sharding, b)
 
 
 @taker(2)
@@ -368,13 +363,7 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
     >>> jax.random.rayleigh(jax.random.key(0), 1., (2,)).shape
     (2,)
     """
-    if out_sharding is not None:
-        return placed(rayleigh, out_sharding, key, scale, shape, dtype)
-    dtype = float_dtype("rayleigh", dtype)
-    check_parameters("rayleigh", dtype, scale)
-    shape = joined_shape("rayleigh", shape, scale)
-    used(key)
-    return _rayleigh(key, shape, dtype, scale)
+    return drawn(rayleigh, _rayleigh, key, shape, dtype, out_sharding, scale)
 
 
 @taker(2)
@@ -397,13 +386,7 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLik
     >>> jax.random.triangular(jax.random.key(0), 0., 0.5, 1., (2,)).shape
     (2,)
     """
-    if out_sharding is not None:
-        return placed(triangular, out_sharding, key, left, mode, right, shape, dtype)
-    dtype = float_dtype("triangular", dtype)
-    check_parameters("triangular", dtype, left, mode, right)
-    shape = joined_shape("triangular", shape, left, mode, right)
-    used(key)
-    return _triangular(key, shape, dtype, left, mode, right)
+    return drawn(triangular, _triangular, key, shape, dtype, out_sharding, left, mode, right)
 
 
 @taker(2)
@@ -432,10 +415,4 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,
     >>> jax.random.wald(jax.random.key(0), 1., (2,)).shape
     (2,)
     """
-    if out_sharding is not None:
-        return placed(wald, out_sharding, key, mean, shape, dtype)
-    dtype = float_dtype("wald", dtype)
-    check_parameters("wald", dtype, mean)
-    shape = joined_shape("wald", shape, mean)
-    used(key)
-    return _wald(key, shape, dtype, mean)
+    return drawn(wald, _wald, key, shape, dtype, out_sharding, mean)

@@ -38,7 +38,7 @@ from saem.random.basic import signs, standard, two_keys
 from saem.random.continuous import least_normal, standard_exponential, standard_normal, to_rank_of
 from saem.random.keys import (
     as_shape,
-    check_parameters,
+    drawn,
     float_dtype,
     joined_shape,
     number,
@@ -233,13 +233,7 @@ def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
     >>> jax.random.beta(jax.random.key(0), 2., 3., (2,)).shape
     (2,)
     """
-    if out_sharding is not None:
-        return placed(beta, out_sharding, key, a, b, shape, dtype)
-    dtype = float_dtype("beta", dtype)
-    check_parameters("beta", dtype, a, b)
-    shape = joined_shape("beta", shape, a, b)
-    used(key)
-    return _beta(key, shape, dtype, a, b)
+    return drawn(beta, _beta, key, shape, dtype, out_sharding, a, b)
 
 
 @taker(2)
@@ -294,13 +288,7 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
     >>> jax.random.chisquare(jax.random.key(0), 3., shape=(2,)).shape
     (2,)
     """
-    if out_sharding is not None:
-        return placed(chisquare, out_sharding, key, df, shape, dtype)
-    dtype = float_dtype("chisquare", dtype)
-    check_parameters("chisquare", dtype, df)
-    shape = joined_shape("chisquare", shape, df)
-    used(key)
-    return _chisquare(key, shape, dtype, df)
+    return drawn(chisquare, _chisquare, key, shape, dtype, out_sharding, df)
 
 
 @taker(2)
@@ -319,13 +307,7 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
     >>> jax.random.t(jax.random.key(0), 3., (2,)).shape
     (2,)
     """
-    if out_sharding is not None:
-        return placed(t, out_sharding, key, df, shape, dtype)
-    dtype = float_dtype("t", dtype)
-    check_parameters("t", dtype, df)
-    shape = joined_shape("t", shape, df)
-    used(key)
-    return _t(key, shape, dtype, df)
+    return drawn(t, _t, key, shape, dtype, out_sharding, df)
 
 
 @taker(2)
@@ -344,13 +326,7 @@ def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = 
     >>> jax.random.f(jax.random.key(0), 2., 3., (2,)).shape
     (2,)
     """
-    if out_sharding is not None:
-        return placed(f, out_sharding, key, dfnum, dfden, shape, dtype)
-    dtype = float_dtype("f", dtype)
-    check_parameters("f", dtype, dfnum, dfden)
-    shape = joined_shape("f", shape, dfnum, dfden)
-    used(key)
-    return _f(key, shape, dtype, dfnum, dfden)
+    return drawn(f, _f, key, shape, dtype, out_sharding, dfnum, dfden)
 
 
 # -- generalized normal ----------------------------------------------------------------------------

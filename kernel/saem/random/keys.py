@@ -503,6 +503,23 @@ def float_dtype(name: str, dtype: Any) -> Any:
     return as_dtype(name, dtype, float, dtypes.is_float, "a float")
 
 
+def drawn(fun: Callable, sampler: Callable, key: Any, shape: Any, dtype: Any, out_sharding: Any,
+          *parameters: Any) -> Any:
+    """Return ``sampler(key, shape, dtype, *parameters)``, the result of the public ``fun``.
+
+    Its ``dtype`` is floating; ``shape`` is by default the one to which the parameters broadcast.
+    Raises: ValueError for a dtype, shape or parameter that does not fit; TypePromotionError.
+    """
+    if out_sharding is not None:
+        return placed(fun, out_sharding, key, *parameters, shape, dtype)
+    name = fun.__name__
+    dtype = float_dtype(name, dtype)
+    check_parameters(name, dtype, *parameters)
+    shape = joined_shape(name, shape, *parameters)
+    used(key)
+    return sampler(key, shape, dtype, *parameters)
+
+
 def number(value: Any, dtype: Any) -> Any:
     """Return a Python number as a scalar of ``dtype``."""
     return np.asarray(value, dtype)[()]
