@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from saem.core import dtypes
 from saem.core.avals import aval_of
 from saem.core.lazy import later
@@ -19,7 +21,7 @@ from saem.core.trace import Tracer
 from saem.jit.transfers import device_put
 from saem.numpy import array_api, creation, manipulation, reductions, ufuncs
 from saem.ops import numbers
-from saem.ops.convert import bitcast_convert_type
+from saem.ops.convert import bitcast_convert_type, convert
 from saem.ops.convert import copy as copy_array
 
 at: Any = later("saem.numpy.at")
@@ -41,6 +43,10 @@ def view(x: Any, dtype: Any = None, type: None = None) -> Any:
     new, old = creation.check_dtype("view", dtype), aval_of(x).dtype
     if new == old:
         return x
+    if old == np.bool_:  # a byte, 0 or 1
+        return view(convert(x, np.dtype("uint8")), new)
+    if new == np.bool_:
+        return convert(view(x, "uint8"), new)
     ratio = dtypes.itemsize_bits(old) / dtypes.itemsize_bits(new)
     if ratio != 1:
         if not x.shape:

@@ -110,24 +110,22 @@ class BitcastConvertType(Primitive):
         new, old = self.new_dtype, x.dtype
         if old == new:
             return x.strip_weak_type()
+        narrow, wide = dtypes.itemsize_bits(new), dtypes.itemsize_bits(old)
+        if narrow > wide and (not x.shape or x.shape[-1] * wide != narrow):
+            last = x.shape[-1] if x.shape else 1
+            raise errors.explained(
+                errors.ArgumentError, "bitcast_convert_type.C2",
+                f"Attempting to convert array of shape {x.shape} from {old.name} of size {wide} "
+                f"bits to {new.name} of size {narrow} bits, but {last} * {wide} != {narrow}.",
+                advice=f"The last axis must have size {narrow // wide}: it is folded into one.")
         if any(dtypes.scalar_kind(d) not in ("int", "uint", "float") for d in (old, new)):
             raise errors.explained(
                 errors.DTypeError, "bitcast_convert_type.C1",
                 "lax.bitcast_convert_type does not support bool or complex values unless the "
                 f"operand and destination types match. Got operand dtype={old}, new_dtype={new}.",
                 advice="Use the arr.view() method instead.")
-        narrow, wide = dtypes.itemsize_bits(new), dtypes.itemsize_bits(old)
-        if narrow == wide:
-            return ShapedArray(x.shape, new)
-        if narrow < wide:
-            return ShapedArray((*x.shape, wide // narrow), new)
-        if not x.shape or x.shape[-1] * wide != narrow:
-            last = x.shape[-1] if x.shape else 1
-            raise errors.explained(
-                errors.ShapeError, "bitcast_convert_type.C2",
-                f"Attempting to convert array of shape {x.shape} from {old.name} of size {wide} "
-                f"bits to {new.name} of size {narrow} bits, but {last} * {wide} != {narrow}.",
-                advice=f"The last axis must have size {narrow // wide}: it is folded into one.")
+        if narrow <= wide:
+            return ShapedArray(x.shape if narrow == wide else (*x.shape, wide // narrow), new)
         return ShapedArray(x.shape[:-1], new)
 
     def evaluate(self, x):
