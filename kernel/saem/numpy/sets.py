@@ -19,6 +19,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.dimensions import as_size
 from saem.core.trace import concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
@@ -70,6 +71,11 @@ def needs_size(name: str, x: Any) -> Exception:
         "values.", advice=f"Pass size=, how many elements to return: jnp.{name}(x, size=n).")
 
 
+def _asked(size: Any) -> Any:
+    """Return the ``size`` that the caller gave as a number; None if none was given."""
+    return None if size is None else as_size(size)
+
+
 def _known_size(name: str, marks: Any) -> int:
     known = concrete_or_none(marks)
     if known is None:
@@ -119,6 +125,7 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     Array([1, 3], dtype=int32)
     """
     ar = array_argument("unique", ar)
+    size = _asked(size)
     if dtypes.is_extended(ar.dtype):
         raise errors.explained(
             errors.DTypeError, "unique.C2",
@@ -291,6 +298,7 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     Array([1, 3], dtype=int32)
     """
     ar1, ar2 = array_argument("setdiff1d", ar1, ar2)
+    size = _asked(size)
     ar1 = ravel(ar1)
     if not ar1.shape[0]:
         return ar1 if size is None else broadcast_to(
@@ -311,6 +319,7 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     Array([1, 3], dtype=int32)
     """
     ar1, ar2 = array_argument("setxor1d", ar1, ar2)
+    size = _asked(size)
     ar1, ar2 = promote_dtypes(ravel(ar1), ravel(ar2))
     both = concatenate([ar1, ar2])
     if assume_unique and both.shape[0] and size is None:
@@ -347,9 +356,10 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
     Array([2, 3], dtype=int32)
     """
     ar1, ar2 = array_argument("intersect1d", ar1, ar2)
+    size = _asked(size)
     ar1, ar2 = promote_dtypes(ravel(ar1), ravel(ar2))
     if not ar1.shape[0] or not ar2.shape[0]:
-        count = 0 if size is None else operator.index(size)
+        count = size or 0
         index = dtypes.default_dtype(int)
         none = full((count,), 0 if fill_value is None else fill_value, ar1.dtype)
         places = [full((count,), ar.shape[0], index) for ar in (ar1, ar2)]
