@@ -278,6 +278,7 @@ def _check_input(x: Any, holomorphic: bool, allow_int: bool) -> None:
 
 
 def _check_scalar(flat: FlatFunction, outs: Sequence[Any], holomorphic: bool) -> None:
+    """Refuse a function that does not return one scalar of a differentiable dtype."""
     if len(outs) != 1 or not tree.treedef_is_leaf(flat.out_tree):
         raise errors.explained(
             errors.ArgumentTypeError, "grad.C3",
@@ -299,25 +300,31 @@ def _check_scalar(flat: FlatFunction, outs: Sequence[Any], holomorphic: bool) ->
             f"{aval.shape}.",
             advice="Sum it first, as in grad(lambda x: f(x).sum()); or use jacrev or vjp for all "
             "derivatives.")
-    kind = dtypes.scalar_kind(aval.dtype)
+    if holomorphic or dtypes.scalar_kind(aval.dtype) != "float":
+        _check_output_dtype(aval.dtype, holomorphic)
+
+
+def _check_output_dtype(dtype: Any, holomorphic: bool) -> None:
+    """Refuse a result of a dtype that is not real (complex if ``holomorphic``)."""
+    kind = dtypes.scalar_kind(dtype)
     if holomorphic:
         if kind != "complex":
             raise errors.explained(
                 errors.ArgumentTypeError, "grad.C5",
                 "grad with holomorphic=True requires outputs with complex dtype, but got "
-                f"{aval.dtype.name}.")
+                f"{dtype.name}.")
     elif kind == "complex":
         raise errors.explained(
             errors.ArgumentTypeError, "grad.C6",
             "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
-            f"but got {aval.dtype.name}.",
+            f"but got {dtype.name}.",
             advice="For holomorphic differentiation, pass holomorphic=True. For differentiation of "
             "non-holomorphic functions involving complex outputs, use jax.vjp directly.")
     elif kind != "float":
         raise errors.explained(
             errors.ArgumentTypeError, "grad.C7",
             "grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
-            f"but got {aval.dtype.name}.",
+            f"but got {dtype.name}.",
             advice="For differentiation of functions with integer outputs, use jax.vjp directly.")
 
 
