@@ -25,7 +25,7 @@ from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import Tracer, bind
 from saem.ops import sharding_rules
 from saem.ops.linear import zeros_of
-from saem.transform.staging import put_number
+from saem.transform.staging import put_value
 from saem.typing import Array, ArrayLike
 
 
@@ -144,5 +144,5 @@ def stage(x: ArrayLike, /) -> Array:
     """
     aval_of(x)
     if isinstance(x, (np.generic, bool, int, float, complex)):
-        return put_number(x)
+        return put_value(x)
     return x if isinstance(x, Tracer) else put(x)

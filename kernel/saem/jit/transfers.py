@@ -30,7 +30,9 @@ from saem.placement.layouts import Format, check_layouts, format_of, is_concrete
 from saem.placement.shardings import NamedSharding, resolve
 from saem.placement.spread import check_rank
 from saem.placement.transfer_guards import explicit
-from saem.transform.staging import put_number
+from saem.transform.staging import put_value, staged_in
+
+_NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
 
 
 class _Word(str):
@@ -146,9 +148,13 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
     places = [d if isinstance(d, (_jaxlib.Device, MemorySpace, Format)) else
               resolve(d, "device_put") for d in prefix("device_put device", device, x)]
     given = prefix("device_put donate", donate, x)
-    if any(isinstance(leaf, Tracer) for leaf in leaves):
+    staged = staged_in() is not None
+    constants = staged and not (may_alias is False or any(given) or any(places)) and all(
+        isinstance(leaf, (np.ndarray, np.generic)) for leaf in leaves)
+    if not constants and (staged or any(isinstance(leaf, Tracer) for leaf in leaves)):
         how = tuple(DONATE if d else COPY if may_alias is False else REUSE for d in given)
-        srcs = tuple(prefix("device_put src", src, x))
+        srcs = tuple([leaf.sharding if s is None and isinstance(leaf, _jaxlib.ArrayImpl) else s
+                      for s, leaf in zip(prefix("device_put src", src, x), leaves)])
         for leaf, d in zip(leaves, places):
             if isinstance(d, NamedSharding):
                 check_rank(d, aval_of(leaf), "device_put args")
@@ -177,8 +183,8 @@ def put_one(x: Any, where: Any) -> Any:
         return arrays.device_put(x, in_memory(x, where))
     if isinstance(where, Format):
         return put_format(x, where)
-    if where is None and isinstance(x, (np.generic, bool, int, float, complex)):
-        return put_number(x)
+    if where is None and isinstance(x, _NUMBERS):
+        return put_value(x)
     return arrays.device_put(x, where)
 
 

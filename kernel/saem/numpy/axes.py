@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from saem.compile.dispatch import put
 from saem.core import errors
 from saem.core.conversions import refuse
 from saem.core.dimensions import as_size
@@ -23,7 +22,7 @@ from saem.core.trace import Tracer, concrete_or_none
 from saem.numpy.promote import as_value, check_arraylike
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.shape import canonical_axis
-from saem.transform.staging import put_number
+from saem.transform.staging import put_value
 
 Axis = int | tuple[int, ...] | None
 
@@ -112,7 +111,7 @@ def as_array(x: Any) -> Any:
         return x
     x = as_value(x)
     if isinstance(x, (np.ndarray, np.generic, bool, int, float, complex)):
-        return put(x) if np.shape(x) else put_number(x)
+        return put_value(x)
     return x
 
 

@@ -42,7 +42,7 @@ from saem.ops.convert import copy as copy_array
 from saem.ops.reshard import reshard_to
 from saem.placement.meshes import mesh_context
 from saem.placement.shardings import target
-from saem.transform.staging import put_number
+from saem.transform.staging import put_value
 from saem.typing import Array, ArrayLike, DTypeLike
 
 # Up to so many elements, an array of known numbers is cheaper to send than to compute.
@@ -56,10 +56,9 @@ def on_host(size: int) -> bool:
             and mesh_context.value is None)
 
 
-def number_made(x: Any) -> Any:
-    """Return a number as an array, or as a literal of the program that is being staged."""
-    staged = config.staging.value or mesh_context.value is None
-    return put_number(x) if staged else put_made(x)
+def made(x: Any) -> Any:
+    """Return a number or NumPy array as an array, of the program that is being staged if any."""
+    return put_value(x, put_made)
 
 
 def placed(x: Any, device: Any, sharding: Any = None) -> Any:
@@ -185,12 +184,12 @@ def asarray(a: ArrayLike, dtype: DTypeLike | None = None, order: str | None = No
 def _from_object(x: Any, dtype: Any, copy: bool) -> Any:
     kind = type(x)
     if kind in PYTHON_NUMBERS:
-        return number_made(x if dtype is None else np.asarray(x, dtype))
+        return made(x if dtype is None else np.asarray(x, dtype))
     if isinstance(x, (np.ndarray, np.generic)):
         if not copy and is_masked(x):
             raise masked_array()
         x = _numeric(x, dtype)
-        return put_made(x) if x.shape else number_made(x)
+        return made(x)
     if kind in aval_functions or isinstance(x, Tracer):
         aval = aval_of(x)
         if isinstance(x, ShapeDtypeStruct):
@@ -203,8 +202,8 @@ def _from_object(x: Any, dtype: Any, copy: bool) -> Any:
             else convert_value(x, dtype, False)
     if isinstance(x, (list, tuple)) and len(x):
         return _from_sequence(x, dtype)
-    return put_made(_numeric(_as_numpy(x), dtype if dtype is not None or np.size(x) else
-                        dtypes.canonicalize(FLOAT)))
+    return made(_numeric(_as_numpy(x), dtype if dtype is not None or np.size(x) else
+                         dtypes.canonicalize(FLOAT)))
 
 
 def _as_numpy(x: Any) -> np.ndarray:
@@ -246,13 +245,13 @@ def _from_sequence(x: Sequence[Any], dtype: Any) -> Any:
     if kinds <= {bool, int, float, complex}:
         if dtype is None:
             dtype = dtypes.default_dtype(next((k for k in _BY_KIND if k in kinds), float))
-        return put_made(np.array(x, dtype))
+        return made(np.array(x, dtype))
     leaves = [_leaf(v) for v in leaves]
     if dtype is None:
         dtype, _ = promotion.result_type(*leaves, return_weak_type_flag=True)
     if not (any(isinstance(v, (Tracer, _jaxlib.ArrayImpl)) for v in leaves)
             or dtypes.is_extended(dtype)):
-        return put_made(np.array(_numpy_leaves(x), dtype))
+        return made(np.array(_numpy_leaves(x), dtype))
     return _stack(x, dtype=dtype) if not config.staging.value else stack_nested(x, dtype)
 
 
@@ -313,7 +312,7 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
     out = as_value(x)
     wanted = check_dtype("astype", FLOAT if dtype is None else dtype)
     if type(out) in PYTHON_NUMBERS or isinstance(out, (np.ndarray, np.generic)):
-        out = put_made(out) if np.shape(out) else number_made(out)
+        out = made(out)
     converted = _convert(out, dtype=wanted)
     if copy and converted is out:
         converted = copy_array(out)
@@ -512,7 +511,7 @@ def _spread(shape: tuple[int, ...], value: Any) -> Any:
         return filled(shape, value)
     broadcast_shapes(shape, aval_of(value).shape)
     if isinstance(value, np.ndarray):
-        value = put_made(value)
+        value = made(value)
     return broadcast_to(value, shape)
 
 
@@ -585,7 +584,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
 # -- counting --------------------------------------------------------------------------------------
 
 
-def knownput_number(name: str, what: str, x: Any) -> Any:
+def known_number(name: str, what: str, x: Any) -> Any:
     """Return argument ``what`` of ``name`` as a Python number.
 
     Raises: ConcretizationTypeError if it is traced; ValueError, TypeError if it is no real number.
@@ -620,9 +619,9 @@ def arange(start: ArrayLike | int, stop: ArrayLike | int | None = None,
     """
     if not is_static((start, stop)):
         return _open_arange(start, stop, step, dtype)
-    first = knownput_number("arange", "stop" if stop is None and step is None else "start", start)
-    last = None if stop is None else knownput_number("arange", "stop", stop)
-    by = None if step is None else knownput_number("arange", "step", step)
+    first = known_number("arange", "stop" if stop is None and step is None else "start", start)
+    last = None if stop is None else known_number("arange", "stop", stop)
+    by = None if step is None else known_number("arange", "step", step)
     if last is None:
         last, first = first, None
     given = [v for v in (first, last, by) if v is not None]

@@ -20,6 +20,7 @@ from saem.core.dimensions import as_size
 from saem.core.trace import Tracer
 from saem.jit.library import library_function
 from saem.numpy import arithmetic
+from saem.numpy.axes import as_array
 from saem.numpy.creation import (
     FLOAT,
     arange,
@@ -291,7 +292,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 @library_function(static_argnames=("sparse", "indexing"))
 def _meshgrid(*xi: Any, sparse: bool, indexing: str) -> list[Any]:
-    vectors = [shaping.reshape(as_value(x), (aval_of(as_value(x)).size,)) for x in xi]
+    vectors = [shaping.reshape(as_array(x), (aval_of(as_value(x)).size,)) for x in xi]
     axes = list(range(len(vectors)))
     if indexing == "xy" and len(axes) > 1:
         axes[:2] = 1, 0

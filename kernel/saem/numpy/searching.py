@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from saem.compile.dispatch import put
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.dimensions import as_size, is_static, larger
@@ -29,6 +28,7 @@ from saem.ops import shape as shaping
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import reduce_sum
 from saem.ops.sort import sort
+from saem.transform.staging import put_value
 from saem.typing import Array, ArrayLike
 
 _where = library_function(choose_where)
@@ -78,7 +78,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None,
                 f"with shape {errors.tracer_type(a)}. The size argument of jnp.nonzero must be "
                 "statically specified to use jnp.nonzero within JAX transformations.",
                 advice="Pass size=…, or use jnp.where(condition, x, y), which keeps the shape.")
-        return tuple([put(i.astype(dtypes.default_dtype(int))) for i in
+        return tuple([put_value(i.astype(dtypes.default_dtype(int))) for i in
                       np.nonzero(np.asarray(a if known is None else known))])
     size = as_size(size)
     fill = 0 if fill_value is None else as_value(fill_value)

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from saem._jaxlib import ArrayImpl
-from saem.compile.dispatch import put
 from saem.core import dtypes, tree
 from saem.core import refs as core_refs
 from saem.core.avals import ShapedArray, aval_of
@@ -28,7 +27,7 @@ from saem.core.sharded import same_sharding
 from saem.core.trace import Tracer
 from saem.ops.linear import zeros_of
 from saem.transform.linearize import Linearized
-from saem.transform.staging import dead_code_free, put_number
+from saem.transform.staging import dead_code_free, put_value
 
 _NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
 
@@ -39,7 +38,7 @@ def as_array(x: Any) -> Any:
         return x
     if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
         return x
-    return put(x) if np.shape(x) else put_number(x)
+    return put_value(x)
 
 
 def is_float0(x: Any) -> bool:

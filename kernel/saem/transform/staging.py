@@ -170,7 +170,7 @@ class StagingTrace(Recorder):
         return x if type(x) is StagingTracer and x._trace is self else self.written(x)
 
     def written(self, x: Any) -> StagingTracer:
-        """Return a tracer of the number ``x``, a literal where the program uses it."""
+        """Return a tracer of ``x``: a number, or an array that is a constant of the program."""
         return StagingTracer(self, self.atom(x))
 
     def process(self, prim: Primitive, args: tuple) -> Any:
@@ -191,15 +191,24 @@ class StagingTrace(Recorder):
         return self.atom(x)
 
 
-def put_number(x: Any) -> Any:
-    """Return the Python or NumPy number ``x`` as an array.
-
-    While a program is staged it is a value of that, written as a literal where it is used.
-    """
+def staged_in() -> StagingTrace | None:
+    """Return the innermost trace that writes a program down, None if there is none."""
     trace: Any = state.trace if config.staging.value else None
     while trace is not None and type(trace) is not StagingTrace:
         trace = trace.parent
-    return put(x) if trace is None else trace.written(x)
+    return trace
+
+
+def put_value(x: Any, put: Callable[[Any], Any] = put) -> Any:
+    """Return ``x``, a number or NumPy array, as an array, which ``put`` makes.
+
+    While a program is staged it is a value of that: a number is written as a literal where it is
+    used, an array is a constant.
+    """
+    trace = staged_in()
+    if trace is None:
+        return put(x)
+    return trace.written(put(x) if np.shape(x) else x)
 
 
 class staging:
