@@ -133,6 +133,10 @@ for _class in (_jaxlib.ArrayImpl, Tracer):
         setattr(_class, _name, property(_fun))
 
 
+joining: Any = lazy.later("saem.numpy.joining")
+_jaxlib.ArrayImpl.__iter__ = lambda x: joining.iterate(x)  # loaded when first iterated over
+
+
 def _of_ref(name: str, otherwise: Callable) -> Callable:
     """Return the method ``name`` of tracers: of a reference's handle where the tracer is one."""
 

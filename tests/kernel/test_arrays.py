@@ -10,7 +10,9 @@ import pytest
 from both import same, same_error, source_of
 
 import saem as jax
+import saem.numpy as jnp
 from saem import lax
+from saem.core.config import shortcuts as switch
 
 SHOWN = {
     "scalar": "np.float32(1.5)", "weak scalar": "1.5", "weak int": "3", "bool": "True",
@@ -76,6 +78,46 @@ def test_it_iterates_and_counts():
         len(made("1.5"))
     with pytest.raises(TypeError, match="iteration over a 0-d array"):
         iter(made("1.5"))
+
+
+ROWS = [((0,), "float32"), ((0, 3), "int8"), ((1,), "float32"), ((2, 0), "float32"),
+        ((3,), "bool"), ((16,), "bfloat16"), ((17, 2), "int32"), ((50, 2, 3), "complex64"),
+        ((128,), "uint8"), ((3, 40, 500), "float32"), ((4,), "float16")]
+
+
+@pytest.mark.parametrize(("shape", "dtype"), ROWS, ids=str)
+@pytest.mark.parametrize("shortcuts", [True, False])
+def test_iteration_gives_the_rows(shape, dtype, shortcuts):
+    numbers = np.arange(np.prod(shape)).reshape(shape).astype(jnp.dtype(dtype))
+    x = jnp.asarray(numbers)
+    with switch(shortcuts):
+        rows = list(x)
+    assert len(rows) == shape[0] and all(isinstance(row, jax.Array) for row in rows)
+    for i, row in enumerate(rows):
+        assert row.aval == x[i].aval and np.asarray(row).tobytes() == numbers[i].tobytes()
+
+
+def test_rows_are_weak_and_committed_as_their_array():
+    weak = jnp.broadcast_to(jnp.asarray(2.), (20,))
+    assert all(row.weak_type for row in weak)
+    committed = jax.device_put(np.arange(20), jax.devices()[0])
+    assert all(row.committed and row.devices() == {jax.devices()[0]} for row in committed)
+    assert not any(row.committed for row in jnp.arange(20))
+
+
+def test_rows_of_a_sharded_array_lie_where_their_index_puts_them():
+    mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    for spec in (jax.P("x", "y"), jax.P(None, "y"), jax.P("x"), jax.P()):
+        x = jax.device_put(np.arange(64.).reshape(8, 8), jax.NamedSharding(mesh, spec))
+        for i, row in enumerate(x):
+            assert row.sharding == x[i].sharding and row.tolist() == list(range(8 * i, 8 * i + 8))
+
+
+def test_an_iterator_ends_where_its_array_is_deleted_before_it():
+    x = jnp.arange(3.)
+    x.delete()
+    with pytest.raises(RuntimeError, match="deleted"):
+        list(x)
 
 
 def test_it_gives_python_numbers():

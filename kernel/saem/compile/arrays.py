@@ -109,13 +109,6 @@ def index(x: Any) -> int:
     return int(value_of(x))
 
 
-def iterate(x: Any):
-    """Yield the entries along the first axis; one transfer serves them all."""
-    if not x.aval.shape:
-        raise TypeError("iteration over a 0-d array")
-    return (x[i] for i in range(x.aval.shape[0]))
-
-
 def item(x: Any, *where: Any) -> Any:
     """Return one element as a Python number."""
     return value_of(x).item(*where)
@@ -207,7 +200,6 @@ _METHODS = {
     "__format__": lambda x, spec: format(value_of(x)[()], spec) if not x.aval.shape
     else format(value_of(x), spec),
     "__len__": lambda x: len(x.aval),
-    "__iter__": iterate,
     "__bool__": truth,
     "__int__": lambda x: one_number(x, int),
     "__float__": lambda x: one_number(x, float),

@@ -11,13 +11,15 @@ Source: the NumPy reference and the Python array API standard.
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes, errors
+from saem.compile.dispatch import device_of
+from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.dimensions import as_size
 from saem.core.trace import Tracer, concrete_or_none, is_concrete
@@ -369,6 +371,40 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Any, ...]:
             advice="A scalar has no axis to take apart.")
     axis = canonical_axis(axis, x.ndim)
     return tuple(stacking.unstack(x, axis)) if x.shape[axis] else ()
+
+
+# An array gives so many rows by one compiled call: more would take longer to compile.  Large rows
+# come one by one, so that a loop over a large array needs no second one.
+ROWS, LARGE_ROW = 16, 1 << 14
+
+
+@library_function
+def _rows(x: Any, start: Any) -> list[Any]:
+    """Return ``ROWS`` rows of ``x`` from ``start`` on."""
+    return list(stacking.unstack(slicing.dynamic_slice_in_dim(x, start, ROWS)))
+
+
+def iterate(x: Any) -> Any:
+    """Return an iterator over the rows of the array ``x``.
+
+    Raises: TypeError for a scalar.
+    """
+    shape = x.aval.shape
+    if not shape:
+        raise TypeError("iteration over a 0-d array")
+    count = shape[0]
+    if count <= 1 or math.prod(shape[1:]) > LARGE_ROW or device_of(x) is None:
+        return (x[i] for i in range(count))
+    if count <= ROWS or config.staging.value:
+        return (row for row in unstack(x))
+    return _chunks(x, count)
+
+
+def _chunks(x: Any, count: int) -> Any:
+    """Yield the ``count`` rows of ``x``; the last call gives some that were there before."""
+    for start in range(0, count, ROWS):
+        first = min(start, count - ROWS)
+        yield from _rows(x, np.int32(first))[start - first:]
 
 
 # -- putting in and taking out ---------------------------------------------------------------------
