@@ -128,8 +128,13 @@ def require(names: Sequence[Hashable], caller: str) -> None:
 
 
 def as_names(axis_name: Any) -> tuple:
-    """Return one axis name, or a tuple or list of them, as a tuple."""
-    return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+    """Return one axis name, or a tuple or list of them, as a tuple.
+
+    Raises: TypeError for what has no hash, as an array.
+    """
+    names = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+    hash(names)
+    return names
 
 
 def names_in(prim: Primitive) -> frozenset:

@@ -142,13 +142,17 @@ def canonicalize(dtype: Any, explicit: bool = False, where: str = "") -> DType:
     ``explicit``: the user wrote this dtype, so say when it is narrowed; ``where`` names the
     function asked (``zeros``).  A Python type (``float``) asks for no width and is never explicit.
 
-    Raises: TypeError for a non-dtype; ValueError where ``explicit_x64_dtypes`` is 'error'.
+    Raises: TypeError for a non-dtype, and for an explicit one that no array has, as object;
+    ValueError where ``explicit_x64_dtypes`` is 'error'.
     """
     if explicit and isinstance(dtype, type) and dtype in PYTHON_SCALARS:
         explicit = False
     wanted = as_dtype(dtype)
     narrow = _TO_32_BITS.get(wanted)
     if narrow is None or enable_x64.value:
+        if explicit and isinstance(wanted, np.dtype) and wanted.kind in "OSUMm":
+            raise TypeError("JAX only supports number, bool, and string dtypes, got dtype "
+                            f"{wanted}{where and ' in ' + where}")
         return wanted
     if not explicit:
         return narrow

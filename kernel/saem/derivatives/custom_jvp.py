@@ -100,7 +100,7 @@ class custom_jvp(RuledFunction):
                 f"No JVP defined for custom_jvp function {name_of(self.fun)} using defjvp.")
         given = list(self.signature.resolve(args, kwargs))
         for i in self.nondiff_argnums:
-            if i < len(given):  # a traced value is allowed here, as a constant
+            if -len(given) <= i < len(given):  # a traced value is allowed here, as a constant
                 given[i] = tree.map_(
                     lambda x: stop_gradient(x) if isinstance(x, Tracer) else x, given[i])
         arguments = self.signature.split(tuple(given))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -58,7 +59,7 @@ class Signature:
         parameters = list(self.signature.parameters.values()) if self.signature else []
         self.positional = [
             p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        numbers = [nondiff_argnums] if isinstance(nondiff_argnums, int) else list(nondiff_argnums)
+        numbers = list(nondiff_argnums or ())
         names = [nondiff_argnames] if isinstance(nondiff_argnames, str) else list(nondiff_argnames)
         known = [p.name for p in self.positional]
         for name in names:
@@ -66,7 +67,7 @@ class Signature:
                 raise ValueError(
                     f"{kind}: nondiff_argnames has {name!r}, but {name_of(fun)} takes {known}.")
             numbers.append(known.index(name))
-        self.nondiff = tuple(sorted(set(numbers)))
+        self.nondiff = tuple(sorted(set(map(operator.index, numbers))))
 
     def resolve(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
         """Return all arguments by position, defaults filled in.
@@ -98,9 +99,13 @@ class Signature:
 
     def split(self, args: tuple) -> Arguments:
         """Return the differentiable leaves of ``args`` beside what does not change."""
-        static = {i: args[i] for i in self.nondiff if i < len(args)}
-        if self.nondiff and len(static) < len(self.nondiff):
-            raise ValueError(
+        places = {i + len(args) if i < 0 else i for i in self.nondiff}
+        if places and min(places) < 0:
+            raise ValueError(f"Positional argument indices must be at least -{len(args)}, the "
+                             f"number of arguments; got nondiff_argnums={self.nondiff}.")
+        static = {i: args[i] for i in sorted(places) if i < len(args)}
+        if len(static) < len(places):
+            raise IndexError(
                 f"{self.kind}: nondiff_argnums={self.nondiff}, but {name_of(self.fun)} was called "
                 f"with {len(args)} positional arguments.")
         found = Arguments([x for i, x in enumerate(args) if i not in static], static, len(args))

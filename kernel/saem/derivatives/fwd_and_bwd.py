@@ -20,6 +20,8 @@ def fwd_and_bwd(fun: Callable, argnums: int | Sequence[int], has_aux: bool = Fal
 
     With ``has_aux`` the forward function returns the auxiliary value third.
     """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun}")
     single = isinstance(argnums, int)
     numbers: Sequence[int] = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 

@@ -283,6 +283,7 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
 
     Raises: ValueError for an unknown ``vmap_method``; TypeError for arguments that are no arrays.
     """
+    hash(callback)
     if vmap_method not in VMAP_METHODS:
         raise errors.explained(
             errors.ArgumentError, "pure_callback.C3",

@@ -19,6 +19,7 @@ import numpy as np
 from saem.core import lazy as _lazy
 from saem.core import promotion
 from saem.core.avals import aval_of
+from saem.core.dimensions import as_size
 from saem.core.handles import primitive_called
 from saem.derivatives.implicit_solve import custom_linear_solve, custom_root
 from saem.derivatives.stop_gradient import stop_gradient
@@ -207,7 +208,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     >>> jax.lax.broadcast_shapes((3, 1), (4,))
     (3, 4)
     """
-    return _promote.broadcast_shapes(*[tuple(s) for s in shapes])
+    return _promote.broadcast_shapes(*[tuple([as_size(n) for n in s]) for s in shapes])
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:

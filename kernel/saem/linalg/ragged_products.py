@@ -367,6 +367,9 @@ def ragged_dot_general(lhs: Array, rhs: Array, group_sizes: Array,
     Raises: TypeError for axes and sizes that do not fit, and for ``group_offset``, which JAX
     declares and refuses.
     """
+    if not isinstance(ragged_dot_dimension_numbers, RaggedDotDimensionNumbers):
+        raise TypeError("ragged_dot_general needs RaggedDotDimensionNumbers, got "
+                        f"{type(ragged_dot_dimension_numbers)}")
     if group_offset is not None:
         raise errors.explained(
             errors.ArgumentTypeError, "ragged_dot_general.C11",

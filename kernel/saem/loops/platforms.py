@@ -68,7 +68,7 @@ def platform_dependent(*args: Any, default: Callable | None = None,
         branches.append(default)
     if not branches:
         raise errors.explained(
-            errors.ArgumentError, "platform.C2", "platform_dependent needs a function.",
+            NotImplementedError, "platform.C2", "platform_dependent needs a function.",
             advice="Pass default= or one named after a platform.")
     named = tuple(platforms)
     return choose("platform_dependent", bind(PlatformIndex(named)), branches, args,

@@ -165,13 +165,16 @@ _KINDS = {
 def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...]) -> bool:
     """Return whether ``dtype`` is of a kind, a name of the array API or a dtype, or one of several.
 
-    Raises: ValueError for an unknown kind.
+    Raises: ValueError for an unknown kind; TypeError for an array as kind.
 
     >>> jnp.isdtype(jnp.float32, "real floating")
     True
     """
     requested = dtypes.as_dtype(_with_dtype(dtype))
     for one in kind if isinstance(kind, tuple) else (kind,):
+        if not isinstance(one, (str, type)) and hasattr(one, "shape"):
+            raise TypeError("Expected kind to be a dtype, string, or tuple; got an array of shape "
+                            f"{one.shape}")
         if isinstance(one, str) and one in _KINDS:
             if dtypes.scalar_kind(requested) in _KINDS[one]:
                 return True

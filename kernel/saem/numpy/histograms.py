@@ -210,6 +210,11 @@ def histogramdd(sample: ArrayLike, bins: ArrayLike | list[ArrayLike] = 10,
     """
     sample = array_argument("histogramdd", sample)
     (sample,) = promote_dtypes_inexact(sample)
+    if sample.ndim != 2:
+        raise errors.explained(
+            errors.ArgumentError, "histogramdd.C1",
+            f"sample needs two axes, points and columns; got shape {sample.shape}.",
+            advice="Points of one coordinate are a column: sample[:, None].")
     columns = sample.shape[1]
     each = list(bins) if isinstance(bins, (list, tuple)) or np.ndim(bins) else [bins] * columns
     ranges = list(range) if range is not None else [None] * columns

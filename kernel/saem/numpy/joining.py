@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -245,6 +244,10 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
 
 
 def _split(name: str, ary: Any, sections: Any, axis: int, uneven: bool = False) -> list[Any]:
+    if type(axis) is int:
+        check_arraylike(name, ary)
+        canonical_axis(axis, np.ndim(ary) if isinstance(ary, (int, float, complex))
+                       else len(aval_of(ary).shape))
     known = sections if type(sections) is int else _known_sections(name, sections)
     return _parts(ary, name, known, axis, uneven)
 
@@ -262,7 +265,7 @@ def _known_sections(name: str, sections: Any) -> int | tuple[int, ...]:
             advice="Mark it static, or use lax.dynamic_slice.")
     if isinstance(sections, (list, tuple)) or np.ndim(sections) > 0:
         return tuple([as_size(concrete_or_none(s)) for s in sections])
-    return operator.index(concrete_or_none(sections))
+    return int(concrete_or_none(sections))
 
 
 @library_function(static_argnums=(1, 2, 3, 4))

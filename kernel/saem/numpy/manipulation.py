@@ -260,7 +260,7 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     >>> jnp.permute_dims(jnp.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    return transpose(a, axes)
+    return transpose(a, tuple(axes))
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
@@ -597,6 +597,11 @@ def _roll_static(a: Any, shift: Any, axis: Any) -> Any:
 def _roll_by_array(a: Any, shift: Any, axis: Any) -> Any:
     if axis is None:
         if not isinstance(shift, (tuple, list)) and (ndim := len(aval_of(shift).shape)):
+            if ndim > 1:
+                raise errors.explained(
+                    errors.ArgumentError, "roll.C1",
+                    "'shift' and 'axis' arguments to roll must be scalars or 1D arrays",
+                    advice=f"Got shifts of shape {aval_of(shift).shape}.")
             shift = reduce_sum(as_array(shift), tuple(range(ndim)))  # one after the other
         return shape_ops.reshape(roll(ravel(a), shift, 0), a.shape) if a.ndim else a
     axes = tuple([canonical_axis(i, a.ndim) for i in as_tuple(axis)])

@@ -106,12 +106,12 @@ def pairs(name: str, given: Any, ndim: int) -> Widths:
     """
     if type(given) is int:
         return ((given, given),) * ndim
-    table = np.asarray(given)
+    table = _table(name, np.asarray(given), ndim)
     if not np.issubdtype(table.dtype, np.integer):
         raise errors.explained(
             errors.ArgumentTypeError, f"pad.{name}", f"`{name}` must be of integral type.",
             advice=f"Got {given!r}.")
-    return tuple([(int(a), int(b)) for a, b in _table(name, table, ndim)])
+    return tuple([(int(a), int(b)) for a, b in table])
 
 
 def _table(name: str, table: np.ndarray, ndim: int) -> np.ndarray:

@@ -283,20 +283,34 @@ def _window(values: np.ndarray) -> Any:
     return array_argument("window", values.astype(dtype))
 
 
+def _points(M: Any) -> int:
+    """Return the length of a window.
+
+    Raises: TypeError if it is negative or no number.
+    """
+    M = int(M)
+    if M < 0:
+        raise errors.explained(errors.ArgumentTypeError, "window.C1",
+                               f"a window has no negative number of points; got {M}.")
+    return M
+
+
 def bartlett(M: int) -> Any:
     """Return a triangle of ``M`` points, zero at both ends.
 
     >>> jnp.bartlett(5)
     Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
     """
+    M = _points(M)
     if M <= 1:
-        return _window(np.ones(max(M, 0)))
+        return _window(np.ones(M))
     return _window(1 - np.abs(2 * _steps(M) - M + 1) / (M - 1))
 
 
 def _cosines(M: int, *weights: float) -> Any:
+    M = _points(M)
     if M <= 1:
-        return _window(np.ones(max(M, 0)))
+        return _window(np.ones(M))
     angle = 2 * np.pi * _steps(M) / (M - 1)
     return _window(np.asarray(sum(w * np.cos(k * angle) for k, w in enumerate(weights))))
 

@@ -49,7 +49,7 @@ def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = No
     >>> jnp.quantile(jnp.array([1., 2., 3.]), 0.25)
     Array(1.5, dtype=float32)
     """
-    refuse_out("quantile", out)
+    _refuse("quantile", out, overwrite_input)
     return _quantile("quantile", a, q, axis, method, keepdims, weights, False)
 
 
@@ -65,8 +65,19 @@ def nanquantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None =
     >>> jnp.nanquantile(jnp.array([1., jnp.nan, 3.]), 0.5)
     Array(2., dtype=float32)
     """
-    refuse_out("nanquantile", out)
+    _refuse("nanquantile", out, overwrite_input)
     return _quantile("nanquantile", a, q, axis, method, keepdims, weights, True)
+
+
+def _refuse(name: str, out: Any, overwrite_input: bool) -> None:
+    """Refuse to write into an argument.
+
+    Raises: NotImplementedError for ``out``, ValueError for ``overwrite_input``.
+    """
+    refuse_out(name, out)
+    if overwrite_input:
+        raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True: arrays are "
+                         "immutable.")
 
 
 def _hundredth(name: str, a: Any, q: Any) -> Any:
@@ -86,7 +97,7 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = 
     >>> jnp.percentile(jnp.array([1., 2., 3.]), 50)
     Array(2., dtype=float32)
     """
-    refuse_out("percentile", out)
+    _refuse("percentile", out, overwrite_input)
     if out_sharding is not None:
         return freely(lambda a, q, weights: percentile(
             a, q, axis, None, overwrite_input, method, keepdims, weights=weights),
@@ -105,7 +116,7 @@ def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None
     >>> jnp.nanpercentile(jnp.array([1., jnp.nan, 3.]), 50)
     Array(2., dtype=float32)
     """
-    refuse_out("nanpercentile", out)
+    _refuse("nanpercentile", out, overwrite_input)
     a, q = _hundredth("nanpercentile", a, q)
     return _quantile("nanpercentile", a, q, axis, method, keepdims, weights, True)
 
@@ -118,7 +129,7 @@ def median(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = 
     >>> jnp.median(jnp.array([1, 9, 2]))
     Array(2., dtype=float32)
     """
-    refuse_out("median", out)
+    _refuse("median", out, overwrite_input)
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, False)
 
 
@@ -130,7 +141,7 @@ def nanmedian(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None
     >>> jnp.nanmedian(jnp.array([1., jnp.nan, 3.]))
     Array(2., dtype=float32)
     """
-    refuse_out("nanmedian", out)
+    _refuse("nanmedian", out, overwrite_input)
     return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, None, True)
 
 

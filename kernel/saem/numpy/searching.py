@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes, errors
+from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.dimensions import as_size, is_static, larger
 from saem.core.trace import Tracer, concrete_or_none
@@ -71,11 +71,12 @@ def nonzero(a: ArrayLike, *, size: int | None = None,
                          ".nonzero() instead.")
     if size is None:
         known = concrete_or_none(a)
-        if isinstance(a, Tracer) and known is None:
+        if config.staging.value or (isinstance(a, Tracer) and known is None):
+            kind = errors.tracer_type(a) if isinstance(a, Tracer) else shape
             raise errors.explained(
                 errors.ConcretizationTypeError, "nonzero.C1",
                 "Abstract tracer value encountered where concrete value is expected: traced array "
-                f"with shape {errors.tracer_type(a)}. The size argument of jnp.nonzero must be "
+                f"with shape {kind}. The size argument of jnp.nonzero must be "
                 "statically specified to use jnp.nonzero within JAX transformations.",
                 advice="Pass size=…, or use jnp.where(condition, x, y), which keeps the shape.")
         return tuple([put_value(i.astype(dtypes.default_dtype(int))) for i in

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes, errors
+from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.lazy import later
 from saem.core.trace import concrete_or_none
@@ -193,6 +193,9 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
     axis = canonical_axis(axis, a.ndim)
     length = a.shape[axis]
     known = concrete_or_none(condition)
+    # A traced condition that nothing says a size for is refused here, as a condition of Python's.
+    if size is None and (known is None or config.staging.value):
+        bool(getitem(condition, slice(length, None)).any())
     if known is not None and np.asarray(known)[length:].any():
         raise errors.explained(
             errors.ArgumentError, "compress.C2",
@@ -279,6 +282,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     ...     inplace=False)
     Array([8, 2, 9], dtype=int32)
     """
+    check_arraylike("place", arr, mask, vals)
     refuse_inplace("place", inplace)
     return _place(arr, mask, vals)
 
@@ -310,6 +314,7 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
     Array([[0., 5.],
            [5., 0.]], dtype=float32)
     """
+    check_arraylike("put_along_axis", arr, indices, values)
     refuse_inplace("put_along_axis", inplace)
     return _put_along_axis(arr, indices, values, axis=axis, mode=mode)
 
@@ -472,7 +477,7 @@ def apply_over_axes(func: Callable, a: ArrayLike, axes: Sequence[int]) -> Array:
     """
     a = array_argument("apply_over_axes", a)
     for axis in axes:
-        out = func(a, axis=axis)
+        out = func(a, axis)
         if aval_of(out).ndim not in (a.ndim, a.ndim - 1):
             raise errors.explained(
                 errors.ArgumentError, "apply_over_axes.C1",

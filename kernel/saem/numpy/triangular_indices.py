@@ -26,6 +26,7 @@ from saem.numpy.manipulation import ravel
 from saem.numpy.promote import check_arraylike, scalar
 from saem.numpy.searching import nonzero
 from saem.ops import numbers, shape
+from saem.transform.staging import put_value
 from saem.typing import Array, ArrayLike
 
 
@@ -91,6 +92,12 @@ def _matrix_size(name: str, n: Any) -> int:
     return n
 
 
+def _places(mask: np.ndarray) -> tuple[Any, Any]:
+    """Return where ``mask`` is true: rows and columns."""
+    rows, columns = [put_value(i.astype(dtypes.default_dtype(int))) for i in np.nonzero(mask)]
+    return rows, columns
+
+
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """Return the places on and below diagonal ``k`` of a matrix of n rows and m (n) columns.
 
@@ -101,7 +108,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """
     n = _matrix_size("tril_indices", n)
     m = n if m is None else _matrix_size("tril_indices", m)
-    return nonzero(np.tri(n, m, operator.index(k), bool))
+    return _places(np.tri(n, m, operator.index(k), bool))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
@@ -114,7 +121,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """
     n = _matrix_size("triu_indices", n)
     m = n if m is None else _matrix_size("triu_indices", m)
-    return nonzero(~np.tri(n, m, operator.index(k) - 1, bool))
+    return _places(~np.tri(n, m, operator.index(k) - 1, bool))
 
 
 def _matrix_shape(arr: Any) -> tuple[int, int]:

@@ -14,6 +14,7 @@ Source: the NumPy reference of numpy.ufunc.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -345,4 +346,4 @@ def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) 
     >>> jnp.frompyfunc(lambda x, y: x + 2 * y, 2, 1)(jnp.arange(3), 1)
     Array([2, 3, 4], dtype=int32)
     """
-    return ufunc(func, nin, nout, identity=identity)
+    return ufunc(func, operator.index(nin), operator.index(nout), identity=identity)

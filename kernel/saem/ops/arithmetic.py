@@ -10,6 +10,7 @@ Source: Warren, Hacker's Delight, section 8-2 (the upper half of a product, by h
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -228,7 +229,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     >>> lax.integer_pow(jnp.array([2., 3.]), 3)
     Array([ 8., 27.], dtype=float32)
     """
-    return bind(IntegerPow(y), x)
+    return bind(IntegerPow(operator.index(y)), x)
 
 
 # -- the upper half of a product -------------------------------------------------------------------

@@ -32,7 +32,7 @@ from saem.ops import sharding_rules
 from saem.ops.linear import Identity
 from saem.ops.reshard import reshard_to, with_rank
 from saem.placement.layouts import Format, Layout, is_usual
-from saem.placement.meshes import Mesh, get_mesh, mesh_context
+from saem.placement.meshes import Mesh, get_abstract_mesh, get_mesh, mesh_context
 from saem.placement.shardings import (
     NamedSharding,
     PartitionSpec,
@@ -149,17 +149,37 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 def reshard(xs: Any, out_shardings: Any) -> Any:
     """Return pytree ``xs`` sharded as ``out_shardings`` (one, or a pytree prefix of them) say.
 
-    Raises: ValueError if a sharding does not fit its value, or has no mesh.
+    Raises: ValueError if a sharding does not fit its value, has no mesh, or names an axis along
+    which the partitioner decides.
     """
     leaves, structure = tree.flatten(xs)
     found = []
     for leaf, given in zip(leaves, prefix("reshard out_shardings", out_shardings, xs)):
+        refuse_decided(given)
         sharding = target(given, len(aval_of(leaf).shape))
         if sharding is None:  # no axis is Explicit: the partitioner decides on all
             found.append(with_sharding_constraint(leaf, given))
         else:
             found.append(reshard_to(leaf, sharding))
     return structure.unflatten(found)
+
+
+def refuse_decided(given: Any) -> None:
+    """Refuse to reshard along axes that are not Explicit.
+
+    Raises: ValueError naming the spec.
+    """
+    spec = getattr(given, "spec", given)
+    if not isinstance(spec, PartitionSpec):
+        return
+    mesh = given.mesh if isinstance(given, NamedSharding) else get_abstract_mesh()
+    others = set(mesh.axis_names) - set(mesh.explicit_axes)
+    if others & {name for entry in spec for name in axes_of(entry)}:
+        raise errors.explained(
+            errors.ArgumentError, "reshard.C1",
+            "PartitionSpec passed to reshard cannot contain axis names that are of type Auto or "
+            f"Manual. Got PartitionSpec: {spec} with axis names of type {mesh.axis_types}.",
+            advice="Along such axes use jax.lax.with_sharding_constraint.")
 
 
 def asserted(x: Any, sharding: Any) -> Any:

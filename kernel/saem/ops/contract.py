@@ -344,8 +344,9 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: Any, precisio
     ...     )))).shape
     (5, 2, 4)
     """
+    contracting, batch_axes = dimension_numbers
     numbers = tuple([tuple([tuple(map(int, axes)) for axes in pair])
-                     for pair in dimension_numbers])
+                     for pair in (contracting, batch_axes)])
     preferred = None if preferred_element_type is None else dtypes.canonicalize(
         preferred_element_type, explicit=True, where="dot")
     prim = equal_one(DotGeneral, numbers, canonicalize_precision(precision), preferred, None)

@@ -85,11 +85,16 @@ class Fold(Primitive):
 
     def typing(self, x):
         if not type(self).accepts(x.dtype):
-            raise errors.explained(
-                errors.DTypeError, f"{self.name}.C2",
-                f"{self.name} needs {self.needs}, got {x.dtype.name}.",
-                advice="Convert the operand first, for example with x.astype(jnp.int32).")
+            raise self.refused(x)
         return ShapedArray(reduced_shape(self, x), x.dtype, x.weak_type)
+
+    @classmethod
+    def refused(cls, x: ShapedArray) -> Exception:
+        """Return the error for an operand of another dtype."""
+        return errors.explained(
+            errors.DTypeError, f"{cls.name}.C2",
+            f"{cls.name} needs {cls.needs}, got {x.dtype.name}.",
+            advice="Convert the operand first, for example with x.astype(jnp.int32).")
 
     def evaluate(self, x):
         start = np.asarray(type(self).initial(x.dtype), x.dtype)
@@ -315,12 +320,15 @@ class ArgMin(ArgExtremum):
     index_dtype: Any
 
 
-def checked_axes(name: str, x: Any, axes: Sequence[int]) -> tuple[int, ...]:
+def checked_axes(name: str, x: Any, axes: Sequence[int], of: type[Fold] | None = None
+                 ) -> tuple[int, ...]:
     """Return ``axes`` as integers within the rank of ``x``.
 
-    Raises: ValueError if one is not.
+    Raises: ValueError if one is not; before that TypeError for a dtype that ``of`` does not fold.
     """
     aval = aval_of(x)
+    if of is not None and not of.accepts(aval.dtype):
+        raise of.refused(aval)
     axes = tuple(int(a) for a in axes)
     if any(not 0 <= a < aval.ndim for a in axes):
         raise errors.explained(
@@ -364,7 +372,7 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     >>> lax.reduce_and(jnp.array([True, False]), (0,))
     Array(False, dtype=bool)
     """
-    return bind(ReduceAnd(checked_axes("reduce_and", operand, axes)), operand)
+    return bind(ReduceAnd(checked_axes("reduce_and", operand, axes, ReduceAnd)), operand)
 
 
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -373,7 +381,7 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     >>> lax.reduce_or(jnp.array([True, False]), (0,))
     Array(True, dtype=bool)
     """
-    return bind(ReduceOr(checked_axes("reduce_or", operand, axes)), operand)
+    return bind(ReduceOr(checked_axes("reduce_or", operand, axes, ReduceOr)), operand)
 
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -382,7 +390,7 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     >>> lax.reduce_xor(jnp.array([6, 3]), (0,))
     Array(5, dtype=int32)
     """
-    return bind(ReduceXor(checked_axes("reduce_xor", operand, axes)), operand)
+    return bind(ReduceXor(checked_axes("reduce_xor", operand, axes, ReduceXor)), operand)
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:

@@ -498,6 +498,7 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = N
     Array([[1, 2],
            [1, 2]], dtype=int32)
     """
+    sizes = tuple(sizes)
     if not sizes:
         return unchanged(operand)
     shape = (*(as_size(n) for n in sizes), *aval_of(operand).shape)

@@ -446,8 +446,12 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
 
     Raises: ArgumentError or DTypeError if they do not fit together.
     """
-    config = tuple([tuple([as_size(n) for n in entry]) for entry in padding_config])
     aval = aval_of(padding_value)
+    if aval.shape:
+        raise errors.explained(
+            errors.ShapeError, "pad.C1", f"padding_value must be a scalar; got shape {aval.shape}.",
+            advice="Each element of the padding has one value.")
+    config = tuple([tuple([as_size(n) for n in entry]) for entry in padding_config])
     if isinstance(padding_value, (bool, int, float, complex)):
         dtype = aval_of(operand).dtype
         if dtype == aval.dtype:
@@ -553,9 +557,14 @@ def dynamic_slice(operand: Array, start_indices: Array | Sequence[ArrayLike],
     >>> lax.dynamic_slice(jnp.arange(5), (2,), (2,))
     Array([2, 3], dtype=int32)
     """
+    sizes = tuple(slice_sizes)
+    if len(sizes) != len(aval_of(operand).shape):
+        raise errors.explained(
+            errors.ShapeError, "dynamic_slice.C2",
+            "Length of slice sizes must match number of operand dimensions, got "
+            f"{len(sizes)} for {aval_of(operand).str_short()}.")
     starts = wrapped_starts(operand, start_indices, allow_negative_indices)
-    sizes = tuple([as_size(n) for n in slice_sizes])
-    return bind(DynamicSlice(sizes), operand, *starts)
+    return bind(DynamicSlice(tuple([as_size(n) for n in sizes])), operand, *starts)
 
 
 def dynamic_update_slice(operand: Array | Array, update: ArrayLike,

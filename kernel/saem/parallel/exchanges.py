@@ -518,8 +518,8 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     >>> jax.vmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 0)]), axis_name="i")(jnp.array([5, 7]))
     Array([7, 5], dtype=int32)
     """
-    names = check_names(axis_name, "ppermute")
     pairs = tuple((int(a), int(b)) for a, b in perm)
+    names = check_names(axis_name, "ppermute")
     size = size_of(names)
     for what, ends in (("sources", [a for a, _ in pairs]), ("destinations", [b for _, b in pairs])):
         if len(set(ends)) != len(ends) or not all(0 <= i < size for i in ends):

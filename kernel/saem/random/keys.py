@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.compile.dispatch import put
+from saem.compile.dispatch import put_made
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of, is_array_like
 from saem.core.dimensions import Dim, as_size
@@ -110,7 +110,7 @@ def _make(seed: Any, impl: Any, caller: str) -> PRNGKeyArray:
             and (words := _seed_words(seed)) is not None:
         if impl.key_shape == (4,):
             words = np.concatenate([words, words])
-        return PRNGKeyArray(put(words), dtype_of(impl))
+        return PRNGKeyArray(put_made(words), dtype_of(impl))
     if isinstance(seed, int):
         seed = np.int64(seed).astype(dtypes.default_dtype(int))
     aval = aval_of(seed)

@@ -27,6 +27,7 @@ from saem.linalg.triangular import triangular_solve
 from saem.loops.while_loop import fori_loop
 from saem.numpy.array_properties import ndim, shape
 from saem.numpy.axes import array_argument
+from saem.numpy.creation import asarray
 from saem.numpy.linalg import det as _det
 from saem.numpy.linalg import equations
 from saem.numpy.manipulation import broadcast_to
@@ -40,6 +41,14 @@ def inexact(name: str, *args: Any) -> list[Any]:
     """Return arguments as floating point or complex numbers of one dtype."""
     arrays = [array_argument(name, x) for x in args]
     return promote_dtypes_inexact(*arrays)
+
+
+def as_matrices(*args: Any) -> list[Any]:
+    """Return arguments with nested sequences as arrays, which some functions take, as in JAX.
+
+    Raises: ValueError for None.
+    """
+    return [asarray(x) if x is None or isinstance(x, (list, tuple)) else x for x in args]
 
 
 def refuse(name: str, tag: str, sentence: str) -> Exception:
@@ -188,6 +197,7 @@ def solve_triangular(a: ArrayLike, b: ArrayLike, trans: int | str = 0, lower: bo
     ...     lower=True)
     Array([1., 2.], dtype=float32)
     """
+    a, b = as_matrices(a, b)
     kinds = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}
     if trans not in kinds:
         raise refuse("solve_triangular", "trans", f"Invalid 'trans' value {trans}")
@@ -237,6 +247,7 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
     Array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
+    A, B, C = as_matrices(A, B, C)
     A, B, C = inexact("solve_sylvester", A, B, C)
     m, n = A.shape[:1], B.shape[:1]
     if not m or not n or A.shape != m + m or B.shape != n + n or C.shape != m + n:

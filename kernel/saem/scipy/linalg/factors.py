@@ -38,7 +38,7 @@ from saem.numpy.manipulation import broadcast_to
 from saem.numpy.matrices import diag, eye
 from saem.numpy.reductions import max as greatest
 from saem.numpy.searching import where
-from saem.scipy.linalg.equations import _cholesky, inexact, refuse
+from saem.scipy.linalg.equations import _cholesky, as_matrices, inexact, refuse
 from saem.typing import Array, ArrayLike
 
 
@@ -166,6 +166,7 @@ def qr_multiply(a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool 
     Array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
+    a, c = as_matrices(a, c)
     if mode not in ("right", "left"):
         raise refuse("qr_multiply", "mode", f"mode must be 'right' or 'left', got {mode!r}")
     return _qr_multiply(a, c, mode=mode, pivoting=bool(pivoting), conj=bool(conjugate))
@@ -246,6 +247,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Any,
     >>> jax.scipy.linalg.rsf2csf(T, Z)[0].shape
     (2, 2)
     """
+    T, Z = as_matrices(T, Z)
     T, Z = inexact("rsf2csf", T, Z)
     for name, x in (("Z", Z), ("T", T)):
         if x.ndim != 2 or x.shape[0] != x.shape[1]:

@@ -31,7 +31,7 @@ from saem.numpy.reductions import sum as total
 from saem.numpy.searching import where
 from saem.numpy.transcendental import log2
 from saem.ops.maths import exp2, sqrt
-from saem.scipy.linalg.equations import inexact, refuse
+from saem.scipy.linalg.equations import as_matrices, inexact, refuse
 from saem.transform.derivatives import jvp
 from saem.typing import Array, ArrayLike
 
@@ -121,6 +121,7 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None,
     Array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
+    A, E = as_matrices(A, E)
     A, E = inexact("expm_frechet", A, E)
     for name, x in (("A", A), ("E", E)):
         if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
@@ -177,6 +178,7 @@ def funm(A: ArrayLike, func: Callable, disp: bool = True) -> Array | tuple[Array
     Array([[1.+0.j, 0.+0.j],
            [0.+0.j, 2.+0.j]], dtype=complex64)
     """
+    (A,) = as_matrices(A)
     (A,) = inexact("funm", A)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise refuse("funm", "square", "expected square array_like input")
