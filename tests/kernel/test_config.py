@@ -116,7 +116,7 @@ def test_values_are_checked():
         config.update("jax_default_matmul_precision", "best")
     with pytest.raises(TypeError, match="needs True or False"):
         config.update("jax_enable_x64", "yes")
-    with pytest.raises(TypeError, match="needs a value of type int"):
+    with pytest.raises(ValueError, match="needs a value of type int"):
         config.update("jax_random_seed_offset", True)
     config.update("jax_default_matmul_precision", None)
     assert config.jax_numpy_rank_promotion == "allow"

@@ -198,7 +198,8 @@ def _from_word(declared: Declared, word: str, variable: str) -> Any:
 def _checked(declared: Declared, value: Any, where: str) -> Any:
     """Return ``value`` as this setting stores it.
 
-    Raises: ValueError for a value outside ``choices``; TypeError for a value of another kind.
+    Raises: ValueError for a value outside ``choices`` or of another kind; TypeError for a text
+    where a truth value is needed.
     """
     if value is None and declared.optional:
         return value
@@ -224,7 +225,7 @@ def _checked(declared: Declared, value: Any, where: str) -> Any:
         return bool(value)
     accepted = {"int": (int,), "float": (int, float), "str": (str,)}[declared.kind]
     if not isinstance(value, accepted) or isinstance(value, bool):
-        raise TypeError(f"{where} needs a value of type {declared.kind}, got {value!r}.")
+        raise ValueError(f"{where} needs a value of type {declared.kind}, got {value!r}.")
     return float(value) if declared.kind == "float" else value
 
 

@@ -38,7 +38,7 @@ class Var:
         self.aval = aval
 
     def __repr__(self) -> str:
-        return f"Var({self.aval.str_short(True)})"
+        return f"Var(id={id(self)}):{self.aval.str_short()}"
 
 
 class DropVar(Var):
@@ -57,7 +57,7 @@ class Literal:
         self.aval = aval
 
     def __repr__(self) -> str:
-        return f"{self.val}:{self.aval.str_short(True)}"
+        return f"Literal({self.val})"
 
 
 Atom = Var | Literal
@@ -122,7 +122,7 @@ class Eqn:
         return Eqn(*(changes.get(slot, getattr(self, slot)) for slot in Eqn.__slots__))
 
     def __repr__(self) -> str:
-        return pretty.eqn_text(self, pretty.Namer(), 0)
+        return pretty.eqn_text(self, pretty.Namer(), 0).rstrip()
 
 
 class Origin:

@@ -307,6 +307,13 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
             f"{vmap_method}", advice="'sequential' is the safe choice: one call per example.")
     several = isinstance(result_shape_dtypes, Sequence)
     wanted = result_shape_dtypes if several else (result_shape_dtypes,)
+    for number, r in enumerate(wanted):
+        if not (hasattr(r, "shape") and hasattr(r, "dtype")):
+            raise errors.explained(
+                errors.ArgumentError, "ffi_call.C8",
+                "All elements of result_shape_dtypes must have 'shape' and 'dtype' attributes. "
+                f"Got {r} at position {number}.",
+                advice="Pass jax.ShapeDtypeStruct(shape, dtype) for each result.")
     avals = tuple(ShapedArray(r.shape, dtypes.canonicalize(r.dtype)) for r in wanted)
     if not several and output_layouts is not None:
         output_layouts = (output_layouts,)

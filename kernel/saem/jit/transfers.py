@@ -16,11 +16,12 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile import arrays
-from saem.compile.dispatch import with_layout
-from saem.core import tree
+from saem.compile.dispatch import held_as, with_layout
+from saem.core import errors, tree
 from saem.core.avals import aval_of
 from saem.core.memory_spaces import MemorySpace, placed, space_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.refs import AbstractRef
 from saem.core.trace import Tracer, bind
 from saem.ops import sharding_rules
 from saem.ops.constraints import constrained, prefix
@@ -179,6 +180,11 @@ def _shares(old: Any, new: Any) -> bool:
 
 def put_one(x: Any, where: Any) -> Any:
     """Return one value, no tracer, where it is wanted."""
+    if type(x) in held_as and isinstance(aval_of(x), AbstractRef):
+        raise errors.explained(
+            errors.ArgumentTypeError, "device_put.C7",
+            f"device_put puts arrays, got a reference of type {aval_of(x).str_short()}.",
+            advice="Put what it holds, jax.device_put(ref[...], …), and make a reference of that.")
     if isinstance(where, MemorySpace):
         return arrays.device_put(x, in_memory(x, where))
     if isinstance(where, Format):

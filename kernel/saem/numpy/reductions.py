@@ -143,7 +143,7 @@ def _total(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: An
         whether = folded(name, a != 0, axes, keepdims,
                          reduce.reduce_and if neutral else reduce.reduce_or, where, neutral)
         return start_with(whether, None if initial is None else initial != 0, combine)
-    work = wide_dtype(result)
+    work = wide_dtype(result) if dtype is None else result  # a dtype asked for is computed in
     out = folded(name, strong(a, work), axes, keepdims, fold, where, neutral)
     if initial is not None:
         out = start_with(out, initial, combine)
@@ -346,7 +346,7 @@ def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
     requested = requested_dtype("mean", dtype)
     result = requested if requested is not None else dtypes.to_inexact(a.dtype)
     refuse_boolean("mean", requested)
-    work = result if dtypes.is_integer(result) else wide_dtype(dtypes.to_inexact(result))
+    work = wide_dtype(result) if requested is None else result  # computed in what was asked
     axes = canonical_axes(axis, a.ndim)
     total = folded("mean", strong(a, work), axes, keepdims, reduce_sum, where, 0)
     return strong(ops.div(total, _count(a.shape, axes, work, where, keepdims)), result)

@@ -35,6 +35,7 @@ class ApproxTopK(Primitive):
     aggregate_to_topk: bool
 
     multiple_results = True
+    passes_nan = True
 
     def axis(self, rank: int) -> int:
         return canonical_axis(self.reduction_dimension, rank)

@@ -80,6 +80,7 @@ class Gather(Primitive):
     fill_value: Any = None
 
     linear = True
+    passes_nan = True
     handed_on = ("unique_indices", "indices_are_sorted", "mode")
     shard_results = sharding_rules.gather
 
@@ -217,6 +218,7 @@ class ScatterFamily(Primitive):
     unique_indices: bool = False
     mode: GatherScatterMode = FILL
 
+    passes_nan = True
     handed_on = ("unique_indices", "indices_are_sorted", "mode")
     hlo: ClassVar[str | None] = None
     combine: ClassVar[Callable | None] = None

@@ -328,6 +328,7 @@ class Tile(Linear):
 
     reps: tuple[int, ...]
 
+    passes_nan = True
     shard_results = sharding_rules.tile
 
     def typing(self, x):

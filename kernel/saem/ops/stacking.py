@@ -29,6 +29,7 @@ class Stack(Primitive):
 
     axis: int
 
+    passes_nan = True
     shard_results = sharding_rules.stack
 
     def typing(self, *avals):

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from saem.compile.collective_text import CHANNEL, device_axes, groups_text, reduce_region
+from saem.compile.regions import zeros
 from saem.core import axes as named_axes
 from saem.core import errors
 from saem.core.avals import ShapedArray, aval_of
@@ -345,6 +346,8 @@ class PPermute(Exchange):
         return x
 
     def lower(self, ctx, x):
+        if not self.perm:  # no device gets anything
+            return zeros(ctx, ctx.avals[x])
         rows = device_axes(ctx, self).groups(self.collective_axes)
         pairs = [[int(row[a]), int(row[b])] for row in rows for a, b in self.perm]
         return ctx.emit(

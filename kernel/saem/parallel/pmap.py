@@ -140,6 +140,11 @@ class Mapping:
                 "pmap requires at least one argument with a mapped axis.",
                 advice="Give an array with a leading axis of one entry for each device.")
         size = next(iter(found))
+        if not size:
+            raise errors.explained(
+                errors.ArgumentError, "pmap.C10",
+                "pmap got arguments of size 0 along the mapped axis.",
+                advice="Give one example for each device that is to work.")
         if self.axis_size is not None and size != self.axis_size:
             raise errors.explained(
                 errors.ArgumentError, "pmap.C2",

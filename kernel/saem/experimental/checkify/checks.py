@@ -257,7 +257,8 @@ class Error:
         check_error(self)
 
     def __repr__(self) -> str:
-        if all(is_concrete(x) for slot in self.slots.values() for x in slot.flat()):
+        parts = [x for slot in self.slots.values() for x in slot.flat()]
+        if all(hasattr(x, "__array__") and is_concrete(x) for x in parts):
             return f"Error({self.get()})"
         return f"Error({', '.join(f'{k.error.__name__}: {s.pred}' for k, s in self.slots.items())})"
 
