@@ -136,6 +136,11 @@ def _named_dtype(name: str) -> np.dtype:
     return np.dtype(name)
 
 
+def is_foreign(dtype: DType) -> bool:
+    """Return whether ``dtype`` is NumPy's for objects, texts or times, which no array has."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "OSUMm"
+
+
 def canonicalize(dtype: Any, explicit: bool = False, where: str = "") -> DType:
     """Return the dtype the engine holds for ``dtype``: 32-bit unless ``enable_x64``.
 
@@ -150,7 +155,7 @@ def canonicalize(dtype: Any, explicit: bool = False, where: str = "") -> DType:
     wanted = as_dtype(dtype)
     narrow = _TO_32_BITS.get(wanted)
     if narrow is None or enable_x64.value:
-        if explicit and isinstance(wanted, np.dtype) and wanted.kind in "OSUMm":
+        if explicit and is_foreign(wanted):
             raise TypeError("JAX only supports number, bool, and string dtypes, got dtype "
                             f"{wanted}{where and ' in ' + where}")
         return wanted

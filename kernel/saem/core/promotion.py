@@ -256,7 +256,8 @@ def typed(value: Any) -> Typed:
         if isinstance(value, type) and value in dtypes.PYTHON_SCALARS:
             return dtypes.default_dtype(value), value is not bool
         value = dtypes.default_dtype(float) if value is None else value
-        return dtypes.canonicalize(value, explicit=True, where="dtype"), False
+        foreign = dtypes.is_foreign(dtypes.as_dtype(value))  # no node of the lattice: refused there
+        return dtypes.canonicalize(value, explicit=not foreign, where="dtype"), False
     dtype = getattr(value, "dtype", None)
     if dtype is not None:
         return dtypes.canonicalize(dtype), bool(getattr(value, "weak_type", False))

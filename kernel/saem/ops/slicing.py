@@ -155,11 +155,7 @@ class Pad(Primitive):
     def check(self, x: ShapedArray, value: ShapedArray) -> None:
         """Refuse operands and a configuration that do not fit together."""
         config = self.padding_config
-        if value.shape:
-            raise errors.explained(
-                errors.ArgumentError, "pad.C0",
-                f"padding_value must be a scalar; got np.shape(padding_value)={value.shape}",
-                advice="To join arrays, use lax.concatenate.")
+        check_padding_value(value)
         if len(config) != x.ndim:
             raise errors.explained(
                 errors.ArgumentError, "pad.C2",
@@ -231,13 +227,18 @@ class Pad(Primitive):
         return select_n(inside, outside, padded), dx
 
 
-def check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> None:
-    """Refuse start indices that are not one integer scalar, all of one dtype, for each axis."""
+def check_count(name: str, starts: Sequence[Any], x: ShapedArray) -> None:
+    """Refuse start indices that are not one for each axis."""
     if len(starts) != x.ndim:
         raise errors.explained(
             errors.ShapeError, f"{name}.C1",
             f"Length of slice indices must match number of operand dimensions ({len(starts)} vs "
             f"{x.shape})", advice=f"Give one start for each axis, or use lax.{name}_in_dim.")
+
+
+def check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> None:
+    """Refuse start indices that are not one integer scalar, all of one dtype, for each axis."""
+    check_count(name, starts, x)
     if any(s.shape for s in starts):
         shown = ", ".join(s.str_short(True) for s in starts)
         raise errors.explained(
@@ -440,6 +441,15 @@ def slice(operand: ArrayLike, start_indices: Sequence[int], limit_indices: Seque
     return bind(Slice(starts, limits, strides), operand)
 
 
+def check_padding_value(value: ShapedArray) -> None:
+    """Refuse a padding value that is no scalar."""
+    if value.shape:
+        raise errors.explained(
+            errors.ShapeError, "pad.C1",
+            f"padding_value must be a scalar; got np.shape(padding_value)={value.shape}",
+            advice="To join arrays, use lax.concatenate.")
+
+
 def pad(operand: ArrayLike, padding_value: ArrayLike,
         padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """Return ``operand`` with (low, high, interior) elements of ``padding_value`` at each axis.
@@ -447,10 +457,7 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
     Raises: ArgumentError or DTypeError if they do not fit together.
     """
     aval = aval_of(padding_value)
-    if aval.shape:
-        raise errors.explained(
-            errors.ShapeError, "pad.C1", f"padding_value must be a scalar; got shape {aval.shape}.",
-            advice="Each element of the padding has one value.")
+    check_padding_value(aval)
     config = tuple([tuple([as_size(n) for n in entry]) for entry in padding_config])
     if isinstance(padding_value, (bool, int, float, complex)):
         dtype = aval_of(operand).dtype
@@ -557,13 +564,14 @@ def dynamic_slice(operand: Array, start_indices: Array | Sequence[ArrayLike],
     >>> lax.dynamic_slice(jnp.arange(5), (2,), (2,))
     Array([2, 3], dtype=int32)
     """
-    sizes = tuple(slice_sizes)
-    if len(sizes) != len(aval_of(operand).shape):
+    sizes, starts = tuple(slice_sizes), wrapped_starts(
+        operand, start_indices, allow_negative_indices)
+    check_count("dynamic_slice", starts, aval_of(operand))
+    if len(starts) != len(sizes):
         raise errors.explained(
-            errors.ShapeError, "dynamic_slice.C2",
+            errors.ShapeError, "dynamic_slice.sizes",
             "Length of slice sizes must match number of operand dimensions, got "
             f"{len(sizes)} for {aval_of(operand).str_short()}.")
-    starts = wrapped_starts(operand, start_indices, allow_negative_indices)
     return bind(DynamicSlice(tuple([as_size(n) for n in sizes])), operand, *starts)
 
 
