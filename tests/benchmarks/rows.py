@@ -88,7 +88,7 @@ def stages(name: str, setup: str, needs: tuple[str, ...], rounds: int = 0) -> tu
 
 
 ROWS = (
-    Row("import", 0.5, "import {module}", fresh=True, numpy="import numpy"),
+    Row("import", 0.4, "import {module}", fresh=True, numpy="import numpy"),
     *(Row(f"introductory session, {kernel} kernel", goal, programs.INTRODUCTION,
           setup="import {module} as jax, {module}.numpy as jnp", fresh=True, cache=kernel, rounds=9)
       for kernel, goal in (("first", 0.5), ("next", 0.1))),
