@@ -14,8 +14,8 @@ Invariant: arrays and tracers have the same operators, methods and properties, a
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 from saem import _jaxlib
@@ -95,22 +95,17 @@ def _abstract(name: str, fun: Callable) -> Callable:
     return method
 
 
-def _put_method(name: str, fun: Callable) -> None:
-    """Make ``fun`` the method ``name`` of arrays and tracers."""
-    setattr(_jaxlib.ArrayImpl, name, fun)
-    setattr(Tracer, name, _method(fun))
-    setattr(_jaxlib.Array, name, _abstract(name, fun))
-
-
 class _LaterMethod:
-    """A method whose module is loaded when it is first looked up; the function takes its place."""
+    """A method that is a function of a module, which is loaded when the method is looked up."""
 
-    def __init__(self, cls: type, home: str, name: str):
-        self.cls, self.home, self.name = cls, home, name
+    def __init__(self, home: str, name: str, abstract: bool):
+        self.home, self.name, self.abstract = lazy.later(home), name, abstract
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        _put_method(self.name, getattr(importlib.import_module(self.home), self.name))
-        return vars(self.cls)[self.name].__get__(instance, owner)
+        fun = getattr(self.home, self.name)
+        if self.abstract:
+            fun = _abstract(self.name, fun)
+        return fun if instance is None else MethodType(fun, instance)
 
 
 for _name, _row in OPERATORS.items():
@@ -120,11 +115,13 @@ for _name, _row in OPERATORS.items():
     if _name not in vars(PRNGKeyArray):  # what refuses keys says which dtypes it takes
         setattr(PRNGKeyArray, _name, _row.tracer)
 for _name, _fun in METHODS.items():
-    _put_method(_name, _fun)
+    setattr(_jaxlib.ArrayImpl, _name, _fun)
+    setattr(Tracer, _name, _method(_fun))
+    setattr(_jaxlib.Array, _name, _abstract(_name, _fun))
 for _home, _names in LATER_METHODS.items():
     for _name in _names.split():
         for _class in (_jaxlib.ArrayImpl, Tracer, _jaxlib.Array):
-            setattr(_class, _name, _LaterMethod(_class, _home, _name))
+            setattr(_class, _name, _LaterMethod(_home, _name, _class is _jaxlib.Array))
 for _name, _fun in [*PROPERTIES.items(), *((name, vars(Tracer)[name].fget)
                                            for name in ("dtype", "ndim", "shape", "size"))]:
     setattr(_jaxlib.Array, _name, property(_abstract(_name, _fun)))

@@ -288,6 +288,18 @@ def checked_aliases(aliases: Mapping[int, int] | None, ins: Sequence[Any], outs:
     return tuple(dict(aliases or {}).items())
 
 
+def result_avals(wanted: Sequence[Any]) -> tuple[ShapedArray, ...]:
+    """Return the types of the results that things with shape and dtype ask for."""
+    for number, r in enumerate(wanted):
+        if not (hasattr(r, "shape") and hasattr(r, "dtype")):
+            raise errors.explained(
+                errors.ArgumentError, "ffi_call.C8",
+                "All elements of result_shape_dtypes must have 'shape' and 'dtype' attributes. "
+                f"Got {r} at position {number}.",
+                advice="Pass jax.ShapeDtypeStruct(shape, dtype) for each result.")
+    return tuple(ShapedArray(r.shape, dtypes.canonicalize(r.dtype)) for r in wanted)
+
+
 def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: bool = False,
              vmap_method: str | None = None, input_layouts: Sequence[Any] | None = None,
              output_layouts: Any = None, input_output_aliases: dict[int, int] | None = None,
@@ -306,15 +318,7 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
             f"vmap_method must be on of the allowed methods {list(VMAP_METHODS)}, but got: "
             f"{vmap_method}", advice="'sequential' is the safe choice: one call per example.")
     several = isinstance(result_shape_dtypes, Sequence)
-    wanted = result_shape_dtypes if several else (result_shape_dtypes,)
-    for number, r in enumerate(wanted):
-        if not (hasattr(r, "shape") and hasattr(r, "dtype")):
-            raise errors.explained(
-                errors.ArgumentError, "ffi_call.C8",
-                "All elements of result_shape_dtypes must have 'shape' and 'dtype' attributes. "
-                f"Got {r} at position {number}.",
-                advice="Pass jax.ShapeDtypeStruct(shape, dtype) for each result.")
-    avals = tuple(ShapedArray(r.shape, dtypes.canonicalize(r.dtype)) for r in wanted)
+    avals = result_avals(result_shape_dtypes if several else (result_shape_dtypes,))
     if not several and output_layouts is not None:
         output_layouts = (output_layouts,)
 

@@ -155,7 +155,7 @@ METHODS: dict[str, Callable] = {
     "byteswap": byteswap,
 }
 
-# Methods of the functions of these names, loaded when first looked up: from a module to its names.
+# Methods that are functions of modules which are loaded when one is first looked up.
 LATER_METHODS = {
     "saem.numpy.cumulative": "cumprod cumsum",
     "saem.numpy.diagonals": "diagonal trace",

@@ -524,6 +524,22 @@ def _ints(values: Any, count: int) -> Axes:
     return (1,) * count if values is None else tuple(int(v) for v in values)
 
 
+def _given_pads(padding: Sequence[tuple[int, int]], count: int) -> list[tuple[int, int]]:
+    """Return the pairs that a user gave for ``count`` spatial axes.
+
+    Raises: ValueError for what are no pairs, TypeError for another number of them.
+    """
+    try:
+        pads = [(int(low), int(high)) for low, high in padding]
+    except (ValueError, TypeError) as error:
+        raise refuse(20, "padding argument to conv_general_dilated should be a string or a "
+                     f"sequence of (low, high) pairs, got {padding}") from error
+    if len(pads) != count:
+        raise refuse(18, "Wrong number of explicit pads for convolution: expected "
+                     f"{count}, got {len(pads)}.", kind=errors.ArgumentTypeError)
+    return pads
+
+
 def conv_general_dilated(
         lhs: Array, rhs: Array, window_strides: Sequence[int],
         padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None = None,
@@ -549,32 +565,23 @@ def conv_general_dilated(
     count = len(numbers.lhs_spec) - 2
     left, right = _ints(lhs_dilation, count), _ints(rhs_dilation, count)
     strides = _ints(window_strides, count)
-    if isinstance(padding, str):
-        if any(d != 1 for d in left):
-            raise refuse(19, "String padding is not implemented for transposed convolution using "
-                         "this op. Please either exactly specify the required padding or use "
-                         "conv_transpose.")
-        if len(strides) == count and len(right) == count and 0 not in strides:
-            window = [stretched(k.shape[d], r) for d, r in zip(numbers.rhs_spec[2:], right)]
-            padding = padtype_to_pads([x.shape[d] for d in numbers.lhs_spec[2:]], window, strides,
-                                      padding)
-        else:
-            padding = [(0, 0)] * count
-    else:
-        try:
-            padding = [(int(low), int(high)) for low, high in padding]
-        except (ValueError, TypeError) as error:
-            raise refuse(20, "padding argument to conv_general_dilated should be a string or a "
-                         f"sequence of (low, high) pairs, got {padding}") from error
-        if len(padding) != count:
-            raise refuse(18, "Wrong number of explicit pads for convolution: expected "
-                         f"{count}, got {len(padding)}.", kind=errors.ArgumentTypeError)
+    if not isinstance(padding, str):
+        pads = _given_pads(padding, count)
+    elif any(d != 1 for d in left):
+        raise refuse(19, "String padding is not implemented for transposed convolution using "
+                     "this op. Please either exactly specify the required padding or use "
+                     "conv_transpose.")
+    elif len(strides) == count and len(right) == count and 0 not in strides:
+        window = [stretched(k.shape[d], r) for d, r in zip(numbers.rhs_spec[2:], right)]
+        pads = padtype_to_pads([x.shape[d] for d in numbers.lhs_spec[2:]], window, strides, padding)
+    else:  # the operation refuses these strides or dilations
+        pads = [(0, 0)] * count
     preferred = None if preferred_element_type is None else dtypes.canonicalize(
         preferred_element_type, explicit=True, where="conv_general_dilated")
     if preferred is not None:
         check_preferred(aval_of(lhs).dtype, preferred)
     return bind(ConvGeneralDilated(
-        strides, tuple(padding), left, right, numbers, int(feature_group_count),
+        strides, tuple(pads), left, right, numbers, int(feature_group_count),
         int(batch_group_count), canonicalize_precision(precision), preferred, out_sharding),
         lhs, rhs)
 
@@ -620,6 +627,15 @@ def transposed_pads(k: int, stride: int, padding: str) -> tuple[int, int]:
     return low, total - low
 
 
+def _features_last(count: int) -> tuple[str, str, str]:
+    """Return dimension numbers with ``count`` spatial axes before the features, at most three."""
+    if not 0 <= count <= 3:
+        raise refuse(22, f"No 4+ dimensional dimension_number defaults, got {count} spatial "
+                     "axes.", "Give dimension_numbers.")
+    letters = "HWD"[:count]
+    return f"N{letters}C", f"{letters}IO", f"N{letters}C"
+
+
 def conv_transpose(lhs: Array, rhs: Array, strides: Sequence[int],
                    padding: str | Sequence[tuple[int, int]],
                    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
@@ -639,15 +655,8 @@ def conv_transpose(lhs: Array, rhs: Array, strides: Sequence[int],
     """
     x, k = aval_of(lhs), aval_of(rhs)
     count = x.ndim - 2
-    if dimension_numbers is None:
-        letters = {1: "H", 2: "HW", 3: "HWD"}.get(count)
-        if count == 0:
-            letters = ""
-        if letters is None:
-            raise refuse(22, f"No 4+ dimensional dimension_number defaults, got {count} spatial "
-                         "axes.", "Give dimension_numbers.")
-        dimension_numbers = (f"N{letters}C", f"{letters}IO", f"N{letters}C")
-    numbers = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
+    numbers = conv_dimension_numbers(
+        x.shape, k.shape, _features_last(count) if dimension_numbers is None else dimension_numbers)
     dilation = _ints(rhs_dilation, count)
     sizes = [stretched(k.shape[d], r) for d, r in zip(numbers.rhs_spec[2:], dilation)]
     if isinstance(padding, str):
