@@ -64,15 +64,16 @@ VIEWS = '''
 import sys
 sys.path.insert(0, HERE)
 import hostile
-from saem.lens.views import View, bench_view
+from saem.lens.views import View
 from saem.observe import cards
+from saem.observe.transformed import bench_model
 def failed():
     try: jax.jit(lambda x: 1 if x > 0 else 2)(1.0)
     except Exception as error: return cards.error_model(error, error.__traceback__)
 jax.random.normal(jax.random.key(1), (2,))
 made = [lens.jaxpr(jax.grad(loss))(w, x), lens.autodiff(loss)(w, x), lens.steps(loss)(w, x),
-        bench_view(loss, "grad")(w, x), lens.tracers(jax.jit(loss))(w, x), lens.recompiles(),
-        lens.keys(), lens.devices(), lens.compiled(loss)(w, x), View(failed())]
+        View(bench_model(loss, ["grad"], (w, x))), lens.tracers(jax.jit(loss))(w, x),
+        lens.recompiles(), lens.keys(), lens.devices(), lens.compiled(loss)(w, x), View(failed())]
 for view in made:
     shown(View(hostile.poisoned(view.model)))
 '''

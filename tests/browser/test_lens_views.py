@@ -25,6 +25,7 @@ from saem.lens.page import page as fragment
 from saem.observe import cards, schema
 from saem.observe.reasons import Text
 from saem.observe.recorder import Recorder
+from saem.observe.transformed import bench_model
 from saem.observe.typed_json import from_json
 
 SAMPLES = pathlib.Path(__file__).parents[2] / "extension" / "test" / "samples"
@@ -73,8 +74,8 @@ MAKE: dict[str, Callable[[], schema.Model]] = {
     "tracers": lambda: views.tracers(jax.jit(jax.vmap(GRAD, (None, 0, 0))))(
         made.W, made.X[:, None], made.Y[:, None]).model,
     "steps": lambda: views.steps(made.ill)(made.X).model,
-    "bench": lambda: views.bench_view(made.loss, "grad", "vmap(in_axes=(None, 0, 0))")(
-        made.W, made.X[:, None], made.Y[:, None]).model,
+    "bench": lambda: bench_model(made.loss, ["grad", "vmap(in_axes=(None, 0, 0))"],
+                                 (made.W, made.X[:, None], made.Y[:, None])),
     "autodiff": lambda: views.autodiff(made.loss)(made.W, made.X, made.Y).model,
     "compiled": lambda: views.compiled(jax.grad(made.rnn))(made.W[0], made.X).model,
     "devices": lambda: views.devices({"w": made.W, "batch": {"x": made.X, "y": made.Y}}).model,

@@ -23,7 +23,7 @@ from saem.observe import language, schema
 from saem.observe.jaxpr_model import jaxpr_model
 from saem.observe.recorder import recorder
 from saem.observe.texts import text_of
-from saem.observe.transformed import transformation
+from saem.observe.transformed import bench_model, transformation
 from saem.observe.typed_json import from_json, to_json
 
 W, X = jnp.arange(6.0).reshape(2, 3), jnp.ones(3)
@@ -52,7 +52,8 @@ MADE = {
     "jaxpr": lambda: views.jaxpr(jax.grad(f))(W, X),
     "tracers": lambda: views.tracers(f)(W, X),
     "steps": lambda: views.steps(f)(W, X),
-    "bench": lambda: views.bench_view(f, "grad", "vmap(in_axes=(None, 0))")(W, jnp.ones((4, 3))),
+    "bench": lambda: views.View(
+        bench_model(f, ["grad", "vmap(in_axes=(None, 0))"], (W, jnp.ones((4, 3))))),
     "autodiff": lambda: views.autodiff(f)(W, X),
     "compiled": lambda: views.compiled(f)(W, X),
     "devices": lambda: views.devices({"w": W, "tree": {"x": X}}),
@@ -127,7 +128,7 @@ def test_what_reverse_mode_keeps_and_its_bytes():
 
 
 def test_a_diff_holds_each_equation_once():
-    model = views.bench_view(f, "grad")(W, X).model
+    model = bench_model(f, ["grad"], (W, X))
     before, after = model.stages
     left = [row.left for row in after.rows if row.left]
     right = [row.right for row in after.rows if row.right]
@@ -137,7 +138,7 @@ def test_a_diff_holds_each_equation_once():
 
 
 def test_a_transformation_that_does_not_fit_is_told():
-    model = views.bench_view(f, "vmap(in_axes=(5, None))", "grad")(W, X).model
+    model = bench_model(f, ["vmap(in_axes=(5, None))", "grad"], (W, X))
     assert model.stages[-1].error
     assert len(model.stages) == 2 or model.stages[1].error
     with pytest.raises(ValueError, match="one of"):
@@ -147,10 +148,10 @@ def test_a_transformation_that_does_not_fit_is_told():
 
 
 def test_an_error_on_the_bench_is_told_in_both_languages():
-    wrong = views.bench_view(f, "open('x')")(W, X).model.stages[-1].error
+    wrong = bench_model(f, ["open('x')"], (W, X)).stages[-1].error
     assert "needs to be one of grad, " in wrong.en
     assert "중 하나이고" in wrong.ko
-    refused = views.bench_view(lambda w: w * 2, "grad")(W).model.stages[-1].error
+    refused = bench_model(lambda w: w * 2, ["grad"], (W,)).stages[-1].error
     assert "scalar-output" in refused.en
     assert refused.ko.startswith("함수가 수 하나가 아니라 배열을 돌려줍니다.")
 

@@ -25,7 +25,7 @@ from saem.lesson.judge import changed_paths
 pytestmark = pytest.mark.usefixtures("fresh")
 
 
-def argument(path, shape=(3,), dtype="float32", **changes):
+def argument(path, shape=(3,), dtype="f32", **changes):
     given = {"weak_type": False, "committed": False, "placement": "cpu:0", "kind": "array",
              "given": "position"}
     return Argument(path=path, shape=shape, dtype=dtype, **(given | changes))

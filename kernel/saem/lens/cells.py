@@ -64,7 +64,7 @@ def announce_past(shell: InteractiveShell, named: Places = places) -> None:
         current = count == len(raws) - 1
         cell_id = current_cell_id(shell) if current else None
         # The history has no newlines at a cell's end, but the file's name depends on them.
-        sent = _sent(shell) if current else ""
+        sent = (_requested(shell, "content", "code") or "") if current else ""
         raw = sent if sent.rstrip("\n") == raws[count] else raws[count]
         _name(file_of(shell, raw, None, count), count, cell_id, named)
 
@@ -74,21 +74,16 @@ def name_running(shell: InteractiveShell, file: str, named: Places = places) -> 
     _name(file, shell.execution_count - 1, current_cell_id(shell), named)
 
 
-def _sent(shell: InteractiveShell) -> str:
-    """The running cell's text as the front end sent it."""
-    ask = getattr(shell, "get_parent", None)
-    parent = ask() if ask is not None else None
-    content = parent.get("content", {}) if isinstance(parent, dict) else {}
-    found = content.get("code")
-    return found if isinstance(found, str) else ""
-
-
 def current_cell_id(shell: InteractiveShell) -> str | None:
     """The notebook's id of the running cell, if the front end sent one with the request."""
+    return _requested(shell, "metadata", "cellId")
+
+
+def _requested(shell: InteractiveShell, part: str, name: str) -> str | None:
+    """A text in the front end's request to run this cell; None outside a kernel."""
     ask = getattr(shell, "get_parent", None)
     parent = ask() if ask is not None else None
-    metadata = parent.get("metadata", {}) if isinstance(parent, dict) else {}
-    found = metadata.get("cellId")
+    found = parent.get(part, {}).get(name) if isinstance(parent, dict) else None
     return found if isinstance(found, str) else None
 
 

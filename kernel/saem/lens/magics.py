@@ -84,7 +84,7 @@ def last_call(shell: InteractiveShell, view: Callable[[Callable], Callable], cel
     tree = ast.parse(transformed)
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr) or not isinstance(last.value, ast.Call):
-        raise UsageError(words.say("magic.call").replace("`", ""))
+        raise UsageError(words.plain(words.WORDS["magic.call"]))
     name = shell.compile.cache(transformed, shell.execution_count, raw_code=cell)
     cells.name_running(shell, name)
     before = ast.Module(tree.body[:-1], type_ignores=[])

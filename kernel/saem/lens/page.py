@@ -28,7 +28,7 @@ from saem.observe.report import cost_text, summary_text
 from saem.observe.schema import ErrorModel, FunctionHistory, HistoryModel, Model, Record, Text
 from saem.observe.texts import text_of
 from saem.observe.typed_json import dumps
-from saem.observe.words import WORDS, in_language
+from saem.observe.words import in_language, say
 
 STATIC = pathlib.Path(__file__).parent / "static"
 _NOT_BUILT = Text(
@@ -135,7 +135,7 @@ def page(model: Model, lang: Language, carry: bool = True) -> str:
     shown = [f'<div class="saem-static" data-locale="{lang}" lang="{lang}">']
     shown.append(f'<div class="saem-fallback">{fallback(model, lang)}')
     if code is None:
-        shown.append(f"<p><small>{code_spans(_pick(_NOT_BUILT, lang))}</small></p>")
+        shown.append(f"<p><small>{code_spans(in_language(_NOT_BUILT, lang))}</small></p>")
     shown.append("</div>")
     shown.append(f'<script type="application/gzip" class="saem-data">{packed(dumps(model))}'
                  "</script>")
@@ -167,9 +167,9 @@ def fallback(model: Model, lang: Language) -> str:
     if not isinstance(model, HistoryModel):
         return f'<pre style="{_PRE}">{escaped(_beginning(text_of(model, lang)))}</pre>'
     if not model.functions:
-        return f"<p>{escaped(_label('empty', lang))}</p>"
+        return f"<p>{escaped(say('empty', lang))}</p>"
     heads = "".join(
-        f'<th scope="col" style="{_CELL}">{escaped(_label(name, lang))}</th>'
+        f'<th scope="col" style="{_CELL}">{escaped(say(name, lang))}</th>'
         for name in ("call", "what", "why", "advice", "cost")
     )
     newest = model.functions[-_MARKS:]
@@ -191,14 +191,14 @@ def _beginning(text: str) -> str:
 
 def _error(model: ErrorModel, lang: Language) -> str:
     got = " ".join(f"<code>{escaped(text)}</code>" for text in model.got)
-    mends = "".join(f"<li>{code_spans(_pick(mend, lang))}</li>" for mend in model.mends)
+    mends = "".join(f"<li>{code_spans(in_language(mend, lang))}</li>" for mend in model.mends)
     path = " → ".join(escaped(step.name) for step in model.path)
     return (
-        f"<p><b>{code_spans(_pick(model.title, lang))}</b></p>"
-        f"<p>{code_spans(_pick(model.needed, lang))} {got}</p>"
+        f"<p><b>{code_spans(in_language(model.title, lang))}</b></p>"
+        f"<p>{code_spans(in_language(model.needed, lang))} {got}</p>"
         + (f"<p><code>{path}</code></p>" if path else "")
-        + f"<p>{escaped(_label('error.mends', lang))}</p><ol>{mends}</ol>"
-        f"<p>{escaped(_pick(model.lesson.label, lang))} ({escaped(model.lesson.file)})</p>"
+        + f"<p>{escaped(say('error.mends', lang))}</p><ol>{mends}</ol>"
+        f"<p>{escaped(in_language(model.lesson.label, lang))} ({escaped(model.lesson.file)})</p>"
     )
 
 
@@ -206,7 +206,7 @@ def _older(count: int, lang: Language) -> str:
     """A row of the table for records that are not in it."""
     if count <= 0:
         return ""
-    told = _pick(WORDS["older"], lang).format(n=count)
+    told = say("older", lang, n=count)
     return f'<tr><td colspan="5" style="{_CELL}">{told}</td></tr>'
 
 
@@ -218,13 +218,13 @@ def _function(row: FunctionHistory, marks: int, lang: Language) -> str:
 
 
 def _record(record: Record, lang: Language) -> str:
-    where = _pick(record.caller.label, lang) if record.caller else ""
+    where = in_language(record.caller.label, lang) if record.caller else ""
     call = f"<code>{escaped(record.signature)}</code> {escaped(where)}"
-    says = "<br>".join(code_spans(_pick(reason.says, lang)) for reason in record.reasons)
-    told = dict.fromkeys(_pick(reason.advice, lang) for reason in record.reasons)
+    says = "<br>".join(code_spans(in_language(reason.says, lang)) for reason in record.reasons)
+    told = dict.fromkeys(in_language(reason.advice, lang) for reason in record.reasons)
     advice = "<br>".join(code_spans(text) for text in told if text)
     cost = escaped(cost_text(record.cost, lang)) if record.kind == "compile" else ""
-    cells = (call, code_spans(_pick(record.headline, lang)), says, advice, cost)
+    cells = (call, code_spans(in_language(record.headline, lang)), says, advice, cost)
     shown = "".join(f'<td style="{_CELL}">{cell}</td>' for cell in cells)
     return f"<tr>{shown}</tr>"
 
@@ -240,11 +240,3 @@ def code_spans(text: str) -> str:
     if len(pieces) % 2 == 0:
         return "`".join(pieces)
     return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))
-
-
-def _pick(text: Text, lang: Language) -> str:
-    return in_language(text, lang)
-
-
-def _label(name: str, lang: Language) -> str:
-    return _pick(WORDS[name], lang)

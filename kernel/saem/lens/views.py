@@ -40,7 +40,7 @@ from saem.observe.programs import flops, kernels, lowered, program, program_line
 from saem.observe.schema import JaxprModel, Model
 from saem.observe.steps import steps_model
 from saem.observe.texts import text_of
-from saem.observe.transformed import autodiff_model, bench_model
+from saem.observe.transformed import autodiff_model
 from saem.observe.xray import Xray
 from saem.placement.devices import default_device
 from saem.transform.programs import make_jaxpr
@@ -141,18 +141,6 @@ def steps(fun: Callable) -> Callable[..., View]:
         with looking():
             closed = make_jaxpr(fun)(*args)
             return View(steps_model(closed, tree.leaves(args), _title(fun)))
-
-    return show
-
-
-def bench_view(fun: Callable, *chips: str) -> Callable[..., View]:
-    """Return a function that shows ``fun`` under each of the transformations ``chips`` in turn.
-
-    A chip is ``"grad"``, ``"vmap(in_axes=(None, 0))"``, ``"jit"`` …, the innermost first.
-    """
-    def show(*args: Any) -> View:
-        with looking():
-            return View(bench_model(fun, chips, args))
 
     return show
 

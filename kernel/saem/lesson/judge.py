@@ -164,15 +164,9 @@ def _key(a: Argument) -> tuple:
 
 def _short(a: Argument) -> str:
     """``f32[3]``; with a star for a weak type and the place of a committed array."""
-    kinds = (("bfloat", "bf"), ("float", "f"), ("complex", "c"), ("uint", "u"), ("int", "i"))
-    name = a.dtype
-    for long, brief in kinds:
-        if name.startswith(long):
-            name = brief + name[len(long) :]
-            break
     star = "*" if a.weak_type else ""
     place = f"@{a.placement}" if a.committed else ""
-    return f"{name}{star}[{','.join(map(str, a.shape))}]{place}"
+    return f"{a.dtype}{star}[{','.join(map(str, a.shape))}]{place}"
 
 
 def _signature(signature: Signature) -> str:

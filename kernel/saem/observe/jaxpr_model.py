@@ -12,7 +12,7 @@ from __future__ import annotations
 import linecache
 import math
 import sysconfig
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal as OneOf
 
 from saem.core import source
@@ -74,6 +74,14 @@ def nested_of(eqn: Eqn) -> list[tuple[str, Jaxpr]]:
                 label = f"{name}[{index}]" if several else name
                 found.append((label, open_program(item)))
     return found
+
+
+def numbered(jaxpr: Jaxpr, path: str = "") -> Iterator[tuple[str, Eqn]]:
+    """Every equation of a program and of those inside it, with its id in the model."""
+    for index, eqn in enumerate(jaxpr.eqns):
+        yield f"e{path}{index}", eqn
+        for number, (_, inner) in enumerate(nested_of(eqn)):
+            yield from numbered(inner, f"{path}{index}.{number}.")
 
 
 def _first_places(jaxpr: Jaxpr, path: str, found: dict[Jaxpr, tuple[str, str]]) -> None:

@@ -81,11 +81,8 @@ class Places:
 
     def label(self, file: str, line: int) -> Text:
         """``cell 5, line 2``, or ``model.py, line 12``."""
-        cell = self.cell(file)
-        if cell is None:
-            name = os.path.basename(file) or file
-            return Text(f"{name}, line {line}", f"{name} {line}행")
-        return Text(f"cell {cell.count}, line {line}", f"셀 {cell.count} {line}행")
+        block = self.block_label(file)
+        return Text(f"{block.en}, line {line}", f"{block.ko} {line}행")
 
     def block_label(self, file: str) -> Text:
         """``cell 5``, or ``model.py``."""

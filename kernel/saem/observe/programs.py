@@ -23,6 +23,7 @@ from saem.core import tree
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr
 from saem.core.trace import Scope
 from saem.jit.decorator import jit
+from saem.observe.jaxpr_model import nested_of, numbered
 from saem.observe.schema import Kernel, ProgramLine
 from saem.placement import devices
 from saem.transform.programs import make_jaxpr
@@ -215,20 +216,9 @@ def flops(closed: ClosedJaxpr) -> dict[str, float]:
     """XLA's estimate of the operations of each equation alone, by its id; nothing if there are
     too many different ones."""
     wanted: dict[Any, list[str]] = {}
-    shown: dict[Any, Eqn] = {}
-
-    def visit(jaxpr: Jaxpr, path: str) -> None:
-        for index, eqn in enumerate(jaxpr.eqns):
-            number = 0
-            for _, inner in _inside(eqn):
-                visit(inner, f"{path}{index}.{number}.")
-                number += 1
-            if not number and not eqn.effects:
-                key = (eqn.operation, tuple(a.aval for a in eqn.invars))
-                wanted.setdefault(key, []).append(f"e{path}{index}")
-                shown[key] = eqn
-
-    visit(closed.jaxpr, "")
+    for name, eqn in numbered(closed.jaxpr):
+        if not nested_of(eqn) and not eqn.effects:
+            wanted.setdefault((eqn.operation, tuple(a.aval for a in eqn.invars)), []).append(name)
     if len(wanted) > _PRICED:
         return {}
     found: dict[str, float] = {}
@@ -237,17 +227,6 @@ def flops(closed: ClosedJaxpr) -> dict[str, float]:
         if estimate is not None:
             found.update(dict.fromkeys(ids, estimate))
     return found
-
-
-def _inside(eqn: Eqn) -> list[tuple[str, Jaxpr]]:
-    from_params = []
-    for name, value in eqn.operation.printed_params().items():
-        for item in value if isinstance(value, tuple) else (value,):
-            if isinstance(item, ClosedJaxpr):
-                from_params.append((name, item.jaxpr))
-            elif isinstance(item, Jaxpr):
-                from_params.append((name, item))
-    return from_params
 
 
 def _price(operation: Any, avals: tuple) -> float | None:

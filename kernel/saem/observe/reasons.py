@@ -19,15 +19,9 @@ from saem.core.events import Argument, Changed, Signature, StaticArgument
 from saem.observe import messages
 from saem.observe.schema import Place, Reason, Tag, Text
 
-_SHORT = {
-    "bfloat16": "bf16",
-    "complex": "c",
-    "float": "f",
-    "uint": "u",
-    "int": "i",
-}
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _MANY = 3
+Named = Sequence[tuple[str, str]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,12 +55,7 @@ class _Difference:
 
 def short_type(argument: Argument) -> str:
     """``f32[3,4]``, the notation of jaxprs."""
-    name = argument.dtype
-    for long, short in _SHORT.items():
-        if name.startswith(long):
-            name = short + name[len(long) :]
-            break
-    return f"{name}[{','.join(map(str, argument.shape))}]"
+    return f"{argument.dtype}[{','.join(map(str, argument.shape))}]"
 
 
 def printed(signature: Signature) -> str:
@@ -135,10 +124,10 @@ def compare(old: Signature, new: Signature) -> list[_Difference]:
     if set(old.donated) != set(new.donated):
         was, now = (", ".join(call.donated) or "-" for call in (old, new))
         changes.append(_Difference("donation", None, was, now))
-    changes += _options(dict(old.options), dict(new.options))
+    changes += _settings("options", old.options, new.options)
     if old.mesh != new.mesh:
         changes.append(_Difference("mesh.context", None, old.mesh or "-", new.mesh or "-"))
-    return changes + _config(dict(old.config), dict(new.config))
+    return changes + _settings("config", old.config, new.config)
 
 
 def _top(path: str) -> str:
@@ -242,15 +231,11 @@ def _ways(signature: Signature) -> dict[str, str]:
     return ways | {_top(static.path): static.given for static in signature.static}
 
 
-def _config(old: dict[str, str], new: dict[str, str]) -> list[_Difference]:
-    names = sorted(name for name in {**old, **new} if old.get(name) != new.get(name))
-    return [_Difference("config", n, old.get(n, "-"), new.get(n, "-")) for n in names]
-
-
-def _options(old: dict[str, str], new: dict[str, str]) -> list[_Difference]:
-    names = sorted(name for name in {**old, **new} if old.get(name) != new.get(name))
-    return [_Difference("options", n, _brief(old.get(n, "-")), _brief(new.get(n, "-")))
-            for n in names]
+def _settings(variant: str, old: Named, new: Named) -> list[_Difference]:
+    """Names whose values differ, among options of ``jit`` or settings of the engine."""
+    was, now = dict(old), dict(new)
+    return [_Difference(variant, name, _brief(was.get(name, "-")), _brief(now.get(name, "-")))
+            for name in sorted(was | now) if was.get(name) != now.get(name)]
 
 
 def _closure(old: Signature, new: Signature) -> list[_Difference]:

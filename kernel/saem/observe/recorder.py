@@ -40,7 +40,6 @@ from saem.observe.schema import (
     Moved,
     Place,
     Record,
-    Seconds,
     Text,
 )
 
@@ -49,7 +48,6 @@ Watcher = Callable[[FunctionSummary, Record], None]
 _KEPT_VERSIONS = 64
 # So many compiles for one cause are worth a warning.
 _WARNED = 3
-_NO_SECONDS = Seconds(None, None, None)
 # The key of the row on which operations of the library stand.
 _OPERATIONS = "saem:operations"
 _COST_FIELDS = tuple(field.name for field in dataclasses.fields(Cost))
@@ -294,10 +292,6 @@ class Recorder:
             signature=reasons.printed(event.signature),
             headline=messages.HEADLINES["trace.open"],
             reasons=found,
-            seconds=_NO_SECONDS,
-            equations=None,
-            program=None,
-            cost=None,
             caller=self._places.place(event.caller),
         )
         call = _Open(row, row.earlier[-1], record, again)
@@ -389,10 +383,6 @@ class Recorder:
                 signature="",
                 headline=Text("", ""),
                 reasons=why,
-                seconds=_NO_SECONDS,
-                equations=None,
-                program=None,
-                cost=None,
                 caller=caller,
             )
         variant = "hit.stale" if why else "hit"
@@ -419,12 +409,6 @@ class Recorder:
             signature="",
             headline=messages.fill(messages.HEADLINES["loaded"], count=count,
                                    load=duration(row.seconds)),
-            reasons=(),
-            seconds=_NO_SECONDS,
-            equations=None,
-            program=None,
-            cost=None,
-            caller=None,
         )
         row.put(record)
         self._tell(row, record)

@@ -24,9 +24,8 @@ from saem.observe.schema import (
     KeysModel,
     KeyUse,
     Record,
-    Text,
 )
-from saem.observe.words import WORDS
+from saem.observe.words import WORDS, in_language, say
 
 _COST_UNITS = {"flops": "FLOP"}
 
@@ -53,7 +52,7 @@ class Explanation(History):
 
     def __repr__(self) -> str:
         rows = [record_text(r, self.lang) for f in self.model.functions for r in f.records]
-        return "\n".join(rows) or _in(WORDS["empty"], self.lang)
+        return "\n".join(rows) or say("empty", self.lang)
 
 
 def history(function: Any = None, lang: str | None = None, of: Recorder = recorder) -> History:
@@ -64,7 +63,7 @@ def history(function: Any = None, lang: str | None = None, of: Recorder = record
     chosen = language.checked(lang)
     model = of.snapshot(function)
     if not model.functions and not of.recording:
-        raise RuntimeError(_in(NOT_RECORDED, chosen))
+        raise RuntimeError(in_language(NOT_RECORDED, chosen))
     return History(model, chosen)
 
 
@@ -108,14 +107,14 @@ def keys(lang: str | None = None, of: Recorder = recorder) -> Keys:
     chosen = language.checked(lang)
     model = of.keys()
     if not model.keys and not of.recording:
-        raise RuntimeError(_in(NOT_RECORDED, chosen))
+        raise RuntimeError(in_language(NOT_RECORDED, chosen))
     return Keys(model, chosen)
 
 
 def keys_text(model: KeysModel, lang: Language) -> str:
     """The trees as plain text: a line for each key, its uses below it."""
     if not model.keys:
-        return _in(WORDS["key.none"], lang)
+        return say("key.none", lang)
     depth: dict[str, int] = {}
     children: dict[str | None, list[KeyNode]] = {}
     known = {node.id for node in model.keys}
@@ -131,40 +130,36 @@ def keys_text(model: KeysModel, lang: Language) -> str:
         lines += [f"{indent}   {_use_text(use, lang)}" for use in node.uses]
         waiting += reversed(children.get(node.id, []))
     if model.dropped:
-        lines.append(f"… {model.dropped} {_in(WORDS['dropped'], lang)}")
+        lines.append(f"… {model.dropped} {say('dropped', lang)}")
     return "\n".join(lines)
 
 
 def _key_text(node: KeyNode, lang: Language) -> str:
     words = " ".join(node.key[i : i + 8] for i in range(0, len(node.key), 8))
     which = f"[{node.number}]" if node.action == "split" else ""
-    where = f" @ {_in(node.place.label, lang)}" if node.place else ""
-    return f"• {words}  {_in(WORDS[f'key.{node.action}'], lang)}{which}{where}"
+    where = f" @ {in_language(node.place.label, lang)}" if node.place else ""
+    return f"• {words}  {say(f'key.{node.action}', lang)}{which}{where}"
 
 
 def _use_text(use: KeyUse, lang: Language) -> str:
     name = "divided" if use.action == "split" else "used"
-    says = _in(WORDS["key.reused" if use.reused else f"key.{name}"], lang)
+    says = say("key.reused" if use.reused else f"key.{name}", lang)
     mark = f"! {says}" if use.reused else says
-    where = f" @ {_in(use.place.label, lang)}" if use.place else ""
+    where = f" @ {in_language(use.place.label, lang)}" if use.place else ""
     return f"{mark}{where}"
-
-
-def _in(text: Text, lang: Language) -> str:
-    return text.ko if lang == "ko" else text.en
 
 
 def history_text(model: HistoryModel, lang: Language) -> str:
     """The history as plain text, a paragraph for each function."""
     if not model.functions:
-        return _in(WORDS["empty"], lang)
+        return say("empty", lang)
     return "\n\n".join(_row_text(row, lang) for row in model.functions)
 
 
 def _row_text(row: FunctionHistory, lang: Language) -> str:
     lines = [summary_text(row.summary, lang)]
     if row.dropped:
-        lines.append(f"  … {row.dropped} {_in(WORDS['dropped'], lang)}")
+        lines.append(f"  … {row.dropped} {say('dropped', lang)}")
     for record in row.records:
         lines += [f"  {line}" for line in record_text(record, lang).splitlines()]
     return "\n".join(lines)
@@ -172,23 +167,23 @@ def _row_text(row: FunctionHistory, lang: Language) -> str:
 
 def summary_text(summary: FunctionSummary, lang: Language) -> str:
     """``step (cell 5, line 1): versions 2, traces 3, compiles 1, found 2, time 41 ms``."""
-    where = f" ({_in(summary.place.label, lang)})" if summary.place else ""
+    where = f" ({in_language(summary.place.label, lang)})" if summary.place else ""
     counts = [
-        f"{_in(WORDS[name], lang).lower()} {getattr(summary, name)}"
+        f"{say(name, lang).lower()} {getattr(summary, name)}"
         for name in ("versions", "traces", "compiles", "found", "hits")
         if name in ("traces", "compiles") or getattr(summary, name) > (name == "versions")
     ]
-    spent = f"{_in(WORDS['seconds'], lang).lower()} {duration(summary.seconds)}"
+    spent = f"{say('seconds', lang).lower()} {duration(summary.seconds)}"
     return f"{summary.name}{where}: {', '.join([*counts, spent])}"
 
 
 def record_text(record: Record, lang: Language) -> str:
     """One record: headline, then each reason with its advice, then what the program costs."""
     call = f"  [{record.signature}]" if record.signature else ""
-    where = f" @ {_in(record.caller.label, lang)}" if record.caller else ""
-    lines = [f"• {_in(record.headline, lang)}{call}{where}"]
-    lines += [f"    {_in(reason.says, lang)}" for reason in record.reasons]
-    told = dict.fromkeys(_in(reason.advice, lang) for reason in record.reasons)
+    where = f" @ {in_language(record.caller.label, lang)}" if record.caller else ""
+    lines = [f"• {in_language(record.headline, lang)}{call}{where}"]
+    lines += [f"    {in_language(reason.says, lang)}" for reason in record.reasons]
+    told = dict.fromkeys(in_language(reason.advice, lang) for reason in record.reasons)
     lines += [f"      → {advice}" for advice in told if advice]
     cost = cost_text(record.cost, lang) if record.kind == "compile" else ""
     return "\n".join([*lines, *([f"    {cost}"] if cost else [])])
@@ -201,5 +196,6 @@ def cost_text(cost: Cost | None, lang: Language) -> str:
         field = name.removeprefix("cost.")
         amount = getattr(cost, field, None) if field != name else None
         if amount is not None:
-            words.append(f"{_in(label, lang)} {quantity(amount, _COST_UNITS.get(field, 'B'))}")
+            shown = quantity(amount, _COST_UNITS.get(field, "B"))
+            words.append(f"{in_language(label, lang)} {shown}")
     return ", ".join(words)

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import tree
 from saem.core.jaxpr import Atom as CoreAtom
-from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, as_numpy, evaluate
+from saem.core.jaxpr import ClosedJaxpr, Eqn, as_numpy, evaluate
 from saem.observe import schema
 from saem.observe.environment import environment
-from saem.observe.jaxpr_model import jaxpr_model, nested_of
+from saem.observe.jaxpr_model import jaxpr_model, numbered
 from saem.observe.schema import Picture, Step, StepsModel
 
 ROWS, COLUMNS = 12, 24
@@ -70,20 +69,6 @@ def _thinned(size: int, most: int) -> list[int]:
     return [int(i) for i in np.linspace(0, size - 1, most)]
 
 
-class _Ids:
-    """Ids of equations by the objects that the evaluator reports."""
-
-    def __init__(self, jaxpr: Jaxpr) -> None:
-        self.of: dict[int, str] = {}
-        self._visit(jaxpr, "")
-
-    def _visit(self, jaxpr: Jaxpr, path: str) -> None:
-        for index, eqn in enumerate(jaxpr.eqns):
-            self.of.setdefault(id(eqn), f"e{path}{index}")
-            for number, (_, inner) in enumerate(nested_of(eqn)):
-                self._visit(inner, f"{path}{index}.{number}.")
-
-
 def steps_model(closed: ClosedJaxpr, args: Sequence[Any], title: str = "") -> StepsModel:
     """Run ``closed`` on ``args`` (flat) and show what each top-level equation gave.
 
@@ -91,7 +76,9 @@ def steps_model(closed: ClosedJaxpr, args: Sequence[Any], title: str = "") -> St
     operands had one.
     """
     model = jaxpr_model(closed, title)
-    ids = _Ids(closed.jaxpr)
+    ids: dict[int, str] = {}  # of equations, by the objects that the evaluator reports
+    for name, eqn in numbered(closed.jaxpr):
+        ids.setdefault(id(eqn), name)
     bad: set[int] = set()
     born: dict[str, None] = {}
     given: list[tuple[Eqn, list[np.ndarray]]] = []
@@ -102,8 +89,9 @@ def steps_model(closed: ClosedJaxpr, args: Sequence[Any], title: str = "") -> St
     def on_step(eqn: Eqn, values: list[np.ndarray]) -> None:
         clean = not any(id(a) in bad for a in eqn.invars)
         ill = [_mark(bad, var, value) for var, value in zip(eqn.outvars, values)]
-        if any(ill) and clean and not any(b.startswith(f"{ids.of.get(id(eqn))}.") for b in born):
-            born[ids.of.get(id(eqn), "")] = None
+        name = ids.get(id(eqn), "")
+        if any(ill) and clean and not any(b.startswith(f"{name}.") for b in born):
+            born[name] = None
         if id(eqn) in top:
             given.append((eqn, values))
 
@@ -111,7 +99,7 @@ def steps_model(closed: ClosedJaxpr, args: Sequence[Any], title: str = "") -> St
     atoms = {e.id: e.outputs for e in model.body.equations}
     steps = []
     for eqn, values in given:
-        name = ids.of[id(eqn)]
+        name = ids[id(eqn)]
         steps.append(Step(name, tuple(
             picture(atom.text, atom.id, atom.type, value)
             for atom, value in zip(atoms[name], values))))
@@ -131,8 +119,3 @@ def _mark(bad: set[int], atom: CoreAtom, value: np.ndarray) -> bool:
     if ill:
         bad.add(id(atom))
     return ill
-
-
-def flat(*args: Any) -> list[Any]:
-    """The leaves of arguments, in the order of a jaxpr's inputs."""
-    return list(tree.leaves(args))

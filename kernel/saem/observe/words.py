@@ -483,6 +483,11 @@ def in_language(text: Text, language: Language | None = None) -> str:
     return text.ko if (language or current()) == "ko" else text.en
 
 
+def plain(text: Text, language: Language | None = None) -> str:
+    """The text in one language without the backticks that mark code."""
+    return in_language(text, language).replace("`", "")
+
+
 def say(key: str, language: Language | None = None, **fields: object) -> str:
     """The word ``key`` with its fields filled in."""
     text = in_language(WORDS[key], language)

@@ -41,7 +41,6 @@ from saem.observe.schema import (
     SeenLine,
     SeenLoop,
     SeenValue,
-    Text,
     TracersModel,
 )
 from saem.transform.staging import Recorder
@@ -303,13 +302,10 @@ def _source(code: types.CodeType) -> tuple[int, list[str]]:
 
 def _loops(function: _Function, first: int, texts: list[str]) -> list[SeenLoop]:
     """The Python loops of a function that ran more than once in a call and wrote equations."""
-    try:
-        whole = ast.parse(inspect.cleandoc("\n".join(["if True:", *texts])))
+    try:  # a function may be indented: a line of our own makes it the body of a block
+        whole = ast.parse("\n".join(["if True:", *[f" {t}" for t in texts]]))
     except SyntaxError:
-        try:
-            whole = ast.parse("\n".join(["if True:", *[f" {t}" for t in texts]]))
-        except SyntaxError:
-            return []
+        return []
     loops = []
     for node in ast.walk(whole):
         if not isinstance(node, (ast.For, ast.While)):
@@ -333,17 +329,15 @@ def text(model: TracersModel, language: words.Language) -> str:
 
 
 def _text(function: SeenFunction, language: words.Language) -> str:
-    def pick(said: Text) -> str:
-        return words.in_language(said, language)
-
-    head = f"{function.name} ({pick(function.label)}): {' ▸ '.join(function.stack)}"
-    rows = [head]
+    where = words.in_language(function.label, language)
+    rows = [f"{function.name} ({where}): {' ▸ '.join(function.stack)}"]
     width = min(60, max([len(line.text) for line in function.lines], default=0))
     arguments = [_brief(a, language) for a in function.arguments]
     for number, line in enumerate(function.lines):
         notes = [_brief(v, language) for v in line.values] or (arguments if number == 0 else [])
-        notes += [pick(a.says) for a in function.attempts if a.line == line.line]
-        notes += [pick(loop.says) for loop in function.loops if loop.line == line.line]
+        said = [s.says for s in function.attempts if s.line == line.line]
+        said += [s.says for s in function.loops if s.line == line.line]
+        notes += [words.in_language(says, language) for says in said]
         shown = f"{line.text:<{width}}  # {'; '.join(notes)}" if notes else line.text
         rows.append(f"{line.line:>4}  {shown}")
     return "\n".join(rows)

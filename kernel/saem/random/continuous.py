@@ -155,11 +155,7 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
     >>> jax.random.maxwell(jax.random.key(0), (2,)).shape
     (2,)
     """
-    if out_sharding is not None:
-        return placed(maxwell, out_sharding, key, shape, dtype)
-    dtype = float_dtype("maxwell", dtype)
-    used(key)
-    return _maxwell(key, as_shape(shape), dtype)
+    return drawn(maxwell, _maxwell, key, shape, dtype, out_sharding)
 
 
 @taker(2)
@@ -186,8 +182,7 @@ def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape
     return _double_sided_maxwell(key, shape, dtype, loc, scale)
 
 
-# -- exponential and related functions
-# -----------------------------------------------------------------------
+# -- exponential and related functions ------------------------------------------------------------
 
 
 def standard_exponential(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -205,11 +200,7 @@ def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = Non
     >>> jax.random.exponential(jax.random.key(0), (2,))
     Array([2.950128 , 3.8434246], dtype=float32)
     """
-    if out_sharding is not None:
-        return placed(exponential, out_sharding, key, shape, dtype)
-    dtype = float_dtype("exponential", dtype)
-    used(key)
-    return _exponential(key, as_shape(shape), dtype)
+    return drawn(exponential, _exponential, key, shape, dtype, out_sharding)
 
 
 @taker(2)
@@ -225,11 +216,7 @@ def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
     >>> jax.random.laplace(jax.random.key(0), (2,))
     Array([-2.2569816, -3.1502788], dtype=float32)
     """
-    if out_sharding is not None:
-        return placed(laplace, out_sharding, key, shape, dtype)
-    dtype = float_dtype("laplace", dtype)
-    used(key)
-    return _laplace(key, as_shape(shape), dtype)
+    return drawn(laplace, _laplace, key, shape, dtype, out_sharding)
 
 
 @taker(2)
@@ -245,11 +232,7 @@ def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, 
     >>> jax.random.logistic(jax.random.key(0), (2,))
     Array([2.896376 , 3.8217716], dtype=float32)
     """
-    if out_sharding is not None:
-        return placed(logistic, out_sharding, key, shape, dtype)
-    dtype = float_dtype("logistic", dtype)
-    used(key)
-    return _logistic(key, as_shape(shape), dtype)
+    return drawn(logistic, _logistic, key, shape, dtype, out_sharding)
 
 
 @taker(2)
@@ -267,11 +250,7 @@ def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     >>> jax.random.cauchy(jax.random.key(0), (2,)).shape
     (2,)
     """
-    if out_sharding is not None:
-        return placed(cauchy, out_sharding, key, shape, dtype)
-    dtype = float_dtype("cauchy", dtype)
-    used(key)
-    return _cauchy(key, as_shape(shape), dtype)
+    return drawn(cauchy, _cauchy, key, shape, dtype, out_sharding)
 
 
 def standard_gumbel(key: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:

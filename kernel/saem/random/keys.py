@@ -507,15 +507,18 @@ def drawn(fun: Callable, sampler: Callable, key: Any, shape: Any, dtype: Any, ou
           *parameters: Any) -> Any:
     """Return ``sampler(key, shape, dtype, *parameters)``, the result of the public ``fun``.
 
-    Its ``dtype`` is floating; ``shape`` is by default the one to which the parameters broadcast.
+    Its ``dtype`` is floating; None as ``shape`` is the one to which the parameters broadcast.
     Raises: ValueError for a dtype, shape or parameter that does not fit; TypePromotionError.
     """
     if out_sharding is not None:
         return placed(fun, out_sharding, key, *parameters, shape, dtype)
     name = fun.__name__
     dtype = float_dtype(name, dtype)
-    check_parameters(name, dtype, *parameters)
-    shape = joined_shape(name, shape, *parameters)
+    if parameters:
+        check_parameters(name, dtype, *parameters)
+        shape = joined_shape(name, shape, *parameters)
+    else:
+        shape = as_shape(shape)
     used(key)
     return sampler(key, shape, dtype, *parameters)
 

@@ -55,9 +55,9 @@ class Reason:
 class Seconds:
     """Time spent in each step; None where the step was not reached."""
 
-    trace: float | None
-    lower: float | None
-    compile: float | None
+    trace: float | None = None
+    lower: float | None = None
+    compile: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,12 +90,12 @@ class Record:
     version: int
     signature: str
     headline: Text
-    reasons: tuple[Reason, ...]
-    seconds: Seconds
-    equations: int | None
-    program: str | None
-    cost: Cost | None
-    caller: Place | None
+    reasons: tuple[Reason, ...] = ()
+    seconds: Seconds = Seconds()
+    equations: int | None = None
+    program: str | None = None
+    cost: Cost | None = None
+    caller: Place | None = None
 
 
 @dataclasses.dataclass(frozen=True)
