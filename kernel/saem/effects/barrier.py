@@ -6,6 +6,7 @@ one around what must be computed again.  ``dce_sink`` reads a value and gives no
 the value is then not dropped.  ``stage`` gives a value as an array.
 
 Read before: ``ops.families``.  Read after: ``derivatives.checkpoint``.
+Invariant: no number changes.
 Source: StableHLO specification, optimization_barrier; the documentation of
 jax.lax.optimization_barrier and jax.lax.stage; observed behaviour of jax.lax.dce_sink.
 """

@@ -143,26 +143,23 @@ class Debugger(cmd.Cmd):
     def write(self, *lines: str) -> None:
         print(*lines, sep="\n")
 
-    def value(self, expression: str) -> tuple[Any, bool]:
-        """Return the value of ``expression`` in the current frame, and whether it has one."""
+    def show(self, expression: str, form: Callable[[Any], str]) -> None:
+        """Print the value of ``expression`` in the current frame, or why it has none."""
         frame = self.frames[self.at]
         try:
-            return eval(expression, frame.globals, dict(frame.variables)), True
+            value = eval(expression, frame.globals, dict(frame.variables))
         except Exception as error:
             self.write(f"*** {type(error).__name__}: {error}")
-            return None, False
+        else:
+            self.write(form(value))
 
     def do_p(self, expression: str) -> None:
         """p expression: print its value in the current frame."""
-        value, known = self.value(expression)
-        if known:
-            self.write(repr(value))
+        self.show(expression, repr)
 
     def do_pp(self, expression: str) -> None:
         """pp expression: print its value over several lines."""
-        value, known = self.value(expression)
-        if known:
-            self.write(pprint.pformat(value))
+        self.show(expression, pprint.pformat)
 
     def do_u(self, _: str) -> None:
         """u(p): go to the caller's frame."""

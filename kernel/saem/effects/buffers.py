@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 
 from saem.compile import dispatch
-from saem.compile.text import physical_aval
 from saem.core import dtypes, errors, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import Primitive, absent, primitive
 from saem.core.trace import bind, current, eval_trace
-from saem.effects.callbacks import VMAP_METHODS, batch_by_method, refuse
-from saem.effects.foreign_calls import SIDE_EFFECT, aliases, checked_aliases, row_major
-from saem.effects.host_calls import host_call_numbers, name_of
+from saem.effects.callbacks import batch_by_method, check_vmap_method, refuse
+from saem.effects.foreign_calls import SIDE_EFFECT, aliases, checked_aliases
+from saem.effects.host_calls import host_call_numbers, layout, name_of
 
 
 class BufferCall:
@@ -84,7 +83,7 @@ class BufferCallback(Primitive):
         index = ctx.module.callback(_calls.setdefault(self, BufferCall(self)))
         kind = "cpu" if platform == "cpu" else (
             "gpu" + "_cmd_buffer" * self.command_buffer_compatible)
-        layouts = [row_major(physical_aval(a)) for a in (*ctx.in_avals, *self.result_avals)]
+        layouts = [layout(a) for a in (*ctx.in_avals, *self.result_avals)]
         attributes = {"api_version": "4 : i32", "backend_config": f"{{index = {index} : ui64}}",
                       **({"has_side_effect": "true"} if self.has_side_effect else {}),
                       "operand_layouts": f"[{', '.join(layouts[:len(xs)])}]",
@@ -119,11 +118,7 @@ def buffer_callback(callback: Callable[..., None], result_shape_dtypes: Any, *,
 
     Raises: ValueError for an unknown ``vmap_method`` or aliases that do not fit.
     """
-    if vmap_method not in VMAP_METHODS:
-        raise errors.explained(
-            errors.ArgumentError, "buffer_callback.C2",
-            f"vmap_method must be on of the allowed methods {list(VMAP_METHODS)}, but got: "
-            f"{vmap_method}", advice="'sequential' is the safe choice: one call per example.")
+    check_vmap_method("buffer_callback.C2", vmap_method)
     wanted, out_tree = tree.flatten(result_shape_dtypes)
     avals = tuple(ShapedArray(r.shape, dtypes.canonicalize(r.dtype)) for r in wanted)
 

@@ -41,6 +41,15 @@ VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_a
                 "legacy_vectorized", None)
 
 
+def check_vmap_method(tag: str, method: Any) -> None:
+    """Refuse what is not a ``vmap_method``.  Raises: ValueError."""
+    if method not in VMAP_METHODS:
+        raise errors.explained(
+            errors.ArgumentError, tag,
+            f"vmap_method must be on of the allowed methods {list(VMAP_METHODS)}, but got: "
+            f"{method}", advice="'sequential' is the safe choice: one call per example.")
+
+
 def refuse(error: type[Exception], tag: str, sentence: str, advice: str) -> Callable:
     """Return a rule that raises the reason why it cannot exist."""
 
@@ -284,11 +293,7 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     Raises: ValueError for an unknown ``vmap_method``; TypeError for arguments that are no arrays.
     """
     hash(callback)
-    if vmap_method not in VMAP_METHODS:
-        raise errors.explained(
-            errors.ArgumentError, "pure_callback.C3",
-            f"vmap_method must be on of the allowed methods {list(VMAP_METHODS)}, but got: "
-            f"{vmap_method}", advice="'sequential' is the safe choice: one call per example.")
+    check_vmap_method("pure_callback.C3", vmap_method)
     return promised("pure_callback", callback, result_shape_dtypes, args, kwargs,
                     lambda call, avals: PureCallback(call, avals, sharding, vmap_method))
 

@@ -24,7 +24,6 @@ from saem.compile.text import (
     dense,
     element_type,
     number_text,
-    physical_aval,
     tensor_type,
 )
 from saem.core import dtypes, errors
@@ -32,7 +31,8 @@ from saem.core.avals import ShapedArray, aval_of, is_array_like
 from saem.core.effects import Effect
 from saem.core.primitive import Primitive, absent, primitive
 from saem.core.trace import bind
-from saem.effects.callbacks import VMAP_METHODS, batch_by_method
+from saem.effects.callbacks import batch_by_method, check_vmap_method
+from saem.effects.host_calls import layout
 from saem.ops import sharding_rules
 from saem.placement.layouts import Layout
 
@@ -160,9 +160,8 @@ class FfiCall(Primitive):
         return [np.asarray(x) for x in dispatch.apply_primitive(self, xs)]
 
     def lower(self, ctx, *xs):
-        held = [physical_aval(a) for a in (*ctx.in_avals, *self.result_avals)]
-        layouts = [_behind(order, aval) for order, aval in zip(
-            (*self.input_layouts, *self.output_layouts), held)]
+        layouts = [layout(aval, order) for aval, order in zip(
+            (*ctx.in_avals, *self.result_avals), (*self.input_layouts, *self.output_layouts))]
         attributes = self.configuration()
         if self.has_side_effect:
             attributes["has_side_effect"] = "true"
@@ -197,7 +196,7 @@ class FfiCall(Primitive):
 
     def on_stacks(self, size: int, stacks: Sequence[Any]) -> FfiCall:
         """Return the call for operands with a leading axis, which longer ones have got."""
-        before = [len(layout) for layout in self.input_layouts]
+        before = [len(order) for order in self.input_layouts]
         longer = [len(aval_of(x).shape) > n for x, n in zip(stacks, before)]
         return FfiCall(
             self.attributes, self.custom_call_api_version, self.has_side_effect,
@@ -218,11 +217,6 @@ def aliases(pairs: Sequence[tuple[int, int]], results: int) -> dict[str, str]:
     return {"output_operand_aliases": f"[{shown}]"} if shown else {}
 
 
-def row_major(held: ShapedArray) -> str:
-    """Return the usual layout of an array, as the text spells it."""
-    return _behind((), held)
-
-
 def symbol_name(name: str) -> str:
     """Return ``name`` as a symbol of MLIR, quoted if it must be."""
     return name if re.fullmatch(r"[A-Za-z_][\w$.]*", name, re.ASCII) else f'"{quoted(name)}"'
@@ -231,12 +225,6 @@ def symbol_name(name: str) -> str:
 def _stacked_order(order: tuple[int, ...]) -> tuple[int, ...]:
     """Return a layout, minor to major, with a new first axis as the slowest."""
     return (*(axis + 1 for axis in order), 0)
-
-
-def _behind(order: Sequence[int], held: ShapedArray) -> str:
-    """Return a layout as the text spells it; axes of the array that holds a value come last."""
-    whole = [*range(len(held.shape) - 1, len(order) - 1, -1), *order]
-    return f"dense<{whole}> : tensor<{len(whole)}xindex>"
 
 
 def minor_to_major(layout: Any, aval: Any) -> tuple[int, ...]:
@@ -312,11 +300,7 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
     Raises: ValueError for an unknown ``vmap_method``, and from the function for layouts or aliases
     that do not fit; TypeError for operands or attributes that cannot be passed.
     """
-    if vmap_method not in VMAP_METHODS:
-        raise errors.explained(
-            errors.ArgumentError, "ffi_call.C4",
-            f"vmap_method must be on of the allowed methods {list(VMAP_METHODS)}, but got: "
-            f"{vmap_method}", advice="'sequential' is the safe choice: one call per example.")
+    check_vmap_method("ffi_call.C4", vmap_method)
     several = isinstance(result_shape_dtypes, Sequence)
     avals = result_avals(result_shape_dtypes if several else (result_shape_dtypes,))
     if not several and output_layouts is not None:

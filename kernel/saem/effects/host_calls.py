@@ -270,11 +270,14 @@ def on_several(module: Any, results: int, varies: bool) -> tuple[bool, dict[str,
     return inside is None, {"sdy.sharding": f"#sdy.sharding_per_value<[{places}]>"}
 
 
-def layout(aval: ShapedArray) -> str:
-    """Return the row-major layout of ``aval`` as an MLIR attribute."""
+def layout(aval: ShapedArray, order: Sequence[int] = ()) -> str:
+    """Return the layout of ``aval`` as an MLIR attribute: its axes, the fastest first.
+
+    ``order`` are the slowest, where they are in another order; axes inside a key are the fastest.
+    """
     rank = len(physical_aval(aval).shape)
-    order = ", ".join(map(str, reversed(range(rank))))
-    return f"dense<{f'[{order}]' if rank else ''}> : tensor<{rank}xindex>"
+    whole = [*reversed(range(len(order), rank)), *order]
+    return f"dense<{whole}> : tensor<{rank}xindex>"
 
 
 def name_of(fun: Any) -> str:

@@ -1,10 +1,12 @@
 """What is a token, and how does it order effects?
 
-A *token*: it has no numbers, but who takes it comes after whom gave it.  ``create_token`` makes
-one, ``after_all`` joins several, and ``optimization_barrier`` ties one to arrays.  It is held as
-one boolean that nothing reads.  ``psend`` gives one, which ``precv`` takes.
+A *token* is a value without numbers: an operation that takes it runs after the operation that
+returned it.  ``create_token`` makes one, ``after_all`` joins several, and ``optimization_barrier``
+ties one to arrays.  It is stored as one boolean that nothing reads.  ``psend`` returns one, which
+``precv`` takes.
 
 Read before: ``effects.barrier``, ``parallel.exchanges``.
+Invariant: a token is the same for all examples, and has no derivative.
 Source: the documentation of jax.lax.after_all, psend and precv.
 """
 
@@ -167,6 +169,8 @@ class Transfer(Primitive):
 
 @primitive("psend")
 class PSend(Transfer):
+    """Send the operand; the result is the token of having sent it."""
+
     axis_name: tuple
     perm: tuple[tuple[int, int], ...]
 
@@ -176,6 +180,8 @@ class PSend(Transfer):
 
 @primitive("precv")
 class PRecv(Transfer):
+    """Receive a value of type ``out_shape`` after the token that is the operand."""
+
     axis_name: tuple
     perm: tuple[tuple[int, int], ...]
     out_shape: ShapedArray

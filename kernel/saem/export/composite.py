@@ -4,7 +4,7 @@
 ``composite`` operation that names the function it stands for.  A compiler that knows the name may
 do better than that function; any other calls it.
 
-Read before: ``loops.carry``.  Read after: nothing.
+Read before: ``loops.carry``, ``effects.foreign_calls`` (attributes).
 Invariant: a composite computes what its decomposition does; it has no derivative of its own.
 Source: the documentation of jax.lax.composite; StableHLO specification, composite.
 """
@@ -27,28 +27,10 @@ from saem.core.avals import aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import Primitive, absent, primitive
 from saem.core.trace import Tracer, bind
+from saem.effects.foreign_calls import HashableArray
 from saem.loops.carry import trace_body
 
 _NAMED = re.compile(r"[a-zA-Z]\w*(\.[\w$]+)+", re.ASCII)
-
-
-class HashableArray:
-    """A NumPy array among the attributes of a composite, compared by its numbers."""
-
-    __slots__ = ("val",)
-
-    def __init__(self, val: np.ndarray):
-        self.val = val
-
-    def __repr__(self) -> str:
-        return f"HashableArray({self.val!r})"
-
-    def __hash__(self) -> int:
-        return hash((self.val.shape, self.val.dtype, self.val.tobytes()))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, HashableArray) and hash(self) == hash(other) \
-            and self.val.dtype == other.val.dtype and np.array_equal(self.val, other.val)
 
 
 # (name, leaves, structure) of each keyword argument.
@@ -146,8 +128,6 @@ def attribute(value: Any) -> str:
         advice="Use numbers, strings, NumPy arrays, and lists and dicts of them.")
 
 
-
-
 def _unexpected(name: str, role: str, note: str = "") -> Exception:
     return errors.explained(
         errors.UnexpectedTracerError, f"composite.{role}",
@@ -200,4 +180,3 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
         return body.out_tree.unflatten(bind(prim, *body.consts, *leaves))
 
     return called
-

@@ -27,7 +27,7 @@ from saem.ops import sharding_rules
 from saem.ops.constraints import constrained, prefix
 from saem.ops.convert import copy
 from saem.placement import devices
-from saem.placement.layouts import Format, check_layouts, format_of, is_concrete, space_of_sharding
+from saem.placement.layouts import Format, Layout, check_layouts, format_of, space_of_sharding
 from saem.placement.shardings import NamedSharding, resolve
 from saem.placement.spread import check_rank
 from saem.placement.transfer_guards import explicit
@@ -199,7 +199,7 @@ def put_format(x: Any, wanted: Format) -> Any:
 
     Raises: ValueError if they are left to be chosen.
     """
-    if not is_concrete(wanted):
+    if wanted.layout is Layout.AUTO:
         raise ValueError("sharding and layout in `Layout` instance should be concrete. Got layout: "
                          f"{wanted} for input {aval_of(x).str_short()}")
     if wanted.layout is None:

@@ -371,7 +371,6 @@ class PPermute(Exchange):
             x, dim = broadcast_new_dim(x, size, 0), 0
         return pick(x, [source.get(i) for i in range(size)], dim), dim
 
-
     def batch_several(self, size, x):
         """Send along several axes, of which one is the leading axis of the stack ``x``.
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from saem.core import errors, tree
 from saem.core.avals import aval_of
+from saem.core.record import Record
 from saem.core.trace import eval_trace, state
 from saem.jit.decorator import jit
 from saem.ops.shape import canonical_axis, expand_dims, squeeze
@@ -90,9 +91,7 @@ class Mapping:
         """Return the jitted function for as many examples as these arguments hold."""
         run = self.known(args)
         if run is None:
-            static = {n % len(args) for n in self.static} if args else set()
-            dynamic = tuple(x for i, x in enumerate(args) if i not in static)
-            axes = self.axes_of(dynamic, args, static)
+            _, dynamic, axes = self.split(args)
             size = self.size([*tree.leaves(dynamic), *tree.leaves(kwargs)], axes)
             run = self.runs.get(size)
             if run is None:
@@ -111,13 +110,16 @@ class Mapping:
         shape = getattr(leaves[0], "shape", ()) if leaves else ()
         return self.runs.get(shape[axis]) if -len(shape) <= axis < len(shape) else None
 
-    def axes_of(self, dynamic: tuple, args: tuple, static: set) -> list[int | None]:
-        """Return the mapped axis of each leaf of the dynamic arguments, then 0 as needed."""
+    def split(self, args: tuple) -> tuple[set[int], tuple, list[int | None]]:
+        """Return the numbers of the static arguments, the others, and the mapped axis of each leaf
+        of those, then 0 as needed."""
+        static = {n % len(args) for n in self.static} if args else set()
+        dynamic = tuple(x for i, x in enumerate(args) if i not in static)
         axes = self.in_axes
         if isinstance(axes, tuple) and len(axes) == len(args):
             axes = tuple(a for i, a in enumerate(axes) if i not in static)
         try:
-            return Padded(tree.broadcast_prefix(axes, dynamic, is_leaf=_is_none))
+            return static, dynamic, Padded(tree.broadcast_prefix(axes, dynamic, is_leaf=_is_none))
         except ValueError as error:
             raise ValueError(
                 f"pmap in_axes must be a tree prefix of the tuple of arguments passed "
@@ -172,9 +174,7 @@ class Mapping:
                 "devices are available.",
                 advice="Set jax_num_cpu_devices before the first operation to have more CPU "
                 "devices, or use vmap inside pmap for several examples on each.")
-        flat = np.empty(size, object)
-        flat[:] = list(devices)[:size]
-        return Mesh(flat, (self.name,))
+        return Mesh(devices[:size], (self.name,))
 
     def spec(self, x: Any, axis: int | None) -> Any:
         if axis is None:
@@ -183,12 +183,8 @@ class Mapping:
 
     def make(self, mesh: Mesh) -> Run:
         """Return the jitted function over ``mesh``."""
-        static = self.static
-
         def _fun(*args: Any, **kwargs: Any) -> Any:
-            fixed = {n % len(args) for n in static} if args else set()
-            dynamic = tuple(x for i, x in enumerate(args) if i not in fixed)
-            axes = self.axes_of(dynamic, args, fixed)
+            fixed, dynamic, axes = self.split(args)
             leaves, in_tree = tree.flatten((dynamic, kwargs))
             leaves = [as_array(x) for x in leaves]
             self.size(leaves, axes)
@@ -211,10 +207,9 @@ class Mapping:
 
         # Events name the function a person wrote, and its place.
         _fun.__wrapped__ = self.fun  # type: ignore[attr-defined]
-        plain = jit(_fun, static_argnums=static, donate_argnums=self.donated)
-        fast = jit(_fun, static_argnums=static, donate_argnums=self.donated,
-                   in_shardings=self.in_shardings(mesh))
-        return Run(fast, plain)
+        options = {"static_argnums": self.static, "donate_argnums": self.donated}
+        return Run(jit(_fun, **options, in_shardings=self.in_shardings(mesh)),
+                   jit(_fun, **options))
 
     def in_shardings(self, mesh: Mesh) -> Any:
         """Return where arguments should lie, None if that depends on their rank."""
@@ -245,15 +240,12 @@ class Mapping:
         return [self.spec(x, d) for x, d in zip(tree.leaves(result), self.out_axes_of(result))]
 
 
-class Run:
+class Run(Record):
     """A jitted function over a mesh; ``plain``, for traces and for calls with keywords, does not
     say where arguments lie."""
 
-    __slots__ = ("fast", "plain")
-
-    def __init__(self, fast: Any, plain: Any):
-        self.fast = fast
-        self.plain = plain
+    fast: Any
+    plain: Any
 
 
 class Padded(list):

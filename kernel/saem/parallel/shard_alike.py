@@ -60,9 +60,7 @@ class ShardAlike(Primitive):
 
 
 def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
-    """Return pytrees ``x`` and ``y``, whose leaves are sharded the same way, the first of one as
-    that of the
-    other and so on.
+    """Return the pytrees ``x`` and ``y``; leaves at one place in both are sharded the same way.
 
     Raises: ValueError if the structures or shapes differ.
     """

@@ -39,7 +39,7 @@ from saem.ops.linear import broadcast_in_dim, number_like
 from saem.ops.reshard import retyped
 from saem.ops.shape import squeeze
 from saem.placement.meshes import AxisType, Mesh
-from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of
+from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of, tiles
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
 from saem.transform.nested import Contents, HigherOrder, Nested
 from saem.transform.staging import trace_flat
@@ -60,9 +60,7 @@ def local_aval(aval: ShapedArray, spec: Any, mesh: Any, manual: frozenset, vma: 
     """
     if isinstance(aval, AbstractRef):
         return aval.update(inner_aval=local_aval(aval.inner_aval, spec, mesh, manual, vma))
-    parts = [math.prod(mesh.shape[n] for n in axes_of(entry)) for entry in spec]
-    parts += [1] * (len(aval.shape) - len(parts))
-    shape = tuple(n // k for n, k in zip(aval.shape, parts))
+    shape = tuple(n // k for n, k in zip(aval.shape, tiles(mesh, spec, len(aval.shape))))
     part = varying(ShapedArray(shape, aval.dtype, aval.weak_type), vma)
     if aval.explicit is None:
         return part
@@ -73,9 +71,8 @@ def local_aval(aval: ShapedArray, spec: Any, mesh: Any, manual: frozenset, vma: 
 
 def global_aval(aval: ShapedArray, spec: Any, mesh: Any) -> ShapedArray:
     """Return the aval of the whole value whose parts have ``aval``."""
-    parts = [math.prod(mesh.shape[n] for n in axes_of(entry)) for entry in spec]
-    parts += [1] * (len(aval.shape) - len(parts))
-    whole = ShapedArray(tuple(n * k for n, k in zip(aval.shape, parts)), aval.dtype, aval.weak_type)
+    shape = tuple(n * k for n, k in zip(aval.shape, tiles(mesh, spec, len(aval.shape))))
+    whole = ShapedArray(shape, aval.dtype, aval.weak_type)
     if not mesh.explicit_axes:
         return whole
     named = [*map(axes_of, spec), *[()] * (len(aval.shape) - len(spec))]

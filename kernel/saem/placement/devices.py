@@ -147,6 +147,10 @@ def check_before_start(name: str, value: Any = None) -> None:
 config.before_start.append(check_before_start)
 
 
+# For functions that have a parameter of that name.
+_client = backend
+
+
 def default_backend() -> str:
     """Return the platform name of the default backend: 'cpu', 'gpu' or 'tpu'.
 
@@ -184,10 +188,6 @@ def local_devices(process_index: int | None = None, backend: Any = None,
     if not found:
         raise ValueError(f"Unknown process_index {process_index}")
     return found
-
-
-def _client(platform: Any) -> Any:
-    return backend(platform)
 
 
 def device_count(backend: Any = None) -> int:

@@ -126,11 +126,6 @@ def place_of_struct(given: Any) -> tuple[Any, Layout | None]:
     return NamedSharding(mesh_context.value, given), None
 
 
-def is_concrete(wanted: Format) -> bool:
-    """Return whether a format leaves nothing to be chosen."""
-    return wanted.layout is not Layout.AUTO
-
-
 def format_of(x: Any) -> Format:
     """Return the layout and the sharding of an array."""
     return Format(Layout.from_xla(x._pjrt_layout), x._sharding)

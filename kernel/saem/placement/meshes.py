@@ -181,7 +181,7 @@ class Mesh(contextlib.ContextDecorator, _Axes):
 
     def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None):
         if not isinstance(devices, np.ndarray):
-            devices = _object_array(devices)
+            devices = np.array(devices, dtype=object)
         names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
         if devices.ndim != len(names):
             raise ValueError(
@@ -283,16 +283,10 @@ def _entered(mesh: Mesh) -> list[Any]:
     return mesh.__dict__.setdefault("_before", [])
 
 
-def _object_array(devices: Any) -> np.ndarray:
-    array = np.array(devices, dtype=object)
-    return array
-
-
 def _mesh_on(places: Sequence[tuple[str, int]], sizes: tuple, names: tuple, types: tuple) -> Mesh:
     found = {(d.platform, d.id): d for platform in {p for p, _ in places}
              for d in device_module.devices(platform)}
-    flat = np.empty(len(places), object)
-    flat[:] = [found[place] for place in places]
+    flat = np.array([found[place] for place in places], dtype=object)
     return Mesh(flat.reshape(sizes), names, types)
 
 
@@ -379,8 +373,6 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = Non
             f"jax.config.update('jax_num_cpu_devices', {need}).")
     if devices is not None and need != len(have):
         raise ValueError(f"make_mesh: {len(have)} devices do not fill a mesh of {sizes}")
-    flat = np.empty(need, object)
-    flat[:] = have[:need]
-    return Mesh(flat.reshape(sizes), names,
+    return Mesh(np.array(have[:need], dtype=object).reshape(sizes), names,
                 _axis_types(axis_types, len(names), AxisType.Explicit))
 

@@ -138,6 +138,13 @@ def axes_of(entry: Any) -> tuple:
     return entry if isinstance(entry, tuple) else (entry,)
 
 
+def tiles(mesh: Any, spec: PartitionSpec, ndim: int) -> tuple[int, ...]:
+    """Return into how many parts ``spec`` divides each of ``ndim`` axes."""
+    sizes = mesh.shape
+    parts = [math.prod(sizes[a] for a in axes_of(entry)) for entry in spec]
+    return (*parts, *(1,) * (ndim - len(parts)))
+
+
 @onto(_jaxlib.NamedSharding)
 class NamedSharding:
     """The array is sharded as ``spec`` says along the axes of ``mesh``.
@@ -200,9 +207,7 @@ class NamedSharding:
 
     def tiles(self, ndim: int) -> tuple[int, ...]:
         """Return into how many parts each of ``ndim`` axes is sharded."""
-        sizes = self.mesh.shape
-        parts = [math.prod(sizes[a] for a in axes_of(entry)) for entry in self.spec]
-        return (*parts, *(1,) * (ndim - len(parts)))
+        return tiles(self.mesh, self.spec, ndim)
 
     def check_compatible_aval(self, shape: Sequence[int]) -> None:
         """Refuse a shape with fewer axes than the spec.
@@ -352,8 +357,7 @@ def named_from_xla(chosen: Any, mesh: Mesh, ndim: int) -> NamedSharding:
     found = _expressed(mesh, tuple(dims[:ndim]), order.tobytes())
     if found is not None:
         return NamedSharding(mesh, PartitionSpec(*found))
-    flat = np.empty(len(order), object)
-    flat[:] = [mesh._flat[i] for i in order]
+    flat = np.array([mesh._flat[i] for i in order], dtype=object)
     names = tuple(f"_axis_{i}" for i in range(len(dims)))
     tiled = Mesh(flat.reshape(dims), names, (AxisType.Auto,) * len(dims))
     spec = PartitionSpec(*(names[i] if dims[i] > 1 else None for i in range(ndim)))

@@ -72,7 +72,8 @@ def move(x: Any, sharding: Any, committed: bool) -> Any:
     here = x._sharding
     if here.is_equivalent_to(sharding, len(aval.shape)):
         return _jaxlib.batched_device_put(aval, sharding, list(x._arrays),
-                                          _local_order(sharding, aval.shape), committed)
+                                          list(sharding.addressable_devices_indices_map(aval.shape)),
+                                          committed)
     have: dict[Any, Any] = {}
     for part, index in zip(x._arrays, here.addressable_devices_indices_map(aval.shape).values()):
         have.setdefault(_key(index, aval.shape), part)
@@ -87,10 +88,6 @@ def move(x: Any, sharding: Any, committed: bool) -> Any:
             "devices of other processes.",
             advice="Do it inside jit with out_shardings, which every process must call.")
     return put_host(assemble(x), aval, sharding, committed)
-
-
-def _local_order(sharding: Any, shape: tuple[int, ...]) -> list[Any]:
-    return list(sharding.addressable_devices_indices_map(shape))
 
 
 def _key(index: Sequence[slice], shape: Sequence[int]) -> tuple:

@@ -459,15 +459,13 @@ class Swap(OnPart):
 
     def transpose(self, ct, ref, value, *indices):
         none = [None] * len(indices)
-        ct_value = None
         if ref.ct is None:
             if ct is not None:
                 add_to_cotangent(ref, ct, self.transforms, indices)
             return [None, None, *none]
         if ct is None:
             ct = zeros_of(aval_of(value) if not isinstance(value, UndefinedPrimal) else value.aval)
-        ct_value = bind(self, ref.ct, ct, *indices)
-        return [None, ct_value, *none]
+        return [None, bind(self, ref.ct, ct, *indices), *none]
 
     def batch(self, size, xs, dims):
         (ref, value, *indices), (dim, value_dim, *index_dims) = xs, dims

@@ -214,12 +214,16 @@ def numpy_write(x: Any, transforms: Sequence[Indexer], operands: Sequence[Any],
     if keep is True:
         x[key] = part
         return
-    spans = first.before(np.shape(indices[0]))
-    block = tuple(range(spans, spans + np.ndim(indices[0])))
-    rows = np.moveaxis(part, block, range(len(block)))
+    rows = _rows_first(first, indices, part)
     for place in zip(*np.nonzero(keep)):
         whole = tuple(k[place] if isinstance(k, np.ndarray) else k for k in key)
         x[whole] = rows[place]
+
+
+def _rows_first(indexer: Indexer, indices: Sequence[Any], part: Any) -> np.ndarray:
+    """Return ``part`` with the axes of the index arrays in front."""
+    first, count = indexer.before(np.shape(indices[0])), np.ndim(indices[0])
+    return np.moveaxis(np.asarray(part), range(first, first + count), range(count))
 
 
 def add_rows(x: Any, transforms: Sequence[Indexer], operands: Sequence[Any], value: Any) -> None:
@@ -228,9 +232,7 @@ def add_rows(x: Any, transforms: Sequence[Indexer], operands: Sequence[Any], val
     pieces = split_indices(transforms, operands)
     inner = numpy_read(x, views, list(itertools.chain(*pieces[:-1])))
     keep, indices = inside(last, pieces[-1]), pieces[-1]
-    spans = last.before(np.shape(indices[0]))
-    block = tuple(range(spans, spans + np.ndim(indices[0])))
-    rows = np.moveaxis(np.asarray(value), block, range(len(block)))
+    rows = _rows_first(last, indices, value)
     key = numpy_key(last, indices)
     for place in zip(*np.nonzero(keep)):
         inner[tuple(k[place] if isinstance(k, np.ndarray) else k for k in key)] += rows[place]
