@@ -31,9 +31,8 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Any] | None 
     if len(have) != need:
         raise ValueError(f"Number of devices {len(have)} must equal the product of mesh_shape "
                          f"{tuple(mesh_shape)}")
-    flat = np.empty(need, object)
-    flat[:] = sorted(have, key=lambda d: (d.process_index, d.id))
-    return flat.reshape(tuple(mesh_shape))
+    ordered = sorted(have, key=lambda d: (d.process_index, d.id))
+    return np.array(ordered, dtype=object).reshape(tuple(mesh_shape))
 
 
 def create_hybrid_device_mesh(mesh_shape: Sequence[int], dcn_mesh_shape: Sequence[int],
@@ -53,10 +52,7 @@ def create_hybrid_device_mesh(mesh_shape: Sequence[int], dcn_mesh_shape: Sequenc
         raise ValueError(f"Number of slices {len(groups)} must equal the product of "
                          f"dcn_mesh_shape {tuple(dcn_mesh_shape)}")
     blocks = [create_device_mesh(mesh_shape, groups[n]) for n in sorted(groups)]
-    whole = np.empty((len(blocks), *mesh_shape), object)
-    for number, block in enumerate(blocks):
-        whole[number] = block
-    whole = whole.reshape((*dcn_mesh_shape, *mesh_shape))
+    whole = np.stack(blocks).reshape((*dcn_mesh_shape, *mesh_shape))
     order = [a for pair in zip(range(len(mesh_shape)), range(len(mesh_shape), 2 * len(mesh_shape)))
              for a in pair]
     sizes = [outer * inner for outer, inner in zip(dcn_mesh_shape, mesh_shape)]

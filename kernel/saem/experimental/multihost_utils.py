@@ -26,14 +26,10 @@ from saem.placement.spread import make_array_from_process_local_data
 
 
 def _by_process() -> tuple[Mesh, NamedSharding]:
-    """Return a mesh with one row of devices for each process, and its rows cut apart."""
-    count = devices.process_count()
+    """Return a mesh with one row of devices for each process, and a sharding by rows."""
     everyone = devices.devices()
-    rows = [[d for d in everyone if d.process_index == n] for n in range(count)]
-    flat = np.empty((count, len(rows[0])), object)
-    for number, row in enumerate(rows):
-        flat[number] = row
-    mesh = Mesh(flat, ("processes", "local"), (AxisType.Auto,) * 2)
+    rows = [[d for d in everyone if d.process_index == n] for n in range(devices.process_count())]
+    mesh = Mesh(rows, ("processes", "local"), (AxisType.Auto,) * 2)
     return mesh, NamedSharding(mesh, PartitionSpec("processes"))
 
 

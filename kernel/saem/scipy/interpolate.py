@@ -119,12 +119,9 @@ class RegularGridInterpolator:
         lows, parts = [], []
         for x, ticks in zip(xs, self.grid):
             low = jnp.clip(jnp.searchsorted(ticks, x, "right") - 1, 0, max(len(ticks) - 2, 0))
-            if len(ticks) == 1:
-                lows.append(low)
-                parts.append(jnp.zeros_like(x))
-                continue
             lows.append(low)
-            parts.append((x - ticks[low]) / (ticks[low + 1] - ticks[low]))
+            parts.append(jnp.zeros_like(x) if len(ticks) == 1 else
+                         (x - ticks[low]) / (ticks[low + 1] - ticks[low]))
         rest = (1,) * (self.values.ndim - len(xs))
         if method == "nearest":
             return self.values[tuple(jnp.where(part <= 0.5, low, low + 1)

@@ -40,19 +40,17 @@ def _on_data(transform: Callable, fun: Callable, argnums: int | Sequence[int], h
             return fun(*full, **kwargs)
 
         out = transform(inner, has_aux=has_aux, **options)(variables)
-        rest: tuple[Any, ...] = ()
         if value:
             first, found = out
         elif has_aux:
             found, aux = out
-            rest = (aux,)
         else:
             found = out
         found = tree.map_(lambda part: _assembled(part, leaves, treedef, single), found,
                           is_leaf=lambda part: isinstance(part, list))
         if value:
             return first, found
-        return (found, *rest) if rest else found
+        return (found, aux) if has_aux else found
 
     return wrapped
 

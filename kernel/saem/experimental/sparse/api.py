@@ -1,6 +1,7 @@
 """What is there for sparse arrays of every format?  (``jax.experimental.sparse.api``)
 
 Read before: ``sparse.transform``.
+Invariant: the same call makes the same array in each format (tests/kernel/test_sparse.py).
 """
 
 from __future__ import annotations

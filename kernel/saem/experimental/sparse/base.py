@@ -47,12 +47,16 @@ class JAXSparse(abc.ABC):
     data: Array
     shape: Shape
     nse: property
-    dtype: property
     __hash__ = None
     __array_priority__ = 100
 
     def __init__(self, args: tuple[Any, ...], *, shape: Sequence[int]):
         self.shape = tuple(int(n) for n in shape)
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the elements."""
+        return self.data.dtype
 
     @property
     def size(self) -> int:

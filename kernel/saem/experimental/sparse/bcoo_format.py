@@ -105,11 +105,6 @@ class BCOO(JAXSparse):
     # -- what it is ----------------------------------------------------------------------------
 
     @property
-    def dtype(self) -> Any:
-        """The dtype of the elements."""
-        return self.data.dtype
-
-    @property
     def nse(self) -> int:
         """The number of elements stored (per batch)."""
         return self.indices.shape[-2]
@@ -370,7 +365,7 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
     _, indices = whole(sparr)
     data = _extract(indices, arr, sparr.n_batch)
     if not unique:
-        first = nfold_vmap(lambda i: _is_first(i), sparr.n_batch)(indices)
+        first = nfold_vmap(_is_first, sparr.n_batch)(indices)
         data = masked(first, data)
     return BCOO((data, sparr.indices if data.shape[:sparr.n_batch] == sparr.indices.shape[:-2]
                  else indices), shape=sparr.shape, indices_sorted=sparr.indices_sorted,
@@ -545,26 +540,21 @@ def _inefficient(what: str, action: str) -> None:
 def _sparser(mat: BCOO, n_batch: int, n_dense: int) -> BCOO:
     """Return ``mat`` with fewer batch and dense axes: those that are too many become sparse."""
 
+    inner = mat.shape[n_batch:mat.ndim - n_dense]
+
     def one(data: Array, indices: Array) -> tuple[Array, Array]:
-        made = flat(BCOO((data, indices), shape=inner))
-        return made.data, made.indices
+        def part(data: Array) -> tuple[Array, Array]:
+            return flat(BCOO((data, indices), shape=inner))._bufs
 
-    keep = mat.ndim - n_dense
-    # Dense axes that stay are moved in front while the others are made sparse.
-    data, indices = whole(mat)
-    inner = mat.shape[n_batch:keep]
-
-    def with_dense(data: Array, indices: Array) -> tuple[Array, Array]:
-        spread = data
+        # Dense axes that stay are moved in front while the others are made sparse.
         for _ in range(n_dense):
-            spread = jnp.moveaxis(spread, -1, 0)
-        made = nfold_vmap(lambda part: one(part, indices), n_dense)(spread)
-        values, places = made
+            data = jnp.moveaxis(data, -1, 0)
+        data, places = nfold_vmap(part, n_dense)(data)
         for _ in range(n_dense):
-            values, places = jnp.moveaxis(values, 0, -1), places[0]
-        return values, places
+            data, places = jnp.moveaxis(data, 0, -1), places[0]
+        return data, places
 
-    data, indices = nfold_vmap(with_dense, n_batch)(data, indices)
+    data, indices = nfold_vmap(one, n_batch)(*whole(mat))
     return BCOO((data, indices), shape=mat.shape, unique_indices=mat.unique_indices,
                 indices_sorted=mat.indices_sorted and mat.n_batch - n_batch <= 1
                 and n_dense == mat.n_dense)
@@ -607,7 +597,7 @@ def _one_more_batch(mat: BCOO) -> BCOO:
 
 def _no_more_than_fit(mat: BCOO) -> BCOO:
     """Return ``mat`` with at most as many elements as there are places for."""
-    places = size_of(mat.sparse_shape)
+    places = math.prod(mat.sparse_shape)
     return bcoo_sum_duplicates(mat, nse=places) if mat.nse > places else mat
 
 
@@ -622,14 +612,9 @@ def flat(mat: BCOO) -> BCOO:
     grid = lambda axis: jnp.broadcast_to(
         lax.broadcasted_iota(indices.dtype, full, axis), full).reshape(-1)
     middle = jnp.broadcast_to(
-        indices.reshape(*batch, mat.nse, *(1,) * d, s), (*full, s)).reshape(size_of(full), s)
+        indices.reshape(*batch, mat.nse, *(1,) * d, s), (*full, s)).reshape(math.prod(full), s)
     parts = [*(grid(i)[:, None] for i in range(b)), middle,
              *(grid(b + 1 + i)[:, None] for i in range(d))]
     return BCOO((data.reshape(-1), jnp.concatenate(parts, axis=1)), shape=mat.shape,
                 unique_indices=mat.unique_indices,
                 indices_sorted=mat.indices_sorted and b <= 1 and d == 0)
-
-
-def size_of(shape: Sequence[int]) -> int:
-    """Return the number of elements of an array of ``shape``."""
-    return math.prod(shape)

@@ -10,6 +10,7 @@ Invariant: the result is ``lax.dot_general`` of the dense arrays (tests/kernel/t
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,6 @@ from saem.experimental.sparse.bcoo_format import (
     flat,
     in_range,
     masked,
-    size_of,
     whole,
 )
 from saem.typing import Array, ArrayLike, Shape
@@ -138,7 +138,7 @@ def _sparse_sparse(lhs: BCOO, rhs: BCOO, numbers: Any, preferred: Any) -> BCOO:
 
     data, indices = nfold_vmap(one, n)(*whole(lhs), *whole(rhs))
     out = BCOO((data, indices), shape=lhs.shape[:n] + free_shape)
-    places = size_of(free_shape)
+    places = math.prod(free_shape)
     return bcoo_sum_duplicates(out, nse=places) if out.nse > places else out
 
 

@@ -10,6 +10,7 @@ Invariant: ``f(mat).todense()`` is the dense function of ``mat.todense()``
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +26,6 @@ from saem.experimental.sparse.bcoo_format import (
     columns,
     in_range,
     masked,
-    size_of,
     split,
     whole,
 )
@@ -40,7 +40,7 @@ def _rebuilt(mat: BCOO, data: Array, indices: Array, keep: Array, shape: Sequenc
     sparse = tuple(shape)[n_batch:n_batch + indices.shape[-1]]
     indices = jnp.where(keep[..., None], indices, jnp.asarray(sparse, indices.dtype))
     out = BCOO((masked(keep, data), indices), shape=shape, **known)
-    places = size_of(sparse)
+    places = math.prod(sparse)
     return bcoo_sum_duplicates(out, nse=places) if out.nse > places else out
 
 
@@ -81,7 +81,7 @@ def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Shape, broadcast_dimensions: Sequ
                 if a not in at or mat.sparse_shape[at[a]] != shape[a]]
     grid = [np.ravel(g) for g in np.meshgrid(*(np.arange(shape[a]) for a in repeated),
                                              indexing="ij")]
-    times = size_of([shape[a] for a in repeated])
+    times = math.prod([shape[a] for a in repeated])
     index_columns = []
     for a in range(n_batch, n_batch + len(sparse)):
         if a in repeated:
@@ -170,13 +170,13 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
     if dimensions is not None:
         mat = mat.transpose(dimensions)
     new = tuple(int(n) for n in new_sizes)
-    if size_of(new) != mat.size:
+    if math.prod(new) != mat.size:
         raise ValueError(f"cannot reshape array of shape {mat.shape} into shape {new}")
     batch, sparse, dense = split(mat.shape, mat.n_batch, mat.n_sparse)
-    first = _axes_of(new, size_of(batch), bool(batch))
-    last = _axes_of(new[::-1], size_of(dense), bool(dense))
+    first = _axes_of(new, math.prod(batch), bool(batch))
+    last = _axes_of(new[::-1], math.prod(dense), bool(dense))
     if first is None or last is None or first + last > len(new) or \
-            size_of(new[first:len(new) - last]) != size_of(sparse):
+            math.prod(new[first:len(new) - last]) != math.prod(sparse):
         raise ValueError(
             "bcoo_reshape: new shape cannot mix batch, sparse and dense dimensions; got "
             f"shape={mat.shape} new_shape={new} with n_batch={mat.n_batch}, n_dense={mat.n_dense}")
@@ -335,7 +335,7 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     indices = _moved_out(mat, indices, sparse)
     if batch:  # the batches summed become more elements
         stay = [a for a in range(mat.n_batch) if a not in batch]
-        times = size_of([mat.shape[a] for a in batch])
+        times = math.prod([mat.shape[a] for a in batch])
         merge = lambda x: x.transpose(
             *stay, *batch, *range(mat.n_batch, x.ndim)).reshape(
             *(mat.shape[a] for a in stay), times * mat.nse, *x.shape[mat.n_batch + 1:])

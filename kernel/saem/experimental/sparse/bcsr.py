@@ -60,11 +60,6 @@ class BCSR(JAXSparse):
                              f"indices.shape={self.indices.shape}")
 
     @property
-    def dtype(self) -> Any:
-        """The dtype of the elements."""
-        return self.data.dtype
-
-    @property
     def nse(self) -> int:
         """The number of elements stored (per batch)."""
         return self.indices.shape[-1]

@@ -3,11 +3,13 @@
 They hold what BCOO and BCSR hold without batch and dense axes, and compute through these.
 
 Read before: ``bcoo_format``, ``bcsr``.
+Invariant: each function gives what the dense operation gives (tests/kernel/test_sparse.py).
 Source: the documentation of jax.experimental.sparse.
 """
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +21,33 @@ from saem.experimental.sparse.bcsr import BCSR
 from saem.typing import Array, ArrayLike, DTypeLike
 
 
-class COO(JAXSparse):
+class _OneMatrix(JAXSparse):
+    """A matrix without batch and dense axes."""
+
+    @property
+    def nse(self) -> int:
+        """The number of elements stored."""
+        return self.data.size
+
+    @abc.abstractmethod
+    def to_bcoo(self) -> BCOO:
+        """Return it as BCOO."""
+
+    def todense(self) -> Array:
+        """Return the dense matrix."""
+        return self.to_bcoo().todense()
+
+    def __matmul__(self, other: Any) -> Array:
+        if isinstance(other, JAXSparse):
+            raise NotImplementedError(f"{type(self).__name__} @ a sparse array. Try: x.to_bcoo() "
+                                      "@ y")
+        other = jnp.asarray(other)
+        if other.ndim not in (1, 2):
+            raise NotImplementedError(f"matmul with object of shape {other.shape}")
+        return self.to_bcoo() @ other
+
+
+class COO(_OneMatrix):
     """A sparse matrix as lists of rows, columns and elements.
 
     >>> sparse.COO.fromdense(jnp.array([[0., 2.], [3., 0.]])).data
@@ -35,16 +63,6 @@ class COO(JAXSparse):
         self.data, self.row, self.col = map(jnp.asarray, args)
         super().__init__(args, shape=shape)
         self._rows_sorted, self._cols_sorted = rows_sorted, cols_sorted
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype of the elements."""
-        return self.data.dtype
-
-    @property
-    def nse(self) -> int:
-        """The number of elements stored."""
-        return self.data.size
 
     @property
     def _bufs(self) -> tuple[Array, ...]:
@@ -78,18 +96,11 @@ class COO(JAXSparse):
         """Return it as BCOO."""
         return BCOO((self.data, jnp.stack([self.row, self.col], 1)), shape=self.shape)
 
-    def todense(self) -> Array:
-        """Return the dense matrix."""
-        return self.to_bcoo().todense()
-
     def transpose(self, axes: Any = None) -> COO:
         """Return the transpose."""
         _no_axes(axes)
         return COO((self.data, self.col, self.row), shape=self.shape[::-1],
                    rows_sorted=self._cols_sorted, cols_sorted=self._rows_sorted)
-
-    def __matmul__(self, other: Any) -> Array:
-        return _matmul(self, other)
 
     def tree_flatten(self) -> tuple[tuple[Array, ...], dict[str, Any]]:
         """Return the arrays and what is static."""
@@ -103,7 +114,7 @@ class COO(JAXSparse):
         self._rows_sorted, self._cols_sorted = static["rows_sorted"], static["cols_sorted"]
 
 
-class _Compressed(JAXSparse):
+class _Compressed(_OneMatrix):
     """A matrix stored line by line: by rows (``CSR``) or by columns (``CSC``)."""
 
     data: Array
@@ -115,29 +126,8 @@ class _Compressed(JAXSparse):
         super().__init__(args, shape=shape)
 
     @property
-    def dtype(self) -> Any:
-        """The dtype of the elements."""
-        return self.data.dtype
-
-    @property
-    def nse(self) -> int:
-        """The number of elements stored."""
-        return self.data.size
-
-    @property
     def _bufs(self) -> tuple[Array, ...]:
         return self.data, self.indices, self.indptr
-
-    def todense(self) -> Array:
-        """Return the dense matrix."""
-        return self.to_bcoo().todense()
-
-    def to_bcoo(self) -> BCOO:
-        """Return it as BCOO."""
-        raise NotImplementedError
-
-    def __matmul__(self, other: Any) -> Array:
-        return _matmul(self, other)
 
     def tree_flatten(self) -> tuple[tuple[Array, ...], dict[str, Any]]:
         """Return the arrays and what is static."""
@@ -220,15 +210,6 @@ def _matrix(shape: Sequence[int], cls: type) -> None:
 def _no_axes(axes: Any) -> None:
     if axes is not None and tuple(axes) != (1, 0):
         raise NotImplementedError("axes argument to transpose()")
-
-
-def _matmul(mat: Any, other: Any) -> Array:
-    if isinstance(other, JAXSparse):
-        raise NotImplementedError(f"{type(mat).__name__} @ a sparse array. Try: x.to_bcoo() @ y")
-    other = jnp.asarray(other)
-    if other.ndim not in (1, 2):
-        raise NotImplementedError(f"matmul with object of shape {other.shape}")
-    return mat.to_bcoo() @ other
 
 
 def _transposed(mat: Any, transpose: bool) -> BCOO:

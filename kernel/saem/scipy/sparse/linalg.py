@@ -106,10 +106,9 @@ def _bicgstab(A, b, x0, maxiter, tol, atol, M):
         return x, r, alpha, omega, new, p, q, k
 
     one = jnp.ones((), jnp.result_type(*tree.leaves(r0)))
-    start = (x0, r0, one, one, one, r0, r0, jnp.asarray(0))
     # In the first step p must be r: beta times the earlier direction is 0 with p = q = 0.
     zeros = tree.map(jnp.zeros_like, r0)
-    start = (*start[:5], zeros, zeros, start[7])
+    start = (x0, r0, one, one, one, zeros, zeros, jnp.asarray(0))
     return lax.while_loop(unfinished, step, start)[0]
 
 

@@ -146,8 +146,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
         raise errors.explained(
             NotImplementedError, "factorial.exact", "factorial with exact=True",
             advice="math.factorial gives exact integers.")
-    (n,) = (array_argument("factorial", n),)
-    return _factorial(n)
+    return _factorial(array_argument("factorial", n))
 
 
 @library_function(static_argnames=("repetition",))

@@ -61,8 +61,8 @@ def refuse_complex(name: str, x: Array, error: type[Exception] = errors.Argument
 
 
 def elementwise(fun: Callable | None = None, *, complex_too: bool = False,
-                arrays: tuple[str, ...] | None = None, wide: bool = False,
-              by_first: bool = False) -> Any:
+                arrays: tuple[str, ...] | None = None, wide: bool = False, by_first: bool = False
+                ) -> Any:
     """Make a function of equal floating arrays a library function of any operands.
 
     complex_too: complex operands reach ``fun``, which computes or refuses them; else ValueError.

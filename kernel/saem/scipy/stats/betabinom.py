@@ -16,7 +16,7 @@ from saem.typing import Array
 def log_probability(k: Array, n: Array, a: Array, b: Array) -> Array:
     """Return the logarithm of the binomial coefficient times B(k + a, n - k + b) / B(a, b).
 
-    Of a broken k the whole part is taken, as in JAX; SciPy has no probability for it.
+    A k that is not whole is rounded down, as in JAX; SciPy has no probability for it.
     """
     k = jnp.floor(k)
     possible = (k >= 0) & (k <= n)
