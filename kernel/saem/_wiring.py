@@ -19,7 +19,7 @@ from types import MethodType
 from typing import Any
 
 from saem import _jaxlib
-from saem.compile import arrays as _arrays  # noqa: F401 - puts the conversions on the array class
+from saem.compile import arrays as _arrays
 from saem.compile import executables
 from saem.compile.dispatch import apply_primitive
 from saem.core import config, lazy
@@ -118,6 +118,7 @@ for _name, _fun in METHODS.items():
     setattr(_jaxlib.ArrayImpl, _name, _fun)
     setattr(Tracer, _name, _method(_fun))
     setattr(_jaxlib.Array, _name, _abstract(_name, _fun))
+_jaxlib.Array.item = _abstract("item", _arrays.item)
 for _home, _names in LATER_METHODS.items():
     for _name in _names.split():
         for _class in (_jaxlib.ArrayImpl, Tracer, _jaxlib.Array):

@@ -47,6 +47,7 @@ result = [told(ask, x) for x in (jnp.arange(3), jax.random.key(0)) for ask in (
                for name in ("shape", "dtype", "ndim", "size", "T", "at", "real", "imag")],
     lambda x: list(inspect.signature(jax.Array.sum).parameters)[1:],
     lambda x: hasattr(mock.create_autospec(jax.Array), "astype"),
+    lambda x: jax.Array.item(x), lambda x: jax.Array.__contains__(x, 0),
     lambda x: hasattr(jax.Array, "__len__") or hasattr(jax.Array, "__iter__"))]
 keys = jax.random.split(jax.random.key(0), 3)
 result += [told(ask, keys) for ask in (
@@ -71,3 +72,38 @@ def test_the_class_of_arrays_has_their_names(jax_oracle):
     assert len(here["refused"]) == 9
     assert here["result"] == jax_oracle.run(
         code + "\nassert len(refused) == 9\nresult = [str(line) for line in result]").value
+
+
+CONTAINS = """
+import copy
+import numpy as np
+import jax, jax.numpy as jnp
+
+def told(ask):
+    try:
+        return str(ask())
+    except TypeError as error:
+        return "TypeError"
+    except ValueError as error:
+        return str(error).split(".  ")[0].split(". ")[0].rstrip(".")
+
+line, table = jnp.array([1., 2., jnp.nan]), jnp.ones((2, 2))
+keys = jax.random.split(jax.random.key(0), 2)
+result = [told(ask) for ask in (
+    lambda: 1 in line, lambda: 5 in line, lambda: jnp.nan in line, lambda: np.float64(2) in line,
+    lambda: True in line, lambda: 1j in line, lambda: jnp.array(2) in line,
+    lambda: jnp.ones(3) in line, lambda: [1] in line, lambda: "a" in line, lambda: None in line,
+    lambda: 1 in table, lambda: 1 in jnp.ones(()), lambda: 1 in jnp.zeros(0),
+    lambda: line.__contains__(1), lambda: keys[0] in keys, lambda: "a" in keys, lambda: keys in keys,
+    lambda: jax.vmap(lambda row: row.__contains__(1.))(table),
+    lambda: jax.make_jaxpr(lambda x: x.__contains__(1))(line),
+    lambda: jax.make_jaxpr(copy.copy)(line), lambda: jax.make_jaxpr(copy.deepcopy)(line),
+    lambda: copy.copy(line) is line, lambda: copy.copy(keys).shape)]
+"""
+
+
+def test_elements_are_searched_by_in_and_arrays_copied_by_copy(jax_oracle):
+    here: dict = {}
+    exec(CONTAINS.replace("import jax, jax.numpy as jnp",
+                          "import saem as jax, saem.numpy as jnp"), here)
+    assert here["result"] == jax_oracle.run(CONTAINS).value

@@ -157,6 +157,16 @@ def test_private_names_in_a_process():
         assert core.trace_state_clean() and not jax.jit(lambda x: core.trace_state_clean())(1.)
         assert not jax.vmap(lambda x: core.trace_state_clean())(jax.numpy.ones(2)).any()
         assert list in _registry and tuple in _registry and int not in _registry
+        for container in ({"b": 1, "a": 2}, [1, 2], (1,), ()):
+            kind = _registry[type(container)]
+            children, rest = kind.to_iter(container)
+            again = kind.from_iter(rest, [jax.numpy.ones(2) if c == 2 else c for c in children])
+            assert jax.tree.structure(again) == jax.tree.structure(container)
+        try:
+            _registry[int]
+            raise SystemExit("found int")
+        except KeyError:
+            pass
         assert "cpu" in jax._src.xla_bridge._backends
         try:
             core.Jaxpr

@@ -11,7 +11,7 @@ Invariant: each does for its library what JAX's does, on Saem's own state; none 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import chain
 from types import FrameType
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from saem.core.avals import aval_of
 from saem.core.handles import handle_of
 from saem.core.trace import eval_trace, state
 from saem.derivatives.stop_gradient import StopGradient
+from saem.numpy import promote
 from saem.numpy.axes import as_array
 from saem.numpy.promote import convert_value, join_types
 from saem.placement import devices
@@ -55,6 +56,29 @@ class RegisteredTypes:
 
     def __contains__(self, cls: object) -> bool:
         return isinstance(cls, type) and tree.is_tree_node(cls)
+
+    def __getitem__(self, cls: type) -> ContainerType:
+        if cls not in self:
+            raise KeyError(cls)
+        return ContainerType(cls)
+
+
+class ContainerType:
+    """How containers of the class ``cls`` are taken apart, one level, and made again."""
+
+    def __init__(self, cls: type):
+        self.cls = cls
+
+    def to_iter(self, container: Any) -> tuple[Iterable[Any], Hashable]:
+        """Return the children of ``container``, and what else it remembers."""
+        return tree.flatten_one_level(container)
+
+    def from_iter(self, remembered: Any, children: Iterable[Any]) -> Any:
+        """Return the container of ``children``, which may be anything."""
+        parts = list(children)
+        return tree.PyTreeDef.from_node_data_and_children(
+            tree.default_registry, (self.cls, remembered),
+            [tree.structure(0)] * len(parts)).unflatten(parts)
 
 
 registered_types = RegisteredTypes()
@@ -134,6 +158,11 @@ def promote_dtypes_complex(*args: Any) -> list[Any]:
     dtype, weak = join_types(args)
     dtype = dtypes.complex_dtype(dtypes.to_inexact(dtype))
     return [as_array(convert_value(x, dtype, weak)) for x in args]
+
+
+def promote_dtypes_inexact(*args: Any) -> list[Any]:
+    """Return ``args`` as arrays of the one inexact dtype in which they meet."""
+    return [as_array(x) for x in promote.promote_dtypes_inexact(*args)]
 
 
 def dtype_of(x: Any) -> dtypes.DType:

@@ -17,9 +17,9 @@ import numpy as np
 from saem.core import dtypes
 from saem.core.avals import aval_of
 from saem.core.lazy import later
-from saem.core.trace import Tracer
 from saem.jit.transfers import device_put
 from saem.numpy import array_api, creation, manipulation, reductions, ufuncs
+from saem.numpy.promote import as_value, check_arraylike
 from saem.ops import numbers
 from saem.ops.convert import bitcast_convert_type, convert
 from saem.ops.convert import copy as copy_array
@@ -115,6 +115,24 @@ def to_device(x: Any, device: Any, *, stream: Any = None) -> Any:
     return device_put(x, device)
 
 
+def contains(x: Any, value: Any) -> Any:
+    """Return whether an element of ``x``, which has one axis, equals ``value``.
+
+    Raises: ValueError if ``x`` has another rank, or ``value`` has axes; TypeError if ``value`` is
+    no array.
+    """
+    if isinstance(value, str) or value is None:
+        raise TypeError(f"Array.__contains__: unsupported operand type {type(value)}.")
+    check_arraylike("Array.__contains__", value)
+    if x.ndim != 1:
+        raise ValueError("Array.__contains__: search array must be one-dimensional, got "
+                         f"arr.shape={x.shape}. Compare and ask: (x == value).any().")
+    if shape := aval_of(as_value(value)).shape:
+        raise ValueError("Array.__contains__: query value must be a scalar, got "
+                         f"query.shape={shape}")
+    return (x == value).any()
+
+
 def _no_flat(x: Any) -> Any:
     raise NotImplementedError(
         "JAX Arrays do not implement the arr.flat property: consider arr.flatten() instead.")
@@ -133,7 +151,9 @@ METHODS: dict[str, Callable] = {
     "compress": lambda x, condition, *args, **options: take_and_put.compress(
         condition, x, *args, **options),
     "copy": creation.copy,
-    "__deepcopy__": lambda x, memo: x if isinstance(x, Tracer) else copy_array(x),
+    "__contains__": contains,
+    "__copy__": lambda x: copy_array(x),
+    "__deepcopy__": lambda x, memo: copy_array(x),
     "flatten": flatten,
     "max": reductions.max,
     "mean": reductions.mean,

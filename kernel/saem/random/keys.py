@@ -30,6 +30,7 @@ from saem.jit.library import library_function
 from saem.numpy.at import IndexUpdateHelper
 from saem.numpy.indexing import getitem
 from saem.numpy.manipulation import swapaxes
+from saem.numpy.methods import contains
 from saem.numpy.take_and_put import take
 from saem.ops.convert import convert_element_type
 from saem.ops.keys import Generator, KeyDType, PRNGKeyArray
@@ -254,6 +255,7 @@ def _reduce(keys: PRNGKeyArray) -> Any:
 
 PRNGKeyArray.__reduce__ = _reduce
 PRNGKeyArray.traced_item = lambda keys, index: getitem(keys, index)
+PRNGKeyArray.__contains__ = contains
 PRNGKeyArray.at = property(IndexUpdateHelper)
 PRNGKeyArray.swapaxes = lambda keys, axis1, axis2: swapaxes(keys, axis1, axis2)
 PRNGKeyArray.take = lambda keys, *args, **kwargs: take(keys, *args, **kwargs)
