@@ -37,6 +37,21 @@ def dropped_in(code: str, **options) -> str:
     return output("-m", "saem", "run", "-c", textwrap.dedent(code), **options)
 
 
+def test_modules_reached_by_attribute_are_in_sys_modules_under_their_names_in_jax():
+    assert dropped_in("""
+        import sys
+        import jax
+        for path in ("core", "experimental", "ops", "random", "scipy.special", "tree", "tree_util",
+                     "typing", "numpy.linalg", "lax", "version"):
+            module = jax
+            for name in path.split("."):
+                module = getattr(module, name)
+            assert sys.modules[f"jax.{path}"] is module and module.__name__ == f"jax.{path}", path
+            assert module.__spec__.name == f"saem.{path}"
+        print(jax.tree_util.SequenceKey.__name__)
+    """) == "SequenceKey"
+
+
 def test_every_form_of_import_gives_the_same_module_object():
     assert dropped_in("""
         import jax

@@ -137,6 +137,8 @@ GROUPS = {
         "V(jax.sharding.reshard(x, P('y', 'x')), jax.reshard(rep, P('x')), jax.reshard(x, "
         "P(None)))",
         "J(lambda x: jax.reshard(x, P('y', 'x')), x)", "jax.reshard(x, P('z'))",
+        "V(jax.reshard(v, P('x', None)), jax.reshard(Z(()), P(None, None)))",
+        "V(jnp.zeros(8, out_sharding=P('x', None)))",
         "t(jax.reshard({'a': x, 'b': v}, P('y')))", "V(jax.device_put(x, P('y')))",
         "V(lax.with_sharding_constraint(x, P('x', 'y')))", "lax.with_sharding_constraint(x, "
         "P('x'))",

@@ -19,6 +19,14 @@ from types import ModuleType
 from typing import Any
 
 
+def public_name(module: str) -> str:
+    """Return the name under which a namespace imports ``module``, which it offers.
+
+    The drop-in puts its own function here, for there the module is one of JAX's.
+    """
+    return module
+
+
 def namespace(package: str, modules: Mapping[str, str]
               ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of the module called ``package``.
@@ -36,9 +44,10 @@ def namespace(package: str, modules: Mapping[str, str]
     def find(name: str) -> Any:
         if name in homes:
             home, inside = homes[name]
-            found = importlib.import_module(home)
             if inside:
-                found = getattr(found, name)
+                found = getattr(importlib.import_module(home), name)
+            else:
+                found = importlib.import_module(public_name(home))
             setattr(sys.modules[package], name, found)  # the next look-up does not come here
             return found
         if name == "__all__":

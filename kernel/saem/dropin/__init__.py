@@ -18,6 +18,7 @@ import sys
 
 import saem
 from saem import version
+from saem.core import lazy
 from saem.core.trace import Tracer
 from saem.dropin.finder import AliasFinder, RealJaxError, refuse_real_jax
 from saem.dropin.metadata import JAX_VERSION, JAX_VERSION_INFO
@@ -52,7 +53,19 @@ def install() -> None:
     _name_after_jax(Tracer)
     _name_after_jax(PRNGKeyArray)
     importlib.import_module("jax._src")  # libraries also reach it as an attribute of jax
-    importlib.import_module("jax.numpy")  # which `x.__array_namespace__()` gives
+    # Libraries look modules up in sys.modules that they never imported by name.
+    lazy.public_name = _in_jax
+    for name in _LOADED:
+        importlib.import_module(f"jax.{name}")
+
+
+# Public modules that are loaded with ``saem``; the others get their names in JAX when found.
+_LOADED = ("core", "experimental", "numpy", "ops", "tree", "typing", "version")
+
+
+def _in_jax(module: str) -> str:
+    package, _, rest = module.partition(".")
+    return f"jax.{rest}" if package == "saem" else module
 
 
 def _name_after_jax(cls: type) -> None:

@@ -483,7 +483,8 @@ def unsharded(ndim: int) -> NamedSharding:
 def target(given: Any, ndim: int) -> Any:
     """Return what a caller gave as ``out_sharding`` as a NamedSharding of rank ``ndim``.
 
-    None where the mesh has no Explicit axis, so that types say nothing.
+    None where the mesh has no Explicit axis, so that types say nothing.  Entries for axes that the
+    value does not have may be there if they are None.
     Raises: ValueError for a PartitionSpec without a mesh, or one that is too long.
     """
     if given is None or not Seen.placements:
@@ -502,8 +503,10 @@ def target(given: Any, ndim: int) -> Any:
     if not isinstance(given, NamedSharding) or not given.mesh.explicit_axes:
         return None
     if len(given.spec) > ndim:
-        raise errors.explained(
-            errors.ArgumentError, "sharding.C4",
-            f"Sharding {given} has more entries than the value has axes: {ndim}.",
-            advice="Give at most one entry for each axis.")
+        if any(entry is not None for entry in given.spec[ndim:]):
+            raise errors.explained(
+                errors.ArgumentError, "sharding.C4",
+                f"Sharding {given} has more entries than the value has axes: {ndim}.",
+                advice="Give at most one entry for each axis.")
+        given = given.update(spec=PartitionSpec(*given.spec[:ndim]))
     return given
