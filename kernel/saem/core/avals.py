@@ -180,7 +180,8 @@ class ShapedArray:
         With a placement: ``f32[8@x,2]`` (sharded along ``x``), ``f32[2]{V:i}`` (varying along
         ``i``), ``f32<host>[2]`` (in the memory of the host).
         """
-        name = dtypes.short_name(self.dtype) if short_dtypes else str(self.dtype)
+        short = short_dtypes or self.dtype == dtypes.float0
+        name = dtypes.short_name(self.dtype) if short else str(self.dtype)
         if self.placement is None:
             return f"{name}[{','.join(map(str, self.shape))}]"
         sharding, vma, memory = self.placement
@@ -338,7 +339,7 @@ class ShapeDtypeStruct:
             sharding += f", format={self._layout}"
         weak = ", weak_type=True" if self.weak_type else ""
         ref = ", is_ref=True" if self.is_ref else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{sharding}{weak}{ref})"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak}{ref})"
 
     def __eq__(self, other):
         if not isinstance(other, ShapeDtypeStruct):

@@ -21,6 +21,9 @@ from saem.core.primitive import Primitive, primitive
 from saem.core.trace import state
 from saem.transform.linearize import PartialTrace, partial_eval_jaxpr
 from saem.transform.nested import HigherOrder, Nested
+from saem.transform.staging import put_value
+
+_NUMBERS = (bool, int, float, complex)
 
 
 class ProgramCall(HigherOrder):
@@ -112,7 +115,9 @@ class JitCall(ProgramCall):
         known_args = [x for x, u in zip(args, unknown) if not u]
         outs = self._run_known(trace, known_program, known_args)
         split = len(outs) - residual_count
-        known_outs, residuals = iter(outs[:split]), outs[split:]
+        known_outs = iter([put_value(x) if type(x) in _NUMBERS else x
+                           for x in outs[:split]])
+        residuals = outs[split:]
         unknown_args = [x for x, u in zip(args, unknown) if u]
         recorded = iter(trace.emit(self.with_program(rest), [*residuals, *unknown_args])
                         if any(out_unknown) or rest.effects else ())

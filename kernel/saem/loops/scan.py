@@ -56,7 +56,6 @@ from saem.transform.restructure import (
     merge,
     open_consts,
     pick,
-    reaches,
     rearranged,
     split_list,
     split_program,
@@ -238,8 +237,8 @@ class Scan(HigherOrder):
     def transpose(self, cts, *args):
         linear = [isinstance(x, UndefinedPrimal) for x in args]
         consts_in, carry_in, rows_in = self.parts(linear)
-        carry_in, _, _ = carry_fixpoint(lambda carry: (reaches(
-            self.jaxpr.jaxpr, [*consts_in, *carry, *rows_in]), None), carry_in)
+        carry_in, _, _ = carry_fixpoint(lambda carry: partial_eval_jaxpr(
+            self.jaxpr, (*consts_in, *carry, *rows_in))[2:], carry_in)
         if all(carry_in):
             return self.pull(cts, consts_in, rows_in, args)
         # Part of it is not linear, such as a counter: that runs first.

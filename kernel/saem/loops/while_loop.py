@@ -48,7 +48,7 @@ from saem.ops.arithmetic import add
 from saem.ops.compare import lt
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import number_like
-from saem.transform.linearize import PartialTrace
+from saem.transform.linearize import PartialTrace, partial_eval_jaxpr
 from saem.transform.nested import (
     HigherOrder,
     Nested,
@@ -149,8 +149,8 @@ class While(HigherOrder):
             [not trace.is_known(x) for x in args])
         if any(cond_unknown):
             return trace.emit(self, args)
-        carry_unknown, _, _ = carry_fixpoint(lambda carry: (reaches(
-            self.body_jaxpr.jaxpr, [*body_unknown, *carry]), None), carry_unknown)
+        carry_unknown, _, _ = carry_fixpoint(lambda carry: partial_eval_jaxpr(
+            self.body_jaxpr, (*body_unknown, *carry))[2:], carry_unknown)
         late_carry = self.cond_jaxpr.jaxpr.invars[self.cond_nconsts:]
         if all(carry_unknown) or any(reaches(
                 self.cond_jaxpr.jaxpr.replace(invars=late_carry), carry_unknown)):

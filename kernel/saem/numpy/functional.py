@@ -56,9 +56,12 @@ def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset()
     >>> jnp.vectorize(lambda x, y: x @ y, signature="(n),(n)->()")(jnp.ones((3, 2)), jnp.ones(2))
     Array([2., 2., 2.], dtype=float32)
     """
-    for key in excluded:
-        if not isinstance(key, (int, str)):
-            raise TypeError(f"jax.numpy.vectorize excluded must be ints or strs, got {key!r}")
+    if not all(isinstance(key, (int, str)) for key in excluded):
+        raise TypeError("jax.numpy.vectorize can only exclude integer or string arguments, "
+                        f"but excluded={excluded!r}")
+    if any(isinstance(key, int) and key < 0 for key in excluded):
+        raise ValueError(f"excluded={excluded!r} contains negative numbers")
+    which = f"on vectorized function with {excluded=!r} and {signature=!r}"
 
     @functools.wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
@@ -82,20 +85,20 @@ def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset()
         if len(ins) != len(arrays):
             raise errors.explained(
                 errors.ArgumentTypeError, "vectorize.C2",
-                f"wrong number of positional arguments: expected {len(ins)}, got {len(arrays)}",
-                advice=f"The signature is {signature}.")
-        return _map(call, arrays, ins, None if cores is None else cores[1], signature)
+                f"wrong number of positional arguments: expected {len(ins)}, got {len(arrays)} "
+                f"{which}", advice="An argument fits each part before the arrow.")
+        return _map(call, arrays, ins, None if cores is None else cores[1], which)
 
     return vectorized
 
 
 def _map(call: Callable, arrays: list[Any], ins: CoreDims, outs: CoreDims | None,
-         signature: str | None) -> Any:
+         which: str) -> Any:
     """Call a function of core dimensions once per place of the leading axes, broadcast together."""
     sizes: dict[str, int] = {}
-    leads = [_leading_axes(x, core, sizes, signature) for x, core in zip(arrays, ins)]
+    leads = [_leading_axes(x, core, sizes, which) for x, core in zip(arrays, ins)]
     joined = broadcast_shapes(*leads)
-    mapped = call if outs is None else _checked(call, outs, sizes, signature)
+    mapped = call if outs is None else _checked(call, outs, sizes, which)
     # An argument that lacks an axis, or has size 1 there while others have more, is shared.
     mapped_axes = []
     squeezed = []
@@ -110,22 +113,22 @@ def _map(call: Callable, arrays: list[Any], ins: CoreDims, outs: CoreDims | None
     return mapped(*squeezed)
 
 
-def _leading_axes(x: Any, core: tuple[str, ...], sizes: dict[str, int], signature: str | None
+def _leading_axes(x: Any, core: tuple[str, ...], sizes: dict[str, int], which: str
                   ) -> tuple[int, ...]:
     """Return the shape before the core dimensions of ``x``, noting the sizes of those."""
     if x.ndim < len(core):
         raise errors.explained(
             errors.ArgumentError, "vectorize.C3",
             f"input with shape {x.shape} does not have enough dimensions for all core "
-            f"dimensions {core} on vectorized function with signature={signature!r}",
+            f"dimensions {core} {which}",
             advice="Add axes to the argument.")
     split = x.ndim - len(core)
-    _record(sizes, core, x.shape[split:], signature)
+    _record(sizes, core, x.shape[split:], which)
     return x.shape[:split]
 
 
 def _record(sizes: dict[str, int], core: tuple[str, ...], shape_part: tuple[int, ...],
-            signature: str | None) -> None:
+            which: str) -> None:
     """Note the size of each named axis.
 
     Raises: ValueError if it differs from what was noted.
@@ -134,13 +137,12 @@ def _record(sizes: dict[str, int], core: tuple[str, ...], shape_part: tuple[int,
         if sizes.setdefault(name, n) != n:
             raise errors.explained(
                 errors.ArgumentError, "vectorize.C4",
-                f"inconsistent size for core dimension {name!r}: {n} vs {sizes[name]} on "
-                f"vectorized function with signature={signature!r}",
+                f"inconsistent size for core dimension {name!r}: {n} vs {sizes[name]} {which}",
                 advice="Axes of one name have one size.")
 
 
 def _checked(call: Callable, outs: CoreDims, sizes: dict[str, int],
-             signature: str | None) -> Callable:
+             which: str) -> Callable:
     """Return ``call`` with its results held to the signature."""
 
     def checked(*values: Any) -> Any:
@@ -148,24 +150,24 @@ def _checked(call: Callable, outs: CoreDims, sizes: dict[str, int],
         if len(outs) > 1 and not isinstance(result, tuple):
             raise errors.explained(
                 errors.ArgumentTypeError, "vectorize.C7",
-                f"output must be a tuple when multiple outputs are expected, got: {result}",
-                advice=f"The signature is {signature}.")
+                f"output must be a tuple when multiple outputs are expected, got: {result!r}",
+                advice="Return one result for each part after the arrow.")
         parts = list(result) if len(outs) > 1 else [result]
         if len(parts) != len(outs) or len(tree.leaves(result)) != len(outs):
             raise errors.explained(
                 errors.ArgumentTypeError, "vectorize.C5",
                 f"wrong number of output arguments: expected {len(outs)}, got "
-                f"{len(tree.leaves(result))}", advice=f"The signature is {signature}.")
+                f"{len(tree.leaves(result))} {which}",
+                advice="Return one result for each part after the arrow.")
         known = dict(sizes)
         for part, core in zip(parts, outs):
             have = aval_of(part).shape
             if len(have) != len(core):
                 raise errors.explained(
                     errors.ArgumentError, "vectorize.C6",
-                    f"output shape {have} does not match core dimensions {core} on vectorized "
-                    f"function with signature={signature!r}",
+                    f"output shape {have} does not match core dimensions {core} {which}",
                     advice="The function returns other axes than its signature has.")
-            _record(known, core, have, signature)
+            _record(known, core, have, which)
         return tuple(parts) if isinstance(result, (tuple, list)) else result
 
     return checked

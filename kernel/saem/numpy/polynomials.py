@@ -59,35 +59,33 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     return out
 
 
-def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
-    """Return two polynomials with leading zeros up to one length."""
-    a1, a2 = promote_dtypes(*array_argument(name, a1, a2))
-    size = max(a1.shape[0], a2.shape[0])
-    zero = scalar(0, a1.dtype)
-    return tuple([slicing.pad(a, zero, ((size - a.shape[0], 0, 0),)) if a.shape[0] < size else a
-                  for a in (a1, a2)])
-
-
 @library_function
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """Return the sum of two polynomials.
+    """Return the sum of two polynomials, given along the first axis.
+
+    Further axes of the shorter one (of the second, where both are as long) broadcast.
+    Raises: ValueError if they do not.
 
     >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([1, 0, 3]))
     Array([1, 1, 5], dtype=int32)
     """
-    a1, a2 = _aligned("polyadd", a1, a2)
-    return ops.add(a1, a2)
+    a1, a2 = promote_dtypes(*array_argument("polyadd", a1, a2))
+    longer, shorter = (a2, a1) if a2.shape[0] > a1.shape[0] else (a1, a2)
+    extra = longer.shape[0] - shorter.shape[0]
+    last = slicing.slice_in_dim(longer, extra, None) if extra else longer
+    total = ops.add(last, broadcast_to(shorter, last.shape))
+    return concatenate([slicing.slice_in_dim(longer, 0, extra), total]) if extra else total
 
 
 @library_function
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """Return the difference of two polynomials.
+    """Return the difference of two polynomials, as ``polyadd(a1, -a2)``.
 
     >>> jnp.polysub(jnp.array([1, 2]), jnp.array([1, 0, 3]))
     Array([-1,  1, -1], dtype=int32)
     """
-    a1, a2 = _aligned("polysub", a1, a2)
-    return ops.sub(a1, a2)
+    a1, a2 = promote_dtypes(*array_argument("polysub", a1, a2))
+    return polyadd(a1, ops.neg(a2))
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:

@@ -155,6 +155,7 @@ def promote_dtypes_inexact(*args: Any, name: str = "") -> list[Any]:
     dtype, weak = join_types(args, name)
     if dtypes.is_extended(dtype):
         return list(args)
+    weak = weak and not dtypes.is_bool(dtype)
     dtype = dtypes.to_inexact(dtype)
     return [convert_value(x, dtype, weak) for x in args]
 

@@ -92,9 +92,8 @@ def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: Seq
     """
     check_arraylike("piecewise", x)
     x = as_value(x)
-    if not isinstance(condlist, (list, tuple)):
-        condlist = [condlist] if aval_of(condlist).ndim == aval_of(x).ndim else list(condlist)
     count, given = len(condlist), len(funclist)
+    condlist = list(condlist)
     if given not in (count, count + 1):
         raise errors.explained(
             errors.ArgumentError, "piecewise.C1",

@@ -9,7 +9,6 @@ Invariant: broadcast_in_dim and reduce_sum transpose into each other, and everyt
 
 from __future__ import annotations
 
-import itertools
 import operator
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -102,18 +101,18 @@ class BroadcastInDim(Linear):
     @remembered
     def typing(self, x):
         dims, shape = self.broadcast_dimensions, self.shape
-        fits = len(dims) == x.ndim and all(
+        fits = len(dims) == x.ndim == len(set(dims)) and all(
             0 <= d < len(shape) and n in (1, shape[d]) for d, n in zip(dims, x.shape))
         if any(type(n) is int and n < 0 for n in shape):
             raise errors.explained(
                 errors.ShapeError, "broadcast_in_dim.C2",
                 f"broadcast_in_dim shape must have every element be nonnegative, got {shape}.",
                 advice="A size of 0 gives an empty array.")
-        if not fits or any(a >= b for a, b in itertools.pairwise(dims)):
+        if not fits:
             raise errors.explained(
                 errors.ShapeError, "broadcast_in_dim.C1",
                 f"broadcast_in_dim cannot place {x.str_short(True)} along dimensions {dims} of "
-                f"{shape}: dimensions must increase, one for each operand axis, "
+                f"{shape}: one dimension is needed for each operand axis, none twice, "
                 "of equal size or size 1.",
                 advice="Use jnp.broadcast_to, which aligns trailing axes.")
         return ShapedArray(shape, x.dtype, x.weak_type)
@@ -122,7 +121,8 @@ class BroadcastInDim(Linear):
         expanded = [1] * len(self.shape)
         for d, n in zip(self.broadcast_dimensions, x.shape):
             expanded[d] = n
-        return np.broadcast_to(x.reshape(expanded), self.shape)
+        in_order = x.transpose(np.argsort(self.broadcast_dimensions)) if x.ndim > 1 else x
+        return np.broadcast_to(in_order.reshape(expanded), self.shape)
 
     def lower(self, ctx, x):
         return ctx.broadcast_as(x, ctx.out_avals[0], self.broadcast_dimensions)
@@ -132,6 +132,8 @@ class BroadcastInDim(Linear):
         stretched = [d for d, n in zip(dims, x.shape) if n == 1 and ct_shape[d] != 1]
         summed = [d for d in range(len(ct_shape)) if d not in dims or d in stretched]
         out = reduce_sum(ct, tuple(summed))
+        places = [d for d in dims if d not in stretched]
+        out = permute(out, tuple([sorted(places).index(d) for d in places]))
         kept = tuple([i for i, d in enumerate(dims) if d not in stretched])
         return [broadcast_in_dim(out, x.shape, kept) if stretched else out]
 
