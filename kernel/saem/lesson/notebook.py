@@ -4,8 +4,13 @@ An ipywidgets box: the question, radio buttons or a text field, a button that co
 The classes ``saem-gate``, ``saem-gate-option``, ``saem-gate-commit`` and ``saem-gate-verdict`` are
 what browser tests hold on to.
 
+The button is linked, in the browser, to an attribute ``pressed`` of the field beside it.  A front end
+sends the state of one widget in order, while a message of another widget may overtake it: a click
+that were a message of the button's could be read before the last letters of the guess.
+
 Read before: ``saem.lesson.render``.  Read after: nothing.
-Invariant: the widgets only report to the gate and draw it; they keep no state of their own.
+Invariant: the widgets only report to the gate and draw it; they keep no state of their own; a guess
+that is committed is the one in sight (tests/browser/test_journeys.py, ``hurry``).
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 import ipywidgets
+import traitlets
 from IPython.display import HTML, display
 
 from saem.lesson.gates import Choice, Gate, Number, Shape
@@ -20,12 +26,25 @@ from saem.lesson.render import STYLE, code, heading, shape_html, verdict_html
 from saem.lesson.words import say
 
 
+class Options(ipywidgets.RadioButtons):
+    """The options of a choice; ``pressed`` changes with each press of the button beside them."""
+
+    pressed = traitlets.Bool(False).tag(sync=True)
+
+
+class Field(ipywidgets.Text):
+    """A field to write in; ``pressed`` changes with each press of the button beside it."""
+
+    pressed = traitlets.Bool(False).tag(sync=True)
+
+
 def box(gate: Gate) -> ipywidgets.VBox:
     """The widget for ``gate``: heading, options, commit button, verdict, in this order."""
     head = ipywidgets.HTML(f"<style>{STYLE}</style>{heading(gate)}")
     options = _options(gate)
     options.add_class("saem-gate-option")
-    commit = ipywidgets.Button(
+    # It changes its value with each press; the style of ``saem-gate-commit`` hides which it has.
+    commit = ipywidgets.ToggleButton(
         description=say("commit"),
         button_style="primary",
         layout={"width": "max-content", "align_self": "flex-start"},
@@ -42,12 +61,13 @@ def box(gate: Gate) -> ipywidgets.VBox:
         # Before a guess the box must not give the result away: the judged cell folds it.
         verdict.value = verdict_html(gate) if gate.guess is not None else ""
 
-    def press(_: ipywidgets.Button) -> None:
-        if options.value is None or str(options.value).strip() == "":
+    def press(_: object) -> None:
+        answer = _answer(gate, options)
+        if answer is None or str(answer).strip() == "":
             verdict.value = f"<div>{code(say('empty'))}</div>"
             return
         try:
-            gate.answer(options.value)
+            gate.answer(answer)
         except ValueError:
             key = {Number: "not_a_number", Shape: "not_a_shape"}.get(type(gate.kind), "empty")
             verdict.value = f"<div>{code(say(key))}</div>"
@@ -61,7 +81,8 @@ def box(gate: Gate) -> ipywidgets.VBox:
 
     if isinstance(gate.kind, Shape):
         options.observe(sketch, names="value")
-    commit.on_click(press)
+    ipywidgets.jsdlink((commit, "value"), (options, "pressed"))
+    options.observe(press, names="pressed")
     again.on_click(lambda _: gate.reset())
     gate.changed.append(draw)
     draw(gate)
@@ -82,12 +103,20 @@ def show(gate: Gate) -> None:
     gate.changed.append(keep)
 
 
-def _options(gate: Gate) -> ipywidgets.DOMWidget:
+def _answer(gate: Gate, options: Options | Field) -> object:
+    """The guess in sight; None if nothing is chosen."""
+    if not isinstance(gate.kind, Choice):
+        return options.value
+    # ``value`` follows ``index`` only after a message with ``index`` and ``pressed`` was taken in.
+    return None if options.index is None else list(gate.kind.options)[options.index]
+
+
+def _options(gate: Gate) -> Options | Field:
     wide = {"width": "auto"}
     if isinstance(gate.kind, Choice):
         # Labels of radio buttons are plain text; code marks would show as backticks.
         pairs = [(label.replace("`", ""), value) for value, label in gate.kind.options.items()]
-        return ipywidgets.RadioButtons(options=pairs, value=None, layout=wide)
+        return Options(options=pairs, value=None, layout=wide)
     sketch = isinstance(gate.kind, Shape)
-    return ipywidgets.Text(
+    return Field(
         placeholder="(3, 4)" if sketch else say("placeholder"), continuous_update=sketch)

@@ -32,6 +32,9 @@ STYLE = """
 .saem-gate .widget-radio-box input { order: -1; margin: 0; }
 .saem-gate .saem-gate-option label { white-space: pre-wrap; font-variant-numeric: tabular-nums; }
 .saem-gate .saem-gate-commit { padding: 0 1.2em; margin: 0.2em 2px; }
+.saem-gate .saem-gate-commit.mod-active:not(:active) {
+  background-color: var(--jp-brand-color1); box-shadow: none;
+}
 .saem-gate-verdict[data-state="right"] { color: light-dark(#1b703a, #6fce8d); }
 .saem-gate-verdict[data-state="wrong"] { color: light-dark(#a63f1b, #ff9a6b); }
 .saem-gate code, .saem-gate-verdict code { font-family: var(--jp-code-font-family, monospace); }
