@@ -405,7 +405,45 @@ export interface SeenFunction {
 }
 
 /**
- * The source of every traced function, annotated; ``error`` is how the call ended, if badly.
+ * A value on its way to an error: its name and the line that made it.
+ *
+ * Without a place it is an argument, what asked for the value, or what holds it.
+ */
+export interface PathStep {
+  readonly name: string;
+  readonly place: Place | null;
+}
+
+/**
+ * A lesson to read: ``file`` is its notebook, without folder and ending.
+ */
+export interface Lesson {
+  readonly label: Text;
+  readonly file: string;
+}
+
+/**
+ * An exception explained: what was needed, what came, and ways to mend it.
+ */
+export interface ErrorModel {
+  readonly kind: "error";
+  readonly version: number;
+  readonly tag: string;
+  readonly name: string;
+  readonly title: Text;
+  readonly needed: Text;
+  readonly got: ReadonlyArray<string>;
+  readonly place: Place | null;
+  readonly path: ReadonlyArray<PathStep>;
+  readonly mends: ReadonlyArray<Text>;
+  readonly lesson: Lesson;
+  readonly message: string;
+}
+
+/**
+ * The source of every traced function, annotated.
+ *
+ * ``error`` is how the call ended, if badly; ``explained`` is what that means, if it is the engine's.
  */
 export interface TracersModel {
   readonly kind: "tracers";
@@ -414,6 +452,7 @@ export interface TracersModel {
   readonly functions: ReadonlyArray<SeenFunction>;
   readonly error: string | null;
   readonly environment: Environment;
+  readonly explained: ErrorModel | null;
 }
 
 /**
@@ -590,42 +629,6 @@ export interface DevicesModel {
   readonly moved: ReadonlyArray<Moved>;
   readonly donated: ReadonlyArray<Donated>;
   readonly environment: Environment;
-}
-
-/**
- * A value on its way to an error: its name and the line that made it.
- *
- * Without a place it is an argument, what asked for the value, or what holds it.
- */
-export interface PathStep {
-  readonly name: string;
-  readonly place: Place | null;
-}
-
-/**
- * A lesson to read: ``file`` is its notebook, without folder and ending.
- */
-export interface Lesson {
-  readonly label: Text;
-  readonly file: string;
-}
-
-/**
- * An exception explained: what was needed, what came, and ways to mend it.
- */
-export interface ErrorModel {
-  readonly kind: "error";
-  readonly version: number;
-  readonly tag: string;
-  readonly name: string;
-  readonly title: Text;
-  readonly needed: Text;
-  readonly got: ReadonlyArray<string>;
-  readonly place: Place | null;
-  readonly path: ReadonlyArray<PathStep>;
-  readonly mends: ReadonlyArray<Text>;
-  readonly lesson: Lesson;
-  readonly message: string;
 }
 
 /**

@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { put, sample } from "./page";
+import type { ErrorModel, TracersModel } from "../src/schema";
 import { Locale } from "../src/renderer/locale";
 import { show } from "../src/renderer/view";
 
@@ -51,3 +52,18 @@ for (const view of VIEWS) {
     });
   }
 }
+
+test("an error that ended an X-ray is explained in the reader's language", () => {
+  const seen = sample("tracers") as TracersModel;
+  const explained = sample("error") as ErrorModel;
+  const error = `${explained.name}: ${explained.message}`;
+  const note = (model: TracersModel): Element =>
+    show(model, { locale: new Locale("ko") }).querySelector(".saem-failed-note")!;
+  const known = note({ ...seen, error, explained });
+  assert.equal(known.querySelector(".saem-error-title")!.textContent, explained.title.ko);
+  const message = known.querySelector(".saem-message")!;
+  assert.equal(message.textContent, explained.message);
+  assert.ok(message.closest("details:not([open])"));
+  // An earlier notebook, or an error of the learner's own: the message is all there is.
+  assert.equal(note({ ...seen, error: "KeyError: 1" }).querySelector("details"), null);
+});

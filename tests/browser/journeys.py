@@ -49,6 +49,14 @@ named = predict.text("named", "Which primitive writes x * 2?")
 which = predict.argument("which", "Which argument compiles it again?", of=double)
 where = predict.line("where", "Which line needs a number?", of=asks)
 drawn = predict.shape("drawn", "What shape has x[None] * y?")"""
+# The kernel reads each letter so slowly that the last ones still wait when the button is pressed.
+HURRY = """import time
+hurried = predict.shape("hurried", "What shape has x[None] * y?")
+class Slow(type(hurried.kind)):
+    def read(self, answer):
+        time.sleep(0.4)
+        return super().read(answer)
+hurried.kind = Slow()"""
 JUDGE = """chosen.judge(str(int(jax.grad(lambda x: x ** 2)(3.0))))
 step = jax.jit(double)
 with counted.watch("compiles", of="double"), which.watch("argument"):
@@ -106,6 +114,7 @@ for n in (3, 4): later(jnp.ones(n))""",
     "gates": GATES,
     "judge": JUDGE,
     "overview": "shown(lens.gates(FOLDER))",
+    "hurry": HURRY,
 }
 
 
@@ -354,7 +363,10 @@ def use_tracers(shell: Shell, root: Locator) -> None:
     expect(root.locator(".saem-value.saem-is-plain", has_text="size")).to_contain_text("int")
     expect(root.locator(".saem-unrolled")).to_contain_text("4")
     expect(root.locator(".saem-refused")).to_have_count(1)
-    expect(root.locator(".saem-failed-note")).to_contain_text("TracerBoolConversionError")
+    note = root.locator(".saem-failed-note")
+    expect(note).to_contain_text("TracerBoolConversionError")
+    expect(note).to_contain_text(shell.say("Python asked a traced value", "추적 중인 값에 참인지"))
+    expect(note.locator(".saem-message")).to_be_hidden()
     never = root.locator(".saem-unrun", has_text="return -total")
     expect(never).to_have_count(1)
     expect(root.locator(".saem-legend li")).to_have_count(4)
@@ -538,9 +550,18 @@ def use_overview(shell: Shell, root: Locator) -> None:
     expect(rows.filter(has_text="counted").locator("td").nth(3)).to_have_text("2")
 
 
+def use_hurry(shell: Shell, root: Locator) -> None:
+    """A press right after the last letter commits what stands there, not what had arrived."""
+    gate = root.locator(".saem-gate:has(.saem-gate-commit)")
+    gate.locator("input[type='text']").press_sequentially("3,14")
+    gate.locator(".saem-gate-commit").click()
+    expect(gate.locator(".saem-gate-verdict")).to_contain_text("(3, 14)")
+    expect(gate.locator(".saem-gate-commit")).to_be_disabled()
+
+
 USE: dict[str, Callable[[Shell, Locator], None]] = {
     "explorer": use_explorer, "autodiff": use_autodiff, "bench": use_bench, "steps": use_steps,
     "tracers": use_tracers, "recompiles": use_recompiles, "live": use_live, "keys": use_keys,
     "devices": use_devices, "compiled": use_compiled, "error": use_error, "gates": use_gates,
-    "overview": use_overview,
+    "overview": use_overview, "hurry": use_hurry,
 }  # fmt: skip

@@ -9,7 +9,8 @@ import pytest
 import saem as jax
 import saem.numpy as jnp
 from saem.core.trace import state
-from saem.observe.xray import Xray
+from saem.observe import cards
+from saem.observe.xray import Xray, text
 
 X = jnp.ones(3)
 
@@ -80,6 +81,17 @@ def test_questions_are_noted_and_refused():
     (attempt,) = found.functions[0].attempts
     assert (attempt.what, attempt.allowed, attempt.name) == ("bool", False, "gt")
     assert found.error.startswith("TracerBoolConversionError")
+    card = cards.CARDS["TracerBoolConversionError"]
+    assert (found.explained.title, found.explained.needed) == (card.title, card.needed)
+    assert card.title.ko in text(found, "ko")
+
+
+def test_an_error_of_the_learners_own_stays_as_it_is():
+    def fails(x):
+        raise KeyError("mine")
+
+    found = seen(jax.jit(fails), X)
+    assert (found.error, found.explained) == ("KeyError: 'mine'", None)
 
 
 def test_a_known_value_may_be_asked():

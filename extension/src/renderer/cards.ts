@@ -4,7 +4,7 @@
 // Invariant: the engine's own message is there too, as it was (test/views.test.ts).
 import type { ErrorModel, GatesModel, Lesson } from "../schema";
 import { placeLabel, type Visit } from "./detail";
-import { el, prose } from "./dom";
+import { el, prose, type Child } from "./dom";
 import type { Locale } from "./locale";
 
 /** Called with the file of a lesson that the reader wants to open. */
@@ -19,15 +19,7 @@ export function drawError(
   return el(
     "section",
     { class: "saem-error" },
-    el(
-      "header",
-      {},
-      el("b", { class: "saem-error-title" }, prose(locale.pick(model.title))),
-      el("code", { class: "saem-dim" }, model.name),
-      model.place && placeLabel(model.place, locale, visit)
-    ),
-    model.place?.text && el("code", { class: "saem-source-line" }, model.place.text),
-    el("p", {}, prose(locale.pick(model.needed))),
+    errorMeaning(model, locale, visit),
     model.got.length > 0 &&
       el(
         "p",
@@ -68,12 +60,32 @@ export function drawError(
       `${locale.say("error.lesson")}: `,
       lessonLink(model.lesson, locale, open)
     ),
+    engineMessage(model, locale)
+  );
+}
+
+/** What an error is called in the reader's language, where it arose, and what was needed. */
+export function errorMeaning(model: ErrorModel, locale: Locale, visit?: Visit): Child {
+  return [
     el(
-      "details",
+      "header",
       {},
-      el("summary", {}, locale.say("error.message")),
-      el("pre", { class: "saem-message" }, model.message)
-    )
+      el("b", { class: "saem-error-title" }, prose(locale.pick(model.title))),
+      el("code", { class: "saem-dim" }, model.name),
+      model.place && placeLabel(model.place, locale, visit)
+    ),
+    model.place?.text && el("code", { class: "saem-source-line" }, model.place.text),
+    el("p", {}, prose(locale.pick(model.needed)))
+  ];
+}
+
+/** The engine's own message, which is English, folded. */
+export function engineMessage(model: ErrorModel, locale: Locale): HTMLElement {
+  return el(
+    "details",
+    {},
+    el("summary", {}, locale.say("error.message")),
+    el("pre", { class: "saem-message" }, model.message)
   );
 }
 

@@ -6,6 +6,7 @@
 // Read before: dom.ts. Read after: view.ts, ../lab/hints.ts.
 // Invariant: kind is told by shape and word, not by colour alone (test/views.test.ts).
 import type { SeenFunction, SeenValue, TracersModel } from "../schema";
+import { engineMessage, errorMeaning } from "./cards";
 import { el, prose, type Child } from "./dom";
 import type { Locale } from "./locale";
 
@@ -63,7 +64,10 @@ export function drawTracers(model: TracersModel, locale: Locale): HTMLElement {
         "div",
         { class: "saem-notice saem-failed-note", role: "note" },
         el("b", {}, locale.say("xray.ended")),
-        el("pre", { class: "saem-message" }, model.error)
+        // Notebooks saved by earlier versions have the engine's message alone.
+        model.explained
+          ? [errorMeaning(model.explained, locale), engineMessage(model.explained, locale)]
+          : el("pre", { class: "saem-message" }, model.error)
       )
   );
 }

@@ -30,7 +30,7 @@ from saem import _jaxlib
 from saem.core import paths, source, tree
 from saem.core.avals import aval_of
 from saem.core.trace import Trace, Tracer, eval_trace, is_concrete, state
-from saem.observe import words
+from saem.observe import cards, words
 from saem.observe.environment import environment
 from saem.observe.messages import fill
 from saem.observe.places import Places, places
@@ -262,7 +262,9 @@ class Xray:
         """What was seen so far; ``error`` is how the call ended."""
         functions = tuple(self._seen(f) for f in self._functions.values() if f.calls)
         said = None if error is None else f"{type(error).__name__}: {error}"
-        return TracersModel("tracers", VERSION, title, functions, said, environment())
+        explained = None if error is None or not cards.is_engines(error) else \
+            cards.error_model(error, error.__traceback__, self._places)
+        return TracersModel("tracers", VERSION, title, functions, said, environment(), explained)
 
     def _seen(self, function: _Function) -> SeenFunction:
         code = function.code
@@ -324,8 +326,11 @@ def _loops(function: _Function, first: int, texts: list[str]) -> list[SeenLoop]:
 
 def text(model: TracersModel, language: words.Language) -> str:
     """The annotated source as plain text."""
+    why = [] if model.explained is None else [
+        words.in_language(said, language)
+        for said in (model.explained.title, model.explained.needed)]
     return "\n\n".join([*(_text(f, language) for f in model.functions),
-                        *([model.error] if model.error else [])])
+                        *(["\n".join([*why, model.error])] if model.error else [])])
 
 
 def _text(function: SeenFunction, language: words.Language) -> str:

@@ -82,7 +82,10 @@ class SeenFunction:
 
 @dataclasses.dataclass(frozen=True)
 class TracersModel:
-    """The source of every traced function, annotated; ``error`` is how the call ended, if badly."""
+    """The source of every traced function, annotated.
+
+    ``error`` is how the call ended, if badly; ``explained`` is what that means, if it is the engine's.
+    """
 
     kind: Literal["tracers"]
     version: int
@@ -90,6 +93,7 @@ class TracersModel:
     functions: tuple[SeenFunction, ...]
     error: str | None
     environment: Environment
+    explained: ErrorModel | None = None
 
 
 # ---- a jaxpr on real values ---------------------------------------------------------------------
