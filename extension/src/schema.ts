@@ -7,6 +7,8 @@ export const VERSION = 2;
 
 export const COMM_TARGET = "saem.lens";
 
+export const OPERATIONS = "saem:operations";
+
 export type Language = "en" | "ko";
 
 /**
@@ -443,7 +445,7 @@ export interface ErrorModel {
 /**
  * The source of every traced function, annotated.
  *
- * ``error`` is how the call ended, if badly; ``explained`` is what that means, if it is the engine's.
+ * ``error`` is how the call ended, if badly; ``explained`` is the card of an error of the engine.
  */
 export interface TracersModel {
   readonly kind: "tracers";
@@ -737,6 +739,7 @@ export const WORDS = {
   "program": {"en": "StableHLO", "ko": "StableHLO"},
   "history": {"en": "Compile history", "ko": "컴파일 이력"},
   "function": {"en": "Function", "ko": "함수"},
+  "operations": {"en": "eager operations", "ko": "라이브러리 연산"},
   "what": {"en": "What happened", "ko": "일어난 일"},
   "why": {"en": "Why", "ko": "이유"},
   "advice": {"en": "What would avoid it", "ko": "피하는 방법"},

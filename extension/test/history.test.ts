@@ -5,7 +5,8 @@ import { HISTORY, click, page, press, put, texts } from "./page";
 import { HistoryView } from "../src/renderer/history";
 import { Locale } from "../src/renderer/locale";
 import { KINDS, glyph } from "../src/renderer/marks";
-import { receive } from "../src/renderer/model";
+import { receive, telling } from "../src/renderer/model";
+import { OPERATIONS } from "../src/schema";
 
 const en = { locale: new Locale("en") };
 
@@ -116,4 +117,26 @@ test("a record that comes leaves the other rows as they were", () => {
   const after = view.element.querySelectorAll(".saem-row");
   assert.equal(after[0], first);
   assert.notEqual(after[1], second);
+});
+
+test("the row of the library's operations is named in the reader's language", () => {
+  const [row] = HISTORY.functions;
+  const summary = { ...row!.summary, key: OPERATIONS, name: "eager operations" };
+  for (const [language, name] of [
+    ["en", "eager operations"],
+    ["ko", "라이브러리 연산"]
+  ] as const) {
+    const model = { ...HISTORY, functions: [{ ...row!, summary }] };
+    const { element } = new HistoryView(model, { locale: new Locale(language) });
+    assert.deepEqual(texts(element, ".saem-name"), [name]);
+  }
+});
+
+test("a row tells of a hit that was wrong, and of no other hit", () => {
+  const [row] = HISTORY.functions;
+  const [first] = row!.records;
+  const hit = { ...first!, id: 90, kind: "hit", reasons: [] } as const;
+  const stale = { ...hit, id: 91, reasons: first!.reasons.slice(0, 1) };
+  assert.equal(telling({ ...row!, records: [first!, hit] })?.id, first!.id);
+  assert.equal(telling({ ...row!, records: [first!, stale, hit] })?.id, stale.id);
 });

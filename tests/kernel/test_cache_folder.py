@@ -170,8 +170,10 @@ def test_the_lens_tells_of_operations_found_on_disk(base):
     assert "3 loaded from the cache on disk" in record.headline.en
     assert "3개를 디스크 캐시에서" in record.headline.ko
     assert ("eager operations", 3) in told
-    for language in ("en", "ko"):
-        assert "3" in history_text(watcher.snapshot(), language).splitlines()[1]
+    for language, name in (("en", "eager operations"), ("ko", "라이브러리 연산")):
+        lines = history_text(watcher.snapshot(), language).splitlines()
+        assert lines[0].startswith(f"{name}: ")
+        assert "3" in lines[1]
 
 
 def test_import_neither_looks_at_the_folder_nor_loads_the_cache(tmp_path):

@@ -346,8 +346,11 @@ def test_the_server_listens_on_loopback_with_a_token_and_speaks_korean(tmp_path)
         name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")
     }
     inherited |= {"HOME": str(home), "JUPYTER_RUNTIME_DIR": str(runtime)}
+    # Another program takes the port after it was chosen: the server goes on to a later one.
+    taken = socket.create_server(("127.0.0.1", server.choose_port(None)))
+    port = taken.getsockname()[1]
     command = server.make_command(
-        folder, Path("ko/01-arrays.ipynb"), server.choose_port(None), browser=False
+        folder, Path("ko/01-arrays.ipynb"), port, browser=False, retry=True
     )
     environment = server.make_environment(folder, "ko", inherited)
     with open(log, "wb") as stream:
@@ -355,7 +358,7 @@ def test_the_server_listens_on_loopback_with_a_token_and_speaks_korean(tmp_path)
     try:
         about = wait_for_server(runtime, process, log)
         url, token = about["url"], about["token"]
-        assert url.startswith("http://127.0.0.1:")
+        assert url.startswith("http://127.0.0.1:") and about["port"] != port
         assert len(token) >= 32
         assert ask(f"{url}api/contents/ko")[0] == 403
         status, listing = ask(f"{url}api/contents/ko", token)
@@ -369,6 +372,7 @@ def test_the_server_listens_on_loopback_with_a_token_and_speaks_korean(tmp_path)
         assert status == 200
         assert "jupyter-config-data" in page
     finally:
+        taken.close()
         process.terminate()
         process.wait(timeout=30)
     assert not (home / ".jupyter" / "lab" / "user-settings").exists()

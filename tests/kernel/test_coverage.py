@@ -66,3 +66,8 @@ def test_command():
     done = CliRunner().invoke(command, ["coverage", "jax.tree", "--json"])
     found = json.loads(done.output)
     assert {row["name"] for row in found if row["module"] == "jax.tree"} >= {"map", "leaves"}
+
+
+def test_a_module_that_jax_does_not_have_is_refused():
+    done = CliRunner().invoke(command, ["coverage", "jax.nmpy"])
+    assert done.exit_code == 1 and "'jax.nmpy'" in done.output and "jax.numpy" in done.output

@@ -403,6 +403,10 @@ def test_pytest_runs_on_it(tmp_path):
 def test_wrong_command_lines():
     done = python("-m", "saem", "run", "nowhere.py")
     assert done.returncode == 2 and "can't open file" in done.stderr
+    for module in ("nowhere_at_all", "nowhere_at_all.inside"):
+        done = python("-m", "saem", "run", "-m", module)
+        assert done.returncode == 1 and f"no module named {module!r}" in done.stderr
+        assert "Traceback" not in done.stderr
     assert python("-m", "saem", "run").returncode == 2
     assert "usage: python -m saem run" in output("-m", "saem", "run", "--help")
     done = python("-m", "saem", "run", "-m")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import types
 
 import pytest
 
 import saem as jax
 import saem.numpy as jnp
 from saem.core.events import bus
+from saem.observe import calls
 from saem.observe.recorder import Recorder
 
 X = jnp.ones(3)
@@ -39,6 +41,37 @@ def test_hits_are_counted_on_the_fast_path(recording):
     step(X)
     assert rows(recording)["step"].hits == 1001
     assert rows(recording)["step"].calls == 1003
+
+
+class OnlyNext:
+    """A counter as Python 3.14 has it: its state cannot be read, and 3.12 warns of reading it."""
+
+    def __init__(self):
+        self._next = 0
+
+    def __next__(self):
+        self._next += 1
+        return self._next - 1
+
+    def __reduce__(self):
+        raise TypeError("cannot pickle 'itertools.count' object")
+
+
+def test_counts_are_taken_without_pickling(monkeypatch):
+    monkeypatch.setattr(calls, "itertools", types.SimpleNamespace(count=OnlyNext))
+    counts = calls.Calls()
+    step = jax.jit(lambda x: x - 5)
+    step(X)
+    counts.start()
+    try:
+        taken = []
+        for times in (3, 0, 2):
+            for _ in range(times):
+                step(X)
+            taken.append([count for _, count in counts.take()])
+    finally:
+        counts.stop()
+    assert taken == [[3], [], [2]]
 
 
 def test_hits_of_two_threads_are_all_counted(recording):

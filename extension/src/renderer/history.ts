@@ -7,6 +7,7 @@
 // Read before: detail.ts, marks.ts, model.ts, sight.ts. Read after: view.ts.
 // Invariant: what is seen is a function of the model, the choice and what is unfolded
 // (test/history.test.ts).
+import { OPERATIONS } from "../schema";
 import type { FunctionHistory, FunctionSummary, HistoryModel, Record } from "../schema";
 import { placeLabel, recordDetail, type Visit } from "./detail";
 import { append, el, OWN_KEYS, prose, type Child } from "./dom";
@@ -233,7 +234,10 @@ function head(summary: FunctionSummary, options: HistoryOptions): HTMLElement {
   return el(
     "div",
     { class: "saem-row-head" },
-    el("code", { class: "saem-name" }, summary.name),
+    // What counts operations of the library is no function: it has a name in the reader's language.
+    summary.key === OPERATIONS
+      ? el("b", { class: "saem-name" }, locale.say("operations"))
+      : el("code", { class: "saem-name" }, summary.name),
     summary.place && placeLabel(summary.place, locale, visit),
     summary.versions > 1 &&
       el("span", { class: "saem-versions" }, locale.say("version", { n: summary.versions })),

@@ -34,9 +34,10 @@ function withRecord(records: readonly Record[], record: Record): readonly Record
     : [...records, record];
 }
 
-/** The newest record that says something: the last that is not a hit, else the last. */
+/** The newest record that says something: the last that is no hit, or one with a reason. */
 export function telling(row: FunctionHistory): Record | undefined {
-  return row.records.findLast(r => r.kind !== "hit") ?? row.records.at(-1);
+  // A hit has a reason when the program that it found was made of a value that changed since.
+  return row.records.findLast(r => r.kind !== "hit" || r.reasons.length > 0) ?? row.records.at(-1);
 }
 
 /** The history as a table, a line for each mark; cells that a spreadsheet would run are quoted. */

@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from saem.cli.cache import cache
+from saem.cli.coverage import VERSION as JAX_VERSION
 from saem.cli.coverage import counts, oracle_of, survey
 from saem.cli.doctor import examine, version_of
 from saem.cli.lessons import (
@@ -81,7 +82,7 @@ def lab(lang: str | None, port: int | None, no_browser: bool, folder: Path) -> N
     except OSError as error:
         raise click.ClickException(f"Cannot write in {folder}: {error}") from error
     click.echo(f"Opening {lesson} on http://127.0.0.1:{free_port}/ (Ctrl-C stops JupyterLab)")
-    command = make_command(folder, lesson, free_port, not no_browser)
+    command = make_command(folder, lesson, free_port, not no_browser, retry=port is None)
     raise SystemExit(run_server(command, make_environment(folder, language, os.environ)))
 
 
@@ -126,6 +127,9 @@ def doctor() -> None:
 def coverage(module: str, names: bool, as_json: bool) -> None:
     """Count the public names of JAX 0.10.2 that are here: all, or those of MODULE (jax.numpy)."""
     rows = list(survey(module))
+    if not rows:
+        raise click.ClickException(
+            f"JAX {JAX_VERSION} has no public module {module!r}. Try: saem coverage jax.numpy")
     if as_json:
         print(json.dumps([dataclasses.asdict(row) for row in rows], indent=1))
         return

@@ -19,6 +19,7 @@ from typing import Any
 
 from saem.core import left_out
 
+VERSION = "0.10.2"  # of the JAX whose names are counted
 NAMES = Path(__file__).with_name("jax_names.tsv")
 
 # What the tests of a namespace are compared with; real JAX 0.10.2 in a second process for all.

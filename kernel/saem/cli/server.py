@@ -116,15 +116,19 @@ def make_environment(folder: Path, language: str, inherited: Mapping[str, str]) 
     }
 
 
-def make_command(folder: Path, lesson: Path, port: int, browser: bool) -> list[str]:
-    """The command line that starts JupyterLab on the lesson, for this machine only."""
+def make_command(folder: Path, lesson: Path, port: int, browser: bool, retry: bool = False
+                 ) -> list[str]:
+    """The command line that starts JupyterLab on the lesson, for this machine only.
+
+    With ``retry`` the server takes a later port if another program took this one in the meantime.
+    """
     command = [
         sys.executable,
         "-m",
         "jupyterlab",
         f"--ServerApp.ip={LOOPBACK}",
         f"--ServerApp.port={port}",
-        "--ServerApp.port_retries=0",
+        f"--ServerApp.port_retries={PORTS_TRIED if retry else 0}",
         "--ServerApp.allow_remote_access=False",
         f"--ServerApp.root_dir={folder.resolve()}",
         f"--LabApp.default_url=/lab/tree/{quote(lesson.as_posix())}",

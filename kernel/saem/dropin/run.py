@@ -14,6 +14,7 @@ arguments, exit status, ``__main__``, standard input (tests/kernel/test_dropin.p
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import os
 import runpy
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str]) -> None:
     if first == "-m":
         _set(["-m", *rest[1:]], os.getcwd())
         sys.argv[0] = rest[0]  # runpy replaces it by the module's file
-        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+        _run_module(rest[0])
     elif first == "-c":
         _set(["-c", *rest[1:]], "")
         _run_code(rest[0], "<string>")
@@ -64,6 +65,20 @@ def _set(argv: list[str], folder: str | None) -> None:
     sys.argv[:] = argv
     if folder is not None and not sys.flags.safe_path:
         sys.path[0] = folder
+
+
+def _run_module(name: str) -> None:
+    """Run a module as ``__main__``; exits with status 1 if there is none, as Python does."""
+    try:
+        found = importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError as error:  # a package above it is missing
+        print(f"saem run: no module named {name!r}: {error}", file=sys.stderr)
+        raise SystemExit(1) from None
+    if not found:
+        print(f"saem run: no module named {name!r} in {sys.path[0]!r} or among those installed in "
+              f"{sys.executable}", file=sys.stderr)
+        raise SystemExit(1)
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 
 def _run_script(path: str) -> None:

@@ -4,9 +4,9 @@ An ipywidgets box: the question, radio buttons or a text field, a button that co
 The classes ``saem-gate``, ``saem-gate-option``, ``saem-gate-commit`` and ``saem-gate-verdict`` are
 what browser tests hold on to.
 
-The button is linked, in the browser, to an attribute ``pressed`` of the field beside it.  A front end
-sends the state of one widget in order, while a message of another widget may overtake it: a click
-that were a message of the button's could be read before the last letters of the guess.
+The button is linked, in the browser, to an attribute ``pressed`` of the field beside it.  A front
+end sends the state of one widget in order, but a message of another widget may overtake it: a click
+that was a message of the button could be read before the last letters of the guess.
 
 Read before: ``saem.lesson.render``.  Read after: nothing.
 Invariant: the widgets only report to the gate and draw it; they keep no state of their own; a guess

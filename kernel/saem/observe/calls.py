@@ -55,10 +55,11 @@ class Calls:
         """The jitted functions of the user's called since the last time, and how often."""
         found = []
         for fun, counter in list(self._counters.items()):
-            total = counter.__reduce__()[1][0]  # what it would give next
+            # Asking moves the counter on by one, as a call does: the next question leaves that out.
+            total = next(counter)
             new = total - self._taken.get(fun, 0)
+            self._taken[fun] = total + 1
             if new:
-                self._taken[fun] = total
                 info = getattr(fun, "info", None)
                 if info is not None and not info.library:
                     found.append((info, new))

@@ -37,6 +37,7 @@ def _typescript() -> str:
             "/* prettier-ignore-start */\n",
             f"export const VERSION = {schema.VERSION};\n",
             'export const COMM_TARGET = "saem.lens";\n',
+            f"export const OPERATIONS = {json.dumps(schema.OPERATIONS)};\n",
             'export type Language = "en" | "ko";\n',
             typescript(_ROOTS),
             _union("Model", schema.MODELS),

@@ -22,13 +22,14 @@ from typing import Any
 
 from saem.core import events
 from saem.core.source import function_ref
-from saem.observe import messages, reasons
+from saem.observe import messages, reasons, words
 from saem.observe.calls import Calls, stale
 from saem.observe.environment import environment
 from saem.observe.language import duration
 from saem.observe.lineage import Lineage
 from saem.observe.places import Places, places
 from saem.observe.schema import (
+    OPERATIONS,
     VERSION,
     Cost,
     Donated,
@@ -49,7 +50,6 @@ _KEPT_VERSIONS = 64
 # So many compiles for one cause are worth a warning.
 _WARNED = 3
 # The key of the row on which operations of the library stand.
-_OPERATIONS = "saem:operations"
 _COST_FIELDS = tuple(field.name for field in dataclasses.fields(Cost))
 
 
@@ -393,10 +393,10 @@ class Recorder:
 
     def _operation_loaded(self, event: events.OperationLoaded) -> None:
         """One mark on a row of its own tells of all operations that were found on disk."""
-        row = self._rows.get(_OPERATIONS)
+        row = self._rows.get(OPERATIONS)
         if row is None:
-            row = self._rows[_OPERATIONS] = _Row(_OPERATIONS, self._records)
-            row.name, row.versions = "eager operations", 1
+            row = self._rows[OPERATIONS] = _Row(OPERATIONS, self._records)
+            row.name, row.versions = words.WORDS["operations"].en, 1
         row.counts["found"] += 1
         row.seconds += event.seconds
         count = row.counts["found"]

@@ -16,6 +16,7 @@ from saem.observe.language import Language, duration, quantity
 from saem.observe.messages import NOT_RECORDED
 from saem.observe.recorder import Recorder, recorder
 from saem.observe.schema import (
+    OPERATIONS,
     Cost,
     FunctionHistory,
     FunctionSummary,
@@ -174,7 +175,8 @@ def summary_text(summary: FunctionSummary, lang: Language) -> str:
         if name in ("traces", "compiles") or getattr(summary, name) > (name == "versions")
     ]
     spent = f"{say('seconds', lang).lower()} {duration(summary.seconds)}"
-    return f"{summary.name}{where}: {', '.join([*counts, spent])}"
+    name = say("operations", lang) if summary.key == OPERATIONS else summary.name
+    return f"{name}{where}: {', '.join([*counts, spent])}"
 
 
 def record_text(record: Record, lang: Language) -> str:

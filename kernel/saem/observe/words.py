@@ -25,6 +25,8 @@ _LABELS: dict[str, Text] = {
     "program": Text("StableHLO", "StableHLO"),
     "history": Text("Compile history", "컴파일 이력"),
     "function": Text("Function", "함수"),
+    # The one row of a history that is no function of the learner's (``schema.history.OPERATIONS``).
+    "operations": Text("eager operations", "라이브러리 연산"),
     "what": Text("What happened", "일어난 일"),
     "why": Text("Why", "이유"),
     "advice": Text("What would avoid it", "피하는 방법"),

@@ -19,6 +19,7 @@ import typing
 
 from saem.observe.schema.common import VERSION, Device, Environment, Place, Text
 from saem.observe.schema.history import (
+    OPERATIONS,
     Cost,
     FunctionHistory,
     FunctionSummary,
@@ -100,6 +101,7 @@ PANEL_MESSAGES: tuple[type, ...] = (Greeting, Request)
 __all__ = [
     "KERNEL_MESSAGES",
     "MODELS",
+    "OPERATIONS",
     "PANEL_MESSAGES",
     "VERSION",
     "Append",

@@ -32,6 +32,8 @@ Tag = Literal[
     "nested",
     "dropped",
 ]
+# The key of the row that counts operations which were loaded from disk; its name is a word.
+OPERATIONS = "saem:operations"
 Kind = Literal["trace", "compile", "found", "hit", "failed"]
 
 

@@ -84,7 +84,7 @@ class SeenFunction:
 class TracersModel:
     """The source of every traced function, annotated.
 
-    ``error`` is how the call ended, if badly; ``explained`` is what that means, if it is the engine's.
+    ``error`` is how the call ended, if badly; ``explained`` is the card of an error of the engine.
     """
 
     kind: Literal["tracers"]
