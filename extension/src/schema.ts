@@ -42,7 +42,7 @@ export interface Nested {
  * One equation.  ``id`` is unique in the model and says where it is: ``e2`` or ``e2.0.1``.
  *
  * ``place`` is a number in the model's ``places``.  ``stack`` lists the transformations it came
- * from, outermost first.  ``colour`` tells whether it computes the function (forward) or carries
+ * from, outermost first.  ``colour`` is whether it computes the function (forward) or carries
  * cotangents back (backward).  ``bytes`` are those of its operands and results; ``flops`` is XLA's
  * estimate of this equation alone, None where it was not asked for.
  */
@@ -203,7 +203,7 @@ export interface JaxprModel {
  *
  * ``key`` identifies the row.  ``place`` is where its newest version was written.  ``calls``
  * counts the calls seen (misses and hits); None while hits are not recorded.  ``seconds`` is the
- * time spent in tracing, lowering and compiling, all told.  ``warning`` is there once one cause
+ * time spent in tracing, lowering and compiling together.  ``warning`` is there once one cause
  * has made it compile three times.
  */
 export interface FunctionSummary {
@@ -314,7 +314,7 @@ export interface KeyUse {
 /**
  * One PRNG key.  ``id`` is unique in the model; ``key`` are its words in hexadecimal.
  *
- * ``action`` tells how it was made: created (of a seed), split or folded (of ``parent``), returned
+ * ``action`` is how it was made: created (of a seed), split or folded (of ``parent``), returned
  * (by a jitted function that took ``parent``), or unknown (before the recording).  ``number``
  * counts the children of one parent.
  */

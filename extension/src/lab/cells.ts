@@ -4,7 +4,7 @@
 // prompt, with how often the cell made the engine trace.
 // Read before: ../schema.ts. Read after: index.ts.
 // Invariant: badges never change a notebook's content (they are page furniture only).
-import type { Cell } from "@jupyterlab/cells";
+import type { Cell, ICellModel } from "@jupyterlab/cells";
 import type { NotebookPanel } from "@jupyterlab/notebook";
 import { el, prose } from "../renderer/dom";
 import { glyph } from "../renderer/marks";
@@ -143,13 +143,7 @@ export function running(panel: NotebookPanel, progress: Progress | null, locale:
   cell.node.appendChild(node);
 }
 
-/** Does any cell of the notebook speak of Saem? Kernels of other notebooks are left in peace. */
-export function mentionsSaem(panel: NotebookPanel): boolean {
-  const cells = panel.content.model?.cells;
-  for (let i = 0; i < (cells?.length ?? 0); i += 1) {
-    if (/\bsaem\b/.test(cells?.get(i).sharedModel.getSource() ?? "")) {
-      return true;
-    }
-  }
-  return false;
+/** Does the source of a cell speak of Saem? Kernels that never ran such a cell are left alone. */
+export function mentionsSaem(model: ICellModel): boolean {
+  return /\bsaem\b/.test(model.sharedModel.getSource());
 }

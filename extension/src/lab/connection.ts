@@ -2,7 +2,7 @@
 //
 // A connection follows one kernel at a time over a comm (target `saem.lens`): it greets, takes the
 // snapshot, then adds each record. Whatever may be wrong (no lens in the kernel, another version,
-// a restart, a death) is a state with a name, which the panel tells.
+// a restart, a death) is a state with a name, which the panel shows.
 // Read before: ../schema.ts, ../renderer/model.ts. Read after: panel.ts.
 // Invariant: what an earlier kernel or comm still sends is ignored (test/connection.test.ts).
 import type { Kernel, KernelMessage as Wire } from "@jupyterlab/services";
@@ -137,13 +137,12 @@ export class Connection {
     this.environment = null;
   }
 
-  private drop(tell: boolean): void {
+  private drop(close: boolean): void {
     const { comm, kernel } = this;
     this.comm = null;
-    if (tell && comm && kernel && !comm.isDisposed && !kernel.isDisposed) {
-      if (kernel.status !== "dead") {
-        comm.close();
-      }
+    const open = comm && !comm.isDisposed && kernel && !kernel.isDisposed;
+    if (close && open && kernel.status !== "dead") {
+      comm.close();
     }
   }
 

@@ -9,7 +9,7 @@ import { NotebookActions, type INotebookTracker, type NotebookPanel } from "@jup
 import { Signal, type ISignal } from "@lumino/signaling";
 import type { Locale } from "../renderer/locale";
 import type { Place, Progress, TracersModel } from "../schema";
-import { badges, running, visit } from "./cells";
+import { badges, mentionsSaem, running, visit } from "./cells";
 import { Connection, type State } from "./connection";
 import { clearHints, showHints } from "./hints";
 import { LensPanel } from "./panel";
@@ -65,38 +65,34 @@ export class Follower {
       this.follow(notebook && ofNotebook(notebook))
     );
     NotebookActions.executed.connect((_, { notebook, cell }) => {
-      if (notebook === this.notebook?.content) {
-        this.ran(cell.model.sharedModel.getSource());
+      if (notebook === this.notebook?.content && mentionsSaem(cell.model)) {
+        this.ran();
       }
     });
     this.consoles?.currentChanged.connect((_tracker, console) =>
-      console ? this.followConsole(console) : this.back()
+      console ? this.followConsole(console) : this.followNotebook()
     );
-    const { currentWidget } = this.tracker;
-    this.follow(currentWidget && ofNotebook(currentWidget));
+    this.followNotebook();
   }
 
   private followConsole(panel: Parameters<typeof ofConsole>[0]): void {
     const subject = ofConsole(panel);
     panel.console.executed.connect(() => {
       if (this.subject?.widget === panel && subject.mentions()) {
-        this.ran("saem");
+        this.ran();
       }
     });
     this.follow(subject);
   }
 
-  private back(): void {
+  private followNotebook(): void {
     const { currentWidget } = this.tracker;
     this.follow(currentWidget && ofNotebook(currentWidget));
   }
 
-  /** Code ran: the lens may be there now. */
-  private ran(source: string): void {
+  /** Code that mentions Saem ran: the lens may be there now. */
+  private ran(): void {
     const { name } = this.connection.state;
-    if (!/\bsaem\b/.test(source)) {
-      return;
-    }
     if (name === "absent" || name === "notInstalled" || name === "version") {
       this.connection.greet();
     } else if (name === "connecting") {

@@ -131,9 +131,8 @@ export function clearHints(panel: NotebookPanel): void {
 }
 
 function apply(view: EditorView, hints: readonly Hint[]): void {
-  const known = view.state.field(field, false) !== undefined;
-  view.dispatch({
-    effects: [...(known ? [] : [StateEffect.appendConfig.of(field)])]
-  });
+  if (view.state.field(field, false) === undefined) {
+    view.dispatch({ effects: StateEffect.appendConfig.of(field) });
+  }
   view.dispatch({ effects: put.of(hints) });
 }

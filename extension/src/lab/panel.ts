@@ -9,6 +9,7 @@ import { Widget } from "@lumino/widgets";
 import { el, prose, type Child } from "../renderer/dom";
 import { HistoryView } from "../renderer/history";
 import type { Locale } from "../renderer/locale";
+import { button } from "../renderer/parts";
 import { VERSION, type HistoryModel, type Place, type Progress } from "../schema";
 import type { State } from "./connection";
 
@@ -218,16 +219,10 @@ export class LensPanel extends Widget {
         el("h3", {}, locale.say("panel.title")),
         state.name === "live" &&
           state.history.functions.length > 0 &&
-          el(
-            "button",
-            {
-              type: "button",
-              class: "saem-button saem-clear",
-              title: locale.say("panel.clear"),
-              onclick: actions.clear
-            },
-            locale.say("panel.clear.short")
-          )
+          button(locale.say("panel.clear.short"), actions.clear, {
+            class: "saem-button saem-clear",
+            title: locale.say("panel.clear")
+          })
       ),
       notebook && el("p", { class: "saem-panel-notebook" }, notebook),
       state.name === "live" && this.totals()
@@ -258,12 +253,6 @@ export class LensPanel extends Widget {
 
   private message(): HTMLElement {
     const { state, locale, actions } = this;
-    const button = (word: "load" | "connect.short", act: () => void): HTMLElement =>
-      el(
-        "button",
-        { type: "button", class: "saem-button", onclick: act },
-        locale.say(`panel.${word}`)
-      );
     const text =
       state.name === "version" && state.message
         ? locale.pick(state.message)
@@ -278,8 +267,10 @@ export class LensPanel extends Widget {
       "div",
       { class: "saem-panel-message", role: "status" },
       el("p", {}, prose(text)),
-      (state.name === "absent" || state.name === "notInstalled") && button("load", actions.load),
-      state.name === "version" && button("connect.short", actions.connect)
+      (state.name === "absent" || state.name === "notInstalled") &&
+        button(locale.say("panel.load"), actions.load),
+      state.name === "version" &&
+        button(locale.say("panel.connect.short"), actions.connect)
     );
   }
 }

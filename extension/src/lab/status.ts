@@ -13,7 +13,7 @@ import type { Follower } from "./follower";
 import { lensIcon } from "./icon";
 import { total } from "./panel";
 
-function told(follower: Follower): { text: string; compiles: number } | null {
+function summary(follower: Follower): { text: string; compiles: number } | null {
   const { locale, connection } = follower;
   const { state, progress } = connection;
   if (state.name !== "live") {
@@ -43,7 +43,7 @@ export class StatusItem extends Widget {
   }
 
   private draw(): void {
-    const found = told(this.follower);
+    const found = summary(this.follower);
     this.node.replaceChildren(
       ...(found
         ? [
@@ -91,7 +91,7 @@ export class ToolbarBadges
       )
     );
     const draw = (): void => {
-      const mine = this.follower.notebook === panel ? told(this.follower) : null;
+      const mine = this.follower.notebook === panel ? summary(this.follower) : null;
       count.textContent = mine && mine.compiles > 0 ? String(mine.compiles) : "";
     };
     this.follower.changed.connect(draw);

@@ -23,7 +23,7 @@ export function ofNotebook(panel: NotebookPanel): Subject {
     context: panel.sessionContext,
     ready: Promise.all([panel.context.ready, panel.sessionContext.ready]),
     title: () => panel.title.label,
-    mentions: () => mentionsSaem(panel)
+    mentions: () => [...(panel.content.model?.cells ?? [])].some(mentionsSaem)
   };
 }
 
@@ -34,14 +34,6 @@ export function ofConsole(panel: ConsolePanel): Subject {
     context: panel.sessionContext,
     ready: panel.sessionContext.ready,
     title: () => panel.title.label,
-    mentions: () => {
-      const { cells } = panel.console;
-      for (let i = 0; i < cells.length; i += 1) {
-        if (/\bsaem\b/.test(cells.get(i).model.sharedModel.getSource())) {
-          return true;
-        }
-      }
-      return false;
-    }
+    mentions: () => [...panel.console.cells].some(cell => mentionsSaem(cell.model))
   };
 }

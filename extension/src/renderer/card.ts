@@ -1,4 +1,4 @@
-// What is told of one equation?
+// What is shown of one equation?
 //
 // Read before: detail.ts. Read after: jaxpr.ts.
 // Invariant: every field of the equation that says something is there (test/jaxpr.test.ts).
@@ -6,6 +6,7 @@ import type { Equation, JaxprModel } from "../schema";
 import { placeLabel, type Visit } from "./detail";
 import { el, type Child } from "./dom";
 import type { Locale } from "./locale";
+import { fact, facts } from "./parts";
 
 /** The facts of one equation, as a list. */
 export function card(
@@ -14,8 +15,6 @@ export function card(
   locale: Locale,
   visit?: Visit
 ): HTMLElement {
-  const fact = (name: string, ...value: Child[]): HTMLElement =>
-    el("div", { class: "saem-fact" }, el("dt", {}, name), el("dd", {}, ...value));
   const { stack, parameters, inputs, outputs, primitive, colour, flops, bytes } = equation;
   const place = model.places[equation.place ?? -1];
   // Notebooks saved by earlier versions know no callers.
@@ -23,9 +22,7 @@ export function card(
   const kernels = (model.kernels ?? []).filter(k => k.equations.includes(equation.id));
   const atoms = (list: typeof inputs): Child[] =>
     list.map(a => el("code", { "data-var": a.id }, a.id === null ? a.text : `${a.text}:${a.type}`));
-  return el(
-    "dl",
-    { class: "saem-facts" },
+  return facts(
     fact(
       locale.say("equation"),
       el("code", { class: `saem-primitive saem-${colour}` }, primitive)

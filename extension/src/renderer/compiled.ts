@@ -8,29 +8,25 @@ import { costRows } from "./detail";
 import { el } from "./dom";
 import { JaxprView, type JaxprOptions } from "./jaxpr";
 import { kernelList } from "./kernels";
+import { fact, facts, pane } from "./parts";
 
 export function drawCompiled(model: CompiledModel, options: JaxprOptions): HTMLElement {
   const { locale } = options;
   const { jaxpr, cost, seconds } = model;
   const kernels = jaxpr.kernels ?? [];
   const view = new JaxprView({ ...jaxpr, kernels: [] }, options);
-  const facts = costRows(cost, locale);
+  const rows = costRows(cost, locale);
   if (seconds !== null) {
-    facts.push([locale.say("seconds.compile"), locale.seconds(seconds)]);
+    rows.push([locale.say("seconds.compile"), locale.seconds(seconds)]);
   }
   const sizes = (["argument_bytes", "output_bytes", "temp_bytes"] as const).map(
     name => [name, cost[name] ?? 0] as const
   );
   const total = sizes.reduce((n, [, size]) => n + size, 0) || 1;
   view.element.prepend(
-    el(
-      "div",
-      { class: "saem-pane" },
-      el(
-        "div",
-        { class: "saem-pane-title" },
-        el("h4", {}, `${locale.say("compiled.kernels")} (${kernels.length})`)
-      ),
+    pane(
+      "",
+      `${locale.say("compiled.kernels")} (${kernels.length})`,
       kernelList(kernels, locale)
     ),
     el(
@@ -43,13 +39,7 @@ export function drawCompiled(model: CompiledModel, options: JaxprOptions): HTMLE
           el("span", { class: `saem-memory-${name}`, style: `flex-grow:${size / total}` })
         )
       ),
-      el(
-        "dl",
-        { class: "saem-facts" },
-        facts.map(([name, value]) =>
-          el("div", { class: "saem-fact" }, el("dt", {}, name), el("dd", {}, value))
-        )
-      )
+      facts(rows.map(([name, value]) => fact(name, value)))
     )
   );
   return el(
@@ -59,7 +49,7 @@ export function drawCompiled(model: CompiledModel, options: JaxprOptions): HTMLE
       "header",
       { class: "saem-bar" },
       el("span", { class: "saem-title" }, locale.say("compiled.title")),
-      // Notebooks stored before this was told have no number.
+      // Notebooks stored before there was this number have none.
       (model.devices ?? 1) > 1 &&
         el("span", { class: "saem-dim" }, locale.say("compiled.devices", { n: model.devices }))
     ),

@@ -1,4 +1,4 @@
-// What is told about one mark: what happened, why, what it cost, and what would avoid it?
+// What is shown of one mark: what happened, why, what it cost, and what would avoid it?
 //
 // Read before: marks.ts. Read after: history.ts.
 // Invariant: each sentence is the kernel's; here only its place on the page is decided.
@@ -6,6 +6,7 @@ import type { Cost, Place, Reason, Record, Seconds } from "../schema";
 import { el, prose, type Child } from "./dom";
 import type { Locale } from "./locale";
 import { glyph } from "./marks";
+import { fact, facts } from "./parts";
 
 /** Called with a place in the source that the reader chose. */
 export type Visit = (place: Place) => void;
@@ -118,15 +119,9 @@ export function costRows(cost: Cost, locale: Locale): [string, string][] {
   return rows;
 }
 
-function fact(name: string, ...value: Child[]): HTMLElement {
-  return el("div", { class: "saem-fact" }, el("dt", {}, name), el("dd", {}, ...value));
-}
-
-function facts(record: Record, locale: Locale, visit?: Visit): HTMLElement {
+function recordFacts(record: Record, locale: Locale, visit?: Visit): HTMLElement {
   const { caller, cost } = record;
-  return el(
-    "dl",
-    { class: "saem-facts" },
+  return facts(
     caller &&
       fact(
         locale.say("call"),
@@ -159,6 +154,6 @@ export function recordDetail(record: Record, locale: Locale, visit?: Visit): HTM
     ),
     record.reasons.length > 0 && reasonList(record.reasons, locale),
     timeBar(record.seconds, locale),
-    facts(record, locale, visit)
+    recordFacts(record, locale, visit)
   );
 }

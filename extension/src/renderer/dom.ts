@@ -27,7 +27,7 @@ export function directed(text: string): string {
  */
 export const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" } as const;
 
-/** An HTML element; attributes that are null or false are left out, `onclick` and kin listen. */
+/** An HTML element; attributes that are null or false are left out, functions are listeners. */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},

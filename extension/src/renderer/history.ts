@@ -14,6 +14,7 @@ import { append, el, OWN_KEYS, prose, type Child } from "./dom";
 import type { Locale } from "./locale";
 import { glyph, legend } from "./marks";
 import { csv, find, telling } from "./model";
+import { button } from "./parts";
 import { isDrawn, Sight } from "./sight";
 
 export interface HistoryOptions {
@@ -216,15 +217,13 @@ function exports(model: HistoryModel, locale: Locale): HTMLElement {
     el("a", { href: url, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(url), 10_000);
   };
-  const button = (word: "export.json" | "export.csv", act: () => void): HTMLElement =>
-    el("button", { type: "button", class: "saem-button", onclick: act }, locale.say(word));
   return el(
     "span",
     { class: "saem-tools" },
-    button("export.json", () =>
+    button(locale.say("export.json"), () =>
       save("saem-history.json", "application/json", () => JSON.stringify(model, null, 1))
     ),
-    button("export.csv", () => save("saem-history.csv", "text/csv", () => csv(model)))
+    button(locale.say("export.csv"), () => save("saem-history.csv", "text/csv", () => csv(model)))
   );
 }
 

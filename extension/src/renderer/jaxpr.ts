@@ -17,6 +17,7 @@ import type { LayoutEngine } from "./layout";
 import { Linker } from "./link";
 import type { Locale } from "./locale";
 import { covers, equations, folds, within } from "./model";
+import { button, pane } from "./parts";
 import { Rows } from "./rows";
 import { Zoom } from "./zoom";
 
@@ -97,7 +98,7 @@ export class JaxprView {
           "div",
           { class: "saem-column" },
           this.sources(true).map(block =>
-            pane(this.sourceTitle(block), "source", this.sourceCode(block))
+            pane("saem-pane-source", this.sourceTitle(block), this.sourceCode(block))
           ),
           this.textPane(),
           this.sources(false).map(block =>
@@ -109,7 +110,11 @@ export class JaxprView {
             )
           )
         ),
-        el("div", { class: "saem-column" }, pane(locale.say("graph"), "graph", this.graph.element))
+        el(
+          "div",
+          { class: "saem-column" },
+          pane("saem-pane-graph", locale.say("graph"), this.graph.element)
+        )
       ),
       this.card,
       this.programPane(),
@@ -145,22 +150,14 @@ export class JaxprView {
             : [])
       );
     fill();
-    const colours = el(
-      "button",
-      {
-        type: "button",
-        class: "saem-button",
-        "aria-pressed": "false",
-        onclick: () => {
-          this.byStack = !this.byStack;
-          colours.setAttribute("aria-pressed", String(this.byStack));
-          this.element.classList.toggle("saem-by-stack", this.byStack);
-          fill();
-          this.drawLines();
-        }
-      },
-      locale.say("colour.stack")
-    );
+    const toggle = (): void => {
+      this.byStack = !this.byStack;
+      colours.setAttribute("aria-pressed", String(this.byStack));
+      this.element.classList.toggle("saem-by-stack", this.byStack);
+      fill();
+      this.drawLines();
+    };
+    const colours = button(locale.say("colour.stack"), toggle, { "aria-pressed": "false" });
     return el(
       "header",
       { class: "saem-bar" },
@@ -171,17 +168,9 @@ export class JaxprView {
         { class: "saem-tools" },
         this.search(),
         this.stacks.length > 1 && colours,
-        nested && this.button("fold.all", () => this.foldAll(true)),
-        nested && this.button("unfold.all", () => this.foldAll(false))
+        nested && button(locale.say("fold.all"), () => this.foldAll(true)),
+        nested && button(locale.say("unfold.all"), () => this.foldAll(false))
       )
-    );
-  }
-
-  private button(word: "fold.all" | "unfold.all", act: () => void): HTMLElement {
-    return el(
-      "button",
-      { type: "button", class: "saem-button", onclick: act },
-      this.options.locale.say(word)
     );
   }
 
@@ -247,8 +236,8 @@ export class JaxprView {
       )
     );
     return pane(
+      "saem-pane-text",
       locale.say("jaxpr"),
-      "text",
       this.lines.element,
       el("span", { class: "saem-tabs saem-tools" }, tabs)
     );
@@ -656,20 +645,6 @@ export class JaxprView {
     this.linker.keepEquation(id);
     this.bring(id);
   }
-}
-
-export function pane(
-  title: string,
-  name: string,
-  body: HTMLElement,
-  ...tools: Child[]
-): HTMLElement {
-  return el(
-    "div",
-    { class: `saem-pane saem-pane-${name}` },
-    el("div", { class: "saem-pane-title" }, el("h4", {}, title), tools),
-    body
-  );
 }
 
 export function drawToken(token: Token): Child {

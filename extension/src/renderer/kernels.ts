@@ -5,6 +5,7 @@
 import type { Kernel } from "../schema";
 import { el } from "./dom";
 import type { Locale } from "./locale";
+import { share } from "./parts";
 
 /** The kernels of a program in the order they run, each with its share of the bytes. */
 export function kernelList(kernels: readonly Kernel[], locale: Locale): HTMLElement {
@@ -21,11 +22,7 @@ export function kernelList(kernels: readonly Kernel[], locale: Locale): HTMLElem
           tabindex: kernel.equations.length > 0 ? 0 : null,
           title: kernel.text
         },
-        el(
-          "span",
-          { class: "saem-share", "aria-hidden": "true" },
-          el("span", { style: `width:${Math.round((100 * kernel.share) / most)}%` })
-        ),
+        share(kernel.share / most),
         el("span", { class: "saem-share-number" }, `${Math.round(100 * kernel.share)}%`),
         el("code", { class: "saem-name" }, kernel.name),
         el("code", { class: "saem-t-type" }, kernel.type),

@@ -72,9 +72,9 @@ export function drawKeys(model: KeysModel, locale: Locale, visit?: Visit): HTMLE
       : el(
           "ul",
           { class: "saem-uses" },
-          key.uses.map(use => el("li", { class: use.reused ? "saem-reuse" : "" }, told(use)))
+          key.uses.map(use => el("li", { class: use.reused ? "saem-reuse" : "" }, useLine(use)))
         );
-  const told = (use: KeyUse): Node[] => [
+  const useLine = (use: KeyUse): Node[] => [
     el("span", { "aria-hidden": "true" }, use.reused ? "⚠ " : use.action === "split" ? "⇉ " : "● "),
     el(
       "span",

@@ -8,6 +8,7 @@ import type { Picture, StepsModel } from "../schema";
 import { el, OWN_KEYS, svg, type Child } from "./dom";
 import { JaxprView, type JaxprOptions } from "./jaxpr";
 import type { Locale } from "./locale";
+import { button, fact, facts, signButton } from "./parts";
 
 const PAUSE = 700;
 
@@ -37,23 +38,7 @@ export class StepsView {
       "aria-label": locale.say("steps.title"),
       oninput: () => this.go(Number(this.slider.value))
     });
-    const button = (sign: string, word: "steps.back" | "steps.next", act: () => void) =>
-      el(
-        "button",
-        {
-          type: "button",
-          class: "saem-button",
-          title: locale.say(word),
-          "aria-label": locale.say(word),
-          onclick: act
-        },
-        sign
-      );
-    this.play = el(
-      "button",
-      { type: "button", class: "saem-button", onclick: () => this.run() },
-      locale.say("steps.play")
-    );
+    this.play = button(locale.say("steps.play"), () => this.run());
     const [born] = model.born;
     this.element = el(
       "section",
@@ -61,22 +46,16 @@ export class StepsView {
       el(
         "div",
         { class: "saem-bar saem-stepper saem-tools" },
-        button("◂", "steps.back", () => this.go(this.step - 1)),
+        signButton("◂", locale.say("steps.back"), () => this.go(this.step - 1)),
         this.slider,
-        button("▸", "steps.next", () => this.go(this.step + 1)),
+        signButton("▸", locale.say("steps.next"), () => this.go(this.step + 1)),
         this.play,
         this.at,
         born === undefined
           ? el("span", { class: "saem-dim" }, locale.say("steps.none"))
-          : el(
-              "button",
-              {
-                type: "button",
-                class: "saem-button saem-born",
-                onclick: () => this.go(this.stepOf(born))
-              },
-              `⚠ ${locale.say("steps.go")}`
-            )
+          : button(`⚠ ${locale.say("steps.go")}`, () => this.go(this.stepOf(born)), {
+              class: "saem-button saem-born"
+            })
       ),
       this.values,
       this.view.element
@@ -141,15 +120,7 @@ export class StepsView {
 export function picture(value: Picture, locale: Locale): HTMLElement {
   const stat = (word: "minimum" | "maximum" | "mean" | "deviation"): Child => {
     const number = value[word];
-    return (
-      number !== null &&
-      el(
-        "div",
-        { class: "saem-fact" },
-        el("dt", {}, locale.say(`stat.${word}`)),
-        el("dd", {}, brief(number))
-      )
-    );
+    return number !== null && fact(locale.say(`stat.${word}`), brief(number));
   };
   const ill = [
     ["NaN", value.nans],
@@ -167,14 +138,7 @@ export function picture(value: Picture, locale: Locale): HTMLElement {
     value.size > 1 && value.grid.length > 0 && heatmap(value),
     el("code", { class: "saem-numbers" }, value.text),
     value.size > 1 &&
-      el(
-        "dl",
-        { class: "saem-facts" },
-        stat("minimum"),
-        stat("maximum"),
-        stat("mean"),
-        stat("deviation")
-      ),
+      facts(stat("minimum"), stat("maximum"), stat("mean"), stat("deviation")),
     ill
       .filter(([, count]) => count > 0)
       .map(([name, count]) => el("span", { class: "saem-ill" }, `${name} × ${locale.count(count)}`))

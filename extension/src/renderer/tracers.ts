@@ -4,11 +4,12 @@
 // (plain, array, concrete, abstract), its type and who watches it; where Python asked for numbers,
 // and which loops were unrolled.
 // Read before: dom.ts. Read after: view.ts, ../lab/hints.ts.
-// Invariant: kind is told by shape and word, not by colour alone (test/views.test.ts).
+// Invariant: kind is shown by shape and word, not by colour alone (test/views.test.ts).
 import type { SeenFunction, SeenValue, TracersModel } from "../schema";
 import { engineMessage, errorMeaning } from "./cards";
 import { el, prose, type Child } from "./dom";
 import type { Locale } from "./locale";
+import { pane } from "./parts";
 
 const SIGNS = { plain: "○", array: "■", concrete: "◆", abstract: "◇" } as const;
 const KINDS = ["plain", "array", "concrete", "abstract"] as const;
@@ -81,21 +82,9 @@ export function defLine(seen: SeenFunction): number | undefined {
 function drawFunction(seen: SeenFunction, locale: Locale): HTMLElement {
   const def = defLine(seen);
   const decorated = (line: number): boolean => def !== undefined && line <= def;
-  return el(
-    "div",
-    { class: "saem-pane saem-xray" },
-    el(
-      "div",
-      { class: "saem-pane-title" },
-      el(
-        "h4",
-        {},
-        el("code", {}, seen.name),
-        ` · ${locale.pick(seen.label)} · ${seen.stack.join(" ▸ ")}`
-      ),
-      seen.calls > 1 &&
-        el("span", { class: "saem-dim" }, locale.say("xray.calls", { n: seen.calls }))
-    ),
+  return pane(
+    "saem-xray",
+    [el("code", {}, seen.name), ` · ${locale.pick(seen.label)} · ${seen.stack.join(" ▸ ")}`],
     el(
       "div",
       { class: "saem-scroll saem-code", tabindex: 0 },
@@ -137,6 +126,7 @@ function drawFunction(seen: SeenFunction, locale: Locale): HTMLElement {
           )
         );
       })
-    )
+    ),
+    seen.calls > 1 && el("span", { class: "saem-dim" }, locale.say("xray.calls", { n: seen.calls }))
   );
 }

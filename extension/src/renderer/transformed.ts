@@ -16,6 +16,7 @@ import type {
 import { el, prose, type Child } from "./dom";
 import { JaxprView, type JaxprOptions } from "./jaxpr";
 import type { Locale } from "./locale";
+import { button, pane, share } from "./parts";
 
 /** Told the new list of transformations, innermost first. */
 export type Choose = (chips: string[]) => void;
@@ -94,13 +95,7 @@ function chipBar(model: BenchModel, locale: Locale, choose?: Choose): HTMLElemen
     ),
     choose
       ? [
-          model.offered.map(name =>
-            el(
-              "button",
-              { type: "button", class: "saem-button", onclick: () => choose([...chips, name]) },
-              `+ ${name}`
-            )
-          ),
+          model.offered.map(name => button(`+ ${name}`, () => choose([...chips, name]))),
           own
         ]
       : el("span", { class: "saem-dim" }, locale.say("bench.static"))
@@ -114,10 +109,9 @@ function drawStage(
 ): HTMLElement {
   const { locale } = options;
   if (stage.jaxpr === null) {
-    return el(
-      "div",
-      { class: "saem-pane" },
-      el("div", { class: "saem-pane-title" }, el("h4", {}, stage.label)),
+    return pane(
+      "",
+      stage.label,
       el(
         "pre",
         { class: "saem-message saem-notice" },
@@ -250,11 +244,7 @@ function residual(
       "data-eqn": [value.maker, ...value.readers].filter(Boolean).join(" ")
     },
     el("code", {}, value.name, el("span", { class: "saem-t-type" }, `:${value.type}`)),
-    el(
-      "span",
-      { class: "saem-share", "aria-hidden": "true" },
-      el("span", { style: `width:${Math.round((100 * value.bytes) / Math.max(total, 1))}%` })
-    ),
+    share(value.bytes / Math.max(total, 1)),
     el("span", {}, locale.bytes(value.bytes)),
     el(
       "span",
@@ -269,10 +259,9 @@ export function drawAutodiff(model: AutodiffModel, options: JaxprOptions): HTMLE
   const { locale } = options;
   const { equations } = model.jaxpr.body;
   const column = (word: "forward" | "backward"): Child =>
-    el(
-      "div",
-      { class: `saem-pane saem-pass saem-pass-${word}` },
-      el("div", { class: "saem-pane-title" }, el("h4", {}, locale.say(`autodiff.${word}`))),
+    pane(
+      `saem-pass saem-pass-${word}`,
+      locale.say(`autodiff.${word}`),
       el(
         "ol",
         { class: "saem-scroll saem-code", tabindex: 0 },
@@ -287,10 +276,9 @@ export function drawAutodiff(model: AutodiffModel, options: JaxprOptions): HTMLE
       "div",
       { class: "saem-passes" },
       column("forward"),
-      el(
-        "div",
-        { class: "saem-pane" },
-        el("div", { class: "saem-pane-title" }, el("h4", {}, locale.say("autodiff.kept"))),
+      pane(
+        "",
+        locale.say("autodiff.kept"),
         model.saved.length > 0
           ? kept(model.saved, model.bytes, model.jaxpr, locale)
           : el("p", { class: "saem-hint" }, locale.say("autodiff.none"))

@@ -6,6 +6,7 @@
 // Invariant: the point under the pointer stays there while zooming.
 import { el } from "./dom";
 import type { Locale } from "./locale";
+import { signButton } from "./parts";
 
 const SMALLEST = 0.25;
 const LARGEST = 3;
@@ -22,18 +23,6 @@ export class Zoom {
   private fits = true;
 
   constructor(locale: Locale) {
-    const button = (sign: string, word: "zoom.in" | "zoom.out" | "zoom.fit", act: () => void) =>
-      el(
-        "button",
-        {
-          type: "button",
-          class: "saem-button",
-          title: locale.say(word),
-          "aria-label": locale.say(word),
-          onclick: act
-        },
-        sign
-      );
     this.element = el(
       "div",
       { class: "saem-zoom" },
@@ -42,10 +31,10 @@ export class Zoom {
       el(
         "div",
         { class: "saem-tools saem-zoom-tools" },
-        button("−", "zoom.out", () => this.by(1 / STEP)),
+        signButton("−", locale.say("zoom.out"), () => this.by(1 / STEP)),
         this.shown,
-        button("+", "zoom.in", () => this.by(STEP)),
-        button("⤢", "zoom.fit", () => this.fit())
+        signButton("+", locale.say("zoom.in"), () => this.by(STEP)),
+        signButton("⤢", locale.say("zoom.fit"), () => this.fit())
       )
     );
     this.frame.addEventListener("wheel", event => this.onWheel(event), { passive: false });
