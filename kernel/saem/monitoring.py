@@ -1,7 +1,7 @@
 """How do listeners get, under JAX's names, what the engine does and how long it takes?
 
-(``jax.monitoring``)  Listeners get what the event bus tells of traces and compilations, in the form
-of names, seconds and keywords, and whatever a program records by itself.
+(``jax.monitoring``)  Listeners get what the event bus publishes of traces and compilations, in the
+form of names, seconds and keywords, and whatever a program records by itself.
 
 Read before: ``core.events``.
 Invariant: with no listener here the engine publishes nothing on this module's behalf

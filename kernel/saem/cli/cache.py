@@ -1,6 +1,6 @@
 """What does `saem cache` show, and how is the folder of compiled programs cleared and moved?
 
-``saem cache`` (or ``saem cache show``) tells where programs are kept from one kernel to the next,
+``saem cache`` (or ``saem cache show``) shows where programs are kept from one kernel to the next,
 how many, how often they were found, and why if they are not used.  ``where`` prints the folder
 alone, ``clear`` removes the programs, ``move`` brings them to another disk and leaves a link.
 

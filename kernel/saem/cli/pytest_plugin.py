@@ -6,7 +6,7 @@ fails where ``saem check`` finds a difference.  Settings in an ini file: ``saem_
 pytest itself must not import the real ``jax``.
 
 Read before: ``saem.l10n.check``.  Read after: nothing.
-Invariant: without ``-p`` the plugin is not loaded, so nobody's test run changes.
+Invariant: without ``-p`` the plugin is not loaded, so no other test run changes.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class NotebookItem(pytest.Item):
             raise DifferenceError("\n".join(map(str, found)))
 
     def repr_failure(self, excinfo, style=None):
-        """The differences alone; a traceback of this file helps nobody."""
+        """The differences alone; a traceback of this file would not help."""
         if isinstance(excinfo.value, (DifferenceError, ValueError)):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)

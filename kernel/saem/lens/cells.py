@@ -1,7 +1,7 @@
 """Which notebook cell does a file name stand for?
 
-IPython compiles every run of a cell under a made-up file name.  Before each run this module tells
-``saem.observe.places`` (and the engine's error messages) which cell that name means.
+IPython compiles every run of a cell under a made-up file name.  Before each run this module gives
+``saem.observe.places`` (and the engine's error messages) the cell that the name means.
 
 Read before: ``saem.observe.places``.  Read after: ``saem.lens.extension``.
 Invariant: silent runs, which no person started, are not announced (tests/lens/test_ipython.py).
@@ -31,7 +31,7 @@ def file_of(shell: InteractiveShell, raw: str, transformed: str | None, count: i
 
 
 def announce(shell: InteractiveShell, info: Any, named: Places = places) -> None:
-    """Name the cell that is about to run, as told by IPython's ``pre_run_cell``."""
+    """Name the cell that is about to run, of which IPython's ``pre_run_cell`` gives ``info``."""
     if info.silent:
         return
     transformed = getattr(info, "transformed_cell", None)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 class Pulse:
     """Runs ``action`` soon after ``beat()``, and at most once in ``pause`` seconds.
 
-    The action runs on a thread of its own, so that it never runs inside the event it tells of.
+    The action runs on a thread of its own, so that it never runs inside the event that it shows.
     """
 
     def __init__(self, action: Callable[[], None], pause: float) -> None:

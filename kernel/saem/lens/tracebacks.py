@@ -1,9 +1,9 @@
 """Which lines of a traceback does a learner see?
 
 An error explains itself: it names the user's own line and says what to try.  The frames inside the
-engine between that line and the message say nothing more to whoever uses the engine, so they are
-left out.  ``%xmode Verbose`` and then ``%tb`` shows them all.  An error that nobody foresaw inside
-the engine keeps its frames: there, they are what a bug report needs.
+engine between that line and the message say nothing more to a user of the engine, so they are left
+out.  ``%xmode Verbose`` and then ``%tb`` shows them all.  An error inside the engine that was not
+foreseen keeps its frames: there, they are what a bug report needs.
 
 Read before: ``saem.core.errors``.  Read after: ``saem.lens.extension``.
 Invariant: the first frame, and every frame outside the engine, stays (tests/lens/test_ipython.py).

@@ -1,4 +1,4 @@
-"""How does a lesson ask before it tells, in the learner's language?
+"""How does a lesson ask before it explains, in the learner's language?
 
 A lesson cell asks a question (:mod:`saem.lesson.predict`), a later cell runs the code and lets the
 engine's own events, or a computed value, be the judge.  In an exercise the learner writes a

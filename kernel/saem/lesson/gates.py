@@ -1,7 +1,7 @@
 """What is a predict gate, and when is a guess right?
 
 A gate is a question with a guess and a truth, each of which may come first.  It knows nothing of
-notebooks; whoever shows it (``saem.lesson.screen``) is told of every change.
+notebooks; ``saem.lesson.screen``, which shows it, is called at every change.
 
 Read before: ``saem.lesson.judge``.  Read after: ``saem.lesson.predict``, ``saem.lesson.screen``.
 Invariant: a guess is judged by the first truth seen after the question was asked, and one made

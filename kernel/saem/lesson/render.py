@@ -98,7 +98,7 @@ def verdict_text(gate: Gate) -> str:
 
 
 def verdict_html(gate: Gate) -> str:
-    """The verdict; folded away while there is no guess, so that nobody is told by accident."""
+    """The verdict; folded away while there is no guess, so that no learner reads it by accident."""
     body = "".join(f"<div>{code(line)}</div>" for line in verdict_lines(gate))
     name = html.escape(gate.name)
     about = _about(gate)

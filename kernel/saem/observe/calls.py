@@ -1,8 +1,9 @@
 """How often was a kept program called, at no cost to the call?
 
 jaxlib's C++ answers a call whose signature it knows, and hands each answer to the *post hook*.  The
-hook here adds one to a counter of the function, a tenth of a microsecond; nobody leaves the C++
-path.  Whoever wants the counts takes them now and then (at the end of a cell).
+hook here adds one to a counter of the function, a tenth of a microsecond; no call leaves the C++
+path.  ``saem.observe.recorder`` takes the counts at each trace and at the end
+of a cell.
 
 Read before: ``core.config`` (post_hook).  Read after: ``saem.observe.recorder``.
 Invariant: every call is counted once, on whatever thread (tests/lens/test_calls.py).

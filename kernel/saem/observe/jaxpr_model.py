@@ -25,7 +25,7 @@ from saem.observe.environment import environment
 from saem.observe.places import Places, places
 
 Kind = OneOf["variable", "type", "primitive", "parameter", "literal", "keyword", "plain"]
-# Python's own library, whose calls (contextlib, functools) tell nobody anything.
+# Python's own library, whose calls (contextlib, functools) explain nothing.
 _STANDARD = sysconfig.get_path("stdlib")
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
 _CONTEXT = 3

@@ -1,8 +1,8 @@
 """Which line does a person call this position, and which function is *the same function*?
 
 The engine knows files.  In a notebook each run of a cell is compiled under a file name of its own,
-which means nothing to a person; whoever runs the cells (``saem.lens``) tells ``places`` which cell
-a file name stands for.
+which means nothing to a person; ``saem.lens``, which sees the cells run, gives ``places`` the cell
+that a file name stands for.
 
 Read before: ``saem.core.events`` (Position, FunctionRef).  Read after: ``saem.observe.recorder``.
 Invariant: a label names a cell only if that cell was announced (tests/lens/test_ipython.py).

@@ -2,7 +2,7 @@
 
 Nothing is measured while programs run: a thread looks at the stacks of other threads twice a second
 (``sys._current_frames``).  A frame of the tracer, of the lowering, of XLA's compiler or of a copy
-to a device tells what is going on, and its locals for which function.  After ten seconds the
+to a device shows what is going on, and its locals for which function.  After ten seconds the
 program's own equations tell why it may be slow: a line that wrote most of them was unrolled, or XLA
 computes a large constant.
 

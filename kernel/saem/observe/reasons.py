@@ -28,7 +28,7 @@ Named = Sequence[tuple[str, str]]
 class Earlier:
     """An earlier call of the function that was traced: its signature and its fate.
 
-    ``compiled`` tells whether it got a program of its own (False: traced inside another function).
+    ``compiled`` is whether it got a program of its own (False: traced inside another function).
     ``place`` is where that version of the function was written.
     """
 
@@ -77,7 +77,7 @@ def why(
 ) -> tuple[Reason, ...]:
     """Every reason why this call of ``name`` was traced, the most telling first.
 
-    ``earlier`` are the function's earlier traced calls, oldest first; ``moved`` tells where arrays
+    ``earlier`` are the function's earlier traced calls, oldest first; ``moved`` is where arrays
     were last moved to a placement; ``mutated`` are static arguments changed since they were hashed.
     """
     if not earlier:

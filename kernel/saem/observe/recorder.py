@@ -392,7 +392,7 @@ class Recorder:
         self._tell(row, record)
 
     def _operation_loaded(self, event: events.OperationLoaded) -> None:
-        """One mark on a row of its own tells of all operations that were found on disk."""
+        """One mark on a row of its own stands for all operations that were found on disk."""
         row = self._rows.get(OPERATIONS)
         if row is None:
             row = self._rows[OPERATIONS] = _Row(OPERATIONS, self._records)

@@ -59,7 +59,7 @@ class Explanation(History):
 def history(function: Any = None, lang: str | None = None, of: Recorder = recorder) -> History:
     """What was traced and compiled so far: of all functions, or of ``function``.
 
-    Raises: RuntimeError if nothing was ever recorded, because nobody started to.
+    Raises: RuntimeError if nothing was ever recorded, because recording was not started.
     """
     chosen = language.checked(lang)
     model = of.snapshot(function)
@@ -73,7 +73,7 @@ def explain(
 ) -> Explanation:
     """Why ``function`` (or, without one, whatever was traced last) was traced the last time.
 
-    Raises: RuntimeError if nothing was ever recorded, because nobody started to.
+    Raises: RuntimeError if nothing was ever recorded, because recording was not started.
     """
     whole = history(function, lang, of)
     last: tuple[FunctionHistory, Record] | None = None
@@ -103,7 +103,7 @@ class Keys:
 def keys(lang: str | None = None, of: Recorder = recorder) -> Keys:
     """Which PRNG keys were made so far, of which, and which of them were used twice.
 
-    Raises: RuntimeError if nothing was ever recorded, because nobody started to.
+    Raises: RuntimeError if nothing was ever recorded, because recording was not started.
     """
     chosen = language.checked(lang)
     model = of.keys()

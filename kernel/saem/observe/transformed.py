@@ -50,16 +50,16 @@ _MADE: dict[str, Callable[..., Callable]] = {
 
 
 class UnknownTransformation(ValueError):
-    """A chip that names no transformation; ``told`` is the message in both languages."""
+    """A chip that names no transformation; ``text`` is the message in both languages."""
 
     def __init__(self, chip: str) -> None:
         names = ", ".join(_MADE)
-        self.told = Text(
+        self.text = Text(
             f"a transformation needs to be one of {names}, with literal keyword arguments, "
             f"but got {chip!r}",
             f"변환은 {names} 중 하나이고 키워드 인자는 파이썬 리터럴이어야 하는데, {chip!r} 값을 "
             "받았습니다")
-        super().__init__(self.told.en)
+        super().__init__(self.text.en)
 
 
 def transformation(chip: str) -> Callable[[Callable], Callable]:
@@ -105,7 +105,7 @@ def bench_model(fun: Callable, chips: Sequence[str], args: Sequence[Any], title:
 def _said(error: BaseException) -> Text:
     """What went wrong, in both languages; the engine's own sentence stands in each."""
     if isinstance(error, UnknownTransformation):
-        return error.told
+        return error.text
     message = str(error)
     # A library's line, such as that of the widget which asked, is no line of the learner.
     if isinstance(error, errors.Explained) and error.where is not None \

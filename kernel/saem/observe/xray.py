@@ -2,8 +2,9 @@
 
 While ``Xray`` is on, every function of the user's that runs under a trace is followed line by line
 (``sys.settrace``): after a line, the locals that it assigned are described.  Python's questions to
-tracers (``bool``, ``int``, ``item`` …) are noted with their answers (``core.trace.state.watcher``
-is told of them), and loops that a trace unrolls are counted with the equations they wrote.
+tracers (``bool``, ``int``, ``item`` …) are noted with their answers (by
+``core.trace.state.watcher``), and loops that a trace unrolls are counted with the equations they
+wrote.
 
 Read before: ``core.trace``, ``saem.observe.schema.views``.  Read after: ``saem.lens.views``.
 Invariant: outside the ``with`` block nothing is watched or traced, however it ends

@@ -106,7 +106,7 @@ class FunctionSummary:
 
     ``key`` identifies the row.  ``place`` is where its newest version was written.  ``calls``
     counts the calls seen (misses and hits); None while hits are not recorded.  ``seconds`` is the
-    time spent in tracing, lowering and compiling, all told.  ``warning`` is there once one cause
+    time spent in tracing, lowering and compiling together.  ``warning`` is there once one cause
     has made it compile three times.
     """
 

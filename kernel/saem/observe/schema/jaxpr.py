@@ -45,7 +45,7 @@ class Equation:
     """One equation.  ``id`` is unique in the model and says where it is: ``e2`` or ``e2.0.1``.
 
     ``place`` is a number in the model's ``places``.  ``stack`` lists the transformations it came
-    from, outermost first.  ``colour`` tells whether it computes the function (forward) or carries
+    from, outermost first.  ``colour`` is whether it computes the function (forward) or carries
     cotangents back (backward).  ``bytes`` are those of its operands and results; ``flops`` is XLA's
     estimate of this equation alone, None where it was not asked for.
     """

@@ -30,7 +30,7 @@ class KeyUse:
 class KeyNode:
     """One PRNG key.  ``id`` is unique in the model; ``key`` are its words in hexadecimal.
 
-    ``action`` tells how it was made: created (of a seed), split or folded (of ``parent``), returned
+    ``action`` is how it was made: created (of a seed), split or folded (of ``parent``), returned
     (by a jitted function that took ``parent``), or unknown (before the recording).  ``number``
     counts the children of one parent.
     """
