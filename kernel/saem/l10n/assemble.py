@@ -85,7 +85,7 @@ def frame_units() -> list[Unit]:
 
 
 def frame(project: Project, language: str) -> dict[str, str]:
-    """What stands around lessons in a language; English where nobody translated it."""
+    """What stands around lessons in a language; English where it is not translated."""
     if language in _SAY:
         return {"name": NAMES[language]} | _SAY[language]
     entries = active(load(project.catalog(FRAME, language), language))

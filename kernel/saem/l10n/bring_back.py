@@ -17,7 +17,6 @@ import re
 from pathlib import Path
 
 import nbformat
-import polib
 
 from saem.l10n.assemble import EARLIER, HEADER, SETUP
 from saem.l10n.build import planned
@@ -25,7 +24,7 @@ from saem.l10n.catalog import active, load, save
 from saem.l10n.lint.structure import MESSAGES, differences
 from saem.l10n.merge import merge
 from saem.l10n.project import Project
-from saem.l10n.review import sign, unsign
+from saem.l10n.review import replace
 from saem.l10n.source import Cell, Lesson, read
 from saem.l10n.units import Unit, pieces, units
 
@@ -65,7 +64,7 @@ def bring_back(project: Project, path: Path, translator: str) -> Imported:
     for cell, before, now in zip(lesson.cells, _own(expected), _own(notebook), strict=True):
         for unit, old, new in _texts(cell, before.source, now.source, path):
             if old != new:
-                _take(entries[unit.context], _BADGE.sub("", new), translator)
+                replace(entries[unit.context], _BADGE.sub("", new), translator)
                 changed.append(unit.context)
     if changed:
         save(po, catalog)
@@ -121,11 +120,3 @@ def _texts(cell: Cell, before: str, now: str, path: Path) -> list[tuple[Unit, st
 
 def _kinds(found: list) -> list[str]:
     return [piece.unit.kind for piece in found]
-
-
-def _take(entry: polib.POEntry, text: str, translator: str) -> None:
-    unsign(entry)
-    entry.msgstr = text
-    entry.flags = [flag for flag in entry.flags if flag != "fuzzy"]
-    entry.previous_msgid = None
-    sign(entry, translator)

@@ -18,7 +18,7 @@ import polib
 from saem.l10n.assemble import HEADER, SETUP, assemble, strings
 from saem.l10n.catalog import load
 from saem.l10n.execute import execute
-from saem.l10n.pages import check_pages
+from saem.l10n.pages import check_pages, outdated, write_changed
 from saem.l10n.project import SETTINGS, Project, write
 from saem.l10n.source import Lesson, read
 from saem.l10n.units import units
@@ -38,13 +38,7 @@ def planned(project: Project, lesson: Lesson, language: str) -> nbformat.Noteboo
 
 def write_strings(project: Project) -> list[Path]:
     """Write the strings that lessons look up at run time, all lessons in one file a language."""
-    written = []
-    for language in project.languages:
-        path, text = _strings(project, language)
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            write(path, text)
-            written.append(path)
-    return written
+    return write_changed(_strings(project))
 
 
 def build(project: Project, source: Path, language: str, run: bool = True) -> Path:
@@ -118,18 +112,14 @@ def check(project: Project) -> list[str]:
     for source in project.lessons():
         lesson = read(source)
         for language in (project.source_language, *project.languages):
-            path = project.built(lesson.name, language)
-            name = path.relative_to(project.root)
-            if not path.is_file():
+            name = project.built(lesson.name, language).relative_to(project.root)
+            built = project.stored(lesson.name, language)
+            if built is None:
                 problems.append(f"{name} is not built.")
-                continue
-            built = nbformat.read(path, as_version=4)
-            if _content(built) != _content(planned(project, lesson, language)):
+            elif _content(built) != _content(planned(project, lesson, language)):
                 problems.append(f"{name} differs from its source or was edited by hand.")
-    for language in project.languages:
-        path, text = _strings(project, language)
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            problems.append(f"{path.relative_to(project.root)} is out of date.")
+    problems += [f"{path.relative_to(project.root)} is out of date."
+                 for path in outdated(_strings(project))]
     problems += check_pages(project)
     return [f"{problem} Run `saem l10n build`." for problem in problems]
 
@@ -145,11 +135,11 @@ def _inside(notebook: nbformat.NotebookNode) -> list[tuple]:
     return [cell for cell in _content(notebook)[0] if cell[0] not in (HEADER, SETUP)]
 
 
-def _strings(project: Project, language: str) -> tuple[Path, str]:
-    found = {}
-    for source in project.lessons():
-        lesson = read(source)
-        po = load(project.catalog(lesson.name, language), language)
-        found[lesson.name] = strings(units(lesson), po)
-    text = json.dumps(found, ensure_ascii=False, indent=1) + "\n"
-    return project.strings(language), text
+def _strings(project: Project) -> dict[Path, str]:
+    """The file of each language, and the strings of all lessons as it should hold them."""
+    lessons, wanted = [read(source) for source in project.lessons()], {}
+    for language in project.languages:
+        found = {lesson.name: strings(units(lesson), load(
+            project.catalog(lesson.name, language), language)) for lesson in lessons}
+        wanted[project.strings(language)] = json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+    return wanted

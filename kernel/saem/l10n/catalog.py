@@ -89,6 +89,13 @@ def state(entry: polib.POEntry | None) -> str:
     return "reviewed" if signed is not None and signed.reviewer else "translated"
 
 
+def state_of(text: str, entry: polib.POEntry | None) -> str:
+    """The state of the translation of ``text``, which may not be what ``entry`` translates."""
+    if entry is not None and entry.msgid != text:
+        return "stale" if entry.msgstr else "missing"
+    return state(entry)
+
+
 def basis(entry: polib.POEntry) -> str:
     """The English that the translation translates."""
     return entry.previous_msgid or entry.msgid

@@ -22,12 +22,11 @@ from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
-from saem.l10n.execute import NONDETERMINISTIC, RAISES, is_card, normal_text
+from saem.l10n.execute import NONDETERMINISTIC, RAISES, error_text, is_card, normal_text
 
 SKIP = "skip-execution"
 TOLERANCE = 2e-5  # what float32 sums differ by between machines and thread counts
 _NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d+)?")
-_ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,8 +104,8 @@ def _compare(number: int, stored: nbformat.NotebookNode, run: nbformat.NotebookN
     identity, tags = stored.get("id", "?"), stored.metadata.get("tags", ())
     errors = [o for o in run.outputs if o.output_type == "error"]
     if errors and RAISES not in tags:
-        text = _ANSI.sub("", "\n".join(errors[0].traceback))
-        return [Difference(identity, number, f"it raised {errors[0].ename}", "", text)]
+        return [Difference(identity, number, f"it raised {errors[0].ename}", "",
+                           error_text(errors[0]))]
     if RAISES in tags and not errors:
         return [Difference(identity, number, f"tagged {RAISES}, but nothing raised")]
     never_run = stored.execution_count is None and not stored.outputs

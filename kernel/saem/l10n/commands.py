@@ -13,7 +13,6 @@ import webbrowser
 from pathlib import Path
 
 import click
-import nbformat
 
 from saem.l10n import build as building
 from saem.l10n import catalog, glossary, languages, page, project, review, team
@@ -61,16 +60,12 @@ def l10n(ctx: click.Context, root: Path | None) -> None:
     ctx.obj = project.find(root)
 
 
-def _chosen(tree: Project, names: tuple[str, ...]) -> list[Path]:
-    return [tree.lesson(name) for name in names] or tree.lessons()
-
-
 @l10n.command()
 @click.argument("lessons", nargs=-1)
 @click.pass_obj
 def extract(tree: Project, lessons: tuple[str, ...]) -> None:
     """Print the units of LESSONS (all by default) as a PO template."""
-    for path in _chosen(tree, lessons):
+    for path in tree.chosen(lessons):
         template, _ = run_merge(units(read(path)), catalog.empty(""))
         click.echo(catalog.text(template), nl=False)
 
@@ -81,7 +76,7 @@ def extract(tree: Project, lessons: tuple[str, ...]) -> None:
 def merge(tree: Project, lessons: tuple[str, ...]) -> None:
     """Bring the PO files of LESSONS up to date with their sources."""
     words = glossary.load(tree.glossary)
-    for path in _chosen(tree, lessons) + (tree.pages() if not lessons else []):
+    for path in tree.chosen(lessons) + (tree.pages() if not lessons else []):
         found = units(read(path))
         for language in tree.languages:
             file = tree.catalog(path.stem, language)
@@ -108,7 +103,7 @@ def build(
         raise SystemExit(1 if problems else 0)
     for path in [*building.write_strings(tree), *write_pages(tree)]:
         click.echo(f"wrote {path.relative_to(tree.root)}")
-    for source in _chosen(tree, lessons):
+    for source in tree.chosen(lessons):
         if source in tree.pages():
             continue
         for language in languages or (tree.source_language, *tree.languages):
@@ -180,10 +175,9 @@ def open_review(tree: Project, lesson: str, lang: str, by: str, say: str, agains
 def write_page(tree: Project, lesson: str, output: Path, lang: str, say: str, against: str) -> None:
     """Write the review page of LESSON to the file OUTPUT, for a pull request."""
     source = tree.lesson(lesson)
-    path, built = tree.catalog(source.stem, lang), tree.built(source.stem, lang)
-    notebook = nbformat.read(built, as_version=4) if built.is_file() else None
+    path = tree.catalog(source.stem, lang)
     text = page.page(read(source), catalog.load(path, lang), glossary.load(tree.glossary), say,
-                     before=page.earlier(path, against), notebook=notebook)
+                     before=page.earlier(path, against), notebook=tree.stored(source.stem, lang))
     project.write(output, text)
     click.echo(f"wrote {output}")
 

@@ -18,7 +18,7 @@ import polib
 
 from saem.l10n import catalog, notes
 from saem.l10n.project import Project, write
-from saem.l10n.review import ReviewError, check_name, review, sign, unsign
+from saem.l10n.review import ReviewError, check_name, replace, review
 from saem.l10n.source import Lesson, read
 from saem.l10n.units import units
 
@@ -52,11 +52,7 @@ class Desk:
         def act(entry: polib.POEntry) -> None:
             if not text.strip():
                 raise ReviewError(f"{unit}: a translation cannot be empty.")
-            unsign(entry)
-            entry.msgstr = text
-            entry.flags = [flag for flag in entry.flags if flag != "fuzzy"]
-            entry.previous_msgid = None
-            sign(entry, self.reviewer)
+            replace(entry, text, self.reviewer)
 
         return self._change(unit, seen, act)
 
@@ -65,7 +61,7 @@ class Desk:
         return self._change(unit, seen, lambda entry: review(entry, self.reviewer))
 
     def comment(self, unit: str, text: str, seen: str) -> str:
-        """Leave a note beside a translation for whoever comes next."""
+        """Leave a note beside a translation for the next person who works on it."""
 
         def act(entry: polib.POEntry) -> None:
             words = " ".join(text.split())
@@ -94,5 +90,5 @@ class Desk:
 
 
 def version(text: str) -> str:
-    """What tells one state of a file from another."""
+    """A name for one state of a file, the same only for the same text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -29,6 +29,7 @@ _NORMAL = (
     (re.compile(r"\b0x[0-9a-f]{6,}"), "0x…"),
 )
 # The model of a view in its HTML, which a page without a kernel unpacks.
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _PACKED = re.compile(r'(<script type="application/gzip" class="saem-data">)([^<]*)')
 
 
@@ -104,6 +105,11 @@ def _normal_value(value: Any) -> Any:
 def _normal_packed(found: re.Match[str]) -> str:
     text = normal_text(gzip.decompress(base64.b64decode(found[2])).decode())
     return found[1] + base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+def error_text(output: nbformat.NotebookNode) -> str:
+    """The traceback of an output of type error, without the colours of terminals."""
+    return _ANSI.sub("", "\n".join(output.traceback))
 
 
 def normal_text(text: str) -> str:

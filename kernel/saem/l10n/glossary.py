@@ -55,7 +55,7 @@ class Glossary:
     readings: Mapping[str, str]
 
     def reading(self, word: str) -> str | None:
-        """How ``word`` is read in Korean; None if nobody said."""
+        """How ``word`` is read in Korean; None if it is not known."""
         return self.readings.get(word) or self.readings.get(word.lower())
 
 

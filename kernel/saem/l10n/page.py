@@ -11,7 +11,6 @@ Invariant: everything shown is escaped (tests/notebooks/test_review.py).
 from __future__ import annotations
 
 import html
-import re
 import subprocess
 from pathlib import Path
 
@@ -19,13 +18,13 @@ import nbformat
 import polib
 
 from saem.l10n import catalog
+from saem.l10n.execute import error_text
 from saem.l10n.glossary import Glossary
 from saem.l10n.rows import SAY, Context, row
 from saem.l10n.source import Cell, Lesson
 from saem.l10n.units import Unit, units
 
 _STATIC = Path(__file__).parent / "static"
-_ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def page(lesson: Lesson, po: polib.POFile, glossary: Glossary, say: str, *,
@@ -92,8 +91,7 @@ def _output(output: nbformat.NotebookNode) -> str:
     if output.output_type == "stream":
         return f"<pre>{html.escape(output.text)}</pre>"
     if output.output_type == "error":
-        text = _ANSI.sub("", "\n".join(output.traceback))
-        return f'<pre class="error">{html.escape(text)}</pre>'
+        return f'<pre class="error">{html.escape(error_text(output))}</pre>'
     picture = output.data.get("image/png")
     if picture:
         data = html.escape("".join(picture.split()))

@@ -11,7 +11,7 @@ Invariant: a page depends on its sources alone, to the byte (tests/notebooks/tes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from saem.l10n.assemble import assemble
@@ -64,20 +64,27 @@ def planned_pages(project: Project) -> dict[Path, str]:
 
 def write_pages(project: Project) -> list[Path]:
     """Write the pages that changed; return their files.  Raises SourceError, GlossaryError."""
-    changed = {p: text for p, text in planned_pages(project).items() if _stored(p) != text}
-    for path, text in changed.items():
-        write(path, text)
-    return list(changed)
+    return write_changed(planned_pages(project))
 
 
 def check_pages(project: Project) -> list[str]:
     """What is out of date, one sentence each."""
     return [f"{path.relative_to(project.root)} is not what its sources say."
-            for path, text in planned_pages(project).items() if _stored(path) != text]
+            for path in outdated(planned_pages(project))]
 
 
-def _stored(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8") if path.is_file() else None
+def outdated(wanted: Mapping[Path, str]) -> dict[Path, str]:
+    """The files, and what they should hold, whose text is not that of ``wanted``."""
+    return {path: text for path, text in wanted.items()
+            if not path.is_file() or path.read_text(encoding="utf-8") != text}
+
+
+def write_changed(wanted: Mapping[Path, str]) -> list[Path]:
+    """Write what is outdated; return its files."""
+    changed = outdated(wanted)
+    for path, text in changed.items():
+        write(path, text)
+    return list(changed)
 
 
 def _text(project: Project, source: Path, language: str) -> str:

@@ -11,7 +11,10 @@ import os
 import re
 import tempfile
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
+
+import nbformat
 
 SETTINGS = "notebooks/lessons.toml"
 COLAB = "https://colab.research.google.com/"
@@ -80,9 +83,18 @@ class Project:
         """The PO file of a lesson."""
         return self.notebooks / "locale" / language / f"{lesson}.po"
 
+    def chosen(self, names: Sequence[str]) -> list[Path]:
+        """The lessons and pages called ``names``; all lessons if there are none."""
+        return [self.lesson(name) for name in names] or self.lessons()
+
     def built(self, lesson: str, language: str) -> Path:
         """The built notebook of a lesson."""
         return self.root / language / f"{lesson}.ipynb"
+
+    def stored(self, lesson: str, language: str) -> nbformat.NotebookNode | None:
+        """The built notebook of a lesson as it is now, None if it is not built."""
+        path = self.built(lesson, language)
+        return nbformat.read(path, as_version=4) if path.is_file() else None
 
     def colab(self, lesson: str, language: str) -> str:
         """The address at which Colab opens a built lesson; '' while no repository is known."""

@@ -4,10 +4,10 @@ A signature is a translator's comment on the PO entry, which every PO editor kee
 
     # saem: translator=jiwon reviewer=minsu hash=3f9a0c51d2be
 
-``hash`` is of source and translation, so any edit voids the signature without anybody's doing.
+``hash`` is of source and translation, so any edit voids the signature by itself.
 
 Read before: nothing.  Read after: ``saem.l10n.catalog``.
-Invariant: nobody reviews a translation of their own (tests/notebooks/test_review.py).
+Invariant: no person reviews a translation of their own (tests/notebooks/test_review.py).
 """
 
 from __future__ import annotations
@@ -62,15 +62,22 @@ def sign(entry: polib.POEntry, translator: str) -> None:
     _write(entry, Signature(translator, None))
 
 
-def unsign(entry: polib.POEntry) -> None:
-    """Take the signature away: the translation is about to become another."""
+def replace(entry: polib.POEntry, text: str, translator: str) -> None:
+    """Make ``text`` the translation, of the present English and signed by ``translator``.
+
+    Raises ReviewError if ``text`` is empty.
+    """
     entry.tcomment = _LINE.sub("", entry.tcomment or "").strip("\n")
+    entry.msgstr = text
+    entry.flags = [flag for flag in entry.flags if flag != "fuzzy"]
+    entry.previous_msgid = None
+    sign(entry, translator)
 
 
 def review(entry: polib.POEntry, reviewer: str) -> None:
     """``reviewer`` found this translation right.
 
-    Raises ReviewError if nobody signed it, or the reviewer is its translator.
+    Raises ReviewError if it is not signed, or the reviewer is its translator.
     """
     _check(entry, reviewer)
     signed = signature(entry)

@@ -1,4 +1,4 @@
-"""What does the review page ask of Python, whoever serves it?
+"""What does the review page ask of Python, from either server?
 
 The page is served by ``saem l10n review`` (a server of its own) and by JupyterLab's server.  Both
 hand what the page asks to a ``Reviewing``, which answers with a status and JSON.
@@ -14,8 +14,6 @@ import json
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-
-import nbformat
 
 from saem.l10n import catalog, glossary
 from saem.l10n.desk import ChangedError, Desk
@@ -42,10 +40,9 @@ class Reviewing:
         """The whole page, as the files are now."""
         desk = self.desk
         po, version = desk.read()
-        built = desk.project.built(desk.source.stem, desk.language)
-        notebook = nbformat.read(built, as_version=4) if built.is_file() else None
         return page(desk.lesson(), po, glossary.load(desk.project.glossary), self.say,
-                    before=self.before, notebook=notebook, live=version)
+                    before=self.before, live=version,
+                    notebook=desk.project.stored(desk.source.stem, desk.language))
 
     def row(self, context: str) -> str:
         """One unit, as the files are now."""

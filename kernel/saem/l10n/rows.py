@@ -18,7 +18,7 @@ import polib
 from markdown_it import MarkdownIt
 
 from saem.l10n import notes
-from saem.l10n.catalog import state
+from saem.l10n.catalog import state_of
 from saem.l10n.glossary import Glossary
 from saem.l10n.lint import check_pair
 from saem.l10n.lint.base import MARKDOWN, Pair, prose
@@ -64,8 +64,7 @@ class Context:
 def row(unit: Unit, entry: polib.POEntry | None, context: Context) -> str:
     """The row of one unit."""
     say = SAY[context.say]
-    condition = state(entry) if entry is not None and entry.msgid == unit.text else (
-        "stale" if entry is not None and entry.msgstr else "missing")
+    condition = state_of(unit.text, entry)
     translation = entry.msgstr if entry is not None else ""
     buttons = "".join(f'<button data-do="{what}">{html.escape(say[what])}</button>'
                       for what in ("edit", "accept", "comment")) if context.live else ""

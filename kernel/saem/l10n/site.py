@@ -30,11 +30,11 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from saem.l10n.assemble import HEADER, HIDE_INPUT, SETUP, frame
+from saem.l10n.execute import error_text
 from saem.l10n.glossary import Glossary, load
 from saem.l10n.project import COLAB, Project, write
 
 _STATIC = Path(__file__).parent / "static"
-_ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _HEADING = re.compile(r"^(#{1,3})\s+(.*?)\s*$", re.M)
 GLOSSARY = "glossary"
 
@@ -136,7 +136,7 @@ def build_site(project: Project, out: Path) -> Site:
 
 
 def words_for(code: str) -> dict[str, str]:
-    """The site's own words in a language; English where nobody wrote them."""
+    """The site's own words in a language; English where they are not written."""
     return SAY.get(code, SAY["en"])
 
 
@@ -261,8 +261,7 @@ def _output(output: nbformat.NotebookNode) -> str:
     if output.output_type == "stream":
         return f'<pre class="{html.escape(output.name)}">{html.escape(output.text)}</pre>'
     if output.output_type == "error":
-        text = _ANSI.sub("", "\n".join(output.traceback))
-        return f'<pre class="error">{html.escape(text)}</pre>'
+        return f'<pre class="error">{html.escape(error_text(output))}</pre>'
     data = output.data
     if "text/html" in data:  # what the lens made: it escapes what comes from programs
         return f'<div class="view">{data["text/html"]}</div>'

@@ -49,7 +49,7 @@ def assign(project: Project, lesson: str, language: str, translator: str, review
 
 
 def owners(project: Project, lesson: str, language: str) -> tuple[str, str]:
-    """The translator and the reviewer of a lesson; empty where nobody is."""
+    """The translator and the reviewer of a lesson; empty where there is none."""
     metadata = catalog.load(project.catalog(lesson, language), language).metadata
     return metadata.get(TRANSLATOR, ""), metadata.get(REVIEWER, "")
 
@@ -73,7 +73,7 @@ def progress(project: Project, now: datetime.datetime | None = None) -> list[dic
         for language in project.languages:
             po = catalog.load(project.catalog(path.stem, language), language)
             entries = catalog.active(po)
-            states = {u.context: state_of(u.text, entries.get(u.context)) for u in found}
+            states = {u.context: catalog.state_of(u.text, entries.get(u.context)) for u in found}
             counts = Counter(states.values())
             done = sum(words(u.text) for u in found
                        if states[u.context] in ("translated", "reviewed"))
@@ -87,13 +87,6 @@ def progress(project: Project, now: datetime.datetime | None = None) -> list[dic
                 "run_days": run_days(project, lesson, language, now) if runs else None,
             })
     return rows
-
-
-def state_of(text: str, entry: Any) -> str:
-    """The state of the translation of ``text``, which may not be what ``entry`` translates."""
-    if entry is not None and entry.msgid != text:
-        return "stale" if entry.msgstr else "missing"
-    return catalog.state(entry)
 
 
 def run(project: Project, lesson: Lesson, language: str) -> str:

@@ -58,7 +58,7 @@ def status(tree: Project, as_json: bool, max_age: float | None) -> None:
     if as_json:
         click.echo(json.dumps(rows, ensure_ascii=False))
     else:
-        # Where nobody looks at a terminal, as in a log, lines may be long.
+        # Where there is no terminal, as in a log, lines may be long.
         Console(width=shutil.get_terminal_size((120, 24)).columns).print(_table(rows))
         for row in old:
             age = "never" if row["run_days"] is None else f"{row['run_days']:.1f} days ago"
@@ -109,7 +109,7 @@ def assign(tree: Project, lesson: str, lang: str, translator: str, reviewer: str
 def run_lessons(tree: Project, lessons: tuple[str, ...], languages: tuple[str, ...]) -> None:
     """Execute LESSONS as they are now, write no notebook, and note which ran green."""
     failed = False
-    for path in [tree.lesson(name) for name in lessons] or tree.lessons():
+    for path in tree.chosen(lessons):
         for language in languages or (tree.source_language, *tree.languages):
             error = team.run(tree, read(path), language)
             failed = failed or bool(error)
@@ -124,7 +124,7 @@ def run_lessons(tree: Project, lessons: tuple[str, ...], languages: tuple[str, .
 @click.option("--unit", "contexts", multiple=True, help="Only this unit, as cell|kind|index.")
 @click.pass_obj
 def sign(tree: Project, lesson: str, lang: str, by: str, contexts: tuple[str, ...]) -> None:
-    """Stand for the translations of LESSON that nobody signed yet."""
+    """Stand for the translations of LESSON that are not signed yet."""
 
     def unsigned(entry: polib.POEntry) -> None:
         if review.signature(entry) is None:

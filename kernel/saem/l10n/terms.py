@@ -73,7 +73,7 @@ def propose(path: Path, name: str, word: str, by: str, why: str) -> None:
 def decide(path: Path, name: str, word: str, by: str, english: str, korean: str) -> None:
     """Make ``word`` the first accepted one for a term; the one before it is rejected.
 
-    ``english`` and ``korean`` say why.  Raises GlossaryError if nobody proposed the word, or the
+    ``english`` and ``korean`` say why.  Raises GlossaryError if the word is not proposed, or the
     same person did.
     """
     term = find(load(path), name)

@@ -39,7 +39,7 @@ class Unit:
 
     @property
     def context(self) -> str:
-        """What tells this unit from any other in the lesson."""
+        """The name of this unit, unlike any other in the lesson."""
         return f"{self.cell}|{self.kind}|{self.index}"
 
 
