@@ -353,8 +353,12 @@ class Writer:
                          attributes={"called_computations": f"[@{name}]"})
 
     def slice(self, x: str, starts: Sequence[Size], limits: Sequence[Size],
-              strides: Sequence[int], out: ShapedArray) -> str:
-        """Write the elements ``starts:limits:strides`` of ``x``."""
+              strides: Sequence[int] | None = None, out: ShapedArray | None = None) -> str:
+        """Write the elements ``starts:limits:strides`` of ``x``, each one if strides are None."""
+        strides = strides or (1,) * len(starts)
+        if out is None:
+            shape = tuple(-((a - b) // s) for a, b, s in zip(starts, limits, strides))
+            out = strong_aval(shape, self.avals[x].dtype)
         if self.module.sizes is not None and not (is_static(starts) and is_static(limits)):
             return self.sized("real_dynamic_slice", [x], [starts, limits, strides], out)
         ranges = ", ".join([f"{a}:{b}:{s}" if s != 1 else f"{a}:{b}"

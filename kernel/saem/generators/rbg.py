@@ -54,9 +54,7 @@ def first_text(ctx: Any, keys: str) -> str:
         return keys
     if 0 in shape:
         return ctx.constant(0, ShapedArray((4,), U32))
-    ranges = ", ".join([*("0:1" for _ in shape[:-1]), "0:4"])
-    one = ctx.emit(f"stablehlo.slice {keys} [{ranges}]", keys,
-                   out=ShapedArray((*(1 for _ in shape[:-1]), 4), U32))
+    one = ctx.slice(keys, [0] * len(shape), [*(1 for _ in shape[:-1]), 4])
     return ctx.reshape(one, (4,))
 
 
@@ -134,9 +132,7 @@ def halves_text(ctx: Any, keys: str, key_shape: tuple[int, ...], block: tuple[st
     halves = ctx.emit(f"stablehlo.reshape {keys}", keys, out=ShapedArray((*lead, 2, 2), U32))
     words = []
     for word in (0, 1):
-        ranges = ", ".join([*(f"0:{n}" for n in (*lead, 2)), f"{word}:{word + 1}"])
-        part = ctx.emit(f"stablehlo.slice {halves} [{ranges}]", halves,
-                        out=ShapedArray((*lead, 2, 1), U32))
+        part = ctx.slice(halves, [*(0 for _ in lead), 0, word], [*lead, 2, word + 1])
         words.append(ctx.reshape(part, key_shape))
     scrambled = scramble_text(ctx, (words[0], words[1]), block, shape)
     if sequential:
@@ -185,9 +181,8 @@ class GeneratedSplit(Rule):
         lead, count = ctx.in_avals[0].shape, math.prod(self.prim.shape)
         aval = ShapedArray((*lead, STRIDE * count, 4), U32)
         made = bits_text(ctx, first_text(ctx, held(ctx, keys)), aval)[1]
-        ranges = ", ".join([*(f"0:{n}" for n in lead), f"0:{STRIDE * count}:{STRIDE}", "0:4"])
-        kept = ctx.emit(f"stablehlo.slice {made} [{ranges}]", made,
-                        out=ShapedArray((*lead, count, 4), U32))
+        each = [1 for _ in lead]
+        kept = ctx.slice(made, [0] * len(aval.shape), aval.shape, [*each, STRIDE, 1])
         return ctx.emit(f"stablehlo.reshape {kept}", kept, out=ctx.out_avals[0])
 
 
@@ -204,17 +199,13 @@ class GeneratedFold(Rule):
         shape = ctx.avals[numbers].shape
         one = numbers
         if shape:
-            ranges = ", ".join("0:1" for _ in shape)
-            one = ctx.emit(f"stablehlo.slice {numbers} [{ranges}]", numbers,
-                           out=ShapedArray((1,) * len(shape), U32))
+            one = ctx.slice(numbers, [0] * len(shape), [1] * len(shape))
         one = ctx.reshape(one, (1,))
         zero = ctx.constant(0, ShapedArray((1,), U32))
         state = ctx.emit(f"stablehlo.concatenate {zero}, {one}, {zero}, {one}, dim = 0",
                          zero, one, zero, one, out=ShapedArray((4,), U32))
         made = bits_text(ctx, state, ShapedArray((*shape, STRIDE, 4), U32))[1]
-        ranges = ", ".join([*(f"0:{n}" for n in shape), f"{STRIDE - 1}:{STRIDE}", "0:4"])
-        last = ctx.emit(f"stablehlo.slice {made} [{ranges}]", made,
-                        out=ShapedArray((*shape, 1, 4), U32))
+        last = ctx.slice(made, [*(0 for _ in shape), STRIDE - 1, 0], [*shape, STRIDE, 4])
         out = (*ctx.out_avals[0].shape, 4)
         parts = []
         for x, sizes in ((held(ctx, keys), ctx.in_avals[0].shape), (last, shape)):

@@ -214,8 +214,7 @@ def words(ctx: Any, key: str, shape: tuple[int, ...]) -> tuple[str, str]:
     base = as_held(ctx, key, ShapedArray((*held, 2), U32))
     found = []
     for word in (0, 1):
-        part = ctx.slice(base, (*[0] * len(held), word), (*held, word + 1),
-                         (1,) * (len(held) + 1), ShapedArray((*held, 1), U32))
+        part = ctx.slice(base, (*[0] * len(held), word), (*held, word + 1))
         found.append(ctx.reshape(part, shape))
     return found[0], found[1]
 
@@ -360,11 +359,9 @@ def sequence_text(ctx: Any, keys: str, count: int) -> str:
 
 def cut_text(ctx: Any, x: str, count: int) -> str:
     """Write the first ``count`` elements along the last axis of ``x``."""
-    aval = ctx.avals[x]
-    shape = (*aval.shape[:-1], count)
-    if shape == aval.shape:
-        return x
-    return ctx.slice(x, (0,) * len(shape), shape, (1,) * len(shape), aval.update(shape=shape))
+    have = ctx.avals[x].shape
+    shape = (*have[:-1], count)
+    return x if shape == have else ctx.slice(x, (0,) * len(shape), shape)
 
 
 def sequential_bits_numpy(prim: RandomBits, keys: np.ndarray) -> np.ndarray:
@@ -387,10 +384,8 @@ def sequential_bits_text(ctx: Any, prim: RandomBits, keys: str) -> str:
     shape = ctx.avals[found].shape
     if width == 64:
         high = ctx.convert(cut_text(ctx, found, size), U64)
-        start, limit = (*[0] * (len(shape) - 1), size), shape
-        part = ShapedArray((*shape[:-1], size), U32)
-        low = ctx.convert(ctx.slice(found, start, limit, (1,) * len(shape), part), U64)
-        wide = part.update(dtype=U64)
+        low = ctx.convert(ctx.slice(found, (*[0] * (len(shape) - 1), size), shape), U64)
+        wide = ShapedArray((*shape[:-1], size), U64)
         half = ctx.constant(32, wide)
         high = ctx.elementwise("stablehlo.shift_left", high, half, out=wide)
         return ctx.elementwise("stablehlo.or", high, low, out=wide)

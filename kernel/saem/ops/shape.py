@@ -267,14 +267,12 @@ class Split(Primitive):
         return np.split(x, np.cumsum(self.sizes[:-1], dtype=int), self.axis) if self.sizes else []
 
     def lower(self, ctx, x):
-        aval, outs, start = ctx.avals[x], [], 0
-        shape = ctx.in_avals[0].shape
+        sizes = (*ctx.in_avals[0].shape, *held_dims(ctx.avals[x]))
+        starts, limits = [0] * len(sizes), list(sizes)
+        outs, start = [], 0
         for n, out in zip(self.sizes, ctx.out_avals):
-            starts = [start if i == self.axis else 0 for i in range(len(shape))]
-            limits = [start + n if i == self.axis else m for i, m in enumerate(shape)]
-            held = held_dims(aval)
-            starts, limits = [*starts, *(0 for _ in held)], [*limits, *held]
-            outs.append(ctx.slice(x, starts, limits, [1] * len(starts), out))
+            starts[self.axis], limits[self.axis] = start, start + n
+            outs.append(ctx.slice(x, starts, limits, out=out))
             start += n
         return outs
 

@@ -100,11 +100,11 @@ class Unstack(Primitive):
         aval = ctx.in_avals[0]
         thin = aval.update(shape=(*aval.shape[:self.axis], 1, *aval.shape[self.axis + 1:]))
         sizes = (*aval.shape, *held_dims(aval))
+        starts, limits = [0] * len(sizes), list(sizes)
         outs = []
         for number, out in enumerate(ctx.out_avals):
-            ranges = ", ".join(f"{number}:{number + 1}" if i == self.axis else f"0:{n}"
-                               for i, n in enumerate(sizes))
-            part = ctx.emit(f"stablehlo.slice {x} [{ranges}]", x, out=thin)
+            starts[self.axis], limits[self.axis] = number, number + 1
+            part = ctx.slice(x, starts, limits, out=thin)
             outs.append(ctx.emit(f"stablehlo.reshape {part}", part, out=out))
         return outs
 

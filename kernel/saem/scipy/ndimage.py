@@ -56,20 +56,17 @@ def _map(values, coordinates, order, mode, cval):
             part = at - low
             place = low.astype(np.int32)
             neighbours = [(place, 1 - part), (place + 1, part)]
-        axes.append([(INSIDE[mode](p, size), _valid(p, size, mode), w) for p, w in neighbours])
+        axes.append([(INSIDE[mode](p, size), (p >= 0) & (p < size), w) for p, w in neighbours])
     total: Any = 0
     for corner in itertools.product(*axes):
         places, valid, parts = zip(*corner)
         found = values[tuple(places)]
-        known = functools.reduce(operator.and_, valid)
-        total = total + jnp.where(known, found, fill) * functools.reduce(operator.mul, parts)
+        if mode == "constant":
+            found = jnp.where(functools.reduce(operator.and_, valid), found, fill)
+        total = total + found * functools.reduce(operator.mul, parts)
     if dtypes.is_integer(values.dtype):
         total = lax.round(total) if dtypes.is_inexact(total.dtype) else total
     return total.astype(values.dtype)
-
-
-def _valid(place: Array, size: int, mode: str) -> Array:
-    return (place >= 0) & (place < size) if mode == "constant" else jnp.ones(place.shape, bool)
 
 
 def map_coordinates(input: ArrayLike, coordinates: Sequence[ArrayLike], order: int,

@@ -64,15 +64,13 @@ def tukey(n: int, alpha: float = 0.5) -> Numbers:
     if alpha <= 0:
         return np.ones(n)
     edge = 1 - np.abs(centred(n))  # distance from the nearer end, in half windows
-    slope = (1 - np.cos(np.pi * np.minimum(edge / min(alpha, 1), 1))) / 2
-    return slope
+    return (1 - np.cos(np.pi * np.minimum(edge / min(alpha, 1), 1))) / 2
 
 
 def exponential(n: int, center: float | None = None, tau: float = 1.0) -> Numbers:
     """Return what decays by e in ``tau`` samples on both sides of the middle."""
-    if center is not None:
-        return np.exp(-np.abs(np.arange(n) - center) / tau)
-    return np.exp(-np.abs(np.arange(n) - (n - 1) / 2) / tau)
+    middle = (n - 1) / 2 if center is None else center
+    return np.exp(-np.abs(np.arange(n) - middle) / tau)
 
 
 def general_gaussian(n: int, p: float, sig: float) -> Numbers:

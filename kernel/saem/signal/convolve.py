@@ -96,11 +96,8 @@ class ConvGeneralDilated(Primitive):
         how = Sliding(tuple(window), self.window_strides, self.padding, self.lhs_dilation,
                       self.rhs_dilation)
         sizes = (n // self.batch_group_count, o, *how.out_shape(room))
-        shape = [0] * len(sizes)
-        for axis, size in zip(numbers.out_spec, sizes):
-            shape[axis] = size
-        dtype = self.preferred_element_type or lhs.dtype
-        return ShapedArray(tuple(shape), dtype)
+        return ShapedArray(in_order(sizes, numbers.out_spec),
+                           self.preferred_element_type or lhs.dtype)
 
     def evaluate(self, lhs, rhs):
         aval = self.typing(ShapedArray(lhs.shape, lhs.dtype), ShapedArray(rhs.shape, rhs.dtype))
@@ -157,11 +154,8 @@ class ConvGeneralDilated(Primitive):
         """Write one convolution of real numbers."""
         numbers = self.dimension_numbers
 
-        def places(spec: Sequence[int], first: str, second: str) -> str:
-            shown = [""] * len(spec)
-            for number, axis in enumerate(spec):
-                shown[axis] = (first, second)[number] if number < 2 else str(number - 2)
-            return f"[{', '.join(shown)}]"
+        def places(spec: Sequence[int], *letters: str) -> str:
+            return f"[{', '.join(in_order([*letters, *map(str, range(len(spec) - 2))], spec))}]"
 
         names = ", ".join(f"#stablehlo<precision {p.name}>"
                           for p in self.precision or (Precision.DEFAULT,) * 2)
@@ -267,6 +261,11 @@ class ConvGeneralDilated(Primitive):
         else:  # each example is a group of features
             out = bind(self.changed(feature_group_count=f * size), merged(lhs, dl, ls[1]), kernel)
         return parted(out, os[1], size), 0
+
+
+def in_order(items: Sequence[Any], spec: Sequence[int]) -> tuple[Any, ...]:
+    """Return ``items``, of batch, feature and spatial axes, in the order of the axes ``spec``."""
+    return tuple(items[spec.index(axis)] for axis in range(len(spec)))
 
 
 def without(x: Any, dim: int) -> ShapedArray:
@@ -496,7 +495,7 @@ def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     ls, rs, os = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     made = conv_shape_tuple([lhs_shape[d] for d in ls], [rhs_shape[d] for d in rs], window_strides,
                             padding)
-    return tuple(made[os.index(d)] for d in range(len(os)))
+    return in_order(made, os)
 
 
 def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
@@ -513,8 +512,7 @@ def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int
         padding = [transposed_pads(k, s, padding) for k, s in zip(rhs[2:], window_strides)]
     sizes = [(n - 1) * s + 1 + low + high - k + 1 for n, s, (low, high), k in zip(
         lhs[2:], window_strides, padding, rhs[2:])]
-    made = (lhs[0], rhs[0], *sizes)
-    return tuple(made[os.index(d)] for d in range(len(os)))
+    return in_order((lhs[0], rhs[0], *sizes), os)
 
 
 # -- functions, with the names and signatures of jax.lax -------------------------------------------
@@ -623,14 +621,14 @@ def transposed_pads(k: int, stride: int, padding: str) -> tuple[int, int]:
         total = k + stride - 2 + max(k - stride, 0)
         low = k - 1
     else:
-        raise refuse(21, "Padding mode must be `SAME` or `VALID`.", f"Got {padding!r}.")
+        raise refuse(24, "Padding mode must be `SAME` or `VALID`.", f"Got {padding!r}.")
     return low, total - low
 
 
 def _features_last(count: int) -> tuple[str, str, str]:
     """Return dimension numbers with ``count`` spatial axes before the features, at most three."""
     if not 0 <= count <= 3:
-        raise refuse(22, f"No 4+ dimensional dimension_number defaults, got {count} spatial "
+        raise refuse(25, f"No 4+ dimensional dimension_number defaults, got {count} spatial "
                      "axes.", "Give dimension_numbers.")
     letters = "HWD"[:count]
     return f"N{letters}C", f"{letters}IO", f"N{letters}C"
@@ -646,9 +644,9 @@ def conv_transpose(lhs: Array, rhs: Array, strides: Sequence[int],
 
     ``padding``: 'SAME' (the result is ``strides`` times as long), 'VALID', or pairs, which are
     those of the dilated operand, or with ``use_consistent_padding`` those of the convolution of
-    which this is the transpose.  ``dimension_numbers``: None for ('NHWC', 'HWIO', 'NHWC') and its
-    like.  ``transpose_kernel``: reverse the kernel and exchange its features, so that the result is
-    the gradient of a convolution.
+    which this is the transpose.  ``dimension_numbers``: None for ('NHWC', 'HWIO', 'NHWC') with as
+    many spatial axes as there are.  ``transpose_kernel``: reverse the kernel and exchange its
+    features, so that the result is the gradient of a convolution.
 
     >>> lax.conv_transpose(jnp.ones((1, 2, 1)), jnp.ones((2, 1, 1)), (2,), "VALID").ravel()
     Array([1., 1., 1., 1.], dtype=float32)
@@ -713,8 +711,8 @@ def conv_general_dilated_local(
     ``rhs`` has the result's spatial axes, its input features are those of
     ``conv_general_dilated_patches``.
 
-    >>> lax.conv_general_dilated_local(jnp.ones((1, 1, 3)), jnp.ones((1, 2, 2)), (1,), "VALID", (2,
-    ...     ))
+    >>> x, kernels = jnp.ones((1, 1, 3)), jnp.ones((1, 2, 2))
+    >>> lax.conv_general_dilated_local(x, kernels, (1,), "VALID", filter_shape=(2,))
     Array([[[2., 2.]]], dtype=float32)
     """
     both = canonicalize_precision(precision)

@@ -12,6 +12,7 @@ Source: StableHLO specification, fft; the definition of the discrete Fourier tra
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -122,7 +123,7 @@ class Fft(Linear):
         twice[:1] = 1
         if n % 2 == 0:
             twice[-1:] = 1
-        total = int(np.prod(self.fft_lengths))
+        total = math.prod(self.fft_lengths)
         twice = twice.reshape((1,) * (len(x.shape) - 1) + (-1,))
         if kind is FftType.RFFT:
             half = mul(conj(ct), (total / twice).astype(dtype))
@@ -159,17 +160,16 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
     Array([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
     """
     kind = fft_type_of(fft_type)
-    lengths = tuple(fft_lengths[i] for i in range(len(fft_lengths)))
     dtype = aval_of(x).dtype
+    wide = dtypes.canonicalize(np.dtype("float64"))
+    real = wide if dtype.itemsize == 8 else np.dtype(np.float32)
     if kind is FftType.RFFT:
         if dtypes.is_complex(dtype):
             raise errors.explained(
                 errors.ArgumentError, "fft.C2", "only real valued inputs supported for rfft",
                 advice="Use FFT for complex numbers, or take x.real.")
         if not dtypes.is_float(dtype):
-            x = convert_element_type(x, dtypes.canonicalize(np.dtype("float64"))
-                                     if dtype.itemsize == 8 else np.float32)
+            x = convert_element_type(x, real)
     elif not dtypes.is_complex(dtype):
-        wide = dtype.itemsize == 8 and dtypes.canonicalize(np.dtype("float64")) == np.float64
-        x = convert_element_type(x, np.complex128 if wide else np.complex64)
-    return bind(Fft(kind, lengths), x)
+        x = convert_element_type(x, dtypes.complex_dtype(real))
+    return bind(Fft(kind, tuple(fft_lengths)), x)

@@ -197,16 +197,11 @@ class ReduceWindowSum(WindowFold):
             before = reach - low
             after = reach + stretched(n, base) - before - stretched(count, step)
             edges.append((before, after, step - 1))
-        spread = pad(ct, number(ct, 0), edges)
+        spread = pad(ct, np.zeros((), aval_of(ct).dtype)[()], edges)
         none = ((0, 0),) * aval.ndim
         ones = (1,) * aval.ndim
         return [bind(ReduceWindowSum(self.window_dimensions, self.base_dilation, none, ones,
                                      self.window_dilation), spread)]
-
-
-def number(x: Any, value: Any) -> Any:
-    """Return ``value`` as a scalar of the dtype of ``x``."""
-    return np.asarray(value).astype(aval_of(x).dtype)[()]
 
 
 class WindowExtremum(WindowFold):
@@ -394,8 +389,8 @@ class SelectAndScatterAdd(Primitive):
         out = ctx.emit(
             f'"stablehlo.select_and_scatter"({wide}, {source}, {zero}) <{{{", ".join(fields)}}}>',
             wide, source, zero, out=ShapedArray(shape, kind), regions=[select, scatter])
-        cut = [f"{a}:{n - b}" for n, (a, b) in zip(shape, self.padding)]
-        return ctx.emit(f"stablehlo.slice {out} [{', '.join(cut)}]", out)
+        limits = [n - b for n, (_, b) in zip(shape, self.padding)]
+        return ctx.slice(out, [a for a, _ in self.padding], limits)
 
     def jvp(self, primals, tangents):
         return bind(self, *primals), None if tangents[0] is None else bind(

@@ -320,16 +320,6 @@ class BesselI0e(Formula):
         return of.where(size > 8.0, far, near)
 
 
-def _i1e_slope(t, out, x):
-    # At 0 the formula divides by x; the slope there is 1/2.
-    tiny = number_like(x, float(dtypes.finfo(aval_of(x).dtype).eps))
-    large = gt(abs(x), tiny)
-    safe = select_n(large, stretch(tiny, aval_of(x).shape), x)
-    slope = sub(bessel_i0e(safe), mul(out, add(sign(safe), integer_pow(safe, -1))))
-    half = mul(number_like(x, 0.5), ones_like(x))
-    return mul(t, select_n(large, half, slope))
-
-
 @primitive("bessel_i1e")
 class BesselI1e(Special):
     """exp(-|x|) times the modified Bessel function of order 1."""
@@ -337,7 +327,13 @@ class BesselI1e(Special):
     hlo, numpy = "bessel_i1e", staticmethod(in_double(bessel(1)))
 
     def tangent(self, t, x, out):
-        return _i1e_slope(t, out, x)
+        # At 0 the formula divides by x; the slope there is 1/2.
+        tiny = number_like(x, float(dtypes.finfo(aval_of(x).dtype).eps))
+        large = gt(abs(x), tiny)
+        safe = select_n(large, stretch(tiny, aval_of(x).shape), x)
+        slope = sub(bessel_i0e(safe), mul(out, add(sign(safe), integer_pow(safe, -1))))
+        half = mul(number_like(x, 0.5), ones_like(x))
+        return mul(t, select_n(large, half, slope))
 
 
 # -- functions -------------------------------------------------------------------------------------

@@ -203,24 +203,14 @@ def fiedler_companion(a: ArrayLike) -> Array:
     values = a / a[..., :1]
     if n < 1:
         return values[..., None, :0][..., :0, :]
-    # Which coefficient (negated) or constant stands where; 0 is none, -1 is one.
+    # Where the number of a coefficient stands, it is negated; 0 is no element, -1 is a one.
     where = np.zeros((n, n), int)
-    if n == 1:
-        where[0, 0] = 1
-    else:
-        for i in range(n):
-            if i % 2 == 0:
-                if i + 1 < n:
-                    where[i, i + 1] = i + 2
-                if i:
-                    where[i, i - 1] = i + 1
-                if i + 2 < n:
-                    where[i, i + 2] = -1
-            else:
-                where[i, i - 1] = -1 if i == 1 else 0
-        where[0, 0] = 1
-        for i in range(3, n, 2):
-            where[i, i - 2] = -1
+    where[1:2, 0] = -1
+    for i in range(0, n, 2):
+        where[i, max(i - 1, 0)] = i + 1
+        where[i, i + 1:i + 2], where[i, i + 2:i + 3] = i + 2, -1
+    for i in range(3, n, 2):
+        where[i, i - 2] = -1
     found = -values[..., np.where(where > 0, where, 0)] * (where > 0).astype(values.dtype)
     return found + (where < 0).astype(values.dtype)
 

@@ -41,7 +41,13 @@ def gammaln(x: ArrayLike) -> Array:
     return lax.lgamma(x)
 
 
-def _sign(x: Array) -> Array:
+def at_pole(x: Array) -> Array:
+    """Return where gamma(x) has a pole: at 0, -1, -2, …"""
+    return (x <= 0) & (x == jnp.floor(x))
+
+
+def gamma_sign(x: Array) -> Array:
+    """Return the sign of gamma(x), NaN at the poles below 0."""
     down = jnp.floor(x)
     odd = lax.rem(down, lax.full_like(down, 2)) != 0
     below = jnp.where(x == down, np.nan, jnp.where(odd, -1, 1))
@@ -56,7 +62,7 @@ def gammasgn(x: ArrayLike) -> Array:
     >>> gammasgn(jnp.array([-0.5, 2.]))
     Array([-1.,  1.], dtype=float32)
     """
-    return _sign(x)
+    return gamma_sign(x)
 
 
 SHIFTS = 16
@@ -106,7 +112,7 @@ def gamma(x: ArrayLike) -> Array:
     """
     if dtypes.is_complex(x.dtype):
         return jnp.exp(_complex_loggamma(x))
-    return _sign(x) * jnp.exp(lax.lgamma(x))
+    return gamma_sign(x) * jnp.exp(lax.lgamma(x))
 
 
 @elementwise
@@ -118,12 +124,12 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """
     z, m = jnp.broadcast_arrays(z, m)
     top = z + m
-    z_pole, top_pole = ((x <= 0) & (x == jnp.floor(x)) for x in (z, top))
+    z_pole, top_pole = (at_pole(x) for x in (z, top))
     # Where both are poles the ratio is that of the reflected functions, with a sign.
     both = z_pole & top_pole
     over = jnp.where(both, 1 - z, top)
     under = jnp.where(both, 1 - top, z)
-    ratio = jnp.exp(lax.lgamma(over) - lax.lgamma(under)) * _sign(over) * _sign(under)
+    ratio = jnp.exp(lax.lgamma(over) - lax.lgamma(under)) * gamma_sign(over) * gamma_sign(under)
     odd = lax.rem(jnp.floor(m), lax.full_like(m, 2)) != 0
     ratio = jnp.where(both & odd, -ratio, ratio)
     return jnp.where(m == 0, 1, jnp.where(z_pole & ~top_pole, 0, ratio))
@@ -206,7 +212,7 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     Array(0.16666652, dtype=float32)
     """
     logarithm = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
-    return _sign(a) * _sign(b) * _sign(a + b) * jnp.exp(logarithm)
+    return gamma_sign(a) * gamma_sign(b) * gamma_sign(a + b) * jnp.exp(logarithm)
 
 
 @elementwise

@@ -19,7 +19,7 @@ from saem.core.avals import aval_of
 from saem.core.dtypes import finfo
 from saem.jit.library import library_function
 from saem.numpy.promote import promote_args_inexact
-from saem.scipy.special.gammas import _sign
+from saem.scipy.special.gammas import at_pole, gamma_sign
 from saem.scipy.special.operands import by_partials, refuse_complex
 from saem.typing import Array, ArrayLike
 
@@ -58,7 +58,7 @@ def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
     negative = x < 0
     total = summed(jnp.abs(x), (jnp.where(negative, b - a, a),), (b,), jnp.isfinite(x))
     out = jnp.where(negative, jnp.exp(jnp.minimum(x, 0)) * total, total)
-    pole = (b <= 0) & (b == jnp.floor(b)) & ~((a <= 0) & (a == jnp.floor(a)) & (a >= b))
+    pole = at_pole(b) & ~(at_pole(a) & (a >= b))
     return jnp.where(jnp.isnan(a + b + x), np.nan, jnp.where(pole, np.inf, out))
 
 
@@ -80,19 +80,16 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 def _gamma_ratio(above: tuple[Array, ...], below: tuple[Array, ...]) -> Array:
     """Return the product of gamma functions ``above`` over that of those ``below``; 0 at a pole."""
     logs = sum(map(lax.lgamma, above)) - sum(map(lax.lgamma, below))
-    poles = sum([(x <= 0) & (x == jnp.floor(x)) for x in below]) > 0
+    poles = sum(map(at_pole, below)) > 0
     signs = 1
     for x in (*above, *below):
-        signs = signs * jnp.where((x <= 0) & (x == jnp.floor(x)), 1, _sign(x))
+        signs = signs * jnp.where(at_pole(x), 1, gamma_sign(x))
     return jnp.where(poles, 0, signs * jnp.exp(jnp.where(poles, 0, logs)))
 
 
-def _whole(x: Array) -> Array:
-    return (x <= 0) & (x == jnp.floor(x))
-
-
 def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
-    ends = _whole(a) | _whole(b)  # a polynomial, whatever x is
+    # A parameter above that is 0, -1, … ends the series: it is a polynomial, whatever x is.
+    ends = at_pole(a) | at_pole(b)
     inside = jnp.isfinite(x) & ((x < 1) | ends)
     # Pfaff's transformation brings x < -1/2 into (1/3, 1).
     left = (x < -0.5) & ~ends

@@ -33,14 +33,14 @@ EULER = float(np.euler_gamma)
 
 def _fraction(n: Array, x: Array, steps: int) -> Array:
     """Return E_n(x) exp(x) for x well away from 0: 1/(x+n- 1·n/(x+n+2- 2(n+1)/(x+n+4- …)))."""
-    def step(k, found):
-        k = steps - k
-        top = k * (n + k - 1)
-        return top.astype(x.dtype) / (x + n + 2 * k - found)
+    one = lax.full_like(n, 1)
 
-    k_type = lax.full_like(n, 1)
-    tail = lax.fori_loop(0, steps, lambda k, f: step(k * k_type, f), jnp.zeros_like(x))
-    return 1 / (x + n - tail)
+    def level(i, inner):
+        k = steps - i * one
+        top = k * (n + k - 1)
+        return top.astype(x.dtype) / (x + n + 2 * k - inner)
+
+    return 1 / (x + n - lax.fori_loop(0, steps, level, jnp.zeros_like(x)))
 
 
 def _steps(x: Array) -> int:
@@ -62,13 +62,13 @@ def _exp1_positive(x: Array) -> Array:
     return jnp.where(x <= 1, inner, outer)
 
 
-def _exp1_by_values(x: Array) -> Array:
+@custom_jvp
+def _exp1(x: Array) -> Array:
     inside = (x > 0) & (x < np.inf)
     out = _exp1_positive(jnp.where(inside, x, 1))
     return jnp.where(inside, out, jnp.where(x == 0, np.inf, jnp.where(x > 0, 0, np.nan)))
 
 
-_exp1 = custom_jvp(_exp1_by_values)
 _exp1.defjvps(lambda dx, out, x: -dx * jnp.exp(-x) / x)
 
 
@@ -82,7 +82,7 @@ def exp1(x: ArrayLike) -> Array:
     return _exp1(x)
 
 
-# The zero of Ei, beside which the series is taken by its distance to it.
+# Up to here Ei is its power series, beyond it the asymptotic one has full precision.
 SERIES_END = 40.0
 
 
@@ -104,7 +104,8 @@ def _expi_positive(x: Array) -> Array:
     return jnp.where(x <= SERIES_END, inner, outer)
 
 
-def _expi_by_values(x: Array) -> Array:
+@custom_jvp
+def _expi(x: Array) -> Array:
     finite = jnp.isfinite(x) & (x != 0)
     positive = _expi_positive(jnp.where(finite & (x > 0), x, 1))
     negative = -_exp1_positive(jnp.where(finite & (x < 0), -x, 1))
@@ -113,7 +114,6 @@ def _expi_by_values(x: Array) -> Array:
     return jnp.where(finite, out, jnp.where(jnp.isnan(x), x, edge))
 
 
-_expi = custom_jvp(_expi_by_values)
 _expi.defjvps(lambda dx, out, x: dx * jnp.exp(x) / x)
 
 
@@ -127,7 +127,8 @@ def expi(x: ArrayLike) -> Array:
     return _expi(x)
 
 
-def _expn_by_values(n: Array, x: Array) -> Array:
+@custom_jvp
+def _expn(n: Array, x: Array) -> Array:
     inside = (x > 0) & (n > 0) & (n == jnp.floor(n)) & (x < np.inf)
     order = jnp.where(inside, n, 1)
     near = jnp.where(inside & (x <= 1), x, 0.5)
@@ -157,11 +158,6 @@ def _expn_by_values(n: Array, x: Array) -> Array:
     return jnp.where(inside, out, jnp.where(wrong, np.nan, edge))
 
 
-@custom_jvp
-def _expn(n: Array, x: Array) -> Array:
-    return _expn_by_values(n, x)
-
-
 _expn.defjvps(None, lambda dx, out, n, x: -dx * jnp.where(
     n >= 1, _expn(jnp.maximum(n - 1, 0), x), jnp.exp(-x) * (x + 1) / (x * x)))
 
@@ -181,7 +177,8 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
 # -- sine, cosine and Fresnel integrals ------------------------------------------------------------
 
 
-def _sici_by_values(x: Array) -> tuple[Array, Array]:
+@custom_jvp
+def _sici(x: Array) -> tuple[Array, Array]:
     size = jnp.abs(x)
     near = jnp.where(size <= 4, size, 1)
     square = near * near
@@ -200,9 +197,6 @@ def _sici_by_values(x: Array) -> tuple[Array, Array]:
     si = jnp.where(jnp.isinf(size), np.pi / 2, jnp.where(jnp.isnan(x), x, si))
     ci = jnp.where(jnp.isinf(size), jnp.where(x > 0, 0, np.nan), jnp.where(jnp.isnan(x), x, ci))
     return jnp.where(x < 0, -si, si), jnp.where(size == 0, -np.inf, ci)
-
-
-_sici = custom_jvp(_sici_by_values)
 
 
 @_sici.defjvp
@@ -225,7 +219,8 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
     return _sici(x)
 
 
-def _fresnel_by_values(x: Array) -> tuple[Array, Array]:
+@custom_jvp
+def _fresnel(x: Array) -> tuple[Array, Array]:
     size = jnp.abs(x)
     near = jnp.where(size <= 1, size, 0.5)
     quarter, half = near ** 4, np.pi / 2
@@ -249,9 +244,6 @@ def _fresnel_by_values(x: Array) -> tuple[Array, Array]:
     c = jnp.where(size <= 1, cosine, jnp.where(size >= 1e9, 0.5, outer.real))
     s, c = (jnp.where(jnp.isnan(x), x, y) for y in (s, c))
     return jnp.where(x < 0, -s, s), jnp.where(x < 0, -c, c)
-
-
-_fresnel = custom_jvp(_fresnel_by_values)
 
 
 @_fresnel.defjvp

@@ -122,13 +122,17 @@ class gaussian_kde:
 
     def logpdf(self, x: ArrayLike) -> Array:
         """Return the logarithm of the density at the points x [d, m], as [m]."""
-        points = self._points(x)
-        root = jnp.linalg.cholesky(self.covariance)
-        scaled, at = (lax.linalg.triangular_solve(root, y, left_side=True, lower=True)
-                      for y in (self.dataset, points))
+        (scaled, at), volume = self._scaled(self.covariance, self.dataset, self._points(x))
         distance = jnp.sum((at[:, :, None] - scaled[:, None]) ** 2, 0)
-        volume = self.d * math.log(2 * math.pi) / 2 + jnp.sum(jnp.log(jnp.diagonal(root)))
         return logsumexp(-distance / 2, axis=1, b=self.weights[None]) - volume
+
+    def _scaled(self, cov: Array, *vectors: Array) -> tuple[list[Array], Array]:
+        """Return ``vectors`` [d, n] as multiples of the deviations that ``cov`` gives, and the
+        logarithm of the integral of exp(-distance² / 2)."""
+        root = jnp.linalg.cholesky(cov)
+        volume = self.d * math.log(2 * math.pi) / 2 + jnp.sum(jnp.log(jnp.diagonal(root)))
+        return [lax.linalg.triangular_solve(root, x, left_side=True, lower=True)
+                for x in vectors], volume
 
     def _points(self, points: ArrayLike) -> Array:
         points = jnp.asarray(points)
@@ -158,10 +162,7 @@ class gaussian_kde:
 
     def _overlap(self, points: Array, cov: Array) -> Array:
         """Return the normal densities of self.dataset [d, n] around each of ``points``, [n]."""
-        root = jnp.linalg.cholesky(self.covariance + cov)
-        scaled = lax.linalg.triangular_solve(root, self.dataset - points, left_side=True,
-                                             lower=True)
-        volume = self.d * math.log(2 * math.pi) / 2 + jnp.sum(jnp.log(jnp.diagonal(root)))
+        (scaled,), volume = self._scaled(self.covariance + cov, self.dataset - points)
         return jnp.exp(-jnp.sum(scaled * scaled, 0) / 2 - volume)
 
     def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Array:
