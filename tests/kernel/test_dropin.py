@@ -169,6 +169,7 @@ def test_private_names_in_a_process():
         from jax._src import core, compiler
         from jax._src.tree_util import _registry
         assert jax._src.dispatch.wait_for_tokens and not jax._src.xla_bridge._backends
+        assert not jax._src.xla_bridge.backends_are_initialized()
         assert core.trace_state_clean() and not jax.jit(lambda x: core.trace_state_clean())(1.)
         assert not jax.vmap(lambda x: core.trace_state_clean())(jax.numpy.ones(2)).any()
         assert list in _registry and tuple in _registry and int not in _registry
@@ -183,6 +184,7 @@ def test_private_names_in_a_process():
         except KeyError:
             pass
         assert "cpu" in jax._src.xla_bridge._backends
+        assert jax._src.xla_bridge.backends_are_initialized()
         try:
             core.Jaxpr
         except AttributeError as error:

@@ -99,6 +99,8 @@ TABLE = (
     PrivateName("typing", "SupportsDType", "saem.typing:SupportsDType", "jaxns 3.0 (by jaxctx)"),
     PrivateName("xla_bridge", "_backends", "saem.placement.devices:_backends",
                 "chex 0.1 (set_n_cpu_devices)"),
+    PrivateName("xla_bridge", "backends_are_initialized",
+                "saem.placement.devices:started", "flax.nnx 0.12 (guides)"),
 )
 
 
