@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
 calls: Any = later("saem.jit.call")
 logging: Any = later("logging")  # only settings that log need it
+known_paths: Any = later("saem.transform.known_paths")  # only eager gradients need it
 
 
 class Entry:
@@ -514,5 +515,6 @@ def clear_caches() -> None:
     for fast in list(_all_jits):
         fast.info.entries.clear()
         fast._clear_cache()
+    known_paths.starts.clear()
     dispatch.primitive_callable.cache_clear()
     dispatch.clear_executables()

@@ -20,8 +20,9 @@ from saem.core import dtypes, errors, tree
 from saem.core.arguments import check_callable, documented, positions, wraps
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.refs import is_ref
-from saem.ops.linear import ones_of, zeros_of
+from saem.ops.linear import zeros_of
 from saem.transform.jvp import instantiate, jvp_flat
+from saem.transform.known_paths import gradient_flat
 from saem.transform.linear_maps import as_array, linear_function, pullback, tangent_type
 from saem.transform.linearize import Linearized, linearize_flat
 
@@ -185,6 +186,8 @@ def _value_and_grad(fun: Callable, argnums: int | Sequence[int], has_aux: bool,
     if not numbers:
         raise ValueError("grad needs an argument to differentiate in, but argnums is empty.")
 
+    path_key = getattr(fun, "__code__", type(fun)), numbers
+
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
         places = places_of(numbers, len(args))
         chosen = tuple([args[i] for i in places])
@@ -199,12 +202,13 @@ def _value_and_grad(fun: Callable, argnums: int | Sequence[int], has_aux: bool,
             return full, kwargs
 
         flat = FlatFunction(fun, rebuild, has_aux)
-        outs, linear = _linearize(flat, xs)
+        xs = [as_array(x) for x in xs]
+        outs, gradients = gradient_flat(
+            flat, xs, [is_differentiable(aval_of(x)) for x in xs], flat.aux, path_key)
         _check_scalar(flat, outs, holomorphic)
-        cts = linear.backward([ones_of(linear.out_avals[0])])
         grads = in_tree.unflatten(
-            [as_array(zeros_of(aval.to_tangent_aval()) if ct is None else ct)
-             for aval, ct in zip(linear.in_avals, cts)])
+            [as_array(zeros_of(aval_of(x).to_tangent_aval()) if ct is None else ct)
+             for x, ct in zip(xs, gradients())])
         value = as_array(outs[0])
         return ((value, flat.aux_value()) if has_aux else value,
                 grads[0] if single else grads)

@@ -100,7 +100,7 @@ class JVPTracer(Tracer):
     def __repr__(self) -> str:
         if self._trace.stack[-2:-1] != ("linearize",):
             return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
-        kind = aval_of(self.tangent).str_short(True)
+        kind = self.aval.to_tangent_aval().str_short(True)
         return f"GradTracer(primal={self.primal}, typeof(tangent)={kind})"
 
     __str__ = __repr__

@@ -126,6 +126,12 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
     tangents = [partial.new_unknown(aval.to_tangent_aval()) if nz else None
                 for aval, nz in zip(in_avals, nonzero)]
     outs, out_tangents = jvp_flat(fun, primals, tangents, partial, aux)
+    return outs, linear_part(partial, outs, out_tangents, in_avals, nonzero)
+
+
+def linear_part(partial: PartialTrace, outs: Sequence[Any], out_tangents: Sequence[Any],
+                in_avals: list[ShapedArray], nonzero: Sequence[bool]) -> Linearized:
+    """Return the linear map that ``partial`` has recorded, from inputs to ``out_tangents``."""
     # A tangent that is known does not depend on the inputs: linear programs have no constant
     # part, so it can only be a zero that a rule has instantiated.
     nonzero_out = [t is not None and not partial.is_known(t) for t in out_tangents]
@@ -138,7 +144,7 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
                 "Give it one with custom_vjp.")
     closed = partial.close([t._var for t, nz in zip(out_tangents, nonzero_out) if nz])
     out_avals = [aval_of(x) for x in outs]
-    return outs, Linearized(closed, list(nonzero), nonzero_out, in_avals, out_avals)
+    return Linearized(closed, list(nonzero), nonzero_out, in_avals, out_avals)
 
 
 def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -> list[Any]:
