@@ -320,12 +320,13 @@ dynamic_index_in_dim = library_function(
 _find, __dir__ = _lazy.namespace(__name__, {
     "saem.lax.linalg": "",
     "saem.ops.approx_top_k": "approx_max_k approx_min_k",
+    "saem.signal.convolution_shapes":
+        "ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv_dimension_numbers "
+        "conv_general_permutations conv_general_shape_tuple conv_shape_tuple "
+        "conv_transpose_shape_tuple",
     "saem.signal.convolve":
-        "ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv conv_dimension_numbers "
-        "conv_general_dilated "
-        "conv_general_dilated_local conv_general_dilated_patches conv_general_permutations "
-        "conv_general_shape_tuple conv_shape_tuple conv_transpose conv_transpose_shape_tuple "
-        "conv_with_general_padding",
+        "conv conv_general_dilated conv_general_dilated_local conv_general_dilated_patches "
+        "conv_transpose conv_with_general_padding",
     "saem.signal.fft": "FftType fft",
     "saem.linalg.ragged_products": "RaggedDotDimensionNumbers ragged_dot ragged_dot_general",
     "saem.linalg.scaled_products": "scaled_dot",

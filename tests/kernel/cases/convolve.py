@@ -7,7 +7,8 @@ import numpy as np
 from cases import case, spec
 from saem.ops.approx_top_k import ApproxTopK
 from saem.ops.contract import Precision
-from saem.signal.convolve import ConvDimensionNumbers, ConvGeneralDilated
+from saem.signal.convolution_shapes import ConvDimensionNumbers
+from saem.signal.convolve import ConvGeneralDilated
 
 PLAIN = ConvDimensionNumbers((0, 1, 2), (0, 1, 2), (0, 1, 2))
 IMAGES = ConvDimensionNumbers((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
