@@ -324,6 +324,21 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any,
     return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
 
 
+def interpret(closed: ClosedJaxpr, args: Sequence[Any],
+              step: Callable[[Eqn, list[Any]], Sequence[Any]]) -> list[Any]:
+    """Return what ``closed`` gives where ``step(eqn, values)`` gives the results of an equation.
+
+    An interpreter of programs is this loop with a ``step`` of its own.
+    """
+    jaxpr = closed.jaxpr
+    env: dict[Var, Any] = dict(zip(jaxpr.constvars, closed.consts))
+    env.update(zip(jaxpr.invars, args))
+    for eqn in jaxpr.eqns:
+        values = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
+        env.update(zip(eqn.outvars, step(eqn, values)))
+    return [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
+
+
 def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
     """Return the Python function that runs ``closed``."""
     return lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args)

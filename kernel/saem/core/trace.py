@@ -15,7 +15,7 @@ Source: autodidax, part 2 (context interpreters).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from saem import _jaxlib
@@ -100,6 +100,12 @@ state = _State()
 def bind(prim: Primitive, *args: Any) -> Any:
     """Apply ``prim`` to ``args`` under the current interpreter."""
     return state.trace.process(prim, args)
+
+
+def bind_list(prim: Primitive, args: Iterable[Any]) -> list[Any]:
+    """Apply ``prim`` as ``bind`` does; return its results as a list, one result too."""
+    out = bind(prim, *args)
+    return list(out) if prim.multiple_results else [out]
 
 
 class current:

@@ -20,11 +20,20 @@ from saem.compile import lowering
 from saem.core import config, dtypes, errors, tree
 from saem.core.arguments import as_tuple, check_callable, check_outputs, wraps
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Origin, Var, eval_jaxpr
+from saem.core.jaxpr import (
+    ClosedJaxpr,
+    Eqn,
+    Jaxpr,
+    Literal,
+    Origin,
+    Var,
+    eval_jaxpr,
+    interpret,
+)
 from saem.core.memory_spaces import MemorySpace, placed
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.refs import is_ref
-from saem.core.trace import Tracer, at_source, bind, current
+from saem.core.trace import Tracer, at_source, bind, bind_list, current
 from saem.derivatives.custom_rule import name_of
 from saem.derivatives.policies import Offloadable, Policy, is_saved
 from saem.derivatives.saved_inside import apart
@@ -292,9 +301,8 @@ class Split:
                     outs = eval_jaxpr(program.jaxpr, program.consts, *(env[v] for v in inputs))
                 elif self.waiting.isdisjoint((*eqn.invars, *eqn.outvars)):
                     outvars = list(eqn.outvars)
-                    outs = bind(eqn.operation, *(
-                        a.val if isinstance(a, Literal) else env[a] for a in eqn.invars))
-                    outs = outs if eqn.operation.multiple_results else [outs]
+                    outs = bind_list(eqn.operation, [
+                        a.val if isinstance(a, Literal) else env[a] for a in eqn.invars])
                 else:
                     continue
                 env.update((v, rounded(x) if v in shared else x) for v, x in zip(outvars, outs))
@@ -337,19 +345,13 @@ def without_jits(closed: ClosedJaxpr) -> ClosedJaxpr:
     if not any(isinstance(eqn.operation, JitCall) for eqn in closed.eqns):
         return closed
 
-    def run(program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
-        jaxpr = program.jaxpr
-        env: dict[Var, Any] = dict(zip(jaxpr.constvars, program.consts))
-        env.update(zip(jaxpr.invars, args))
-        for eqn in jaxpr.eqns:
-            values = [a.val if isinstance(a, Literal) else env[a] for a in eqn.invars]
-            with at_source(eqn.source):
-                outs = (run(eqn.operation.jaxpr, values) if isinstance(eqn.operation, JitCall)
-                        else bind(eqn.operation, *values))
-            env.update(zip(eqn.outvars, outs if eqn.operation.multiple_results else [outs]))
-        return [a.val if isinstance(a, Literal) else env[a] for a in jaxpr.outvars]
+    def step(eqn: Eqn, values: list[Any]) -> list[Any]:
+        with at_source(eqn.source):
+            if isinstance(eqn.operation, JitCall):
+                return interpret(eqn.operation.jaxpr, values, step)
+            return bind_list(eqn.operation, values)
 
-    return trace_flat(lambda *xs: run(closed, xs), closed.in_avals, name="checkpoint",
+    return trace_flat(lambda *xs: interpret(closed, xs, step), closed.in_avals, name="checkpoint",
                       debug_name=closed.jaxpr.debug_name)
 
 

@@ -31,7 +31,7 @@ from saem.core.jaxpr import ClosedJaxpr, Eqn, Literal, eval_jaxpr
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.refs import AbstractRef
 from saem.core.sharded import entries_of, plain, shard_along, with_spec
-from saem.core.trace import bind, state
+from saem.core.trace import bind, bind_list, state
 from saem.core.varying import varying, vma_of
 from saem.ops import arithmetic
 from saem.ops.collectives import PSum
@@ -346,8 +346,7 @@ def run_known(eqns: Sequence[Eqn], known: dict[Any, Any]) -> list[Eqn]:
     for eqn in eqns:
         if all(isinstance(a, Literal) or a in known for a in eqn.invars):
             values = [a.val if isinstance(a, Literal) else known[a] for a in eqn.invars]
-            out = bind(eqn.operation, *values)
-            known.update(zip(eqn.outvars, out if eqn.operation.multiple_results else [out]))
+            known.update(zip(eqn.outvars, bind_list(eqn.operation, values)))
         else:
             waiting.append(eqn)
     return waiting

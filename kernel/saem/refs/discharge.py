@@ -24,7 +24,7 @@ from saem.core.jaxpr import ClosedJaxpr, Eqn, Literal, Var, eval_jaxpr
 from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.refs import LinearRef, held_type, is_ref, works_inside_on_references
 from saem.core.source import position
-from saem.core.trace import at_source, bind
+from saem.core.trace import at_source, bind, bind_list
 from saem.ops.linear import zeros_of
 from saem.refs.operations import AddUpdate, Get, NewRef, OnRef, Swap, as_held
 from saem.transform.linearize import backward_pass, partial_eval_jaxpr
@@ -136,8 +136,7 @@ class Discharge:
             for number, new in news.items():
                 self.hold(eqn.invars[number], new)
             return outs
-        out = bind(prim, *args)
-        return out if prim.multiple_results else [out]
+        return bind_list(prim, args)
 
     def hold(self, var: Any, new: Any) -> None:
         self.held[var] = as_held(new, var.aval.inner_aval)

@@ -21,7 +21,7 @@ from saem.core import dtypes
 from saem.core.avals import aval_of
 from saem.core.primitive import Primitive
 from saem.core.refs import is_ref
-from saem.core.trace import bind, state
+from saem.core.trace import bind_list, state
 from saem.experimental.checkify.checks import (
     CODE,
     DivisionByZeroError,
@@ -46,12 +46,6 @@ ErrorCategory = type[JaxException]
 Categories = frozenset[ErrorCategory]
 
 
-def results(prim: Primitive, values: Sequence[Any]) -> list[Any]:
-    """Apply ``prim``; returns the list of its results."""
-    out = bind(prim, *values)
-    return list(out) if prim.multiple_results else [out]
-
-
 def run_one(prim: Primitive, values: Sequence[Any], wanted: Categories
             ) -> tuple[Error, list[Any]]:
     """Apply a plain operation, looking for what it does wrong."""
@@ -61,7 +55,7 @@ def run_one(prim: Primitive, values: Sequence[Any], wanted: Categories
         found = failure(DivisionByZeroError, somewhere(eq(y, number_like(y, 0))))
     if OOBError in wanted and prim.window is not None:
         found = found.then(outside(prim, values))
-    outs = results(prim, values)
+    outs = bind_list(prim, values)
     if NaNError in wanted and not prim.passes_nan:
         found = found.then(nan_among(prim, outs))
     return found, outs

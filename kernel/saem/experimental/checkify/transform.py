@@ -27,7 +27,7 @@ import numpy as np
 from saem.core import errors, tree
 from saem.core.avals import ShapedArray, aval_functions, aval_of
 from saem.core.axes import Axis
-from saem.core.jaxpr import ClosedJaxpr, Literal, Var
+from saem.core.jaxpr import ClosedJaxpr, Eqn, eval_jaxpr, interpret
 from saem.core.primitive import Primitive
 from saem.core.trace import at_source, bind
 from saem.core.varying import vma_of
@@ -45,7 +45,7 @@ from saem.experimental.checkify.checks import (
     choose,
     init_error,
 )
-from saem.experimental.checkify.operations import Categories, ErrorCategory, results, run_one
+from saem.experimental.checkify.operations import Categories, ErrorCategory, run_one
 from saem.ops.collectives import PVary
 from saem.ops.compare import bitwise_and
 from saem.ops.linear import broadcast_in_dim
@@ -81,31 +81,23 @@ class Checked(NamedTuple):
         return self.err_tree.unflatten(outs[:self.count]), list(outs[self.count:])
 
     def run(self, *args: Any) -> tuple[Error, list[Any]]:
-        """Run the program equation by equation; returns its error and its results."""
-        return self.split(run_equations(self.program, args, None)[1])
+        """Run the program; returns its error and its results."""
+        return self.split(eval_jaxpr(self.program.jaxpr, self.program.consts, *args))
 
 
-def run_equations(closed: ClosedJaxpr, args: Sequence[Any], wanted: Categories | None
-                  ) -> tuple[Error, list[Any]]:
-    """Run ``closed`` equation by equation; returns what went wrong, and its results.
-
-    Without ``wanted`` it is only run.
-    """
-    jaxpr = closed.jaxpr
-    env: dict[Var, Any] = dict(zip(jaxpr.constvars, closed.consts))
-    env.update(zip(jaxpr.invars, args))
+def run_equations(closed: ClosedJaxpr, args: Sequence[Any], wanted: Categories) -> Outcome:
+    """Run ``closed`` equation by equation; returns what went wrong, and its results."""
     error = init_error
-    for eqn in jaxpr.eqns:
-        values = [a.val if type(a) is Literal else env[a] for a in eqn.invars]
-        prim = eqn.operation
+
+    def step(eqn: Eqn, values: list[Any]) -> list[Any]:
+        nonlocal error
         with at_source(eqn.source, eqn.stack):
-            if wanted is None:
-                outs = results(prim, values)
-            else:
-                found, outs = run_checked(prim, values, wanted)
-                error = error.then(found)
-        env.update(zip(eqn.outvars, outs))
-    return error, [a.val if type(a) is Literal else env[a] for a in jaxpr.outvars]
+            found, outs = run_checked(eqn.operation, values, wanted)
+            error = error.then(found)
+        return outs
+
+    outs = interpret(closed, args, step)
+    return error, outs
 
 
 def run_checked(prim: Primitive, values: Sequence[Any], wanted: Categories) -> Outcome:

@@ -1,6 +1,8 @@
 """How does one compute many derivatives along a line at once?  (``jax.experimental.jet``)
 
 Read before: ``saem.experimental.jet.taylor``, which says how.
+Invariant: the derivatives are those that ``jvp`` nested in itself gives along the curve
+(tests/kernel/test_jet.py).
 """
 
 from __future__ import annotations

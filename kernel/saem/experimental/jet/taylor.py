@@ -29,7 +29,7 @@ from saem.core import dtypes
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, sub_jaxprs
 from saem.core.primitive import Primitive
-from saem.core.trace import Trace, Tracer, bind, current, state
+from saem.core.trace import Trace, Tracer, bind, bind_list, current, state
 from saem.ops.arithmetic import Div, add, div, mul, neg, sub
 from saem.ops.linear import number_like, zeros_of
 from saem.transform.nested import Companions, with_companions
@@ -147,8 +147,7 @@ class JetTrace(Trace):
         """Return the results of ``prim`` as series, those of numbers without derivative as they
         are."""
         primals = [self.value(x) for x in args]
-        out = self.below(bind, prim, *primals)
-        outs = list(out) if prim.multiple_results else [out]
+        outs = self.below(bind_list, prim, primals)
         stream = Stream(self.coefficients(prim, args, primals, len(outs)))
         return [JetTracer(self, x, stream, i) if has_tangent(aval_of(x)) else x
                 for i, x in enumerate(outs)]

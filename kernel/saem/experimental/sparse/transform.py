@@ -23,9 +23,9 @@ from saem import lax
 from saem.core import tree
 from saem.core.avals import ShapeDtypeStruct
 from saem.core.handles import UserOperation
-from saem.core.jaxpr import ClosedJaxpr, Literal
+from saem.core.jaxpr import ClosedJaxpr, Eqn, interpret
 from saem.core.primitive import Primitive
-from saem.core.trace import bind
+from saem.core.trace import bind, bind_list
 from saem.experimental.sparse import bcoo_structure as structure
 from saem.experimental.sparse.base import JAXSparse
 from saem.experimental.sparse.bcoo_format import BCOO, bcoo_extract, bcoo_sum_duplicates
@@ -124,20 +124,15 @@ def _like(out: Any, operands: Sequence[Any]) -> Any:
 
 def evaluate(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
     """Compute the program on dense arrays and BCOO."""
-    jaxpr = closed.jaxpr
-    env: dict[Any, Any] = dict(zip(jaxpr.constvars, closed.consts))
-    env.update(zip(jaxpr.invars, args))
-    read = lambda atom: atom.val if isinstance(atom, Literal) else env[atom]
-    for eqn in jaxpr.eqns:
-        values = [read(atom) for atom in eqn.invars]
+
+    def step(eqn: Eqn, values: list[Any]) -> list[Any]:
         operation = eqn.operation
-        if any(map(is_sparse, values)):
-            outs = rule(operation, *values)
-        else:
-            outs = bind(operation, *values)
-        outs = list(outs) if operation.multiple_results else [outs]
-        env.update(zip(eqn.outvars, outs))
-    return [read(atom) for atom in jaxpr.outvars]
+        if not any(map(is_sparse, values)):
+            return bind_list(operation, values)
+        outs = rule(operation, *values)
+        return list(outs) if operation.multiple_results else [outs]
+
+    return interpret(closed, args, step)
 
 
 @functools.singledispatch
