@@ -42,27 +42,25 @@ class Row:
     oracle: str
 
 
+class _Default:
+    """What stands for every default: an empty text."""
+
+    def __repr__(self) -> str:
+        return ""
+
+
+_DEFAULT = _Default()
+
+
 def parameters(function: Any) -> str | None:
     """Return the parameters of ``function``, with "=" after those that have a default."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
         return None
-    parts, kinds = [], inspect.Parameter
-    starred = slashed = False
-    for p in signature.parameters.values():
-        if p.kind is not kinds.POSITIONAL_ONLY and slashed:
-            parts.append("/")
-            slashed = False
-        if p.kind is kinds.KEYWORD_ONLY and not starred:
-            parts.append("*")
-            starred = True
-        starred = starred or p.kind is kinds.VAR_POSITIONAL
-        slashed = slashed or p.kind is kinds.POSITIONAL_ONLY
-        stars = "*" if p.kind is kinds.VAR_POSITIONAL else \
-            "**" if p.kind is kinds.VAR_KEYWORD else ""
-        parts.append(stars + p.name + ("" if p.default is p.empty else "="))
-    return ",".join([*parts, "/"] if slashed else parts)
+    bare = [p.replace(annotation=p.empty, default=p.empty if p.default is p.empty else _DEFAULT)
+            for p in signature.parameters.values()]
+    return str(inspect.Signature(bare))[1:-1].replace(" ", "")
 
 
 def find(module: str, name: str) -> Any:

@@ -37,6 +37,7 @@ from saem.disk.disk_writer import Writer
 hashlib: Any = later("hashlib")  # only who keeps programs on disk needs these
 json: Any = later("json")
 platform: Any = later("platform")
+subprocess: Any = later("subprocess")
 zlib: Any = later("zlib")
 
 __all__ = ["ABANDONED_SECONDS", "ASIDE", "ENDING", "Damaged", "Entry", "entry", "flush", "pack",
@@ -222,7 +223,6 @@ def _apple() -> list[str]:
     """Return what macOS calls its processor and its features; nothing elsewhere."""
     if platform.system() != "Darwin":
         return []
-    import subprocess  # noqa: PLC0415  (only there)
     done = subprocess.run(["/usr/sbin/sysctl", "machdep.cpu.brand_string", "hw.optional"],
                           capture_output=True, text=True, check=False)
     return done.stdout.splitlines()

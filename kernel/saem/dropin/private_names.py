@@ -111,21 +111,19 @@ class PrivateModule(ModuleType):
     """
 
     def __getattr__(self, name: str) -> Any:
-        row = _rows.get((self.__name__, name))
-        if row is not None:
-            home, _, attribute = row.source.partition(":")
-            return getattr(importlib.import_module(home), attribute)
+        home, attribute = _home(self.__name__, name)
+        if home is not None:
+            return getattr(home, attribute)
         if f"{self.__name__}.{name}" in _modules:
             return importlib.import_module(f"{self.__name__}.{name}")
         raise AttributeError(_refusal(f"{self.__name__}.{name}"))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        row = _rows.get((self.__name__, name))
-        if row is None:
+        home, attribute = _home(self.__name__, name)
+        if home is None:
             super().__setattr__(name, value)
         else:
-            home, _, attribute = row.source.partition(":")
-            setattr(importlib.import_module(home), attribute, value)
+            setattr(home, attribute, value)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *(n for module, n in _rows if module == self.__name__)]
@@ -135,6 +133,15 @@ _rows = {(f"{ROOT}.{row.module}", row.name): row for row in TABLE}
 # Every module in which a listed name stands, and those around it.
 _modules = {ROOT} | {".".join([ROOT, *row.module.split(".")[:n]])
                      for row in TABLE for n in range(1, row.module.count(".") + 2)}
+
+
+def _home(module: str, name: str) -> tuple[ModuleType | None, str]:
+    """Return the module and the attribute that ``name`` of a private module is; None if none."""
+    row = _rows.get((module, name))
+    if row is None:
+        return None, name
+    home, _, attribute = row.source.partition(":")
+    return importlib.import_module(home), attribute
 
 
 def is_private(fullname: str) -> bool:

@@ -4,6 +4,8 @@ A specification is the text of a tuple of dimension expressions: ``"(a, 2*b, mod
 Variables of one ``SymbolicScope`` may be computed with each other, under its constraints.
 
 Read before: ``core.dimensions``.  Read after: ``export.polymorphic``.
+Invariant: variables of two scopes are never computed with each other
+(tests/kernel/test_export_symbolic.py).
 Source: the documentation of jax.export (shape polymorphism, the grammar of specifications).
 """
 

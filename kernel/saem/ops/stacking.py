@@ -3,6 +3,7 @@
 ``stack`` and ``unstack`` are each other's transpose.
 
 Read before: ``ops.shape``.  Read after: ``numpy.joining``.
+Invariant: ``unstack`` along the axis of a ``stack`` gives its operands.
 Source: the documentation of jax.lax.stack and unstack; StableHLO specification, concatenate, slice.
 """
 

@@ -1,6 +1,7 @@
 """How likely are vectors of a normal distribution?
 
 Read before: ``stats.families``, ``saem.numpy.linalg``.
+Invariant: densities are those of JAX (tests/kernel/scipy/test_stats_density.py).
 """
 
 from __future__ import annotations
