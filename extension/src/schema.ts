@@ -756,7 +756,7 @@ export const WORDS = {
   "seconds": {"en": "Time", "ko": "시간"},
   "kind.trace": {"en": "traced", "ko": "추적"},
   "kind.compile": {"en": "compiled", "ko": "컴파일"},
-  "kind.found": {"en": "traced, same program", "ko": "추적, 같은 프로그램"},
+  "kind.found": {"en": "found the same program", "ko": "같은 프로그램 재사용"},
   "kind.hit": {"en": "hit", "ko": "적중"},
   "kind.failed": {"en": "failed", "ko": "실패"},
   "seconds.trace": {"en": "trace", "ko": "추적"},

@@ -527,7 +527,11 @@ def choose_again(shell: Shell, gate: Locator) -> None:
     expect(gate.locator(".saem-gate-verdict")).to_have_attribute("data-state", "waiting")
     gate.locator(".saem-gate-reset").click()
     expect(gate.locator(".saem-gate-verdict")).to_have_count(0)
-    gate.get_by_text("6", exact=True).click()
+    # By keys: from the first option, 3, to the second, 6.
+    gate.locator("input[type='radio']").first.focus()
+    shell.page.keyboard.press("ArrowDown")
+    expect(gate.locator("input[type='radio']").nth(1)).to_be_checked()
+    expect(gate.locator("input[type='radio']").nth(1)).to_be_focused()
     commit(shell, gate)
 
 

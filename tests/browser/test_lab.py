@@ -76,6 +76,20 @@ def test_panel_follows_the_kernel(lab: Lab, new_page, picture, history) -> None:
     expect(page.locator(f"{PANEL} [data-state='absent']")).to_be_visible(timeout=30_000)
 
 
+def test_the_panel_leaves_a_narrow_notebook_its_room(lab: Lab, new_page, history) -> None:
+    """At 200% zoom it does not open by itself; the status bar opens it."""
+    lab.write("narrow.ipynb", publishing(history))
+    page: Page = new_page(width=640)
+    lab.open(page, "narrow.ipynb")
+    lab.run_all(page)
+    item = page.locator("#jp-main-statusbar .saem-status")
+    expect(item).to_be_visible()
+    expect(page.locator(".saem-badge")).not_to_have_count(0)
+    expect(page.locator(PANEL)).to_be_hidden()
+    item.click()
+    expect(page.locator(PANEL)).to_be_visible()
+
+
 def test_panel_says_what_is_missing(lab: Lab, new_page, picture, history) -> None:
     """Another version, a kernel without the lens, and no notebook: each in words."""
     lab.write("version.ipynb", publishing(history, version=999))

@@ -71,3 +71,11 @@ def test_states():
 def test_a_file_that_is_no_po_is_refused():
     with pytest.raises(ValueError, match="not a PO file"):
         catalog.parse("this is\nno PO file\n")
+
+
+@pytest.mark.parametrize("line", [
+    'msgstr "끝나지 않은 글', 'msgstr "a "b" c"', 'msgstr 글', '"글\\"'])
+def test_a_text_without_its_marks_is_refused(line):
+    head = 'msgid ""\nmsgstr ""\n"Language: ko\\n"\n\n'
+    with pytest.raises(ValueError, match=r"line 6 .* mark"):
+        catalog.parse(f'{head}msgid "text"\n{line}\n')

@@ -53,6 +53,12 @@ def test_the_first_failing_block_gives_its_hint_and_the_message_of_the_assertion
     assert "values" in capsys.readouterr().out
 
 
+def test_a_misspelt_name_is_told_without_the_hint_of_the_block():
+    result = padded_sum_check(lambda values: sums(values))  # noqa: F821
+    assert (result.state, result.hint) == ("wrong", "")
+    assert "name 'sums' is not defined" in result.details[0]
+
+
 def test_a_later_block_gives_another_hint():
     def total(x):
         return jnp.sum(x)

@@ -266,7 +266,7 @@ def test_a_script_loads_neither_ipython_nor_widgets():
 
 def test_a_shape_is_read_as_people_write_it():
     gate = predict.shape("shape", "Which shape?")
-    for text in ("(3, 4)", "3, 4", "f32[3,4]", " 3 × 4 "):
+    for text in ("(3, 4)", "3, 4", "f32[3,4]", " 3 × 4 ", "（３，４）"):
         assert gate.kind.read(text) == (3, 4)
     assert gate.kind.read("()") == ()
     with pytest.raises(ValueError, match="sizes such as"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from saem.l10n import glossary, project
+from saem.l10n import glossary, project, terms
 from saem.l10n.lint.hangul import final
 
 GLOSSARY = project.find(Path(__file__)).glossary
@@ -56,3 +56,15 @@ def test_a_rejection_without_a_reason_is_refused(tmp_path):
     path.write_text("terms:\n- {term: a, accepted: [b], rejected: [c]}\n")
     with pytest.raises(glossary.GlossaryError, match="reason"):
         glossary.load(path)
+
+
+def test_a_term_is_found_by_its_translation_and_near_ones_are_named():
+    words = glossary.load(GLOSSARY)
+    side_effect = terms.find(words, "side effect")
+    assert terms.find(words, "Side Effect") is side_effect
+    assert terms.find(words, side_effect.accepted[0]) is side_effect
+    for near in (side_effect.accepted[0][:2], side_effect.rejected[0]):
+        with pytest.raises(glossary.GlossaryError, match="side effect"):
+            terms.find(words, near)
+    with pytest.raises(glossary.GlossaryError, match=r"glossary\.yml"):
+        terms.find(words, "nothing like it")

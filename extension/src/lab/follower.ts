@@ -21,6 +21,9 @@ export interface Settings {
   readonly hints: boolean;
 }
 
+/** How wide a notebook is, in CSS pixels, beside which the panel may open by itself. */
+const ROOM = 720;
+
 export class Follower {
   readonly panel: LensPanel;
   readonly connection: Connection;
@@ -208,7 +211,10 @@ export class Follower {
     if (state.name === "live" && this.settings.opens) {
       // Once: a reader who closes the panel wants it closed.
       this.settings = { ...this.settings, opens: false };
-      this.open();
+      // In a narrow window, or at 200% zoom, it would leave the notebook no room.
+      if ((notebook?.node.clientWidth || document.body.clientWidth) >= ROOM) {
+        this.open();
+      }
     }
     if (notebook && !notebook.isDisposed) {
       const history = this.settings.marks && state.name === "live" ? state.history : null;

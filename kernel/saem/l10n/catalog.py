@@ -17,6 +17,7 @@ Invariant: reading a file and writing it changes no byte (tests/notebooks/test_c
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import polib
@@ -24,6 +25,8 @@ import polib
 from saem.l10n.project import write
 from saem.l10n.review import signature
 
+_LINE = re.compile(r'''\s*(#.*|((msgctxt|msgid|msgid_plural|msgstr(\[\d+\])?)\s*)?'''
+                   r'''"([^"\\]|\\.)*"\s*)?''')
 STATES = ("missing", "draft", "stale", "translated", "reviewed")
 
 
@@ -57,6 +60,13 @@ def parse(text: str, name: str = "PO text") -> polib.POFile:
     """The PO file written in ``text``.  Raises ValueError."""
     if not text.strip():
         raise ValueError(f"{name}: a PO file needs at least its header, but it is empty.")
+    # polib would drop the last letter of a text whose closing mark is missing.
+    for number, line in enumerate(text.split("\n"), 1):
+        if not _LINE.fullmatch(line):
+            raise ValueError(
+                f"{name}: not a PO file: line {number} needs to be a comment, or a text between "
+                f"quotation marks, but got {line[:60]!r}. Is a mark missing, or one inside the "
+                'text not written as \\"?')
     try:
         # polib takes one line for a file name; PO text always has more.
         return polib.pofile(text + "\n", wrapwidth=0, check_for_duplicates=False)

@@ -61,9 +61,10 @@ def status(tree: Project, as_json: bool, max_age: float | None) -> None:
         # Where there is no terminal, as in a log, lines may be long.
         Console(width=shutil.get_terminal_size((120, 24)).columns).print(_table(rows))
         for row in old:
-            age = "never" if row["run_days"] is None else f"{row['run_days']:.1f} days ago"
-            click.echo(f"{row['language']}/{row['lesson']}: as it is now it last ran green {age}. "
-                       f"Run `saem l10n run {row['lesson']}`.")
+            ran = ("has not run yet as it is now" if row["run_days"] is None
+                   else f"last ran without a failure {row['run_days']:.1f} days ago")
+            click.echo(f"{row['language']}/{row['lesson']}: {ran}. "
+                       f"Try: saem l10n run {row['lesson']}")
     raise SystemExit(1 if old else 0)
 
 

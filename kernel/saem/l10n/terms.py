@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,23 @@ class Use:
 
 
 def find(glossary: Glossary, name: str) -> Term:
-    """The term called ``name``.  Raises GlossaryError."""
+    """The term called ``name``, in English or by a translation that is its alone.
+
+    Raises GlossaryError, which names the terms that come near.
+    """
+    wanted = unicodedata.normalize("NFC", name).casefold()
     for term in glossary.terms:
-        if term.term.casefold() == name.casefold():
+        if term.term.casefold() == wanted:
             return term
-    near = [t.term for t in glossary.terms if name.casefold()[:4] in t.term.casefold()]
+    called = [t for t in glossary.terms if wanted in map(str.casefold, t.accepted)]
+    if len(called) == 1:
+        return called[0]
+    near = [t.term for t in called or glossary.terms
+            if wanted[:4] in t.term.casefold()
+            or any(wanted in word.casefold() for word in (*t.accepted, *t.rejected))]
     raise GlossaryError(f"the glossary has no term {name!r}"
-                        + (f"; it has {', '.join(near)}." if near else "."))
+                        + (f"; it has {', '.join(near)}." if near else
+                           "; all terms are in notebooks/glossary.yml."))
 
 
 def uses(project: Project, term: Term, language: str) -> list[Use]:

@@ -95,6 +95,8 @@ class Shape:
         """Raises ValueError for what names no shape."""
         answer = getattr(answer, "shape", answer)
         if isinstance(answer, str):
+            # A Korean or Japanese keyboard may write （３，４）.
+            answer = unicodedata.normalize("NFKC", answer)
             inside = answer.strip().rpartition("[")[2].strip("()[] ").strip(",")
             parts = [part.strip() for part in inside.replace("×", ",").split(",") if part.strip()]
             if not all(part.isdigit() for part in parts):

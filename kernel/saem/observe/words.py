@@ -43,7 +43,7 @@ _LABELS: dict[str, Text] = {
     "seconds": Text("Time", "시간"),
     "kind.trace": Text("traced", "추적"),
     "kind.compile": Text("compiled", "컴파일"),
-    "kind.found": Text("traced, same program", "추적, 같은 프로그램"),
+    "kind.found": Text("found the same program", "같은 프로그램 재사용"),
     "kind.hit": Text("hit", "적중"),
     "kind.failed": Text("failed", "실패"),
     "seconds.trace": Text("trace", "추적"),
