@@ -1,7 +1,7 @@
 """In which order should devices stand in a mesh?
 
-On CPUs and on the GPUs of one machine every two devices are equally near, so the order is that of
-their numbers; devices of one process stay together.
+On CPUs and on the GPUs of one machine every two devices are equally near, so their order is that in
+which they are given, else that of their numbers.
 
 Read before: ``placement.meshes``.
 Invariant: the mesh holds each device once.
@@ -31,8 +31,7 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Any] | None 
     if len(have) != need:
         raise ValueError(f"Number of devices {len(have)} must equal the product of mesh_shape "
                          f"{tuple(mesh_shape)}")
-    ordered = sorted(have, key=lambda d: (d.process_index, d.id))
-    return np.array(ordered, dtype=object).reshape(tuple(mesh_shape))
+    return np.array(have, dtype=object).reshape(tuple(mesh_shape))
 
 
 def create_hybrid_device_mesh(mesh_shape: Sequence[int], dcn_mesh_shape: Sequence[int],
@@ -40,14 +39,21 @@ def create_hybrid_device_mesh(mesh_shape: Sequence[int], dcn_mesh_shape: Sequenc
                               process_is_granule: bool = False,
                               should_sort_granules_by_key: bool = True,
                               allow_split_physical_axes: bool = False) -> np.ndarray:
-    """Return a mesh whose axes are made of an outer part over processes and an inner one within.
+    """Return a mesh whose axes are made of an outer part over groups and an inner one within.
 
-    Raises: ValueError if the outer parts do not multiply to the number of processes.
+    Groups are processes with ``process_is_granule``, else the slices of a TPU.
+
+    Raises: ValueError if the outer parts do not multiply to the number of groups, or if devices
+    belong to no slice.
     """
     have = list(device_module.devices() if devices is None else devices)
+    group = "process_index" if process_is_granule else "slice_index"
     groups: dict[int, list[Any]] = {}
     for device in have:
-        groups.setdefault(device.process_index, []).append(device)
+        if not hasattr(device, group):
+            raise ValueError(f"Device {device} does not have attribute {group}. Devices other than "
+                             "TPUs are grouped by process: give process_is_granule=True.")
+        groups.setdefault(getattr(device, group), []).append(device)
     if len(groups) != math.prod(dcn_mesh_shape):
         raise ValueError(f"Number of slices {len(groups)} must equal the product of "
                          f"dcn_mesh_shape {tuple(dcn_mesh_shape)}")

@@ -18,6 +18,7 @@ import numpy as np
 from saem import _jaxlib
 from saem.core import tree
 from saem.jit.decorator import jit
+from saem.jit.transfers import device_put
 from saem.ops.constraints import prefix
 from saem.placement import devices
 from saem.placement.meshes import AxisType, Mesh
@@ -100,23 +101,41 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Return arrays over ``global_mesh`` of which each process gave its own part."""
+    """Return arrays over ``global_mesh`` of which each process gave its own part.
+
+    Raises: ValueError if ``pspecs`` is None.
+    """
     leaves, structure = tree.flatten(local_inputs)
-    specs = prefix("pspecs", pspecs, local_inputs)
+    specs = _specs(pspecs, local_inputs)
     return structure.unflatten([
-        make_array_from_process_local_data(
-            NamedSharding(global_mesh, PartitionSpec() if spec is None else spec), np.asarray(x))
+        make_array_from_process_local_data(NamedSharding(global_mesh, spec), np.asarray(x))
         for x, spec in zip(leaves, specs)])
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Return, as NumPy, the part of each array that is in this process."""
+    """Return the part of each array that is in this process, over the process's own devices.
+
+    Raises: ValueError if ``pspecs`` is None.
+    """
     leaves, structure = tree.flatten(global_inputs)
-    del pspecs, global_mesh  # an array has its sharding
-    return structure.unflatten([_local_part(x) for x in leaves])
+    specs = _specs(pspecs, global_inputs)
+    return structure.unflatten([
+        device_put(_local_part(x), NamedSharding(global_mesh.local_mesh, spec))
+        for x, spec in zip(leaves, specs)])
+
+
+def _specs(pspecs: Any, values: Any) -> list[PartitionSpec]:
+    """Return a spec for each leaf of ``values``.  Raises: ValueError for None."""
+    specs = prefix("pspecs", pspecs, values)
+    if None in specs:
+        raise ValueError("`None` is not a valid input to the pspecs argument. Please use "
+                         "jax.sharding.PartitionSpec() if you wanted to replicate your input.")
+    return specs
 
 
 def _local_part(x: Any) -> np.ndarray:
+    if getattr(x, "is_fully_addressable", True):
+        return np.asarray(x)
     parts = x.addressable_shards
     begins = [min(p.index[a].indices(n)[0] for p in parts) for a, n in enumerate(x.shape)]
     ends = [max(p.index[a].indices(n)[1] for p in parts) for a, n in enumerate(x.shape)]
@@ -137,11 +156,10 @@ def reached_preemption_sync_point(step_id: int) -> bool:
     A process learns so by SIGTERM; then all agree on the next step that each has yet to begin.
     Call it at every step, in every process.
 
-    Raises: RuntimeError without ``jax.distributed.initialize``.
+    Without ``jax.distributed.initialize`` no process is ever told to stop.
     """
     if not devices.processes:
-        raise RuntimeError("Preemption sync manager has not been initialized: call "
-                           "jax.distributed.initialize first.")
+        return False
     if not _preemption:
         manager = _jaxlib.create_preemption_sync_manager()
         manager.initialize(devices.processes[0].client)

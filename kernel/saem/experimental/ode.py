@@ -1,13 +1,15 @@
 """How does a state move that a differential equation drives?  (``jax.experimental.ode``)
 
 ``odeint`` follows dy/dt = func(y, t) by the Runge-Kutta pair of orders 5 and 4 of Dormand and
-Prince: the difference of the two is the error of a step, by which the next step's size is chosen,
-and values between steps come from a polynomial of degree 4.  Its derivative is another such
-equation, followed backwards (the continuous adjoint), so no step need be kept.
+Prince, with Shampine's result of order 4: the difference of the two is the error of a step, by
+which the next step's size is chosen; values between steps come from a polynomial of degree 4.  Its
+derivative is another such equation, followed backwards (the continuous adjoint), so no step need be
+kept.
 
 Read before: ``loops.while_loop``, ``derivatives.custom_vjp``, ``flatten_util``.
 Invariant: steps are chosen inside the program, so one program serves every equation of its shape.
-Source: Dormand and Prince 1980, "A family of embedded Runge-Kutta formulae"; Hairer, Norsett and
+Source: Dormand and Prince 1980, "A family of embedded Runge-Kutta formulae"; Shampine 1986, "Some
+practical Runge-Kutta formulas" (the result of order 4); Hairer, Norsett and
 Wanner 1993, "Solving Ordinary Differential Equations I", II.4 (step sizes, first step) and II.6
 (values between steps); Chen, Rubanova, Bettencourt and Duvenaud 2018, "Neural Ordinary Differential
 Equations" (the adjoint); the documentation of jax.experimental.ode.
@@ -43,7 +45,8 @@ BETA = np.array([
     [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0],
 ])
 FIFTH = np.array([35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0])
-FOURTH = np.array([5179 / 57600, 0, 7571 / 16695, 393 / 640, -92097 / 339200, 187 / 2100, 1 / 40])
+FOURTH = np.array(
+    [1951 / 21600, 0, 22642 / 50085, 451 / 720, -12231 / 42400, 649 / 6300, 1 / 60])
 BETWEEN = np.array([
     -12715105075 / 11282082432, 0, 87487479700 / 32700410799, -10690763975 / 1880347072,
     701980252875 / 199316789632, -1453857185 / 822651844, 69997945 / 29380423])
@@ -208,9 +211,8 @@ def steps_to(func: Callable, options: tuple, carry: tuple, target: Any) -> tuple
     _, *carry = lax.while_loop(goes_on, step, (0, *carry))
     y, _, t, _, last, polynomial = carry
     part = ((target - last) / (t - last)).astype(y.dtype)
-    there = functools.reduce(lambda value, c: value * part + c, polynomial)
-    # Where no step was needed yet there is no polynomial.
-    return tuple(carry), jnp.where(t == target, y, there)
+    # Where no step was needed there is no polynomial; where no step could be taken, NaN.
+    return tuple(carry), jnp.where(t == target, y, jnp.polyval(polynomial, part))
 
 
 def states(func: Callable, options: tuple, y0: Any, ts: Any, fixed: Any, moving: Any) -> Any:

@@ -97,7 +97,7 @@ def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
 
 
 def _as(parameter: Any, drawn: Any) -> Any:
-    return jnp.asarray(parameter, drawn.dtype) if isinstance(parameter, (int, float)) else parameter
+    return parameter if hasattr(parameter, "dtype") else jnp.asarray(parameter, drawn.dtype)
 
 
 def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:

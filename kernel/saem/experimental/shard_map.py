@@ -1,4 +1,6 @@
-"""Where was ``shard_map`` before it became public?  Here, with older names of its options.
+"""Where was ``shard_map`` before it became public?  Here, with an older name of an option.
+
+As in JAX the name is deprecated, and importing it is what warns.
 
 Read before: ``parallel.shard_map``.
 Invariant: it is ``saem.shard_map``, and its documentation has that name.
@@ -14,14 +16,22 @@ from typing import Any
 from saem.parallel import shard_map as current
 
 
-def shard_map(f: Callable, mesh: Any, in_specs: Any, out_specs: Any, check_rep: bool = True,
-              auto: Any = frozenset()) -> Callable:
-    """Return ``saem.shard_map`` of ``f``; ``auto`` names the axes that are not manual."""
+def _shard_map(f: Callable, mesh: Any, in_specs: Any, out_specs: Any, check_rep: bool = True
+               ) -> Callable:
+    """Return ``saem.shard_map`` of ``f``; ``check_rep`` is what is now ``check_vma``."""
+    return current.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs,
+                             check_vma=check_rep)
+
+
+_shard_map.__name__ = _shard_map.__qualname__ = "shard_map"
+
+
+def __getattr__(name: str) -> Any:
+    if name != "shard_map":
+        raise AttributeError(f"module 'jax.experimental.shard_map' has no attribute {name!r}")
     warnings.warn("jax.experimental.shard_map is deprecated. Use jax.shard_map instead.",
                   DeprecationWarning, stacklevel=2)
-    names = frozenset(mesh.axis_names) - frozenset(auto)
-    return current.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs,
-                             axis_names=names, check_vma=check_rep)
+    return _shard_map
 
 
-__all__ = ["shard_map"]
+__all__: list[str] = []

@@ -44,6 +44,12 @@ BATCHING = "…"
 # -- sharding rules --------------------------------------------------------------------------------
 
 
+def check_factor(name: str) -> None:
+    """Refuse a factor whose name does not begin with a letter.  Raises: ValueError."""
+    if not name[:1].isalpha():
+        raise ValueError(f"Factor names have to start with a letter, but got {name!r}")
+
+
 class CompoundFactor(tuple):
     """One axis that is several factors, the slowest first: ``CompoundFactor("a", "b")``."""
 
@@ -52,6 +58,11 @@ class CompoundFactor(tuple):
     def __new__(cls, *factors: str) -> CompoundFactor:
         if len(factors) < 2:
             raise ValueError("A compound factor should contain at least two factors")
+        for factor in factors:
+            if not isinstance(factor, str):
+                raise ValueError("Each element of CompoundFactor must be a str, but got "
+                                 f"{type(factor)}")
+            check_factor(factor)
         return super().__new__(cls, factors)
 
 
@@ -61,6 +72,15 @@ class ArrayMapping(tuple):
     __slots__ = ()
 
     def __new__(cls, *dim_mappings: Any) -> ArrayMapping:
+        for place, entry in enumerate(dim_mappings):
+            if not isinstance(entry, (str, CompoundFactor)):
+                raise ValueError("Each element of ArrayMapping must be a str or CompoundFactor, "
+                                 f"but got {type(entry)}")
+            if isinstance(entry, str) and entry.startswith(BATCHING):
+                if place:
+                    raise ValueError("Ellipsis can only be used at the beginning of a dimension")
+            elif isinstance(entry, str):
+                check_factor(entry)
         return super().__new__(cls, dim_mappings)
 
 
@@ -77,6 +97,21 @@ class SdyShardingRule(Record):
     need_replication_factors: tuple[str, ...] = ()
     permutation_factors: tuple[str, ...] = ()
     factor_sizes: tuple[tuple[str, int], ...] = ()
+
+    def __init__(self, operand_mappings: tuple[ArrayMapping, ...],
+                 result_mappings: tuple[ArrayMapping, ...], *,
+                 reduction_factors: tuple[str, ...] = (),
+                 need_replication_factors: tuple[str, ...] = (),
+                 permutation_factors: tuple[str, ...] = (), **factor_sizes: int):
+        """Raises: ValueError for factors that do not fit together, TypeError for no mappings."""
+        check_sizes([entry for mapping in (*operand_mappings, *result_mappings)
+                     for entry in mapping], factor_sizes)
+        special = {"reduction_factors": reduction_factors,
+                   "need_replication_factors": need_replication_factors,
+                   "permutation_factors": permutation_factors}
+        check_special(special, factors_of((*operand_mappings, *result_mappings)))
+        super().__init__(tuple(operand_mappings), tuple(result_mappings), *special.values(),
+                         tuple(sorted(factor_sizes.items())))
 
     def __repr__(self) -> str:
         plain = [tuple(map(tuple, side)) for side in (self.operand_mappings, self.result_mappings)]
@@ -131,6 +166,51 @@ class SdyShardingRule(Record):
         return f"[{', '.join(shown)}]"
 
 
+def factors_of(mappings: Sequence[ArrayMapping]) -> set[str]:
+    """Return all factors of some arrays, those in compounds too."""
+    return {factor for mapping in mappings for entry in mapping
+            for factor in (entry if isinstance(entry, CompoundFactor) else (entry,))
+            if not factor.startswith(BATCHING)}
+
+
+def check_sizes(entries: Sequence[Any], sizes: dict[str, int]) -> None:
+    """Refuse sizes of factors that are whole axes, and compounds of factors without a size.
+
+    Raises: ValueError.
+    """
+    whole = {entry for entry in entries if not isinstance(entry, CompoundFactor)}
+    for factor in (f for e in entries if isinstance(e, CompoundFactor) for f in e):
+        if factor not in whole and factor not in sizes:
+            raise ValueError(f"Factor {factor} is only used in compound factors; must specify its "
+                             f"size, {factor}=2 for example")
+    for factor in sizes:
+        if factor in whole:
+            raise ValueError(f"Factor {factor} represents a whole dimension; do not specify its "
+                             "size")
+        if not any(factor in e for e in entries if isinstance(e, CompoundFactor)):
+            raise ValueError(f"Factor {factor} is not used in the rule, but size is provided")
+
+
+def check_special(special: dict[str, Any], used: set[str]) -> None:
+    """Refuse reductions and the like that are no factors of the rule, or stand twice.
+
+    Raises: ValueError.
+    """
+    seen: set[str] = set()
+    for kind, factors in special.items():
+        if not isinstance(factors, tuple):
+            raise ValueError(f"{kind} must be a tuple of factors, but got {factors!r}")
+        if len(set(factors)) != len(factors):
+            raise ValueError(f"{kind} contains duplicated factors: {factors}")
+        for factor in factors:
+            if factor not in used:
+                raise ValueError(f"Factor {factor} in {kind} is not used in the rule")
+            if factor in seen:
+                raise ValueError(f"Factor {factor} can only be in one of the reduction, need "
+                                 "replication, or permutation factor sets.")
+        seen |= set(factors)
+
+
 def factor_name(number: int) -> str:
     """Return what Shardy calls factor ``number``: i, j, …, z, z_1, …"""
     return chr(ord("i") + number) if number < 18 else f"z_{number - 17}"
@@ -146,19 +226,20 @@ def rule_of(text: str, **options: Any) -> SdyShardingRule:
                          f"There is more than one -> in rule: {text!r}")
     sides = [tuple(array_mapping(part) for part in side.split(",")) if side.strip() else ()
              for side in text.split("->")]
-    named = {k: tuple(options.pop(k, ())) for k in (
-        "reduction_factors", "need_replication_factors", "permutation_factors")}
-    return SdyShardingRule(*sides, **named, factor_sizes=tuple(sorted(options.items())))
+    return SdyShardingRule(*sides, **options)
 
 
 def array_mapping(text: str) -> ArrayMapping:
+    unknown = next((c for c in text if not (c.isalnum() or c in "_.() ")), None)
+    if unknown is not None:
+        raise ValueError(f"Unknown character {unknown!r} in rule: {text!r}")
     entries: list[Any] = []
     compound: list[str] | None = None
     for word in text.replace("...", BATCHING).replace("(", " ( ").replace(")", " ) ").split():
         if word == "(" and compound is None:
             compound = []
         elif word == ")" and compound is not None:
-            entries.append(compound[0] if len(compound) == 1 else CompoundFactor(*compound))
+            entries.append(CompoundFactor(*compound))
             compound = None
         elif word in "()":
             raise ValueError(f"Brackets are not balanced in rule: {text!r}")
@@ -337,15 +418,26 @@ class custom_partitioning:
 
         ``sharding_rule`` is a ``SdyShardingRule``, its text (``"i j, j k -> i k"``), or a function
         of (mesh, argument types, result types) that returns one.
+
+        Raises: ValueError for a rule that is not well formed, TypeError for one of another kind.
         """
+        options = dict(reduction_factors=reduction_factors,
+                       need_replication_factors=need_replication_factors,
+                       permutation_factors=permutation_factors, **factor_sizes)
+        if isinstance(sharding_rule, str):
+            sharding_rule = rule_of(sharding_rule, **options)
+        elif given := {name: value for name, value in options.items() if value != ()}:
+            raise ValueError(f"Unknown keyword arguments: {given}. They belong to a rule that is "
+                             "text.")
+        elif not (sharding_rule is None or callable(sharding_rule)
+                  or isinstance(sharding_rule, SdyShardingRule)):
+            raise TypeError("rule must be a str, a SdyShardingRule or a function that returns one, "
+                            f"but got {type(sharding_rule)}")
         self.partition = partition
         self.infer_sharding_from_operands = infer_sharding_from_operands
         self.propagate_user_sharding = propagate_user_sharding
         self.decode_shardings = decode_shardings
         self.sharding_rule = sharding_rule
-        self.options = dict(reduction_factors=reduction_factors,
-                            need_replication_factors=need_replication_factors,
-                            permutation_factors=permutation_factors, **factor_sizes)
         return partition
 
     def rule(self, ins: Any, outs: Any) -> SdyShardingRule | None:
@@ -362,7 +454,7 @@ class custom_partitioning:
                 advice='For example def_partition(partition, sharding_rule="i j -> i j").')
         if callable(rule) and not isinstance(rule, SdyShardingRule):
             rule = rule(None, ins, outs)
-        return rule_of(rule, **self.options) if isinstance(rule, str) else rule
+        return rule_of(rule) if isinstance(rule, str) else rule
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.partition is None:

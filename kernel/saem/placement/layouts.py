@@ -41,6 +41,11 @@ class Layout(Record):
     sub_byte_element_size_in_bits: int = 0
     AUTO: ClassVar[Any] = _Auto()
 
+    def __init__(self, major_to_minor: Sequence[int],
+                 tiling: tuple[tuple[int, ...], ...] | None = None,
+                 sub_byte_element_size_in_bits: int = 0):
+        super().__init__(tuple(major_to_minor), tiling, sub_byte_element_size_in_bits)
+
     @classmethod
     def from_xla(cls, layout: Any) -> Layout:
         """Return a layout as a compiled program or an array gives it."""

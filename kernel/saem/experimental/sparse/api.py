@@ -58,11 +58,11 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     if kwds:
         raise TypeError(f"eye: unexpected arguments {sorted(kwds)}")
     kind = _format(sparse_format)
-    if kind is BCOO:
-        return made.update_layout(n_batch=n_batch, n_dense=n_dense, on_inefficient=None)
-    if kind is BCSR:
-        return BCSR.from_bcoo(made.update_layout(n_batch=n_batch, n_dense=n_dense,
-                                                 on_inefficient=None))
+    if kind in (BCOO, BCSR):
+        made = made.update_layout(n_batch=n_batch, n_dense=n_dense, on_inefficient=None)
+        if n_batch or n_dense == 2:  # a row has one element at most
+            made = made.sum_duplicates(nse=min(made.nse, 1))
+        return made if kind is BCOO else BCSR.from_bcoo(made)
     if kind is COO:
         return COO((made.data, rows, cols), shape=made.shape, rows_sorted=True, cols_sorted=True)
     by_rows = BCSR.from_bcoo(made if kind is CSR else made.transpose())

@@ -441,6 +441,8 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
     Without ``nse`` it is the largest number of coordinates in one batch, which must be known.
 
+    Raises: ValueError where it is not, inside a compiled function.
+
     >>> M = sparse.BCOO((jnp.array([1., 2.]), jnp.array([[1], [1]])), shape=(3,))
     >>> sparse.bcoo_sum_duplicates(M).data
     Array([3.], dtype=float32)
@@ -485,7 +487,16 @@ def _unique(mat: BCOO, data: Array, indices: Array, keep: Array, nse: int | None
 
     order, number, counts = nfold_vmap(group, mat.n_batch)(indices)
     if nse is None:
-        nse = known(jnp.max(counts, initial=0), "sum_duplicates")
+        count = jnp.max(counts, initial=0)
+        if isinstance(count, Tracer):
+            raise ValueError("bcoo_sum_duplicates: nse must be specified when using the function "
+                             "within jit, vmap, and other transformations requiring abstract "
+                             "evaluation. It decides the result's shape.")
+        nse = int(count)
+    if nse == 0:
+        at = (slice(None),) * mat.n_batch + (slice(0),)
+        return BCOO((data[at], indices[at]), shape=mat.shape, indices_sorted=True,
+                    unique_indices=True)
 
     def collect(data: Array, indices: Array, order: Array, number: Array) -> tuple[Array, Array]:
         # What stands in groups that do not fit is dropped, as JAX does.
@@ -574,7 +585,7 @@ def _one_more_dense(mat: BCOO) -> BCOO:
         return wide, rest
 
     data, indices = nfold_vmap(one, mat.n_batch)(*whole(mat))
-    return _no_more_than_fit(BCOO((data, indices), shape=mat.shape))
+    return BCOO((data, indices), shape=mat.shape)
 
 
 def _one_more_batch(mat: BCOO) -> BCOO:
@@ -592,13 +603,7 @@ def _one_more_batch(mat: BCOO) -> BCOO:
         return nfold_vmap(row, 1)(jnp.arange(size))
 
     data, indices = nfold_vmap(one, mat.n_batch)(*whole(mat))
-    return _no_more_than_fit(BCOO((data, indices), shape=mat.shape))
-
-
-def _no_more_than_fit(mat: BCOO) -> BCOO:
-    """Return ``mat`` with at most as many elements as there are places for."""
-    places = math.prod(mat.sparse_shape)
-    return bcoo_sum_duplicates(mat, nse=places) if mat.nse > places else mat
+    return BCOO((data, indices), shape=mat.shape)
 
 
 def flat(mat: BCOO) -> BCOO:

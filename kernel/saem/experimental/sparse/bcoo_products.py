@@ -134,7 +134,7 @@ def _sparse_sparse(lhs: BCOO, rhs: BCOO, numbers: Any, preferred: Any) -> BCOO:
         places = jnp.stack([*left, *right], -1) if free_shape else \
             jnp.zeros((*same.shape, 0), li.dtype)
         places = jnp.where(same[..., None], places, jnp.asarray(free_shape, places.dtype))
-        return data.astype(dtype).reshape(-1), places.reshape(-1, len(free_shape))
+        return data.astype(dtype).reshape(-1), places.reshape(same.size, len(free_shape))
 
     data, indices = nfold_vmap(one, n)(*whole(lhs), *whole(rhs))
     out = BCOO((data, indices), shape=lhs.shape[:n] + free_shape)
@@ -171,19 +171,19 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
 
     ``v`` has the shape of ``sp_mat`` or one that stretches to it.
 
-    Raises: NotImplementedError if the product would have a larger shape than ``sp_mat``.
+    Raises: ValueError for shapes that do not fit; NotImplementedError if the product would have a
+    larger shape than ``sp_mat``.
 
     >>> M = sparse.BCOO.fromdense(jnp.array([0., 2.]))
     >>> sparse.bcoo_multiply_dense(M, jnp.array([5., 6.]))
     Array([12.], dtype=float32)
     """
     v = jnp.asarray(v)
-    try:
-        v = jnp.broadcast_to(v, sp_mat.shape)
-    except ValueError:
+    if jnp.broadcast_shapes(sp_mat.shape, v.shape) != sp_mat.shape:
         raise NotImplementedError(
             f"multiplication between a sparse array of shape {sp_mat.shape} and a dense array of "
-            f"shape {v.shape} would have more places than the sparse array.") from None
+            f"shape {v.shape} would have more places than the sparse array.")
+    v = jnp.broadcast_to(v, sp_mat.shape)
     data, indices = whole(sp_mat)
 
     def one(data: Array, indices: Array, v: Array) -> Array:
@@ -200,15 +200,15 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     Axes of size 1 stretch.  Every pair of stored elements is compared.  An axis that is a batch
     or dense axis of one operand alone becomes sparse.
 
-    Raises: ValueError for ranks that differ.
+    Raises: TypeError for ranks that differ.
 
     >>> M = sparse.BCOO.fromdense(jnp.array([0., 2.]))
     >>> sparse.bcoo_multiply_sparse(M, M).todense()
     Array([0., 4.], dtype=float32)
     """
     if lhs.ndim != rhs.ndim:
-        raise ValueError(f"bcoo_multiply_sparse: operands have different numbers of axes: "
-                         f"{lhs.shape} and {rhs.shape}")
+        raise TypeError("bcoo_multiply_sparse: operands have different numbers of axes: "
+                        f"{lhs.shape} and {rhs.shape}")
     if (lhs.n_batch, lhs.n_dense) != (rhs.n_batch, rhs.n_dense):
         common = {"n_batch": min(lhs.n_batch, rhs.n_batch),
                   "n_dense": min(lhs.n_dense, rhs.n_dense)}

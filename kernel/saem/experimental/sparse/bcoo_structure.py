@@ -24,6 +24,7 @@ from saem.experimental.sparse.bcoo_format import (
     BCOO,
     bcoo_sum_duplicates,
     columns,
+    flat,
     in_range,
     masked,
     split,
@@ -62,6 +63,9 @@ def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Shape, broadcast_dimensions: Sequ
     if len(dims) != mat.ndim or sorted(set(dims)) != dims:
         raise ValueError(f"broadcast_dimensions must be increasing, one per axis; got {dims} for "
                          f"shape {mat.shape}")
+    if any(n not in (1, shape[a]) for n, a in zip(mat.shape, dims)):
+        raise ValueError(f"bcoo_broadcast_in_dim: axes of shape {mat.shape} at {dims} do not "
+                         f"stretch to shape {tuple(shape)}")
     b_dims, _, d_dims = split(dims, mat.n_batch, mat.n_sparse)
     n_batch = dims[mat.n_batch] if mat.ndim > mat.n_batch else len(shape)
     n_dense = len(shape) - min(d_dims) if d_dims else 0
@@ -98,7 +102,8 @@ def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Shape, broadcast_dimensions: Sequ
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """Return the arrays, of one layout, one after the other along ``dimension``.
 
-    Raises: ValueError for layouts or shapes that differ, TypeError for ranks that do.
+    Raises: ValueError for layouts or shapes that differ, or for dense arrays; TypeError for ranks
+    or dtypes that differ, or an axis that is not there.
 
     >>> M = sparse.BCOO.fromdense(jnp.array([0., 2.]))
     >>> sparse.bcoo_concatenate([M, M], dimension=0).todense()
@@ -106,8 +111,17 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """
     if not operands:
         raise ValueError("bcoo_concatenate: operands cannot be empty.")
+    if not all(isinstance(m, BCOO) for m in operands):
+        raise ValueError("bcoo_concatenate: expected operands to be a sequence of BCOO arrays. Got "
+                         f"{list(operands)}")
     first, axis = operands[0], int(dimension)
     b, s = first.n_batch, first.n_sparse
+    if len({m.dtype for m in operands}) > 1:
+        raise TypeError("bcoo_concatenate requires arguments to have the same dtypes, got "
+                        f"{', '.join(m.dtype.name for m in operands)}. Convert them with astype.")
+    if not 0 <= axis < first.ndim:
+        raise TypeError(f"concatenate dimension out of bounds: dimension {axis} for shapes "
+                        f"{', '.join(str(m.shape) for m in operands)}.")
     if any(m.ndim != first.ndim for m in operands):
         raise TypeError("Cannot concatenate arrays with different numbers of dimensions: got "
                         f"{', '.join(str(m.shape) for m in operands)}.")
@@ -120,13 +134,12 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
                              f"{[m.shape for m in operands]} along dimension {axis}")
     shape = list(first.shape)
     shape[axis] = sum(m.shape[axis] for m in operands)
-    dtype = result_type(*(m.dtype for m in operands))
     parts = [whole(m) for m in operands]
     starts = list(itertools.accumulate((m.shape[axis] for m in operands), initial=0))
     if axis < b:
         nse = max(m.nse for m in operands)
         made = [_padded(m, d, i, nse) for m, (d, i) in zip(operands, parts)]
-        return BCOO((jnp.concatenate([d.astype(dtype) for d, _ in made], axis),
+        return BCOO((jnp.concatenate([d for d, _ in made], axis),
                      jnp.concatenate([i for _, i in made], axis)), shape=shape)
     datas, indices = [], []
     for m, (data, index), start in zip(operands, parts, starts):
@@ -139,7 +152,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
             after = shape[axis] - start - m.shape[axis]
             data = jnp.pad(data, [(start, after) if a == axis - s + 1 else (0, 0)
                                   for a in range(data.ndim)])
-        datas.append(data.astype(dtype))
+        datas.append(data)
         indices.append(index)
     return BCOO((jnp.concatenate(datas, b), jnp.concatenate(indices, b)), shape=shape)
 
@@ -213,10 +226,15 @@ def _axes_of(sizes: Sequence[int], size: int, some: bool) -> int | None:
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     """Return ``operand`` reversed along ``dimensions``.
 
+    Raises: TypeError for an axis that is not there.
+
     >>> M = sparse.BCOO.fromdense(jnp.array([0., 2.]))
     >>> sparse.bcoo_rev(M, (0,)).todense()
     Array([2., 0.], dtype=float32)
     """
+    if any(not 0 <= a < operand.ndim for a in dimensions):
+        raise TypeError("rev dimensions must all be less than operand ndim, got dimensions "
+                        f"{tuple(dimensions)} for operand ndim {operand.ndim}.")
     batch, sparse, dense = _parted(operand, dimensions)
     data, indices = whole(operand)
     data = jnp.flip(data, (*batch, *(a - operand.n_sparse + 1 for a in dense)))
@@ -269,11 +287,16 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
                        ) -> BCOO:
     """Return ``lax.dynamic_slice`` of ``mat``: starts are moved inside.
 
+    Raises: ValueError unless there is a start for each axis; TypeError for sizes that do not fit.
+
     >>> M = sparse.BCOO.fromdense(jnp.array([0., 2., 3.]))
     >>> sparse.bcoo_dynamic_slice(M, (1,), (2,)).todense()
     Array([2., 3.], dtype=float32)
     """
     sizes = [int(n) for n in slice_sizes]
+    if len(start_indices) != mat.ndim:
+        raise ValueError("Length of slice indices must match number of operand dimensions "
+                         f"({len(start_indices)} vs {mat.shape})")
     if len(sizes) != mat.ndim or any(not 0 <= n <= m for n, m in zip(sizes, mat.shape)):
         raise TypeError(f"slice_sizes must be at most the operand's shape {mat.shape}, got {sizes}")
     starts = [jnp.clip(jnp.where(jnp.asarray(a) < 0, jnp.asarray(a) + n, a),
@@ -300,14 +323,15 @@ def bcoo_gather(operand: BCOO, start_indices: Array, dimension_numbers: GatherDi
                 ) -> BCOO:
     """Return ``lax.gather`` of ``operand`` as indexing with arrays makes it: starts are clamped.
 
-    Raises: NotImplementedError for gathers whose slices do not stand last in the result.
+    Where the slices' axes do not stand last in the result, all axes of it are sparse.
+
+    Raises: NotImplementedError for gathers with batching dimensions.
     """
     d = dimension_numbers
     batch = start_indices.shape[:-1]
     kept = [a for a in range(operand.ndim) if a not in d.collapsed_slice_dims]
-    expected = tuple(range(len(batch), len(batch) + len(kept)))
-    if tuple(d.offset_dims) != expected or d.operand_batching_dims:
-        raise NotImplementedError("bcoo_gather: slices must be the last axes of the result.")
+    if d.operand_batching_dims:
+        raise NotImplementedError("bcoo_gather with operand_batching_dims")
 
     def one(start: Array) -> BCOO:
         starts: list[Any] = [jnp.zeros((), start.dtype)] * operand.ndim
@@ -318,7 +342,10 @@ def bcoo_gather(operand: BCOO, start_indices: Array, dimension_numbers: GatherDi
 
     made = nfold_vmap(one, len(batch))(start_indices)
     shape = (*batch, *(slice_sizes[a] for a in kept))
-    return BCOO((made.data, made.indices), shape=shape)
+    out = BCOO((made.data, made.indices), shape=shape)
+    others = [a for a in range(len(shape)) if a not in d.offset_dims]
+    order = np.argsort([*others, *d.offset_dims])  # where each axis of the result stands in ``out``
+    return out if list(order) == list(range(out.ndim)) else flat(out).transpose(order)
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:

@@ -160,7 +160,8 @@ def spsolve(data: Array, indices: Array, indptr: Array, b: Array, tol: float = 1
 
     ``data``, ``indices``: [nse]; ``indptr``: int[n+1]; ``b``: [n].  The matrix is factored as a
     dense one, which takes n² numbers of memory; so it is differentiated, mapped and compiled like
-    any other function.  ``tol`` and ``reorder`` are for GPU libraries, and change nothing.
+    any other function.  ``tol`` and ``reorder`` (1, 2, 3 or 4) are for GPU libraries, and change
+    nothing.
 
     Raises: ValueError for operands that do not fit.
 
@@ -189,5 +190,7 @@ def spsolve(data: Array, indices: Array, indptr: Array, b: Array, tol: float = 1
             errors.ArgumentError, "spsolve.C3",
             f"data types do not match: data.dtype={data.dtype.name} b.dtype={b.dtype.name}",
             advice="Both are of one floating or complex dtype.")
+    if reorder not in (1, 2, 3, 4):
+        raise ValueError(f"reorder={reorder} not valid, must be one of [1, 2, 3, 4]")
     del tol, reorder
     return jnp.linalg.solve(_dense(data, indices, indptr), b)

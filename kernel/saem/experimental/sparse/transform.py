@@ -44,6 +44,7 @@ from saem.loops.while_loop import While
 from saem.ops import arithmetic, convert, linear, maths, numbers, shape, slicing
 from saem.ops.contract import DotGeneral
 from saem.ops.gather import Gather
+from saem.ops.stacking import Stack
 from saem.transform.programs import make_jaxpr
 
 # -- the marker by which a traced function requests a dense array ----------------------------------
@@ -91,7 +92,7 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         leaves, treedef = tree.flatten((args, kwargs), is_leaf=is_sparse)
-        values = [_as_bcoo(x) for x in leaves]
+        values = _apart([_as_bcoo(x) for x in leaves])
 
         def on_leaves(*dense: Any) -> Any:
             inner_args, inner_kwargs = treedef.unflatten(dense)
@@ -104,6 +105,22 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
             [_like(out, leaves) for out in outs])
 
     return wrapped
+
+
+def _apart(values: Sequence[Any]) -> list[Any]:
+    """Return the arguments, no two of which share their indices.
+
+    So what shares indices inside the function was computed from one argument.
+    """
+    seen: set[int] = set()
+    out = []
+    for x in values:
+        if is_sparse(x) and id(x.indices) in seen:
+            x = _same_places(x, x.data, jnp.array(x.indices, copy=True))
+        if is_sparse(x):
+            seen.add(id(x.indices))
+        out.append(x)
+    return out
 
 
 def _as_bcoo(x: Any) -> Any:
@@ -144,9 +161,9 @@ def rule(operation: Primitive, *args: Any) -> Any:
         "matrices.")
 
 
-def _same_places(mat: BCOO, data: Any) -> BCOO:
-    return BCOO((data, mat.indices), shape=mat.shape, indices_sorted=mat.indices_sorted,
-                unique_indices=mat.unique_indices)
+def _same_places(mat: BCOO, data: Any, indices: Any = None) -> BCOO:
+    return BCOO((data, mat.indices if indices is None else indices), shape=mat.shape,
+                indices_sorted=mat.indices_sorted, unique_indices=mat.unique_indices)
 
 
 # -- elementwise -----------------------------------------------------------------------------------
@@ -190,7 +207,7 @@ def _(operation: arithmetic.IntegerPow, mat: BCOO) -> BCOO:
 @rule.register(linear.AddAny)
 def _add(_operation: Primitive, x: Any, y: Any) -> Any:
     if is_sparse(x) and is_sparse(y):
-        return _sum_of(x, y)
+        return _same_places(x, x.data + y.data) if _share_places(x, y) else _sum_of(x, y)
     mat, dense = (x, jnp.asarray(y)) if is_sparse(x) else (y, jnp.asarray(x))
     if dense.shape != mat.shape and np.broadcast_shapes(mat.shape, dense.shape) != dense.shape:
         raise NotImplementedError(
@@ -199,6 +216,11 @@ def _add(_operation: Primitive, x: Any, y: Any) -> Any:
             "large sparse array. If this is your intent, you can explicitly cast the sparse array "
             "to a dense matrix.")
     return mat.todense() + dense
+
+
+def _share_places(x: BCOO, y: BCOO) -> bool:
+    """Return whether both have one array of indices and one layout."""
+    return x.indices is y.indices and x.shape == y.shape and x.data.shape == y.data.shape
 
 
 def _sum_of(x: BCOO, y: BCOO) -> BCOO:
@@ -219,7 +241,8 @@ def _(_operation: arithmetic.Sub, x: Any, y: Any) -> Any:
 @rule.register
 def _(_operation: arithmetic.Mul, x: Any, y: Any) -> BCOO:
     if is_sparse(x) and is_sparse(y):
-        return bcoo_multiply_sparse(x, y)
+        one_each = _share_places(x, y) and x.unique_indices
+        return _same_places(x, x.data * y.data) if one_each else bcoo_multiply_sparse(x, y)
     mat, dense = (x, y) if is_sparse(x) else (y, x)
     return _same_places(mat, bcoo_multiply_dense(mat, dense))
 
@@ -281,6 +304,18 @@ def _(operation: shape.Concatenate, *mats: Any) -> BCOO:
         raise NotImplementedError("concatenation of sparse with dense arrays would result in dense "
                                   "output. Make them all sparse, or all dense.")
     return structure.bcoo_concatenate(mats, dimension=operation.dimension)
+
+
+@rule.register
+def _(operation: Stack, *mats: Any) -> BCOO:
+    if not all(map(is_sparse, mats)):
+        raise NotImplementedError("stacking sparse with dense arrays would result in dense output. "
+                                  "Make them all sparse, or all dense.")
+    axis = operation.axis
+    thin = [structure.bcoo_broadcast_in_dim(
+        m, shape=(*m.shape[:axis], 1, *m.shape[axis:]),
+        broadcast_dimensions=[a + (a >= axis) for a in range(m.ndim)]) for m in mats]
+    return structure.bcoo_concatenate(thin, dimension=axis)
 
 
 @rule.register
