@@ -156,7 +156,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
     A process learns so by SIGTERM; then all agree on the next step that each has yet to begin.
     Call it at every step, in every process.
 
-    Without ``jax.distributed.initialize`` no process is ever told to stop.
+    Without ``jax.distributed.initialize`` it is False.
     """
     if not devices.processes:
         return False
