@@ -76,12 +76,9 @@ def explain(
     Raises: RuntimeError if nothing was ever recorded, because recording was not started.
     """
     whole = history(function, lang, of)
-    last: tuple[FunctionHistory, Record] | None = None
-    for row in whole.model.functions:
-        for record in row.records:
-            if record.kind != "hit" and (last is None or record.id > last[1].id):
-                last = (row, record)
-    rows = () if last is None else (FunctionHistory(last[0].summary, (last[1],), 0),)
+    traces = [FunctionHistory(row.summary, (record,), 0) for row in whole.model.functions
+              for record in row.records if record.kind != "hit"]
+    rows = tuple(sorted(traces, key=lambda row: row.records[0].id)[-1:])
     model = HistoryModel("history", whole.model.version, rows, whole.model.environment)
     return Explanation(model, whole.lang)
 

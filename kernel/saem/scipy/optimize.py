@@ -26,6 +26,9 @@ from saem.typing import Array
 
 __all__ = ["OptimizeResults", "minimize"]
 
+# How a search stands: those of ``OptimizeResults``, -1 before its end, and 4 if a step hardly made
+# the function smaller (``ftol``), which is a success.
+RUNNING, SUCCESS, MANY_STEPS, MANY_CALLS, NO_ZOOM, FLAT, NO_STEP = range(-1, 6)
 SUFFICIENT_DECREASE, CURVATURE = 1e-4, 0.9  # c1 and c2 of the Wolfe conditions
 HISTORY = 10
 
@@ -151,18 +154,22 @@ class State(NamedTuple):
 
 def _descend(fun: Callable, x0: Array, maxiter: int, gtol: float, norm: Any, ls_maxiter: int,
              memory: Any, direction: Callable, update: Callable, ftol: float = 0.0,
-             maxfun: float = np.inf) -> State:
-    """Return where the search ends that steps along ``direction``, line by line."""
+             maxfun: float = np.inf) -> OptimizeResults:
+    """Return where the search ends that steps along ``direction(memory, gradient)``.
+
+    After each step ``update(memory, step, change of the gradient)`` gives the next ``memory``, the
+    last of which is returned as ``hess_inv``.
+    """
     both = value_and_grad(fun)
 
     def small(g: Array) -> Array:
         return jnp.linalg.norm(g, ord=norm) < gtol
 
     def unfinished(s: State) -> Array:
-        return (s.status < 0) & ~small(s.g) & (s.k < maxiter) & (s.calls < maxfun)
+        return (s.status == RUNNING) & ~small(s.g) & (s.k < maxiter) & (s.calls < maxfun)
 
     def step(s: State) -> State:
-        p = direction(s.memory, s.g, s.k)
+        p = direction(s.memory, s.g)
 
         def at(a: Array) -> Point:
             f, g = both(s.x + a * p)
@@ -175,29 +182,31 @@ def _descend(fun: Callable, x0: Array, maxiter: int, gtol: float, norm: Any, ls_
         search = line_search(at, start, first, ls_maxiter)
         new = search.found
         moved = new.a * p
-        memory = update(s.memory, moved, new.g - s.g, s.k)
+        memory = update(s.memory, moved, new.g - s.g)
         stalled = search.failed & ~(new.f < s.f)
         still = ftol * jnp.maximum(jnp.maximum(jnp.abs(s.f), jnp.abs(new.f)), 1) >= s.f - new.f
         ended = (ftol > 0) & ~stalled & still
-        status = jnp.where(stalled, jnp.where(search.zooming, 3, 5), jnp.where(ended, 4, -1))
+        status = jnp.where(stalled, jnp.where(search.zooming, NO_ZOOM, NO_STEP),
+                           jnp.where(ended, FLAT, RUNNING))
         return State(s.x + moved, new.f, new.g, s.f, memory, s.k + 1, s.calls + search.calls,
                      status)
 
     f, g = both(x0)
     state = State(x0, f, g, f + jnp.linalg.norm(g) / 2, memory, jnp.asarray(0), jnp.asarray(1),
-                  jnp.asarray(-1))
+                  jnp.asarray(RUNNING))
     out = lax.while_loop(unfinished, step, state)
-    reached = small(out.g) | (out.status == 4)
-    status = jnp.where(reached, 0, jnp.where(out.status >= 0, out.status, jnp.where(
-        out.calls >= maxfun, 2, 1)))
-    return out._replace(status=status)
+    reached = small(out.g) | (out.status == FLAT)
+    limit = jnp.where(out.calls >= maxfun, MANY_CALLS, MANY_STEPS)
+    status = jnp.where(reached, SUCCESS, jnp.where(out.status == RUNNING, limit, out.status))
+    return OptimizeResults(out.x, status == SUCCESS, status, out.f, out.g, out.memory, out.calls,
+                           out.calls, out.k)
 
 
 def _bfgs(fun: Callable, x0: Array, maxiter: int | None = None, norm: Any = np.inf,
           gtol: float = 1e-5, line_search_maxiter: int = 10) -> OptimizeResults:
     n = x0.size
 
-    def update(H: Array, s: Array, y: Array, k: Array) -> Array:
+    def update(H: Array, s: Array, y: Array) -> Array:
         curvature = jnp.vdot(y, s)
         usable = curvature > 0
         rho = 1 / jnp.where(usable, curvature, 1)
@@ -205,11 +214,8 @@ def _bfgs(fun: Callable, x0: Array, maxiter: int | None = None, norm: Any = np.i
         new = left @ H @ left.T + rho * jnp.outer(s, s)
         return jnp.where(usable & jnp.all(jnp.isfinite(new)), new, H)
 
-    out = _descend(fun, x0, n * 200 if maxiter is None else maxiter, gtol, norm,
-                   line_search_maxiter, jnp.eye(n, dtype=x0.dtype), lambda H, g, k: -(H @ g),
-                   update)
-    return OptimizeResults(out.x, out.status == 0, out.status, out.f, out.g, out.memory, out.calls,
-                           out.calls, out.k)
+    return _descend(fun, x0, n * 200 if maxiter is None else maxiter, gtol, norm,
+                    line_search_maxiter, jnp.eye(n, dtype=x0.dtype), lambda H, g: -(H @ g), update)
 
 
 def _lbfgs(fun: Callable, x0: Array, maxiter: float | None = None, norm: Any = np.inf,
@@ -219,7 +225,7 @@ def _lbfgs(fun: Callable, x0: Array, maxiter: float | None = None, norm: Any = n
     rows = jnp.zeros((maxcor, n), x0.dtype)
     memory = (rows, rows, jnp.zeros(maxcor, x0.dtype))  # steps, changes of gradient, 1 / products
 
-    def direction(memory: Any, g: Array, k: Array) -> Array:
+    def direction(memory: Any, g: Array) -> Array:
         steps, changes, rhos = memory
         alphas, q = jnp.zeros(maxcor, g.dtype), g
         for i in range(maxcor - 1, -1, -1):  # the newest is last; unused rows are 0
@@ -233,7 +239,7 @@ def _lbfgs(fun: Callable, x0: Array, maxiter: float | None = None, norm: Any = n
             q = q + (alphas[i] - rhos[i] * jnp.vdot(changes[i], q)) * steps[i]
         return -q
 
-    def update(memory: Any, s: Array, y: Array, k: Array) -> Any:
+    def update(memory: Any, s: Array, y: Array) -> Any:
         curvature = jnp.vdot(y, s)
         usable = curvature > 0
         rho = 1 / jnp.where(usable, curvature, 1)
@@ -244,8 +250,7 @@ def _lbfgs(fun: Callable, x0: Array, maxiter: float | None = None, norm: Any = n
     limit = n * 200 if maxiter is None else maxiter
     out = _descend(fun, x0, limit, gtol, norm, maxls, memory, direction, update, ftol,
                    n * 20000 if maxfun is None else maxfun)
-    return OptimizeResults(out.x, out.status == 0, out.status, out.f, out.g, None, out.calls,
-                           out.calls, out.k)
+    return out._replace(hess_inv=None)
 
 
 METHODS: dict[str, Callable[..., OptimizeResults]] = {
