@@ -9,6 +9,7 @@ Invariant: data given as NumPy arrays is copied, so changing it later changes no
 
 from __future__ import annotations
 
+import math
 import operator
 import warnings
 from collections.abc import Sequence
@@ -113,14 +114,6 @@ def canonical_shape(shape: Any) -> tuple[int, ...]:
             f"broadcast_in_dim shape must have every element be nonnegative, got {sizes}.",
             advice="A size of 0 gives an empty array.")
     return sizes
-
-
-def count(shape: Sequence[int]) -> int:
-    """Return how many elements an array of ``shape`` has."""
-    size = 1
-    for n in shape:
-        size *= n
-    return size
 
 
 # -- from data -------------------------------------------------------------------------------------
@@ -406,7 +399,7 @@ def filled(shape: tuple[int, ...], value: Any) -> Any:
     known = not isinstance(value, (_jaxlib.ArrayImpl, Tracer))
     if config.staging.value or not config.shortcuts.value:
         return shaping.full(shape, value)
-    if known and count(shape) <= SMALL and (mesh_context.value is None or not shape):
+    if known and math.prod(shape) <= SMALL and (mesh_context.value is None or not shape):
         if type(value) not in PYTHON_NUMBERS:
             return put_made(np.full(shape, value))
         if not shape:

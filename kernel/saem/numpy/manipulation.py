@@ -20,7 +20,7 @@ import numpy as np
 
 from saem._jaxlib import ArrayImpl
 from saem.core import config, dtypes, errors
-from saem.core.avals import aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import Dim, as_size, inconclusive, is_static
 from saem.core.lazy import later
 from saem.core.trace import bind, concrete_or_none, eval_trace, state
@@ -73,25 +73,24 @@ def resolved(given: tuple[int, ...], have: tuple[int, ...]) -> tuple[int, ...]:
 
     Raises: TypeError if it does not hold as many elements as ``have``.
     """
-    size = math.prod(have)
-    unknown = given.count(-1)
-    if unknown > 1:
+    size, known = math.prod(have), math.prod([n for n in given if n != -1])
+    if given.count(-1) > 1:
         raise errors.explained(
             errors.ShapeError, "reshape.C2",
             f"can only specify one unknown axis size with a `-1` value, got {given}",
             advice="Name all sizes but one.")
-    sizes, why = given, ""
-    if unknown:
-        rest = math.prod([n for n in given if n != -1])
-        if rest and size % rest == 0:
-            return tuple([size // rest if n == -1 else n for n in given])
-        if not is_static((size, rest)):
+    if -1 not in given:
+        if known == size:
+            return given
+        why = f" (size {known})"
+    else:
+        if known and size % known == 0:
+            return tuple([size // known if n == -1 else n for n in given])
+        if not is_static((size, known)):
             raise inconclusive(f"Cannot divide evenly the sizes of shapes {have} and {given}: the "
-                               f"remainder {size % rest} should be 0.")
-        why = f" because the product of specified axis sizes ({rest}) does not evenly divide {size}"
-    if not unknown and math.prod(sizes) == size:
-        return sizes
-    why = why or f" (size {math.prod(sizes)})"
+                               f"remainder {size % known} should be 0.")
+        why = (f" because the product of specified axis sizes ({known}) does not evenly divide "
+               f"{size}")
     raise errors.explained(
         errors.ShapeError, "reshape.C1",
         f"cannot reshape array of shape {have} (size {size}) into shape {given}{why}",
@@ -596,21 +595,11 @@ def _roll_static(a: Any, shift: Any, axis: Any) -> Any:
 
 def _roll_by_array(a: Any, shift: Any, axis: Any) -> Any:
     if axis is None:
-        if not isinstance(shift, (tuple, list)) and (ndim := len(aval_of(shift).shape)):
-            if ndim > 1:
-                raise errors.explained(
-                    errors.ArgumentError, "roll.C1",
-                    "'shift' and 'axis' arguments to roll must be scalars or 1D arrays",
-                    advice=f"Got shifts of shape {aval_of(shift).shape}.")
-            shift = reduce_sum(as_array(shift), tuple(range(ndim)))  # one after the other
+        if not isinstance(shift, (tuple, list)) and _checked_shifts(shift).ndim:
+            shift = reduce_sum(as_array(shift), (0,))  # one after the other
         return shape_ops.reshape(roll(ravel(a), shift, 0), a.shape) if a.ndim else a
     axes = tuple([canonical_axis(i, a.ndim) for i in as_tuple(axis)])
     shifts = _shifts(shift)
-    if shifts.ndim > 1:
-        raise errors.explained(
-            errors.ArgumentError, "roll.C1",
-            "'shift' and 'axis' arguments to roll must be scalars or 1D arrays",
-            advice=f"Got shifts of shape {shifts.shape}.")
     (count,) = np.broadcast_shapes(shifts.shape, (len(axes),))
     axes = axes * count if len(axes) == 1 else axes
     if not math.prod(a.shape):
@@ -624,9 +613,22 @@ def _pair(shifts: tuple[int, ...], axes: tuple[int, ...]) -> tuple[tuple, tuple]
     return tuple(s for s, _ in pairs), tuple(i for _, i in pairs)
 
 
+def _checked_shifts(shift: Any) -> ShapedArray:
+    """Return the aval of an array of shifts.  Raises: ValueError if it has several axes."""
+    aval = aval_of(shift)
+    if aval.ndim > 1:
+        raise errors.explained(
+            errors.ArgumentError, "roll.C1",
+            "'shift' and 'axis' arguments to roll must be scalars or 1D arrays",
+            advice=f"Got shifts of shape {aval.shape}.")
+    return aval
+
+
 def _shifts(shift: Any) -> Any:
     if not isinstance(shift, (tuple, list)):
-        return array_argument("roll", shift)
+        shifts = array_argument("roll", shift)
+        _checked_shifts(shifts)
+        return shifts
     parts = promote.promote_dtypes(*[array_argument("roll", s) for s in shift])
     return shape_ops.concatenate([shape_ops.reshape(s, (1,)) for s in parts], 0)
 
