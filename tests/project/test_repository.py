@@ -102,6 +102,18 @@ def test_every_module_opens_with_a_question():
     assert sorted(silent) == []
 
 
+def test_the_tests_that_sources_name_are_there():
+    """An invariant names the test that holds it; a renamed test takes its mentions along."""
+    named = re.compile(r"\b(tests/[\w/]+\.py)\b|\((test/[\w./]+\.ts)\)")
+    missing = {}
+    for path in sources(ROOT):
+        folder = ROOT / "extension" if path.suffix == ".ts" else ROOT
+        for python, script in named.findall(path.read_text("utf-8")):
+            if not ((ROOT / python) if python else (folder / script)).is_file():
+                missing.setdefault(python or script, path.relative_to(ROOT).as_posix())
+    assert missing == {}
+
+
 @pytest.mark.parametrize(
     ("text", "excess"),
     [

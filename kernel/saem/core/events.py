@@ -9,7 +9,7 @@ listener the cost of an event is one attribute test::
 
 Read before: ``core.record``.  Read after: ``saem.observe.schema`` (the JSON form of these classes).
 Invariant: an event holds plain values only (no array, tracer or function), so it can be kept,
-sent and replayed (tests/kernel/test_events.py).
+sent and replayed (tests/kernel/test_events_engine.py).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A program that sets one of them runs all the same: the value is kept and can be 
 warning states once, with the reason, that it changes nothing. The names and defaults are those that
 JAX 0.10.2 lists in ``config.values``.
 
-Read before: ``config.py``.
+Read before: ``core.config``.
 Invariant: an option is here or among the settings (``config.DECLARED``), never in both.
 """
 

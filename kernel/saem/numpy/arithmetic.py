@@ -5,7 +5,7 @@ here record primitives at once; ``numpy.ufuncs`` offers them compiled.
 
 Read before: ``numpy.promote``.  Read after: ``numpy.logic``, ``numpy.transcendental``.
 Invariant: outside of what is documented as different, values are NumPy's
-(tests/kernel/numpy/test_arithmetic.py).
+(tests/kernel/numpy/test_elementwise.py).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Real arrays are answered too: they are their own real part, and their imaginary part is zero.
 
 Read before: ``numpy.promote``.  Read after: ``numpy.selection``.
-Invariant: real arrays stay real (tests/kernel/numpy/test_floating.py).
+Invariant: real arrays stay real (tests/kernel/numpy/test_elementwise.py).
 """
 
 from __future__ import annotations

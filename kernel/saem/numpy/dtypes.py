@@ -4,7 +4,7 @@
 ``jnp.float32(1)``.
 
 Read before: ``core.dtypes``, ``numpy.creation``.  Read after: nothing.
-Invariant: wherever a dtype is wanted, these classes serve (tests/kernel/numpy/test_scalars.py).
+Invariant: wherever a dtype is wanted, these classes serve (tests/kernel/numpy/test_creation.py).
 """
 
 from __future__ import annotations

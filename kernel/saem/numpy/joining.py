@@ -4,7 +4,7 @@ Concatenating and stacking along an axis, splitting, blocks, and putting in or t
 
 Read before: ``numpy.manipulation``.
 Invariant: parts are promoted to one dtype first; ``concatenate(split(x, n))`` is ``x``
-(tests/kernel/numpy/test_joining.py).
+(tests/kernel/numpy/test_shaping.py).
 Source: the NumPy reference and the Python array API standard.
 """
 

@@ -4,7 +4,7 @@ Comparisons give booleans; complex numbers are ordered by real, then by imaginar
 functions take anything that is not zero as true.  Bitwise ones take integers and booleans.
 
 Read before: ``numpy.arithmetic``.  Read after: ``numpy.operators``.
-Invariant: operands are promoted before they are compared (tests/kernel/numpy/test_logic.py).
+Invariant: operands are promoted before they are compared (tests/kernel/numpy/test_elementwise.py).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Bessel's function, which is a series.
 
 Read before: ``numpy.transcendental``, ``derivatives.custom_jvp``.
 Invariant: values agree with NumPy to a few units in the last place
-(tests/kernel/numpy/test_maths.py).
+(tests/kernel/numpy/test_elementwise.py).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ with other values there; flat and multi-dimensional places are turned into each 
 
 Read before: ``numpy.indexing``, ``numpy.searching``.
 Invariant: nothing is changed in place; where JAX fills out-of-range places with NaN, so does this
-(tests/kernel/numpy/test_taking.py).
+(tests/kernel/numpy/test_ordering.py).
 Source: the NumPy reference; the documentation of jax.numpy.take.
 """
 

@@ -4,7 +4,7 @@ Integers and booleans are converted to floats first; so ``sin(1)`` is a float.
 
 Read before: ``numpy.promote``.  Read after: ``numpy.floating_point``.
 Invariant: values agree with NumPy to a few units in the last place
-(tests/kernel/numpy/test_maths.py).
+(tests/kernel/numpy/test_elementwise.py).
 """
 
 from __future__ import annotations

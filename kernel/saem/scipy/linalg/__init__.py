@@ -4,7 +4,7 @@ This file only lists; decompositions are in ``factors``, systems of equations in
 functions of matrices in ``functions``, matrices with a name in ``special_matrices``.
 
 Read before: ``saem.numpy.linalg``.
-Invariant: values are SciPy's, types those of jax.scipy.linalg (tests/kernel/scipy/test_linalg.py).
+Invariant: values are SciPy's, types those of jax.scipy.linalg (tests/kernel/test_scipy_linalg.py).
 """
 
 # ruff: noqa: F401 - every import here is a public name

@@ -1,6 +1,6 @@
 """How is a sample summed up by one number, or by a rank for each of its elements?
 
-Read before: ``numpy.ordering``, ``numpy.reductions``.
+Read before: ``numpy.sorting``, ``numpy.reductions``.
 Invariant: a NaN in a sample makes its result NaN (tests/kernel/scipy/test_stats.py).
 Source: the SciPy reference of the functions of these names.
 """
