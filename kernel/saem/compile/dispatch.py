@@ -80,16 +80,21 @@ def put(x: Any, device: Any = None, committed: bool = False) -> Any:
     if hasattr(kind, "__jax_array__"):
         return put(x.__jax_array__(), device, committed)
     device = device or default_device()
-    if aval.dtype == dtypes.float0:
-        # It has no numbers; in the text of programs it is i1.
-        x = np.zeros(aval.shape, bool)
-        aval = aval_of(x)
+    if aval.dtype == dtypes.float0:  # no device holds what has no numbers
+        return np.zeros(aval.shape, dtypes.float0)
     host = x if isinstance(x, np.ndarray) and x.dtype == aval.dtype else np.asarray(x, aval.dtype)
     if bus.active:
         bus.publish(Transfer(direction="host_to_device", bytes=host.nbytes, source="host",
                              target=placement_name(device), caller=source.here()))
     return _jaxlib.batched_device_put(aval, single_device(device), [host], [device], committed,
                                       False, _COPY)
+
+
+def _put_held(x: Any, device: Any, committed: bool = False) -> Any:
+    """Return the array by which ``device`` holds ``x``; a float0 is i1 in the text of programs."""
+    if type(x) is np.ndarray and x.dtype == dtypes.float0:
+        x = np.zeros(x.shape, bool)
+    return hold(put(x, device, committed))
 
 
 def put_made(x: Any) -> Any:
@@ -338,7 +343,7 @@ class Program:
             self.device = where
             self.ins = [single_device(where)] * sum(self.kept)
             self.outs = [single_device(where)] * len(physical)
-            self.consts = [hold(put(c, where, committed)) for c in lowered.consts]
+            self.consts = [_put_held(c, where, committed) for c in lowered.consts]
         if terms is not None:
             self.device = None  # each argument is looked at
             self.ins = [in_memory(s, kind) for s, kind in zip(self.ins, terms.in_kinds)]
@@ -428,7 +433,7 @@ class Program:
         for x, kept in zip(args, self.kept):
             if kept:
                 if type(x) is not ArrayImpl or device_of(x) is not device:
-                    x = hold(put(x, device))
+                    x = _put_held(x, device)
                 elif x.is_deleted():
                     raise deleted_argument(x)
                 arrays.append(x)
@@ -474,7 +479,7 @@ def put_spread(x: Any, sharding: Any) -> Any:
             return x
     device = getattr(sharding, "_device", None)
     if device is not None and is_usual(sharding):
-        return hold(put(x, device))
+        return _put_held(x, device)
     return hold(place_like(x, sharding))
 
 

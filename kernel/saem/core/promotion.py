@@ -196,6 +196,16 @@ def lattice_join(*types: Typed) -> Typed:
     return dtypes.canonicalize(dtype), weak
 
 
+def no_numbers(name: str = "") -> Exception:
+    """Return the error of a function, called ``name``, that is given a float0 array."""
+    return explained(
+        DTypeError, "promote.C5",
+        f"Called {name or 'a function'} with a float0 array. float0s do not support any operations "
+        "by design because they are not compatible with non-trivial vector spaces. No implicit "
+        "dtype conversion is done.",
+        advice="Zeros of another dtype: jnp.zeros(x.shape, dtype).")
+
+
 def promote_types(a: Any, b: Any) -> DType:
     """Return the dtype in which ``a`` and ``b`` meet, as wide as the wider of them.
 

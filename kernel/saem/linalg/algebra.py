@@ -18,13 +18,13 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import primitive
 from saem.core.trace import bind
-from saem.linalg.families import NoDerivative
+from saem.linalg.families import NoDerivative, weak_as_operands
 from saem.ops.arithmetic import add, mul, sub
 from saem.ops.compare import eq, ge
 from saem.ops.contract import Precision, dot_general
 from saem.ops.convert import convert_element_type
 from saem.ops.gather import gather
-from saem.ops.linear import broadcast_in_dim, permute, reduce_sum
+from saem.ops.linear import broadcast_in_dim, number_like, permute, reduce_sum
 from saem.ops.numbers import conj
 from saem.ops.select import select_n
 from saem.ops.shape import broadcasted_iota, concatenate, expand_dims
@@ -103,7 +103,7 @@ def lower_mask(x: Any, k: int = 0) -> Any:
 
 
 def zeros_like(x: Any) -> Any:
-    return broadcast_in_dim(number(x, 0), shape_of(x), (), out_sharding=aval_of(x).explicit)
+    return broadcast_in_dim(number_like(x, 0), shape_of(x), (), out_sharding=aval_of(x).explicit)
 
 
 def tril(x: Any, k: int = 0) -> Any:
@@ -183,6 +183,7 @@ class SymmetricProduct(NoDerivative):
     cores = (2, 2)
     complex_too = False
 
+    @weak_as_operands
     def typing(self, a, c):
         self.check(a, c)
         if c.shape[-1] != c.shape[-2] or c.shape[-1] != a.shape[-2]:

@@ -28,10 +28,11 @@ from saem.linalg.custom_calls import (
     on_gpu,
     status,
 )
-from saem.linalg.families import MatrixOperation, NoDerivative, each_matrix
+from saem.linalg.families import MatrixOperation, NoDerivative, each_matrix, weak_as_operands
 from saem.linalg.triangular import TriangularSolve
 from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, div, mul, sub
+from saem.ops.linear import number_like
 from saem.typing import Array, ArrayLike
 
 
@@ -41,6 +42,7 @@ class Cholesky(MatrixOperation):
 
     shard_results = sharding_rules.decomposition
 
+    @weak_as_operands
     def typing(self, x):
         self.check(x)
         self.check_square(x)
@@ -91,6 +93,7 @@ class CholeskyUpdate(NoDerivative):
     cores = (2, 1)
     complex_too = False
 
+    @weak_as_operands
     def typing(self, r, w):
         self.check(r, w)
         if r.shape[-1] != r.shape[-2] or w.shape[-1] != r.shape[-1]:
@@ -213,7 +216,7 @@ def mean_with_adjoint(x: Any) -> Any:
             advice="Check that the last two axes have one size.")
     if not dtypes.is_inexact(aval.dtype):
         x = x.astype(dtypes.to_inexact(aval.dtype)) if hasattr(x, "astype") else x
-    return div(add(x, adjoint(x)), number(x, 2))
+    return div(add(x, adjoint(x)), number_like(x, 2))
 
 
 def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:

@@ -44,7 +44,7 @@ from saem.linalg.custom_calls import (
     refuse_platform,
     status,
 )
-from saem.linalg.families import MatrixOperation, each_matrix, real_aval
+from saem.linalg.families import MatrixOperation, each_matrix, real_aval, weak_as_operands
 from saem.linalg.lu import solve
 from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, div, mul, sub
@@ -85,6 +85,7 @@ class Eigh(MatrixOperation):
 
     shard_results = sharding_rules.decomposition
 
+    @weak_as_operands
     def typing(self, x):
         leading = self.check(x)
         n = self.check_square(x)
@@ -175,6 +176,7 @@ class Eig(MatrixOperation):
 
     shard_results = sharding_rules.decomposition
 
+    @weak_as_operands
     def typing(self, x):
         leading = self.check(x)
         n = self.check_square(x)

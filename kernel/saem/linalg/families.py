@@ -105,6 +105,21 @@ def real_aval(shape: Sequence[int], dtype: Any) -> ShapedArray:
     return ShapedArray(tuple(shape), dtypes.real_dtype(dtype))
 
 
+def weak_as_operands(typing: Callable) -> Callable:
+    """Let the results of a typing rule be weak where all operands are."""
+
+    @functools.wraps(typing)
+    def typed(self: Any, *avals: ShapedArray) -> Any:
+        outs = typing(self, *avals)
+        if not all(aval.weak_type for aval in avals):
+            return outs
+        if isinstance(outs, ShapedArray):
+            return outs.update(weak_type=True)
+        return [out.update(weak_type=True) for out in outs]
+
+    return typed
+
+
 def each_matrix(*cores: int) -> Callable[[Callable], Callable]:
     """Let a NumPy function of single matrices work on stacks, as ``evaluate`` rules must.
 

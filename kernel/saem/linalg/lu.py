@@ -39,7 +39,7 @@ from saem.linalg.custom_calls import (
     refuse_platform,
     status,
 )
-from saem.linalg.families import MatrixOperation, each_matrix
+from saem.linalg.families import MatrixOperation, each_matrix, weak_as_operands
 from saem.linalg.triangular import TriangularSolve
 from saem.ops import sharding_rules
 from saem.ops.arithmetic import add
@@ -58,6 +58,7 @@ class Lu(MatrixOperation):
 
     shard_results = sharding_rules.decomposition
 
+    @weak_as_operands
     def typing(self, x):
         leading = self.check(x)
         m, n = x.shape[-2:]

@@ -44,7 +44,7 @@ from saem.linalg.custom_calls import (
     on_gpu,
     refuse_platform,
 )
-from saem.linalg.families import MatrixOperation, NoDerivative, each_matrix
+from saem.linalg.families import MatrixOperation, NoDerivative, each_matrix, weak_as_operands
 from saem.linalg.triangular import TriangularSolve
 from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, neg, sub
@@ -106,6 +106,7 @@ class Geqrf(Factorization):
 
     shard_results = sharding_rules.decomposition
 
+    @weak_as_operands
     def typing(self, x):
         return [ShapedArray(x.shape, x.dtype), self.factors(x)]
 
@@ -131,6 +132,7 @@ class Geqp3(Factorization):
     def check(self, *avals):
         return super().check(avals[0])
 
+    @weak_as_operands
     def typing(self, x, jpvt):
         return [ShapedArray(x.shape, x.dtype), ShapedArray(jpvt.shape, I32), self.factors(x)]
 
@@ -151,6 +153,7 @@ class HouseholderProduct(NoDerivative):
 
     shard_results = sharding_rules.decomposition
 
+    @weak_as_operands
     def typing(self, a, taus):
         self.check(a, taus)
         m, n = a.shape[-2:]
@@ -190,6 +193,7 @@ class Ormqr(NoDerivative):
     cores = (2, 1, 2)
     renamed: ClassVar[dict[str, str]] = {"transpose": "transpose_q"}
 
+    @weak_as_operands
     def typing(self, a, taus, c):
         self.check(a, taus, c)
         m, n = a.shape[-2:]
@@ -281,6 +285,7 @@ class Qr(MatrixOperation):
 
     shard_results = sharding_rules.decomposition
 
+    @weak_as_operands
     def typing(self, x):
         leading = self.check(x)
         m, n = x.shape[-2:]

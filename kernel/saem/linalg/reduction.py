@@ -29,7 +29,7 @@ from saem.linalg.custom_calls import (
     refuse_platform,
     status,
 )
-from saem.linalg.families import NoDerivative, each_matrix
+from saem.linalg.families import NoDerivative, each_matrix, weak_as_operands
 from saem.linalg.qr import reflector
 from saem.ops import sharding_rules
 from saem.typing import ArrayLike
@@ -43,6 +43,7 @@ class Hessenberg(NoDerivative):
 
     shard_results = sharding_rules.decomposition
 
+    @weak_as_operands
     def typing(self, x):
         leading = self.check(x)
         n = x.shape[-1]
@@ -92,6 +93,7 @@ class Schur(NoDerivative):
 
     shard_results = sharding_rules.decomposition
 
+    @weak_as_operands
     def typing(self, x):
         self.check(x)
         self.check_square(x)

@@ -42,7 +42,7 @@ from saem.linalg.custom_calls import (
     status,
     transposed,
 )
-from saem.linalg.families import MatrixOperation, each_matrix, real_aval
+from saem.linalg.families import MatrixOperation, each_matrix, real_aval, weak_as_operands
 from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, div, mul, sub
 from saem.ops.convert import convert_element_type
@@ -74,6 +74,7 @@ class Svd(MatrixOperation):
 
     shard_results = sharding_rules.decomposition
 
+    @weak_as_operands
     def typing(self, x):
         leading = self.check(x)
         m, n = x.shape[-2:]

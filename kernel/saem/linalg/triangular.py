@@ -18,7 +18,7 @@ from saem.core.trace import bind
 from saem.linalg import custom_calls
 from saem.linalg.algebra import conjugate, matmul, transposed, tril, triu
 from saem.linalg.custom_calls import PREFIX, character, custom_call, lapack
-from saem.linalg.families import MatrixOperation, each_matrix
+from saem.linalg.families import MatrixOperation, each_matrix, weak_as_operands
 from saem.ops import sharding_rules
 from saem.ops.arithmetic import neg
 from saem.ops.linear import add_cotangents, moveaxis
@@ -44,6 +44,7 @@ class TriangularSolve(MatrixOperation):
 
     shard_results = sharding_rules.decomposition
 
+    @weak_as_operands
     def typing(self, a, b):
         self.check(a, b)
         n = self.check_square(a, "The first input to {}")

@@ -29,7 +29,13 @@ from saem.linalg.custom_calls import (
     refuse_platform,
     status,
 )
-from saem.linalg.families import MatrixOperation, NoDerivative, each_matrix, real_aval
+from saem.linalg.families import (
+    MatrixOperation,
+    NoDerivative,
+    each_matrix,
+    real_aval,
+    weak_as_operands,
+)
 from saem.linalg.qr import reflector
 from saem.ops import sharding_rules
 from saem.ops.arithmetic import neg
@@ -51,6 +57,7 @@ class Tridiagonal(NoDerivative):
 
     shard_results = sharding_rules.decomposition
 
+    @weak_as_operands
     def typing(self, x):
         leading = self.check(x)
         n = x.shape[-1]
@@ -113,6 +120,7 @@ class TridiagonalSolve(MatrixOperation):
 
     shard_results = sharding_rules.decomposition
 
+    @weak_as_operands
     def typing(self, dl, d, du, b):
         self.check_ranks(dl, d, du, b)
         for aval in (dl, du):

@@ -40,7 +40,6 @@ from saem.numpy.index_plan import (
     as_index,
     gather_plan,
     index_dtype,
-    out_of_empty,
     parse,
 )
 from saem.numpy.promote import as_value, convert_value
@@ -167,7 +166,11 @@ def read(x: Any, tokens: tuple, values: Sequence[Any], options: Options, dynamic
     plan = gather_plan(tokens, values, aval_of(x).shape)
     if plan.empty_axis is not None:
         if 0 not in plan.shape:
-            raise out_of_empty(plan.empty_axis)
+            raise errors.explained(
+                errors.ArgumentTypeError, "index.empty",
+                f"Slice size at axis {plan.empty_axis} in gather is out of range: an array of "
+                "indices reads from an axis of size 0.",
+                advice="An empty axis has no element to read.")
         return zeros_of(aval_of(x).update(shape=plan.shape))
     x = expand_dims(x, plan.expanded) if plan.expanded else x
     prim = Gather(plan.numbers, plan.sizes, options.unique or plan.regular,
@@ -342,11 +345,11 @@ def write(x: Any, tokens: tuple, values: Sequence[Any], y: Any, kind: str, optio
     if aval.dtype != dtype or isinstance(dtype, dtypes.ExtendedDType) is False:
         y = convert_value(y, dtype, weak)
     operand = x if aval.dtype == dtype else convert_value(x, dtype, weak)
-    y = broadcast_updates(y, plan)
-    if 0 in plan.shape:
+    if 0 in plan.shape:  # no place is chosen
         return x
-    if plan.empty_axis is not None:
-        raise out_of_empty(plan.empty_axis)
+    y = broadcast_updates(y, plan)
+    if plan.empty_axis is not None:  # there is no place to write at
+        return x
     operand = expand_dims(operand, plan.expanded) if plan.expanded else operand
     prim = _SCATTERS[kind](plan.numbers.as_scatter(), options.sorted or plan.regular,
                            options.unique or plan.regular, options.mode or FILL)

@@ -76,14 +76,20 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
             f"can't extend empty axis using mode {mode!r} other than 'constant' or 'empty'",
             advice="Use mode='constant'.")
     if mode == "linear_ramp":
-        return _pad_ramp(array, widths, _values(array, kwargs.get("end_values", 0)))
+        ends = _values(array, kwargs.get("end_values", 0))
+        return _as_weak(_pad_ramp(array, widths, ends), array)
     if mode in ("reflect", "symmetric"):
         return _pad_mirror(array, widths, mode, kwargs.get("reflect_type", "even"))
     if mode in ("edge", "wrap"):
         return (_pad_edge if mode == "edge" else _pad_wrap)(array, widths)
     length = kwargs.get("stat_length")
     lengths = None if length is None else pairs("stat_length", length, array.ndim)
-    return _pad_statistic(array, widths, mode, lengths)
+    return _as_weak(_pad_statistic(array, widths, mode, lengths), array)
+
+
+def _as_weak(padded: Any, array: Any) -> Any:
+    """Return what was computed beside ``array`` as weak as that."""
+    return convert_value(padded, padded.dtype, aval_of(array).weak_type)
 
 
 def _check_options(mode: str, kwargs: dict[str, Any]) -> None:

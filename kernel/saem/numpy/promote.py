@@ -130,8 +130,10 @@ def join_types(args: Sequence[Any], name: str = "") -> tuple[Any, bool]:
     """
     types = _types(args)
     first = types[0]
+    if name and dtypes.float0 in (dtype for dtype, _ in types):
+        raise promotion.no_numbers(name)
     if types.count(first) == len(types):
-        return first
+        return first if len(types) == 1 or first != (BOOL, True) else (BOOL, False)
     if name and any(dtypes.is_extended(dtype) for dtype, _ in types):
         shown = ", ".join(dtypes.short_name(d) if dtypes.is_extended(d) else d.name
                           for d, _ in types)
@@ -263,7 +265,10 @@ def _forbid_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]], mode: s
 
 
 def agree(args: Sequence[Any]) -> bool:
-    """Return whether all of ``args`` are arrays of one shape, dtype and weakness."""
+    """Return whether all of ``args`` are arrays of one shape, dtype and weakness.
+
+    Two weak booleans do not agree: they meet in the strong one.
+    """
     for x in args:  # a class with ``__jax_array__`` may have the attributes of its array, too
         if aval_functions.get(type(x)) is not own_aval:
             return False
@@ -273,7 +278,7 @@ def agree(args: Sequence[Any]) -> bool:
         if a is not b and (a.shape != b.shape or a.dtype is not b.dtype
                            or a.weak_type is not b.weak_type):
             return False
-    return True
+    return len(args) == 1 or a.dtype is not BOOL or not a.weak_type
 
 
 def promoted_quickly(args: Sequence[Any]) -> Sequence[Any] | None:

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes, errors
+from saem.core import dtypes, errors, promotion
 from saem.core.avals import aval_of
 from saem.jit.library import library_function
 from saem.numpy.arithmetic import add, multiply, subtract
 from saem.numpy.axes import array_argument, canonical_axes, keep_axes, refuse_out
 from saem.numpy.indexing import getitem
 from saem.numpy.logic import less
-from saem.numpy.promote import if_else, promote_dtypes_inexact, scalar
+from saem.numpy.promote import FLOAT32, if_else, promote_dtypes_inexact, scalar
 from saem.numpy.reductions import strong
 from saem.numpy.reductions import sum as reduce_total
 from saem.ops import arithmetic as ops
@@ -82,7 +82,7 @@ def _refuse(name: str, out: Any, overwrite_input: bool) -> None:
 
 def _hundredth(name: str, a: Any, q: Any) -> Any:
     a, q = array_argument(name, a, q)
-    a, q = promote_dtypes_inexact(*promote_dtypes_inexact(a), q)
+    (q,) = promote_dtypes_inexact(q)
     return a, ops.div(q, scalar(100, q.dtype))
 
 
@@ -154,9 +154,11 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
             errors.ArgumentError, f"{name}.C4",
             f"q must be have rank <= 1, got shape {q.shape}", advice="Ravel it.")
     axes = canonical_axes(axis, a.ndim)
-    a, q = promote_dtypes_inexact(*promote_dtypes_inexact(a), q)
-    dtype = aval_of(a).dtype
-    a, q = strong(a, dtype), strong(q, dtype)
+    # The result has the dtype of ``a``; places are computed in at least 32 bits, which tell all
+    # elements of a row apart.
+    dtype = aval_of(*promote_dtypes_inexact(a)).dtype
+    wide = promotion.at_least(aval_of(*promote_dtypes_inexact(q)).dtype, FLOAT32)
+    a, q = strong(a, dtype), strong(q, wide)
     whole, q_shape = a.shape, q.shape
     rows = _flat_axes_last(a, axes)
     if rows.shape[-1] == 0:
@@ -169,11 +171,11 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
         weights = _weights_like(a, weights, axis, axes)
         if skip_nan:
             weights = if_else(is_nan, scalar(0, dtype), weights)
-    count, spoiled = _counted(is_nan, dtype, skip_nan)
+    count, spoiled = _counted(is_nan, wide, skip_nan)
     if weights is None:
         out = _read(sort(rows, len(lead)), q, count, method, lead)
     else:
-        out = _read_weighted(rows, weights, q, lead)
+        out = _read_weighted(rows, weights, strong(q, dtype), lead)
         sound = reduce.reduce_and(compare.ge(weights, scalar(0, dtype)), (len(lead),))
         spoiled = compare.bitwise_or(spoiled, compare.bitwise_not(sound))
     if len(q_shape):
@@ -253,7 +255,7 @@ def _read_weighted(rows: Any, weights: Any, q: Any, lead: tuple[int, ...]) -> An
 
 def _read(ordered: Any, q: Any, count: Any, method: str, lead: tuple[int, ...]) -> Any:
     """Return the values of sorted rows at shares ``q`` of the way from first to last."""
-    dtype, q_rank = ordered.dtype, len(q.shape)
+    dtype, q_rank = q.dtype, len(q.shape)
     rank = q_rank + len(lead)
     if rank > q_rank:
         q = broadcast_in_dim(q, q.shape + (1,) * len(lead), tuple(range(q_rank)))
@@ -276,13 +278,16 @@ def _read(ordered: Any, q: Any, count: Any, method: str, lead: tuple[int, ...]) 
         nearer = if_else(compare.le(part, scalar(0.5, dtype)), low, high)
         return _at(ordered, nearer, last, lead)
     if method == "midpoint":
-        return multiply(add(below, above), scalar(0.5, dtype))
-    return add(multiply(below, ops.sub(one, part)), multiply(above, part))
+        return multiply(add(below, above), scalar(0.5, ordered.dtype))
+    wide = promotion.at_least(ordered.dtype, dtype)
+    below, above, part = strong(below, wide), strong(above, wide), strong(part, wide)
+    between = add(multiply(below, ops.sub(scalar(1, wide), part)), multiply(above, part))
+    return strong(between, ordered.dtype)
 
 
 def _at(ordered: Any, place: Any, last: Any, lead: tuple[int, ...]) -> Any:
     """Return the elements of sorted rows at ``place``, whose trailing axes walk with the rows."""
-    zero = scalar(0, ordered.dtype)
+    zero = scalar(0, aval_of(place).dtype)
     if aval_of(last).shape:
         place, last = _together(place, last)
     kept = select.clamp(zero, place, numbers.max(last, zero) if aval_of(last).shape else last)

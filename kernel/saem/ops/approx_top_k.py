@@ -62,7 +62,7 @@ class ApproxTopK(Primitive):
                                    advice="Use lax.top_k for integers.")
         n = self.k if self.aggregate_to_topk else x.shape[axis]
         shape = tuple(n if i == axis else size for i, size in enumerate(x.shape))
-        return [ShapedArray(shape, x.dtype), ShapedArray(shape, I32)]
+        return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, I32, x.weak_type)]
 
     def exact(self, x: ShapedArray) -> TopK:
         """Return the exact operation for operands of ``x``."""

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from saem.core import dtypes, errors
+from saem.core import dtypes, errors, promotion
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive, remembered
 from saem.core.trace import bind
@@ -219,6 +219,8 @@ class Comparison(Discrete):
     direction: ClassVar[str]
 
     def result_dtype(self, dtype):
+        if dtype == dtypes.float0:
+            raise promotion.no_numbers(self.name)
         return BOOL
 
     def lower(self, ctx, x, y):

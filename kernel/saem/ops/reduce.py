@@ -208,6 +208,9 @@ class Bitwise(Fold):
     accepts = staticmethod(is_discrete)
     needs = "booleans or integers (logical reduction requires operand dtype bool or int)"
 
+    def typing(self, x):
+        return super().typing(x).strip_weak_type()
+
     def jvp(self, primals, tangents):
         return bind(self, *primals), None
 

@@ -360,7 +360,7 @@ class DynamicUpdateSlice(Primitive):
                 f"shape {update.shape} for operand shape {x.shape}.",
                 advice="The update must fit into the operand.")
         check_starts("dynamic_update_slice", x, starts)
-        return x.strip_weak_type() if not update.weak_type else x
+        return x.strip_weak_type()
 
     def evaluate(self, x, update, *starts):
         room = [n - m for n, m in zip(x.shape, update.shape)]

@@ -197,7 +197,7 @@ class TopK(Primitive):
                 f"k={self.k} with shape={list(x.shape)} and axis={self.axis}",
                 advice="Ask for at most as many as there are.")
         shape = tuple(self.k if i == self.axis else n for i, n in enumerate(x.shape))
-        return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, I32)]
+        return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, I32, x.weak_type)]
 
     def evaluate(self, x):
         ordered = total_order(x) if dtypes.is_float(x.dtype) else x

@@ -19,6 +19,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.trace import bind
 from saem.derivatives.custom_jvp import custom_jvp
+from saem.derivatives.custom_rule import SymbolicZero
 from saem.jit.library import library_function
 from saem.linalg.algebra import above, block, diagonal, rows_in_order, triu
 from saem.linalg.lu import Lu, lu_solve
@@ -303,7 +304,7 @@ def _slogdet_jvp(function: Any) -> Any:
         packed, _, rows = bind(Lu(), a)
         moved = reductions.sum(diagonal(lu_solve(packed, rows, t)), axis=-1)
         if not dtypes.is_complex(a.dtype):
-            return (sign, logarithm), (sign * 0, moved)
+            return (sign, logarithm), (SymbolicZero.from_primal_value(sign), moved)
         return (sign, logarithm), ((moved - moved.real) * sign, moved.real)
 
     return rule
