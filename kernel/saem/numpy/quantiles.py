@@ -279,7 +279,7 @@ def _read(ordered: Any, q: Any, count: Any, method: str, lead: tuple[int, ...]) 
         return _at(ordered, nearer, last, lead)
     if method == "midpoint":
         return multiply(add(below, above), scalar(0.5, ordered.dtype))
-    wide = promotion.at_least(ordered.dtype, dtype)
+    wide = max(ordered.dtype, dtype, key=dtypes.itemsize_bits)
     below, above, part = strong(below, wide), strong(above, wide), strong(part, wide)
     between = add(multiply(below, ops.sub(scalar(1, wide), part)), multiply(above, part))
     return strong(between, ordered.dtype)
