@@ -21,6 +21,7 @@ from saem.core.events import (
 )
 from saem.lesson import begin, notebook, predict, render, t, words
 from saem.lesson.judge import changed_paths
+from saem.observe import cards
 
 pytestmark = pytest.mark.usefixtures("fresh")
 
@@ -303,7 +304,17 @@ def test_which_line_is_judged_by_where_the_engine_raises():
     with pytest.raises(jax.errors.TracerBoolConversionError), gate.watch("line"):
         jax.jit(scaled)(np.ones(3, np.float32), 2.0)
     assert gate.right
-    assert gate.truth.lines[0].startswith("tracer.bool")
+    (line,) = gate.truth.lines
+    assert line == "`TracerBoolConversionError`: Python asked a traced value: true or false?"
+
+
+def test_the_error_at_a_line_is_told_in_the_learners_language():
+    begin("01-x", language="ko")
+    gate = predict.line("line", "Which line?", of=scaled)
+    with pytest.raises(jax.errors.TracerBoolConversionError), gate.watch("line"):
+        jax.jit(scaled)(np.ones(3, np.float32), 2.0)
+    card = cards.CARDS["TracerBoolConversionError"]
+    assert gate.truth.lines == (f"`TracerBoolConversionError`: {card.title.ko}",)
 
 
 def test_a_guess_taken_back_is_open_again_and_later_ones_are_marked():

@@ -24,6 +24,8 @@ from saem.core.events import (
 )
 from saem.core.source import source_line
 from saem.lesson.words import say
+from saem.observe import cards
+from saem.observe.words import in_language
 
 WATCHES = ("compiles", "traces", "argument", "line")
 
@@ -83,12 +85,13 @@ class Watch:
         return len(self.compiles if self.what == "compiles" else self.misses)
 
     def line(self) -> tuple[str, tuple[str, ...]]:
-        """The source line at which the engine raised an error, and the first line of what it said;
-        nothing if it raised none."""
+        """The source line at which the engine raised an error, and what that error means in the
+        learner's language; nothing if it raised none."""
         if self.raised is None or self.raised.where is None:
             return "", ()
-        said = self.raised.message.splitlines()[0]
-        return source_line(self.raised.where), (said,)
+        title = cards.title(self.raised.tag, self.raised.error)
+        said = self.raised.message.splitlines()[0] if title is None else in_language(title)
+        return source_line(self.raised.where), (f"`{self.raised.error}`: {said}",)
 
     def truth(self) -> Truth:
         """The answer to the question ``what``.

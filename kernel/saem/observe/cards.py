@@ -400,6 +400,12 @@ def card_of(error: BaseException) -> Card:
     return next(CARDS[c.__name__] for c in type(error).__mro__ if c.__name__ in CARDS)
 
 
+def title(tag: str, name: str) -> Text | None:
+    """What an error with this tag, or of the class of this name, is called; None if unknown."""
+    card = CARDS.get(tag) or CARDS.get(name)
+    return None if card is None else card.title
+
+
 def error_model(error: BaseException, trace: TracebackType | None = None, named: Places = places
                 ) -> ErrorModel:
     """The card of an error of the engine, filled in."""
