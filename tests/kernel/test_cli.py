@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from saem.cli import commands, main, server
+from saem.cli import commands, doctor, main, server
 from saem.cli.lessons import (
     LessonError,
     Manifest,
@@ -281,6 +281,14 @@ def test_the_translators_tools_are_there():
     result = CliRunner().invoke(commands.saem, ["l10n", "--help"])
     assert result.exit_code == 0, result.output
     assert "build" in result.output
+
+
+def test_a_table_in_a_pipe_has_one_line_for_each_row(monkeypatch):
+    path = "/" + "/".join(["a folder with a long name"] * 6)
+    found = [doctor.Finding("cache", f"51594 programs in {path}"), doctor.Finding("next", "1")]
+    monkeypatch.setattr(commands, "examine", lambda: found)
+    lines = CliRunner().invoke(commands.saem, ["doctor"], env={"COLUMNS": ""}).output.splitlines()
+    assert len(lines) == 3 and path in lines[1]
 
 
 def test_the_doctor_names_what_is_missing(monkeypatch):

@@ -17,10 +17,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from saem.cli.tables import print_table
 from saem.core import config
 from saem.disk import cache_folder
 from saem.disk.cache_folder import Place
@@ -143,7 +143,7 @@ def _print(as_json: bool) -> None:
         table.add_row(Text(name), Text(value))
     if told.problem:
         table.add_row(Text("problem", style="yellow"), Text(told.problem, style="yellow"))
-    Console().print(table)
+    print_table(table)
 
 
 @cache.command()

@@ -15,7 +15,6 @@ import platform
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -42,6 +41,7 @@ from saem.cli.server import (
     run_server,
     write_settings,
 )
+from saem.cli.tables import print_table
 from saem.dropin import kernelspec, run
 from saem.l10n.check import TOLERANCE, Difference, check
 from saem.l10n.commands import l10n
@@ -115,7 +115,7 @@ def doctor() -> None:
         # Text, not markup: a path may hold square brackets
         cells = (finding.name, finding.found, finding.cure)
         table.add_row(*(Text(cell, style=style) for cell in cells))
-    Console().print(table)
+    print_table(table)
     if sick:
         raise SystemExit(1)
 
@@ -140,7 +140,7 @@ def coverage(module: str, names: bool, as_json: bool) -> None:
         table.add_row(name, str(count.names), str(count.present), str(count.left_out),
                       f"{count.percent:.0f}", f"{count.same} of {count.compared}",
                       oracle_of(name))
-    Console().print(table)
+    print_table(table)
     if names:
         for row in rows:
             if not row.present:

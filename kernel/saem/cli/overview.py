@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from saem.cli.tables import print_table
 from saem.core.lazy import later
 
 # IPython and all: 0.3 s, for which other commands need not wait.
@@ -42,7 +42,7 @@ def gates(folder: Path, as_json: bool, page: Path | None) -> None:
     if as_json:
         click.echo(json.dumps(rows, ensure_ascii=False))
         return
-    Console().print(_table(rows))
+    print_table(_table(rows))
     counts = {state: sum(row["state"] == state for row in rows) for state in _MARKS}
     click.echo(", ".join(f"{number} {state}" for state, number in counts.items()))
 
