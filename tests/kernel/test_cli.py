@@ -283,6 +283,14 @@ def test_the_translators_tools_are_there():
     assert "build" in result.output
 
 
+def test_the_overview_of_a_session_says_what_it_cannot_do(tmp_path):
+    none = CliRunner().invoke(commands.saem, ["gates", str(tmp_path)])
+    assert none.exit_code == 0 and "No notebook with a question" in none.output
+    page = tmp_path / "missing" / "page.html"
+    unwritable = CliRunner().invoke(commands.saem, ["gates", "--page", str(page), str(tmp_path)])
+    assert unwritable.exit_code == 1 and f"Cannot write the page {page}" in unwritable.output
+
+
 def test_a_table_in_a_pipe_has_one_line_for_each_row(monkeypatch):
     path = "/" + "/".join(["a folder with a long name"] * 6)
     found = [doctor.Finding("cache", f"51594 programs in {path}"), doctor.Finding("next", "1")]

@@ -38,9 +38,18 @@ def gates(folder: Path, as_json: bool, page: Path | None) -> None:
     rows = [{"learner": row.notebook.split("/")[0], **dataclasses.asdict(row)}
             for row in view.model.rows]
     if page is not None:
-        view.save(page)
+        try:
+            view.save(page)
+        except OSError as error:
+            raise click.ClickException(
+                f"Cannot write the page {page}: {error.strerror or error}. Try another FILE."
+            ) from error
     if as_json:
         click.echo(json.dumps(rows, ensure_ascii=False))
+        return
+    if not rows:
+        click.echo(f"No notebook with a question was found below {folder}. "
+                   "Name the folder in which learners saved theirs.")
         return
     print_table(_table(rows))
     counts = {state: sum(row["state"] == state for row in rows) for state in _MARKS}
