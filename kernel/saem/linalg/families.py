@@ -19,7 +19,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive
 from saem.core.trace import bind
-from saem.ops.linear import broadcast_new_dim, moveaxis
+from saem.ops.linear import stacked
 
 
 class MatrixOperation(Primitive):
@@ -77,9 +77,7 @@ class MatrixOperation(Primitive):
         shapes = [tuple([n for i, n in enumerate(aval_of(x).shape) if i != d])
                   for x, d in zip(xs, dims)]
         self.typing(*[ShapedArray(shape, aval_of(x).dtype) for shape, x in zip(shapes, xs)])
-        stacks = [broadcast_new_dim(x, size, 0) if d is None else moveaxis(x, d, 0)
-                  for x, d in zip(xs, dims)]
-        outs = bind(self, *stacks)
+        outs = bind(self, *stacked(size, xs, dims))
         return (outs, [0] * len(outs)) if self.multiple_results else (outs, 0)
 
 

@@ -53,8 +53,8 @@ from saem.ops.linear import (
     broadcast_in_dim,
     permute,
     shift_axes,
+    stacked,
 )
-from saem.ops.stacking import stacked
 from saem.placement.shardings import target
 
 

@@ -27,7 +27,13 @@ from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry
 from saem.core.sharded import shard_like
 from saem.core.trace import bind
 from saem.ops import sharding_rules
-from saem.ops.linear import broadcast_in_dim, broadcast_new_dim, held_dims, moveaxis, zeros_of
+from saem.ops.linear import (
+    broadcast_in_dim,
+    held_dims,
+    moveaxis,
+    stacked,
+    zeros_of,
+)
 from saem.ops.shape import concatenate
 from saem.ops.windows import (
     GatherDimensionNumbers,
@@ -349,8 +355,7 @@ class ScatterFamily(Primitive):
 
     def batch(self, size, xs, dims):
         (x, indices, updates), (dx, di, du) = xs, dims
-        x = broadcast_new_dim(x, size, 0) if dx is None else moveaxis(x, dx, 0)
-        updates = broadcast_new_dim(updates, size, 0) if du is None else moveaxis(updates, du, 0)
+        x, updates = stacked(size, (x, updates), (dx, du))
         numbers = self.numbers
         if di is None:
             wide = numbers._replace(

@@ -368,6 +368,15 @@ def broadcast_new_dim(x: Any, size: int, dim: int, sharding: Any = None) -> Any:
     return bind(BroadcastInDim((*shape[:dim], size, *shape[dim:]), dims, sharding), x)
 
 
+def stacked(size: int, xs: Sequence[Any], dims: Sequence[int | None], at: int = 0) -> list[Any]:
+    """Return stacks of ``size`` with their batch axes, now at ``dims``, at ``at``.
+
+    What has none (None) is repeated.
+    """
+    return [broadcast_new_dim(x, size, at) if d is None else moveaxis(x, d, at)
+            for x, d in zip(xs, dims)]
+
+
 def stretch(x: Any, shape: tuple[int, ...]) -> Any:
     """Return ``x``, of rank 0 or of the rank of ``shape`` with axes of size 1, as ``shape``."""
     have = aval_of(x).shape

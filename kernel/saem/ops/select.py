@@ -26,8 +26,7 @@ from saem.ops.families import align_batch, check_dtypes, is_discrete
 from saem.ops.linear import (
     add_cotangents,
     broadcast_in_dim,
-    broadcast_new_dim,
-    moveaxis,
+    stacked,
     stretch,
     zeros_of,
 )
@@ -133,8 +132,7 @@ class SelectN(Primitive):
 def _stack_all(size: int, xs: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], int]:
     """Return all of ``xs``, of one shape, as stacks along one axis."""
     dim = next((d for d in dims if d is not None), 0)
-    return [broadcast_new_dim(x, size, dim) if d is None else moveaxis(x, d, dim)
-            for x, d in zip(xs, dims)], dim
+    return stacked(size, xs, dims, dim), dim
 
 
 @primitive("clamp")

@@ -31,12 +31,12 @@ from saem.ops.linear import (
     BroadcastInDim,
     Linear,
     broadcast_in_dim,
-    broadcast_new_dim,
     held_dims,
     moveaxis,
     permute,
     reduce_sum,
     shift_axes,
+    stacked,
     unchanged,
     zeros_of,
 )
@@ -230,8 +230,7 @@ class Concatenate(Primitive):
 
     def batch(self, size, xs, dims):
         dim = next(d for d in dims if d is not None)
-        stacks = [broadcast_new_dim(x, size, dim) if d is None else moveaxis(x, d, dim)
-                  for x, d in zip(xs, dims)]
+        stacks = stacked(size, xs, dims, dim)
         return bind(Concatenate(self.dimension + (self.dimension >= dim)), *stacks), dim
 
 

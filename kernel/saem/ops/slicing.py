@@ -34,9 +34,9 @@ from saem.ops.linear import (
     broadcast_in_dim,
     broadcast_new_dim,
     held_dims,
-    moveaxis,
     ones_of,
     reduce_sum,
+    stacked,
     unchanged,
     zeros_of,
 )
@@ -396,8 +396,7 @@ class DynamicUpdateSlice(Primitive):
     def batch(self, size, xs, dims):
         x, update, *starts = xs
         dx, du, *start_dims = dims
-        x = broadcast_new_dim(x, size, 0) if dx is None else moveaxis(x, dx, 0)
-        update = broadcast_new_dim(update, size, 0) if du is None else moveaxis(update, du, 0)
+        x, update = stacked(size, (x, update), (dx, du))
         if any(s is not None for s in start_dims):
             return update_windows(size, x, update, starts, start_dims), 0
         zero = np.zeros((), aval_of(starts[0]).dtype)[()] if starts else np.int32(0)

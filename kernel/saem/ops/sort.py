@@ -25,7 +25,7 @@ from saem.core.trace import bind
 from saem.ops import sharding_rules
 from saem.ops.compare import total_order
 from saem.ops.gather import gather
-from saem.ops.linear import broadcast_in_dim, broadcast_new_dim, moveaxis
+from saem.ops.linear import broadcast_in_dim, stacked
 from saem.ops.shape import broadcasted_iota, canonical_axis
 from saem.ops.windows import GatherDimensionNumbers, GatherScatterMode
 from saem.typing import Array, ArrayLike
@@ -138,10 +138,8 @@ class Sort(Primitive):
 
     def batch(self, size, xs, dims):
         first = next(d for d in dims if d is not None)
-        stacks = [broadcast_new_dim(x, size, first) if d is None else moveaxis(x, d, first)
-                  for x, d in zip(xs, dims)]
         moved = Sort(self.dimension + (first <= self.dimension), self.is_stable, self.num_keys)
-        return bind(moved, *stacks), [first] * len(xs)
+        return bind(moved, *stacked(size, xs, dims, first)), [first] * len(xs)
 
 
 def comparable(ctx: Any, a: str, b: str) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind
 from saem.ops import sharding_rules
-from saem.ops.linear import broadcast_new_dim, held_dims, moveaxis, zeros_of
+from saem.ops.linear import held_dims, stacked, zeros_of
 from saem.ops.shape import canonical_axis, check_same_dtypes
 from saem.typing import Array, ArrayLike
 
@@ -73,10 +73,8 @@ class Stack(Primitive):
     def batch(self, size, xs, dims):
         where = {d for d in dims if d is not None}
         dim = where.pop() if len(where) == 1 and None not in dims else 0
-        stacks = [broadcast_new_dim(x, size, dim) if d is None else moveaxis(x, d, dim)
-                  for x, d in zip(xs, dims)]
         shifted = self.axis > dim or not dim
-        return bind(Stack(self.axis + shifted), *stacks), dim + (not shifted)
+        return bind(Stack(self.axis + shifted), *stacked(size, xs, dims, dim)), dim + (not shifted)
 
 
 @primitive("unstack")
@@ -123,12 +121,6 @@ class Unstack(Primitive):
         after = self.axis >= d
         outs = bind(Unstack(self.axis + after), x)
         return outs, [d - (not after)] * len(outs)
-
-
-def stacked(size: int, xs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
-    """Return the stacks ``xs`` with their axis in front, made where there was none."""
-    return [broadcast_new_dim(x, size, 0) if d is None else moveaxis(x, d, 0)
-            for x, d in zip(xs, dims)]
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Array:

@@ -38,7 +38,15 @@ from saem.ops.collectives import (
     times,
     vary_over,
 )
-from saem.ops.linear import Linear, broadcast_new_dim, moveaxis, permute, reduce_sum, zeros_of
+from saem.ops.linear import (
+    Linear,
+    broadcast_new_dim,
+    moveaxis,
+    permute,
+    reduce_sum,
+    stacked,
+    zeros_of,
+)
 from saem.ops.shape import canonical_axis, concatenate, expand_dims, reshape, squeeze
 from saem.ops.slicing import dynamic_slice_in_dim, slice_in_dim
 
@@ -319,7 +327,7 @@ class AllToAll(Exchange):
                 NotImplementedError, "all_to_all.names",
                 "all_to_all over several axes is not implemented under vmap.",
                 advice="Map one axis of the product of their sizes.")
-        x = broadcast_new_dim(x, size, 0) if dim is None else moveaxis(x, dim, 0)
+        (x,) = stacked(size, xs, dims)
         n = aval_of(x).shape[split + 1]
         x = split_axis(x, split + 1, (size, n // size))
         # The senders stand at 0, the receivers at split + 1: receivers become the stack, and the
@@ -362,8 +370,7 @@ class PPermute(Exchange):
         if not self.mapped():
             return bind(self, x), dim
         if len(self.collective_axes) > 1:
-            x = broadcast_new_dim(x, size, 0) if dim is None else moveaxis(x, dim, 0)
-            return self.batch_several(size, x), 0
+            return self.batch_several(size, *stacked(size, xs, dims)), 0
         source = {b: a for a, b in self.perm}
         if dim is None:
             if len(source) == size:

@@ -32,7 +32,7 @@ from saem.derivatives.stop_gradient import stop_gradient
 from saem.jit.call import JitCall
 from saem.ops import sharding_rules
 from saem.ops.keys import THREEFRY
-from saem.ops.linear import moveaxis
+from saem.ops.linear import stacked
 from saem.ops.random_bits import random_split
 from saem.random.basic import signs, standard, two_keys
 from saem.random.continuous import least_normal, standard_exponential, standard_normal, to_rank_of
@@ -162,13 +162,7 @@ class RandomGamma(Primitive):
     transpose = NOT_LINEAR
 
     def batch(self, size, xs, dims):
-        def stacked(x: Any, d: int | None) -> Any:
-            if d is not None:
-                return moveaxis(x, d, 0)
-            shape = aval_of(x).shape
-            return lax.broadcast_in_dim(x, (size, *shape), tuple(range(1, len(shape) + 1)))
-
-        return bind(self, *map(stacked, xs, dims)), 0
+        return bind(self, *stacked(size, xs, dims)), 0
 
 
 random_gamma_p = RandomGamma

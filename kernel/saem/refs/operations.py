@@ -45,6 +45,7 @@ from saem.ops.linear import (
     broadcast_new_dim,
     moveaxis,
     permute,
+    stacked,
     zeros_of,
 )
 from saem.ops.shape import broadcasted_iota
@@ -334,7 +335,7 @@ class Layout:
     def fit(self, size: int, value: Any, dim: int | None) -> Any:
         """Return a value, batched along ``dim``, as the stack of parts to be written."""
         to = self.dim if self.order is None else 0
-        value = broadcast_new_dim(value, size, to) if dim is None else moveaxis(value, dim, to)
+        (value,) = stacked(size, [value], [dim], to)
         if self.order is None:
             return value
         return permute(value, tuple(np.argsort(self.order).tolist()))

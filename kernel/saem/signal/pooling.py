@@ -28,11 +28,10 @@ from saem.core.trace import bind
 from saem.ops import sharding_rules
 from saem.ops.compare import Ge, Le
 from saem.ops.families import is_number
-from saem.ops.linear import zeros_of
+from saem.ops.linear import stacked, zeros_of
 from saem.ops.reduce import better_and_equal, highest, lowest
 from saem.ops.slicing import pad
 from saem.ops.slicing import slice as slice_
-from saem.ops.stacking import stacked
 
 Sizes = tuple[int, ...]
 Padding = tuple[tuple[int, int], ...]
