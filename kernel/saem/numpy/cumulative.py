@@ -42,6 +42,8 @@ def _running(name: str, a: Any, axis: Any, dtype: Any, run: Callable,
     result = requested if requested is not None else sum_dtype(a.dtype, promote_integers)
     if axis is None:
         a, axis = reshape(a, (math.prod(a.shape),)), 0
+    elif not a.shape and aval_of(a).weak_type:  # a Python number, as NumPy takes it
+        a = reshape(a, (1,))
     axis = canonical_axis(axis, aval_of(a).ndim)
     if neutral is not None:
         a = _filled(a, neutral)

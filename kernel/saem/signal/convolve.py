@@ -87,7 +87,8 @@ class ConvGeneralDilated(Primitive):
                       self.rhs_dilation)
         sizes = (n // self.batch_group_count, o, *how.out_shape(room))
         return ShapedArray(in_order(sizes, numbers.out_spec),
-                           self.preferred_element_type or lhs.dtype)
+                           self.preferred_element_type or lhs.dtype,
+                           lhs.weak_type and rhs.weak_type)
 
     def evaluate(self, lhs, rhs):
         aval = self.typing(ShapedArray(lhs.shape, lhs.dtype), ShapedArray(rhs.shape, rhs.dtype))
