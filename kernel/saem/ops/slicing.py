@@ -346,6 +346,7 @@ class DynamicUpdateSlice(Primitive):
         return index_vector(values[2:]), range(len(sizes)), sizes
 
     def typing(self, x, update, *starts):
+        check_count("dynamic_update_slice", starts, x)
         check_same_dtypes("dynamic_update_slice", (x, update), "Convert the update first.")
         if update.ndim != x.ndim:
             raise errors.explained(
