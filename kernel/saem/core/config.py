@@ -29,6 +29,7 @@ importlib_util: Any = later("importlib.util")
 
 RANK_PROMOTION = ("allow", "warn", "raise")
 DTYPE_PROMOTION = ("standard", "strict")
+PLATFORM_NAMES = ("cpu", "gpu", "tpu")  # that stand for the first device of their kind
 EXPLICIT_X64 = ("warn", "error", "allow")
 TRANSFER_GUARD = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 PRNG_IMPLS = ("threefry2x32", "rbg", "unsafe_rbg")
@@ -204,7 +205,7 @@ def _checked(declared: Declared, value: Any, where: str) -> Any:
     if value is None and declared.optional:
         return value
     if declared.kind == "device":
-        if not isinstance(value, (str, _jaxlib.Device)):
+        if not isinstance(value, _jaxlib.Device) and value not in PLATFORM_NAMES:
             raise ValueError(
                 "jax.default_device must be passed either a Device object (e.g. "
                 "`jax.devices('cpu')[0]`) or a platform name string like 'cpu' or 'gpu', got: "

@@ -48,8 +48,15 @@ class ProgramCall(HigherOrder):
         """Return the call of another program made from this one."""
         return dataclasses.replace(self, **{self.holds: closed})
 
+    def giving(self, closed: ClosedJaxpr, operands: Sequence[int | None]) -> Primitive:
+        """Return the call of ``closed``, whose operand ``i`` comes of operand ``operands[i]`` here.
+
+        It is None for an operand of another kind.
+        """
+        return self.with_program(closed)
+
     def rebuilt(self, nested, operands, results):
-        return self.with_program(nested.programs[0])
+        return self.giving(nested.programs[0], operands)
 
     def with_token(self) -> tuple[Primitive, int]:
         """Where the program runs, a rule that comes with it has no part any more."""
@@ -101,7 +108,16 @@ class JitCall(ProgramCall):
         return {**shown, "keep_unused": True} if self.keep_unused else shown
 
     def with_program(self, closed: ClosedJaxpr) -> JitCall:
-        return JitCall(closed, self.jaxpr_name, ctx_mesh=self.ctx_mesh)
+        return JitCall(closed, self.jaxpr_name, keep_unused=self.keep_unused,
+                       ctx_mesh=self.ctx_mesh)
+
+    def giving(self, closed: ClosedJaxpr, operands: Sequence[int | None]) -> JitCall:
+        """Return the call of ``closed``, which donates the operands that come of donated ones."""
+        made = self.with_program(closed)
+        if not any(self.donated_invars):
+            return made
+        return dataclasses.replace(made, donated_invars=tuple(
+            [i is not None and self.donated_invars[i] for i in operands]))
 
     with_token = HigherOrder.with_token
 
@@ -113,24 +129,30 @@ class JitCall(ProgramCall):
         unknown = tuple(not trace.is_known(x) for x in args)
         known_program, rest, out_unknown, residual_count = partial_eval_jaxpr(self.jaxpr, unknown)
         known_args = [x for x, u in zip(args, unknown) if not u]
-        outs = self._run_known(trace, known_program, known_args)
+        places = [i for i, u in enumerate(unknown) if not u]
+        outs = self._run_known(trace, known_program, known_args, places)
         split = len(outs) - residual_count
         known_outs = iter([put_value(x) if type(x) in _NUMBERS else x
                            for x in outs[:split]])
         residuals = outs[split:]
         unknown_args = [x for x, u in zip(args, unknown) if u]
-        recorded = iter(trace.emit(self.with_program(rest), [*residuals, *unknown_args])
+        places = [i for i, u in enumerate(unknown) if u]
+        recorded = iter(trace.emit(self.giving(rest, [*[None] * len(residuals), *places]),
+                                   [*residuals, *unknown_args])
                         if any(out_unknown) or rest.effects else ())
         return [next(recorded) if u else next(known_outs) for u in out_unknown]
 
-    def _run_known(self, trace: PartialTrace, program: ClosedJaxpr, args: Sequence[Any]
-                   ) -> list[Any]:
-        """Run ``program`` below ``trace``; inputs and repetitions do not pass through the call."""
+    def _run_known(self, trace: PartialTrace, program: ClosedJaxpr, args: Sequence[Any],
+                   places: Sequence[int]) -> list[Any]:
+        """Run ``program`` below ``trace``; inputs and repetitions do not pass through the call.
+
+        ``places`` are those of ``args`` among the operands.
+        """
         trimmed, forward = program.derived("forward", lambda: forward_inputs(program))
         saved = state.trace
         state.trace = parent = trace.parent
         try:
-            outs = (parent.process(self.with_program(trimmed), tuple(args))
+            outs = (parent.process(self.giving(trimmed, places), tuple(args))
                     if trimmed.jaxpr.outvars or trimmed.effects else ())
         finally:
             state.trace = saved

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from saem import _jaxlib
 from saem.core import errors
 from saem.core.conversions import refuse
 from saem.core.dimensions import as_size
@@ -28,16 +29,26 @@ Axis = int | tuple[int, ...] | None
 
 
 def axis_may_be_list(function: Callable) -> Callable:
-    """Let ``function(a, axis, ...)``, for which axes are static, take them as a list too.
+    """Let ``function(a, axis, ...)``, for which axes are static, take a list or an integer array.
 
-    Static arguments need a hash, which lists do not have: C++ refuses them before it calls us.
+    Static arguments need a hash, which these do not have: C++ refuses them before it calls us.
     """
 
     @functools.wraps(function)
     def wrapper(a: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Any:
-        return function(a, tuple(axis) if type(axis) is list else axis, *args, **kwargs)
+        if axis is not None and type(axis) is not int:
+            axis = hashable_axes(axis)
+        return function(a, axis, *args, **kwargs)
 
     return wrapper
+
+
+def hashable_axes(axis: Any) -> Any:
+    """Return lists of axes as tuples, and integer arrays as the numbers that they hold."""
+    is_array = isinstance(axis, (_jaxlib.ArrayImpl, np.ndarray))
+    if is_array and axis.ndim <= 1 and axis.dtype.kind in "iu":
+        axis = axis.tolist()
+    return tuple([hashable_axes(a) for a in axis]) if type(axis) in (list, tuple) else axis
 
 
 def known_number(value: Any, what: str) -> int:

@@ -27,7 +27,7 @@ from saem.core.jaxpr import ClosedJaxpr
 from saem.core.memory_spaces import MemorySpace
 from saem.core.primitive import primitive
 from saem.core.sharded import entries_of
-from saem.core.trace import bind
+from saem.core.trace import Tracer, bind
 from saem.ops import sharding_rules
 from saem.ops.linear import Identity
 from saem.ops.reshard import reshard_to, with_rank
@@ -158,10 +158,19 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
         refuse_decided(given)
         sharding = target(given, len(aval_of(leaf).shape))
         if sharding is None:  # no axis is Explicit: the partitioner decides on all
-            found.append(with_sharding_constraint(leaf, given))
+            found.append(leaf if stays(leaf, given) else with_sharding_constraint(leaf, given))
         else:
             found.append(reshard_to(leaf, sharding))
     return structure.unflatten(found)
+
+
+def stays(x: Any, given: Any) -> bool:
+    """Return whether ``x`` is on the mesh of ``given``, all of whose axes are the partitioner's."""
+    if isinstance(x, Tracer):
+        return isinstance(given, PartitionSpec)
+    mesh = given.mesh if isinstance(given, NamedSharding) else mesh_context.value
+    have = getattr(x, "sharding", None)
+    return isinstance(have, NamedSharding) and have.mesh == mesh
 
 
 def refuse_decided(given: Any) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from saem.ops.convert import convert, convert_element_type, copy
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.select import clamp, select_n
 from saem.refs.operations import AddUpdate, EmptyRef, FreeRef, Freeze, Get, NewRef, OnPart, Swap
+from saem.transform.staging import StagingTrace
 
 
 class _IsRef(type):
@@ -185,7 +187,7 @@ def located(name: str, ref: Any, index: Any, always: bool = False
             advice="Make one with jax.new_ref(x).")
     if not always and (index is None or index is Ellipsis or (type(index) is tuple and not index)):
         return ref, transforms, operands
-    indexers, own = parsed(aval_of(ref).shape if shape is None else shape, index, type(ref) is Ref)
+    indexers, own = parsed(aval_of(ref).shape if shape is None else shape, index)
     return ref, (*transforms, *indexers), (*operands, *own)
 
 
@@ -207,7 +209,7 @@ def _one_for_each_axis(index: Any, shape: tuple[int, ...]) -> list[Any]:
     return [*items[:at], *fill, *items[at + 1:]]
 
 
-def parsed(shape: tuple[int, ...], index: Any, known: bool) -> tuple[list[Indexer], list[Any]]:
+def parsed(shape: tuple[int, ...], index: Any) -> tuple[list[Indexer], list[Any]]:
     """Return an index into an array of ``shape`` as Indexers, one after the other, and operands.
 
     Slices whose start is known only when the program runs are indices of their own, after the rest.
@@ -218,6 +220,7 @@ def parsed(shape: tuple[int, ...], index: Any, known: bool) -> tuple[list[Indexe
     entries: list[Span | None] = []
     operands: list[Any] = []
     moving: list[tuple[int, Slice]] = []
+    numbers: list[tuple[Any, int]] = []
     for item, dim in zip(_one_for_each_axis(index, shape), shape):
         if isinstance(item, slice):
             entries.append(_span(item, dim))
@@ -229,8 +232,11 @@ def parsed(shape: tuple[int, ...], index: Any, known: bool) -> tuple[list[Indexe
                 entries.append(Span(0, dim))
         else:
             entries.append(None)
-            operands.append(_index(item, dim, known))
+            operands.append(_index(item))
+            numbers.append((item, dim))
     wide = np.broadcast_shapes(*(aval_of(x).shape for x in operands)) if operands else ()
+    if not wide and not any(isinstance(t, StagingTrace) for t in state.trace.ancestors()):
+        _check_bounds(numbers)
     if wide:
         operands = [_stretched(x, wide) for x in operands]
     indexers = [Indexer(tuple(entries), tuple(shape))]
@@ -277,7 +283,16 @@ def _span(item: slice, dim: int) -> Span:
     return Span(start, len(range(start, stop, step)), step)
 
 
-def _index(item: Any, dim: int, known: bool) -> Any:
+def _check_bounds(numbers: Sequence[tuple[Any, int]]) -> None:
+    """Refuse known indices beyond the end of their axis.  Raises: ValueError."""
+    for item, dim in numbers:
+        if not isinstance(item, Tracer) and int(item) >= dim:
+            raise errors.explained(
+                errors.ArgumentError, "ref.C13", f"Out of bound indexer: idx={item}, dim={dim}.",
+                advice=f"Indices of this axis go from 0 to {dim - 1}.")
+
+
+def _index(item: Any) -> Any:
     """Return one index operand."""
     if isinstance(item, (bool, np.bool_)) or item is None or isinstance(item, str):
         raise errors.explained(
@@ -296,11 +311,7 @@ def _index(item: Any, dim: int, known: bool) -> Any:
             f"A Ref is indexed by integers, got {aval.str_short()}.",
             advice="Convert the index with .astype(int).")
     if type(item) is int or isinstance(item, np.integer):
-        item = int(item)
-        if known and state.trace is eval_trace and item >= dim:
-            raise errors.explained(
-                errors.ArgumentError, "ref.C13", f"Out of bound indexer: idx={item}, dim={dim}.",
-                advice=f"Indices of this axis go from 0 to {dim - 1}.")
+        return int(item)
     return item
 
 

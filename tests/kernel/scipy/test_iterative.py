@@ -56,3 +56,13 @@ def test_gmres(jax_oracle):
 def test_gmres_says_what_it_did_not_reach():
     names = operands()
     assert int(linalg.gmres(names["B"], jnp.asarray(names["b"]), restart=2, maxiter=1)[1]) == 1
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int32"])
+@pytest.mark.parametrize("solve_method", ["batched", "incremental"])
+def test_gmres_computes_in_the_dtype_of_a_wider_matrix(dtype, solve_method):
+    matrix = np.array([[4, 1, 0], [1, 3, 0], [0, 0, 2]], np.float32)
+    x, missed = linalg.gmres(jnp.asarray(matrix), jnp.arange(3).astype(dtype),
+                             solve_method=solve_method)
+    assert (x.dtype, missed) == (np.float32, 0)
+    np.testing.assert_allclose(x, np.linalg.solve(matrix, np.arange(3.0)), rtol=1e-5)

@@ -5,6 +5,7 @@ Read before: ``stats.families``.
 
 from __future__ import annotations
 
+from saem import numpy as jnp
 from saem.scipy.special import xlog1py, xlogy
 from saem.scipy.stats.families import Discrete, log_choose, where_possible
 from saem.typing import Array
@@ -12,8 +13,14 @@ from saem.typing import Array
 
 def log_probability(k: Array, n: Array, p: Array) -> Array:
     """Return the logarithm of the binomial coefficient times p**k (1 - p)**(n - k)."""
-    return where_possible((k >= 0) & (k <= n), k, 0, lambda k: (
-        log_choose(n, k) + xlogy(k, p) + xlog1py(n - k, -p)))
+
+    def form(k: Array) -> Array:
+        outcomes = xlogy(k, p) + xlog1py(n - k, -p)
+        # What is certain has one way to happen, whose logarithm the sum of lgammas rounds.
+        certain = (outcomes == 0) | ((k == 0) & (n == 0))
+        return jnp.where(certain, 0, log_choose(n, k) + outcomes)
+
+    return where_possible((k >= 0) & (k <= n), k, 0, form)
 
 
 logpmf, pmf = Discrete("binom", "a binomial distribution: successes of ``n`` trials", ("n", "p"),
