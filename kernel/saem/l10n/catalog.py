@@ -66,7 +66,7 @@ def parse(text: str, name: str = "PO text") -> polib.POFile:
             raise ValueError(
                 f"{name}: not a PO file: line {number} needs to be a comment, or a text between "
                 f"quotation marks, but got {line[:60]!r}. Is a mark missing, or one inside the "
-                'text not written as \\"?')
+                'text unescaped (it is written \\")?')
     try:
         # polib takes one line for a file name; PO text always has more.
         return polib.pofile(text + "\n", wrapwidth=0, check_for_duplicates=False)
