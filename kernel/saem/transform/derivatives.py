@@ -290,13 +290,7 @@ def _check_scalar(flat: FlatFunction, outs: Sequence[Any], holomorphic: bool) ->
             f"{flat.out_tree.unflatten([repr_of(x) for x in outs])}.",
             advice="Return one number. To return more beside it, use has_aux=True and return "
             "(loss, more).")
-    try:
-        aval = aval_of(outs[0])
-    except TypeError:
-        raise errors.explained(
-            errors.ArgumentTypeError, "grad.C3",
-            f"Gradient only defined for scalar-output functions. Output was {outs[0]!r}.",
-            advice="Return the number to differentiate.") from None
+    aval = aval_of(outs[0])
     if aval.shape:
         raise errors.explained(
             errors.ArgumentTypeError, "grad.C4",
