@@ -119,7 +119,7 @@ SEPARATE_OPTIONS: list[dict[str, str]] = [
     {"xla_disable_hlo_passes": f"fusion,transpose-folding{simplifier}",
      "xla_cpu_experimental_ynn_fusion_type": _YNN_TYPES}
     for simplifier in (",algsimp", "")
-] if version_info[:2] == (0, 10) else []
+]
 
 register_custom_call_partitioner = _jax.register_custom_call_partitioner
 hlo_module_cost_analysis = _jax.hlo_module_cost_analysis

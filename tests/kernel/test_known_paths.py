@@ -22,10 +22,6 @@ from saem.core.trace import bind
 from saem.transform import known_paths
 from saem.transform.known_paths import same_bits, same_types, starts
 
-pytestmark = pytest.mark.skipif(
-    not known_paths._jaxlib.SEPARATE_OPTIONS,
-    reason="this jaxlib has other compile options, so no gradient is computed along a known path")
-
 
 @pytest.fixture(autouse=True)
 def learns_at_once(monkeypatch):

@@ -284,7 +284,7 @@ class Pullback:
             program = compiled(closed, options)
             try:
                 same = gives(program, values, wanted) and agrees(program, closed, values)
-            except _jaxlib.JaxRuntimeError:  # XLA cannot compile it so
+            except _jaxlib.JaxRuntimeError:  # this XLA has no such options
                 same = False
             if same:
                 self.program = program
@@ -391,7 +391,8 @@ def pullback_program(trace: PathTrace, result: int
         given = Given(state.trace)
         value = dict(zip(values, flat))
         for number, ((prim, _, _), sources) in enumerate(zip(trace.taken, operands)):
-            given.results[prim, *[id(value[s]) for s in sources]] = value[number, -1]
+            key = prim, *[id(value[s]) for s in sources]
+            value[number, -1] = given.results.setdefault(key, value[number, -1])
 
         def once_more(*inputs: Any) -> list[Any]:
             now = {**value, **{(-1 - i, 0): x for i, x in enumerate(inputs)}}
@@ -440,7 +441,7 @@ def start_of(function: Any, xs: Sequence[Any]) -> Start | None:
             or not config.shortcuts.value or finite.wanted() or Seen.placements
             or config.disable_jit.value or config.no_tracing.value
             or config.check_tracer_leaks.value or config.debug_key_reuse.value
-            or Mark.used or not _jaxlib.SEPARATE_OPTIONS):
+            or Mark.used):
         return None
     key = (function, tuple([x.aval for x in xs]), config.trace_key())
     start = starts.get(key)
