@@ -112,14 +112,13 @@ HostBufferSemantics = _jax.HostBufferSemantics
 # there are two code generators to choose from.
 QUICK_OPTIONS = {"xla_cpu_use_fusion_emitters": False} if version_info[:2] == (0, 10) else {}
 
-# XLA flags by which a CPU program rounds each operation as it does alone: none is joined with any
-# (``transform.known_paths``).  The simplifier joins some, but divides by a number as it does alone.
-_YNN_TYPES = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
-SEPARATE_OPTIONS: list[dict[str, str]] = [
-    {"xla_disable_hlo_passes": f"fusion,transpose-folding{simplifier}",
-     "xla_cpu_experimental_ynn_fusion_type": _YNN_TYPES}
-    for simplifier in (",algsimp", "")
-]
+# XLA flags by which a CPU program rounds each operation as it does alone, since none is joined with
+# others (``transform.known_paths``).
+SEPARATE_OPTIONS = {
+    "xla_disable_hlo_passes": "fusion,transpose-folding,algsimp",
+    "xla_cpu_experimental_ynn_fusion_type":
+        "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE",
+}
 
 register_custom_call_partitioner = _jax.register_custom_call_partitioner
 hlo_module_cost_analysis = _jax.hlo_module_cost_analysis

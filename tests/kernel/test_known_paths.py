@@ -15,9 +15,13 @@ import pytest
 import saem as jax
 import saem.numpy as jnp
 from saem import lax, nn
+from saem.compile import dispatch
+from saem.compile.lowering import avals_of, one_equation
 from saem.core import dtypes
 from saem.core.avals import Seen
 from saem.core.events import EagerOp, bus
+from saem.core.jaxpr import ClosedJaxpr
+from saem.core.primitive import registry
 from saem.core.trace import bind
 from saem.transform import known_paths
 from saem.transform.known_paths import same_bits, same_types, starts
@@ -80,24 +84,55 @@ def draws(seed, *shapes):
 ALL = os.environ.get("SAEM_SWEEP") == "all"
 
 
-def chosen_cases():
-    """A case of float32 for every second primitive; with SAEM_SWEEP=all all cases with floats."""
+def chosen_cases(usable):
+    """A case of each primitive for which ``usable(prim)``, of float32 if there is one; with
+    SAEM_SWEEP=all all cases.
+    """
     found = {}
     for name, case in sorted(matrix.case_ids().items()):
-        floats = [s for s in case.specs if dtypes.is_inexact(s.dtype)]
-        if type(case.prim).__module__.startswith("saem.special") and not ALL:
-            continue  # long loops, which take XLA seconds
-        if not case.reversible or not known_paths.is_one_call(case.prim) or not floats:
+        if not known_paths.is_one_call(case.prim) or not usable(case.prim):
             continue
-        usual = all(s.dtype == np.float32 and np.prod(s.shape) for s in floats)
-        if ALL:
-            found[name] = name
-        elif usual:
-            found.setdefault(case.prim.name, name)
-    return sorted(found.values())[:: 1 if ALL else 2]
+        floats = [s for s in case.specs if dtypes.is_inexact(s.dtype)]
+        usual = floats and all(s.dtype == np.float32 and np.prod(s.shape) for s in floats)
+        if ALL or usual:
+            found.setdefault(name if ALL else case.prim.name, name)
+    return sorted(found.values())
 
 
-@pytest.mark.parametrize("name", chosen_cases())
+@pytest.mark.parametrize("name", chosen_cases(lambda prim: prim.separate_code))
+def test_each_operation_is_rounded_alone_as_among_others(name):
+    case = matrix.case_ids()[name]
+    operands = [jnp.asarray(x) for x in matrix.Operands(case).arrays]
+    try:
+        jaxpr = known_paths.separated(one_equation(case.prim, avals_of(operands)).jaxpr)
+    except known_paths.NotSeparate:
+        return
+    alone = dispatch.primitive_callable(case.prim)
+    separate = known_paths.compiled(ClosedJaxpr(jaxpr))
+    random = np.random.default_rng(0)
+    for _ in range(3):
+        assert same_bits(separate(*operands), [alone(*operands)])
+        operands = [known_paths.near(x, random) for x in operands]
+
+
+@pytest.mark.parametrize("shapes", [((5, 7), ()), ((5, 7), (5, 1)), ((5, 7), (1, 7)), ((), (5, 7)),
+                                    ((5, 7), (5, 7)), ((40, 40), (40, 1)), ((), ())])
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "max", "pow", "atan2", "rem"])
+def test_operations_on_stretched_operands_are_rounded_alone_as_among_others(name, shapes):
+    prim = registry[name]()
+    x, y = (abs(x) + 0.1 for x in draws(0, *shapes))
+    jaxpr = one_equation(prim, avals_of([x, y])).jaxpr
+    if prim.separate_code:
+        program = known_paths.compiled(ClosedJaxpr(known_paths.separated(jaxpr)))
+        for _ in range(3):
+            assert same_bits(program(x, y), [bind(prim, x, y)])
+            x, y = jnp.sin(x) + 1.1, y * 1.37
+
+
+@pytest.mark.parametrize("name", [
+    name for name in chosen_cases(lambda prim: prim.separate_code)[:: 1 if ALL else 3]
+    if matrix.case_ids()[name].reversible
+    and any(dtypes.is_inexact(s.dtype) for s in matrix.case_ids()[name].specs)])
 def test_each_primitive_is_pulled_back_as_by_its_rules(name):
     case = matrix.case_ids()[name]
     operands = [jnp.asarray(x) for x in matrix.Operands(case).arrays]
@@ -480,11 +515,10 @@ def test_other_devices_and_shardings_give_what_the_rules_give():
 
 
 def test_a_program_that_rounds_otherwise_is_not_used(monkeypatch, followed):
-    """The simplifier of XLA joins a product of three numbers to another one: bits differ."""
     usual = known_paths.compiled
 
-    def otherwise(closed, options):
-        program = usual(closed, options)
+    def otherwise(closed):
+        program = usual(closed)
         return lambda *xs: [x * np.float32(1 + 1e-7) for x in program(*xs)]
 
     monkeypatch.setattr(known_paths, "compiled", otherwise)
@@ -496,8 +530,8 @@ def test_a_program_that_rounds_otherwise_is_not_used(monkeypatch, followed):
 def test_zeros_do_not_hide_another_rounding(monkeypatch, followed):
     usual = known_paths.compiled
 
-    def otherwise(closed, options):
-        program = usual(closed, options)
+    def otherwise(closed):
+        program = usual(closed)
         return lambda *xs: [x * np.float32(1 + 1e-7) for x in program(*xs)]
 
     monkeypatch.setattr(known_paths, "compiled", otherwise)

@@ -159,6 +159,9 @@ class Primitive(Record):
     types_memory: ClassVar[bool] = False
     # Whether XLA's quick settings make code of it that gives the same bits (``compile.quick``).
     quick_code: ClassVar[bool] = True
+    # Whether XLA rounds it alone as in a program in which it joins no operations: not if it is
+    # written as several (``transform.known_paths``).
+    separate_code: ClassVar[bool] = True
     # Whether of two NaNs among its operands the compiler chooses the one that it returns.
     chooses_nan: ClassVar[bool] = False
     # Whether it adds or multiplies many numbers, in an order that the compiler chooses.

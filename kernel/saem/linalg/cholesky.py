@@ -92,6 +92,7 @@ class CholeskyUpdate(NoDerivative):
 
     cores = (2, 1)
     complex_too = False
+    separate_code = False
 
     @weak_as_operands
     def typing(self, r, w):

@@ -110,6 +110,7 @@ class Exp(Analytic):
 class Exp2(Analytic):
     accuracy: Any = None
     passes_nan = True
+    separate_code = False  # it is a product and an exponential, which are joined
     hlo, numpy = "exponential", staticmethod(in_32_bits(np.exp2))
 
     def lower(self, ctx, x):
@@ -245,6 +246,7 @@ class Tanh(Analytic):
 class Asin(Analytic):
     hlo, numpy = "asin", staticmethod(in_32_bits(np.arcsin))
     chlo = True
+    separate_code = False
 
     def tangent(self, t, x, out):
         return mul(t, rsqrt(sub(number_like(x, 1.0), square(x))))
@@ -254,6 +256,7 @@ class Asin(Analytic):
 class Acos(Analytic):
     hlo, numpy = "acos", staticmethod(in_32_bits(np.arccos))
     chlo = True
+    separate_code = False
 
     def tangent(self, t, x, out):
         return mul(t, neg(rsqrt(sub(number_like(x, 1.0), square(x)))))
@@ -263,6 +266,7 @@ class Acos(Analytic):
 class Atan(Analytic):
     hlo, numpy = "atan", staticmethod(in_32_bits(np.arctan))
     chlo = True
+    separate_code = False
     quick_code = False
 
     def tangent(self, t, x, out):
@@ -273,6 +277,7 @@ class Atan(Analytic):
 class Sinh(Analytic):
     hlo, numpy = "sinh", staticmethod(in_32_bits(np.sinh))
     chlo = True
+    separate_code = False
 
     def tangent(self, t, x, out):
         return mul(t, cosh(x))
@@ -282,6 +287,7 @@ class Sinh(Analytic):
 class Cosh(Analytic):
     hlo, numpy = "cosh", staticmethod(in_32_bits(np.cosh))
     chlo = True
+    separate_code = False
 
     def tangent(self, t, x, out):
         return mul(t, sinh(x))
@@ -291,6 +297,7 @@ class Cosh(Analytic):
 class Asinh(Analytic):
     hlo, numpy = "asinh", staticmethod(in_32_bits(np.arcsinh))
     chlo = True
+    separate_code = False
     quick_code = False
 
     def tangent(self, t, x, out):
@@ -301,6 +308,7 @@ class Asinh(Analytic):
 class Acosh(Analytic):
     hlo, numpy = "acosh", staticmethod(in_32_bits(np.arccosh))
     chlo = True
+    separate_code = False
 
     def tangent(self, t, x, out):
         one = number_like(x, 1.0)
@@ -314,6 +322,7 @@ class Acosh(Analytic):
 class Atanh(Analytic):
     hlo, numpy = "atanh", staticmethod(in_32_bits(np.arctanh))
     chlo = True
+    separate_code = False
     quick_code = False
 
     def tangent(self, t, x, out):
@@ -327,6 +336,7 @@ class Square(Analytic):
     multiplies = True
     hlo, numpy = "square", staticmethod(in_32_bits(np.square))
     chlo = True
+    separate_code = False
     accepts, needs = staticmethod(is_number), "a number"
 
     def lower(self, ctx, x):

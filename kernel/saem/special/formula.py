@@ -174,6 +174,7 @@ class Formula(Nary):
     """A primitive given by ``formula(of, *values)``; ``functions`` are what NumPy lacks for it."""
 
     __slots__ = ()
+    separate_code = False
     accepts, needs = staticmethod(dtypes.is_float), "a real float"
     functions: ClassVar[dict[str, Callable]] = {}
     formula: ClassVar[Callable]

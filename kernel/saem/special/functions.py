@@ -150,6 +150,7 @@ class Special(Unary):
     """A function of real numbers that CHLO calls ``hlo``."""
 
     __slots__ = ()
+    separate_code = False
     accepts, needs = staticmethod(dtypes.is_float), "a real float"
 
     def lower(self, ctx, x):
@@ -212,6 +213,7 @@ class SpecialPair(Nary):
     """A function of two real numbers that CHLO calls ``hlo``."""
 
     __slots__ = ()
+    separate_code = False
     accepts, needs = staticmethod(dtypes.is_float), "a real float"
 
     def lower(self, ctx, x, y):

@@ -32,13 +32,15 @@ import numpy as np
 from saem import _jaxlib
 from saem._jaxlib import ArrayImpl
 from saem.compile.dispatch import build, make_fast, placement, primitive_callable, put
+from saem.compile.quick import generators_agree
 from saem.core import config, dtypes, errors, finite, tree
-from saem.core.avals import Seen, aval_of
+from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.events import bus
-from saem.core.jaxpr import ClosedJaxpr, Literal, eval_jaxpr
+from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
 from saem.core.kept import Kept
 from saem.core.primitive import Primitive
 from saem.core.trace import Mark, Trace, bind, current, eval_trace, state
+from saem.ops.arithmetic import Div, Mul
 from saem.ops.linear import ones_of
 from saem.placement.devices import devices
 from saem.transform.jvp import JVPTrace, JVPTracer
@@ -212,8 +214,8 @@ class PathTrace(JVPTrace):
         step.pullbacks.setdefault(place, Pullback()).learn(self, place, gradients)
 
 
-class OtherResult(Exception):
-    """A jvp rule computes the result of its operation in another way than the operation does."""
+class NotSeparate(Exception):
+    """A program that would not give the bits of its operations: it goes by the rules."""
 
 
 class Given(Trace):
@@ -273,23 +275,21 @@ class Pullback:
             return
         try:
             closed, self.sources = pullback_program(trace, result)
-        except (OtherResult, *_READS_NUMBERS):
+        except (NotSeparate, *_READS_NUMBERS):
             return
         self.nonzero = [ct is not None for ct in gradients]
         values = self.values(trace)
         if values is None:
             return
         wanted = [ct for ct in gradients if ct is not None]
-        for options in _jaxlib.SEPARATE_OPTIONS:
-            program = compiled(closed, options)
-            try:
-                same = gives(program, values, wanted) and agrees(program, closed, values)
-            except _jaxlib.JaxRuntimeError:  # this XLA has no such options
-                same = False
-            if same:
-                self.program = program
-                trace.start.followed = True
-                return
+        program = compiled(closed)
+        try:
+            same = gives(program, values, wanted) and agrees(program, closed, values)
+        except _jaxlib.JaxRuntimeError:  # this XLA has no such options
+            same = False
+        if same:
+            self.program = program
+            trace.start.followed = True
 
 
 def gives(program: Callable, values: Sequence[Any], wanted: Sequence[Any]) -> bool:
@@ -400,7 +400,7 @@ def pullback_program(trace: PathTrace, result: int
                 if type(out) is JVPTracer:
                     now[number, -1] = again = bind(prim, *[now[s] for s in sources])
                     if again.primal is not value[number, -1]:
-                        raise OtherResult
+                        raise NotSeparate  # its rule computes the result in another way
             return [now[result, -1] if result >= 0 else now[result, 0]]
 
         with current(given):
@@ -410,7 +410,7 @@ def pullback_program(trace: PathTrace, result: int
         return [ct for ct in cts if ct is not None]
 
     closed = trace_flat(pull, [aval_of(x) for x in values.values()], name="pullback")
-    jaxpr = dead_code_free(closed.jaxpr)
+    jaxpr = separated(dead_code_free(closed.jaxpr))
     read = {a for eqn in jaxpr.eqns for a in eqn.invars if not isinstance(a, Literal)}
     read.update(a for a in jaxpr.outvars if not isinstance(a, Literal))
     kept = [(s, v) for s, v in zip(values, jaxpr.invars) if v in read]
@@ -418,8 +418,29 @@ def pullback_program(trace: PathTrace, result: int
             [s for s, _ in kept])
 
 
-def compiled(closed: ClosedJaxpr, options: dict[str, Any]) -> Any:
-    """Return the function that runs ``closed``, compiled with ``options``."""
+def separated(jaxpr: Jaxpr) -> Jaxpr:
+    """Return ``jaxpr`` so that XLA, told to join no operations, rounds each as it does alone.
+
+    Alone, a division by fewer numbers, which are stretched, is a product with their inverses.
+    Raises: NotSeparate for operations of which it makes other code.
+    """
+    eqns = []
+    for eqn in jaxpr.eqns:
+        prim, out = eqn.operation, eqn.outvars[0]
+        if not prim.separate_code or not generators_agree(out.aval.dtype):
+            raise NotSeparate
+        if type(prim) is Div and eqn.invars[1].aval.size < out.aval.size:
+            divided, divisor = eqn.invars
+            inverse = Var(divisor.aval)
+            one = Literal(divisor.aval.dtype.type(1), ShapedArray((), divisor.aval.dtype))
+            eqns.append(eqn.replace(invars=[one, divisor], outvars=[inverse]))
+            eqn = eqn.replace(operation=Mul(), invars=[divided, inverse])
+        eqns.append(eqn)
+    return jaxpr.replace(eqns=eqns)
+
+
+def compiled(closed: ClosedJaxpr) -> Any:
+    """Return the function that runs ``closed``, each operation rounded as it is alone."""
     programs = Kept()
     out_tree = tree.structure([0] * len(closed.out_avals))
 
@@ -428,7 +449,8 @@ def compiled(closed: ClosedJaxpr, options: dict[str, Any]) -> Any:
         key = where, committed, config.trace_key()
         program = programs.get(key)
         if program is None:
-            program = build(closed, where, committed, name="pullback", options=options)
+            program = build(closed, where, committed, name="pullback",
+                            options=_jaxlib.SEPARATE_OPTIONS)
             programs.keep(key, program)
         return program.run(args), program.fast_path(out_tree), False
 
