@@ -419,7 +419,7 @@ def pullback_program(trace: PathTrace, result: int
 
 
 def separated(jaxpr: Jaxpr) -> Jaxpr:
-    """Return ``jaxpr`` so that XLA, told to join no operations, rounds each as it does alone.
+    """Return ``jaxpr`` so that XLA, made to join no operations, rounds each as it does alone.
 
     Alone, a division by fewer numbers, which are stretched, is a product with their inverses.
     Raises: NotSeparate for operations of which it makes other code.
