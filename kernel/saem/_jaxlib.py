@@ -113,7 +113,7 @@ HostBufferSemantics = _jax.HostBufferSemantics
 QUICK_OPTIONS = {"xla_cpu_use_fusion_emitters": False} if version_info[:2] == (0, 10) else {}
 
 # XLA flags by which a CPU program rounds each operation as it does alone, since none is joined with
-# others (``transform.known_paths``).
+# others (``transform.pullbacks``).
 SEPARATE_OPTIONS = {
     "xla_disable_hlo_passes": "fusion,transpose-folding,algsimp",
     "xla_cpu_experimental_ynn_fusion_type":

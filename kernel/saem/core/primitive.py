@@ -160,7 +160,7 @@ class Primitive(Record):
     # Whether XLA's quick settings make code of it that gives the same bits (``compile.quick``).
     quick_code: ClassVar[bool] = True
     # Whether XLA rounds it alone as in a program in which it joins no operations: not if it is
-    # written as several (``transform.known_paths``).
+    # written as several (``transform.pullbacks``).
     separate_code: ClassVar[bool] = True
     # Whether of two NaNs among its operands the compiler chooses the one that it returns.
     chooses_nan: ClassVar[bool] = False

@@ -325,7 +325,7 @@ def gmres(A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.
         raise errors.explained(
             errors.ArgumentError if restart < 0 else errors.JAXIndexError, "gmres.C3",
             f"restart must be at least 1, got {restart}", advice="A basis needs a vector.")
-    if hasattr(A, "dtype"):  # the basis is of the dtype of A's products
+    if hasattr(A, "dtype") and not jnp.iscomplexobj(A):  # the basis is of the dtype of A's products
         b = tree.map(lambda x: jnp.asarray(x, jnp.promote_types(jnp.result_type(x), A.dtype)), b)
     method = functools.partial(_gmres, restart=restart, incremental=solve_method == "incremental")
     x = _solved(method, A, b, x0, tol, atol, maxiter, M, symmetric=False)
