@@ -192,10 +192,13 @@ def wraps(fun: Callable) -> Callable:
     What a callable object calls its name may be no text, its annotations no dict: those are left.
     """
     def decorate(made: Callable) -> Callable:
-        for name in functools.WRAPPER_ASSIGNMENTS:
-            with contextlib.suppress(AttributeError, TypeError):
-                setattr(made, name, getattr(fun, name))
-        return functools.update_wrapper(made, fun, assigned=())
+        try:
+            return functools.update_wrapper(made, fun)
+        except TypeError:
+            for name in functools.WRAPPER_ASSIGNMENTS:
+                with contextlib.suppress(AttributeError, TypeError):
+                    setattr(made, name, getattr(fun, name))
+            return functools.update_wrapper(made, fun, assigned=())
 
     return decorate
 

@@ -192,8 +192,7 @@ def _value_and_grad(fun: Callable, argnums: int | Sequence[int], has_aux: bool,
         places = places_of(numbers, len(args))
         chosen = tuple([args[i] for i in places])
         xs, in_tree = tree.flatten(chosen)
-        for x in xs:
-            _check_input(x, holomorphic, allow_int)
+        moving = [_check_input(x, holomorphic, allow_int) for x in xs]
 
         def rebuild(leaves: Sequence[Any]) -> tuple[list, dict]:
             full = list(args)
@@ -203,8 +202,7 @@ def _value_and_grad(fun: Callable, argnums: int | Sequence[int], has_aux: bool,
 
         flat = FlatFunction(fun, rebuild, has_aux)
         xs = [as_array(x) for x in xs]
-        outs, gradients = gradient_flat(
-            flat, xs, [is_differentiable(aval_of(x)) for x in xs], flat.aux, path_key)
+        outs, gradients = gradient_flat(flat, xs, moving, flat.aux, path_key)
         _check_scalar(flat, outs, holomorphic)
         grads = in_tree.unflatten(
             [as_array(zeros_of(aval_of(x).to_tangent_aval()) if ct is None else ct)
@@ -251,7 +249,8 @@ def places_of(numbers: tuple[int, ...], count: int) -> list[int]:
     return positions(numbers, count)
 
 
-def _check_input(x: Any, holomorphic: bool, allow_int: bool) -> None:
+def _check_input(x: Any, holomorphic: bool, allow_int: bool) -> bool:
+    """Return whether ``x`` has tangents; refuse what ``grad`` may not differentiate in."""
     try:
         aval = aval_of(x)
     except TypeError:
@@ -279,6 +278,7 @@ def _check_input(x: Any, holomorphic: bool, allow_int: bool) -> None:
             f"np.inexact), but got {dtype.name}.",
             advice="If you want to use Boolean- or integer-valued inputs, use vjp or set allow_int "
             "to True; else write the number with a point (3. instead of 3) or use x.astype(float).")
+    return kind in ("float", "complex") or is_differentiable(aval)
 
 
 def _check_scalar(flat: FlatFunction, outs: Sequence[Any], holomorphic: bool) -> None:
