@@ -388,8 +388,12 @@ class SelectAndScatterAdd(Primitive):
         out = ctx.emit(
             f'"stablehlo.select_and_scatter"({wide}, {source}, {zero}) <{{{", ".join(fields)}}}>',
             wide, source, zero, out=ShapedArray(shape, kind), regions=[select, scatter])
-        limits = [n - b for n, (_, b) in zip(shape, self.padding)]
-        return ctx.slice(out, [a for a, _ in self.padding], limits)
+        if min((*low, *high), default=0) < 0:  # what padding had cut off gets zeros
+            return ctx.emit(
+                f"stablehlo.pad {out}, {zero}, low = {[-a for a in low]}, "
+                f"high = {[-b for b in high]}, interior = {[0] * aval.ndim}",
+                out, zero, out=ShapedArray(aval.shape, kind))
+        return ctx.slice(out, list(low), [n - b for n, b in zip(shape, high)])
 
     def jvp(self, primals, tangents):
         return bind(self, *primals), None if tangents[0] is None else bind(

@@ -59,6 +59,8 @@ CASES = [
     case(SelectAndScatterAdd(GREATER, *OVERLAP[:3]), "f32[4,3]", spec("f32[4,5]", "distinct"),
          wrt=(0,)),
     case(SelectAndScatterAdd(GREATER, *PLAIN[:3]), "f32[2,2]", spec("f32[4,4]", 1.0), wrt=(0,)),
+    case(SelectAndScatterAdd(GREATER, (2, 2), (1, 1), ((-1, 0), (1, -1))), "f32[2,4]",
+         spec("f32[4,5]", "distinct"), wrt=(0,)),
     case(Reduce(None, ADD, (1,)), "f32[3,5]", ZERO, wrt=(0,), batchable=False),
     case(Reduce(None, ADD, (0, 2)), "f32[3,2,3]", ZERO, wrt=(0,), batchable=False),
     case(Reduce(None, ADD, (0,)), "f32[0,3]", ZERO, wrt=(0,), batchable=False),
