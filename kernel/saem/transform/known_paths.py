@@ -34,7 +34,7 @@ from saem.core.avals import Seen, aval_of
 from saem.core.events import bus
 from saem.core.kept import Kept
 from saem.core.primitive import Primitive
-from saem.core.trace import Mark, current, eval_trace, state
+from saem.core.trace import Mark, current, eval_trace, marks_of, state
 from saem.ops.linear import ones_of
 from saem.transform.jvp import JVPTrace, JVPTracer
 from saem.transform.linearize import Linearized, PartialTrace, linear_part, linearize_flat
@@ -232,7 +232,7 @@ def start_of(function: Any, xs: Sequence[Any]) -> Start | None:
             or not config.shortcuts.value or finite.wanted() or Seen.placements
             or config.disable_jit.value or config.no_tracing.value
             or config.check_tracer_leaks.value or config.debug_key_reuse.value
-            or Mark.used):
+            or (Mark.used and marks_of(state.stack))):
         return None
     key = (function, tuple([x.aval for x in xs]), config.trace_key())
     start = starts.get(key)
