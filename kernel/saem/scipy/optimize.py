@@ -176,8 +176,7 @@ def _descend(fun: Callable, x0: Array, maxiter: int, gtol: float, norm: Any, ls_
             return Point(a, f, jnp.real(jnp.vdot(g, p)), g)
 
         slope = jnp.real(jnp.vdot(s.g, p))
-        guess = 1.01 * 2 * (s.f - s.f_before) / jnp.where(slope == 0, 1, slope)
-        first = jnp.where((guess > 0) & (guess < 1), guess, 1.0).astype(s.f.dtype)
+        first = _first_length(s, slope)
         start = Point(jnp.zeros_like(first), s.f, slope.astype(s.f.dtype), s.g)
         search = line_search(at, start, first, ls_maxiter)
         new = search.found
@@ -200,6 +199,12 @@ def _descend(fun: Callable, x0: Array, maxiter: int, gtol: float, norm: Any, ls_
     status = jnp.where(reached, SUCCESS, jnp.where(out.status == RUNNING, limit, out.status))
     return OptimizeResults(out.x, status == SUCCESS, status, out.f, out.g, out.memory, out.calls,
                            out.calls, out.k)
+
+
+def _first_length(s: State, slope: Array) -> Array:
+    """Return the step to try first: as long as the last decrease suggests, at most 1."""
+    guess = 1.01 * 2 * (s.f - s.f_before) / jnp.where(slope == 0, 1, slope)
+    return jnp.where((guess > 0) & (guess < 1), guess, 1.0).astype(s.f.dtype)
 
 
 def _bfgs(fun: Callable, x0: Array, maxiter: int | None = None, norm: Any = np.inf,

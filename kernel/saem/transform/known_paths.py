@@ -39,6 +39,7 @@ from saem.ops.linear import ones_of
 from saem.transform.jvp import JVPTrace, JVPTracer
 from saem.transform.linearize import Linearized, PartialTrace, linear_part, linearize_flat
 from saem.transform.pullbacks import Pullback, Taken, pullback
+from saem.transform.staging import SCALARS
 
 # The border.  A pullback compiles in the time of some hundred calls by the rules.
 SEEN_BEFORE = 100
@@ -47,8 +48,6 @@ MOST_STEPS = 100
 MOST_NUMBERS = 1 << 20
 # A function that leaves its paths so many times in succession is not followed any longer.
 MOST_DEPARTURES = 8
-
-_SCALARS = (bool, int, float, complex)
 
 
 class Step:
@@ -214,7 +213,7 @@ def kind_of(x: Any) -> Any:
     kind = type(x)
     if kind is np.ndarray:
         return x.shape, x.dtype
-    return kind if kind in _SCALARS or isinstance(x, np.generic) else None
+    return kind if kind in SCALARS or isinstance(x, np.generic) else None
 
 
 def is_one_call(prim: Primitive) -> bool:
@@ -263,4 +262,5 @@ def gradient_flat(fun: Callable[..., Sequence[Any]], xs: Sequence[Any], nonzero:
 
 
 def pulled_back(linear: Linearized) -> list[Any]:
+    """Return the gradients of the one output of ``linear``, by its rules."""
     return linear.backward([ones_of(linear.out_avals[0])])

@@ -42,7 +42,6 @@ from saem.transform.staging import dead_code_free, trace_flat
 # On how many further numbers a pullback is compared.
 DRAWS = 4
 
-_SCALARS = (bool, int, float, complex)
 _READS_NUMBERS = (errors.ConcretizationTypeError, errors.TracerArrayConversionError,
                   errors.TracerIntegerConversionError)
 
@@ -155,7 +154,7 @@ def near(x: Any, random: np.random.Generator) -> Any:
 
 
 def same_types(some: Sequence[Any], others: Sequence[Any]) -> bool:
-    """Return whether two lists hold arrays of the same types, bound to their places alike."""
+    """Return whether two lists hold arrays of the same types, either committed or not."""
     return all(type(a) is type(b) is ArrayImpl and a.aval == b.aval
                and a._committed == b._committed for a, b in zip(some, others))
 
@@ -166,6 +165,7 @@ def same_bits(some: Sequence[Any], others: Sequence[Any]) -> bool:
 
 
 def bits(x: Any) -> bytes:
+    """Return the bytes of an array, with one NaN in the place of all."""
     x = np.asarray(x)
     return np.where(x != x, x.dtype.type(np.nan), x).tobytes() if dtypes.is_inexact(x.dtype) \
         else x.tobytes()

@@ -34,7 +34,7 @@ from saem.ops.keys import key_watch
 
 collectives: Any = later("saem.ops.collectives")
 
-_SCALARS = (bool, int, float, complex)
+SCALARS = (bool, int, float, complex)
 
 
 class Again(threading.local):
@@ -65,7 +65,7 @@ class Recorder(Trace):
     def atom(self, x: Any) -> Atom:
         """Return the variable or literal that stands for ``x`` in this program."""
         kind = type(x)
-        if kind in _SCALARS or isinstance(x, np.generic):
+        if kind in SCALARS or isinstance(x, np.generic):
             aval = aval_of(x)
             return Literal(x if aval.weak_type else np.asarray(x, aval.dtype)[()], aval)
         # An array on a device becomes no literal: that would wait until it is computed.

@@ -60,43 +60,53 @@ def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Shape, broadcast_dimensions: Sequ
     if sharding is not None:
         raise NotImplementedError("bcoo_broadcast_in_dim with sharding")
     dims = [int(a) for a in broadcast_dimensions]
-    if len(dims) != mat.ndim or sorted(set(dims)) != dims:
-        raise ValueError(f"broadcast_dimensions must be increasing, one per axis; got {dims} for "
-                         f"shape {mat.shape}")
-    if any(n not in (1, shape[a]) for n, a in zip(mat.shape, dims)):
-        raise ValueError(f"bcoo_broadcast_in_dim: axes of shape {mat.shape} at {dims} do not "
-                         f"stretch to shape {tuple(shape)}")
-    b_dims, _, d_dims = split(dims, mat.n_batch, mat.n_sparse)
+    _check_stretch(mat, shape, dims)
+    b_dims, s_dims, d_dims = split(dims, mat.n_batch, mat.n_sparse)
     n_batch = dims[mat.n_batch] if mat.ndim > mat.n_batch else len(shape)
     n_dense = len(shape) - min(d_dims) if d_dims else 0
+    batch, sparse, dense = split(shape, n_batch, len(shape) - n_dense - n_batch)
     data, indices = whole(mat)
-    batch = shape[:n_batch]
-    sparse = shape[n_batch:len(shape) - n_dense]
-    dense = shape[len(shape) - n_dense:]
     keep = in_range(indices, mat.sparse_shape)
     dense_at = [n_batch + 1 + a - (len(shape) - n_dense) for a in d_dims]
     data = lax.broadcast_in_dim(data, (*batch, mat.nse, *dense), (*b_dims, n_batch, *dense_at))
     indices = lax.broadcast_in_dim(indices, (*batch, *indices.shape[-2:]),
                                    (*b_dims, n_batch, n_batch + 1))
     keep = lax.broadcast_in_dim(keep, (*batch, mat.nse), (*b_dims, n_batch))
-    at = {a: i for i, a in enumerate(dims[mat.n_batch:mat.n_batch + mat.n_sparse])}
-    # Along an axis that is new, or of size 1, each element stands at every place.
-    repeated = [a for a in range(n_batch, n_batch + len(sparse))
-                if a not in at or mat.sparse_shape[at[a]] != shape[a]]
-    grid = [np.ravel(g) for g in np.meshgrid(*(np.arange(shape[a]) for a in repeated),
-                                             indexing="ij")]
-    times = math.prod([shape[a] for a in repeated])
-    index_columns = []
-    for a in range(n_batch, n_batch + len(sparse)):
-        if a in repeated:
-            column = jnp.asarray(np.tile(grid[repeated.index(a)], mat.nse), indices.dtype)
-            index_columns.append(jnp.broadcast_to(column, (*batch, mat.nse * times)))
-        else:
-            index_columns.append(jnp.repeat(indices[..., at[a]], times, axis=n_batch))
-    new = jnp.stack(index_columns, -1) if sparse else \
-        jnp.zeros((*batch, mat.nse * times, 0), indices.dtype)
+    kept = [a - n_batch for a in s_dims]
+    new, times = _repeated(indices, sparse, {
+        a: i for i, a in enumerate(kept) if mat.sparse_shape[i] == sparse[a]})
     return _rebuilt(mat, jnp.repeat(data, times, axis=n_batch), new,
                     jnp.repeat(keep, times, axis=n_batch), shape)
+
+
+def _check_stretch(mat: BCOO, shape: Shape, dims: list[int]) -> None:
+    """Refuse to stretch ``mat`` to ``shape`` with its axes at ``dims``.  Raises: ValueError."""
+    if len(dims) != mat.ndim or sorted(set(dims)) != dims:
+        raise ValueError(f"broadcast_dimensions must be increasing, one per axis; got {dims} for "
+                         f"shape {mat.shape}")
+    if any(n not in (1, shape[a]) for n, a in zip(mat.shape, dims)):
+        raise ValueError(f"bcoo_broadcast_in_dim: axes of shape {mat.shape} at {dims} do not "
+                         f"stretch to shape {tuple(shape)}")
+
+
+def _repeated(indices: Array, sparse: Shape, column_of: dict[int, int]) -> tuple[Array, int]:
+    """Return ``indices`` of elements that stand at every place of some sparse axes, and how often.
+
+    ``column_of`` gives for each other axis of ``sparse`` the column of ``indices`` that is its own.
+    """
+    *batch, nse, _ = indices.shape
+    repeated = [a for a in range(len(sparse)) if a not in column_of]
+    grid = np.meshgrid(*(np.arange(sparse[a]) for a in repeated), indexing="ij")
+    places = {a: np.ravel(g) for a, g in zip(repeated, grid)}
+    times = math.prod([sparse[a] for a in repeated])
+    columns = [
+        jnp.repeat(indices[..., column_of[a]], times, axis=len(batch)) if a in column_of else
+        jnp.broadcast_to(jnp.asarray(np.tile(places[a], nse), indices.dtype),
+                         (*batch, nse * times))
+        for a in range(len(sparse))]
+    if not columns:
+        return jnp.zeros((*batch, nse * times, 0), indices.dtype), times
+    return jnp.stack(columns, -1), times
 
 
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
@@ -109,29 +119,10 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     >>> sparse.bcoo_concatenate([M, M], dimension=0).todense()
     Array([0., 2., 0., 2.], dtype=float32)
     """
-    if not operands:
-        raise ValueError("bcoo_concatenate: operands cannot be empty.")
-    if not all(isinstance(m, BCOO) for m in operands):
-        raise ValueError("bcoo_concatenate: expected operands to be a sequence of BCOO arrays. Got "
-                         f"{list(operands)}")
-    first, axis = operands[0], int(dimension)
+    axis = int(dimension)
+    _check_joined(operands, axis)
+    first = operands[0]
     b, s = first.n_batch, first.n_sparse
-    if len({m.dtype for m in operands}) > 1:
-        raise TypeError("bcoo_concatenate requires arguments to have the same dtypes, got "
-                        f"{', '.join(m.dtype.name for m in operands)}. Convert them with astype.")
-    if not 0 <= axis < first.ndim:
-        raise TypeError(f"concatenate dimension out of bounds: dimension {axis} for shapes "
-                        f"{', '.join(str(m.shape) for m in operands)}.")
-    if any(m.ndim != first.ndim for m in operands):
-        raise TypeError("Cannot concatenate arrays with different numbers of dimensions: got "
-                        f"{', '.join(str(m.shape) for m in operands)}.")
-    for m in operands:
-        if (m.n_batch, m.n_dense) != (b, first.n_dense):
-            raise ValueError("bcoo_concatenate requires inputs to have matching layouts.")
-        if [n for a, n in enumerate(m.shape) if a != axis] != \
-                [n for a, n in enumerate(first.shape) if a != axis]:
-            raise ValueError("Cannot concatenate arrays with shapes "
-                             f"{[m.shape for m in operands]} along dimension {axis}")
     shape = list(first.shape)
     shape[axis] = sum(m.shape[axis] for m in operands)
     parts = [whole(m) for m in operands]
@@ -155,6 +146,32 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
         datas.append(data)
         indices.append(index)
     return BCOO((jnp.concatenate(datas, b), jnp.concatenate(indices, b)), shape=shape)
+
+
+def _check_joined(operands: Sequence[BCOO], axis: int) -> None:
+    """Refuse arrays that ``bcoo_concatenate`` cannot join along ``axis``."""
+    if not operands:
+        raise ValueError("bcoo_concatenate: operands cannot be empty.")
+    if not all(isinstance(m, BCOO) for m in operands):
+        raise ValueError("bcoo_concatenate: expected operands to be a sequence of BCOO arrays. Got "
+                         f"{list(operands)}")
+    first = operands[0]
+    if len({m.dtype for m in operands}) > 1:
+        raise TypeError("bcoo_concatenate requires arguments to have the same dtypes, got "
+                        f"{', '.join(m.dtype.name for m in operands)}. Convert them with astype.")
+    if not 0 <= axis < first.ndim:
+        raise TypeError(f"concatenate dimension out of bounds: dimension {axis} for shapes "
+                        f"{', '.join(str(m.shape) for m in operands)}.")
+    if any(m.ndim != first.ndim for m in operands):
+        raise TypeError("Cannot concatenate arrays with different numbers of dimensions: got "
+                        f"{', '.join(str(m.shape) for m in operands)}.")
+    for m in operands:
+        if (m.n_batch, m.n_dense) != (first.n_batch, first.n_dense):
+            raise ValueError("bcoo_concatenate requires inputs to have matching layouts.")
+        if [n for a, n in enumerate(m.shape) if a != axis] != \
+                [n for a, n in enumerate(first.shape) if a != axis]:
+            raise ValueError("Cannot concatenate arrays with shapes "
+                             f"{[m.shape for m in operands]} along dimension {axis}")
 
 
 def _padded(mat: BCOO, data: Array, indices: Array, nse: int) -> tuple[Array, Array]:
