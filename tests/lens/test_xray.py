@@ -10,6 +10,7 @@ import saem as jax
 import saem.numpy as jnp
 from saem.core.trace import state
 from saem.observe import cards
+from saem.observe.look import looking
 from saem.observe.xray import Xray, text
 
 X = jnp.ones(3)
@@ -38,7 +39,7 @@ def asks(x):
 
 def seen(fun, *args):
     error = None
-    with Xray() as xray:
+    with looking(), Xray() as xray:
         try:
             fun(*args)
         except Exception as raised:

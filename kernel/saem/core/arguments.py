@@ -32,6 +32,12 @@ def as_tuple(value: Any, kind: type) -> tuple:
     return tuple(value)
 
 
+def name_of(fun: Any) -> str:
+    """Return what messages and jaxprs call ``fun``."""
+    fun = fun.func if isinstance(fun, functools.partial) else fun
+    return getattr(fun, "__name__", None) or type(fun).__name__
+
+
 def signature_of(fun: Callable) -> inspect.Signature | None:
     """Return the signature of ``fun``, None where Python knows none."""
     try:
@@ -169,6 +175,55 @@ class Parameters:
             found += [(name + tree.keystr(path), "keyword")
                       for path, _ in tree.flatten_with_path(value)[0]]
         return found
+
+
+class Bound:
+    """The arguments of one call: static ones, and the leaves of the dynamic ones."""
+
+    __slots__ = ("leaves", "in_tree", "statics", "args", "kwargs", "nargs")
+
+    def __init__(self, parameters: Parameters, args: tuple, kwargs: dict[str, Any]):
+        numbers, names = parameters.static_argnums, parameters.static_argnames
+        if numbers and numbers[0] < 0:  # they are sorted
+            negative = [n for n in numbers if n < 0]
+            numbers = (*positions(negative, len(args)), *numbers[len(negative):])
+            numbers = tuple(sorted(set(numbers)))
+        if numbers or (names and kwargs):
+            static_pos = tuple((i, args[i]) for i in numbers if i < len(args))
+            static_kw = tuple((k, kwargs[k]) for k in sorted(kwargs) if k in names)
+            self.statics = static_pos + static_kw
+            self.args = tuple(x for i, x in enumerate(args) if i not in numbers)
+            self.kwargs = {k: v for k, v in kwargs.items() if k not in names}
+        else:
+            self.statics = ()
+            self.args = args
+            self.kwargs = kwargs
+        self.nargs = len(args)
+        self.leaves, self.in_tree = tree.flatten((self.args, self.kwargs))
+
+    def rebuild(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return args and kwargs of the call with ``leaves`` in place of the dynamic ones."""
+        dynamic, kwargs = self.in_tree.unflatten(leaves)
+        if not self.statics:
+            return list(dynamic), kwargs
+        static_pos = {k: v for k, v in self.statics if isinstance(k, int)}
+        rest = iter(dynamic)
+        args = [static_pos[i] if i in static_pos else next(rest) for i in range(self.nargs)]
+        return args, {**kwargs, **{k: v for k, v in self.statics if isinstance(k, str)}}
+
+    def positions(self) -> dict[int, Any]:
+        """Return the dynamic positional arguments by their number in the call."""
+        static = {k for k, _ in self.statics if isinstance(k, int)}
+        numbers = [i for i in range(self.nargs) if i not in static]
+        return dict(zip(numbers, self.args))
+
+    def leaf_names(self, parameters: Parameters) -> list[tuple[str, str]]:
+        """Return (name, 'position' or 'keyword') for every leaf, as the caller would write it."""
+        if (not self.statics and config.shortcuts.value
+                and self.in_tree.num_nodes == self.in_tree.num_leaves + 3):
+            # Each argument is an array: beside them the tree has two containers and their pair.
+            return parameters.names_of_arrays(self.nargs, self.kwargs)
+        return parameters.leaf_names(self.positions(), self.kwargs)
 
 
 def positions(numbers: Iterable[int], count: int) -> list[int]:

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from saem.compile import lowering
-from saem.core import config, dtypes, errors, tree
-from saem.core.arguments import as_tuple, check_callable, check_outputs, wraps
+from saem.core import axes, config, dtypes, errors, tree
+from saem.core.arguments import as_tuple, check_callable, check_outputs, name_of, wraps
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import (
     ClosedJaxpr,
@@ -30,11 +30,11 @@ from saem.core.jaxpr import (
     eval_jaxpr,
     interpret,
 )
+from saem.core.kept import Kept
 from saem.core.memory_spaces import MemorySpace, placed
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.refs import is_ref
 from saem.core.trace import Tracer, at_source, bind, bind_list, current
-from saem.derivatives.custom_rule import name_of
 from saem.derivatives.policies import Offloadable, Policy, is_saved
 from saem.derivatives.saved_inside import apart
 from saem.effects.barrier import write_barrier
@@ -45,6 +45,7 @@ from saem.loops.scan import Scan
 from saem.ops.convert import reduce_precision
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
 from saem.transform.nested import HigherOrder
+from saem.transform.programs import table_of
 from saem.transform.restructure import open_consts
 from saem.transform.staging import again, dead_code_free, trace_flat
 
@@ -390,7 +391,7 @@ def pulled(closed: ClosedJaxpr, linear: tuple[bool, ...], has_ct: tuple[bool, ..
 _NOT_GIVEN: Any = object()
 
 
-def found_or_made(kept: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+def found_or_made(kept: Kept, key: Any, make: Callable[[], Any]) -> Any:
     """Return what ``kept`` has for ``key``, else what ``make`` gives: a body, constants, a tree.
 
     It is made each time where a static value has no hash, and where a constant is a tracer.
@@ -402,7 +403,7 @@ def found_or_made(kept: dict[Any, Any], key: Any, make: Callable[[], Any]) -> An
     if found is None:
         found = make()
         if not any(isinstance(c, Tracer) for c in found[1]):
-            kept[key] = found
+            kept.keep(key, found)
     return found
 
 
@@ -426,7 +427,7 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
             "The `concrete` option to `jax.checkpoint` has been removed. In its place please use "
             "`static_argnums`.")
     numbers, names = as_tuple(static_argnums, int), as_tuple(static_argnames, str)
-    traced: dict[Any, tuple[ClosedJaxpr, list[Any], Any]] = {}
+    traced = table_of(fun, "checkpoint")
 
     @wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
@@ -441,8 +442,9 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
         def make() -> tuple[ClosedJaxpr, list[Any], Any]:
             return traced_body(fun, in_tree, avals, fixed, words, len(args))
 
-        key = (in_tree, tuple(fixed.items()), tuple(sorted(words.items())), tuple(avals),
-               config.trace_key())
+        fixed_words = tuple(sorted(words.items()))
+        key = (in_tree, tuple(fixed.items()), fixed_words, len(args), tuple(avals),
+               axes.state.env, config.trace_key())
         closed, consts, out_tree = found_or_made(traced, key, make)
         flags = prevent_cse if isinstance(prevent_cse, bool) else (
             *[True] * len(consts), *tree.broadcast_prefix((tuple(prevent_cse), True), (
@@ -490,7 +492,11 @@ def array_type(x: Any) -> ShapedArray:
 
 def traced_body(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], fixed: dict[int, Any],
                 words: dict[str, Any], count: int) -> tuple[ClosedJaxpr, list[Any], Any]:
-    """Return the program of ``fun``, the values it closes over, and the structure of its result."""
+    """Return the program of ``fun``, the values it closes over, and the structure of its result.
+
+    Raises: TypeError if ``fun`` has no hash.
+    """
+    hash(fun)
     out_trees: list[Any] = []
 
     def flat(*leaves: Any) -> list[Any]:

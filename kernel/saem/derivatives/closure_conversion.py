@@ -16,12 +16,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.core import dtypes, errors, tree
-from saem.core.arguments import check_callable
+from saem.core.arguments import check_callable, name_of
 from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of, is_array_like
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.trace import Tracer, bind, current, state
-from saem.derivatives.custom_rule import Batch, SymbolicZero, name_of, pair
+from saem.derivatives.custom_rule import Batch, SymbolicZero, pair
 from saem.derivatives.custom_vjp import BatchedBackward, custom_vjp
 from saem.jit.call import ProgramCall
 from saem.ops.linear import zeros_of

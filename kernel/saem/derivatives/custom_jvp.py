@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.core import errors, lazy, tree
+from saem.core.arguments import name_of
 from saem.core.avals import aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import UndefinedPrimal, primitive
@@ -31,7 +32,6 @@ from saem.derivatives.custom_rule import (
     SymbolicZero,
     apply,
     is_float0,
-    name_of,
     pair,
     stage,
     tangent_type,

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from saem.core import axes, dtypes, errors, tree
-from saem.core.arguments import check_outputs
+from saem.core.arguments import check_outputs, name_of
 from saem.core.avals import ShapedArray, aval_functions, aval_of, is_array_like
 from saem.core.jaxpr import ClosedJaxpr, Origin, eval_jaxpr
 from saem.core.primitive import Primitive
@@ -32,13 +32,6 @@ from saem.transform.nested import Nested
 from saem.transform.restructure import open_consts
 from saem.transform.staging import trace_flat
 from saem.transform.vmap import BatchTrace, batch_jaxpr, fronted, match_dim, vmap_flat
-
-
-def name_of(fun: Any) -> str:
-    """Return what messages and jaxprs call ``fun``."""
-    fun = getattr(fun, "func", fun)
-    return getattr(fun, "__name__", None) or type(fun).__name__
-
 
 # -- arguments -------------------------------------------------------------------------------------
 

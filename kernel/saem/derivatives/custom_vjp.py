@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.core import errors, tree
+from saem.core.arguments import name_of
 from saem.core.avals import ShapedArray, aval_of, is_array_like
 from saem.core.dtypes import PYTHON_SCALARS
 from saem.core.jaxpr import ClosedJaxpr
@@ -33,7 +34,6 @@ from saem.derivatives.custom_rule import (
     SymbolicZero,
     apply,
     is_float0,
-    name_of,
     pair,
     stage,
     with_nones,

@@ -16,11 +16,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.core import errors, tree
+from saem.core.arguments import name_of
 from saem.core.avals import aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import absent, primitive
 from saem.core.trace import bind
-from saem.derivatives.custom_rule import FlatPrimal, RuledCall, Signature, name_of, stage
+from saem.derivatives.custom_rule import FlatPrimal, RuledCall, Signature, stage
 from saem.derivatives.further_results import FurtherBatch
 from saem.loops.map import map_
 from saem.ops.linear import broadcast_new_dim

@@ -19,6 +19,7 @@ from saem.core.lazy import later
 from saem.jit.jitted import make_jit
 from saem.ops.constraints import refuse_devices
 from saem.placement import devices
+from saem.transform.programs import table_of
 
 if TYPE_CHECKING:
     from saem.jit.stages import Lowered, Traced
@@ -89,7 +90,8 @@ def _eval_shape(fast: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def clear_one(fast: Any) -> None:
-    """Forget what was compiled for one jitted function."""
+    """Forget what was traced and compiled for one jitted function."""
+    table_of(fast.info.fun, "program").clear()
     fast.info.entries.clear()
     fast._clear_cache()
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import copyreg
 import functools
 import sys
-import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,19 +22,19 @@ from saem.compile import dispatch
 from saem.compile.dispatch import Demands, Program
 from saem.compile.donation import warn_wasted
 from saem.compile.quick import SameRounding
-from saem.core import axes, config, errors, source, tree
+from saem.core import config, errors, source, tree
 from saem.core.arguments import (
+    Bound,
     Parameters,
     abstract_arguments,
     check_callable,
-    check_outputs,
     check_static_hashable,
-    positions,
+    name_of,
 )
 from saem.core.avals import Seen, ShapedArray
 from saem.core.dimensions import Dim
 from saem.core.events import CacheHit, CacheMiss, FunctionRef, bus
-from saem.core.jaxpr import ClosedJaxpr, Origin, eval_jaxpr
+from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.kept import Kept
 from saem.core.lazy import later
 from saem.core.leaks import leaked_tracer
@@ -48,7 +47,8 @@ from saem.placement.layouts import terms_of
 from saem.placement.meshes import mesh_set
 from saem.placement.shardings import on_devices
 from saem.placement.spread import check_fits
-from saem.transform.staging import move_refs, move_tracer_consts, trace_flat
+from saem.transform.programs import table_of, trace_key, traced, traces
+from saem.transform.staging import move_refs, move_tracer_consts
 
 if TYPE_CHECKING:
     from saem.jit.call import JitCall
@@ -81,50 +81,7 @@ class Entry:
         self.programs: dict[Any, Program] = {}
 
 
-# All traces of a function, shared by every jit of it with the same options.
-traces: weakref.WeakKeyDictionary[Any, dict] = weakref.WeakKeyDictionary()
 _all_jits: weakref.WeakSet = weakref.WeakSet()
-
-
-class Bound:
-    """The arguments of one call: static ones, and the leaves of the dynamic ones."""
-
-    __slots__ = ("leaves", "in_tree", "statics", "args", "kwargs", "nargs")
-
-    def __init__(self, parameters: Parameters, args: tuple, kwargs: dict[str, Any]):
-        numbers, names = parameters.static_argnums, parameters.static_argnames
-        if numbers and numbers[0] < 0:  # they are sorted
-            negative = [n for n in numbers if n < 0]
-            numbers = (*positions(negative, len(args)), *numbers[len(negative):])
-            numbers = tuple(sorted(set(numbers)))
-        if numbers or (names and kwargs):
-            static_pos = tuple((i, args[i]) for i in numbers if i < len(args))
-            static_kw = tuple((k, kwargs[k]) for k in sorted(kwargs) if k in names)
-            self.statics = static_pos + static_kw
-            self.args = tuple(x for i, x in enumerate(args) if i not in numbers)
-            self.kwargs = {k: v for k, v in kwargs.items() if k not in names}
-        else:
-            self.statics = ()
-            self.args = args
-            self.kwargs = kwargs
-        self.nargs = len(args)
-        self.leaves, self.in_tree = tree.flatten((self.args, self.kwargs))
-
-    def rebuild(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return args and kwargs of the call with ``leaves`` in place of the dynamic ones."""
-        dynamic, kwargs = self.in_tree.unflatten(leaves)
-        if not self.statics:
-            return list(dynamic), kwargs
-        static_pos = {k: v for k, v in self.statics if isinstance(k, int)}
-        rest = iter(dynamic)
-        args = [static_pos[i] if i in static_pos else next(rest) for i in range(self.nargs)]
-        return args, {**kwargs, **{k: v for k, v in self.statics if isinstance(k, str)}}
-
-    def positions(self) -> dict[int, Any]:
-        """Return the dynamic positional arguments by their number in the call."""
-        static = {k for k, _ in self.statics if isinstance(k, int)}
-        numbers = [i for i in range(self.nargs) if i not in static]
-        return dict(zip(numbers, self.args))
 
 
 class Jitted:
@@ -145,23 +102,14 @@ class Jitted:
         self.accepts: Callable[..., bool] | None = None
         # Whether all code generators of XLA round its products and sums the same way.
         self.same_rounding: SameRounding = False
-        self.name = getattr(fun, "__name__", None) or type(fun).__name__
-        if isinstance(fun, functools.partial):
-            self.name = getattr(fun.func, "__name__", "partial")
+        self.name = name_of(fun)
         self._reference: FunctionRef | None = None
         self.misses = 0
         places, structure = tree.flatten((in_shardings, out_shardings), is_leaf=is_place)
         option_key = (parameters.static_argnums, parameters.static_argnames,
                       parameters.donate_argnums, parameters.donate_argnames, keep_unused, inline,
                       device, repr(sorted(self.options.items())), structure, *places)
-        try:
-            shared = traces.setdefault(fun, {})
-        except TypeError:  # not weakly referable or not hashable: programs live with this object
-            shared = {}
-        entries = shared.get(option_key)
-        if entries is None:
-            entries = shared[option_key] = Kept()
-        self.entries: Kept = entries
+        self.entries: Kept = table_of(fun, option_key)
 
     def given(self) -> dict[str, Any]:
         """Return what ``jit`` was given beside the function."""
@@ -203,16 +151,11 @@ class Jitted:
         return abstract_arguments(self.fun, bound.leaves, lambda: self.leaf_names(bound))
 
     def leaf_names(self, bound: Bound) -> list[tuple[str, str]]:
-        if (not bound.statics and config.shortcuts.value
-                and bound.in_tree.num_nodes == bound.in_tree.num_leaves + 3):
-            # Each argument is an array: beside them the tree has two containers and their pair.
-            return self.parameters.names_of_arrays(bound.nargs, bound.kwargs)
-        return self.parameters.leaf_names(bound.positions(), bound.kwargs)
+        return bound.leaf_names(self.parameters)
 
     def entry(self, bound: Bound, avals: tuple[ShapedArray, ...]) -> Entry:
         """Return the traced program for a call, tracing if there is none."""
-        key = (bound.in_tree, bound.statics, bound.nargs, avals, axes.state.env,
-               config.trace_key())
+        key = trace_key(bound, avals)
         entry = self.entries.get(key)
         if entry is None:
             if self.is_watched():
@@ -225,30 +168,16 @@ class Jitted:
         return entry
 
     def trace(self, bound: Bound, avals: tuple[ShapedArray, ...]) -> Entry:
-        """Trace the function for ``avals``."""
-        out_trees: list[Any] = []
-
-        def flat(*leaves: Any) -> list[Any]:
-            args, kwargs = bound.rebuild(leaves)
-            outs, out_tree = tree.flatten(self.fun(*args, **kwargs))
-            out_trees.append(out_tree)
-            check_outputs("jit", self.fun, outs, out_tree)
-            return outs
-
-        names = [] if self.library else [path for path, _ in self.leaf_names(bound)]
-        begin = time.perf_counter()
-        closed = trace_flat(flat, avals, name="jit", arg_names=names, debug_name=self.name,
-                            function=self.reference if bus.active else None)
-        if config.log_compiles.value:
-            logging.getLogger("saem").warning("Finished tracing %s for jit in %.9f sec", self.name,
-                                              time.perf_counter() - begin)
-        closed.jaxpr.origin = Origin("jit", self.fun, out_trees[0], arg_names=names or None)
+        """Trace the function for ``avals``.  Raises: TypeError if the function has no hash."""
+        hash(self.fun)
+        closed, out_tree = traced(self.fun, self.parameters, bound, avals, "jit", self.name,
+                                  self.reference, library=self.library)
         closed, moved = move_tracer_consts(closed)
         closed, refs = move_refs(closed)
         donated = (False,) * len(moved) + self.donated(bound) + (False,) * len(refs)
-        ins, outs = self.shardings(bound, out_trees[0])
+        ins, outs = self.shardings(bound, out_tree)
         demands = demands_of(closed, ins and [*ins, *[None] * len(refs)], outs)
-        return Entry(closed, out_trees[0], moved, mesh_set.value, donated, demands,
+        return Entry(closed, out_tree, moved, mesh_set.value, donated, demands,
                      refs if any(map(is_ref, closed.in_avals)) else None)
 
     def call_of(self, entry: Entry) -> JitCall:

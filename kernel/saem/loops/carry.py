@@ -22,17 +22,16 @@ from saem.core.arguments import check_outputs, described
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.events import bus
 from saem.core.jaxpr import ClosedJaxpr, Origin, Var
-from saem.core.kept import Kept
 from saem.core.leaks import leaked_tracer
 from saem.core.primitive import Primitive
 from saem.core.sharded import same_sharding
 from saem.core.trace import Tracer, bind
 from saem.core.varying import vma_of
-from saem.jit.jitted import traces
 from saem.ops.collectives import PVary
 from saem.ops.convert import convert_element_type
 from saem.ops.keys import key_watch
 from saem.placement.layouts import terms_of
+from saem.transform.programs import table_of
 from saem.transform.restructure import open_consts, pick, rearranged, split_list
 from saem.transform.staging import trace_flat
 
@@ -64,16 +63,11 @@ def trace_body(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], name: 
     The trace is kept with ``owner``, the user's function, of which (and of the ``static`` values)
     ``fun`` may be made anew.
 
-    Raises: TypeError for a result that is no array.
+    Raises: TypeError for a result that is no array, and for a function without a hash.
     """
-    key = (in_tree, tuple(avals), name, static, config.trace_key(), axes.state.env)
-    try:
-        options = traces.setdefault(owner or fun, {})
-        known = options.get("bodies")
-        if known is None:
-            known = options["bodies"] = Kept()
-    except TypeError:  # not weakly referable or not hashable
-        known = Kept()
+    hash(fun)
+    key = (in_tree, tuple(avals), name, static, axes.state.env, config.trace_key())
+    known = table_of(owner or fun, "bodies")
     body = known.get(key)
     if body is None:
         body = _trace(fun, in_tree, avals, name)

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 
 from saem import _jaxlib
 from saem.core import config, source
-from saem.jit import jitted
 from saem.observe.recorder import Recorder, recorder
+from saem.transform import programs
 
 _token = _jaxlib.Config(
     "saem_look", None, include_in_jit_key=True, include_in_trace_context=True
@@ -41,7 +41,7 @@ def looking(of: Recorder = recorder) -> Iterator[None]:
 
 def _forget(context: object) -> None:
     """Drop the traces that were made for one look."""
-    for options in list(jitted.traces.values()):
+    for options in list(programs.traces.values()):
         for entries in options.values():
             for key in [key for key in entries if key[-1] == context]:
                 del entries[key]

@@ -1,68 +1,122 @@
 """How do I see the program that a function traces to?
 
-``make_jaxpr`` traces and returns the jaxpr, ``eval_shape`` only the types of the results.
+``make_jaxpr`` traces and returns the jaxpr, ``eval_shape`` only the types of the results.  They
+and ``jit`` share one trace of a function at arguments of the same types.
 
-Read before: ``transform.staging``.
+Read before: ``transform.staging``.  Read after: ``jit.jitted``.
 Invariant: neither runs anything on a device.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Iterable
+import time
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
-from saem.core import source, tree
+from saem.core import axes, config, source, tree
 from saem.core.arguments import (
+    Bound,
     Parameters,
     abstract,
     abstract_arguments,
     check_callable,
     check_outputs,
+    check_static_hashable,
+    name_of,
 )
-from saem.core.avals import ShapeDtypeStruct
-from saem.core.axes import Axis, bound
-from saem.core.events import bus
+from saem.core.avals import ShapedArray, ShapeDtypeStruct
+from saem.core.events import FunctionRef, bus
 from saem.core.jaxpr import ClosedJaxpr, Origin
+from saem.core.kept import Kept
+from saem.core.lazy import later
 from saem.core.refs import check_references, is_ref
 from saem.core.sharded import sharding_of
+from saem.core.trace import Tracer
 from saem.transform.staging import trace_flat
+
+logging: Any = later("logging")  # only settings that log need it
+
+# Per function and options the table of what was traced, for as long as the function lives.
+traces: weakref.WeakKeyDictionary[Any, dict[Any, Kept]] = weakref.WeakKeyDictionary()
+
+
+def table_of(fun: Callable, options: Hashable) -> Kept:
+    """Return the table of what was made of ``fun`` with ``options``.
+
+    It is a new one if ``fun`` has no hash or no weak references.
+    """
+    try:
+        tables = traces.setdefault(fun, {})
+    except TypeError:
+        return Kept()
+    table = tables.get(options)
+    if table is None:
+        table = tables[options] = Kept()
+    return table
+
+
+def trace_key(bound: Bound, avals: Sequence[ShapedArray]) -> tuple[Any, ...]:
+    """Return what decides which program a function is for these arguments."""
+    return (bound.in_tree, bound.statics, *[type(x) for _, x in bound.statics], bound.nargs,
+            avals, axes.state.env, config.trace_key())
+
+
+def traced(fun: Callable, parameters: Parameters, bound: Bound, avals: Sequence[ShapedArray],
+           transform: str, name: str, reference: FunctionRef | None, *, library: bool = False
+           ) -> tuple[ClosedJaxpr, Any]:
+    """Return the program of ``fun`` at ``bound``, and the structure of its result.
+
+    ``jit`` with any options, ``make_jaxpr`` and ``eval_shape`` share one trace of a function.
+    Not kept are functions of the ``library``, each of which has one jit, and programs that close
+    over tracers.
+    """
+    programs = Kept() if library else table_of(fun, "program")
+    key = trace_key(bound, avals)
+    found = programs.get(key)
+    if found is None:
+        names = [] if library else [path for path, _ in bound.leaf_names(parameters)]
+        found = closed, _ = _trace(fun, bound, avals, transform, name, reference, names)
+        if not any(isinstance(c, Tracer) for c in closed.consts):
+            programs.keep(key, found)
+    return found
+
+
+def _trace(fun: Callable, bound: Bound, avals: Sequence[ShapedArray], transform: str, name: str,
+           reference: FunctionRef | None, names: list[str]) -> tuple[ClosedJaxpr, Any]:
+    out_trees: list[Any] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        args, kwargs = bound.rebuild(leaves)
+        outs, out_tree = tree.flatten(fun(*args, **kwargs))
+        out_trees.append(out_tree)
+        check_outputs(transform, fun, outs, out_tree)
+        return outs
+
+    begin = time.perf_counter()
+    closed = trace_flat(flat, avals, name=transform, arg_names=names, debug_name=name,
+                        function=reference if bus.active else None)
+    if config.log_compiles.value:
+        logging.getLogger("saem").warning("Finished tracing %s for %s in %.9f sec", name, transform,
+                                          time.perf_counter() - begin)
+    closed.jaxpr.origin = Origin("jit", fun, out_trees[0], arg_names=names or None)
+    return closed, out_trees[0]
 
 
 def trace_function(fun: Callable, args: tuple, kwargs: dict[str, Any],
-                   static_argnums: Iterable[int] = (), name: str = "make_jaxpr"
+                   static_argnums: Iterable[int] | int | None = None, name: str = "make_jaxpr"
                    ) -> tuple[ClosedJaxpr, Any]:
     """Return the jaxpr of ``fun`` at ``args`` and ``kwargs``, and the structure of its result."""
-    numbers = tuple(static_argnums)
-    if numbers:
-        Parameters(fun, numbers, None, None, None)  # refuses numbers that the function lacks
-    static = {n % len(args) for n in numbers if -len(args) <= n < len(args)}
-    dynamic = [x for i, x in enumerate(args) if i not in static]
-    leaves, in_tree = tree.flatten((dynamic, kwargs))
-    out_trees: list[Any] = []
-
-    def flat(*values: Any) -> list[Any]:
-        given, keywords = in_tree.unflatten(values)
-        rest = iter(given)
-        full = [x if i in static else next(rest) for i, x in enumerate(args)]
-        outs, out_tree = tree.flatten(fun(*full, **keywords))
-        check_outputs(name, fun, outs, out_tree)
-        out_trees.append(out_tree)
-        return outs
-
-    def names() -> list[tuple[str, str]]:
-        positions = {i: x for i, x in enumerate(args) if i not in static}
-        return Parameters(fun, None, None, None, None).leaf_names(positions, kwargs)
-
-    reference = source.function_ref(fun) if bus.active else None
-    avals = abstract_arguments(fun, leaves, names, abstract)
+    parameters = Parameters(fun, static_argnums, None, None, None)
+    bound = Bound(parameters, args, kwargs)
+    check_static_hashable(parameters, bound.statics)
+    avals = abstract_arguments(fun, bound.leaves, lambda: bound.leaf_names(parameters), abstract)
     if any(map(is_ref, avals)):
-        check_references(getattr(fun, "__name__", "function"), name, leaves,
-                         lambda: [path for path, _ in names()])
-    closed = trace_flat(flat, avals, name=name, function=reference,
-                        debug_name=getattr(fun, "__name__", ""))
-    closed.jaxpr.origin = Origin("jit", fun, out_trees[0], arg_names=[n for n, _ in names()])
-    return closed, out_trees[0]
+        check_references(name_of(fun), name, bound.leaves,
+                         lambda: [path for path, _ in bound.leaf_names(parameters)])
+    return traced(fun, parameters, bound, avals, name, name_of(fun),
+                  source.function_ref(fun) if bus.active else None)
 
 
 def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (),
@@ -81,12 +135,12 @@ def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (),
       in (c,) }
     """
     check_callable(fun)
-    named = [Axis(name, size) for name, size in axis_env or ()]
-    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    numbers = None if static_argnums == () else static_argnums
+    named = [axes.Axis(name, size) for name, size in axis_env or ()]
 
     @functools.wraps(fun)
     def make_jaxpr_f(*args: Any, **kwargs: Any) -> Any:
-        with bound(*named):
+        with axes.bound(*named):
             closed, out_tree = trace_function(fun, args, kwargs, numbers)
         if return_shape:
             return closed, out_tree.unflatten([_struct(a) for a in closed.out_avals])

@@ -25,13 +25,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saem.core import errors, tree
+from saem.core.arguments import name_of
 from saem.core.avals import ShapedArray, aval_functions, aval_of
 from saem.core.axes import Axis
 from saem.core.jaxpr import ClosedJaxpr, Eqn, eval_jaxpr, interpret
 from saem.core.primitive import Primitive
 from saem.core.trace import at_source, bind
 from saem.core.varying import vma_of
-from saem.derivatives.custom_rule import name_of
 from saem.experimental.checkify.checks import (
     Check,
     CheckEffect,
