@@ -600,7 +600,8 @@ def primitive_callable(prim: Any) -> Any:
             out_tree = _LEAF
             if prim.multiple_results:  # how many depends on the shapes of the operands
                 out_tree = _jaxlib.registry.flatten([0] * len(closed.jaxpr.outvars))[1]
-            known = build(closed, where, committed, name=prim.name, terms=terms), out_tree
+            known = build(closed, where, committed, name=prim.name, terms=terms,
+                          donated=prim.donated_invars), out_tree
             programs.keep(key, known)
         program, out_tree = known
         outs = program.run(args)

@@ -184,6 +184,8 @@ class Primitive(Record):
     requested_sharding: ClassVar[Any] = None
     # The shardings that its results have where it runs alone, () if the compiler chooses them.
     result_shardings: ClassVar[Any] = ()
+    # For each operand whether its buffer may become a result's where it runs alone, () if none may.
+    donated_invars: ClassVar[Any] = ()
     # The named axes along which it communicates; None: those of the programs inside.
     collective_axes: ClassVar[Any] = None
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from saem.compile import lowering
+from saem.core import config
 from saem.core import jaxpr as jaxpr_module
 from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Literal
@@ -143,12 +144,15 @@ class JitCall(ProgramCall):
         return [next(recorded) if u else next(known_outs) for u in out_unknown]
 
     def _run_known(self, trace: PartialTrace, program: ClosedJaxpr, args: Sequence[Any],
-                   places: Sequence[int]) -> list[Any]:
+                   places: Sequence[int | None]) -> list[Any]:
         """Run ``program`` below ``trace``; inputs and repetitions do not pass through the call.
 
-        ``places`` are those of ``args`` among the operands.
+        ``places`` are those of ``args`` among the operands.  Of what runs now no operand is donated
+        that the linear program still needs.
         """
         trimmed, forward = program.derived("forward", lambda: forward_inputs(program))
+        if any(self.donated_invars) and not config.staging.value:
+            places = [None if i in forward else place for i, place in enumerate(places)]
         saved = state.trace
         state.trace = parent = trace.parent
         try:
