@@ -112,6 +112,12 @@ HostBufferSemantics = _jax.HostBufferSemantics
 # there are two code generators to choose from.
 QUICK_OPTIONS = {"xla_cpu_use_fusion_emitters": False} if version_info[:2] == (0, 10) else {}
 
+# XLA flags by which products and reductions are not joined for a library of kernels: up to jaxlib
+# 0.11 some of that code is wrong (``compile.faults``).
+SOUND_OPTIONS = {
+    "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
+} if version_info < (0, 12) else {}
+
 # XLA flags by which a CPU program rounds each operation as it does alone, since none is joined with
 # others (``transform.pullbacks``).
 SEPARATE_OPTIONS = {

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
+from saem.compile.faults import sound_options
 from saem.compile.lowering import Lowering
 from saem.compile.mlir import parse
 from saem.compile.quick import SameRounding, quick_options
@@ -98,6 +99,7 @@ def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: Functio
     """
     options = options or ({} if lowered.module.callbacks else
                           quick_options(lowered.closed, devices, same_rounding))
+    options = {**sound_options(lowered.closed, devices), **options}
     key = content_key(lowered.text, devices, options, lowered.module.callbacks)
     watched = bus.active and function is not None
     if watched:

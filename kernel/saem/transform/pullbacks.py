@@ -25,6 +25,7 @@ import numpy as np
 from saem import _jaxlib
 from saem._jaxlib import ArrayImpl
 from saem.compile.dispatch import build, make_fast, placement, put
+from saem.compile.faults import is_faulty
 from saem.compile.quick import generators_agree
 from saem.core import config, dtypes, errors, tree
 from saem.core.avals import ShapedArray, aval_of
@@ -237,6 +238,8 @@ def separated(jaxpr: Jaxpr) -> Jaxpr:
     Alone, a division by fewer numbers, which are stretched, is a product with their inverses.
     Raises: NotSeparate for operations of which it makes other code.
     """
+    if is_faulty(jaxpr):
+        raise NotSeparate
     eqns = []
     for eqn in jaxpr.eqns:
         prim, out = eqn.operation, eqn.outvars[0]

@@ -1,0 +1,61 @@
+"""Do programs of which XLA makes wrong code give right results?
+
+Read before: ``compile.faults``.
+Invariant: the numbers are NumPy's; programs of other kinds are compiled as XLA does by itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import saem as jax
+import saem.numpy as jnp
+from saem import _jaxlib, lax
+from saem.compile.faults import MANY_COLUMNS, sound_options
+from saem.placement.devices import default_device
+
+pytestmark = pytest.mark.skipif(
+    not _jaxlib.SOUND_OPTIONS, reason="this jaxlib is not known to make wrong code")
+
+
+def options(fun, *shapes):
+    closed = jax.make_jaxpr(fun)(*[jax.ShapeDtypeStruct(s, jnp.float32) for s in shapes])
+    return sound_options(closed, (default_device(),))
+
+
+@pytest.mark.parametrize(("fun", "fold"), [
+    (lambda w, xs: jax.vmap(lambda x: (w @ x).sum())(xs), lambda rows: rows.sum(0)),
+    (lambda w, xs: jax.vmap(lambda x: jnp.max(w @ x))(xs), lambda rows: rows.max(0)),
+    (lambda w, xs: lax.map(lambda w: ((w @ xs.T) ** 2).sum(0), w[None])[0],
+     lambda rows: (rows ** 2).sum(0)),
+], ids=["sum", "max", "in a loop"])
+def test_a_product_of_many_columns_folded_over_its_rows(fun, fold):
+    rng = np.random.default_rng(0)
+    w, xs = rng.uniform(1, 2, (3, 3)), rng.uniform(1, 2, (40_001, 3))
+    w, xs = w.astype(np.float32), xs.astype(np.float32)
+    rows = np.einsum("ij,nj->in", w, xs)
+    np.testing.assert_allclose(jax.jit(fun)(w, xs), fold(rows), rtol=1e-5)
+
+
+def test_a_fold_of_an_array_with_eight_axes():
+    def fold(row, table):
+        return jnp.sum(row[..., None, None, None, None, None] * table, axis=2)
+
+    shapes = (10, 4, 6), (10, 4, 6, 9, 9, 9, 9, 9)
+    assert options(fold, *shapes)  # else this process might end
+    found = jax.jit(fold)(*[np.ones(s, np.float32) for s in shapes])
+    np.testing.assert_array_equal(found, np.full((10, 4, 9, 9, 9, 9, 9), 6, np.float32))
+
+
+def test_other_programs_are_compiled_as_usual():
+    assert not options(lambda w, x: (w @ x).sum(0), (3, 3), (3, MANY_COLUMNS))
+    assert options(lambda w, x: (w @ x).sum(0), (3, 3), (3, MANY_COLUMNS + 1))
+    assert not options(lambda x: jnp.sin(x).sum(0), (3, 100_000))
+    assert not options(lambda x: x.sum(2), (2,) * 6)
+    assert options(lambda x: x.sum(2), (2,) * 7)
+
+
+def test_a_choice_of_the_user_is_kept(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_experimental_ynn_fusion_type=")
+    assert not options(lambda x: x.sum(2), (2,) * 7)
