@@ -29,7 +29,7 @@ from saem.numpy.axes import as_array
 from saem.numpy.promote import convert_value, join_types
 from saem.placement import devices
 from saem.placement.meshes import get_abstract_mesh
-from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of, target
+from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of, named_sharding
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -185,7 +185,7 @@ def canonicalize_sharding(sharding: NamedSharding | PartitionSpec | None, api_na
                         f"{type(sharding)}")
     mesh = get_abstract_mesh() if isinstance(sharding, PartitionSpec) else sharding.mesh
     if mesh.empty:
-        target(sharding, len(sharding.spec) if isinstance(sharding, NamedSharding) else 0)
+        named_sharding(sharding, len(sharding.spec) if isinstance(sharding, NamedSharding) else 0)
         return None
     spec = sharding if isinstance(sharding, PartitionSpec) else sharding.spec
     found = NamedSharding(mesh.abstract_mesh, spec)

@@ -55,7 +55,7 @@ from saem.ops.linear import (
     shift_axes,
     stacked,
 )
-from saem.placement.shardings import target
+from saem.placement.shardings import named_sharding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,6 +136,16 @@ class RaggedDotGeneral(Primitive):
         row = xc if self.mode == SUMMED else self.axes(x_ndim, 0)[1]
         return (*xb, *row[:row.index(self.ragged)])
 
+    def ordinary_product(self) -> DotGeneral:
+        """Return the product without groups."""
+        return DotGeneral(self.dimension_numbers, self.precision, self.preferred_element_type)
+
+    def with_numbers(self, numbers: DimensionNumbers, ragged: Sequence[int],
+                     groups: Sequence[int], sharding: Any = None) -> RaggedDotGeneral:
+        """Return the product along other axes."""
+        return RaggedDotGeneral(RaggedDotDimensionNumbers(numbers, ragged, groups),
+                                self.precision, self.preferred_element_type, None, sharding)
+
     def masked_product(self) -> DotGeneral:
         """Return the product of lhs, repeated for each group along a new first axis, with rhs."""
         (xc, yc), (xb, yb) = self.dimension_numbers
@@ -202,8 +212,7 @@ class RaggedDotGeneral(Primitive):
 
     def evaluate(self, x, y, sizes):
         if self.mode == SIDE_BY_SIDE:
-            return DotGeneral(self.dimension_numbers, self.precision,
-                              self.preferred_element_type).evaluate(x, y)
+            return self.ordinary_product().evaluate(x, y)
         outer = self.outer(x.ndim)
         ends = np.cumsum(sizes.astype(np.int64), -1)
         first = ends - sizes
@@ -229,8 +238,7 @@ class RaggedDotGeneral(Primitive):
             return lower_primitive(ctx, prim, operands, avals, [infer(prim, avals)])[0]
 
         if self.mode == SIDE_BY_SIDE:
-            return write(DotGeneral(self.dimension_numbers, self.precision,
-                                    self.preferred_element_type), x, y)
+            return write(self.ordinary_product(), x, y)
         aval, last = ctx.avals[x], len(ctx.avals[sizes].shape) - 1
         sizes = ctx.convert(sizes, np.dtype(np.int32))
         shape = (ctx.avals[sizes].shape[-1], *aval.shape)
@@ -286,19 +294,18 @@ class RaggedDotGeneral(Primitive):
             other = permute(y, (*yb, *yc, *right))
             ct_n = tuple(range(1 + n + m, 1 + n + m + k))
             other_n = tuple(range(n + sums, n + sums + k))
-            out = self.product(other, ct, sizes, (other_n, ct_n), (heads, shift_axes(heads, 0)),
-                               n + xc.index(self.ragged), (0,))
-            return out, (*xb, *xc, *left)
+            prim = self.with_numbers(((other_n, ct_n), (heads, shift_axes(heads, 0))),
+                                     [n + xc.index(self.ragged)], [0])
+            return bind(prim, other, ct, sizes), (*xb, *xc, *left)
         # (b, m, n) and (g, b, k, n) give (b, m, k).
         groups = self.ragged_dot_dimension_numbers.rhs_group_dimensions
         lead = len(groups)
         other = permute(y, (*groups, *yb, *yc, *right))
         ct_n = tuple(range(n + m, n + m + k))
         other_n = tuple(range(lead + n + sums, lead + n + sums + k))
-        out = self.product(ct, other, sizes, (ct_n, other_n),
-                           (heads, tuple(h + lead for h in heads)),
-                           self.ragged_place(batch, left), tuple(range(lead)))
-        return out, (*xb, *left, *xc)
+        prim = self.with_numbers(((ct_n, other_n), (heads, tuple(h + lead for h in heads))),
+                                 [self.ragged_place(batch, left)], range(lead))
+        return bind(prim, ct, other, sizes), (*xb, *left, *xc)
 
     def cotangent_of_right(self, ct: Any, x: Any, sizes: Any, batch: Axes, left: Axes, right: Axes
                            ) -> tuple[Any, Axes]:
@@ -310,23 +317,15 @@ class RaggedDotGeneral(Primitive):
             # (b, k, m) and (g, b, m, n) give (b, k, n).
             other = permute(x, (*xb, *xc, *left))
             summed = tuple(range(n + sums, n + sums + m)), tuple(range(1 + n, 1 + n + m))
-            out = self.product(other, ct, sizes, summed, (heads, shift_axes(heads, 0)),
-                               n + xc.index(self.ragged), (0,))
-            return out, (*yb, *yc, *right)
+            prim = self.with_numbers((summed, (heads, shift_axes(heads, 0))),
+                                     [n + xc.index(self.ragged)], [0])
+            return bind(prim, other, ct, sizes), (*yb, *yc, *right)
         # (b, m, k) and (b, m, n) give (g, b, k, n).
         other = permute(x, (*xb, *left, *xc))
         summed = tuple(range(n, n + m)), tuple(range(n, n + m))
-        out = self.product(other, ct, sizes, summed, (heads, heads),
-                           self.ragged_place(batch, left), ())
+        prim = self.with_numbers((summed, (heads, heads)), [self.ragged_place(batch, left)], [])
         groups = self.ragged_dot_dimension_numbers.rhs_group_dimensions
-        return out, (*groups, *yb, *yc, *right)
-
-    def product(self, x: Any, y: Any, sizes: Any, contract: tuple[Axes, Axes],
-                batch: tuple[Axes, Axes], ragged: int, groups: Axes) -> Any:
-        """Apply the ragged product of other numbers."""
-        numbers = RaggedDotDimensionNumbers((contract, batch), (ragged,), groups)
-        return bind(RaggedDotGeneral(numbers, self.precision, self.preferred_element_type),
-                    x, y, sizes)
+        return bind(prim, other, ct, sizes), (*groups, *yb, *yc, *right)
 
     def batch(self, size, xs, dims):
         (xc, yc), (xb, yb) = self.dimension_numbers
@@ -343,12 +342,11 @@ class RaggedDotGeneral(Primitive):
             dims_of = tuple(range(len(shape) + 1)) if whole else (0, len(shape))
             sizes = broadcast_in_dim(sizes, (size, *shape), dims_of)
         up = shift_axes
-        made = RaggedDotDimensionNumbers(
-            ((up(xc, 0), up(yc, 0)), ((0, *up(xb, 0)), (0, *up(yb, 0)))),
-            up(numbers.lhs_ragged_dimensions, 0), up(numbers.rhs_group_dimensions, 0))
         place = 1 if self.mode == SUMMED else 0
-        sharding = with_entry(self.out_sharding, place, batch_entry())
-        prim = RaggedDotGeneral(made, self.precision, self.preferred_element_type, None, sharding)
+        prim = self.with_numbers(
+            ((up(xc, 0), up(yc, 0)), ((0, *up(xb, 0)), (0, *up(yb, 0)))),
+            up(numbers.lhs_ragged_dimensions, 0), up(numbers.rhs_group_dimensions, 0),
+            with_entry(self.out_sharding, place, batch_entry()))
         return bind(prim, x, y, sizes), place
 
 
@@ -381,7 +379,7 @@ def ragged_dot_general(lhs: Array, rhs: Array, group_sizes: Array,
     if out_sharding is not None:
         plain = RaggedDotGeneral(ragged_dot_dimension_numbers)
         axes = plain.axes(aval_of(lhs).ndim, aval_of(rhs).ndim)
-        sharding = target(out_sharding, sum(map(len, axes)) + (plain.mode == SUMMED))
+        sharding = named_sharding(out_sharding, sum(map(len, axes)) + (plain.mode == SUMMED))
     prim = RaggedDotGeneral(ragged_dot_dimension_numbers, canonicalize_precision(precision),
                             preferred, None, sharding)
     return bind(prim, lhs, rhs, group_sizes)

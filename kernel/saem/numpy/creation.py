@@ -42,7 +42,7 @@ from saem.ops.convert import cast
 from saem.ops.convert import copy as copy_array
 from saem.ops.reshard import reshard_to
 from saem.placement.meshes import mesh_context
-from saem.placement.shardings import target
+from saem.placement.shardings import named_sharding
 from saem.transform.staging import put_value
 from saem.typing import Array, ArrayLike, DTypeLike
 
@@ -67,7 +67,7 @@ def placed(x: Any, device: Any, sharding: Any = None) -> Any:
     where = device if device is not None else sharding
     if where is None or getattr(getattr(where, "mesh", None), "empty", False):
         return x  # the sharding of a type that names no mesh is no place
-    explicit = target(where, len(aval_of(x).shape)) if Seen.placements else None
+    explicit = named_sharding(where, len(aval_of(x).shape)) if Seen.placements else None
     return device_put(x, where) if explicit is None else reshard_to(x, explicit)
 
 
@@ -455,7 +455,7 @@ def full_placed(shape: tuple[int, ...], value: Any, device: Any, sharding: Any, 
     """
     if Seen.placements:
         where = device if device is not None else sharding
-        explicit = like if where is None else target(where, len(shape))
+        explicit = like if where is None else named_sharding(where, len(shape))
         if explicit is not None:
             return shaping.full(shape, value, sharding=explicit)
     return placed(filled(shape, value), device, sharding)
@@ -634,7 +634,7 @@ def arange(start: ArrayLike | int, stop: ArrayLike | int | None = None,
     offset = None if first is None else scalar(first, dtype)
     scale = None if by is None else scalar(by, dtype)
     where = device if device is not None else out_sharding
-    explicit = target(where, 1) if Seen.placements else None
+    explicit = named_sharding(where, 1) if Seen.placements else None
     if explicit is not None and offset is None and scale is None:
         return shaping.broadcasted_iota(dtype, (length,), 0, out_sharding=explicit)
     return placed(_count(length, dtype, offset, scale), device, out_sharding)

@@ -35,7 +35,7 @@ from saem.ops.convert import convert_element_type
 from saem.ops.linear import Transpose, broadcast_in_dim, permute, reduce_sum
 from saem.ops.reshard import freely
 from saem.ops.shape import canonical_axis
-from saem.placement.shardings import target
+from saem.placement.shardings import named_sharding
 from saem.typing import Array, ArrayLike, Shape
 
 cumulative: Any = later("saem.ops.cumulative")
@@ -390,7 +390,8 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: Any = No
             f"Incompatible types for broadcasting: input type={aval_of(array).str_short()} "
             f"and requested type={array.dtype.name}{list(sizes)}".replace(", ", ","),
             advice=f"Only axes of size 1 are repeated; {name}{list(have)} has others.")
-    if out_sharding is not None and (explicit := target(out_sharding, len(sizes))) is not None:
+    explicit = named_sharding(out_sharding, len(sizes))
+    if explicit is not None:
         lead = len(sizes) - len(have)
         return broadcast_in_dim(array, sizes, range(lead, len(sizes)), out_sharding=explicit)
     return _broadcast(array, sizes=sizes)

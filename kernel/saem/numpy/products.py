@@ -39,7 +39,7 @@ from saem.ops.reduce import reduce_or
 from saem.ops.reshard import reshard_to, with_rank
 from saem.ops.select import select_n
 from saem.ops.shape import broadcasted_iota, canonical_axis, expand_dims, reshape, squeeze
-from saem.placement.shardings import target
+from saem.placement.shardings import named_sharding
 from saem.typing import Array, ArrayLike, DTypeLike
 
 opt_einsum: Any = later("opt_einsum")  # expensive to load, and only einsum needs it
@@ -75,7 +75,7 @@ def _mismatch(name: str, x: Any, y: Any) -> Exception:
 
 def _rearranged(sharding: Any, labels: Sequence, order: Sequence) -> Any:
     """Return a sharding of axes ``labels`` as one of the same axes in ``order``."""
-    explicit = target(sharding, len(labels))
+    explicit = named_sharding(sharding, len(labels))
     if explicit is None:
         return None
     entries = dict(zip(labels, with_rank(explicit, len(labels)).spec))
@@ -421,7 +421,7 @@ def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, 
         pairs = list(zip(chosen, names))
         if len(pairs) == 1:
             out = _single(*pairs[0], result)
-            explicit = target(options.get("out_sharding"), len(result))
+            explicit = named_sharding(options.get("out_sharding"), len(result))
             values.append(out if explicit is None else reshard_to(out, explicit))
             continue
         x, name = pairs[0]

@@ -37,9 +37,9 @@ from saem.placement.shardings import (
     NamedSharding,
     PartitionSpec,
     axes_of,
+    named_sharding,
     on_devices,
     resolve,
-    target,
 )
 from saem.placement.spread import check_rank
 
@@ -156,7 +156,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     found = []
     for leaf, given in zip(leaves, prefix("reshard out_shardings", out_shardings, xs)):
         refuse_decided(given)
-        sharding = target(given, len(aval_of(leaf).shape))
+        sharding = named_sharding(given, len(aval_of(leaf).shape))
         if sharding is None:  # no axis is Explicit: the partitioner decides on all
             found.append(leaf if stays(leaf, given) else with_sharding_constraint(leaf, given))
         else:

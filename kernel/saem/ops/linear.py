@@ -38,7 +38,7 @@ from saem.core.sharded import (
 from saem.core.trace import bind, eval_trace, state
 from saem.core.varying import vma_of
 from saem.ops import sharding_rules
-from saem.placement.shardings import target
+from saem.placement.shardings import named_sharding
 from saem.typing import Array, ArrayLike
 
 
@@ -346,7 +346,7 @@ def broadcast_in_dim(operand: ArrayLike, shape: Sequence[int],
     places = tuple([operator.index(d) for d in broadcast_dimensions])
     if aval_of(operand).shape == shape and places == tuple(range(len(shape))):
         return unchanged(operand)
-    sharding = None if out_sharding is None else target(out_sharding, len(shape))
+    sharding = None if out_sharding is None else named_sharding(out_sharding, len(shape))
     return bind(equal_one(BroadcastInDim, shape, places, sharding), operand)
 
 
@@ -406,7 +406,7 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     axes = tuple(map(operator.index, axes))
     sharding = None
     if out_sharding is not None:
-        sharding = target(out_sharding, len(aval_of(operand).shape) - len(axes))
+        sharding = named_sharding(out_sharding, len(aval_of(operand).shape) - len(axes))
     if not axes and sharding is None:
         return unchanged(operand)
     return bind(equal_one(ReduceSum, axes, sharding), operand)

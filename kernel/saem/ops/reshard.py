@@ -23,7 +23,7 @@ from saem.core.sharded import entries_of, like_type, with_entry
 from saem.core.trace import bind
 from saem.ops.linear import Linear
 from saem.placement.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, mesh_context
-from saem.placement.shardings import NamedSharding, PartitionSpec, target
+from saem.placement.shardings import NamedSharding, PartitionSpec, named_sharding
 
 
 @primitive("reshard")
@@ -78,7 +78,7 @@ def _struct_aval(struct: ShapeDtypeStruct) -> ShapedArray:
     given = struct.sharding
     if isinstance(given, PartitionSpec) and get_abstract_mesh().empty:
         return aval
-    explicit = target(given, len(aval.shape))
+    explicit = named_sharding(given, len(aval.shape))
     return aval if explicit is None else sharded.with_spec(aval, explicit)
 
 
@@ -213,7 +213,7 @@ def freely(fun: Callable, out_sharding: Any, *args: Any) -> Any:
     Source: what JAX's ``.at[…].get(out_sharding=…)`` and its samplers do.
     """
     leaves, structure = tree.flatten(args)
-    given = target(out_sharding, 1 << 30)
+    given = named_sharding(out_sharding, 1 << 30)
     if given is None:
         return fun(*args)
     before = mesh_of(leaves, given)
@@ -221,7 +221,7 @@ def freely(fun: Callable, out_sharding: Any, *args: Any) -> Any:
     with under(after):
         out = fun(*structure.unflatten([crossing(x, before, after) for x in leaves]))
     if len(given.spec) > len(aval_of(out).shape):
-        target(out_sharding, len(aval_of(out).shape))
+        named_sharding(out_sharding, len(aval_of(out).shape))
     with under(before):
         return crossing(out, after, before, given.spec)
 

@@ -41,7 +41,7 @@ from saem.ops.linear import (
     zeros_of,
 )
 from saem.placement.meshes import Mesh
-from saem.placement.shardings import on_devices, target
+from saem.placement.shardings import named_sharding, on_devices
 from saem.placement.spread import place_like
 from saem.typing import Array, ArrayLike, DTypeLike
 
@@ -447,7 +447,7 @@ def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[i
     new_sizes = tuple([as_size(n) for n in sizes_of(new_sizes)])
     if aval_of(operand).shape == new_sizes:
         return unchanged(operand)
-    return bind(Reshape(new_sizes, None, target(out_sharding, len(new_sizes))), operand)
+    return bind(Reshape(new_sizes, None, named_sharding(out_sharding, len(new_sizes))), operand)
 
 
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
@@ -594,7 +594,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int, *,
     shape = tuple(as_size(n) for n in shape)
     dtype = dtypes.canonicalize(dtype, explicit=True, where="broadcasted_iota")
     return bind(Iota(dtype, shape, operator.index(dimension),
-                     target(out_sharding, len(shape))))
+                     named_sharding(out_sharding, len(shape))))
 
 
 def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
@@ -627,7 +627,7 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
                 f"full cannot hold the complex number {fill_value} as {dtype.name}.",
                 advice="Give its real part, or dtype=complex.")
         fill_value = scalar_as(fill_value, dtype)
-    explicit = target(sharding, len(shape))
+    explicit = named_sharding(sharding, len(shape))
     out = bind(BroadcastInDim(shape, (), explicit), fill_value)
     if explicit is not None or sharding is None or type(out) is not _jaxlib.ArrayImpl:
         return out

@@ -480,7 +480,7 @@ def unsharded(ndim: int) -> NamedSharding:
     return _along_none(get_abstract_mesh(), ndim)
 
 
-def target(given: Any, ndim: int) -> Any:
+def named_sharding(given: Any, ndim: int) -> Any:
     """Return what a caller gave as ``out_sharding`` as a NamedSharding of rank ``ndim``.
 
     None where the mesh has no Explicit axis, so that types say nothing.  Entries for axes that the
