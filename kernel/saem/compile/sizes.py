@@ -57,8 +57,8 @@ def plan(shapes: Sequence[Sequence[Size]], names: Callable[[int], str]) -> list[
         number, axis, size = found
         (name, factor) = unknown_factor(size, known) or ("", 0)
         if name:
-            unknown = Dim((((((name, 1),), factor)),), size.scope)
-            steps.append(Step(name, number, axis, factor, size - unknown, size))
+            rest = size - factor * Dim.variable(name, size.scope)
+            steps.append(Step(name, number, axis, factor, rest, size))
             known.add(name)
         waiting.remove(found)
     if waiting:
@@ -84,7 +84,7 @@ def unknown_factor(size: Dim, known: set[str]) -> tuple[str, int] | None:
         return None
     (name,) = unknown
     factor = dict(size.terms).get(((name, 1),), 0)
-    rest = size - Dim((((((name, 1),), factor)),), size.scope) if factor else size
+    rest = size - factor * Dim.variable(name, size.scope)
     return None if not factor or name in variables(rest) else (name, factor)
 
 

@@ -50,7 +50,7 @@ def element_type(dtype: Any) -> str:
     if kind == "complex":
         return f"complex<f{dtype.itemsize * 4}>"
     if name.startswith(("float8_", "float4_", "float6_")):
-        return "f" + name[5:].replace("_", "", 1).upper().replace("FN", "FN")
+        return "f" + name[5:].replace("_", "", 1).upper()
     return _FLOAT_NAMES[name]
 
 

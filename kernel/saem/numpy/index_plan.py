@@ -75,9 +75,11 @@ def parse(idx: Any, shape: tuple[int, ...], wrap: bool = True) -> tuple[tuple, l
     values: list[Any] = []
     axis = 0
     for number, entry in enumerate(entries):
-        here = shape[axis:axis + axes_used(entry)]
-        token_of(entry, number, here, wrap, axis, tokens, values)
-        axis += len(here)
+        sizes = shape[axis:axis + axes_used(entry)]
+        found, numbers = tokens_of(entry, Spot(number, axis, sizes), wrap)
+        tokens += found
+        values += numbers
+        axis += len(sizes)
     return tuple(tokens), values
 
 
@@ -178,56 +180,57 @@ def axes_used(entry: Any) -> int:
     return 1
 
 
-def token_of(entry: Any, number: int, here: tuple[int, ...], wrap: bool, axis: int,
-             tokens: list[Any], values: list[Any]) -> None:
-    """Append the tokens and values of one entry, which indexes axes of sizes ``here``."""
+class Spot(NamedTuple):
+    """Where an entry stands: its number, the first axis that it indexes, and the sizes of these."""
+
+    number: int
+    axis: int
+    sizes: tuple[int, ...]
+
+
+def tokens_of(entry: Any, spot: Spot, wrap: bool) -> tuple[list[Any], list[Any]]:
+    """Return the tokens and values of one entry; most have one of each.
+
+    Raises: IndexError for a mask of another shape, or an element of an empty axis.
+    """
     kind = type(entry)
     if kind is int:
-        tokens.append(INT)
-        values.append(wrapped_int(entry, here[0], wrap, axis))
-    elif entry is None or entry is Ellipsis:
-        tokens.append(NEW if entry is None else GAP)
-    elif kind is slice:
-        start, length, step = slice_parts(entry, here[0], number)
-        if length == here[0] and step == 1:
-            tokens.append(FULL)
-        else:
-            tokens.append((PART, length, step))
-            last = start + (length - 1) * step
-            values.append(0 if length == 0 else start if step > 0 else last)
-    elif kind is Slice:
-        tokens.append((WINDOW, entry.length(), entry.stride))
-        values.append(entry.start)
-    elif kind is bool:
-        tokens.append((BOOL, int(entry)))
-    elif isinstance(entry, np.ndarray) and entry.dtype == np.bool_:
-        if entry.shape != here and entry.size:
+        return [INT], [wrapped_int(entry, spot, wrap)]
+    if entry is None or entry is Ellipsis:
+        return [NEW if entry is None else GAP], []
+    if kind is slice:
+        start, length, step = slice_parts(entry, spot)
+        if length == spot.sizes[0] and step == 1:
+            return [FULL], []
+        last = start + (length - 1) * step
+        return [(PART, length, step)], [0 if length == 0 else start if step > 0 else last]
+    if kind is Slice:
+        return [(WINDOW, entry.length(), entry.stride)], [entry.start]
+    if kind is bool:
+        return [(BOOL, int(entry))], []
+    if isinstance(entry, np.ndarray) and entry.dtype == np.bool_:
+        if entry.shape != spot.sizes and entry.size:
             raise errors.explained(
                 errors.JAXIndexError, "index.mask_shape",
-                f"boolean index did not match shape of indexed array in index {number}: got "
-                f"{entry.shape}, expected {list(here)}",
+                f"boolean index did not match shape of indexed array in index {spot.number}: got "
+                f"{entry.shape}, expected {list(spot.sizes)}",
                 advice="A mask must have the sizes of the axes that it chooses from.")
-        for positions in np.nonzero(entry):
-            tokens.append((ARRAY, False))
-            values.append(positions)
-    elif aval_of(entry).shape or here[0] == 0:
-        tokens.append((ARRAY, wrap))
-        values.append(entry)
-    elif isinstance(entry, np.ndarray):
-        tokens.append(INT)
-        values.append(wrapped_int(int(entry), here[0], wrap, axis))
-    else:
-        tokens.append((SCALAR, wrap))
-        values.append(entry)
+        return [(ARRAY, False)] * entry.ndim, list(np.nonzero(entry))
+    if aval_of(entry).shape or spot.sizes[0] == 0:
+        return [(ARRAY, wrap)], [entry]
+    if isinstance(entry, np.ndarray):
+        return [INT], [wrapped_int(int(entry), spot, wrap)]
+    return [(SCALAR, wrap)], [entry]
 
 
-def wrapped_int(i: int, n: int, wrap: bool, axis: int) -> int:
+def wrapped_int(i: int, spot: Spot, wrap: bool) -> int:
     """Return ``i`` counted from the front; it may still lie outside.
 
     Raises: IndexError if the axis is empty.
     """
+    n = spot.sizes[0]
     if n == 0:
-        raise out_of_empty(axis)
+        raise out_of_empty(spot.axis)
     return i + n if wrap and i < 0 else i
 
 
@@ -238,8 +241,8 @@ def out_of_empty(axis: int) -> Exception:
         advice="An empty axis has no element to read or write.")
 
 
-def slice_parts(entry: slice, n: int, number: int) -> tuple[int, int, int]:
-    """Return start, length and step of a slice of an axis of size ``n``.
+def slice_parts(entry: slice, spot: Spot) -> tuple[int, int, int]:
+    """Return start, length and step of a slice.
 
     Raises: IndexError if a bound is traced; ValueError for a step of 0.
     """
@@ -247,11 +250,12 @@ def slice_parts(entry: slice, n: int, number: int) -> tuple[int, int, int]:
         if isinstance(bound, Tracer) and concrete_or_none(bound) is None:
             raise errors.explained(
                 errors.JAXIndexError, "index.slice",
-                f"Slice entries must be static integers. Got {entry} at position {number}",
+                f"Slice entries must be static integers. Got {entry} at position {spot.number}",
                 advice="The size of the result must be known while tracing. Use "
                 "lax.dynamic_slice(x, starts, sizes), or mask with jnp.where.")
         if bound is not None:
             as_size(bound)
+    n = spot.sizes[0]
     if not is_static((n, entry.start, entry.stop)):
         return open_slice_parts(entry, n)
     start, stop, step = entry.indices(n)

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
@@ -47,9 +45,25 @@ def _count(name: str, segment_ids: Any, num_segments: Any) -> int:
     return count
 
 
-def _segmented(name: str, scatter: Callable, over: Callable, start: Callable, data: Any,
-               segment_ids: Any, num_segments: Any, indices_are_sorted: bool, unique_indices: bool,
-               bucket_size: int | None, mode: Any) -> Any:
+class Combination(NamedTuple):
+    """How rows are combined: where they are scattered to, and over an axis; from which start."""
+
+    name: str
+    scatter: Callable
+    over: Callable
+    start: Callable[[Any], Any]  # of the dtype
+
+
+SUM = Combination("segment_sum", scatter_add, reduce_sum, lambda dtype: 0)
+PRODUCT = Combination("segment_prod", scatter_mul, reduce.reduce_prod, lambda dtype: 1)
+LARGEST = Combination("segment_max", scatter_max, reduce.reduce_max, reduce.lowest)
+SMALLEST = Combination("segment_min", scatter_min, reduce.reduce_min, reduce.highest)
+
+
+def _segmented(how: Combination, data: Any, segment_ids: Any, num_segments: Any,
+               bucket_size: int | None, mode: Any, **options: bool) -> Any:
+    """Return ``data`` combined by segment; ``options`` state what is known of the ids."""
+    name, scatter, over, start = how
     data, ids = array_argument(name, data, segment_ids)
     if not dtypes.is_integer(ids.dtype):
         raise errors.explained(
@@ -59,8 +73,7 @@ def _segmented(name: str, scatter: Callable, over: Callable, start: Callable, da
     count = _count(name, ids, num_segments)
     aval, shape = aval_of(data), aval_of(ids).shape
     row = aval.shape[1:]
-    options = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
-               "mode": mode if mode is not None else "fill"}
+    mode = "fill" if mode is None else mode
     if bucket_size is None or 0 in shape:
         out = full((count, *row), start(aval.dtype), aval.dtype)
         if 0 in shape:  # no ids: the data goes nowhere
@@ -69,7 +82,8 @@ def _segmented(name: str, scatter: Callable, over: Callable, start: Callable, da
         index = broadcast_in_dim(ids, (*shape, 1), tuple(range(axes)))
         inner = tuple(range(axes, axes + len(row)))
         numbers = ScatterDimensionNumbers(inner, (0,), (0,))
-        return scatter(out, index, broadcast_to(data, (*shape, *row)), numbers, **options)
+        return scatter(out, index, broadcast_to(data, (*shape, *row)), numbers, mode=mode,
+                       **options)
     # Neighbouring rows are added up in buckets of their own, then the buckets: fewer roundings.
     if not aval.ndim:  # a number is the row of every id
         data = broadcast_in_dim(data, shape, ())
@@ -79,19 +93,8 @@ def _segmented(name: str, scatter: Callable, over: Callable, start: Callable, da
     index = broadcast_in_dim(ids, (rows, 1), (0,))
     which = broadcast_in_dim(iota(aval_of(ids).dtype, rows), (rows, 1), (0,)) // bucket_size
     numbers = ScatterDimensionNumbers(tuple(range(1, 1 + len(row))), (0, 1), (0, 1))
-    return over(scatter(out, concatenate([which, index], 1), data, numbers, **options), (0,))
-
-
-def _lowest(dtype: Any) -> Any:
-    if dtypes.is_bool(dtype):
-        return False
-    return -np.inf if dtypes.is_inexact(dtype) else dtypes.iinfo(dtype).min
-
-
-def _highest(dtype: Any) -> Any:
-    if dtypes.is_bool(dtype):
-        return True
-    return np.inf if dtypes.is_inexact(dtype) else dtypes.iinfo(dtype).max
+    parts = scatter(out, concatenate([which, index], 1), data, numbers, mode=mode, **options)
+    return over(parts, (0,))
 
 
 def segment_sum(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
@@ -103,8 +106,8 @@ def segment_sum(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
     >>> jax.ops.segment_sum(jnp.array([1, 5, 2]), jnp.array([0, 0, 1]), num_segments=2)
     Array([6, 2], dtype=int32)
     """
-    return _segmented("segment_sum", scatter_add, reduce_sum, lambda _: 0, data, segment_ids,
-                      num_segments, indices_are_sorted, unique_indices, bucket_size, mode)
+    return _segmented(SUM, data, segment_ids, num_segments, bucket_size, mode,
+                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)
 
 
 def segment_prod(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
@@ -116,9 +119,8 @@ def segment_prod(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | No
     >>> jax.ops.segment_prod(jnp.array([2, 5, 3]), jnp.array([0, 0, 1]), num_segments=2)
     Array([10,  3], dtype=int32)
     """
-    return _segmented("segment_prod", scatter_mul, reduce.reduce_prod, lambda _: 1, data,
-                      segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size,
-                      mode)
+    return _segmented(PRODUCT, data, segment_ids, num_segments, bucket_size, mode,
+                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)
 
 
 def segment_max(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
@@ -130,8 +132,8 @@ def segment_max(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
     >>> jax.ops.segment_max(jnp.array([1, 5, 2]), jnp.array([0, 0, 1]), num_segments=2)
     Array([5, 2], dtype=int32)
     """
-    return _segmented("segment_max", scatter_max, reduce.reduce_max, _lowest, data, segment_ids,
-                      num_segments, indices_are_sorted, unique_indices, bucket_size, mode)
+    return _segmented(LARGEST, data, segment_ids, num_segments, bucket_size, mode,
+                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)
 
 
 def segment_min(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
@@ -143,5 +145,5 @@ def segment_min(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
     >>> jax.ops.segment_min(jnp.array([1, 5, 2]), jnp.array([0, 0, 1]), num_segments=2)
     Array([1, 2], dtype=int32)
     """
-    return _segmented("segment_min", scatter_min, reduce.reduce_min, _highest, data, segment_ids,
-                      num_segments, indices_are_sorted, unique_indices, bucket_size, mode)
+    return _segmented(SMALLEST, data, segment_ids, num_segments, bucket_size, mode,
+                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)

@@ -45,6 +45,7 @@ from saem.ops.linear import (
     number_like,
     zeros_of,
 )
+from saem.ops.reduce import highest, lowest
 from saem.ops.select import select_n
 from saem.ops.shape import iota
 from saem.typing import Array
@@ -108,18 +109,6 @@ def elsewhere(prim: Any, names: Sequence[Any]) -> Exception:
 def times(x: Any, size: int) -> Any:
     """Return ``size`` times ``x``: the sum over examples that all hold the same."""
     return arithmetic.mul(number_like(x, size), x)
-
-
-def lowest(dtype: Any) -> Any:
-    """Return the number of ``dtype`` below all others."""
-    return False if dtypes.is_bool(dtype) else -np.inf if dtypes.is_float(dtype) \
-        else dtypes.iinfo(dtype).min
-
-
-def highest(dtype: Any) -> Any:
-    """Return the number of ``dtype`` above all others."""
-    return True if dtypes.is_bool(dtype) else np.inf if dtypes.is_float(dtype) \
-        else dtypes.iinfo(dtype).max
 
 
 # -- sums and maxima -------------------------------------------------------------------------------
