@@ -18,6 +18,7 @@ from saem import lax
 from saem import numpy as jnp
 from saem.core import errors, tree
 from saem.core.avals import aval_of
+from saem.core.record import Record
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
@@ -42,22 +43,15 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
         common = None  # the vector may come back as any dtype, all leaves then being of it
     else:
         vector = jnp.concatenate([jnp.ravel(x).astype(common) for x in leaves])
-    return vector, _Unravel(structure, avals, common)
+    return vector, _Unravel(structure, tuple(avals), common)
 
 
-class _Unravel:
+class _Unravel(Record):
     """The way from a vector back to the pytree that ``ravel_pytree`` was given."""
 
-    def __init__(self, structure: Any, avals: list[Any], common: Any):
-        self.structure = structure
-        self.avals = avals
-        self.common = common
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is _Unravel and vars(self) == vars(other)
-
-    def __hash__(self) -> int:
-        return hash((self.structure, tuple(self.avals), self.common))
+    structure: Any
+    avals: tuple[Any, ...]
+    common: Any
 
     def __call__(self, vector: Any) -> Any:
         """Return the pytree.  Raises: TypeError, ValueError for a vector of another type."""

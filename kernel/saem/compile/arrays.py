@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.compile.dispatch import deleted_argument, device_of, hold, place_names, present, put
+from saem.compile.device_assignment import hold, place_names
+from saem.compile.dispatch import deleted_argument, device_of, present, put
 from saem.core import dtypes, source
 from saem.core.avals import aval_of
 from saem.core.conversions import immutable

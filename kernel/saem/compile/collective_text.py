@@ -16,22 +16,21 @@ from typing import Any
 import numpy as np
 
 from saem.core.avals import ShapedArray
+from saem.core.record import Record
 
 Groups = tuple[tuple[int, ...], ...] | None
 
 
-class DeviceAxes:
+class DeviceAxes(Record):
     """The mesh in which a program is lowered: sizes by name, and which names are manual.
 
     If it is ``silent``, no result comes out of there, and XLA knows of no place for effects.
     """
 
-    def __init__(self, sizes: dict[Hashable, int], manual: frozenset, symbol: str,
-                 silent: bool = False):
-        self.sizes = sizes
-        self.manual = manual
-        self.symbol = symbol
-        self.silent = silent
+    sizes: dict[Hashable, int]
+    manual: frozenset
+    symbol: str
+    silent: bool = False
 
     def groups(self, names: Sequence[Hashable], index_groups: Groups = None) -> np.ndarray:
         """Return the rows of partition numbers that act together along ``names``."""

@@ -3,7 +3,7 @@
 ``put`` brings a value to a device as an ``Array``; a ``Program`` is an executable with all it takes
 to call it, from Python or from jaxlib's C++ fast path; ``apply_primitive`` runs one primitive.
 
-Read before: ``compile.executables``.  Read after: ``jit.jitted``.
+Read before: ``compile.executables``, ``compile.device_assignment``.  Read after: ``jit.jitted``.
 Invariant: a value that the user did not place is uncommitted and follows the computation; results
 are committed exactly if some argument was.
 """
@@ -19,18 +19,29 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile import executables as compile
+from saem.compile.device_assignment import (
+    NO_DEMANDS,
+    Demands,
+    Spread,
+    devices_of,
+    held_as,
+    hold,
+    mesh_named_by,
+    place_names,
+    placement,
+)
 from saem.compile.executables import find_or_compile
 from saem.compile.lowering import Lowering, avals_of, lower, one_equation
 from saem.compile.quick import SameRounding
 from saem.compile.text import physical_aval
-from saem.core import config, dtypes, effects, errors, finite, sharded, source
+from saem.core import config, dtypes, effects, errors, finite, source
 from saem.core.avals import Seen, ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.events import EagerOp, FunctionRef, Transfer, bus
-from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Var, sub_jaxprs
+from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from saem.core.kept import Kept
 from saem.core.leaks import leaked_tracer
 from saem.core.memory_spaces import HOST, space_of
-from saem.core.sharded import as_sharded, entries_of, plain
+from saem.core.sharded import as_sharded, plain
 from saem.core.trace import Tracer
 from saem.placement.devices import (
     default_device,
@@ -55,9 +66,6 @@ from saem.placement.spread import move, place_like
 ArrayImpl = _jaxlib.ArrayImpl
 _COPY = _jaxlib.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _LEAF = _jaxlib.registry.flatten(0)[1]
-
-# From the type of a value held as another array (a typed PRNG key) to the function that gives it.
-held_as: dict[type, Callable[[Any], Any]] = {}
 
 
 def device_of(x: Any) -> Any:
@@ -127,185 +135,6 @@ def _move(x: Any, aval: ShapedArray, device: Any, committed: bool) -> Any:
     if here is None:
         return move(x, on(device, x), committed)
     return _jaxlib.batched_device_put(plain(aval), on(device, x), [x], [device], committed)
-
-
-class Spread(NamedTuple):
-    """A place that is several devices: the mesh that orders them, and the shardings there.
-
-    ``ins`` and ``outs`` have one for each argument and result, None where the compiler chooses.
-    """
-
-    mesh: Any
-    ins: tuple
-    outs: tuple
-
-    @property
-    def devices(self) -> tuple:
-        return self.mesh._flat
-
-    def as_typed(self, closed: ClosedJaxpr) -> Spread:
-        """Return this place with results sharded as their types, if all axes are Explicit."""
-        mesh = self.mesh
-        if not Seen.placements or not mesh.are_all_axes_explicit or not mesh.axis_names:
-            return self
-        given = self.outs or (None,) * len(closed.out_avals)
-        # Shardings that were given to jit alone are in no type: there XLA chooses.
-        typed = mesh_context.value is not None or any(
-            a.explicit is not None for a in closed.in_avals)
-        return self._replace(outs=tuple(
-            NamedSharding(mesh, PartitionSpec(*entries_of(aval)))
-            if s is None and (typed or aval.explicit is not None) else s
-            for s, aval in zip(given, closed.out_avals)))
-
-    def with_results(self, count: int) -> Spread:
-        """Return this place for a program with ``count`` further results."""
-        return self._replace(outs=self.outs and (*self.outs, *(None,) * count))
-
-    def with_token(self) -> Spread:
-        """Return this place for a program that also takes and gives a token."""
-        return self._replace(ins=self.ins and (None, *self.ins),
-                             outs=self.outs and (None, *self.outs))
-
-
-class Demands(NamedTuple):
-    """What a program requires of its place.
-
-    Shardings by argument and result, a mesh on which it must run, and layouts.
-    """
-
-    ins: tuple = ()
-    outs: tuple = ()
-    mesh: Any = None
-    in_layouts: tuple = ()
-    out_layouts: tuple = ()
-
-
-NO_DEMANDS = Demands()
-
-
-def placement(args: Sequence[Any], demands: Demands = NO_DEMANDS) -> tuple[Any, bool]:
-    """Return where a program of ``args`` runs (a device or a Spread), and whether it must.
-
-    Raises: ValueError if two committed arguments, or one and a demand, lie on different devices.
-    """
-    chosen: list[Any] = []
-    first = None
-    for number, x in enumerate(args):
-        if type(x) in held_as:
-            x = held_as[type(x)](x)
-        sharding = x._sharding if type(x) is ArrayImpl and x._committed else None
-        chosen.append(sharding)
-        if sharding is not None and sharding is not first:
-            if first is None:
-                first = sharding
-            else:
-                check_same_devices(first, sharding, (chosen.index(first), number))
-    if demands is NO_DEMANDS and mesh_context.value is None:
-        if first is None:
-            return default_device(), False
-        if hasattr(first, "_device"):
-            return first._device, True
-    return _demanded(chosen, args, demands)
-
-
-def _demanded(chosen: list[Any], args: Sequence[Any], demands: Demands) -> tuple[Any, bool]:
-    """Return the place of a program on several devices, or with demands."""
-    ins = list(demands.ins) or [None] * len(chosen)
-    for number, (have, wanted) in enumerate(zip(chosen, ins)):
-        if wanted is None:
-            ins[number] = have
-        elif have is not None and wanted.num_devices > 1 and not wanted.is_equivalent_to(
-                have, len(physical_aval(aval_of(args[number])).shape)):
-            raise IncompatiblePlaces(
-                "Sharding passed to jit does not match the sharding on the respective arg. Got jit "
-                f"sharding: {wanted}, arg sharding: {have} for {{}}.", (number,),
-                "Place the argument first: jax.device_put(x, sharding); or leave in_shardings out.")
-    known = [s for s in (*ins, *demands.outs) if s is not None]
-    mesh = demands.mesh
-    for sharding in known:
-        if not isinstance(mesh, Mesh) and isinstance(sharding, NamedSharding):
-            mesh = sharding.mesh
-    if mesh is None:
-        single = next((s for s in known if hasattr(s, "_device")), None)
-        if single is not None:
-            for sharding in known:
-                check_same_devices(single, sharding, ())
-            return single._device, True
-        mesh = mesh_context.value if isinstance(mesh_context.value, Mesh) else None
-        if mesh is None:
-            return default_device(), False
-    if not isinstance(mesh, Mesh):
-        if not isinstance(mesh_context.value, Mesh):
-            raise ValueError(f"the program names {mesh}, which has no devices: put it under "
-                             "jax.set_mesh(mesh), or give its arguments a sharding.")
-        mesh = mesh_context.value
-    everywhere = NamedSharding(mesh, PartitionSpec())
-    for number, sharding in enumerate((*ins, *demands.outs)):
-        if sharding is not None:
-            check_same_devices(everywhere, sharding, (number,) if number < len(ins) else ())
-    return Spread(mesh, tuple(ins), tuple(demands.outs)), True
-
-
-def mesh_inside(eqns: Sequence[Any]) -> Any:
-    """Return the mesh that equations name, also inside others; one with devices if there is."""
-    abstract = None
-    for eqn in eqns:
-        found = mesh_named_by(eqn.operation)
-        if isinstance(found, Mesh):
-            return found
-        abstract = abstract if found is None else found
-    return abstract
-
-
-def mesh_named_by(prim: Any) -> Any:
-    """Return the mesh that a primitive, or a program inside it, names; None if there is none."""
-    found = prim.mesh
-    if found is None and Seen.placements:
-        found = getattr(sharded.asked_for(prim), "mesh", None)
-    # Only primitives with several results have programs inside.
-    for _, inner in sub_jaxprs(prim) if found is None and prim.multiple_results else ():
-        found = found if found is not None else mesh_of_program(inner)
-    return found
-
-
-def mesh_of_program(program: ClosedJaxpr | Jaxpr) -> Any:
-    """Return the mesh that equations of ``program`` name, looked for once."""
-    if isinstance(program, Jaxpr):  # among the parameters of a user's primitive
-        return mesh_inside(program.eqns)
-    return program.derived("mesh", lambda: mesh_inside(program.eqns))
-
-
-class IncompatiblePlaces(errors.ArgumentError):
-    """Arguments are on devices where the program cannot run; ``numbers`` are theirs.
-
-    ``{}`` in the sentence stands for them until ``named`` puts in the caller's names.
-    """
-
-    def __init__(self, sentence: str, numbers: tuple[int, ...], advice: str):
-        self.form, self.numbers = sentence, numbers
-        shown = sentence.replace("{}", " and ".join(f"argument {n}" for n in numbers))
-        super().__init__(shown, tag="device.C1", where=source.here(), advice=advice)
-
-    def named(self, names: Sequence[str], of: str) -> IncompatiblePlaces:
-        """Return this error with the arguments called by their names."""
-        called = " and ".join(f"argument {names[n]} of {of}" for n in self.numbers)
-        return IncompatiblePlaces(self.form.replace("{}", called), self.numbers, self.advice)
-
-
-def check_same_devices(a: Any, b: Any, numbers: tuple[int, ...]) -> None:
-    """Refuse two shardings over different devices in one program; ``numbers`` are of arguments."""
-    if a.device_set != b.device_set:
-        got = " for {}" if numbers else ""
-        raise IncompatiblePlaces(
-            "Received incompatible devices for jitted computation. Got values on "
-            f"{place_names(a)} and {place_names(b)}{got}.", numbers,
-            "Move one of them: jax.device_put(x, device) or jax.device_put(x, y.sharding).")
-
-
-def place_names(sharding: Any) -> str:
-    """Return ``cpu:0`` or ``cpu:0..7``, as messages name the devices of a sharding."""
-    names = [placement_name(d) for d in sharding._device_assignment]
-    return names[0] if len(names) == 1 else f"{names[0]}..{names[-1].split(':')[-1]}"
 
 
 class FastPath(NamedTuple):
@@ -533,12 +362,6 @@ def _present(x: Any, aval: ShapedArray) -> Any:
     return x
 
 
-def hold(x: Any) -> Any:
-    """Return the array by which a device holds ``x``."""
-    function = held_as.get(type(x))
-    return x if function is None else function(x)
-
-
 def deleted_argument(x: Any) -> Exception:
     return errors.explained(
         RuntimeError, "array.deleted",
@@ -554,9 +377,9 @@ def build(closed: ClosedJaxpr, where: Any, committed: bool, *, name: str,
     """Lower and compile (or find) ``closed`` for a device or a ``Spread``."""
     begin = time.perf_counter()
     where = where.as_typed(closed) if isinstance(where, Spread) else where
-    spread = where if isinstance(where, Spread) else None
-    devices = (where,) if spread is None else spread.devices
-    lowered = lower(closed, name=name, keep_unused=keep_unused, donated=donated, spread=spread,
+    devices = devices_of(where)
+    lowered = lower(closed, name=name, keep_unused=keep_unused, donated=donated,
+                    spread=where if isinstance(where, Spread) else None,
                     platform=lowering_platform(devices[0]), terms=terms)
     seconds = time.perf_counter() - begin
     executable = find_or_compile(lowered, devices, function, options, seconds, same_rounding)

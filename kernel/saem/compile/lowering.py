@@ -32,7 +32,8 @@ from saem.core import dtypes, refs
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.effects import in_order, is_ordered
 from saem.core.infer import infer
-from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
+from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var, pick
+from saem.core.record import Record
 from saem.core.refs import is_ref, works_on_references
 from saem.core.trace import Mark, Scope, Tracer, attributes_of, scopes_of
 from saem.placement import layouts
@@ -102,19 +103,48 @@ def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
 
     Raises: TypeError if a constant is a tracer (it must have been moved to the inputs).
     """
-    options: dict[str, Any] = {"name": name, "keep_unused": keep_unused, "ordered": ordered,
-                               "platform": platform, "embed": embed, "terms": terms}
+    donated = tuple(donated or (False,) * len(closed.jaxpr.invars))
+    return lower_as(closed, Options(name, keep_unused, donated, spread, ordered, platform, embed,
+                                    terms))
+
+
+class Options(Record):
+    """What ``lower`` was given beside the program; ``donated`` has a flag for each argument."""
+
+    name: str
+    keep_unused: bool
+    donated: tuple[bool, ...]
+    spread: Any
+    ordered: bool
+    platform: str
+    embed: bool
+    terms: Any
+
+
+def lower_as(closed: ClosedJaxpr, options: Options) -> Lowering:
+    """Write ``closed``, first made a program without references, and with a token if it has
+    ordered effects.
+    """
     if any(is_ref(v.aval) for v in closed.jaxpr.invars):
         exchange = refs.chapter.exchange(closed)
-        gives = exchange.donated(donated or (False,) * len(closed.jaxpr.invars))
-        spread = spread and spread.with_results(len(exchange.written))
-        lowered = lower(exchange.pure, donated=gives, spread=spread, **options)
+        spread = options.spread and options.spread.with_results(len(exchange.written))
+        lowered = lower_as(exchange.pure, dataclasses.replace(
+            options, donated=exchange.donated(options.donated), spread=spread))
         return dataclasses.replace(lowered, exchange=exchange)
     if works_on_references(closed):
-        return lower(refs.chapter.pure_program(closed), donated=donated, spread=spread, **options)
-    if not ordered and has_ordered_effects(closed):
-        return lower_in_order(closed, donated=donated, spread=spread, **options)
-    return write_module(closed, donated=donated, spread=spread, **options)
+        return lower_as(refs.chapter.pure_program(closed), options)
+    if not options.ordered and has_ordered_effects(closed):
+        lowered = lower_as(in_order(closed), with_token(options))
+        return dataclasses.replace(lowered, closed=closed)
+    return write_module(closed, options)
+
+
+def with_token(options: Options) -> Options:
+    """Return the options for a program with a token as its first argument and result."""
+    spread, terms = options.spread, options.terms
+    return dataclasses.replace(options, ordered=True, donated=(False, *options.donated),
+                               spread=spread and spread.with_token(),
+                               terms=terms and terms.with_token())
 
 
 def has_ordered_effects(closed: ClosedJaxpr) -> bool:
@@ -126,21 +156,20 @@ def has_ordered_effects(closed: ClosedJaxpr) -> bool:
     return False
 
 
-def write_module(closed: ClosedJaxpr, *, name: str, keep_unused: bool, donated: Sequence[bool],
-                 spread: Any, ordered: bool, platform: str, embed: bool, terms: Any) -> Lowering:
-    """Write a program without references; the arguments are those of ``lower``."""
-    jaxpr = closed.jaxpr
+def write_module(closed: ClosedJaxpr, options: Options) -> Lowering:
+    """Write a program without references, whose effects need no order or have a token."""
+    jaxpr, spread = closed.jaxpr, options.spread
     eqns, live = needed_equations(jaxpr)
     # Where sizes are open, each argument may be the one from which a size is known.
     sizes_open = any(True for _ in open_sizes([v.aval.shape for v in jaxpr.invars]))
-    kept = [keep_unused or sizes_open or v in live for v in jaxpr.invars]
-    inputs = [v for v, k in zip(jaxpr.invars, kept) if k]
-    given = tuple(d for d, k in zip(donated or (False,) * len(kept), kept) if k)
+    kept = [options.keep_unused or sizes_open or v in live for v in jaxpr.invars]
+    inputs = pick(jaxpr.invars, kept)
+    given = tuple(d for d, k in zip(options.donated, kept) if k)
     donations = donation.plan([v.aval for v in inputs], given, closed.out_avals,
                               spread is not None)
-    terms = terms and terms.kept(kept)
-    module = Module(name)
-    module.platform = platform
+    terms = options.terms and options.terms.kept(kept)
+    module = Module(options.name)
+    module.platform = options.platform
     writer = Writer(module)
     env: dict[Var, str] = {}
     scalars = hoist_arrays(writer, closed, live, env)
@@ -156,7 +185,7 @@ def write_module(closed: ClosedJaxpr, *, name: str, keep_unused: bool, donated: 
             results, terms.out_kinds, terms.named)]
     if module.sizes is not None:
         writer.operations[:0] = module.sizes.operations
-    if embed:
+    if options.embed:
         embed_constants(writer)
     consts = writer.hoisted.values()
     arguments = [f"{k}: {tensor_type(aval)}" for k, _, aval in consts] + arguments
@@ -164,8 +193,9 @@ def write_module(closed: ClosedJaxpr, *, name: str, keep_unused: bool, donated: 
         module, () if spread is None else spread.outs, closed.out_avals, terms))
     return Lowering(
         module=module, in_avals=tuple(v.aval for v in inputs), out_avals=tuple(closed.out_avals),
-        kept=tuple(kept), consts=tuple(value for _, value, _ in consts), name=name,
-        donated=tuple(map(bool, donations)), ordered=ordered, closed=closed, terms=terms,
+        kept=tuple(kept), consts=tuple(value for _, value, _ in consts),
+        name=options.name, donated=tuple(map(bool, donations)), ordered=options.ordered,
+        closed=closed, terms=terms,
         wasted=donation.wasted([v.aval for v in inputs], given, donations))
 
 
@@ -199,15 +229,6 @@ def write_arguments(writer: Writer, inputs: Sequence[Var], notes: Sequence[str],
     return declared
 
 
-def lower_in_order(closed: ClosedJaxpr, *, donated: Sequence[bool], spread: Any, terms: Any,
-                   **options: Any) -> Lowering:
-    """Write ``closed`` with a token as first argument and result, for the order of its effects."""
-    options["ordered"] = True
-    lowered = lower(in_order(closed), donated=(False, *donated), spread=spread and
-                    spread.with_token(), terms=terms and terms.with_token(), **options)
-    return dataclasses.replace(lowered, closed=closed)
-
-
 def embed_constants(writer: Writer) -> None:
     """Write the array constants of a function as its first operations, not as arguments."""
     held = []
@@ -233,7 +254,7 @@ def argument_notes(module: Module, inputs: Sequence[Var], kept: Sequence[bool],
         module.devices = spread.devices
         module.mesh(spread.mesh)
         if spread.ins:
-            shardings = [s for s, k in zip(spread.ins, kept) if k]
+            shardings = pick(spread.ins, kept)
     notes = []
     memory_notes = [layouts.notes(kind, layout) for kind, layout in zip(
         terms.in_kinds, terms.in_layouts)] if terms else [[]] * len(inputs)
@@ -376,11 +397,8 @@ def private_function(module: Module, closed: ClosedJaxpr, name: str) -> tuple[st
         symbol = module.unique_name(name)
         module.keepalive.append(closed)
         env: dict[Var, str] = {}
-        arguments = []
-        for number, var in enumerate(closed.jaxpr.invars):
-            env[var] = f"%arg{number}"
-            inner.avals[env[var]] = var.aval
-            arguments.append(f"%arg{number}: {tensor_type(var.aval)}")
+        inputs = closed.jaxpr.invars
+        arguments = write_arguments(inner, inputs, [""] * len(inputs), env)
         results = inline(inner, closed, env)
         consts = list(inner.hoisted.values())
         arguments += [f"{k}: {tensor_type(aval)}" for k, _, aval in consts]

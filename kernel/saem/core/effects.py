@@ -24,7 +24,7 @@ import numpy as np
 
 from saem.core import errors
 from saem.core.avals import ShapedArray
-from saem.core.jaxpr import ClosedJaxpr, Eqn, Var
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Var, once_per_program
 from saem.core.source import position
 
 TOKEN = ShapedArray((), np.dtype(np.uint32))
@@ -66,15 +66,12 @@ def is_ordered(effects: Iterable[Any]) -> bool:
     return any(getattr(effect, "ordered", False) for effect in effects)
 
 
+@once_per_program
 def in_order(closed: ClosedJaxpr) -> ClosedJaxpr:
     """Return ``closed`` with a token as first input and output, taken through its ordered eqns.
 
     Raises: NotImplementedError for an ordered effect inside a primitive without ``with_token``.
     """
-    return closed.derived("in_order", lambda: _in_order(closed))
-
-
-def _in_order(closed: ClosedJaxpr) -> ClosedJaxpr:
     first = token = Var(TOKEN)
     eqns = []
     for eqn in closed.jaxpr.eqns:

@@ -11,9 +11,11 @@ Invariant: every jaxpr the engine makes passes ``core.infer.check_jaxpr``.
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -201,6 +203,11 @@ class Jaxpr(Printed):
     def out_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.outvars]
 
+    def reads(self) -> set[Var]:
+        """Return the variables that an equation takes or the program returns."""
+        atoms = itertools.chain(self.outvars, *(eqn.invars for eqn in self.eqns))
+        return {a for a in atoms if not isinstance(a, Literal)}
+
     def replace(self, **changes: Any) -> Jaxpr:
         """Return this program with some parts replaced.
 
@@ -295,6 +302,22 @@ class ClosedJaxpr(Printed):
             pass  # not in here: an error of ``make`` would show this one before itself
         value = self.cache[key] = make()
         return value
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def once_per_program(make: Function) -> Function:
+    """Make a function of a program, and of hashable arguments, run once for each of them.
+
+    What it returns is kept with the program (``ClosedJaxpr.derived``).
+    """
+
+    @functools.wraps(make)
+    def find(closed: ClosedJaxpr, *args: Any) -> Any:
+        return closed.derived((make, *args), lambda: make(closed, *args))
+
+    return find
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any,
@@ -405,3 +428,33 @@ def sub_jaxprs(prim: Primitive) -> list[tuple[str, ClosedJaxpr | Jaxpr]]:
         items = value if isinstance(value, (tuple, list)) else (value,)
         found += [(name, item) for item in items if isinstance(item, (ClosedJaxpr, Jaxpr))]
     return found
+
+
+# -- lists of operands and results, and flags beside them ------------------------------------------
+
+
+def split_list(items: Sequence[Any], *counts: int) -> list[list[Any]]:
+    """Return ``items`` cut into pieces of ``counts`` and the rest."""
+    pieces, start = [], 0
+    for count in counts:
+        pieces.append(list(items[start: start + count]))
+        start += count
+    return [*pieces, list(items[start:])]
+
+
+def pick(items: Iterable[Any], flags: Iterable[bool], wanted: bool = True) -> list[Any]:
+    """Return the ``items`` whose flag is ``wanted``."""
+    return [item for item, flag in zip(items, flags) if flag == wanted]
+
+
+def merge(flags: Iterable[bool], where_true: Iterable[Any], where_false: Iterable[Any]
+          ) -> list[Any]:
+    """Return one list that takes from the first where the flag is true, else from the second."""
+    yes, no = iter(where_true), iter(where_false)
+    return [next(yes) if flag else next(no) for flag in flags]
+
+
+def with_nones(flags: Iterable[bool], values: Iterable[Any]) -> list[Any]:
+    """Return the next of ``values`` where a flag is true, None elsewhere."""
+    given = iter(values)
+    return [next(given) if flag else None for flag in flags]

@@ -67,7 +67,7 @@ class Namer:
 
         The programs inside it that are to stand in front are named, in the order they stand.
         """
-        read = {a for eqn in jaxpr.eqns for a in eqn.invars} | set(jaxpr.outvars)
+        read = jaxpr.reads()
         self.unread.update(v for eqn in jaxpr.eqns for v in eqn.outvars if v not in read)
         known: dict[str, int] = {}
         for program, word in in_front(jaxpr):

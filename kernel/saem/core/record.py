@@ -52,8 +52,13 @@ class Record:
     __dataclass_params__: ClassVar[Any] = SimpleNamespace(frozen=True)
     __match_args__: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(cls, kw_only: bool = False) -> None:
-        """Collect the fields; ``kw_only`` is for type checkers (defaults may come first)."""
+    def __init_subclass__(cls, kw_only: bool = False, eq: bool = True) -> None:
+        """Collect the fields.  ``kw_only`` is for type checkers (defaults may come first).
+
+        Without ``eq`` a record is equal to itself alone, whatever its fields hold.
+        """
+        if not eq:
+            cls.__eq__, cls.__hash__ = object.__eq__, object.__hash__
         own = cls.__dict__
         new = {name: kind for name, kind in own.get("__annotations__", {}).items()
                if "ClassVar" not in str(kind)}

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeGuard
 from saem.core import errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import Effect
-from saem.core.jaxpr import ClosedJaxpr, sub_jaxprs
+from saem.core.jaxpr import ClosedJaxpr, once_per_program, sub_jaxprs
 from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.record import Record
 
@@ -104,17 +104,14 @@ def held_type(aval: ShapedArray) -> ShapedArray:
     return aval.inner_aval
 
 
+@once_per_program
 def works_on_references(closed: ClosedJaxpr) -> bool:
     """Return whether ``closed``, or a program inside it, works on references."""
-
-    def look() -> bool:
-        for eqn in closed.eqns:
-            prim = eqn.operation
-            if prim.touches_refs or (prim.multiple_results and works_inside_on_references(prim)):
-                return True
-        return False
-
-    return closed.derived("works on references", look)
+    for eqn in closed.eqns:
+        prim = eqn.operation
+        if prim.touches_refs or (prim.multiple_results and works_inside_on_references(prim)):
+            return True
+    return False
 
 
 def works_inside_on_references(prim: Primitive) -> bool:

@@ -29,6 +29,10 @@ from saem.core.jaxpr import (
     Var,
     eval_jaxpr,
     interpret,
+    merge,
+    once_per_program,
+    pick,
+    with_nones,
 )
 from saem.core.kept import Kept
 from saem.core.memory_spaces import MemorySpace, placed
@@ -91,7 +95,7 @@ class Remat(ProgramCall):
         prevent = self.prevent_cse
         guarded = [self.differentiated and (prevent if isinstance(prevent, bool) else prevent[i])
                    for i in range(len(xs))]
-        behind = iter(write_barrier(ctx, [x for x, g in zip(xs, guarded) if g]))
+        behind = iter(write_barrier(ctx, pick(xs, guarded)))
         return lowering.lower_block(
             ctx, self.jaxpr, [next(behind) if g else x for x, g in zip(xs, guarded)])
 
@@ -104,16 +108,15 @@ class Remat(ProgramCall):
         known = split.known
         with current(trace.parent):
             outs = eval_jaxpr(known.jaxpr, known.consts,
-                              *(x for x, u in zip(args, unknown) if not u))
+                              *pick(args, unknown, False))
         n = len(outs) - split.saved_count
         prevent = self.prevent_cse
         if isinstance(prevent, tuple):
             prevent = (*[True] * split.saved_count, *(prevent[i] for i in split.read))
         again = Remat(split.again, prevent, True, policy)
-        recorded = iter(trace.emit(again, [*outs[n:], *(args[i] for i in split.read)])
-                        if any(split.out_unknown) or again.effects else ())
-        at_once = iter(outs[:n])
-        return [next(recorded) if u else next(at_once) for u in split.out_unknown]
+        recorded = (trace.emit(again, [*outs[n:], *(args[i] for i in split.read)])
+                    if any(split.out_unknown) or again.effects else ())
+        return merge(split.out_unknown, recorded, outs[:n])
 
     def transpose(self, cts, *args):
         linear = tuple(isinstance(a, UndefinedPrimal) for a in args)
@@ -122,9 +125,8 @@ class Remat(ProgramCall):
             ("remat transpose", linear, has_ct), lambda: pulled(self.jaxpr, linear, has_ct))
         known = [i for i, lin in enumerate(linear) if not lin]
         prim = Remat(program, self.flags(known, sum(has_ct)), self.differentiated, self.policy)
-        outs = iter(bind(prim, *(args[i] for i in known), *(c for c in cts if c is not None)))
-        found = iter([next(outs) if r else None for r in reached])
-        return [next(found) if lin else None for lin in linear]
+        outs = bind(prim, *(args[i] for i in known), *(c for c in cts if c is not None))
+        return with_nones(linear, with_nones(reached, outs))
 
     def eager(self, *args: Any) -> list[Any]:
         """Run equation by equation, as ``f`` would; a key used a second time is no reuse."""
@@ -160,7 +162,7 @@ class Split:
         # The decision of the policy on each saved value.
         self.answers: dict[Var, Any] = {}
         if policy is not None:
-            closed = closed.derived("inlined", lambda: without_jits(closed))
+            closed = without_jits(closed)
         self.jaxpr = jaxpr = closed.jaxpr
         self.consts = closed.consts
         self.waiting = {v for v, u in zip(jaxpr.invars, unknown) if u}
@@ -172,7 +174,7 @@ class Split:
         self.out_unknown = [v in self.waiting for v in jaxpr.outvars]
         kept = self.set_again(saved, later)
         self.saved_count = len(kept)
-        inputs = [v for v, u in zip(jaxpr.invars, unknown) if not u]
+        inputs = pick(jaxpr.invars, unknown, False)
         known = trace_flat(
             lambda *xs: self.run_known(dict(zip(inputs, xs)), kept), [v.aval for v in inputs],
             name="checkpoint", debug_name=jaxpr.debug_name)
@@ -210,8 +212,7 @@ class Split:
         outs = [v for v, u in zip(jaxpr.outvars, self.out_unknown) if u or self.whole]
         tail = dead_code_free(jaxpr.replace(eqns=later, outvars=outs))
         made = {v for eqn in tail.eqns for v in eqn.outvars}
-        used = {a for eqn in tail.eqns for a in eqn.invars if isinstance(a, Var)}
-        used |= {v for v in outs if isinstance(v, Var)}
+        used = tail.reads()
         kept = [v for v in saved if v in used and v not in made]
         self.read = [i for i, v in enumerate(jaxpr.invars) if v in used]
         self.again = ClosedJaxpr(
@@ -244,10 +245,10 @@ class Split:
             operation, unknown, lambda body, flags: Split(body, flags, policy, True)))
         if parts is None:
             return False
-        atoms = [a for a, waits in zip(eqn.invars, parts.unknown) if not waits]
+        atoms = pick(eqn.invars, parts.unknown, False)
         inputs = list(dict.fromkeys(a for a in atoms if isinstance(a, Var)))
         values = [Var(aval) for aval in parts.saved]
-        outs = [v for v, waits in zip(eqn.outvars, parts.out_unknown) if not waits]
+        outs = pick(eqn.outvars, parts.out_unknown, False)
         known = Eqn(parts.known, atoms, [*outs, *values], eqn.source, eqn.stack)
         self.mixed[eqn] = (ClosedJaxpr(Jaxpr([], inputs, known.outvars, [known])), inputs,
                            [*outs, *values])
@@ -272,8 +273,8 @@ class Split:
             alone, tuple(v in self.waiting for v in inputs))
         ready = [v for v in inputs if v not in self.waiting]
         waits = [v for v in inputs if v in self.waiting]
-        late = [v for v, u in zip(eqn.outvars, out_unknown) if u]
-        outvars = [v for v, u in zip(eqn.outvars, out_unknown) if not u]
+        late = pick(eqn.outvars, out_unknown)
+        outvars = pick(eqn.outvars, out_unknown, False)
         self.waiting.update(late)
         bound = [v for inner in rest.eqns for v in inner.outvars]
         if is_saved(policy, eqn) and all(bound.count(v) == 1 for v in rest.jaxpr.outvars):
@@ -341,6 +342,7 @@ def rounded(x: Any) -> Any:
     return reduce_precision(x, exponent_bits=limits.nexp, mantissa_bits=limits.nmant)
 
 
+@once_per_program
 def without_jits(closed: ClosedJaxpr) -> ClosedJaxpr:
     """Return ``closed`` with jitted functions inside written out, so that a policy sees them."""
     if not any(isinstance(eqn.operation, JitCall) for eqn in closed.eqns):
@@ -367,16 +369,15 @@ def pulled(closed: ClosedJaxpr, linear: tuple[bool, ...], has_ct: tuple[bool, ..
     opened = rest.jaxpr.replace(
         constvars=[*rest.jaxpr.constvars, *residuals], invars=unknowns)
     reached: list[bool] = []
-    inputs = [aval for aval, lin in zip(closed.in_avals, linear) if not lin]
+    inputs = pick(closed.in_avals, linear, False)
     cts = [aval.to_tangent_aval() for aval, has in zip(closed.out_avals, has_ct) if has]
 
     def pull(*flat: Any) -> list[Any]:
         outs = eval_jaxpr(known.jaxpr, known.consts, *flat[:len(inputs)])
-        given = iter(flat[len(inputs):])
-        every = [next(given) if has else None for has in has_ct]
+        every = with_nones(has_ct, flat[len(inputs):])
         found = backward_pass(
             opened, [*rest.consts, *outs[len(outs) - count:]],
-            [ct for ct, u in zip(every, out_unknown) if u])
+            pick(every, out_unknown))
         reached[:] = [ct is not None for ct in found]
         return [ct for ct in found if ct is not None]
 

@@ -18,7 +18,7 @@ from typing import Any
 from saem.core import dtypes, errors, tree
 from saem.core.arguments import check_callable, name_of
 from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of, is_array_like
-from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, pick
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.trace import Tracer, bind, current, state
 from saem.derivatives.custom_rule import Batch, SymbolicZero, pair
@@ -49,7 +49,7 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
     in_tree = tree.structure(example_args)
     closed, out_tree = trace_function(fun, example_args, {}, name="closure_convert")
     moved = [isinstance(c, Tracer) and dtypes.is_inexact(aval_of(c).dtype) for c in closed.consts]
-    values = [c for c, m in zip(closed.consts, moved) if m]
+    values = pick(closed.consts, moved)
 
     def converted(*args: Any) -> Any:
         count = len(args) - len(values)

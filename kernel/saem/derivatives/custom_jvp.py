@@ -18,8 +18,9 @@ from typing import Any
 from saem.core import errors, lazy, tree
 from saem.core.arguments import name_of
 from saem.core.avals import aval_of
-from saem.core.jaxpr import ClosedJaxpr
+from saem.core.jaxpr import ClosedJaxpr, pick, with_nones
 from saem.core.primitive import UndefinedPrimal, primitive
+from saem.core.record import Record
 from saem.core.refs import is_ref
 from saem.core.trace import Tracer, bind
 from saem.derivatives.custom_rule import (
@@ -110,15 +111,13 @@ class custom_jvp(RuledFunction):
         return fun.out_tree.unflatten(outs)
 
 
-class JVPRule:
+class JVPRule(Record, eq=False):
     """A user's rule as a ``FlatRule``."""
 
-    def __init__(self, jvp: Callable, fun: FlatPrimal, arguments: Arguments,
-                 symbolic_zeros: bool):
-        self.jvp = jvp
-        self.fun = fun
-        self.arguments = arguments
-        self.symbolic_zeros = symbolic_zeros
+    jvp: Callable
+    fun: FlatPrimal
+    arguments: Arguments
+    symbolic_zeros: bool
 
     @property
     def __name__(self) -> str:
@@ -262,9 +261,8 @@ class CustomJVPCall(RuledCall):
         """Transpose the function itself, which must be linear; its rule is not used."""
         jaxpr = self.call_jaxpr.jaxpr
         linear = [isinstance(a, UndefinedPrimal) for a in args]
-        known = [v for v, lin in zip(jaxpr.invars, linear) if not lin]
+        known = pick(jaxpr.invars, linear, False)
         opened = jaxpr.replace(constvars=[*jaxpr.constvars, *known],
-                               invars=[v for v, lin in zip(jaxpr.invars, linear) if lin])
-        values = [*self.call_jaxpr.consts, *(a for a, lin in zip(args, linear) if not lin)]
-        found = iter(backward_pass(opened, values, cts))
-        return [next(found) if lin else None for lin in linear]
+                               invars=pick(jaxpr.invars, linear))
+        values = [*self.call_jaxpr.consts, *pick(args, linear, False)]
+        return with_nones(linear, backward_pass(opened, values, cts))

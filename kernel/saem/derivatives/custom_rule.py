@@ -15,7 +15,7 @@ import dataclasses
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from saem.core import axes, dtypes, errors, tree
@@ -408,11 +408,6 @@ def stage(flat: FlatPrimal, args: Sequence[Any], name: str, run: Callable[..., l
         closed.jaxpr.origin = Origin(name.removesuffix("_call"), flat.fun, flat.out_tree)
         flat.out_avals = closed.out_avals
     return open_consts(closed)
-
-
-def with_nones(flags: Sequence[bool], values: Iterator[Any]) -> list[Any]:
-    """Return the next of ``values`` where a flag is set, None elsewhere."""
-    return [next(values) if flag else None for flag in flags]
 
 
 def closure_differentiated(kind: str) -> Exception:

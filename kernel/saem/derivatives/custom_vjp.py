@@ -18,8 +18,9 @@ from saem.core import errors, tree
 from saem.core.arguments import name_of
 from saem.core.avals import ShapedArray, aval_of, is_array_like
 from saem.core.dtypes import PYTHON_SCALARS
-from saem.core.jaxpr import ClosedJaxpr
+from saem.core.jaxpr import ClosedJaxpr, with_nones
 from saem.core.primitive import Primitive, UndefinedPrimal, absent, primitive
+from saem.core.record import Record
 from saem.core.sharded import same_sharding
 from saem.core.trace import Tracer, bind
 from saem.core.tree import map_
@@ -36,7 +37,6 @@ from saem.derivatives.custom_rule import (
     is_float0,
     pair,
     stage,
-    with_nones,
 )
 from saem.derivatives.further_results import FurtherVJP
 from saem.ops import sharding_rules
@@ -132,17 +132,15 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
                 tree, is_leaf=lambda leaf: isinstance(leaf, CustomVJPPrimal))
 
 
-class VJPRule:
+class VJPRule(Record, eq=False):
     """A user's pair of rules as a ``Forward`` rule."""
 
-    def __init__(self, fwd: Callable, bwd: Callable, fun: FlatPrimal, arguments: Arguments,
-                 symbolic_zeros: bool, optimize_remat: bool = False):
-        self.fwd = fwd
-        self.bwd = bwd
-        self.fun = fun
-        self.arguments = arguments
-        self.symbolic_zeros = symbolic_zeros
-        self.optimize_remat = optimize_remat
+    fwd: Callable
+    bwd: Callable
+    fun: FlatPrimal
+    arguments: Arguments
+    symbolic_zeros: bool
+    optimize_remat: bool = False
 
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]
                  ) -> tuple[list[Any], list[Any], Backward]:
@@ -193,18 +191,15 @@ def check_residuals(who: str, residuals: Sequence[Any]) -> None:
                 "nondiff_argnums.")
 
 
-class UserBackward:
+class UserBackward(Record, eq=False):
     """A user's backward rule as a ``Backward`` rule."""
 
-    def __init__(self, rule: VJPRule, in_avals: Sequence[ShapedArray],
-                 out_avals: Sequence[ShapedArray], out_tree: Any, residual_tree: Any,
-                 numbers: dict[int, Any]):
-        self.rule = rule
-        self.in_avals = in_avals
-        self.out_avals = out_avals
-        self.out_tree = out_tree
-        self.residual_tree = residual_tree
-        self.numbers = numbers
+    rule: VJPRule
+    in_avals: Sequence[ShapedArray]
+    out_avals: Sequence[ShapedArray]
+    out_tree: Any
+    residual_tree: Any
+    numbers: dict[int, Any]
 
     @property
     def __name__(self) -> str:
@@ -306,7 +301,7 @@ def forward(rule: Forward, primals: Sequence[Any], tangents: Sequence[Any]
     given = [t for t in tangents if t is not None]
     if not given or not any(moving):
         return outs, [None] * len(outs)
-    return outs, with_nones(moving, iter(bind(linear, *residuals, *given)))
+    return outs, with_nones(moving, bind(linear, *residuals, *given))
 
 
 class BatchedForward:
@@ -334,7 +329,7 @@ class BatchedForward:
             backward, batch, dims[n:], [0 if b else None for b in flags], batch.dims)
 
 
-class BatchedBackward:
+class BatchedBackward(Record, eq=False):
     """A backward rule on stacks of residuals and cotangents along given axes.
 
     An input that was the same for all examples gets the sum of their cotangents, unless the rule
@@ -342,13 +337,11 @@ class BatchedBackward:
     both as in JAX, which looks at what is a stack and not at how often something was used.
     """
 
-    def __init__(self, backward: Backward, batch: Batch, residual_dims: Sequence[int | None],
-                 out_dims: Sequence[int | None], in_dims: Sequence[int | None]):
-        self.backward = backward
-        self.batch = batch
-        self.residual_dims = residual_dims
-        self.out_dims = out_dims
-        self.in_dims = in_dims
+    backward: Backward
+    batch: Batch
+    residual_dims: Sequence[int | None]
+    out_dims: Sequence[int | None]
+    in_dims: Sequence[int | None]
 
     @property
     def __name__(self) -> str:
@@ -359,14 +352,14 @@ class BatchedBackward:
         reached: list[bool] = []
 
         def one(*flat: Any) -> list[Any]:
-            found = self.backward(flat[:count], with_nones(has_ct, iter(flat[count:])))
+            found = self.backward(flat[:count], with_nones(has_ct, flat[count:]))
             reached[:] = [ct is not None for ct in found]
             return [ct for ct in found if ct is not None]
 
         dims = [*self.residual_dims, *(d for d, has in zip(self.out_dims, has_ct) if has)]
         given = [ct for ct in cts if ct is not None]
         outs, out_dims = self.batch.run(one, [*residuals, *given], dims)
-        found = with_nones(reached, iter(zip(outs, out_dims)))
+        found = with_nones(reached, zip(outs, out_dims))
         return [None if ct is None else self.settle(*ct, d) for ct, d in zip(found, self.in_dims)]
 
     def settle(self, ct: Any, dim: int | None, wanted: int | None) -> Any:
@@ -483,13 +476,13 @@ class CustomLin(Primitive):
         n = self.num_res
         if any(isinstance(x, UndefinedPrimal) for x in args[:n]):
             raise forward_mode()
-        found = self.bwd(args[:n], with_nones(self.moving, iter(cts)))
+        found = self.bwd(args[:n], with_nones(self.moving, cts))
         return [*[None] * n, *(ct for ct, nz in zip(found, self.nonzero) if nz)]
 
     def batch(self, size, xs, dims):
         n = self.num_res
         batch = Batch(size, [])
-        in_dims = with_nones(self.nonzero, iter(dims[n:]))
+        in_dims = with_nones(self.nonzero, dims[n:])
         backward = BatchedBackward(self.bwd, batch, dims[:n], [0] * len(self.moving), in_dims)
         avals = tuple(a.update(shape=(size, *a.shape)) for a in self.tangent_avals)
         prim = CustomLin(backward, n, self.nonzero, self.moving, avals)

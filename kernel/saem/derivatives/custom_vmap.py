@@ -18,8 +18,9 @@ from typing import Any
 from saem.core import errors, tree
 from saem.core.arguments import name_of
 from saem.core.avals import aval_of
-from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, pick
 from saem.core.primitive import absent, primitive
+from saem.core.record import Record
 from saem.core.trace import bind
 from saem.derivatives.custom_rule import FlatPrimal, RuledCall, Signature, stage
 from saem.derivatives.further_results import FurtherBatch
@@ -69,14 +70,13 @@ class custom_vmap:
         return fun.out_tree.unflatten(outs)
 
 
-class UserRule:
+class UserRule(Record, eq=False):
     """A user's rule as a ``FlatRule``."""
 
-    def __init__(self, rule: Callable, in_tree: Any, out_tree: Any, function: str):
-        self.rule = rule
-        self.in_tree = in_tree
-        self.out_tree = out_tree
-        self.function = function
+    rule: Callable
+    in_tree: Any
+    out_tree: Any
+    function: str
 
     def __call__(self, size: int, batched: Sequence[bool], xs: Sequence[Any]
                  ) -> tuple[list[Any], list[bool]]:
@@ -242,7 +242,7 @@ def sequential_vmap(f: Callable) -> custom_vmap:
             return mapped(*in_tree.unflatten(
                 [next(rest) if b else x for x, b in zip(leaves, flags)]))
 
-        out = map_(one, [x for x, b in zip(leaves, flags) if b])
+        out = map_(one, pick(leaves, flags))
         return out, tree.map_(lambda _: True, out)
 
     return mapped

@@ -16,20 +16,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from saem.core.record import Record
 from saem.derivatives.custom_rule import closure_differentiated
 from saem.transform.vmap import match_dim, vmap_flat
 
 
-class FurtherResults:
+class FurtherResults(Record, eq=False):
     """A rule of kind ``kind`` for ``program``, whose first ``count`` results are further ones."""
 
     kind = ""
 
-    def __init__(self, rule: Any, program: ClosedJaxpr, count: int, consts: int):
-        self.rule = rule
-        self.program = program
-        self.count = count
-        self.consts = consts
+    rule: Any
+    program: ClosedJaxpr
+    count: int
+    consts: int
 
     def __getattr__(self, name: str) -> Any:  # what printed programs show of the rule
         return getattr(self.rule, name)
@@ -72,13 +72,12 @@ class FurtherVJP(FurtherResults):
         return [*further, *outs], residuals, FurtherBackward(backward, self.count, self.consts)
 
 
-class FurtherBackward:
+class FurtherBackward(Record, eq=False):
     """A backward rule that is not given the cotangents of further results."""
 
-    def __init__(self, backward: Any, count: int, consts: int):
-        self.backward = backward
-        self.count = count
-        self.consts = consts
+    backward: Any
+    count: int
+    consts: int
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.backward, name)

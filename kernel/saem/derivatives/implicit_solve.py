@@ -21,8 +21,9 @@ from saem.core import errors, tree
 from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import in_order
-from saem.core.jaxpr import ClosedJaxpr, Var, eval_jaxpr
+from saem.core.jaxpr import ClosedJaxpr, Var, eval_jaxpr, split_list
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.record import Record
 from saem.core.trace import bind, eval_trace, state
 from saem.derivatives.custom_jvp import CustomJVPCall
 from saem.loops.carry import Body, check_callable, check_operands, run_at_once, trace_body
@@ -31,7 +32,7 @@ from saem.ops.linear import zeros_of
 from saem.transform.derivatives import linearize
 from saem.transform.jvp import instantiate, jvp_flat
 from saem.transform.linearize import transpose_jaxpr
-from saem.transform.restructure import fill_zeros, open_consts, rearranged, split_list
+from saem.transform.restructure import fill_zeros, open_consts, rearranged
 from saem.transform.vmap import batch_jaxpr, match_dim
 
 
@@ -70,16 +71,14 @@ def _check_shapes(what: str, body: Body, name: str, leaves: Sequence[Any]) -> No
 # -- roots -----------------------------------------------------------------------------------------
 
 
-class RootRule:
+class RootRule(Record, eq=False):
     """The derivative of a root by all that ``f`` closes over."""
 
-    def __init__(self, f: ClosedJaxpr, move: ClosedJaxpr, program: ClosedJaxpr,
-                 counts: tuple[int, int, int], size: int):
-        self.f = f
-        self.move = move
-        self.program = program
-        self.counts = counts
-        self.size = size
+    f: ClosedJaxpr
+    move: ClosedJaxpr
+    program: ClosedJaxpr
+    counts: tuple[int, int, int]
+    size: int
 
     __name__ = "root_jvp"
 

@@ -43,8 +43,8 @@ class RematOpt(ProgramCall):
         every = [True] * len(self.fwd_jaxpr.in_avals)
         count = sum(needed[:self.num_res])
         if count:
-            fwd, _ = trim(self.fwd_jaxpr, needed)
-            fun, _ = trim(self.fun_jaxpr, needed[self.num_res:])
+            fwd, _ = trim(self.fwd_jaxpr, tuple(needed))
+            fun, _ = trim(self.fun_jaxpr, tuple(needed[self.num_res:]))
             return RematOpt(fwd, fun, self.num_consts, count), every, needed
         results = len(needed) - self.num_res
         return (JitCall(self.fun_jaxpr, self.fun_jaxpr.jaxpr.debug_name), every,

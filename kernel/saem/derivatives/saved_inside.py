@@ -17,13 +17,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.core.avals import ShapedArray
-from saem.core.jaxpr import ClosedJaxpr, Eqn, Var
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Var, pick, split_list
 from saem.core.record import Record
 from saem.loops.conditional import Cond
 from saem.loops.scan import Scan
 from saem.transform.linearize import partial_eval_jaxpr
 from saem.transform.nested import carry_fixpoint
-from saem.transform.restructure import pick, rearranged, split_list, zeros_atom
+from saem.transform.restructure import rearranged, zeros_atom
 
 # Takes a program apart by the policy; its second part gives all results.
 Splitter = Callable[[ClosedJaxpr, tuple], Any]

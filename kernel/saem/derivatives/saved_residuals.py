@@ -22,8 +22,9 @@ from saem.derivatives.policies import Name
 from saem.jit.call import JitCall
 from saem.ops.convert import ReducePrecision
 from saem.transform.derivatives import is_differentiable
+from saem.transform.linear_maps import without_dead_code
 from saem.transform.linearize import linearize_flat
-from saem.transform.staging import dead_code_free, trace_flat
+from saem.transform.staging import trace_flat
 
 
 def saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> list[tuple[ShapedArray, str]]:
@@ -37,9 +38,7 @@ def saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> list[tuple[Shaped
 
     def kept(*values: Any) -> list[Any]:
         _, linear = linearize_flat(flat, values, [is_differentiable(a) for a in avals])
-        jaxpr = dead_code_free(linear.closed.jaxpr)
-        read = {a for eqn in jaxpr.eqns for a in eqn.invars} | set(jaxpr.outvars)
-        return [c for v, c in zip(jaxpr.constvars, linear.closed.consts) if v in read]
+        return without_dead_code(linear).consts
 
     jaxpr = trace_flat(kept, avals, name="saved_residuals").jaxpr
     names = Parameters(f, None, None, None, None).leaf_names(dict(enumerate(args)), kwargs)

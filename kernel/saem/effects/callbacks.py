@@ -23,6 +23,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile import dispatch
+from saem.compile.device_assignment import Spread, placement
 from saem.core import dtypes, effects, errors, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import Effect
@@ -125,7 +126,7 @@ def call_now(prim: Callback, *args: Any) -> list[Any]:
     """
     if effects.is_ordered(prim.effects):
         effects.wait_for_token()
-    where, committed = dispatch.placement(args)
+    where, committed = placement(args)
     arrays = [dispatch.put(x) for x in args]
     try:
         outs = run(prim, arrays)
@@ -135,7 +136,7 @@ def call_now(prim: Callback, *args: Any) -> list[Any]:
         if isinstance(prim, Debugging) and cause is not None:
             raise cause from None
         raise _jaxlib.JaxRuntimeError(str(error)) from cause
-    if isinstance(where, dispatch.Spread):
+    if isinstance(where, Spread):
         everywhere = NamedSharding(where.mesh, PartitionSpec())
         made = [dispatch.put_spread(x, everywhere) for x in outs]
     else:

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saem import _jaxlib
-from saem.compile import dispatch
+from saem.compile.device_assignment import hold
 from saem.compile.text import physical_aval
 from saem.core import config, dtypes, effects, errors, source, tree
 from saem.core.avals import ShapedArray, aval_of
@@ -167,7 +167,7 @@ def checked(prim: Callback, outs: Sequence[Any]) -> list[np.ndarray]:
                             f"Expected: {len(promised)}, Actual: {len(outs)}")
     made = []
     for number, (out, aval) in enumerate(zip(outs, promised)):
-        value, held = np.asarray(dispatch.hold(out)), physical_aval(aval)
+        value, held = np.asarray(hold(out)), physical_aval(aval)
         got = dtypes.canonicalize_dtype(value.dtype)
         for what, wanted, actual in (("shape", held.shape, value.shape),
                                      ("dtype", held.dtype, got)):

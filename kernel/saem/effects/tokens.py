@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.compile.dispatch import held_as
+from saem.compile.device_assignment import held_as
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_functions
 from saem.core.axes import as_names, size_of

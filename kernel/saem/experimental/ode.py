@@ -27,6 +27,7 @@ from saem import lax, tree
 from saem import numpy as jnp
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of, is_array_like
+from saem.core.jaxpr import merge, pick
 from saem.derivatives.closure_conversion import closure_convert
 from saem.derivatives.custom_vjp import custom_vjp
 from saem.flatten_util import ravel_pytree
@@ -173,16 +174,14 @@ def odeint(func: Callable, y0: Any, t: Any, *args: Any, rtol: float = 1.4e-8, at
     # What has no derivative is closed over.
     leaves, structure = tree.flatten((*args, *closed_over))
     moving = [dtypes.is_inexact(aval_of(leaf).dtype) for leaf in leaves]
-    fixed = [leaf for leaf, m in zip(leaves, moving) if not m]
+    fixed = pick(leaves, moving, False)
 
     def of_moving(y: Any, t: Any, fixed: Any, *given: Any) -> Any:
-        rest, mine = iter(fixed), iter(given)
-        whole = [next(mine) if m else next(rest) for m in moving]
-        return flat_func(y, t, *structure.unflatten(whole))
+        return flat_func(y, t, *structure.unflatten(merge(moving, given, fixed)))
 
     options = (float(rtol), float(atol), float(mxstep), float(hmax))
     out = _odeint(of_moving, options, flat, t, fixed,
-                  [leaf for leaf, m in zip(leaves, moving) if m])
+                  pick(leaves, moving))
     return vmap(unravel)(out)
 
 

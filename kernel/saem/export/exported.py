@@ -21,6 +21,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile import dispatch, mlir
+from saem.compile.device_assignment import Spread
 from saem.compile.sizes import Step, plan
 from saem.compile.text import physical_aval, tensor_type
 from saem.core import dtypes, tree
@@ -480,7 +481,7 @@ def export_traced(traced: Traced, platforms: tuple[str, ...],
             "serialization of host_callbacks is not yet implemented: the program calls Python "
             "(pure_callback, io_callback or debug.print), which stays in its process.")
     check_custom_calls(lowered.text, disabled)
-    spread = where if isinstance(where, dispatch.Spread) else None
+    spread = where if isinstance(where, Spread) else None
     closed = traced.jaxpr
     ins, outs = ((), ()) if spread is None else (
         tuple(map(abstract, spread.ins)), tuple(map(abstract, spread.outs)))
@@ -535,7 +536,7 @@ def export_vjp(traced: Traced, where: Any, disabled: tuple[DisabledSafetyCheck, 
         pullback = vjp(flat, *args_and_cts[:count])[1]
         return pullback(tuple(args_and_cts[count:]))
 
-    spread = isinstance(where, dispatch.Spread)
+    spread = isinstance(where, Spread)
     ins, outs = (where.ins, where.outs) if spread else ((), ())
     structs = [struct_of(a, s) for a, s in zip(
         exported.in_avals, ins or (None,) * count)]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.jaxpr import Jaxpr, Literal
+from saem.core.jaxpr import Jaxpr, pick
 from saem.core.trace import current, state
 from saem.extend.linear_util import WrappedFun
 from saem.transform.linearize import PartialTrace
@@ -79,7 +79,7 @@ def trace_to_jaxpr_dynamic(fun: WrappedFun, in_avals: Sequence[ShapedArray], *,
     closed = trace_flat(fun.call_wrapped, in_avals)
     jaxpr = dead_code_free(closed.jaxpr) if auto_dce else closed.jaxpr
     if keep_inputs is not None:
-        jaxpr = jaxpr.replace(invars=[v for v, k in zip(jaxpr.invars, keep_inputs) if k])
+        jaxpr = jaxpr.replace(invars=pick(jaxpr.invars, keep_inputs))
     return jaxpr, closed.out_avals, closed.consts
 
 
@@ -87,11 +87,10 @@ def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool],
               instantiate: bool | Sequence[bool] = False) -> tuple[Jaxpr, list[bool]]:
     """Return ``jaxpr`` without what ``used_outputs`` do not need, and which inputs it keeps."""
     small = dead_code_free(jaxpr, list(used_outputs))
-    read = {a for eqn in small.eqns for a in eqn.invars if not isinstance(a, Literal)}
-    read.update(a for a in small.outvars if not isinstance(a, Literal))
+    read = small.reads()
     forced = [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else instantiate
     kept = [v in read or force for v, force in zip(jaxpr.invars, forced)]
-    return small.replace(invars=[v for v, keep in zip(jaxpr.invars, kept) if keep]), kept
+    return small.replace(invars=pick(jaxpr.invars, kept)), kept
 
 
 def dce_jaxpr_consts(jaxpr: Jaxpr, used_outputs: Sequence[bool],

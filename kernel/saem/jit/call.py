@@ -17,7 +17,7 @@ from saem.compile import lowering
 from saem.core import config
 from saem.core import jaxpr as jaxpr_module
 from saem.core.effects import in_order
-from saem.core.jaxpr import ClosedJaxpr, Literal
+from saem.core.jaxpr import ClosedJaxpr, Literal, merge, once_per_program, pick, split_list
 from saem.core.primitive import Primitive, primitive
 from saem.core.trace import state
 from saem.transform.linearize import PartialTrace, partial_eval_jaxpr
@@ -128,20 +128,17 @@ class JitCall(ProgramCall):
     def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
         """Run the part that needs no unknown input in the parent; record the rest."""
         unknown = tuple(not trace.is_known(x) for x in args)
-        known_program, rest, out_unknown, residual_count = partial_eval_jaxpr(self.jaxpr, unknown)
-        known_args = [x for x, u in zip(args, unknown) if not u]
-        places = [i for i, u in enumerate(unknown) if not u]
-        outs = self._run_known(trace, known_program, known_args, places)
-        split = len(outs) - residual_count
-        known_outs = iter([put_value(x) if type(x) in _NUMBERS else x
-                           for x in outs[:split]])
-        residuals = outs[split:]
-        unknown_args = [x for x, u in zip(args, unknown) if u]
-        places = [i for i, u in enumerate(unknown) if u]
-        recorded = iter(trace.emit(self.giving(rest, [*[None] * len(residuals), *places]),
-                                   [*residuals, *unknown_args])
-                        if any(out_unknown) or rest.effects else ())
-        return [next(recorded) if u else next(known_outs) for u in out_unknown]
+        known, rest, out_unknown, count = partial_eval_jaxpr(self.jaxpr, unknown)
+        numbers = range(len(args))
+        outs = self._run_known(trace, known, pick(args, unknown, False),
+                               pick(numbers, unknown, False))
+        outs, residuals = split_list(outs, len(outs) - count)
+        outs = [put_value(x) if type(x) in _NUMBERS else x for x in outs]
+        recorded = ()
+        if any(out_unknown) or rest.effects:
+            call = self.giving(rest, [*[None] * count, *pick(numbers, unknown)])
+            recorded = trace.emit(call, [*residuals, *pick(args, unknown)])
+        return merge(out_unknown, recorded, outs)
 
     def _run_known(self, trace: PartialTrace, program: ClosedJaxpr, args: Sequence[Any],
                    places: Sequence[int | None]) -> list[Any]:
@@ -150,7 +147,7 @@ class JitCall(ProgramCall):
         ``places`` are those of ``args`` among the operands.  Of what runs now no operand is donated
         that the linear program still needs.
         """
-        trimmed, forward = program.derived("forward", lambda: forward_inputs(program))
+        trimmed, forward = forward_inputs(program)
         if any(self.donated_invars) and not config.staging.value:
             places = [None if i in forward else place for i, place in enumerate(places)]
         saved = state.trace
@@ -165,6 +162,7 @@ class JitCall(ProgramCall):
                 for source in forward]
 
 
+@once_per_program
 def forward_inputs(program: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
     """Return the program without outputs that are inputs, literals or repeated, and their sources.
 

@@ -44,13 +44,14 @@ def jit(fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardin
     >>> jax.jit(lambda x: x * 2 + 1)(jnp.array([1, 2]))
     Array([3, 5], dtype=int32)
     """
+    options = {
+        "in_shardings": in_shardings, "out_shardings": out_shardings,
+        "static_argnums": static_argnums, "static_argnames": static_argnames,
+        "donate_argnums": donate_argnums, "donate_argnames": donate_argnames,
+        "keep_unused": keep_unused, "device": device, "inline": inline,
+        "compiler_options": compiler_options}
     if fun is None:
-        return functools.partial(
-            jit, in_shardings=in_shardings, out_shardings=out_shardings,
-            static_argnums=static_argnums, static_argnames=static_argnames,
-            donate_argnums=donate_argnums, donate_argnames=donate_argnames,
-            keep_unused=keep_unused, device=device, backend=backend, inline=inline,
-            compiler_options=compiler_options)
+        return functools.partial(jit, backend=backend, **options)
     for what, given in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
         if given is None:
             continue
@@ -66,12 +67,8 @@ def jit(fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardin
         if device is not None:
             raise ValueError("can't specify both a device and a backend for jit, got "
                              f"device={device} and backend={backend!r}: a device has its backend.")
-        device = devices.backend(backend).local_devices()[0]
-    return make_jit(fun, static_argnums=static_argnums, static_argnames=static_argnames,
-                    donate_argnums=donate_argnums, donate_argnames=donate_argnames,
-                    keep_unused=keep_unused, inline=inline, device=device,
-                    options=compiler_options, in_shardings=in_shardings,
-                    out_shardings=out_shardings)
+        options["device"] = devices.backend(backend).local_devices()[0]
+    return make_jit(fun, **options)
 
 
 def _lower(fast: Any, *args: Any, **kwargs: Any) -> Lowered:

@@ -19,7 +19,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from saem.compile import dispatch
-from saem.compile.dispatch import Demands, Program
+from saem.compile.device_assignment import Demands, IncompatiblePlaces, placement
+from saem.compile.dispatch import Program
 from saem.compile.donation import warn_wasted
 from saem.compile.quick import SameRounding
 from saem.core import config, errors, source, tree
@@ -87,15 +88,16 @@ _all_jits: weakref.WeakSet = weakref.WeakSet()
 class Jitted:
     """A jitted function behind C++: the function, its options, the programs made of it."""
 
-    def __init__(self, fun: Callable, parameters: Parameters, *, keep_unused: bool, inline: bool,
-                 device: Any, options: dict[str, Any] | None, library: bool,
+    def __init__(self, fun: Callable, parameters: Parameters, *, keep_unused: bool = False,
+                 inline: bool = False, device: Any = None,
+                 compiler_options: dict[str, Any] | None = None, library: bool = False,
                  in_shardings: Any = None, out_shardings: Any = None):
         self.fun = fun
         self.parameters = parameters
         self.keep_unused = keep_unused
         self.inline = inline
         self.device = device
-        self.options = dict(options or {})
+        self.compiler_options = dict(compiler_options or {})
         self.library = library
         self.in_shardings = in_shardings
         self.out_shardings = out_shardings
@@ -108,7 +110,7 @@ class Jitted:
         places, structure = tree.flatten((in_shardings, out_shardings), is_leaf=is_place)
         option_key = (parameters.static_argnums, parameters.static_argnames,
                       parameters.donate_argnums, parameters.donate_argnames, keep_unused, inline,
-                      device, repr(sorted(self.options.items())), structure, *places)
+                      device, repr(sorted(self.compiler_options.items())), structure, *places)
         self.entries: Kept = table_of(fun, option_key)
 
     def given(self) -> dict[str, Any]:
@@ -119,8 +121,8 @@ class Jitted:
                 "donate_argnums": numbers.donate_argnums or None,
                 "donate_argnames": numbers.donate_argnames or None,
                 "keep_unused": self.keep_unused, "inline": self.inline, "device": self.device,
-                "compiler_options": self.options or None, "in_shardings": self.in_shardings,
-                "out_shardings": self.out_shardings}
+                "compiler_options": self.compiler_options or None,
+                "in_shardings": self.in_shardings, "out_shardings": self.out_shardings}
 
     @property
     def reference(self) -> FunctionRef | None:
@@ -151,7 +153,12 @@ class Jitted:
         return abstract_arguments(self.fun, bound.leaves, lambda: self.leaf_names(bound))
 
     def leaf_names(self, bound: Bound) -> list[tuple[str, str]]:
+        """Return (name, 'position' or 'keyword') for each dynamic leaf."""
         return bound.leaf_names(self.parameters)
+
+    def paths(self, bound: Bound) -> list[str]:
+        """Return the names of the dynamic leaves, as the caller would write them."""
+        return [path for path, _ in self.leaf_names(bound)]
 
     def entry(self, bound: Bound, avals: tuple[ShapedArray, ...]) -> Entry:
         """Return the traced program for a call, tracing if there is none."""
@@ -237,8 +244,8 @@ class Jitted:
             check_shardings(entry)
             program = entry.programs[key] = dispatch.build(
                 entry.closed, where, committed, name=self.name, function=self.reference,
-                keep_unused=self.keep_unused, donated=entry.donated, options=self.options,
-                terms=terms, same_rounding=self.same_rounding)
+                keep_unused=self.keep_unused, donated=entry.donated,
+                options=self.compiler_options, terms=terms, same_rounding=self.same_rounding)
             warn_wasted(program.lowered.wasted)
         return program
 
@@ -252,10 +259,9 @@ class Jitted:
         Raises: ValueError, with the caller's names of the arguments that do not fit.
         """
         try:
-            return dispatch.placement(bound.leaves, entry.demands)
-        except dispatch.IncompatiblePlaces as error:
-            names = [path for path, _ in self.leaf_names(bound)]
-            raise error.named(names, self.name) from None
+            return placement(bound.leaves, entry.demands)
+        except IncompatiblePlaces as error:
+            raise error.named(self.paths(bound), self.name) from None
 
     def publish_miss(self, bound: Bound) -> None:
         """Publish the signature for which there was no program; log it if the settings ask so."""
@@ -282,7 +288,7 @@ class Jitted:
                     break
             return self.fun(*args, **kwargs), None, False
         if traced:
-            if self.options:
+            if self.compiler_options:
                 self.refuse_options()
             return self.call_inside(trace, self.bind_arguments(args, kwargs)), None, False
         return self.call_outside(self.bind_arguments(args, kwargs))
@@ -326,8 +332,8 @@ class Jitted:
 
         Raises: ValueError if one reference comes twice.
         """
-        check_references(self.name, "jit", bound.leaves, lambda: [
-            path for path, _ in self.leaf_names(bound)], [*entry.moved, *(entry.refs or ())])
+        check_references(self.name, "jit", bound.leaves, lambda: self.paths(bound),
+                         [*entry.moved, *(entry.refs or ())])
         bound.leaves = [*bound.leaves, *(entry.refs or ())]
 
     def run_watched(self, entry: Entry, program: Program, bound: Bound) -> list[Any]:
@@ -350,7 +356,7 @@ class Jitted:
             raise errors.explained(
                 errors.ArgumentError, "jit.options",
                 "`compiler_options` can only be passed to top-level `jax.jit`. Got "
-                f"compiler_options={self.options} specified on a nested jit with name: "
+                f"compiler_options={self.compiler_options} specified on a nested jit with name: "
                 f"{self.name}.",
                 advice="Give them to the jit that is called outside any other.")
 
@@ -391,19 +397,18 @@ def check_shardings(entry: Entry) -> None:
 
 
 def make_jit(fun: Callable, *, static_argnums: Any = None, static_argnames: Any = None,
-             donate_argnums: Any = None, donate_argnames: Any = None, keep_unused: bool = False,
-             inline: bool = False, device: Any = None, options: dict[str, Any] | None = None,
-             library: bool = False, in_shardings: Any = None, out_shardings: Any = None) -> Any:
-    """Return the C++ callable in front of a new ``Jitted`` (its attribute ``info``)."""
+             donate_argnums: Any = None, donate_argnames: Any = None, **options: Any) -> Any:
+    """Return the C++ callable in front of a new ``Jitted`` (its attribute ``info``).
+
+    ``options`` are those of ``Jitted``.
+    """
     check_callable(fun)
     parameters = Parameters(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
-    info = Jitted(fun, parameters, keep_unused=keep_unused, inline=inline, device=device,
-                  options=options, library=library, in_shardings=in_shardings,
-                  out_shardings=out_shardings)
+    info = Jitted(fun, parameters, **options)
     # While jit is disabled C++ calls the function itself; the library's composites stay compiled.
     # Either has the signature of the function.
     plain = functools.wraps(fun)(lambda *args, **kwargs: info(*args, **kwargs)[0]) \
-        if library else fun
+        if info.library else fun
     fast = dispatch.make_fast(info.name, plain, info, parameters.static_argnums,
                               parameters.static_argnames)
     functools.update_wrapper(fast, fun)

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.compile import dispatch
+from saem.compile.device_assignment import hold, place_names
+from saem.compile.dispatch import device_of
 from saem.core import config, dtypes, lazy
 from saem.core.avals import aval_functions, aval_of
 from saem.core.events import Argument, Changed, Donation, Signature, StaticArgument, bus
@@ -78,7 +79,7 @@ def options(info: Any) -> Iterator[tuple[str, str]]:
     """Yield (name, text) of what ``jit`` was given beyond the function; except donation."""
     given = {"in_shardings": info.in_shardings, "out_shardings": info.out_shardings,
              "keep_unused": info.keep_unused or None, "inline": info.inline or None,
-             "device": info.device, "compiler_options": info.options or None,
+             "device": info.device, "compiler_options": info.compiler_options or None,
              "static_argnums": info.parameters.static_argnums or None,
              "static_argnames": info.parameters.static_argnames or None}
     yield from ((name, str(value)[:_SHOWN]) for name, value in given.items() if value is not None)
@@ -92,13 +93,13 @@ def describe_leaf(x: Any, path: str, given: str) -> Argument:
     kind = ("array" if array or isinstance(x, Tracer) else
             "key" if isinstance(aval.dtype, dtypes.ExtendedDType) else
             "scalar" if isinstance(x, (bool, int, float, complex)) else "numpy")
-    held = dispatch.hold(x)
+    held = hold(x)
     sharding = held._sharding if type(held) is ArrayImpl else None
     named = isinstance(sharding, NamedSharding)
     return Argument(
         path=path, shape=aval.shape, dtype=dtypes.short_name(aval.dtype),
         weak_type=aval.weak_type, committed=bool(sharding is not None and held._committed),
-        placement="" if sharding is None else dispatch.place_names(sharding), kind=kind,
+        placement="" if sharding is None else place_names(sharding), kind=kind,
         given=given, sharding=str(sharding.spec) if named else "",
         mesh=mesh_text(sharding.mesh) if named else "")
 
@@ -185,11 +186,11 @@ def pointers(values: Sequence[Any]) -> list[int | None]:
     """Return where the buffers of arrays (their first shards) begin, None of a non-array."""
     found: list[int | None] = []
     for x in values:
-        held = dispatch.hold(x)
+        held = hold(x)
         if type(held) is not ArrayImpl or held.is_deleted():
             found.append(None)
             continue
-        one = held if dispatch.device_of(held) is not None else held.addressable_shards[0].data
+        one = held if device_of(held) is not None else held.addressable_shards[0].data
         found.append(one.unsafe_buffer_pointer())
     return found
 

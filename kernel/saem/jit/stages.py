@@ -15,13 +15,14 @@ from typing import Any
 
 from saem import _jaxlib
 from saem.compile import dispatch
+from saem.compile.device_assignment import Demands, Spread, devices_of, placement
 from saem.compile.donation import warn_wasted
 from saem.compile.executables import find_or_compile
 from saem.compile.lowering import Lowering, lower
 from saem.compile.mlir import parse
 from saem.core import errors, tree
 from saem.core.avals import Seen, ShapedArray, ShapeDtypeStruct, aval_of
-from saem.core.jaxpr import ClosedJaxpr
+from saem.core.jaxpr import ClosedJaxpr, with_nones
 from saem.core.record import Record
 from saem.core.trace import Tracer
 from saem.jit.jitted import (
@@ -103,7 +104,7 @@ class Call(Types, Record):
     refs = property(lambda self: self.entry.refs or ())
 
     def paths(self) -> list[str]:
-        return [path for path, _ in self.info.leaf_names(self.bound)]
+        return self.info.paths(self.bound)
 
     def asked_of_results(self) -> Sequence[Any]:
         return self.entry.demands.outs
@@ -112,10 +113,9 @@ class Call(Types, Record):
         """Return where the program runs, by its arguments or the shardings of their structs."""
         if self.info.device is not None:
             return self.info.device, True
-        return dispatch.placement(self.bound.leaves, self.demands())
+        return placement(self.bound.leaves, self.demands())
 
-
-    def demands(self) -> dispatch.Demands:
+    def demands(self) -> Demands:
         """Return what the call requires, by jit's shardings or those of its structs."""
         leaves = self.bound.leaves
         demands = self.entry.demands
@@ -184,7 +184,7 @@ class Traced(Stage):
     def placed(self) -> tuple[Any, bool]:
         """Return where the program runs, a device or a Spread, and if that was demanded."""
         where, committed = self._call.place()
-        return (where.as_typed(self.jaxpr) if isinstance(where, dispatch.Spread) else where,
+        return (where.as_typed(self.jaxpr) if isinstance(where, Spread) else where,
                 committed)
 
     def written(self, platforms: Sequence[str] | None = None, embed: bool = False
@@ -195,10 +195,9 @@ class Traced(Stage):
         """
         info, entry = self._call.info, self._call.entry
         where, committed = self.placed()
-        spread = where if isinstance(where, dispatch.Spread) else None
+        spread = where if isinstance(where, Spread) else None
         check_shardings(entry)
-        here = spread.devices[0] if spread else where
-        platforms = platforms or (devices.lowering_platform(here),)
+        platforms = platforms or (devices.lowering_platform(devices_of(where)[0]),)
         made = [lower(entry.closed, name=info.name, keep_unused=info.keep_unused,
                       donated=entry.donated, spread=spread, platform=platform, embed=embed,
                       terms=self._call.terms())
@@ -229,13 +228,12 @@ class Lowered(Stage):
     @property
     def out_info(self) -> Any:
         where = self._where
-        typed = where.outs if isinstance(where, dispatch.Spread) else ()
+        typed = where.outs if isinstance(where, Spread) else ()
         return self._call.out_info(typed or self._call.asked_of_results())
 
     @property
     def _devices(self) -> tuple[Any, ...]:
-        where = self._where
-        return where.devices if isinstance(where, dispatch.Spread) else (where,)
+        return devices_of(self._where)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """Return the program as text: 'stablehlo' (the default), or 'hlo' before optimisation.
@@ -278,7 +276,7 @@ class Lowered(Stage):
                 f"on {here}. Lower it without lowering_platforms, or read its text.")
         warn_wasted(self._lowered.wasted)
         executable = find_or_compile(self._lowered, devices_, info.reference,
-                                     {**info.options, **(compiler_options or {})})
+                                     {**info.compiler_options, **(compiler_options or {})})
         return Compiled(self._call, dispatch.Program(executable, self._lowered, self._where,
                                                      self._committed))
 
@@ -406,9 +404,8 @@ class Compiled(Stage):
 
         References that the function closes over come after the arguments.
         """
-        given = iter(kept)
-        said = [next(given) if k else None for k in self._program.kept]
-        return self.in_tree.unflatten(said[:self.in_tree.num_leaves])
+        given = with_nones(self._program.kept, kept)
+        return self.in_tree.unflatten(given[:self.in_tree.num_leaves])
 
     def _of_results(self, outs: Sequence[Any]) -> Any:
         """Return what is said of results in their structure; written references come after them."""

@@ -16,7 +16,8 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile import arrays
-from saem.compile.dispatch import held_as, with_layout
+from saem.compile.device_assignment import held_as
+from saem.compile.dispatch import with_layout
 from saem.core import errors, tree
 from saem.core.avals import aval_of
 from saem.core.memory_spaces import MemorySpace, placed, space_of

@@ -16,14 +16,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.compile import dispatch
+from saem.compile.device_assignment import NO_DEMANDS, Demands, mesh_named_by, placement
 from saem.compile.lowering import avals_of, one_equation
 from saem.core import axes, config, dtypes, errors, promotion, tree
 from saem.core.arguments import check_outputs, described
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.events import bus
-from saem.core.jaxpr import ClosedJaxpr, Origin, Var
+from saem.core.jaxpr import ClosedJaxpr, Origin, Var, pick, split_list
 from saem.core.leaks import leaked_tracer
 from saem.core.primitive import Primitive
+from saem.core.record import Record
 from saem.core.sharded import same_sharding
 from saem.core.trace import Tracer, bind
 from saem.core.varying import vma_of
@@ -32,19 +34,16 @@ from saem.ops.convert import convert_element_type
 from saem.ops.keys import key_watch
 from saem.placement.layouts import terms_of
 from saem.transform.programs import table_of
-from saem.transform.restructure import open_consts, pick, rearranged, split_list
+from saem.transform.restructure import open_consts, rearranged
 from saem.transform.staging import trace_flat
 
 
-class Body:
+class Body(Record):
     """A traced function: its program without constants, their values, the shape of its result."""
 
-    __slots__ = ("closed", "consts", "out_tree")
-
-    def __init__(self, closed: ClosedJaxpr, consts: list[Any], out_tree: Any):
-        self.closed = closed
-        self.consts = consts
-        self.out_tree = out_tree
+    closed: ClosedJaxpr
+    consts: list[Any]
+    out_tree: Any
 
     @property
     def out_avals(self) -> list[ShapedArray]:
@@ -312,9 +311,9 @@ def fix_carry(closed: ClosedJaxpr, consts: list[Any], start: Sequence[Any],
 
     def make() -> tuple[ClosedJaxpr, list[bool]]:
         own, carry, rest = split_list(jaxpr.invars, len(consts), len(start))
-        used = {a for eqn in jaxpr.eqns for a in eqn.invars if isinstance(a, Var)}
-        used.update(a for a, same in zip(jaxpr.outvars, [*fixed, *[False] * len(jaxpr.outvars)])
-                    if isinstance(a, Var) and not same)
+        count = len(fixed)
+        outs = [*pick(jaxpr.outvars[:count], fixed, False), *jaxpr.outvars[count:]]
+        used = jaxpr.replace(outvars=outs).reads()
         read = [f and v in used for v, f in zip(carry, fixed)]
         inputs = [*own, *pick(carry, read), *pick(carry, fixed, False), *rest]
         return rearranged(closed, inputs, jaxpr.outvars), read
@@ -335,9 +334,9 @@ def run_at_once(owner: ClosedJaxpr, key: tuple, prim: Primitive, args: Sequence[
         if isinstance(x, Tracer):
             raise leaked_tracer(x)
     avals = avals_of(args)
-    mesh = owner.derived(("mesh", key), lambda: dispatch.mesh_named_by(prim))
-    demands = dispatch.NO_DEMANDS if mesh is None else dispatch.Demands(mesh=mesh)
-    where, committed = dispatch.placement(args, demands)
+    mesh = owner.derived(("mesh", key), lambda: mesh_named_by(prim))
+    demands = NO_DEMANDS if mesh is None else Demands(mesh=mesh)
+    where, committed = placement(args, demands)
     terms = terms_of(one_equation(prim, avals), args, demands) if Seen.storage else None
     program = owner.derived(
         ("run", key, avals, where, committed, config.trace_key(), terms),

@@ -24,7 +24,7 @@ from saem.core import refs as core_refs
 from saem.core.arguments import described
 from saem.core.avals import ShapedArray, aval_of, is_array_like
 from saem.core.effects import DebugEffect
-from saem.core.jaxpr import ClosedJaxpr, Eqn, Var, eval_jaxpr
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Var, eval_jaxpr, merge, pick
 from saem.core.primitive import primitive
 from saem.core.refs import is_ref, shifted
 from saem.core.sharded import entries_of, same_sharding
@@ -50,14 +50,7 @@ from saem.transform.linearize import (
     partial_eval_jaxpr,
 )
 from saem.transform.nested import HigherOrder, Nested, without_unneeded
-from saem.transform.restructure import (
-    below,
-    merge,
-    pick,
-    rearranged,
-    split_program,
-    zeros_atom,
-)
+from saem.transform.restructure import below, rearranged, split_program, zeros_atom
 from saem.transform.vmap import match_dim, vmap_flat
 
 INDEX = np.dtype("int32")

@@ -22,7 +22,7 @@ import numpy as np
 from saem.compile.lowering import lower_apart
 from saem.core import dtypes, errors, tree
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, evaluate
+from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, evaluate, with_nones
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import Tracer, bind
 from saem.loops.carry import trace_body
@@ -276,8 +276,7 @@ class ReduceWindow(GeneralFold):
                          for ts, xs in zip(self.pairs(tangents), (operands, starts)))
         outs = bind(ReduceWindow(self.with_tangents(moves), *self.how),
                     *operands, *moving, *starts, *fixed)
-        rest = iter(outs[len(moves):])
-        return outs[:len(moves)], [next(rest) if m else None for m in moves]
+        return outs[:len(moves)], with_nones(moves, outs[len(moves):])
 
     def with_tangents(self, moves: Sequence[bool]) -> ClosedJaxpr:
         """Return the program that folds values and the tangents of those that have one."""
@@ -287,8 +286,7 @@ class ReduceWindow(GeneralFold):
             held, new = flat[:count + extra], flat[count + extra:]
             ts: list[Any] = []
             for part in (held, new):
-                rest = iter(part[count:])
-                ts += [next(rest) if m else None for m in moves]
+                ts += with_nones(moves, part[count:])
             outs, moved = jvp_flat(
                 lambda *xs: eval_jaxpr(self.jaxpr.jaxpr, self.jaxpr.consts, *xs),
                 [*held[:count], *new[:count]], ts)

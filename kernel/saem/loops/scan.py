@@ -26,7 +26,17 @@ from saem.core import config, errors, tree
 from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import Dim
-from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
+from saem.core.jaxpr import (
+    ClosedJaxpr,
+    Eqn,
+    Jaxpr,
+    Var,
+    eval_jaxpr,
+    merge,
+    pick,
+    split_list,
+    with_nones,
+)
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.sharded import entries_of, sharding_of
 from saem.core.trace import bind, current
@@ -53,11 +63,8 @@ from saem.transform.nested import HigherOrder, Nested, carry_fixpoint, without_u
 from saem.transform.restructure import (
     added,
     hoisted,
-    merge,
     open_consts,
-    pick,
     rearranged,
-    split_list,
     split_program,
     unread,
     zeros_atom,
@@ -267,10 +274,8 @@ class Scan(HigherOrder):
         outs = bind(scan, *extra, *fixed, *starts, *carry_cts, *pick(ys_cts, has_ct),
                     *pick(rows, rows_in, False))
         const_cts, carry_cts, row_cts = split_list(outs, len(starts), self.num_carry)
-        late = iter(row_cts)
-        row_cts = [next(late) if r else None for r in reached]
-        return [*merge(consts_in, const_cts, [None] * len(fixed)), *carry_cts,
-                *merge(rows_in, row_cts, [None] * rows_in.count(False))]
+        row_cts = with_nones(reached, row_cts)
+        return [*with_nones(consts_in, const_cts), *carry_cts, *with_nones(rows_in, row_cts)]
 
     def pull_body(self, consts_in: list[bool], rows_in: list[bool], has_ct: list[bool]
                   ) -> tuple[ClosedJaxpr, list[bool]]:
@@ -283,10 +288,8 @@ class Scan(HigherOrder):
             self.jaxpr, (*consts_in, *[True] * k, *rows_in), (*[True] * k, *has_ct))
         fixed, residuals, carry_cts, ys_cts = split_list(
             program.jaxpr.invars, consts_in.count(False), rows_in.count(False), k)
-        linear = [a for a, lin in zip(self.jaxpr.in_avals, [*consts_in, *[True] * k, *rows_in])
-                  if lin]
-        got = iter(program.jaxpr.outvars)
-        pulled = [next(got) if r else None for r in reached]
+        linear = pick(self.jaxpr.in_avals, [*consts_in, *[True] * k, *rows_in])
+        pulled = with_nones(reached, program.jaxpr.outvars)
         count = sum(consts_in)
         eqns: list[Eqn] = []
         sums = [Var(aval) for aval in linear[:count]]

@@ -26,7 +26,7 @@ from saem.core import refs as core_refs
 from saem.core.avals import aval_of
 from saem.core.dimensions import Dim
 from saem.core.effects import TOKEN, in_order, is_ordered
-from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, merge, pick, split_list
 from saem.core.primitive import primitive
 from saem.core.refs import is_ref, shifted
 from saem.core.trace import Tracer, bind, concrete_or_none
@@ -56,16 +56,7 @@ from saem.transform.nested import (
     retyped,
     without_unneeded,
 )
-from saem.transform.restructure import (
-    below,
-    merge,
-    pick,
-    reaches,
-    rearranged,
-    split_list,
-    split_program,
-    unread,
-)
+from saem.transform.restructure import below, reaches, rearranged, split_program, unread
 from saem.transform.staging import trace_flat
 
 

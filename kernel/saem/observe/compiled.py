@@ -10,11 +10,12 @@ import time
 from typing import Any
 
 from saem.compile import executables
+from saem.compile.device_assignment import devices_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.observe import schema
 from saem.observe.environment import environment
 from saem.observe.jaxpr_model import jaxpr_model
-from saem.observe.programs import compiled, flops, kernels, lowered, places, program_lines
+from saem.observe.programs import compiled, flops, kernels, lowered, program_lines
 from saem.observe.schema import CompiledModel, Cost
 
 
@@ -27,4 +28,4 @@ def compiled_model(closed: ClosedJaxpr, title: str, where: Any) -> CompiledModel
     model = jaxpr_model(closed, title, program_lines(program), kernels(executable), flops(closed))
     cost = Cost(**executables.costs(f"lens {title} {id(executable)}", executable))
     return CompiledModel("compiled", schema.VERSION, model, cost, seconds, environment(),
-                         len(places(where)))
+                         len(devices_of(where)))

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from saem import _jaxlib
-from saem.compile import dispatch, executables
+from saem.compile import executables
+from saem.compile.device_assignment import Spread, devices_of
 from saem.compile.lowering import Lowering, lower, one_equation
 from saem.core import tree
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr
@@ -96,17 +97,12 @@ def program(fun: Callable, args: Sequence[Any], named: dict[str, Any]) -> tuple[
     return make_jaxpr(fun)(*args, **named), where
 
 
-def places(where: Any) -> tuple[Any, ...]:
-    """The devices of a place."""
-    return where.devices if isinstance(where, dispatch.Spread) else (where,)
-
-
 def lowered(closed: ClosedJaxpr, name: str, where: Any) -> Lowering:
     """The program lowered for where it runs, its operations named after equations."""
-    spread = where if isinstance(where, dispatch.Spread) else None
+    spread = where if isinstance(where, Spread) else None
     with _scopes():
         return lower(anchored(closed), name=name, keep_unused=True, spread=spread,
-                     platform=devices.lowering_platform(places(where)[0]))
+                     platform=devices.lowering_platform(devices_of(where)[0]))
 
 
 def program_lines(lowering: Lowering) -> tuple[ProgramLine, ...]:
@@ -121,7 +117,7 @@ def program_lines(lowering: Lowering) -> tuple[ProgramLine, ...]:
 
 def compiled(lowering: Lowering, where: Any) -> Any:
     """The executable of a program, compiled for its names' sake even if one like it is known."""
-    return executables._compile(lowering, list(places(where)), {})
+    return executables._compile(lowering, list(devices_of(where)), {})
 
 
 def kernels(executable: Any) -> tuple[Kernel, ...]:

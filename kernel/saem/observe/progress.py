@@ -61,7 +61,8 @@ def look(thread: int, named: Places = places) -> tuple[str, str, Place | None, F
         if code is _COMPILING and not activity:
             activity, found = "compile", frame
         elif code is _LOWERING and not activity:
-            activity, found, name = "lower", frame, str(frame.f_locals.get("name", ""))
+            activity, found = "lower", frame
+            name = str(getattr(frame.f_locals.get("options"), "name", ""))
         elif code in _COPYING and activity in ("", "transfer"):
             activity, found = "transfer", frame
             aval = frame.f_locals.get("aval")

@@ -20,6 +20,7 @@ from typing import Any
 
 from saem import _jaxlib
 from saem.compile import dispatch
+from saem.compile.device_assignment import NO_DEMANDS, Demands, hold, mesh_inside
 from saem.compile.text import physical_aval, tensor_type
 from saem.core import axes, errors, tree
 from saem.core.avals import Seen, aval_of
@@ -261,17 +262,16 @@ def prefix(what: str, given: Any, value: Any) -> list[Any]:
 
 
 def demands_of(closed: ClosedJaxpr, ins: Sequence[Any] = (), outs: Sequence[Any] = ()
-               ) -> dispatch.Demands:
+               ) -> Demands:
     """Return what a program asks of its place: its own shardings, and the mesh of its equations.
 
     Among the shardings of arguments and results may be formats, whose layouts are taken apart.
     """
-    mesh = closed.derived("mesh", lambda: dispatch.mesh_inside(closed.eqns)) \
-        if Mesh.in_use else None
+    mesh = closed.derived("mesh", lambda: mesh_inside(closed.eqns)) if Mesh.in_use else None
     if mesh is None and not any(s is not None for s in (*ins, *outs)):
-        return dispatch.NO_DEMANDS
+        return NO_DEMANDS
     (ins, in_layouts), (outs, out_layouts) = map(split_formats, (ins, outs))
-    return dispatch.Demands(tuple(ins), tuple(outs), mesh, tuple(in_layouts), tuple(out_layouts))
+    return Demands(tuple(ins), tuple(outs), mesh, tuple(in_layouts), tuple(out_layouts))
 
 
 def split_formats(places: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -320,7 +320,7 @@ class LayoutConstraint(Identity):
 
     def eager(self, x: Any) -> Any:
         """Return a value laid out, outside any program: in the memory where it lies."""
-        held = dispatch.hold(dispatch.put(x))
+        held = hold(dispatch.put(x))
         if held is not x:  # keys, whose words have further axes
             return dispatch.primitive_callable(self)(x)
         committed = dispatch.place_like(held, held._sharding)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.compile.dispatch import held_as
+from saem.compile.device_assignment import held_as
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_functions, aval_of, is_array_like
 from saem.core.jaxpr import ClosedJaxpr

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.compile import dispatch, lowering
+from saem.compile.device_assignment import hold
 from saem.core import axes, dtypes, errors, sharded, tree
 from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_functions, aval_of, names_of
 from saem.core.primitive import primitive
@@ -113,7 +114,7 @@ def placed(x: Any, sharding: Any) -> Any:
 
     Along axes left to the partitioner it stays sharded as it is.
     """
-    held = dispatch.hold(x)
+    held = hold(x)
     have = getattr(held, "_sharding", None)
     mesh = sharding.mesh
     if not isinstance(mesh, Mesh):
@@ -178,7 +179,7 @@ def mesh_of(values: Sequence[Any], *given: Any) -> Any:
     for value in values:
         aval = aval_of(value)
         if aval.explicit is not None:
-            have = getattr(dispatch.hold(value), "_sharding", None)
+            have = getattr(hold(value), "_sharding", None)
             return aval.explicit.mesh if have is None else have.mesh
     for sharding in given:
         if isinstance(sharding, NamedSharding):

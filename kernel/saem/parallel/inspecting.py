@@ -18,6 +18,7 @@ from typing import Any
 
 from saem import _jaxlib
 from saem.compile import dispatch
+from saem.compile.device_assignment import hold
 from saem.compile.text import physical_aval
 from saem.core import effects, errors, tree
 from saem.core.avals import aval_of
@@ -90,7 +91,7 @@ class InspectSharding(Debugging):
         return [], []
 
     def eager(self, x: Any) -> list[Any]:
-        self.callback(dispatch.hold(dispatch.put(x)).sharding)
+        self.callback(hold(dispatch.put(x)).sharding)
         return []
 
 

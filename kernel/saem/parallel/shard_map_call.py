@@ -14,7 +14,7 @@ Source: the documentation of jax.shard_map; the Shardy dialect, sdy.manual_compu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +27,16 @@ from saem.core import axes
 from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import ShapedArray
 from saem.core.axes import Axis, names_in_jaxpr
-from saem.core.jaxpr import ClosedJaxpr, Eqn, Literal, eval_jaxpr
+from saem.core.jaxpr import (
+    ClosedJaxpr,
+    Eqn,
+    Literal,
+    eval_jaxpr,
+    merge,
+    pick,
+    split_list,
+    with_nones,
+)
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.refs import AbstractRef
 from saem.core.sharded import entries_of, plain, shard_along, with_spec
@@ -192,9 +201,9 @@ class ShardMap(HigherOrder):
             known, rest, kept = self.jaxpr.derived(
                 ("residuals", unknown, self.check_vma),
                 lambda: carry_residuals(known, rest, count))
-        known_args = [x for x, u in zip(args, unknown) if not u]
-        known_in = [s for s, u in zip(self.in_specs, unknown) if not u]
-        known_out = [s for s, u in zip(self.out_specs, out_unknown) if not u]
+        known_args = pick(args, unknown, False)
+        known_in = pick(self.in_specs, unknown, False)
+        known_out = pick(self.out_specs, out_unknown, False)
         avals = known.out_avals[len(known_out):]
         made_specs = [self.residual_spec(aval) for aval in avals]
         saved = state.trace
@@ -204,15 +213,13 @@ class ShardMap(HigherOrder):
                                   tuple(known_args)) if known.jaxpr.outvars or known.effects else []
         finally:
             state.trace = saved
-        known_outs = iter(outs[:len(known_out)])
         made = iter(zip(outs[len(known_out):], made_specs))
         residuals = [next(made) if k is None else (known_args[k], known_in[k]) for k in kept]
-        rest_in = [*(s for _, s in residuals), *(s for s, u in zip(self.in_specs, unknown) if u)]
-        rest_out = [s for s, u in zip(self.out_specs, out_unknown) if u]
-        unknown_args = [x for x, u in zip(args, unknown) if u]
-        recorded: Iterator = iter(trace.emit(self.around(rest, rest_in, rest_out), [
-            *(x for x, _ in residuals), *unknown_args]) if any(out_unknown) else ())
-        return [next(recorded) if u else next(known_outs) for u in out_unknown]
+        rest_in = [*(s for _, s in residuals), *pick(self.in_specs, unknown)]
+        rest_out = pick(self.out_specs, out_unknown)
+        recorded = trace.emit(self.around(rest, rest_in, rest_out), [
+            *(x for x, _ in residuals), *pick(args, unknown)]) if any(out_unknown) else ()
+        return merge(out_unknown, recorded, outs[:len(known_out)])
 
     def residual_spec(self, aval: ShapedArray) -> Any:
         """Return the spec by which a residual is put together: sharded along its first axis."""
@@ -225,16 +232,15 @@ class ShardMap(HigherOrder):
         has_ct = tuple(ct is not None for ct in cts)
         with self.inside():
             program, reached = self.transposed(linear, has_ct)
-        known_specs = [s for s, lin in zip(self.in_specs, linear) if not lin]
-        linear_specs = [s for s, lin in zip(self.in_specs, linear) if lin]
-        ct_specs = [s for s, has in zip(self.out_specs, has_ct) if has]
+        known_specs = pick(self.in_specs, linear, False)
+        linear_specs = pick(self.in_specs, linear)
+        ct_specs = pick(self.out_specs, has_ct)
         call = self.around(program, [*known_specs, *ct_specs],
-                           [s for s, r in zip(linear_specs, reached) if r])
-        known = [a for a, lin in zip(args, linear) if not lin]
+                           pick(linear_specs, reached))
+        known = pick(args, linear, False)
         given = [self.shared(ct, spec) for ct, spec in zip(cts, self.out_specs) if ct is not None]
-        outs = iter(bind(call, *known, *given) if any(reached) else ())
-        found = iter([next(outs) if r else None for r in reached])
-        return [next(found) if lin else None for lin in linear]
+        outs = bind(call, *known, *given) if any(reached) else ()
+        return with_nones(linear, with_nones(reached, outs))
 
     def shared(self, ct: Any, spec: Any) -> Any:
         """Return each device's share of a cotangent whose value all of them gave (unchecked)."""
@@ -253,17 +259,17 @@ class ShardMap(HigherOrder):
 
         def make():
             reached: list[bool] = []
-            residuals = [v for v, lin in zip(jaxpr.invars, linear) if not lin]
+            residuals = pick(jaxpr.invars, linear, False)
 
             def pull(*flat: Any) -> list[Any]:
-                values, rest = flat[: len(residuals)], iter(flat[len(residuals):])
+                values, given = split_list(flat, len(residuals))
                 known = dict(zip(residuals, values))
                 waiting = run_known(jaxpr.eqns, known)
                 opened = jaxpr.replace(
                     constvars=list(known), eqns=waiting,
-                    invars=[v for v, lin in zip(jaxpr.invars, linear) if lin])
+                    invars=pick(jaxpr.invars, linear))
                 got = backward_pass(opened, list(known.values()),
-                                    [next(rest) if has else None for has in has_ct])
+                                    with_nones(has_ct, given))
                 reached[:] = [ct is not None for ct in got]
                 return [self.summed(ct, s) for ct, s in zip(got, specs) if ct is not None]
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saem.core import errors, source
-from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, sub_jaxprs
+from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, once_per_program, sub_jaxprs
 from saem.derivatives.checkpoint import Remat
 from saem.loops.conditional import Cond
 from saem.loops.scan import Scan
@@ -117,10 +117,10 @@ def is_key(aval: Any) -> bool:
     return isinstance(aval.dtype, KeyDType)
 
 
+@once_per_program
 def flow_of(closed: ClosedJaxpr) -> Flow | None:
-    """Return what ``closed`` does with keys, None if it has none; found once per program."""
-    return closed.derived("key flow", lambda: _Follower().flow(closed) if has_keys(closed.jaxpr)
-                          else None)
+    """Return what ``closed`` does with keys, None if it has none."""
+    return _Follower().flow(closed) if has_keys(closed.jaxpr) else None
 
 
 def has_keys(jaxpr: Jaxpr) -> bool:

@@ -21,6 +21,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile import dispatch
+from saem.compile.device_assignment import held_as
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_functions, aval_of
 from saem.core.dynamic_slices import Slice
@@ -121,7 +122,7 @@ def _again(value: np.ndarray, aval: AbstractRef) -> Ref:
 
 
 aval_functions[Ref] = lambda ref: ref._aval
-dispatch.held_as[Ref] = lambda ref: ref._held
+held_as[Ref] = lambda ref: ref._held
 
 
 # -- views -----------------------------------------------------------------------------------------

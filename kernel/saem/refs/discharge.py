@@ -20,7 +20,16 @@ from typing import Any
 
 from saem.core import axes, errors
 from saem.core.avals import aval_of
-from saem.core.jaxpr import ClosedJaxpr, Eqn, Literal, Var, eval_jaxpr
+from saem.core.jaxpr import (
+    ClosedJaxpr,
+    Eqn,
+    Literal,
+    Var,
+    eval_jaxpr,
+    once_per_program,
+    pick,
+    split_list,
+)
 from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.refs import LinearRef, held_type, is_ref, works_inside_on_references
 from saem.core.source import position
@@ -29,7 +38,7 @@ from saem.ops.linear import zeros_of
 from saem.refs.operations import AddUpdate, Get, NewRef, OnRef, Swap, as_held
 from saem.transform.linearize import backward_pass, partial_eval_jaxpr
 from saem.transform.nested import Contents, Nested
-from saem.transform.restructure import pick, rearranged, split_list
+from saem.transform.restructure import rearranged
 from saem.transform.staging import trace_flat
 from saem.transform.vmap import vmap_flat
 
@@ -37,6 +46,7 @@ from saem.transform.vmap import vmap_flat
 Outcome = tuple[list[Any], dict[int, Any]]
 
 
+@once_per_program
 def discharged(closed: ClosedJaxpr, which: tuple[bool, ...], deep: bool,
                wanted: tuple[int, ...] | None = None) -> tuple[ClosedJaxpr, tuple[int, ...]]:
     """Return the pure form of ``closed`` and the numbers of the inputs that it writes.
@@ -45,20 +55,16 @@ def discharged(closed: ClosedJaxpr, which: tuple[bool, ...], deep: bool,
     ``closed``, then the arrays of the ``wanted`` references (None: of those that are written).
     ``deep`` means its own references, too.
     """
+    found: list[int] = []
 
-    def make() -> tuple[ClosedJaxpr, tuple[int, ...]]:
-        found: list[int] = []
+    def pure(*args: Any) -> list[Any]:
+        run = Discharge(closed, which, args, deep)
+        found[:] = run.written() if wanted is None else wanted
+        return [*run.results(), *(run.held[closed.jaxpr.invars[i]] for i in found)]
 
-        def pure(*args: Any) -> list[Any]:
-            run = Discharge(closed, which, args, deep)
-            found[:] = run.written() if wanted is None else wanted
-            return [*run.results(), *(run.held[closed.jaxpr.invars[i]] for i in found)]
-
-        avals = [held_type(a) if w else a for a, w in zip(closed.in_avals, which)]
-        program = trace_flat(pure, avals, name="discharge", debug_name=closed.jaxpr.debug_name)
-        return program, tuple(found)
-
-    return closed.derived(("discharge", which, deep, wanted), make)
+    avals = [held_type(a) if w else a for a, w in zip(closed.in_avals, which)]
+    program = trace_flat(pure, avals, name="discharge", debug_name=closed.jaxpr.debug_name)
+    return program, tuple(found)
 
 
 def pure_program(closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -91,9 +97,10 @@ class Exchange:
         return list(outs[:self.results])
 
 
+@once_per_program
 def exchange(closed: ClosedJaxpr) -> Exchange:
     """Return what happens before and after the pure form of ``closed`` runs."""
-    return closed.derived("exchange", lambda: Exchange(closed))
+    return Exchange(closed)
 
 
 class Discharge:
@@ -295,7 +302,7 @@ def pull_through_refs(prim: Primitive, cts: Sequence[Any], args: Sequence[Any]) 
     residuals, inputs = late.jaxpr.invars[:count], late.jaxpr.invars[count:]
     opened = late.jaxpr.replace(constvars=residuals, invars=inputs)
     after = [None if args[i].ct is None else bind(Get(()), args[i].ct) for i in numbers]
-    wanted = [ct for ct, u in zip([*cts, *after], unknown) if u]
+    wanted = pick([*cts, *after], unknown)
     pulled = iter(backward_pass(opened, values[len(values) - count:], wanted))
     found: list[Any] = []
     for number, (x, lin, ref) in enumerate(zip(args, linear, which)):

@@ -18,7 +18,7 @@ from saem._jaxlib import ArrayImpl
 from saem.compile import lowering
 from saem.core import config
 from saem.core.avals import Seen, ShapedArray, aval_of
-from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, once_per_program, split_list, with_nones
 from saem.core.leaks import check_leaks
 from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, current, eval_trace, state
@@ -27,12 +27,13 @@ from saem.ops.reshard import reshard_like
 from saem.transform.staging import trace_flat
 
 
-class WithTangent(Primitive):
+class WithTangent(Primitive, eq=False):
     """A primitive and its tangent in one operation: what runs outside jit, where calls are
     expensive.
 
     Operands are all primals, then the tangents that are ``nonzero``; results are the output and, if
     it is not zero, its tangent.  It is never part of a program, so typing and lowering suffice.
+    ``with_tangent`` makes one object for equal ones, so identity is equality: cheap cache keys.
     """
 
     prim: Primitive
@@ -40,9 +41,6 @@ class WithTangent(Primitive):
 
     multiple_results = True
     types_varying = True
-    # ``with_tangent`` makes one object for equal ones, so identity is equality: cheap cache keys.
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
 
     @property
     def name(self):
@@ -67,9 +65,8 @@ def joint_program(joint: WithTangent, avals: tuple[ShapedArray, ...]) -> ClosedJ
     """Return the program of the jvp rule for operands of ``avals``."""
 
     def both(*flat: Any) -> list[Any]:
-        rest = iter(flat[len(joint.nonzero):])
-        tangents = [next(rest) if nz else None for nz in joint.nonzero]
-        out, tangent = joint.prim.jvp(list(flat[:len(joint.nonzero)]), tangents)
+        primals, tangents = split_list(flat, len(joint.nonzero))
+        out, tangent = joint.prim.jvp(primals, with_nones(joint.nonzero, tangents))
         return [out] if tangent is None else [out, tangent]
 
     return trace_flat(both, avals, name="jvp", debug_name=joint.name)
@@ -192,33 +189,29 @@ def instantiate(tangent: Any, primal: Any) -> Any:
 def split_tangents(outs: Sequence[Any], out_nonzero: Sequence[bool]
                    ) -> tuple[list[Any], list[Any]]:
     """Return what a program of ``jvp_jaxpr`` gave as outputs and tangents, None where zero."""
-    n = len(out_nonzero)
-    rest = iter(outs[n:])
-    return list(outs[:n]), [next(rest) if nz else None for nz in out_nonzero]
+    outs, tangents = split_list(outs, len(out_nonzero))
+    return outs, with_nones(out_nonzero, tangents)
 
 
+@once_per_program
 def jvp_jaxpr(closed: ClosedJaxpr, nonzero: tuple[bool, ...]) -> tuple[ClosedJaxpr, list[bool]]:
     """Return the program of primals and nonzero tangents to outputs and nonzero out-tangents.
 
     Its inputs are all primals, then tangents where ``nonzero``; its outputs are all primal
     outputs, then the tangents of those outputs marked in the list returned beside it.
     """
+    avals = list(closed.in_avals)
+    tangent_avals = [a.to_tangent_aval() for a, nz in zip(avals, nonzero) if nz]
+    out_nonzero: list[bool] = []
 
-    def make() -> tuple[ClosedJaxpr, list[bool]]:
-        avals = list(closed.in_avals)
-        tangent_avals = [a.to_tangent_aval() for a, nz in zip(avals, nonzero) if nz]
-        out_nonzero: list[bool] = []
+    def both(*flat: Any) -> list[Any]:
+        primals, tangents = split_list(flat, len(avals))
+        outs, out_tangents = jvp_flat(
+            lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals,
+            with_nones(nonzero, tangents))
+        out_nonzero[:] = [t is not None for t in out_tangents]
+        return [*outs, *(t for t in out_tangents if t is not None)]
 
-        def both(*flat: Any) -> list[Any]:
-            primals, rest = flat[: len(avals)], iter(flat[len(avals):])
-            tangents = [next(rest) if nz else None for nz in nonzero]
-            outs, out_tangents = jvp_flat(
-                lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents)
-            out_nonzero[:] = [t is not None for t in out_tangents]
-            return [*outs, *(t for t in out_tangents if t is not None)]
-
-        program = trace_flat(both, [*avals, *tangent_avals], name="jvp",
-                             debug_name=closed.jaxpr.debug_name)
-        return program, out_nonzero
-
-    return closed.derived(("jvp", nonzero), make)
+    program = trace_flat(both, [*avals, *tangent_avals], name="jvp",
+                         debug_name=closed.jaxpr.debug_name)
+    return program, out_nonzero

@@ -20,7 +20,7 @@ from saem._jaxlib import ArrayImpl
 from saem.core import dtypes, tree
 from saem.core import refs as core_refs
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Var
+from saem.core.jaxpr import Jaxpr
 from saem.core.record import Record
 from saem.core.refs import is_ref
 from saem.core.sharded import same_sharding
@@ -53,24 +53,18 @@ def tangent_type(tangent: Any) -> ShapedArray:
 
 
 class Recipe:
-    """A linear program without its constants, and the structures around it."""
+    """A linear map without its residuals, and the structures around it."""
 
-    __slots__ = ("jaxpr", "nonzero_in", "nonzero_out", "in_avals", "out_avals", "in_tree",
-                 "out_tree")
+    __slots__ = ("in_tree", "linear", "out_tree")
 
     def __init__(self, linear: Linearized, in_tree: Any, out_tree: Any):
-        self.jaxpr = linear.closed.jaxpr
-        self.nonzero_in = linear.nonzero_in
-        self.nonzero_out = linear.nonzero_out
-        self.in_avals = linear.in_avals
-        self.out_avals = linear.out_avals
+        self.linear = linear._replace(consts=())
         self.in_tree = in_tree
         self.out_tree = out_tree
 
     def with_residuals(self, consts: Sequence[Any]) -> Linearized:
         """Return the linear map whose residuals are ``consts``."""
-        return Linearized(ClosedJaxpr(self.jaxpr, list(consts)), self.nonzero_in,
-                          self.nonzero_out, self.in_avals, self.out_avals)
+        return self.linear._replace(consts=consts)
 
     def __call__(self, residuals: Sequence[Any], *tangents: Any) -> Any:
         """Push ``tangents`` forward."""
@@ -79,7 +73,7 @@ class Recipe:
             raise TypeError(
                 f"expected {self.in_tree}, got {got}: the tangents of a linear map must be "
                 "structured like its primals.")
-        for aval, dx in zip(self.in_avals, dxs):
+        for aval, dx in zip(self.linear.in_avals, dxs):
             _check_linear_input(aval, dx)
         outs = self.with_residuals(residuals).forward(dxs)
         return self.out_tree.unflatten([as_array(t) for t in outs])
@@ -87,19 +81,17 @@ class Recipe:
 
 def linear_function(linear: Linearized, in_tree: Any, out_tree: Any) -> tree.Partial:
     """Return the function that pushes tangents forward; its leaves are the residuals it reads."""
-    linear = _without_dead_code(linear)
-    return tree.Partial(Recipe(linear, in_tree, out_tree), linear.closed.consts)
+    linear = without_dead_code(linear)
+    return tree.Partial(Recipe(linear, in_tree, out_tree), linear.consts)
 
 
-def _without_dead_code(linear: Linearized) -> Linearized:
+def without_dead_code(linear: Linearized) -> Linearized:
     """Return ``linear`` without equations and residuals that its results do not need."""
-    jaxpr = dead_code_free(linear.closed.jaxpr)
-    read = {a for eqn in jaxpr.eqns for a in eqn.invars if isinstance(a, Var)}
-    read.update(a for a in jaxpr.outvars if isinstance(a, Var))
-    kept = [(v, c) for v, c in zip(jaxpr.constvars, linear.closed.consts) if v in read]
-    closed = ClosedJaxpr(jaxpr.replace(constvars=[v for v, _ in kept]), [c for _, c in kept])
-    return Linearized(closed, linear.nonzero_in, linear.nonzero_out, linear.in_avals,
-                      linear.out_avals)
+    jaxpr = dead_code_free(linear.jaxpr)
+    read = jaxpr.reads()
+    kept = [(v, c) for v, c in zip(jaxpr.constvars, linear.consts) if v in read]
+    return linear._replace(jaxpr=jaxpr.replace(constvars=[v for v, _ in kept]),
+                           consts=[c for _, c in kept])
 
 
 def _check_linear_input(aval: ShapedArray, tangent: Any) -> None:
@@ -149,7 +141,7 @@ class VJP:
     @property
     def jaxpr(self) -> Jaxpr:
         """The linear program that runs backwards."""
-        return self.fun.jaxpr
+        return self.fun.linear.jaxpr
 
     @property
     def in_tree(self) -> Any:
@@ -196,7 +188,7 @@ class VJP:
             raise ValueError(
                 "unexpected tree structure of argument to vjp function: got "
                 f"{got}, but expected to match {self.out_tree}")
-        for aval, ct in zip(self.fun.out_avals, cts):
+        for aval, ct in zip(self.fun.linear.out_avals, cts):
             _check_cotangent(aval, ct)
         rest = iter(self.opaque_residuals)
         consts = [next(rest) if i is None else self.args_res[i] for i in self._plan]
@@ -204,7 +196,7 @@ class VJP:
             [None if is_float0(ct) else ct for ct in cts])
         return self.in_tree.unflatten(
             [as_array(zeros_of(aval.to_tangent_aval()) if ct is None else ct)
-             for aval, ct in zip(self.fun.in_avals, pulled)])
+             for aval, ct in zip(self.fun.linear.in_avals, pulled)])
 
     def __repr__(self) -> str:
         return (f"VJP(in_tree={self.in_tree}, out_tree={self.out_tree}, args_res={self.args_res}, "
@@ -214,9 +206,9 @@ class VJP:
 def pullback(linear: Linearized, in_tree: Any, out_tree: Any, args: Sequence[Any]) -> VJP:
     """Return the function that pulls cotangents back through ``linear`` at flat ``args``."""
     numbers = {id(x): i for i, x in enumerate(args)}
-    plan = tuple([numbers.get(id(c)) for c in linear.closed.consts])
+    plan = tuple([numbers.get(id(c)) for c in linear.consts])
     args_res = [x if i in plan else NotNeeded() for i, x in enumerate(args)]
-    opaque = [c for c, i in zip(linear.closed.consts, plan) if i is None]
+    opaque = [c for c, i in zip(linear.consts, plan) if i is None]
     return VJP(Recipe(linear, in_tree, out_tree), args_res, opaque, plan)
 
 

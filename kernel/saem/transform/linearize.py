@@ -12,11 +12,23 @@ Source: Radul, Paszke, Frostig, Johnson, Maclaurin 2022, "You Only Linearize Onc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from saem.core import refs as core_refs
 from saem.core.avals import Seen, ShapedArray, aval_of
-from saem.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var, eval_jaxpr, sub_jaxprs
+from saem.core.jaxpr import (
+    ClosedJaxpr,
+    DropVar,
+    Jaxpr,
+    Literal,
+    Var,
+    eval_jaxpr,
+    once_per_program,
+    pick,
+    split_list,
+    sub_jaxprs,
+    with_nones,
+)
 from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.refs import LinearRef, is_ref
 from saem.core.trace import Tracer, bind, current, go_to_source, state
@@ -84,33 +96,31 @@ class PartialTrace(Recorder):
         return x._var if type(x) is PartialTracer and x._trace is self else self.atom(x)
 
 
-class Linearized:
-    """The linear part of a function at a point: ``program`` on the residuals it closed over.
+class Linearized(NamedTuple):
+    """The linear part of a function at a point: a program and its constants, the residuals.
 
     ``nonzero_in`` marks the inputs that have a tangent, ``nonzero_out`` the outputs that depend on
     them; the program maps the ones to the others.
     """
 
-    __slots__ = ("closed", "nonzero_in", "nonzero_out", "in_avals", "out_avals")
-
-    def __init__(self, closed: ClosedJaxpr, nonzero_in, nonzero_out, in_avals, out_avals):
-        self.closed = closed
-        self.nonzero_in = nonzero_in
-        self.nonzero_out = nonzero_out
-        self.in_avals = in_avals
-        self.out_avals = out_avals
+    jaxpr: Jaxpr
+    consts: Sequence[Any]
+    nonzero_in: Sequence[bool]
+    nonzero_out: Sequence[bool]
+    in_avals: Sequence[ShapedArray]
+    out_avals: Sequence[ShapedArray]
 
     def forward(self, tangents: Sequence[Any]) -> list[Any]:
         """Push tangents (one per input, None where it has none) to one tangent per output."""
-        args = [t for t, nz in zip(tangents, self.nonzero_in) if nz]
-        outs = iter(eval_jaxpr(self.closed.jaxpr, self.closed.consts, *args))
+        args = pick(tangents, self.nonzero_in)
+        outs = iter(eval_jaxpr(self.jaxpr, self.consts, *args))
         return [next(outs) if nz else zeros_of(aval.to_tangent_aval())
                 for nz, aval in zip(self.nonzero_out, self.out_avals)]
 
     def backward(self, cts: Sequence[Any]) -> list[Any]:
         """Pull cotangents (one per output, None is zero) back to one per input, None where zero."""
-        used = [ct for ct, nz in zip(cts, self.nonzero_out) if nz]
-        got = iter(backward_pass(self.closed.jaxpr, self.closed.consts, used))
+        used = pick(cts, self.nonzero_out)
+        got = iter(backward_pass(self.jaxpr, self.consts, used))
         return [next(got) if nz else None for nz in self.nonzero_in]
 
 
@@ -143,8 +153,8 @@ def linear_part(partial: PartialTrace, outs: Sequence[Any], out_tangents: Sequen
                 "operation without reverse-mode derivative, such as a custom_vmap function. "
                 "Give it one with custom_vjp.")
     closed = partial.close([t._var for t, nz in zip(out_tangents, nonzero_out) if nz])
-    out_avals = [aval_of(x) for x in outs]
-    return Linearized(closed, list(nonzero), nonzero_out, in_avals, out_avals)
+    return Linearized(closed.jaxpr, closed.consts, nonzero, nonzero_out, in_avals,
+                      [aval_of(x) for x in outs])
 
 
 def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -> list[Any]:
@@ -222,6 +232,7 @@ def _pull(prim: Primitive, cts: Sequence[Any], args: Sequence[Any]) -> Sequence[
     return prim.transpose(cts, *args)
 
 
+@once_per_program
 def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: tuple[bool, ...]
                        ) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool], int]:
     """Split a program by which inputs are unknown.
@@ -230,33 +241,29 @@ def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: tuple[bool, ...]
     the known program maps known inputs to known outputs and residuals; the unknown one maps
     residuals and unknown inputs to unknown outputs.
     """
+    out_unknown: list[bool] = []
+    found: list[ClosedJaxpr] = []
 
-    def make():
-        out_unknown: list[bool] = []
-        found: list[ClosedJaxpr] = []
+    def known_part(*known: Any) -> list[Any]:
+        rest = iter(known)
+        partial = PartialTrace(state.trace, "partial_eval")
+        args = [partial.new_unknown(v.aval) if u else next(rest)
+                for v, u in zip(closed.jaxpr.invars, unknown)]
+        with current(partial):
+            outs = eval_jaxpr(closed.jaxpr, closed.consts, *args)
+        out_unknown[:] = [not partial.is_known(x) for x in outs]
+        tail = partial.close([partial.as_atom(x) for x, u in zip(outs, out_unknown) if u])
+        tail = ClosedJaxpr(dead_code_free(tail.jaxpr), tail.consts)
+        found.append(tail)
+        return [*(x for x, u in zip(outs, out_unknown) if not u), *tail.consts]
 
-        def known_part(*known: Any) -> list[Any]:
-            rest = iter(known)
-            partial = PartialTrace(state.trace, "partial_eval")
-            args = [partial.new_unknown(v.aval) if u else next(rest)
-                    for v, u in zip(closed.jaxpr.invars, unknown)]
-            with current(partial):
-                outs = eval_jaxpr(closed.jaxpr, closed.consts, *args)
-            out_unknown[:] = [not partial.is_known(x) for x in outs]
-            tail = partial.close([partial.as_atom(x) for x, u in zip(outs, out_unknown) if u])
-            tail = ClosedJaxpr(dead_code_free(tail.jaxpr), tail.consts)
-            found.append(tail)
-            return [*(x for x, u in zip(outs, out_unknown) if not u), *tail.consts]
-
-        in_avals = [v.aval for v, u in zip(closed.jaxpr.invars, unknown) if not u]
-        known = trace_flat(known_part, in_avals, name="partial_eval",
-                           debug_name=closed.jaxpr.debug_name)
-        tail = found[0].jaxpr
-        unknown_jaxpr = tail.replace(constvars=[], invars=[*tail.constvars, *tail.invars],
-                                     debug_name=closed.jaxpr.debug_name)
-        return known, ClosedJaxpr(unknown_jaxpr), out_unknown, len(tail.constvars)
-
-    return closed.derived(("partial_eval", unknown), make)
+    in_avals = [v.aval for v, u in zip(closed.jaxpr.invars, unknown) if not u]
+    known = trace_flat(known_part, in_avals, name="partial_eval",
+                       debug_name=closed.jaxpr.debug_name)
+    tail = found[0].jaxpr
+    unknown_jaxpr = tail.replace(constvars=[], invars=[*tail.constvars, *tail.invars],
+                                 debug_name=closed.jaxpr.debug_name)
+    return known, ClosedJaxpr(unknown_jaxpr), out_unknown, len(tail.constvars)
 
 
 def _without_known(jaxpr: Jaxpr, consts: list[Any]) -> tuple[Jaxpr, list[Any]]:
@@ -280,6 +287,7 @@ def _without_known(jaxpr: Jaxpr, consts: list[Any]) -> tuple[Jaxpr, list[Any]]:
     return jaxpr.replace(constvars=[*jaxpr.constvars, *made], eqns=rest), [*consts, *values]
 
 
+@once_per_program
 def transpose_jaxpr(closed: ClosedJaxpr, linear: tuple[bool, ...], has_ct: tuple[bool, ...]
                     ) -> tuple[ClosedJaxpr, list[bool]]:
     """Return the program of residuals and cotangents to cotangents of the linear inputs.
@@ -287,27 +295,23 @@ def transpose_jaxpr(closed: ClosedJaxpr, linear: tuple[bool, ...], has_ct: tuple
     Its inputs are the non-linear inputs, then the cotangents marked in ``has_ct``; its outputs
     are the cotangents of the linear inputs marked in the list returned beside it.
     """
+    reached: list[bool] = []
+    jaxpr = closed.jaxpr
+    residuals = pick(jaxpr.invars, linear, False)
+    unknowns = pick(jaxpr.invars, linear)
+    opened = jaxpr.replace(constvars=[*jaxpr.constvars, *residuals], invars=unknowns)
 
-    def make():
-        reached: list[bool] = []
-        jaxpr = closed.jaxpr
-        residuals = [v for v, lin in zip(jaxpr.invars, linear) if not lin]
-        unknowns = [v for v, lin in zip(jaxpr.invars, linear) if lin]
-        opened = jaxpr.replace(constvars=[*jaxpr.constvars, *residuals], invars=unknowns)
+    def pull(*flat: Any) -> list[Any]:
+        values, cts = split_list(flat, len(residuals))
+        got = backward_pass(*_without_known(opened, [*closed.consts, *values]),
+                            with_nones(has_ct, cts))
+        reached[:] = [ct is not None for ct in got]
+        return [ct for ct in got if ct is not None]
 
-        def pull(*flat: Any) -> list[Any]:
-            values, rest = flat[: len(residuals)], iter(flat[len(residuals):])
-            cts = [next(rest) if has else None for has in has_ct]
-            got = backward_pass(*_without_known(opened, [*closed.consts, *values]), cts)
-            reached[:] = [ct is not None for ct in got]
-            return [ct for ct in got if ct is not None]
-
-        ct_avals = [v.aval for v, has in zip(jaxpr.outvars, has_ct) if has]
-        program = trace_flat(pull, [*(v.aval for v in residuals), *ct_avals], name="transpose",
-                             debug_name=jaxpr.debug_name)
-        return program, reached
-
-    return closed.derived(("transpose", linear, has_ct), make)
+    ct_avals = [v.aval for v, has in zip(jaxpr.outvars, has_ct) if has]
+    program = trace_flat(pull, [*(v.aval for v in residuals), *ct_avals], name="transpose",
+                         debug_name=jaxpr.debug_name)
+    return program, reached
 
 
 __all__ = ["Linearized", "PartialTrace", "backward_pass", "linearize_flat", "partial_eval_jaxpr",

@@ -30,7 +30,7 @@ from saem.core import refs as core_refs
 from saem.core.avals import aval_of
 from saem.core.axes import Axis
 from saem.core.effects import TOKEN, in_order
-from saem.core.jaxpr import ClosedJaxpr, Var
+from saem.core.jaxpr import ClosedJaxpr, Var, pick, split_list
 from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.record import Record
 from saem.core.refs import is_ref
@@ -42,9 +42,7 @@ from saem.transform.restructure import (
     fill_zeros,
     first_input_to,
     keep_inputs,
-    pick,
     rearranged,
-    split_list,
     trim,
     unread,
     with_extra_inputs,
@@ -353,7 +351,7 @@ def without_unneeded(prim: Primitive, needed: Sequence[bool]
         start = [need or not unused for need, unused in zip(start, idle)]
 
     def step(carry: list[bool]) -> tuple[list[bool], Any]:
-        made = [trim(p, [*carry, *rest]) for p in nested.programs]
+        made = [trim(p, (*carry, *rest)) for p in nested.programs]
         _, consts, used, rows = nested.parts(
             [True] * nested.before + union([read for _, read in made]))
         return used, ([closed for closed, _ in made], consts, rows)

@@ -24,7 +24,8 @@ import numpy as np
 
 from saem import _jaxlib
 from saem._jaxlib import ArrayImpl
-from saem.compile.dispatch import build, make_fast, placement, put
+from saem.compile.device_assignment import placement
+from saem.compile.dispatch import build, make_fast, put
 from saem.compile.faults import is_faulty
 from saem.compile.quick import generators_agree
 from saem.core import config, dtypes, errors, tree
@@ -225,8 +226,7 @@ def pullback_program(inputs: Sequence[Any], taken: Sequence[Taken], result: int
 
     closed = trace_flat(pull, [aval_of(x) for x in values.values()], name="pullback")
     jaxpr = separated(dead_code_free(closed.jaxpr))
-    read = {a for eqn in jaxpr.eqns for a in eqn.invars if not isinstance(a, Literal)}
-    read.update(a for a in jaxpr.outvars if not isinstance(a, Literal))
+    read = jaxpr.reads()
     kept = [(s, v) for s, v in zip(values, jaxpr.invars) if v in read]
     return (ClosedJaxpr(jaxpr.replace(invars=[v for _, v in kept]), closed.consts),
             [s for s, _ in kept])

@@ -11,13 +11,23 @@ Invariant: equations are shared, never copied or changed; what is returned passe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from saem.core.avals import ShapedArray
-from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
+from saem.core.jaxpr import (
+    Atom,
+    ClosedJaxpr,
+    Eqn,
+    Jaxpr,
+    Literal,
+    Var,
+    once_per_program,
+    pick,
+    split_list,
+)
 from saem.core.lazy import later
 from saem.core.refs import AccumEffect, WriteEffect
 from saem.core.trace import current
@@ -29,27 +39,6 @@ from saem.transform.staging import dead_code_free
 
 collectives: Any = later("saem.ops.collectives")
 random_bits: Any = later("saem.ops.random_bits")
-
-
-def split_list(items: Sequence[Any], *counts: int) -> list[list[Any]]:
-    """Return ``items`` cut into pieces of ``counts`` and the rest."""
-    pieces, start = [], 0
-    for count in counts:
-        pieces.append(list(items[start: start + count]))
-        start += count
-    return [*pieces, list(items[start:])]
-
-
-def pick(items: Iterable[Any], flags: Iterable[bool], wanted: bool = True) -> list[Any]:
-    """Return the ``items`` whose flag is ``wanted``."""
-    return [item for item, flag in zip(items, flags) if flag == wanted]
-
-
-def merge(flags: Iterable[bool], where_true: Iterable[Any], where_false: Iterable[Any]
-          ) -> list[Any]:
-    """Return one list that takes from the first where the flag is true, else from the second."""
-    yes, no = iter(where_true), iter(where_false)
-    return [next(yes) if flag else next(no) for flag in flags]
 
 
 def rearranged(closed: ClosedJaxpr, invars: Sequence[Var], outvars: Sequence[Atom],
@@ -200,23 +189,19 @@ def hoisted(jaxpr: Jaxpr, fixed: Sequence[Var]) -> tuple[Jaxpr, Jaxpr]:
 
 def unread(jaxpr: Jaxpr, invars: Sequence[Var]) -> list[bool]:
     """Return for each of ``invars`` whether nothing in ``jaxpr`` reads it."""
-    used = {a for eqn in jaxpr.eqns for a in eqn.invars if isinstance(a, Var)}
-    used.update(a for a in jaxpr.outvars if isinstance(a, Var))
+    used = jaxpr.reads()
     return [v not in used for v in invars]
 
 
-def trim(closed: ClosedJaxpr, needed: Sequence[bool]) -> tuple[ClosedJaxpr, list[bool]]:
+@once_per_program
+def trim(closed: ClosedJaxpr, needed: tuple[bool, ...]) -> tuple[ClosedJaxpr, list[bool]]:
     """Return ``closed`` without outputs that are not needed, and which inputs it still reads.
 
     It keeps all its inputs.
     """
-
-    def make() -> tuple[ClosedJaxpr, list[bool]]:
-        jaxpr = dead_code_free(closed.jaxpr, needed)
-        idle = unread(jaxpr, jaxpr.invars)
-        return ClosedJaxpr(jaxpr, closed.consts), [not i for i in idle]
-
-    return closed.derived(("trim", tuple(needed)), make)
+    jaxpr = dead_code_free(closed.jaxpr, needed)
+    idle = unread(jaxpr, jaxpr.invars)
+    return ClosedJaxpr(jaxpr, closed.consts), [not i for i in idle]
 
 
 def keep_inputs(closed: ClosedJaxpr, kept: Sequence[bool]) -> ClosedJaxpr:

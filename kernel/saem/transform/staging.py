@@ -23,7 +23,7 @@ from saem.core import axes, config, errors, source
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
 from saem.core.infer import infer
-from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var
+from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var, pick
 from saem.core.lazy import later
 from saem.core.leaks import check_leaks, leaked_tracer
 from saem.core.primitive import Primitive
@@ -275,25 +275,27 @@ def move_tracer_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
     if not any(moved):
         return closed, []
     moved = [m or is_ref(v.aval) for m, v in zip(moved, closed.jaxpr.constvars)]
-    jaxpr = closed.jaxpr
-    inputs = [v for v, m in zip(jaxpr.constvars, moved) if m]
-    stay = [v for v, m in zip(jaxpr.constvars, moved) if not m]
-    values = [c for c, m in zip(closed.consts, moved) if m]
-    kept = [c for c, m in zip(closed.consts, moved) if not m]
-    return ClosedJaxpr(jaxpr.replace(constvars=stay, invars=inputs + jaxpr.invars), kept), values
+    return consts_to_inputs(closed, moved, first=True)
 
 
 def move_refs(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
     """Turn constants that are references into last inputs; returns the program and those values."""
-    jaxpr = closed.jaxpr
-    moved = [is_ref(v.aval) for v in jaxpr.constvars]
+    moved = [is_ref(v.aval) for v in closed.jaxpr.constvars]
     if not any(moved):
         return closed, []
-    inputs = [v for v, m in zip(jaxpr.constvars, moved) if m]
-    stay = [v for v, m in zip(jaxpr.constvars, moved) if not m]
-    values = [c for c, m in zip(closed.consts, moved) if m]
-    kept = [c for c, m in zip(closed.consts, moved) if not m]
-    return ClosedJaxpr(jaxpr.replace(constvars=stay, invars=jaxpr.invars + inputs), kept), values
+    return consts_to_inputs(closed, moved, first=False)
+
+
+def consts_to_inputs(closed: ClosedJaxpr, moved: Sequence[bool], first: bool
+                     ) -> tuple[ClosedJaxpr, list[Any]]:
+    """Make the constants that are ``moved`` the first or the last inputs; return their values."""
+    jaxpr = closed.jaxpr
+    inputs = pick(jaxpr.constvars, moved)
+    stay = pick(jaxpr.constvars, moved, False)
+    values = pick(closed.consts, moved)
+    kept = pick(closed.consts, moved, False)
+    invars = inputs + jaxpr.invars if first else jaxpr.invars + inputs
+    return ClosedJaxpr(jaxpr.replace(constvars=stay, invars=invars), kept), values
 
 
 def dead_code_free(jaxpr: Jaxpr, needed: Sequence[bool] | None = None) -> Jaxpr:
@@ -324,5 +326,5 @@ def _trimmed(eqn: Eqn, live: set[Var]) -> Eqn:
         return eqn
     prim, ins, outs = eqn.operation.trimmed(needed)
     return eqn.replace(operation=prim,
-                       invars=[a for a, keep in zip(eqn.invars, ins) if keep],
-                       outvars=[v for v, keep in zip(eqn.outvars, outs) if keep])
+                       invars=pick(eqn.invars, ins),
+                       outvars=pick(eqn.outvars, outs))

@@ -15,7 +15,7 @@ from typing import Any
 from saem.core import axes, config
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import Axis
-from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, once_per_program
 from saem.core.leaks import check_leaks
 from saem.core.primitive import Primitive
 from saem.core.sharded import with_axis, without_axis
@@ -159,26 +159,28 @@ def batch_jaxpr(closed: ClosedJaxpr, size: int, batched: tuple[bool, ...],
 
     ``force_out`` marks outputs that must be stacked even if they are the same for all examples.
     """
+    return stacked_program(closed, size, batched, force_out, axes.batching())
 
-    axis = axes.batching()
 
-    def make() -> tuple[ClosedJaxpr, list[bool]]:
-        out_batched: list[bool] = []
+@once_per_program
+def stacked_program(closed: ClosedJaxpr, size: int, batched: tuple[bool, ...],
+                    force_out: tuple[bool, ...] | None, axis: Axis | None
+                    ) -> tuple[ClosedJaxpr, list[bool]]:
+    """Do what ``batch_jaxpr`` does, for examples along ``axis``."""
+    out_batched: list[bool] = []
 
-        def mapped(*xs: Any) -> list[Any]:
-            outs, dims = vmap_flat(
-                lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args), size, xs,
-                [0 if b else None for b in batched], axis)
-            force = force_out or (False,) * len(outs)
-            out_batched[:] = [d is not None or f for d, f in zip(dims, force)]
-            return [match_dim(x, d, 0, size, axis) if b else x
-                    for x, d, b in zip(outs, dims, out_batched)]
+    def mapped(*xs: Any) -> list[Any]:
+        outs, dims = vmap_flat(
+            lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args), size, xs,
+            [0 if b else None for b in batched], axis)
+        force = force_out or (False,) * len(outs)
+        out_batched[:] = [d is not None or f for d, f in zip(dims, force)]
+        return [match_dim(x, d, 0, size, axis) if b else x
+                for x, d, b in zip(outs, dims, out_batched)]
 
-        sharding = None if axis is None else axis.sharding
-        entry = None if sharding is None else sharding.spec[0]
-        avals = [with_axis(aval, size, sharding, entry) if b else aval
-                 for aval, b in zip(closed.in_avals, batched)]
-        program = trace_flat(mapped, avals, name="vmap", debug_name=closed.jaxpr.debug_name)
-        return program, out_batched
-
-    return closed.derived(("batch", size, batched, force_out, axis), make)
+    sharding = None if axis is None else axis.sharding
+    entry = None if sharding is None else sharding.spec[0]
+    avals = [with_axis(aval, size, sharding, entry) if b else aval
+             for aval, b in zip(closed.in_avals, batched)]
+    program = trace_flat(mapped, avals, name="vmap", debug_name=closed.jaxpr.debug_name)
+    return program, out_batched

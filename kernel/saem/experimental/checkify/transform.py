@@ -28,7 +28,7 @@ from saem.core import errors, tree
 from saem.core.arguments import name_of
 from saem.core.avals import ShapedArray, aval_functions, aval_of
 from saem.core.axes import Axis
-from saem.core.jaxpr import ClosedJaxpr, Eqn, eval_jaxpr, interpret
+from saem.core.jaxpr import ClosedJaxpr, Eqn, eval_jaxpr, interpret, once_per_program, split_list
 from saem.core.primitive import Primitive
 from saem.core.trace import at_source, bind
 from saem.core.varying import vma_of
@@ -52,7 +52,7 @@ from saem.ops.linear import broadcast_in_dim
 from saem.ops.reduce import reduce_or
 from saem.transform.derivatives import as_array
 from saem.transform.nested import Nested
-from saem.transform.restructure import rearranged, split_list
+from saem.transform.restructure import rearranged
 from saem.transform.staging import trace_flat
 
 Outcome = tuple[Error, list[Any]]
@@ -109,24 +109,21 @@ def run_checked(prim: Primitive, values: Sequence[Any], wanted: Categories) -> O
     return (run_loop if prim.nested.repeats else run_once)(prim, values, wanted)
 
 
+@once_per_program
 def checked(closed: ClosedJaxpr, wanted: Categories) -> Checked:
     """Return ``closed`` with its error as leading results; ``closed`` itself if it has none."""
+    trees: list[Any] = []
 
-    def make() -> Checked:
-        trees: list[Any] = []
+    def run(*args: Any) -> list[Any]:
+        error, outs = run_equations(closed, args, wanted)
+        leaves, err_tree = tree.flatten(error)
+        trees.append((err_tree, len(leaves)))
+        return [*leaves, *outs]
 
-        def run(*args: Any) -> list[Any]:
-            error, outs = run_equations(closed, args, wanted)
-            leaves, err_tree = tree.flatten(error)
-            trees.append((err_tree, len(leaves)))
-            return [*leaves, *outs]
-
-        program = retraced(closed, run)
-        err_tree, count = trees[0]
-        same = not count and not any(isinstance(e, CheckEffect) for e in closed.effects)
-        return Checked(closed if same else program, err_tree, count)
-
-    return closed.derived(("checked", wanted), make)
+    program = retraced(closed, run)
+    err_tree, count = trees[0]
+    same = not count and not any(isinstance(e, CheckEffect) for e in closed.effects)
+    return Checked(closed if same else program, err_tree, count)
 
 
 def retraced(closed: ClosedJaxpr, run: Callable[..., Sequence[Any]],
@@ -136,22 +133,19 @@ def retraced(closed: ClosedJaxpr, run: Callable[..., Sequence[Any]],
                       debug_name=closed.jaxpr.debug_name)
 
 
+@once_per_program
 def guarded(closed: ClosedJaxpr) -> ClosedJaxpr:
     """Return ``closed`` with a flag as first input, without which its checks cannot fail."""
+    inner = checked(closed, user_checks)
 
-    def make() -> ClosedJaxpr:
-        inner = checked(closed, user_checks)
+    def run(here: Any, *args: Any) -> list[Any]:
+        error, outs = inner.run(*args)
+        slots = {kind: slot._replace(pred=bitwise_and(slot.pred, here))
+                 for kind, slot in error.slots.items()}
+        bind_check(Error(slots, error.sites).collapsed(), False)
+        return outs
 
-        def run(here: Any, *args: Any) -> list[Any]:
-            error, outs = inner.run(*args)
-            slots = {kind: slot._replace(pred=bitwise_and(slot.pred, here))
-                     for kind, slot in error.slots.items()}
-            bind_check(Error(slots, error.sites).collapsed(), False)
-            return outs
-
-        return retraced(closed, run, [ShapedArray((), np.dtype(bool))])
-
-    return closed.derived("guarded", make)
+    return retraced(closed, run, [ShapedArray((), np.dtype(bool))])
 
 
 CheckEffect.guard = staticmethod(guarded)

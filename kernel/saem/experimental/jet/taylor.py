@@ -27,7 +27,7 @@ import numpy as np
 
 from saem.core import dtypes
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, sub_jaxprs
+from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, once_per_program, sub_jaxprs
 from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, bind, bind_list, current, state
 from saem.ops.arithmetic import Div, add, div, mul, neg, sub
@@ -292,6 +292,7 @@ def all_terms(x: Any, terms: Sequence[Any] | None, order: int) -> list[Any]:
     return [zeros_of(aval) if t is None else t for t in terms or [None] * order]
 
 
+@once_per_program
 def jet_jaxpr(closed: ClosedJaxpr, nonzero: tuple[bool, ...], order: int
               ) -> tuple[ClosedJaxpr, list[bool]]:
     """Return the program of values and coefficients to values and coefficients.
@@ -299,27 +300,23 @@ def jet_jaxpr(closed: ClosedJaxpr, nonzero: tuple[bool, ...], order: int
     Its inputs are all values, then ``order`` coefficients of each input that is ``nonzero``; its
     outputs are all values, then the coefficients of those outputs marked in the list beside it.
     """
+    avals = list(closed.in_avals)
+    terms = [a.to_tangent_aval() for a, nz in zip(avals, nonzero) if nz for _ in range(order)]
+    moving: list[bool] = []
 
-    def make() -> tuple[ClosedJaxpr, list[bool]]:
-        avals = list(closed.in_avals)
-        terms = [a.to_tangent_aval() for a, nz in zip(avals, nonzero) if nz for _ in range(order)]
-        moving: list[bool] = []
+    def both(*flat: Any) -> list[Any]:
+        rest = iter(flat[len(avals):])
+        series = [[next(rest) for _ in range(order)] if nz else None for nz in nonzero]
+        outs, found = jet_flat(
+            lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), flat[:len(avals)],
+            series, order)
+        moving[:] = [s is not None for s in found]
+        return [*outs, *(t for x, s in zip(outs, found) if s is not None
+                         for t in all_terms(x, s, order))]
 
-        def both(*flat: Any) -> list[Any]:
-            rest = iter(flat[len(avals):])
-            series = [[next(rest) for _ in range(order)] if nz else None for nz in nonzero]
-            outs, found = jet_flat(
-                lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), flat[:len(avals)],
-                series, order)
-            moving[:] = [s is not None for s in found]
-            return [*outs, *(t for x, s in zip(outs, found) if s is not None
-                             for t in all_terms(x, s, order))]
-
-        program = trace_flat(both, [*avals, *terms], name="jet",
-                             debug_name=closed.jaxpr.debug_name)
-        return program, moving
-
-    return closed.derived(("jet", nonzero, order), make)
+    program = trace_flat(both, [*avals, *terms], name="jet",
+                         debug_name=closed.jaxpr.debug_name)
+    return program, moving
 
 
 def factorials(order: int) -> list[float]:
