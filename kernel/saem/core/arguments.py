@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import operator
 import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -30,6 +31,19 @@ def as_tuple(value: Any, kind: type) -> tuple:
     if isinstance(value, kind):
         return (value,)
     return tuple(value)
+
+
+def as_numbers(value: Any) -> tuple[int, ...]:
+    """Return argument numbers, one or an iterable of them, as a tuple.
+
+    Raises: TypeError for what is no integer.
+    """
+    if value is None:
+        return ()
+    try:
+        return (operator.index(value),)
+    except TypeError:
+        return tuple(map(operator.index, value))
 
 
 def name_of(fun: Any) -> str:
@@ -118,7 +132,7 @@ class Parameters:
     def _complete(self, what: str, nums: Any, names: Any) -> tuple[tuple[int, ...], tuple]:
         if nums is None and names is None:
             return (), ()
-        numbers = list(as_tuple(nums, int))
+        numbers = list(as_numbers(nums))
         words = list(as_tuple(names, str))
         self._check(what, numbers, words)
         count = len(self.names)

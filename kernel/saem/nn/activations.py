@@ -17,7 +17,7 @@ from saem import lax
 from saem import numpy as jnp
 from saem.custom_derivatives import custom_jvp
 from saem.jit.library import library_function
-from saem.numpy.axes import array_argument
+from saem.numpy.axes import array_argument, numbers_may_be_arrays
 from saem.numpy.promote import promote_args_inexact
 from saem.typing import Array, ArrayLike
 
@@ -214,6 +214,7 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     return jnp.maximum(x, 0.0) + alpha * jnp.expm1(jnp.minimum(x, 0.0) / alpha)
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames=("approximate",), same_rounding=True)
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """Return x times the probability that a normal number is below x (Hendrycks, Gimpel 2016).

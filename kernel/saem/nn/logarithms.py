@@ -19,7 +19,7 @@ from saem import lax
 from saem import numpy as jnp
 from saem.custom_derivatives import custom_jvp
 from saem.jit.library import library_function
-from saem.numpy.axes import array_argument, canonical_axes
+from saem.numpy.axes import array_argument, canonical_axes, numbers_may_be_arrays
 from saem.numpy.promote import promote_args_inexact
 from saem.typing import Array, ArrayLike, Axis
 
@@ -35,10 +35,10 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
     >>> logsumexp(jnp.array([1000., 1000.]))
     Array(1000.6931, dtype=float32)
     """
-    axis = tuple(axis) if isinstance(axis, list) else axis
     return _logsumexp(a, axis, b, keepdims, return_sign, where)
 
 
+@numbers_may_be_arrays
 @library_function(static_argnums=(1, 3, 4))
 def _logsumexp(a: ArrayLike, axis: Axis, b: ArrayLike | None, keepdims: bool, return_sign: bool,
                where: ArrayLike | None) -> Array | tuple[Array, Array]:

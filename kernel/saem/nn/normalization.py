@@ -19,7 +19,7 @@ from saem.core.dimensions import as_size
 from saem.core.trace import concrete_or_error
 from saem.custom_derivatives import custom_jvp
 from saem.jit.library import library_function
-from saem.numpy.axes import array_argument
+from saem.numpy.axes import array_argument, numbers_may_be_arrays
 from saem.numpy.promote import promote_args, promote_args_inexact
 from saem.ops.shape import canonical_axis
 from saem.typing import Array, ArrayLike, Axis, DTypeLike
@@ -68,9 +68,10 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     >>> softmax(jnp.array([1000., 1000.]))
     Array([0.5, 0.5], dtype=float32)
     """
-    return _softmax_along(x, tuple(axis) if isinstance(axis, list) else axis, where)
+    return _softmax_along(x, axis, where)
 
 
+@numbers_may_be_arrays
 @library_function(static_argnums=(1,))
 def _softmax_along(x: ArrayLike, axis: Axis, where: ArrayLike | None) -> Array:
     """Return the softmax along an axis that is a number, a tuple or None."""
@@ -140,7 +141,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None,
     if dtype is None:
         dtype = dtypes.default_dtype(float)
     x = jnp.asarray(x)
-    if not isinstance(axis, int):
+    if not isinstance(axis, (int, np.integer)):
         size = lax.axis_size(axis)
         if num_classes != size:
             raise errors.explained(

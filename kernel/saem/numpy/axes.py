@@ -28,19 +28,40 @@ from saem.transform.staging import put_value
 Axis = int | tuple[int, ...] | None
 
 
-def axis_may_be_list(function: Callable) -> Callable:
-    """Let ``function(a, axis, ...)``, for which axes are static, take a list or an integer array.
+def numbers_may_be_arrays(function: Callable) -> Callable:
+    """Let static arguments of a library function (axes, counts) be lists or arrays of integers.
 
     Static arguments need a hash, which these do not have: C++ refuses them before it calls us.
+    Then the numbers that they hold are passed.  What has no numbers, such as a tracer, is read or
+    refused by the function itself, whose operations run one by one.
     """
+    numbers = function.info.parameters.static_argnums
+    names = function.info.parameters.static_argnames
 
     @functools.wraps(function)
-    def wrapper(a: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if axis is not None and type(axis) is not int:
-            axis = hashable_axes(axis)
-        return function(a, axis, *args, **kwargs)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except ValueError:
+            static = [x for i, x in enumerate(args) if i in numbers]
+            static += [x for name, x in kwargs.items() if name in names]
+            if has_hash(static):
+                raise
+        known = has_hash(list(map(hashable_axes, static)))
+        args = tuple([hashable_axes(x) if i in numbers else x for i, x in enumerate(args)])
+        kwargs = {name: hashable_axes(x) if name in names else x for name, x in kwargs.items()}
+        return (function if known else function.info.fun)(*args, **kwargs)
 
     return wrapper
+
+
+def has_hash(values: list[Any]) -> bool:
+    """Return whether each of ``values`` can be hashed, as static arguments must."""
+    try:
+        hash(tuple(values))
+    except TypeError:
+        return False
+    return True
 
 
 def hashable_axes(axis: Any) -> Any:

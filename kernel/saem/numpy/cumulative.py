@@ -21,7 +21,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.jit.library import library_function
 from saem.numpy import reductions
-from saem.numpy.axes import array_argument, canonical_axes, refuse_out
+from saem.numpy.axes import array_argument, canonical_axes, numbers_may_be_arrays, refuse_out
 from saem.numpy.promote import broadcast_to, if_else, scalar
 from saem.numpy.reductions import requested_dtype, strong, sum_dtype
 from saem.ops import arithmetic as ops
@@ -125,6 +125,7 @@ def _standard_running(name: str, what: str, x: Any, axis: Any, dtype: Any, initi
     return out
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "dtype", "include_initial"))
 def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
                    include_initial: bool = False) -> Array:
@@ -139,6 +140,7 @@ def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike
                              cumulative.cumsum, 0)
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "dtype", "include_initial"))
 def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
                     include_initial: bool = False) -> Array:
@@ -246,6 +248,7 @@ def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
     return ops.div(total, count)
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "dtype", "ddof", "keepdims"))
 def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
            ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
@@ -271,6 +274,7 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
                           mean=mean)
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "dtype", "ddof", "keepdims"))
 def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
            ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
@@ -296,6 +300,7 @@ def _nan_place(name: str, a: Any, axis: Any, keepdims: Any, find: Callable, neut
     return if_else(nothing, scalar(-1, place.dtype), place)
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "keepdims"))
 def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None,
               keepdims: bool | None = None) -> Array:
@@ -308,6 +313,7 @@ def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None,
     return _nan_place("nanargmax", a, axis, keepdims, reductions.argmax, -math.inf)
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "keepdims"))
 def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None,
               keepdims: bool | None = None) -> Array:

@@ -1,6 +1,6 @@
 """How is the diagonal of two axes read?
 
-Read before: ``numpy.indexing``.
+Read before: ``numpy.indexing``, ``numpy.matrices``.
 Invariant: as numpy.diagonal and numpy.trace.
 """
 
@@ -13,10 +13,13 @@ import numpy as np
 from saem.core import errors
 from saem.core.avals import aval_of
 from saem.core.dimensions import Dim, larger, smaller
+from saem.core.trace import Tracer
 from saem.jit.library import library_function
 from saem.numpy import reductions
-from saem.numpy.axes import canonical_axis
+from saem.numpy.axes import canonical_axis, numbers_may_be_arrays
 from saem.numpy.indexing import getitem
+from saem.numpy.manipulation import moveaxis
+from saem.numpy.matrices import eye
 from saem.numpy.promote import check_arraylike
 from saem.ops.linear import permute
 from saem.ops.shape import iota
@@ -52,6 +55,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     return _diagonal("diagonal", a, offset, axis1, axis2)
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames=("offset", "axis1", "axis2", "dtype"))
 def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
           dtype: DTypeLike | None = None, out: None = None) -> Array:
@@ -61,4 +65,9 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
     Array(5, dtype=int32)
     """
     dtype = reductions.requested_dtype("trace", dtype)
+    if isinstance(offset, Tracer):  # all elements are read, those of the diagonal are added
+        check_arraylike("trace", a)
+        matrices = moveaxis(a, (axis1, axis2), (-2, -1))
+        known = eye(*matrices.shape[-2:], k=offset, dtype=bool)
+        return reductions.sum(matrices, axis=(-2, -1), dtype=dtype, where=known)
     return reductions.sum(_diagonal("trace", a, offset, axis1, axis2), axis=-1, dtype=dtype)

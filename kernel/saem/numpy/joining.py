@@ -23,7 +23,7 @@ from saem.core.avals import aval_of
 from saem.core.dimensions import as_size
 from saem.core.trace import Tracer, concrete_or_none, is_concrete
 from saem.jit.library import library_function
-from saem.numpy.axes import array_argument, as_array, refuse_out
+from saem.numpy.axes import array_argument, as_array, numbers_may_be_arrays, refuse_out
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, broadcast_to, ravel
 from saem.numpy.promote import check_arraylike, convert_value, promote_dtypes, scalar
@@ -268,6 +268,7 @@ def _known_sections(name: str, sections: Any) -> int | tuple[int, ...]:
     return int(concrete_or_none(sections))
 
 
+@numbers_may_be_arrays
 @library_function(static_argnums=(1, 2, 3, 4))
 def _parts(ary: Any, name: str, sections: int | tuple[int, ...], axis: int, uneven: bool
            ) -> list[Any]:

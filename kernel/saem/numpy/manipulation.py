@@ -27,7 +27,13 @@ from saem.core.trace import bind, concrete_or_none, eval_trace, state
 from saem.jit.library import library_function
 from saem.numpy import promote
 from saem.numpy.arithmetic import remainder
-from saem.numpy.axes import array_argument, as_array, as_tuple, canonical_axes
+from saem.numpy.axes import (
+    array_argument,
+    as_array,
+    as_tuple,
+    canonical_axes,
+    numbers_may_be_arrays,
+)
 from saem.numpy.promote import check_arraylike, scalar
 from saem.ops import arithmetic as ops
 from saem.ops import shape as shape_ops
@@ -308,6 +314,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
                  destination if type(destination) is int else as_tuple(destination))
 
 
+@numbers_may_be_arrays
 @library_function(static_argnums=(1, 2))
 def _move(a: Any, source: Any, destination: Any) -> Any:
     a = array_argument("moveaxis", a)
@@ -474,9 +481,10 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     >>> jnp.flip(jnp.array([1, 2, 3]))
     Array([3, 2, 1], dtype=int32)
     """
-    return _flip(m, tuple(axis) if type(axis) is list else axis)
+    return _flip(m, axis)
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis",))
 def _flip(m: Any, axis: Any) -> Any:
     m = array_argument("flip", m)
@@ -577,6 +585,7 @@ def _known_shifts(shift: Any) -> tuple[int, ...] | None:
         return None
 
 
+@numbers_may_be_arrays
 @library_function(static_argnums=(1, 2))
 def _roll_static(a: Any, shift: Any, axis: Any) -> Any:
     a = array_argument("roll", a)

@@ -20,7 +20,7 @@ from saem.core.dimensions import as_size
 from saem.core.trace import Tracer
 from saem.jit.library import library_function
 from saem.numpy import arithmetic
-from saem.numpy.axes import as_array
+from saem.numpy.axes import as_array, numbers_may_be_arrays
 from saem.numpy.creation import (
     FLOAT,
     arange,
@@ -176,6 +176,7 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
 # -- diagonals -------------------------------------------------------------------------------------
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames="k")
 def diag(v: ArrayLike, k: int = 0) -> Array:
     """Return a vector as the diagonal ``k`` of a matrix, or that diagonal of a matrix.
@@ -222,6 +223,7 @@ def _diagonal_of(x: Any, k: int) -> Any:
     return slicing.slice(flat, (start,), (stop,), (columns + 1,))
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames="k")
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """Return all elements of ``v`` as the diagonal ``k`` of a matrix.

@@ -19,7 +19,7 @@ from saem.core.avals import aval_of
 from saem.core.dimensions import as_size
 from saem.jit.library import library_function
 from saem.numpy import arithmetic, transcendental
-from saem.numpy.axes import known_number
+from saem.numpy.axes import known_number, numbers_may_be_arrays
 from saem.numpy.creation import check_dtype, placed
 from saem.numpy.floating_point import floor
 from saem.numpy.promote import (
@@ -78,6 +78,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     return (placed(out[0], device), out[1]) if retstep else placed(out, device)
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames=_STATIC)
 def _linspace(start: Any, stop: Any, *, num: int, endpoint: bool, retstep: bool, dtype: Any,
               axis: int) -> Any:
@@ -131,6 +132,7 @@ def _settled(out: Any, out_dtype: Any, axis: int) -> Any:
     return convert_value(out, out_dtype, False)
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames=("num", "endpoint", "dtype", "axis"))
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
              dtype: DTypeLike | None = None, axis: int = 0) -> Any:
@@ -155,6 +157,7 @@ def _truncated(out: Any, out_dtype: Any, axis: int) -> Any:
     return convert_value(out, out_dtype, False)
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames=("num", "endpoint", "dtype", "axis"))
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True,
               dtype: DTypeLike | None = None, axis: int = 0) -> Any:

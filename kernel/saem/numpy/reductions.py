@@ -25,9 +25,10 @@ from saem.jit.library import library_function
 from saem.numpy import arithmetic
 from saem.numpy.axes import (
     array_argument,
-    axis_may_be_list,
+    as_array,
     canonical_axes,
     keep_axes,
+    numbers_may_be_arrays,
     refuse_out,
 )
 from saem.numpy.promote import (
@@ -153,7 +154,7 @@ def _total(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: An
 # -- sums and products -----------------------------------------------------------------------------
 
 
-@axis_may_be_list
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
 def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
         keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
@@ -170,7 +171,7 @@ def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
                   reduce_sum, 0, arithmetic.add)
 
 
-@axis_may_be_list
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
 def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
          keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
@@ -222,7 +223,7 @@ def _extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: 
     return start_with(out, initial, combine)
 
 
-@axis_may_be_list
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "keepdims"))
 def max(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
         initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
@@ -238,7 +239,7 @@ def max(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
                     _greater)
 
 
-@axis_may_be_list
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "keepdims"))
 def min(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
         initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
@@ -265,7 +266,7 @@ def _lesser(x: Any, y: Any) -> Any:
 amax, amin = max, min
 
 
-@axis_may_be_list
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "keepdims"))
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """Return the largest minus the smallest over ``axis``.
@@ -281,7 +282,7 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 # -- truth -----------------------------------------------------------------------------------------
 
 
-@axis_may_be_list
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "keepdims"))
 def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
@@ -296,7 +297,7 @@ def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     return folded("all", a, axes, keepdims, reduce.reduce_and, where, True)
 
 
-@axis_may_be_list
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "keepdims"))
 def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
@@ -330,7 +331,7 @@ def refuse_boolean(name: str, requested: Any) -> None:
             "booleans is no boolean.", advice="Leave dtype out, or pass jnp.float32.")
 
 
-@axis_may_be_list
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "dtype", "keepdims"))
 def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
          keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:
@@ -352,7 +353,7 @@ def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
     return strong(ops.div(total, _count(a.shape, axes, work, where, keepdims)), result)
 
 
-@axis_may_be_list
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "returned", "keepdims"))
 def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
             returned: bool = False, keepdims: bool = False) -> Array | tuple[Array, Array]:
@@ -407,7 +408,7 @@ def _weights_like(a: Any, axis: Any, weights: Any) -> Any:
     return reshape(ordered, shape)
 
 
-@axis_may_be_list
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"),
                   same_rounding=True)
 def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
@@ -424,7 +425,7 @@ def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
     return _variance("var", a, axis, dtype, _degrees(ddof, correction), keepdims, where, mean)
 
 
-@axis_may_be_list
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"),
                   same_rounding=True)
 def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
@@ -493,20 +494,28 @@ def _variance(name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: boo
     total = folded(name, squares, axes, keepdims, reduce_sum, where, 0)
     if dtypes.is_integer(work):
         return _whole_variance(total, _count(a.shape, axes, real, where, keepdims), ddof)
-    if where is None:
+    if where is None and isinstance(ddof, (int, float, np.generic)):
         count = math.prod([a.shape[i] for i in axes]) - ddof
         divisor = count if count > 0 else math.nan
         return strong(ops.div(total, scalar(divisor, real)), result)
-    count = ops.sub(_count(a.shape, axes, real, where, keepdims), scalar(ddof, real))
+    count = _less(_count(a.shape, axes, real, where, keepdims), ddof)
     known = compare.gt(count, scalar(0, real))
-    quotient = strong(ops.div(total, count), result)
+    quotient = strong(ops.div(*broadcast_together(total, count)), result)
     return if_else(known, quotient, scalar(math.nan, result))
+
+
+def _less(count: Any, ddof: Any) -> Any:
+    """Return ``count`` lessened by ``ddof``, a number or an array."""
+    dtype = aval_of(count).dtype
+    if isinstance(ddof, (int, float, np.generic)):
+        return ops.sub(count, scalar(ddof, dtype))
+    return ops.sub(*broadcast_together(count, convert(as_array(ddof), dtype)))
 
 
 def _whole_variance(total: Any, count: Any, ddof: Any) -> Any:
     """Return total / (count - ddof) rounded towards zero, as a float that is weak; NaN for 0."""
     whole, weak = aval_of(total).dtype, dtypes.default_dtype(float)
-    count = ops.sub(count, scalar(ddof, whole))
+    count = _less(count, ddof)
     known = compare.gt(count, scalar(0, whole))
     quotient = ops.div(*broadcast_together(total, count))
     return if_else(known, convert(quotient, weak, weak_type=True),
@@ -536,6 +545,7 @@ def _place(name: str, a: Any, axis: Any, keepdims: Any, find: Callable) -> Any:
     return keep_axes(out, shape, axes) if keepdims else out
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "keepdims"))
 def argmax(a: ArrayLike, axis: int | None = None, out: None = None,
            keepdims: bool | None = None) -> Array:
@@ -550,6 +560,7 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None,
     return _place("argmax", a, axis, keepdims, reduce.argmax)
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "keepdims"))
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None,
            keepdims: bool | None = None) -> Array:

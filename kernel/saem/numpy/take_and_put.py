@@ -24,7 +24,7 @@ from saem.core.trace import concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy import reductions
 from saem.numpy.arithmetic import add, floor_divide, multiply, remainder
-from saem.numpy.axes import array_argument, as_array, refuse_out
+from saem.numpy.axes import array_argument, as_array, numbers_may_be_arrays, refuse_out
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import ravel
 from saem.numpy.promote import (
@@ -52,6 +52,7 @@ _WHOLE = slice(None)
 # -- taking ----------------------------------------------------------------------------------------
 
 
+@numbers_may_be_arrays
 @library_function(
     static_argnames=("axis", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
 def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None,

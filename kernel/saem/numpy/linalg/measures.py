@@ -26,7 +26,7 @@ from saem.linalg.lu import Lu, lu_solve
 from saem.linalg.qr import Qr
 from saem.linalg.triangular import TriangularSolve
 from saem.numpy import diagonals, reductions
-from saem.numpy.axes import array_argument
+from saem.numpy.axes import array_argument, numbers_may_be_arrays
 from saem.numpy.linalg.decompositions import inexact, svd
 from saem.numpy.linalg.equations import inv
 from saem.numpy.manipulation import expand_dims as expand
@@ -155,6 +155,7 @@ def vector_norm(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None,
     return _vector_norm(x, axis=axis, keepdims=bool(keepdims), ord=ord)
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "keepdims", "ord"))
 def _vector_norm(x: Any, axis: Any, keepdims: bool, ord: Any) -> Any:
     # Sums and largest sizes of integers are integers.

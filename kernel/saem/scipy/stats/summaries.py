@@ -16,7 +16,7 @@ from saem import lax
 from saem import numpy as jnp
 from saem.core import dtypes, errors
 from saem.jit.library import library_function
-from saem.numpy.axes import array_argument
+from saem.numpy.axes import array_argument, numbers_may_be_arrays
 from saem.ops.shape import canonical_axis
 from saem.transform.mapping import vmap
 from saem.typing import Array, ArrayLike
@@ -154,6 +154,7 @@ def sem(a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "pr
     return _sem(a, axis=axis, ddof=ddof, omit=nan_policy == "omit", keepdims=keepdims)
 
 
+@numbers_may_be_arrays
 @library_function(static_argnames=("axis", "ddof", "omit", "keepdims"))
 def _sem(a, axis, ddof, omit, keepdims):
     a = array_argument("sem", a)
