@@ -319,13 +319,18 @@ WINDOWS = {add: ReduceWindowSum, larger: ReduceWindowMax, smaller: ReduceWindowM
 
 
 def starts_neutral(computation: Callable, start: Any, dtype: Any) -> bool:
-    """Return whether ``start`` is a number that ``computation`` leaves all as it is with."""
+    """Return whether ``start`` is a number that ``computation`` leaves all as it is with.
+
+    Of integers that is also the infinity beyond all of them.
+    """
     try:
         known = KNOWN.get(computation)
     except TypeError:  # not hashable
         return False
     if known is None or not isinstance(start, SCALARS) or np.ndim(start):
         return False
+    if np.isinf(start) and computation in (larger, smaller):
+        dtype = np.dtype(np.float32)
     return bool(start == known[0](dtype))
 
 

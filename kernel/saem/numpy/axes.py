@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from saem.transform.staging import put_value
 Axis = int | tuple[int, ...] | None
 
 
-def numbers_may_be_arrays(function: Callable) -> Callable:
+def numbers_may_be_arrays(function: Any) -> Any:
     """Let static arguments of a library function (axes, counts) be lists or arrays of integers.
 
     Static arguments need a hash, which these do not have: C++ refuses them before it calls us.
