@@ -36,7 +36,7 @@ def as_tuple(value: Any, kind: type) -> tuple:
 def as_numbers(value: Any) -> tuple[int, ...]:
     """Return argument numbers, one or an iterable of them, as a tuple.
 
-    Raises: TypeError for what is no integer.
+    Raises: TypeError for a value that is not an integer.
     """
     if value is None:
         return ()
