@@ -66,7 +66,7 @@ ROWS = {
     "dtype": Row("f(A)", "f(A.astype('int32'))", "dtype", ("x", "f32[8]", "i32[8]"),
                  "argument x: f32[8] → i32[8]", "인자 x: f32[8] → i32[8]",
                  "a Python scalar, which adapts", "Python 스칼라를"),
-    "weak_type": Row("f(np.float32(1))", "f(1.)", "weak_type", ("x", "f32[]", "f32[] (weak)"),
+    "weak_type": Row("f(np.float32(1))", "f(1.)", "weak_type", ("x", "f32[]", "~f32[]"),
                      "comes from a Python scalar", "Python 스칼라에서",
                      "always an array with an explicit dtype", "자료형을 밝힌 배열을", "found"),
     "static_argument": Row("f(A, mode='foo')", "f(A, mode='bar')", "static_value",

@@ -53,7 +53,7 @@ ROWS = {
     "dtype": (lambda f: (f(A, A), f(A.astype("int32"), A.astype("int32"))),
               [("dtype", "x", "f32[3]", "i32[3]"), ("dtype", "y", "f32[3]", "i32[3]")]),
     "weak type": (lambda f: (f(A[0], np.float32(1)), f(A[0], 1.0)),
-                  [("weak_type", "y", "f32[]", "f32[] (weak)")]),
+                  [("weak_type", "y", "f32[]", "~f32[]")]),
     "static value": (lambda f: (f(A, A, "foo"), f(A, A, "bar")),
                      [("static_value", "mode", "'foo'", "'bar'")]),
     "static by keyword": (lambda f: (f(A, A, mode="foo"), f(A, A, mode="bar")),

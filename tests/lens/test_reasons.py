@@ -27,7 +27,7 @@ ROWS = {
     "dtype": (BASE, made.signature(made.argument(dtype="i32")),
               ("dtype", "x", "f32[3]", "i32[3]")),
     "weak type": (BASE, made.signature(made.argument(weak_type=True)),
-                  ("weak_type", "x", "f32[3]", "f32[3] (weak)")),
+                  ("weak_type", "x", "f32[3]", "~f32[3]")),
     "static value": (STATIC, made.signature(X, static=(made.static("mode", "bar"),)),
                      ("static_value", "mode", "'foo'", "'bar'")),
     "to keyword": (made.signature(X, made.argument("y")),

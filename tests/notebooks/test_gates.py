@@ -95,7 +95,7 @@ def test_the_first_guess_and_the_first_run_count(capsys):
     gate.judge(1)
     gate.judge(0)
     assert gate.right is True
-    assert "This time it was 0" in capsys.readouterr().out
+    assert "This time: 0." in capsys.readouterr().out
 
 
 def test_compiles_of_one_function_are_counted_and_explained(capsys):

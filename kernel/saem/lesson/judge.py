@@ -25,6 +25,7 @@ from saem.core.events import (
 from saem.core.source import source_line
 from saem.lesson.words import say
 from saem.observe import cards
+from saem.observe.reasons import short_type
 from saem.observe.words import in_language
 
 WATCHES = ("compiles", "traces", "argument", "line")
@@ -166,10 +167,8 @@ def _key(a: Argument) -> tuple:
 
 
 def _short(a: Argument) -> str:
-    """``f32[3]``; with a star for a weak type and the place of a committed array."""
-    star = "*" if a.weak_type else ""
-    place = f"@{a.placement}" if a.committed else ""
-    return f"{a.dtype}{star}[{','.join(map(str, a.shape))}]{place}"
+    """``f32[3]``, with the place of a committed array."""
+    return short_type(a) + (f"@{a.placement}" if a.committed else "")
 
 
 def _signature(signature: Signature) -> str:

@@ -79,20 +79,25 @@ def verdict_lines(gate: Gate) -> list[str]:
     """What is to be said about guess and truth; without a guess, the truth alone."""
     if gate.truth is None:
         guess = gate.guess
-        return [say("committed", guess=gate.kind.label(guess.value))] if guess else []
-    truth = gate.kind.label(gate.truth.value)
+        return [say("committed", guess=_named(gate, guess.value))] if guess else []
+    truth = _named(gate, gate.truth.value)
     lines = []
     if gate.guess is None:
         lines.append(say("truth", truth=truth))
     else:
         key = "right" if gate.right else "wrong"
-        lines.append(say(key, guess=gate.kind.label(gate.guess.value), truth=truth))
+        lines.append(say(key, guess=_named(gate, gate.guess.value), truth=truth))
         if gate.guess.after:
             lines.append(say("after"))
     lines += gate.truth.lines
     if gate.latest is not None and not gate.kind.same(gate.truth.value, gate.latest.value):
-        lines.append(say("rerun", truth=gate.kind.label(gate.latest.value)))
+        lines.append(say("rerun", truth=_named(gate, gate.latest.value)))
     return lines
+
+
+def _named(gate: Gate, value: object) -> str:
+    """An answer inside a sentence, which brings its own full stop."""
+    return gate.kind.label(value).removesuffix(".")
 
 
 def verdict_text(gate: Gate) -> str:

@@ -46,8 +46,8 @@ REASONS: dict[str, tuple[Text, Text]] = {
         "넘기십시오.",
     ),
     "weak_type": _reason(
-        "{subject}: `{old}` → `{new}` (a weak type comes from a Python scalar)",
-        "{subject}: `{old}` → `{new}` (약한 타입은 Python 스칼라에서 옵니다)",
+        "{subject}: `{old}` → `{new}` (`~` marks a weak type, which a Python scalar has)",
+        "{subject}: `{old}` → `{new}` (`~`는 약한 타입을 뜻합니다. Python 스칼라의 타입입니다)",
         "Pass always a Python scalar, or always an array with an explicit dtype.",
         "항상 Python 스칼라를 넘기거나, 항상 자료형을 밝힌 배열을 넘기십시오.",
     ),

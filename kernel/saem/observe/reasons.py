@@ -54,8 +54,9 @@ class _Difference:
 
 
 def short_type(argument: Argument) -> str:
-    """``f32[3,4]``, the notation of jaxprs."""
-    return f"{argument.dtype}[{','.join(map(str, argument.shape))}]"
+    """``f32[3,4]``, the notation of jaxprs; ``~f32[]`` for a weak type, as a tracer prints it."""
+    weak = "~" * argument.weak_type
+    return f"{weak}{argument.dtype}[{','.join(map(str, argument.shape))}]"
 
 
 def printed(signature: Signature) -> str:
@@ -177,8 +178,7 @@ def _argument(old: Argument, new: Argument) -> list[_Difference]:
     if old.dtype != new.dtype:
         changes.append(_Difference("dtype", new.path, was, now))
     elif old.weak_type != new.weak_type:
-        weak = tuple(f"{t} (weak)" if a.weak_type else t for t, a in ((was, old), (now, new)))
-        changes.append(_Difference("weak_type", new.path, weak[0], weak[1]))
+        changes.append(_Difference("weak_type", new.path, was, now))
     if old.committed != new.committed:
         variant = "committed" if new.committed else "committed.no"
         changes.append(_Difference(variant, new.path, old.placement, new.placement))

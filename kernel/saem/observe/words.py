@@ -407,7 +407,7 @@ _GATES: dict[str, Text] = {
     "gate.title": Text("Predict", "예측해 봅시다"),
     "gate.commit": Text("Commit my guess", "예측 확정하기"),
     "gate.committed": Text(
-        "You guessed {guess}. Now run the next cells.",
+        "You guessed: {guess}. Now run the next cells.",
         "예측: {guess}. 이제 다음 셀을 실행해 보십시오.",
     ),
     "gate.how_to_answer": Text(
@@ -421,17 +421,17 @@ _GATES: dict[str, Text] = {
     ),
     "gate.reveal": Text("Show what happened", "실제 결과 보기"),
     "gate.truth": Text("What happened: {truth}", "실제 결과: {truth}"),
-    "gate.right": Text("Right! You guessed {guess}.", "맞았습니다! 예측: {guess}."),
+    "gate.right": Text("Right! You guessed: {guess}.", "맞았습니다! 예측: {guess}."),
     "gate.wrong": Text(
-        "You guessed {guess}; it was {truth}.",
-        "예측: {guess}, 실제 결과: {truth}.",
+        "You guessed: {guess}. What happened: {truth}.",
+        "예측: {guess}. 실제 결과: {truth}.",
     ),
     "gate.after": Text(
         "(This guess was made after the result was known.)",
         "(결과가 나온 뒤에 한 예측입니다.)",
     ),
     "gate.rerun": Text(
-        "This time it was {truth}; the guess is judged by the first run.",
+        "This time: {truth}. The guess is judged by the first run.",
         "이번 결과: {truth}. 예측은 첫 실행의 결과로 판정합니다.",
     ),
     "gate.not_a_number": Text(

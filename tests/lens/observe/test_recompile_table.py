@@ -61,7 +61,7 @@ TABLE = {
     "shape": Row("f(A)", "f(B)", (("shape", "x", "f32[8]", "f32[4]"),)),
     "dtype": Row("f(A)", "f(A.astype('int32'))", (("dtype", "x", "f32[8]", "i32[8]"),)),
     "weak type": Row("f(np.float32(1))", "f(1.)",
-                     (("weak_type", "x", "f32[]", "f32[] (weak)"),), "found"),
+                     (("weak_type", "x", "f32[]", "~f32[]"),), "found"),
     "static value": Row("f(A, mode='foo')", "f(A, mode='bar')",
                         (("static_value", "mode", "'foo'", "'bar'"),), "found"),
     "static dataclass": Row("f(A, cfg=Frozen(1))", "f(A, cfg=Frozen(2))",
@@ -235,7 +235,7 @@ def test_the_log_explains_each_miss_without_a_recorder(caplog):
     assert "first call of `step`" in texts[0]
     assert "at later.py, line 2" in texts[1] and "`f32[8]` → `f32[4]`" in texts[1]
     assert "Pad to one shape" in texts[1]
-    assert "argument `y` was None or not given, and now is `f32[]`" in texts[2]
+    assert "argument `y` was None or not given, and now is `~f32[]`" in texts[2]
 
 
 def test_log_compiles_tells_of_every_step(caplog):
