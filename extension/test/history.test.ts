@@ -21,6 +21,19 @@ test("one row per function, one mark per record", () => {
   assert.equal(element.querySelectorAll(".saem-row .saem-mark.saem-kind-compile").length, 3);
 });
 
+test("the column of a run of hits is as wide as its count, in every row", () => {
+  const [first, second] = HISTORY.functions;
+  const [record, ...others] = first!.records;
+  const many = { ...first!, records: [{ ...record!, count: 12345 }, ...others] };
+  const { element } = new HistoryView({ ...HISTORY, functions: [many, second!] }, en);
+  const tracks = [...element.querySelectorAll<HTMLElement>(".saem-track")];
+  const widths = tracks.map(t => t.getAttribute("style")!.match(/minmax\(\d+px/g)!.map(w => w.slice(7)));
+  // ×12.3K: six letters of 10 px beside the glyph.
+  assert.ok(parseInt(widths[0]![0]!) >= 16 + 6 * 6, widths[0]![0]);
+  assert.equal(widths[0]![2], "22px");
+  assert.deepEqual(widths[0], widths[1]);
+});
+
 test("every kind of mark has a shape of its own", () => {
   const shapes = KINDS.map(kind => glyph(kind).querySelector("path")?.getAttribute("d"));
   assert.equal(new Set(shapes).size, 5);

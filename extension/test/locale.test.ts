@@ -31,6 +31,10 @@ test("numbers", () => {
   assert.equal(en.seconds(1.3456), "1.35 s");
   assert.equal(en.bytes(1480), "1.45 KiB");
   assert.equal(en.flops(2_500_000), "2.5 M");
+  // What is rounded to the next unit is shown in it.
+  assert.equal(en.flops(999_999), "1 M");
+  assert.equal(en.seconds(0.99999), "1 s");
+  assert.equal(en.bytes(1024 ** 2 - 1), "1 MiB");
   assert.equal(en.count(1204), "1,204");
   assert.equal(new Locale("ko").brief(12_000), "1.2만");
 });

@@ -62,8 +62,9 @@ def test_the_xray_stands_in_the_cells_own_editor(lab: Lab, new_page, picture) ->
     assert source == "%%lens tracers\n" + MODEL
     picture(page, f"lab-xray-{lab.language}")
     lab.command(page, "saem-lens:hints")
-    expect(hints).to_have_count(0)
+    expect(hints.first).to_be_hidden()
     lab.command(page, "saem-lens:hints")
+    expect(hints.first).to_be_visible()
     select(page, 1)
     lab.command(page, "saem-lens:xray")
     second = page.locator(".jp-NotebookPanel .jp-Cell").nth(1)

@@ -61,7 +61,8 @@ def test_other_languages_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"), [(0.00213, "2.13 ms"), (41.0, "41 s"), (5e-6, "5 µs"), (0.0, "0 µs")]
+    ("seconds", "shown"),
+    [(0.00213, "2.13 ms"), (0.0009996, "1 ms"), (41.0, "41 s"), (5e-6, "5 µs"), (0.0, "0 µs")],
 )
 def test_durations(seconds, shown):
     assert language.duration(seconds) == shown

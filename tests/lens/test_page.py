@@ -17,8 +17,9 @@ import saem as jax
 import saem.numpy as jnp
 from saem.core.events import Bus
 from saem.lens import page as page_module
-from saem.lens.page import Carrier, code_spans, document, inline_script, packed, page
+from saem.lens.page import Carrier, document, inline_script, packed, page
 from saem.observe.jaxpr_model import jaxpr_model
+from saem.observe.markup import code_spans
 from saem.observe.places import Places
 from saem.observe.recorder import Recorder
 from saem.observe.typed_json import dumps, to_json

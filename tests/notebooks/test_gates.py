@@ -195,7 +195,7 @@ def test_answering_what_was_never_asked_says_so():
 
 
 def test_all_text_is_escaped():
-    evil = "<script>alert(1)</script> & `<b>`"
+    evil = "<script>alert(1)</script> & `<b>` \u202e"
     gate = predict.choice('"><x', evil, [evil, "b"])
     gate.answer(evil)
     gate.judge(evil)
@@ -203,6 +203,24 @@ def test_all_text_is_escaped():
         assert "<script" not in page
         assert "<b>" not in page
         assert '"><x' not in page
+        assert "\u202e" not in page and "⟨U+202E⟩" in page
+
+
+def test_a_verdict_ends_with_one_full_stop():
+    gate = predict.choice("stop", "What happens?", ["It is an error.", "Nothing."])
+    gate.answer("Nothing.")
+    gate.judge("It is an error.")
+    assert render.verdict_lines(gate) == [
+        "You guessed: Nothing. What happened: It is an error."]
+
+
+def test_of_many_arguments_the_report_names_the_first():
+    many = jax.jit(lambda tree: sum(tree))
+    gate = predict.number("many", "How many times?")
+    with gate.watch("traces"):
+        many([jnp.ones(n) for n in (1,) * 9])
+    (line,) = gate.truth.lines
+    assert "tree[5]: f32[1], … +3): compiled" in line and "tree[6]" not in line
 
 
 def test_without_a_guess_the_html_folds_the_truth_away():

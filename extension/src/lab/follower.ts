@@ -11,7 +11,7 @@ import type { Locale } from "../renderer/locale";
 import type { Place, Progress, TracersModel } from "../schema";
 import { badges, mentionsSaem, running, visit } from "./cells";
 import { Connection, type State } from "./connection";
-import { clearHints, showHints } from "./hints";
+import { hideHints, showHints } from "./hints";
 import { LensPanel } from "./panel";
 import { ofConsole, ofNotebook, type Subject } from "./subject";
 
@@ -111,9 +111,7 @@ export class Follower {
     this.settings = { ...settings, opens: settings.opens && this.settings.opens };
     this.connection.locale = locale.language;
     this.panel.speak(locale);
-    if (!settings.hints && this.notebook) {
-      clearHints(this.notebook);
-    }
+    hideHints(!settings.hints);
     this.onState(this.connection.state);
     if (turned && this.connection.state.name === "live") {
       this.connection.greet();
@@ -130,7 +128,7 @@ export class Follower {
   /** Put the hints of an X-ray into the cells of the notebook that is followed. */
   hint(model: TracersModel): void {
     const { notebook } = this;
-    if (notebook && !notebook.isDisposed && this.settings.hints) {
+    if (notebook && !notebook.isDisposed) {
       showHints(notebook, model, this.locale);
     }
   }

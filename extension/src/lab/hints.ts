@@ -110,27 +110,26 @@ function viewOf(cell: Cell): EditorView | null {
 export function showHints(panel: NotebookPanel, model: TracersModel, locale: Locale): void {
   for (const cell of panel.content.widgets) {
     const mine = model.functions.filter(f => f.cell_id === cell.model.id);
-    const view = viewOf(cell);
-    if (mine.length === 0 || !view) {
-      continue;
-    }
-    const lines = cell.model.sharedModel.getSource().split("\n");
     const byStart = new Map(mine.map(f => [f.lines[0]?.line, f]));
-    apply(view, [...byStart.values()].flatMap(f => hintsOf(f, lines, locale)));
-  }
-}
-
-/** Take all hints away. */
-export function clearHints(panel: NotebookPanel): void {
-  for (const cell of panel.content.widgets) {
-    const view = viewOf(cell);
-    if (view?.state.field(field, false)) {
-      apply(view, []);
+    if (mine.length > 0) {
+      // A cell that was not in sight yet has no editor.
+      void cell.ready.then(() => apply(cell, [...byStart.values()], locale));
     }
   }
 }
 
-function apply(view: EditorView, hints: readonly Hint[]): void {
+/** Show or hide the hints of all notebooks; hidden ones stay where they are. */
+export function hideHints(hidden: boolean): void {
+  document.body.classList.toggle("saem-no-hints", hidden);
+}
+
+function apply(cell: Cell, functions: readonly SeenFunction[], locale: Locale): void {
+  const view = viewOf(cell);
+  if (!view) {
+    return;
+  }
+  const lines = cell.model.sharedModel.getSource().split("\n");
+  const hints = functions.flatMap(f => hintsOf(f, lines, locale));
   if (view.state.field(field, false) === undefined) {
     view.dispatch({ effects: StateEffect.appendConfig.of(field) });
   }

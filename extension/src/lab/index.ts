@@ -23,7 +23,6 @@ import { PathExt } from "@jupyterlab/coreutils";
 import type { Locale } from "../renderer/locale";
 import { ask } from "./ask";
 import { Follower } from "./follower";
-import { keepArrowKeys } from "./gates";
 import { lensIcon } from "./icon";
 import { mimeFactory, type Surroundings } from "./mime";
 import { addReview } from "./review";
@@ -99,7 +98,6 @@ const panel: JupyterFrontEndPlugin<void> = {
       activeStateChanged: follower.changed
     });
     app.docRegistry.addWidgetExtension("Notebook", new ToolbarBadges(follower, open));
-    keepArrowKeys(document);
     follower.start();
   }
 };

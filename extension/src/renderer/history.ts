@@ -27,6 +27,9 @@ export interface HistoryOptions {
 
 /** More marks than this do not fit in columns side by side. */
 const COLUMNS = 28;
+/** A mark is so wide, and each letter of its count, in CSS pixels. */
+const MARK = 22;
+const LETTER = 8;
 /** So many of the newest marks of a row are shown; older ones when asked for. */
 const MARKS = 100;
 /** A history of so many rows is drawn whole. */
@@ -108,7 +111,7 @@ export class HistoryView {
       );
       return;
     }
-    const columns = options.narrow ? null : inColumns(model);
+    const columns = options.narrow ? null : inColumns(model, options.locale);
     const rows = model.functions.map((row, at) => this.row(row, at, columns));
     this.element.replaceChildren(
       el("ol", { class: columns ? "saem-rows saem-aligned" : "saem-rows" }, rows),
@@ -122,7 +125,7 @@ export class HistoryView {
   }
 
   /** The row as it was, if nothing of it changed, else drawn anew. */
-  private row(row: FunctionHistory, at: number, columns: readonly number[] | null): HTMLElement {
+  private row(row: FunctionHistory, at: number, columns: Columns | null): HTMLElement {
     const { key } = row.summary;
     const open = row.records.find(r => r.id === this.chosen)?.id ?? null;
     const first = row.records.findIndex(r => r.id === open);
@@ -199,15 +202,23 @@ function markOf(node: Element | null): HTMLElement | null {
   return node?.closest<HTMLElement>("[data-record]") ?? null;
 }
 
-/** The order of all records, if they are so few that their marks stand in columns. */
-function inColumns(model: HistoryModel): readonly number[] | null {
-  const count = model.functions.reduce((n, f) => n + f.records.length, 0);
-  return count > COLUMNS
-    ? null
-    : model.functions
-        .flatMap(f => f.records)
-        .map(r => r.id)
-        .sort((a, b) => a - b);
+/** The columns of all records' marks, in their order: which record, and how wide. */
+interface Columns {
+  readonly ids: readonly number[];
+  readonly widths: string;
+}
+
+/** The columns, if the records are so few that their marks stand side by side. */
+function inColumns(model: HistoryModel, locale: Locale): Columns | null {
+  const records = model.functions.flatMap(f => f.records).sort((a, b) => a.id - b.id);
+  if (records.length > COLUMNS) {
+    return null;
+  }
+  const widths = records.map(({ count }) => {
+    const least = count > 1 ? MARK + LETTER * locale.brief(count).length : MARK;
+    return `minmax(${least}px,${Math.max(least, 34)}px)`;
+  });
+  return { ids: records.map(r => r.id), widths: widths.join(" ") };
 }
 
 /** Buttons that save the history as a file. */
@@ -248,7 +259,7 @@ function head(summary: FunctionSummary, options: HistoryOptions): HTMLElement {
 function below(
   row: FunctionHistory,
   options: HistoryOptions,
-  columns: readonly number[] | null,
+  columns: Columns | null,
   chosen: number | null,
   shown: number
 ): Child[] {
@@ -264,7 +275,7 @@ function below(
         class: "saem-track",
         role: "group",
         "aria-label": locale.say("marks", { name: summary.name }),
-        style: columns && `grid-template-columns:repeat(${columns.length},minmax(22px,34px))`
+        style: columns && `grid-template-columns:${columns.widths}`
       },
       older > 0 &&
         el(
@@ -316,7 +327,7 @@ function drawMark(
   record: Record,
   records: readonly Record[],
   locale: Locale,
-  columns: readonly number[] | null,
+  columns: Columns | null,
   chosen: number | null
 ): HTMLElement {
   const inRow = records.some(r => r.id === chosen);
@@ -336,7 +347,7 @@ function drawMark(
       "aria-label": `${locale.say(`kind.${record.kind}`)}${times}: ${headline}`,
       title: headline,
       tabindex: reachable ? 0 : -1,
-      style: columns && `grid-column:${columns.indexOf(record.id) + 1}`
+      style: columns && `grid-column:${columns.ids.indexOf(record.id) + 1}`
     },
     glyph(record.kind),
     record.count > 1 && el("span", { class: "saem-mark-count" }, `×${locale.brief(record.count)}`)

@@ -50,10 +50,7 @@ export class Locale {
 
   /** Seconds with the unit that suits them: 350 µs, 2.1 ms, 1.35 s. */
   seconds(s: number): string {
-    if (s >= 1) {
-      return `${this.digits(s)} s`;
-    }
-    return s >= 1e-3 ? `${this.digits(s * 1e3)} ms` : `${this.digits(s * 1e6)} µs`;
+    return this.scaled(s * 1e6, 1000, ["µs", "ms", "s"]);
   }
 
   /** Bytes in powers of 1024. */
@@ -69,7 +66,8 @@ export class Locale {
   private scaled(n: number, base: number, units: readonly string[]): string {
     let at = 0;
     let value = n;
-    while (value >= base && at + 1 < units.length) {
+    // 999.96 is shown as 1000, and so belongs to the next unit.
+    while (Number(value.toPrecision(4)) >= base && at + 1 < units.length) {
       value /= base;
       at += 1;
     }

@@ -17,12 +17,12 @@ import base64
 import functools
 import gzip
 import hashlib
-import html
 import pathlib
 import re
 import sys
 
 from saem.observe.language import Language
+from saem.observe.markup import code_spans, escaped
 from saem.observe.places import Places, places
 from saem.observe.report import cost_text, summary_text
 from saem.observe.schema import ErrorModel, FunctionHistory, HistoryModel, Model, Record, Text
@@ -39,8 +39,6 @@ _NOT_BUILT = Text(
 # scripts sees all; a notebook that is saved stays small.
 _MARKS = 12
 _TEXT = 8000
-# Unicode's marks of direction: a name or a source line with one could show what it is not.
-_DIRECTIONS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _PRE = "white-space:pre-wrap;font-family:monospace;line-height:1.4"
 _CELL = "text-align:left;vertical-align:top;padding:0.2em 0.6em"
 # Unpacks the model beside it and shows it, as soon as some output on the page brings the renderer.
@@ -227,16 +225,3 @@ def _record(record: Record, lang: Language) -> str:
     cells = (call, code_spans(in_language(record.headline, lang)), says, advice, cost)
     shown = "".join(f'<td style="{_CELL}">{cell}</td>' for cell in cells)
     return f"<tr>{shown}</tr>"
-
-
-def escaped(text: str) -> str:
-    """The text as HTML; each mark of direction is shown by its code."""
-    return _DIRECTIONS.sub(lambda mark: f"⟨U+{ord(mark[0]):04X}⟩", html.escape(text))
-
-
-def code_spans(text: str) -> str:
-    """Escaped HTML in which words between backticks are code."""
-    pieces = escaped(text).split("`")
-    if len(pieces) % 2 == 0:
-        return "`".join(pieces)
-    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))

@@ -25,7 +25,7 @@ from saem.core.events import (
 from saem.core.source import source_line
 from saem.lesson.words import say
 from saem.observe import cards
-from saem.observe.reasons import short_type
+from saem.observe.reasons import printed, short_type
 from saem.observe.words import in_language
 
 WATCHES = ("compiles", "traces", "argument", "line")
@@ -125,7 +125,7 @@ class Watch:
             before = last.get(miss.function.qualname)
             found = "found" if at in self.traced else "kept"
             how = found if at in self.reused else "compiled"
-            what = say(how, function=miss.function.name, signature=_signature(miss.signature))
+            what = say(how, function=miss.function.name, signature=printed(miss.signature, _short))
             lines.append(f"{at + 1}. {what} — {_reason(before, miss)}")
             last[miss.function.qualname] = miss
         return tuple(lines)
@@ -170,7 +170,3 @@ def _short(a: Argument) -> str:
     """``f32[3]``, with the place of a committed array."""
     return short_type(a) + (f"@{a.placement}" if a.committed else "")
 
-
-def _signature(signature: Signature) -> str:
-    dynamic = [f"{a.path}: {_short(a)}" for a in signature.arguments]
-    return ", ".join(dynamic + [f"{s.path}={s.value}" for s in signature.static])

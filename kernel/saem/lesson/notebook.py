@@ -15,15 +15,18 @@ that is committed is the one in sight (tests/browser/test_journeys.py, ``hurry``
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
+import anywidget
 import ipywidgets
 import traitlets
 from IPython.display import HTML, display
 
 from saem.lesson.gates import Choice, Gate, Number, Shape
-from saem.lesson.render import STYLE, code, heading, shape_html, verdict_html
+from saem.lesson.render import STYLE, heading, shape_html, verdict_html
 from saem.lesson.words import say
+from saem.observe.markup import code_spans
 
 
 class Options(ipywidgets.RadioButtons):
@@ -36,6 +39,27 @@ class Field(ipywidgets.Text):
     """A field to write in; ``pressed`` changes with each press of the button beside it."""
 
     pressed = traitlets.Bool(False).tag(sync=True)
+
+
+class OwnKeys(anywidget.AnyWidget):
+    """Keeps the arrow keys in the gate around it: they choose an option, where a notebook would
+    go to another cell.  Jupyter heeds the attribute, others that the keys go no further."""
+
+    _esm = """export default { render({ el }) {
+      let waits = true;
+      const keep = () => {
+        const gate = el.closest(".saem-gate");
+        if (!gate && waits) requestAnimationFrame(keep);
+        gate?.addEventListener("focusin", ({ target }) => {
+          if (target.type === "radio") target.setAttribute("data-lm-suppress-shortcuts", "true");
+        });
+        gate?.addEventListener("keydown", event => {
+          if (event.key.startsWith("Arrow")) event.stopPropagation();
+        });
+      };
+      keep();
+      return () => { waits = false; };
+    } };"""
 
 
 def box(gate: Gate) -> ipywidgets.VBox:
@@ -64,13 +88,13 @@ def box(gate: Gate) -> ipywidgets.VBox:
     def press(_: object) -> None:
         answer = _answer(gate, options)
         if answer is None or str(answer).strip() == "":
-            verdict.value = f"<div>{code(say('empty'))}</div>"
+            verdict.value = f"<div>{code_spans(say('empty'))}</div>"
             return
         try:
             gate.answer(answer)
         except ValueError:
             key = {Number: "not_a_number", Shape: "not_a_shape"}.get(type(gate.kind), "empty")
-            verdict.value = f"<div>{code(say(key))}</div>"
+            verdict.value = f"<div>{code_spans(say(key))}</div>"
 
     def sketch(_: object) -> None:
         try:
@@ -86,7 +110,9 @@ def box(gate: Gate) -> ipywidgets.VBox:
     again.on_click(lambda _: gate.reset())
     gate.changed.append(draw)
     draw(gate)
-    outer = ipywidgets.VBox([head, options, commit, verdict, drawn, again])
+    # In Colab, which asks before it shows another library's widget, each output is a page.
+    own = [] if "google.colab" in sys.modules else [OwnKeys(layout={"display": "none"})]
+    outer = ipywidgets.VBox([head, options, commit, verdict, drawn, again, *own])
     outer.add_class("saem-gate")
     return outer
 

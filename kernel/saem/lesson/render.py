@@ -6,11 +6,9 @@ Invariant: what came from a lesson or a learner is escaped (tests/notebooks/test
 
 from __future__ import annotations
 
-import html
-import re
-
 from saem.lesson.gates import Choice, Gate
 from saem.lesson.words import language, say
+from saem.observe.markup import code_spans, escaped
 
 STYLE = """
 .saem-gate, .saem-gate-verdict {
@@ -57,21 +55,22 @@ def question_html(gate: Gate) -> str:
     options = ""
     if isinstance(gate.kind, Choice):
         items = "".join(
-            f'<li class="saem-gate-option">{code(label)}</li>'
+            f'<li class="saem-gate-option">{code_spans(label)}</li>'
             for label in gate.kind.options.values()
         )
         options = f"<ul>{items}</ul>"
     return (
-        f'<div class="saem-gate" lang="{language()}" data-gate="{html.escape(gate.name)}">'
-        f'{heading(gate)}{options}<p class="saem-gate-hint">{code(say("run_to_answer"))}</p></div>'
+        f'<div class="saem-gate" lang="{language()}" data-gate="{escaped(gate.name)}">'
+        f'{heading(gate)}{options}'
+        f'<p class="saem-gate-hint">{code_spans(say("run_to_answer"))}</p></div>'
     )
 
 
 def heading(gate: Gate) -> str:
     """The title and the question, without options."""
     return (
-        f'<div class="saem-gate-title">{code(say("title"))}</div>'
-        f'<div class="saem-gate-question">{code(gate.question)}</div>'
+        f'<div class="saem-gate-title">{code_spans(say("title"))}</div>'
+        f'<div class="saem-gate-question">{code_spans(gate.question)}</div>'
     )
 
 
@@ -107,14 +106,14 @@ def verdict_text(gate: Gate) -> str:
 
 def verdict_html(gate: Gate) -> str:
     """The verdict; folded away while there is no guess, so that no learner reads it by accident."""
-    body = "".join(f"<div>{code(line)}</div>" for line in verdict_lines(gate))
-    name = html.escape(gate.name)
+    body = "".join(f"<div>{code_spans(line)}</div>" for line in verdict_lines(gate))
+    name = escaped(gate.name)
     about = _about(gate)
     if gate.guess is None and gate.truth is not None:
         return (
             f'<div class="saem-gate-verdict" data-gate="{name}" data-state="unanswered"{about}>'
-            f"<div>{code(say('unanswered'))}</div>"
-            f"<details><summary>{code(say('reveal'))}</summary>{body}</details></div>"
+            f"<div>{code_spans(say('unanswered'))}</div>"
+            f"<details><summary>{code_spans(say('reveal'))}</summary>{body}</details></div>"
         )
     state = {True: "right", False: "wrong", None: "waiting"}[gate.right]
     return (f'<div class="saem-gate-verdict" data-gate="{name}" data-state="{state}"{about}>'
@@ -127,7 +126,7 @@ def _about(gate: Gate) -> str:
              "guess": gate.kind.label(gate.guess.value) if gate.guess else "",
              # Without a guess the result stays folded away.
              "truth": gate.kind.label(gate.truth.value) if gate.guess and gate.truth else ""}
-    return "".join(f' data-{key}="{html.escape(text)}"' for key, text in known.items() if text)
+    return "".join(f' data-{key}="{escaped(text)}"' for key, text in known.items() if text)
 
 
 def shape_html(sizes: tuple[int, ...]) -> str:
@@ -155,15 +154,10 @@ def exercise_text(name: str, state: str, hint: str, details: tuple[str, ...]) ->
 def exercise_html(name: str, state: str, hint: str, details: tuple[str, ...]) -> str:
     """The result of an exercise, as HTML."""
     lines = exercise_lines(state, hint, details)
-    body = "".join(f"<div>{code(line)}</div>" for line in lines)
+    body = "".join(f"<div>{code_spans(line)}</div>" for line in lines)
     return (
         f'<style>{STYLE}</style><div class="saem-gate saem-exercise" lang="{language()}" '
-        f'data-gate="{html.escape(name)}" data-state="{state}">'
-        f'<div class="saem-gate-title">{code(say("exercise"))}</div>'
+        f'data-gate="{escaped(name)}" data-state="{state}">'
+        f'<div class="saem-gate-title">{code_spans(say("exercise"))}</div>'
         f'<div class="saem-gate-verdict" data-state="{state}">{body}</div></div>'
     )
-
-
-def code(text: str) -> str:
-    """Escaped text in which `backticks` become code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))

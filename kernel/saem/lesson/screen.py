@@ -1,10 +1,11 @@
 """Where is a gate or the result of an exercise shown: as a widget, as HTML, or printed?
 
-In a notebook kernel with ipywidgets a gate is a widget.  With ``SAEM_LESSON_STATIC=1`` (set when
-lessons are built), or without ipywidgets, it is HTML beside plain text.  Elsewhere it is printed.
+In a notebook kernel with anywidget (and so ipywidgets) a gate is a widget.  With
+``SAEM_LESSON_STATIC=1`` (set when lessons are built), or without anywidget, it is HTML beside plain
+text.  Elsewhere it is printed.
 
 Read before: ``saem.lesson.render``.  Read after: ``saem.lesson.notebook``.
-Invariant: this module imports neither IPython nor ipywidgets; ``saem.lesson.notebook``, which does,
+Invariant: this module imports neither IPython nor widgets; ``saem.lesson.notebook``, which does,
 is loaded only inside a notebook kernel (tests/notebooks/test_gates.py).
 """
 
@@ -33,7 +34,7 @@ def show(gate: Gate) -> None:
         print(question_text(gate))
         gate.changed.append(lambda gate: print(verdict_text(gate)))
         return
-    if _static() or importlib.util.find_spec("ipywidgets") is None:
+    if _static() or importlib.util.find_spec("anywidget") is None:
         _publish(shell, question_text(gate), question_html(gate))
     else:
         importlib.import_module("saem.lesson.notebook").show(gate)

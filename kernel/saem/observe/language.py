@@ -77,9 +77,10 @@ def checked(language: str | None) -> Language:
 
 def duration(seconds: float) -> str:
     """A time with three significant digits: ``2.13 ms``, ``41 s``."""
+    rounded = float(f"{seconds:.3g}")
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
+        if rounded >= size:
+            return f"{rounded / size:g} {unit}"
     return f"{seconds / 1e-6:.2g} µs"
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from saem.core.events import Argument, Changed, Signature, StaticArgument
 from saem.observe import messages
@@ -59,9 +59,9 @@ def short_type(argument: Argument) -> str:
     return f"{weak}{argument.dtype}[{','.join(map(str, argument.shape))}]"
 
 
-def printed(signature: Signature) -> str:
+def printed(signature: Signature, short: Callable[[Argument], str] = short_type) -> str:
     """The signature as a call: ``x: f32[3], mode='foo'``, cut after a few arguments."""
-    words = [f"{a.path}: {short_type(a)}" for a in signature.arguments]
+    words = [f"{a.path}: {short(a)}" for a in signature.arguments]
     words += [f"{s.path}={_brief(s.value)}" for s in signature.static]
     more = [f"… +{len(words) - 6}"] if len(words) > 6 else []
     return ", ".join(words[:6] + more)

@@ -442,7 +442,7 @@ _GATES: dict[str, Text] = {
     "gate.compiled": Text("{function}({signature}): compiled", "{function}({signature}): 컴파일함"),
     "gate.found": Text(
         "{function}({signature}): traced, and the same program was found",
-        "{function}({signature}): 다시 추적했지만 같은 프로그램을 찾음",
+        "{function}({signature}): 추적했고, 같은 프로그램을 찾음",
     ),
     "gate.kept": Text(
         "{function}({signature}): not traced, since the same program was found",
