@@ -57,6 +57,21 @@ def test_both_views_in_every_language_and_light(
     picture(page, f"static-{locale}-{scheme}")
 
 
+def test_a_page_for_texts_leaves_views_alone(new_page, static_files, tmp_path) -> None:
+    """Bullets and grounds of code, which nbconvert's page has for its texts, are not in a view."""
+    address = pathlib.Path(write(tmp_path, "en", sample("keys"))[len("file://"):])
+    text = address.read_text(encoding="utf-8")
+    style = (".jp-RenderedHTMLCommon ul ul { list-style: square } "
+             ".jp-RenderedHTMLCommon :not(pre) > code { background: red }</style>"
+             '<div class="jp-RenderedHTMLCommon jp-RenderedHTML">')
+    address.write_text(text.replace("</style>", style, 1), encoding="utf-8")
+    page: Page = new_page()
+    page.goto(address.as_uri())
+    expect(page.locator(".saem-keys .saem-keys li").first).to_have_css("list-style-type", "none")
+    expect(page.locator(".saem-keys code").first).not_to_have_css(
+        "background-color", "rgb(255, 0, 0)")
+
+
 def test_marks_by_keyboard(new_page, static_files, tmp_path) -> None:
     """Arrow keys walk along a row's marks, Escape closes the details."""
     page: Page = new_page()

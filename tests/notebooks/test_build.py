@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from saem.l10n import build as building
-from saem.l10n import catalog, project
+from saem.l10n import catalog, figures, project
 from saem.l10n.assemble import HEADER, SETUP
 from saem.l10n.commands import l10n
 from saem.l10n.execute import ExecutionError, normal_text
@@ -294,6 +294,14 @@ def test_what_differs_between_machines_is_taken_out(text, normal):
 
 def command(tree, *words):
     return CliRunner().invoke(l10n, ["--root", str(tree.root), *words])
+
+
+def test_a_figure_is_described_by_its_heading_and_words():
+    code = nbformat.v4.new_code_cell('plt.plot(x, label=t("loss"))\nplt.xlabel(t("step"))')
+    code.outputs = [nbformat.v4.new_output("display_data", {"image/png": "AAAA"})]
+    text = nbformat.v4.new_markdown_cell("# 수업\n\n## `grad` 쓰기")
+    figures.describe(nbformat.v4.new_notebook(cells=[text, code]), {"loss": "손실"})
+    assert figures.text_of(code.outputs[0]) == "grad 쓰기: 손실, step"
 
 
 def test_the_commands_work_together(tree):

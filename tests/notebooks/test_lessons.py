@@ -21,6 +21,7 @@ import saem  # noqa: F401 - its errors are looked up
 from saem.l10n import build as building
 from saem.l10n import project, pycode
 from saem.l10n.execute import NONDETERMINISTIC, RAISES, execute, is_card, normal_text
+from saem.l10n.figures import text_of
 from saem.l10n.lint import lint
 from saem.l10n.lint.structure import differences
 from saem.l10n.source import read
@@ -206,6 +207,14 @@ def test_plots_are_there(lesson, language):
     for cell in code_cells(executed(lesson, language), without=None):
         if "plt.show()" in cell.source:
             assert any("image/png" in o.get("data", {}) for o in cell.outputs), cell.id
+
+
+@every_notebook
+def test_figures_are_described(lesson, language):
+    for cell in code_cells(stored(lesson, language), without=None):
+        for output in cell.outputs:
+            if "image/png" in output.get("data", {}):
+                assert text_of(output), cell.id
 
 
 @every_notebook

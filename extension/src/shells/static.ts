@@ -21,6 +21,8 @@ function saemShow(home: HTMLElement, json: string): void {
   const locale = Locale.of(home.dataset.locale || document.documentElement.lang);
   const view = showJson(json, { locale });
   home.append(el("style", {}, SAEM_STYLE), view);
+  // Jupyter's bullets and grounds of code are for texts, and no part of a view.
+  home.closest(".jp-RenderedHTMLCommon")?.classList.remove("jp-RenderedHTMLCommon");
   // A long history's table would take more memory than its view.
   home.querySelectorAll(".saem-fallback").forEach(fallback => fallback.remove());
 }

@@ -18,6 +18,7 @@ import polib
 from saem.l10n.assemble import HEADER, SETUP, assemble, strings
 from saem.l10n.catalog import load
 from saem.l10n.execute import execute
+from saem.l10n.figures import describe
 from saem.l10n.pages import check_pages, outdated, write_changed
 from saem.l10n.project import SETTINGS, Project, write
 from saem.l10n.source import Lesson, read
@@ -50,6 +51,8 @@ def build(project: Project, source: Path, language: str, run: bool = True) -> Pa
     notebook = planned(project, lesson, language)
     if run:
         execute(notebook)
+        po = translations(project, lesson.name, language)
+        describe(notebook, strings(units(lesson), po) if po is not None else {})
     path = project.built(lesson.name, language)
     nbformat.validate(notebook)
     write(path, nbformat.writes(notebook).rstrip("\n") + "\n")

@@ -19,6 +19,7 @@ import polib
 
 from saem.l10n import catalog
 from saem.l10n.execute import error_text
+from saem.l10n.figures import text_of
 from saem.l10n.glossary import Glossary
 from saem.l10n.rows import SAY, Context, row
 from saem.l10n.source import Cell, Lesson
@@ -95,5 +96,6 @@ def _output(output: nbformat.NotebookNode) -> str:
     picture = output.data.get("image/png")
     if picture:
         data = html.escape("".join(picture.split()))
-        return f'<img alt="" src="data:image/png;base64,{data}">'
+        alt = html.escape(text_of(output))
+        return f'<img alt="{alt}" src="data:image/png;base64,{data}">'
     return f"<pre>{html.escape(output.data.get('text/plain', ''))}</pre>"

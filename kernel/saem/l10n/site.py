@@ -31,6 +31,7 @@ from pygments.lexers import PythonLexer
 
 from saem.l10n.assemble import HEADER, HIDE_INPUT, SETUP, frame
 from saem.l10n.execute import error_text
+from saem.l10n.figures import text_of
 from saem.l10n.glossary import Glossary, load
 from saem.l10n.project import COLAB, Project, write
 
@@ -269,7 +270,7 @@ def _output(output: nbformat.NotebookNode) -> str:
         return f'<div class="view">{data["image/svg+xml"]}</div>'
     if "image/png" in data:
         picture = html.escape("".join(data["image/png"].split()))
-        alt = html.escape(data.get("text/plain", ""))
+        alt = html.escape(text_of(output))
         return f'<img alt="{alt}" src="data:image/png;base64,{picture}">'
     return f"<pre>{html.escape(data.get('text/plain', ''))}</pre>"
 
