@@ -27,7 +27,9 @@ test("the column of a run of hits is as wide as its count, in every row", () => 
   const many = { ...first!, records: [{ ...record!, count: 12345 }, ...others] };
   const { element } = new HistoryView({ ...HISTORY, functions: [many, second!] }, en);
   const tracks = [...element.querySelectorAll<HTMLElement>(".saem-track")];
-  const widths = tracks.map(t => t.getAttribute("style")!.match(/minmax\(\d+px/g)!.map(w => w.slice(7)));
+  const widths = tracks.map(track =>
+    track.getAttribute("style")!.match(/minmax\(\d+px/g)!.map(width => width.slice(7))
+  );
   // ×12.3K: six letters of 10 px beside the glyph.
   assert.ok(parseInt(widths[0]![0]!) >= 16 + 6 * 6, widths[0]![0]);
   assert.equal(widths[0]![2], "22px");
