@@ -81,11 +81,9 @@ def select_n(self: Any, case: Case) -> Any:
 
 
 def broadcast_in_dim(self: Any, case: Case) -> Any:
-    (aval,), (spec,) = case.avals, case.specs
     entries: list[Any] = [None] * len(case.outs[0].shape)
-    for target, entry, size in zip(self.broadcast_dimensions, spec, aval.shape):
-        if size == case.outs[0].shape[target]:
-            entries[target] = entry
+    for target, entry in zip(self.broadcast_dimensions, case.specs[0]):
+        entries[target] = entry
     return wanted_or(case, entries)
 
 
@@ -107,17 +105,22 @@ def reshape(self: Any, case: Case) -> Any:
     (aval,), (spec,) = case.avals, case.specs
     if self.sharding is not None:
         return wanted_or(case, ())
-    old = [(n, e) for n, e in zip(aval.shape, spec) if n != 1]
-    sizes = [n for n in case.outs[0].shape if n != 1]
+    shape, every = case.outs[0].shape, list(zip(aval.shape, spec))
+    old = [(n, e) for n, e in every if n != 1]
+    sizes = [n for n in shape if n != 1]
+    if sizes != [n for n, _ in old]:  # where only ones come and go, all of them lose their entries
+        found = regrouped(every, shape, case.mesh.shape)
+        if found is not None and len(found) == len(shape):
+            return tuple(found)
     found = regrouped(old, sizes, case.mesh.shape)
     if found is None:
         raise case.refuse(
             1, "This reshape is not supported. Please specify the sharding of the output via the "
             "`out_sharding` argument of jax.lax.reshape. Got operand type: "
-            f"{aval.str_short()}, new sizes: {case.outs[0].shape}",
+            f"{aval.str_short()}, new sizes: {shape}",
             "For example jnp.reshape(x, shape, out_sharding=P(...)).")
     rest = iter(found)
-    return tuple(None if n == 1 else next(rest) for n in case.outs[0].shape)
+    return tuple(None if n == 1 else next(rest) for n in shape)
 
 
 def regrouped(old: Sequence[tuple[int, Any]], sizes: Sequence[int], mesh: dict) -> list[Any] | None:
