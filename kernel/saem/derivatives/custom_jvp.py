@@ -32,16 +32,15 @@ from saem.derivatives.custom_rule import (
     RuledFunction,
     SymbolicZero,
     apply,
-    is_float0,
     pair,
     stage,
-    tangent_type,
 )
 from saem.derivatives.further_results import FurtherJVP
 from saem.derivatives.stop_gradient import stop_gradient
 from saem.ops.linear import add_cotangents, zeros_of
 from saem.transform.derivatives import as_array
 from saem.transform.jvp import instantiate
+from saem.transform.linear_maps import is_float0, tangent_type
 from saem.transform.linearize import backward_pass
 
 refs = lazy.later("saem.refs.operations")
@@ -152,7 +151,8 @@ class JVPRule(Record, eq=False):
     @staticmethod
     def checked(x: Any, tangent: Any) -> Any:
         """Return the tangent of output ``x``, None if it is a symbolic zero."""
-        needed, got = aval_of(x).to_tangent_aval(), tangent_type(tangent)
+        needed = aval_of(x).to_tangent_aval()
+        got = tangent.aval if isinstance(tangent, SymbolicZero) else tangent_type(tangent)
         if needed.strip_weak_type() != got.strip_weak_type():
             raise errors.explained(
                 errors.ArgumentTypeError, "custom_jvp.C7",

@@ -18,7 +18,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from saem.core import axes, dtypes, errors, tree
+from saem.core import axes, errors, tree
 from saem.core.arguments import check_outputs, name_of
 from saem.core.avals import ShapedArray, aval_functions, aval_of, is_array_like
 from saem.core.jaxpr import ClosedJaxpr, Origin, eval_jaxpr
@@ -246,17 +246,6 @@ class SymbolicZero:
 
     def __repr__(self) -> str:
         return "SymbolicZero"
-
-
-def is_float0(x: Any) -> bool:
-    return getattr(x, "dtype", None) == dtypes.float0
-
-
-def tangent_type(x: Any) -> ShapedArray:
-    """Return the type of a tangent, which may be symbolic or of dtype float0."""
-    if isinstance(x, SymbolicZero):
-        return x.aval
-    return ShapedArray(x.shape, x.dtype) if is_float0(x) else aval_of(x)
 
 
 # -- interpreters ----------------------------------------------------------------------------------

@@ -34,7 +34,6 @@ from saem.derivatives.custom_rule import (
     RuledFunction,
     SymbolicZero,
     apply,
-    is_float0,
     pair,
     stage,
 )
@@ -43,6 +42,7 @@ from saem.ops import sharding_rules
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import reduce_sum, zeros_of
 from saem.transform.derivatives import as_array, is_differentiable
+from saem.transform.linear_maps import is_float0
 from saem.transform.vmap import match_dim
 
 # A backward rule on flat lists: residuals and cotangents of the outputs (None is zero) to one
@@ -251,13 +251,11 @@ def cotangents_per_leaf(out: Any, in_tree: Any) -> list[Any]:
 
     Raises: TypeError if ``out`` is not structured like the arguments.
     """
-    def is_none(x: Any) -> bool:
-        return x is None
-
     count = in_tree.num_leaves
     if isinstance(out, (tuple, list)):
         try:
-            found = tree.broadcast_prefix(tuple(out), in_tree.unflatten(range(count)), is_none)
+            found = tree.broadcast_prefix(tuple(out), in_tree.unflatten(range(count)),
+                                          is_leaf=lambda x: x is None)
         except ValueError:
             found = None
         if found is not None and sum(x is not None for x in found) == len(tree.leaves(out)):

@@ -133,8 +133,8 @@ class RuleJVP:
                 return outs, flags
         # A primal and its tangent are both stacks or neither is.
         flags = [b or t for b, (_, t) in zip(batched, pairs)]
-        primals = [stacked(x, b, f, size) for x, b, f in zip(xs[:n], batched, flags)]
-        tangents = [stacked(t, b, f, size) for (t, b), f in zip(pairs, flags)]
+        primals = [as_stack(x, b, f, size) for x, b, f in zip(xs[:n], batched, flags)]
+        tangents = [as_stack(t, b, f, size) for (t, b), f in zip(pairs, flags)]
         return self.push(size, flags, primals, tangents)
 
     def push(self, size: int, flags: Sequence[bool], primals: Sequence[Any],
@@ -168,7 +168,7 @@ class RuleJVP:
         return fronted(outs, dims), [f or d is not None for f, d in zip(found, dims)]
 
 
-def stacked(x: Any, is_stack: bool, wanted: bool, size: int) -> Any:
+def as_stack(x: Any, is_stack: bool, wanted: bool, size: int) -> Any:
     """Return ``x`` repeated for every example if it must be a stack but is none."""
     return x if x is None or is_stack == wanted else broadcast_new_dim(x, size, 0)
 

@@ -76,7 +76,7 @@ def parse(idx: Any, shape: tuple[int, ...], wrap: bool = True) -> tuple[tuple, l
     axis = 0
     for number, entry in enumerate(entries):
         sizes = shape[axis:axis + axes_used(entry)]
-        found, numbers = tokens_of(entry, Spot(number, axis, sizes), wrap)
+        found, numbers = tokens_of(entry, sizes, wrap, number, axis)
         tokens += found
         values += numbers
         axis += len(sizes)
@@ -180,27 +180,22 @@ def axes_used(entry: Any) -> int:
     return 1
 
 
-class Spot(NamedTuple):
-    """Where an entry stands: its number, the first axis that it indexes, and the sizes of these."""
+def tokens_of(entry: Any, sizes: tuple[int, ...], wrap: bool, number: int, axis: int
+              ) -> tuple[list[Any], list[Any]]:
+    """Return the tokens and values of one entry, which indexes axes of ``sizes``.
 
-    number: int
-    axis: int
-    sizes: tuple[int, ...]
-
-
-def tokens_of(entry: Any, spot: Spot, wrap: bool) -> tuple[list[Any], list[Any]]:
-    """Return the tokens and values of one entry; most have one of each.
+    Most have one of each.  Errors state ``number``, its place in the index, or its first ``axis``.
 
     Raises: IndexError for a mask of another shape, or an element of an empty axis.
     """
     kind = type(entry)
     if kind is int:
-        return [INT], [wrapped_int(entry, spot, wrap)]
+        return [INT], [wrapped_int(entry, sizes[0], wrap, axis)]
     if entry is None or entry is Ellipsis:
         return [NEW if entry is None else GAP], []
     if kind is slice:
-        start, length, step = slice_parts(entry, spot)
-        if length == spot.sizes[0] and step == 1:
+        start, length, step = slice_parts(entry, sizes[0], number)
+        if length == sizes[0] and step == 1:
             return [FULL], []
         last = start + (length - 1) * step
         return [(PART, length, step)], [0 if length == 0 else start if step > 0 else last]
@@ -209,28 +204,27 @@ def tokens_of(entry: Any, spot: Spot, wrap: bool) -> tuple[list[Any], list[Any]]
     if kind is bool:
         return [(BOOL, int(entry))], []
     if isinstance(entry, np.ndarray) and entry.dtype == np.bool_:
-        if entry.shape != spot.sizes and entry.size:
+        if entry.shape != sizes and entry.size:
             raise errors.explained(
                 errors.JAXIndexError, "index.mask_shape",
-                f"boolean index did not match shape of indexed array in index {spot.number}: got "
-                f"{entry.shape}, expected {list(spot.sizes)}",
+                f"boolean index did not match shape of indexed array in index {number}: got "
+                f"{entry.shape}, expected {list(sizes)}",
                 advice="A mask must have the sizes of the axes that it chooses from.")
         return [(ARRAY, False)] * entry.ndim, list(np.nonzero(entry))
-    if aval_of(entry).shape or spot.sizes[0] == 0:
+    if aval_of(entry).shape or sizes[0] == 0:
         return [(ARRAY, wrap)], [entry]
     if isinstance(entry, np.ndarray):
-        return [INT], [wrapped_int(int(entry), spot, wrap)]
+        return [INT], [wrapped_int(int(entry), sizes[0], wrap, axis)]
     return [(SCALAR, wrap)], [entry]
 
 
-def wrapped_int(i: int, spot: Spot, wrap: bool) -> int:
+def wrapped_int(i: int, n: int, wrap: bool, axis: int) -> int:
     """Return ``i`` counted from the front; it may still lie outside.
 
     Raises: IndexError if the axis is empty.
     """
-    n = spot.sizes[0]
     if n == 0:
-        raise out_of_empty(spot.axis)
+        raise out_of_empty(axis)
     return i + n if wrap and i < 0 else i
 
 
@@ -241,8 +235,8 @@ def out_of_empty(axis: int) -> Exception:
         advice="An empty axis has no element to read or write.")
 
 
-def slice_parts(entry: slice, spot: Spot) -> tuple[int, int, int]:
-    """Return start, length and step of a slice.
+def slice_parts(entry: slice, n: int, number: int) -> tuple[int, int, int]:
+    """Return start, length and step of a slice of an axis of size ``n``.
 
     Raises: IndexError if a bound is traced; ValueError for a step of 0.
     """
@@ -250,12 +244,11 @@ def slice_parts(entry: slice, spot: Spot) -> tuple[int, int, int]:
         if isinstance(bound, Tracer) and concrete_or_none(bound) is None:
             raise errors.explained(
                 errors.JAXIndexError, "index.slice",
-                f"Slice entries must be static integers. Got {entry} at position {spot.number}",
+                f"Slice entries must be static integers. Got {entry} at position {number}",
                 advice="The size of the result must be known while tracing. Use "
                 "lax.dynamic_slice(x, starts, sizes), or mask with jnp.where.")
         if bound is not None:
             as_size(bound)
-    n = spot.sizes[0]
     if not is_static((n, entry.start, entry.stop)):
         return open_slice_parts(entry, n)
     start, stop, step = entry.indices(n)

@@ -27,6 +27,7 @@ from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry
 from saem.core.sharded import shard_like
 from saem.core.trace import bind
 from saem.ops import sharding_rules
+from saem.ops.families import is_number
 from saem.ops.linear import (
     broadcast_in_dim,
     held_dims,
@@ -51,11 +52,6 @@ from saem.ops.windows import (
 from saem.typing import Array, ArrayLike
 
 FILL = GatherScatterMode.FILL_OR_DROP
-
-
-def shifted(dims: Sequence[int]) -> tuple[int, ...]:
-    """Return axes after a new axis was put in front of them."""
-    return tuple(d + 1 for d in dims)
 
 
 def default_fill(dtype: Any) -> Any:
@@ -162,21 +158,17 @@ class Gather(Primitive):
         x = x if dx is None else moveaxis(x, dx, 0)
         indices = indices if di is None else moveaxis(indices, di, 0)
         if di is None:
-            wide = numbers._replace(
-                offset_dims=(0, *shifted(numbers.offset_dims)),
-                collapsed_slice_dims=shifted(numbers.collapsed_slice_dims),
-                start_index_map=shifted(numbers.start_index_map),
-                operand_batching_dims=shifted(numbers.operand_batching_dims))
-            more = dataclasses.replace(self, dimension_numbers=wide,
+            more = dataclasses.replace(self, dimension_numbers=numbers.of_stacks(),
                                        slice_sizes=(size, *self.slice_sizes))
         elif dx is None:
-            along = numbers.start_indices_batching_dims
-            wide = numbers._replace(offset_dims=shifted(numbers.offset_dims),
-                                    start_indices_batching_dims=shifted(along))
+            shifted = numbers.shifted()
+            wide = numbers._replace(
+                offset_dims=shifted.offset_dims,
+                start_indices_batching_dims=shifted.start_indices_batching_dims)
             more = dataclasses.replace(self, dimension_numbers=wide, unique_indices=False,
                                        indices_are_sorted=False)
         else:
-            more = dataclasses.replace(self, dimension_numbers=walking_together(numbers),
+            more = dataclasses.replace(self, dimension_numbers=numbers.walking_together(),
                                        slice_sizes=(min(1, size), *self.slice_sizes))
         return bind(more, x, indices), 0
 
@@ -187,16 +179,6 @@ class Gather(Primitive):
         offset = (*numbers.offset_dims, *range(rank, rank + len(held)))
         return dataclasses.replace(self, dimension_numbers=numbers._replace(offset_dims=offset),
                                    slice_sizes=(*self.slice_sizes, *held))
-
-
-def walking_together(numbers: GatherDimensionNumbers) -> GatherDimensionNumbers:
-    """Return the description of one more leading axis that operand and indices walk together."""
-    return GatherDimensionNumbers(
-        offset_dims=shifted(numbers.offset_dims),
-        collapsed_slice_dims=shifted(numbers.collapsed_slice_dims),
-        start_index_map=shifted(numbers.start_index_map),
-        operand_batching_dims=(0, *shifted(numbers.operand_batching_dims)),
-        start_indices_batching_dims=(0, *shifted(numbers.start_indices_batching_dims)))
 
 
 def dense_ints(values: Sequence[int]) -> str:
@@ -358,16 +340,11 @@ class ScatterFamily(Primitive):
         x, updates = stacked(size, (x, updates), (dx, du))
         numbers = self.numbers
         if di is None:
-            wide = numbers._replace(
-                offset_dims=(0, *shifted(numbers.offset_dims)),
-                collapsed_slice_dims=shifted(numbers.collapsed_slice_dims),
-                start_index_map=shifted(numbers.start_index_map),
-                operand_batching_dims=shifted(numbers.operand_batching_dims))
-            more = dataclasses.replace(self, dimension_numbers=wide.as_scatter())
+            more = dataclasses.replace(self, dimension_numbers=numbers.of_stacks().as_scatter())
         else:
             indices = moveaxis(indices, di, 0)
             more = dataclasses.replace(
-                self, dimension_numbers=walking_together(numbers).as_scatter())
+                self, dimension_numbers=numbers.walking_together().as_scatter())
         return bind(more, x, indices, updates), 0
 
     def physical(self, in_avals, out_avals):
@@ -396,10 +373,6 @@ class ScatterFamily(Primitive):
 def aval_or_shape(x: Any) -> tuple[int, ...]:
     """Return the shape of an argument of a transpose rule, linear or not."""
     return x.shape if isinstance(x, UndefinedPrimal) else aval_of(x).shape
-
-
-def is_number(dtype: Any) -> bool:
-    return dtypes.is_inexact(dtype) or dtypes.is_integer(dtype)
 
 
 class LinearScatter(ScatterFamily):

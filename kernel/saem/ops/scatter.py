@@ -24,14 +24,13 @@ from saem.core.primitive import NOT_LINEAR, UndefinedPrimal, primitive
 from saem.core.trace import bind
 from saem.ops.arithmetic import div, mul, neg
 from saem.ops.compare import complex_extremum, eq
+from saem.ops.families import is_number
 from saem.ops.gather import (
     LinearScatter,
     ScatterAdd,
     ScatterFamily,
     aval_or_shape,
     index_rows,
-    is_number,
-    walking_together,
 )
 from saem.ops.linear import add_cotangents, ones_of, zeros_of
 from saem.ops.select import select_n
@@ -234,5 +233,5 @@ def update_windows(size: int, x: Any, updates: Any, starts: Sequence[Any],
     """
     every = tuple(range(len(starts)))
     one = GatherDimensionNumbers(every, (), every)
-    prim = Scatter(walking_together(one).as_scatter(), False, True, GatherScatterMode.CLIP)
+    prim = Scatter(one.walking_together().as_scatter(), False, True, GatherScatterMode.CLIP)
     return bind(prim, x, index_rows(size, starts, dims), updates)

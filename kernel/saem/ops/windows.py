@@ -22,6 +22,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray
+from saem.ops.linear import shift_axes
 
 
 class GatherDimensionNumbers(NamedTuple):
@@ -51,6 +52,26 @@ class GatherDimensionNumbers(NamedTuple):
     def batch_dims(self, out_rank: int) -> list[int]:
         """Return the output axes that count windows."""
         return [d for d in range(out_rank) if d not in self.offset_dims]
+
+    def shifted(self) -> GatherDimensionNumbers:
+        """Return the same numbers behind a new first axis of operand, start indices and output."""
+        return GatherDimensionNumbers(*[shift_axes(dims, 0) for dims in self])
+
+    def of_stacks(self) -> GatherDimensionNumbers:
+        """Return the gather from a stack of operands (batch axis 0): its windows hold whole stacks.
+
+        Start indices stay as they are.
+        """
+        shifted = self.shifted()
+        return shifted._replace(offset_dims=(0, *shifted.offset_dims),
+                                start_indices_batching_dims=self.start_indices_batching_dims)
+
+    def walking_together(self) -> GatherDimensionNumbers:
+        """Return the gather where a new axis in front belongs to the operand and the indices."""
+        shifted = self.shifted()
+        return shifted._replace(
+            operand_batching_dims=(0, *shifted.operand_batching_dims),
+            start_indices_batching_dims=(0, *shifted.start_indices_batching_dims))
 
     def as_scatter(self) -> ScatterDimensionNumbers:
         """Return the scatter that writes the windows this gather reads."""

@@ -28,6 +28,7 @@ from saem.placement.devices import backend as backend_of
 from saem.placement.meshes import Mesh
 from saem.placement.shardings import NamedSharding, PartitionSpec
 from saem.transform.derivatives import as_array
+from saem.transform.mapping import is_none
 
 P = PartitionSpec
 UNNAMED = "_internal_pmap_axis_name"
@@ -64,10 +65,6 @@ def pmap(fun: Callable, axis_name: Any = None, *, in_axes: Any = 0, out_axes: An
 
     pmap_f.lower = lower  # type: ignore[attr-defined]
     return pmap_f
-
-
-def _is_none(x: Any) -> bool:
-    return x is None
 
 
 class Mapping:
@@ -119,7 +116,7 @@ class Mapping:
         if isinstance(axes, tuple) and len(axes) == len(args):
             axes = tuple(a for i, a in enumerate(axes) if i not in static)
         try:
-            return static, dynamic, Padded(tree.broadcast_prefix(axes, dynamic, is_leaf=_is_none))
+            return static, dynamic, Padded(tree.broadcast_prefix(axes, dynamic, is_leaf=is_none))
         except ValueError as error:
             raise ValueError(
                 f"pmap in_axes must be a tree prefix of the tuple of arguments passed "
@@ -219,12 +216,12 @@ class Mapping:
         if any(isinstance(d, int) and d < 0 for d in tree.leaves(axes)) or self.static:
             return None
         return tree.map_(lambda d: NamedSharding(mesh, P() if d is None else P(
-            *[None] * d, self.name)), axes, is_leaf=_is_none)
+            *[None] * d, self.name)), axes, is_leaf=is_none)
 
     def out_axes_of(self, result: Any) -> list[int | None]:
         """Return the axis along which each leaf of ``result`` stacks."""
         try:
-            return tree.broadcast_prefix(self.out_axes, result, is_leaf=_is_none)
+            return tree.broadcast_prefix(self.out_axes, result, is_leaf=is_none)
         except ValueError as error:
             raise ValueError("pmap out_axes must be a tree prefix of the result, got "
                              f"{self.out_axes}: {error}") from None

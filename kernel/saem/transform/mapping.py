@@ -23,7 +23,8 @@ from saem.transform.vmap import match_dim, vmap_flat
 from saem.transform.vmappable import Box, boxed, boxing, on_elements, vmappables
 
 
-def _is_none(x: Any) -> bool:
+def is_none(x: Any) -> bool:
+    """Return whether ``x`` is None: among axes that is a leaf, not an empty container."""
     return x is None
 
 
@@ -35,7 +36,7 @@ def axes_per_leaf(name: str, axes: Any, full: Any) -> list[int | None]:
     if isinstance(axes, int) and not isinstance(axes, bool):
         return [axes] * tree.structure(full).num_leaves
     try:
-        found = tree.broadcast_prefix(axes, full, is_leaf=_is_none)
+        found = tree.broadcast_prefix(axes, full, is_leaf=is_none)
     except ValueError as error:
         raise ValueError(
             f"vmap {name} specification must be a tree prefix of the corresponding value, got "
