@@ -83,14 +83,44 @@ _BY_REASON: dict[str, dict[str, Any]] = {
 DEFAULTS = {name: value for group in _BY_REASON.values() for name, value in group.items()}
 _REASONS = {name: reason for reason, group in _BY_REASON.items() for name in group}
 values: dict[str, Any] = dict(DEFAULTS)
+_LEVELS = ("UNKNOWN", "O0", "O1", "O2", "O3")
+_CHOICES: dict[str, tuple[str | None, ...]] = {
+    "jax_cpu_collectives_implementation": (None, "gloo", "mpi", "megascale"),
+    "jax_use_magma": ("off", "on", "auto"),
+    "jax_memory_fitting_level": _LEVELS, "jax_optimization_level": _LEVELS,
+    "jax_logging_level": (None, "NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
+    "jax_send_traceback_to_runtime": ("off", "on", "full"),
+    "jax_error_checking_behavior_divide": ("ignore", "raise"),
+    "jax_error_checking_behavior_nan": ("ignore", "raise"),
+    "jax_error_checking_behavior_oob": ("ignore", "raise"),
+}
 _told: set[str] = set()
+
+
+def check(name: str, value: Any) -> None:
+    """Refuse a ``value`` that the option ``name`` cannot have.
+
+    Raises: ValueError for a text that is not among its choices, or for another kind of value.
+    """
+    choices, kind = _CHOICES.get(name), type(DEFAULTS[name])
+    if choices is not None:
+        if not (value is None or isinstance(value, str)) or value not in choices:
+            none = "None or " if None in choices else ""
+            raise ValueError(f"{name}: new enum value must be {none}in "
+                             f"{[c for c in choices if c is not None]}, got {value} of type "
+                             f"{type(value)}.")
+    elif kind in (int, float) and value is not None:
+        if not isinstance(value, (int, kind)):
+            raise ValueError(f"{name} needs a value of type {kind.__name__}, got {value!r}.")
 
 
 def keep(name: str, value: Any) -> None:
     """Keep ``value`` as that of the option ``name``.
 
+    Raises: ValueError for a value that it cannot have.
     Warns: UserWarning, once for each option, where the value is not the default.
     """
+    check(name, value)
     values[name] = value
     if value != DEFAULTS[name] and name not in _told:
         _told.add(name)
