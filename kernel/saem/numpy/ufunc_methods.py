@@ -271,12 +271,16 @@ def reduceat(function: Any, a: Any, indices: Any, axis: int = 0, dtype: Any = No
              out: None = None) -> Any:
     """Return the folds of ``a[i:j]`` for neighbours i, j of ``indices``; a[i] unless i < j.
 
-    Raises: ValueError if the indices are no vector.
+    Raises: ValueError if the indices are not a vector of integers, or ``axis`` is None.
     """
     refuse(function, "reduceat", out)
     name = function.__name__
     check_arraylike(f"{name}.reduceat", a, indices)
+    if axis is None:
+        raise ValueError("reduceat requires a single integer axis, got None.")
     a, indices = array_argument(name, a), array_argument(name, indices)
+    if dtypes.is_inexact(indices.dtype):
+        raise ValueError(f"reduceat: indices must have an integer dtype, got {indices.dtype}.")
     if indices.ndim != 1:
         raise errors.explained(
             errors.ArgumentError, "reduceat.C1",

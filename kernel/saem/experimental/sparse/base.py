@@ -119,6 +119,17 @@ class JAXSparse(abc.ABC):
         made._fill(children, aux_data)
         return made
 
+    def checked_batch(self, count: int) -> int:
+        """Return ``count``, the number of batch axes.
+
+        Raises: ValueError if it is negative: ``vmap`` has mapped an axis of the stored elements.
+        """
+        if count < 0:
+            name = type(self).__name__
+            raise ValueError(f"Cannot map an axis of a {name} array with n_batch=0. in_axes for "
+                             f"batched {name} operations must correspond to a batch dimension.")
+        return count
+
     @abc.abstractmethod
     def _fill(self, children: Sequence[Any], static: dict[str, Any]) -> None:
         """Take ``children`` as the arrays that hold it."""

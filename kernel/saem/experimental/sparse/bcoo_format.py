@@ -111,8 +111,8 @@ class BCOO(JAXSparse):
 
     @property
     def n_batch(self) -> int:
-        """The number of batch axes."""
-        return self.indices.ndim - 2
+        """The number of batch axes.  Raises: ValueError if one was mapped that there is not."""
+        return self.checked_batch(self.indices.ndim - 2)
 
     @property
     def n_sparse(self) -> int:

@@ -66,8 +66,8 @@ class BCSR(JAXSparse):
 
     @property
     def n_batch(self) -> int:
-        """The number of batch axes."""
-        return self.indices.ndim - 1
+        """The number of batch axes.  Raises: ValueError if one was mapped that there is not."""
+        return self.checked_batch(self.indices.ndim - 1)
 
     @property
     def n_dense(self) -> int:
