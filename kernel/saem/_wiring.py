@@ -129,6 +129,22 @@ for _name, _fun in [*PROPERTIES.items(), *((name, vars(Tracer)[name].fget)
 for _class in (_jaxlib.ArrayImpl, Tracer):
     for _name, _fun in PROPERTIES.items():
         setattr(_class, _name, property(_fun))
+def _asked_by_name(name: str) -> property:
+    """Return a property that leaves its answer to ``__getattr__``."""
+    return property(lambda self: self.__getattr__(name))
+
+
+# What arrays know of their place and size.  Traced values know their size, and say of the rest why
+# they lack it; they would inherit what is abstract.
+for _name in ("addressable_data", "addressable_shards", "committed", "copy_to_host_async", "device",
+              "global_shards", "is_fully_addressable", "is_fully_replicated", "itemsize", "nbytes",
+              "sharding"):
+    _found: Any = vars(_jaxlib.ArrayImpl)[_name]
+    _get: Any = getattr(_found, "fget", None)
+    setattr(_jaxlib.Array, _name,
+            property(_abstract(_name, _get)) if _get else _abstract(_name, _found))
+    if _name not in vars(Tracer):
+        setattr(Tracer, _name, _asked_by_name(_name))
 
 
 joining: Any = lazy.later("saem.numpy.joining")

@@ -44,7 +44,12 @@ result = [told(ask, x) for x in (jnp.arange(3), jax.random.key(0)) for ask in (
     lambda x: jax.Array.sum(x), lambda x: jax.Array.__getitem__(x, 0),
     lambda x: jax.Array.__add__(x, x), lambda x: jax.Array.T.__get__(x),
     lambda x: [isinstance(vars(jax.Array)[name], property)
-               for name in ("shape", "dtype", "ndim", "size", "T", "at", "real", "imag")],
+               for name in ("shape", "dtype", "ndim", "size", "T", "at", "real", "imag",
+                            "addressable_shards", "committed", "device", "global_shards", "nbytes",
+                            "is_fully_addressable", "is_fully_replicated", "itemsize", "sharding")],
+    lambda x: jax.Array.nbytes.__get__(x), lambda x: jax.Array.itemsize.__get__(x),
+    lambda x: list(inspect.signature(jax.Array.addressable_data).parameters)[1:],
+    lambda x: hasattr(mock.create_autospec(jax.Array), "sharding"),
     lambda x: list(inspect.signature(jax.Array.sum).parameters)[1:],
     lambda x: hasattr(mock.create_autospec(jax.Array), "astype"),
     lambda x: jax.Array.item(x), lambda x: jax.Array.__contains__(x, 0),
