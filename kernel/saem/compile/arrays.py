@@ -138,7 +138,7 @@ def capsule_device(x: Any) -> tuple[int, int]:
 
 
 def _set(x: Any, where: Any, value: Any) -> None:
-    raise immutable(x)
+    raise immutable()
 
 
 def device_put(x: Any, device: Any) -> Any:

@@ -128,10 +128,10 @@ def _iter(self: Tracer) -> Any:
 
 
 def _setitem(self: Any, index: Any, value: Any) -> None:
-    raise immutable(self)
+    raise immutable()
 
 
-def immutable(array: Any) -> TypeError:
+def immutable() -> TypeError:
     """Return the error for ``x[i] = v``."""
     return errors.explained(
         errors.ArgumentTypeError, "array.immutable",

@@ -101,7 +101,7 @@ def map_(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -
     flat, treedef = _registry_flatten(tree, is_leaf)
     if not rest:
         return treedef.unflatten(map(f, flat))
-    others = [_flatten_up_to("tree.map", treedef, tree, other, is_leaf) for other in rest]
+    others = [_flatten_up_to("tree.map", treedef, other) for other in rest]
     return treedef.unflatten(map(f, flat, *others))
 
 
@@ -146,7 +146,7 @@ def map_with_path(
     {'a': ["['a'][0]", "['a'][1]"]}
     """
     flat, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    others = [_flatten_up_to("tree.map_with_path", treedef, tree, other) for other in rest]
+    others = [_flatten_up_to("tree.map_with_path", treedef, other) for other in rest]
     paths = [path for path, _ in flat]
     return treedef.unflatten(map(f, paths, [leaf for _, leaf in flat], *others))
 
@@ -257,7 +257,7 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -
     Raises: ValueError where ``prefix_tree`` is no prefix, naming the path and what differs.
     """
     flat, treedef = _registry_flatten(prefix_tree, is_leaf)
-    below = _flatten_up_to("tree.broadcast", treedef, prefix_tree, full_tree, is_leaf)
+    below = _flatten_up_to("tree.broadcast", treedef, full_tree)
     result: list[Any] = []
     for leaf, subtree in zip(flat, below, strict=True):
         result.extend([leaf] * structure(subtree).num_leaves)
@@ -365,9 +365,11 @@ def _key_name(key: Any) -> str:
 # -- where two trees differ ------------------------------------------------------------------------
 
 
-def _flatten_up_to(
-    caller: str, treedef: PyTreeDef, tree: Any, other: Any, is_leaf: IsLeaf = None
-) -> list[Any]:
+def _flatten_up_to(caller: str, treedef: PyTreeDef, other: Any) -> list[Any]:
+    """Return the subtrees of ``other`` at the leaves of ``treedef``.
+
+    Raises: ValueError where ``other`` lacks one of its containers, naming ``caller`` and the path.
+    """
     try:
         return treedef.flatten_up_to(other)
     except ValueError:

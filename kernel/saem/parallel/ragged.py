@@ -111,7 +111,7 @@ class RaggedAllToAll(Primitive):
                     NotImplementedError, "ragged_all_to_all.batch",
                     "ragged_all_to_all over several axes is not implemented under vmap.",
                     advice="Map one axis of the product of their sizes.")
-            return exchanged(size, *stacked(size, xs, dims)), 0
+            return exchanged(size, *stacked(size, xs[:-1], dims[:-1])), 0
         operand, output, *places = stacked(size, xs, dims)
         flat = [reshape(v, (size * n, *rest)) for v in (operand, output)
                 for _, n, *rest in [aval_of(v).shape]]
@@ -126,8 +126,7 @@ class RaggedAllToAll(Primitive):
         return reshape(bind(self, *flat), aval_of(output).shape), 0
 
 
-def exchanged(size: int, operand: Any, output: Any, starts: Any, sent: Any, targets: Any,
-              received: Any) -> Any:
+def exchanged(size: int, operand: Any, output: Any, starts: Any, sent: Any, targets: Any) -> Any:
     """Return what all ``size`` participants have after the exchange; each operand is a stack."""
     (_, rows, *rest), (_, count), dtype = (
         aval_of(operand).shape, aval_of(starts).shape, aval_of(starts).dtype)

@@ -186,7 +186,7 @@ def _beta_fraction(of, a, b, x, active):
     return of.loop(STEPS, body, [of.number(1.0), start, start], active)[2]
 
 
-def _log_beta(of, a, b):
+def _log_beta(a, b):
     return a.lgamma() + b.lgamma() - (a + b).lgamma()
 
 
@@ -211,7 +211,7 @@ class RegularizedIncompleteBeta(GammaFormula):
         swap = x1 > (a1 + 1.0) / (a1 + b1 + 2.0)
         p, q = of.where(swap, b1, a1), of.where(swap, a1, b1)
         y = of.where(swap, 1.0 - x1, x1)
-        powers = p * y.log() + q * (-y).log_plus_one() - _log_beta(of, p, q)
+        powers = p * y.log() + q * (-y).log_plus_one() - _log_beta(p, q)
         value = powers.exponential() / p * _beta_fraction(of, p, q, y, ordinary)
         out = of.where(swap, 1.0 - value, value)
         out = of.where(x.equals(0.0), 0.0, of.where(x.equals(1.0), 1.0, out))
