@@ -9,6 +9,7 @@ import pytest
 from both import same, same_error
 
 import saem as jax
+import saem.numpy as jnp
 from saem import errors, lax
 
 X = np.asarray([1.0, 2.0], np.float32)
@@ -128,3 +129,22 @@ def test_a_tracer_is_an_array_to_isinstance():
 @pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy])
 def test_a_copied_tracer_is_the_same_value(clone):
     np.testing.assert_array_equal(jax.jit(lambda x: lax.add(clone(x), x))(X), [2, 4])
+
+
+class Held:
+    """What an array converts from."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __jax_array__(self):
+        return jnp.asarray(self.value)
+
+
+@pytest.mark.parametrize("derivative", [
+    lambda f, x: jax.grad(f)(x), lambda f, x: jax.jit(jax.grad(f))(x),
+    lambda f, x: jax.jvp(f, (x,), (1.0,))[1], lambda f, x: jax.vjp(f, x)[1](1.0)[0],
+    lambda f, x: jax.linearize(f, x)[1](1.0)])
+def test_what_converts_to_an_array_is_differentiated(derivative):
+    assert derivative(lambda x: Held(x * x), 3.0) == 6.0  # the derivative of x²
+    assert jax.grad(lambda x: x * x)(Held(3.0)) == 6.0

@@ -302,6 +302,11 @@ def is_size(x: Any) -> bool:
                                   and not getattr(x, "shape", ()))
 
 
+def unwrapped(x: Any) -> Any:
+    """Return the array that ``x.__jax_array__`` gives; a dimension size stays what it is."""
+    return x.__jax_array__() if hasattr(type(x), "__jax_array__") and type(x) is not Dim else x
+
+
 def as_size(x: Any) -> Any:
     """Return ``x``, an integer or a dimension, as a Python int or as it is.
 

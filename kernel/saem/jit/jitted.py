@@ -33,7 +33,7 @@ from saem.core.arguments import (
     name_of,
 )
 from saem.core.avals import Seen, ShapedArray
-from saem.core.dimensions import Dim
+from saem.core.dimensions import unwrapped
 from saem.core.events import CacheHit, CacheMiss, FunctionRef, bus
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.kept import Kept
@@ -368,11 +368,6 @@ class _Explainer:
 
 
 explainer: Any = _Explainer()
-
-
-def unwrapped(x: Any) -> Any:
-    """Return the array that ``x.__jax_array__`` gives; a dimension size stays what it is."""
-    return x.__jax_array__() if hasattr(type(x), "__jax_array__") and type(x) is not Dim else x
 
 
 def constrain(values: Sequence[Any], shardings: Sequence[Any]) -> Sequence[Any]:

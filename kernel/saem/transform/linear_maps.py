@@ -20,6 +20,7 @@ from saem._jaxlib import ArrayImpl
 from saem.core import dtypes, tree
 from saem.core import refs as core_refs
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.dimensions import unwrapped
 from saem.core.jaxpr import Jaxpr
 from saem.core.record import Record
 from saem.core.refs import is_ref
@@ -33,9 +34,11 @@ _NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
 
 
 def as_array(x: Any) -> Any:
-    """Return ``x`` as an array if it is a NumPy or Python number."""
-    if type(x) is ArrayImpl or isinstance(x, Tracer) or not isinstance(x, _NUMBERS):
+    """Return ``x`` as an array if it is a NumPy or Python number, or has ``__jax_array__``."""
+    if type(x) is ArrayImpl or isinstance(x, Tracer):
         return x
+    if not isinstance(x, _NUMBERS):
+        return unwrapped(x)
     if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
         return x
     return put_value(x)
