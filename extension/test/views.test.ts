@@ -67,3 +67,12 @@ test("an error that ended an X-ray is explained in the reader's language", () =>
   // An earlier notebook, or an error of the learner's own: the message is all there is.
   assert.equal(note({ ...seen, error: "KeyError: 1" }).querySelector("details"), null);
 });
+
+test("a cell's badge has the colours of the views", () => {
+  const pairs = (text: string): [string, string][] =>
+    [...text.matchAll(/(--saem-\w+): (light-dark\([^;]+\));/g)].map(m => [m[1]!, m[2]!]);
+  const views = new Map(pairs(readFileSync("style/base.css", "utf8").split("\n}\n")[0]!));
+  const badge = readFileSync("style/lab.css", "utf8").split(".saem-badge {\n")[1]!.split("}")[0]!;
+  assert.equal(pairs(badge).length, 4);
+  pairs(badge).forEach(([name, pair]) => assert.equal(pair, views.get(name), name));
+});
