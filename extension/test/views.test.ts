@@ -76,3 +76,20 @@ test("a cell's badge has the colours of the views", () => {
   assert.equal(pairs(badge).length, 4);
   pairs(badge).forEach(([name, pair]) => assert.equal(pair, views.get(name), name));
 });
+
+test("an X-ray's hint can be read on the light ground of a cell", () => {
+  const css = readFileSync("style/lab.css", "utf8").split("\n.saem-inlay {\n")[1]!;
+  const share = Number(/var\(--saem-tone\) (\d+)%/.exec(css)![1]) / 100;
+  const light = (colour: number[]): number => {
+    const [red, green, blue] = colour.map(c => Math.pow((c / 255 + 0.055) / 1.055, 2.4));
+    return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue! + 0.05;
+  };
+  const tones = [...css.matchAll(/--saem-tone: light-dark\(#(\w\w)(\w\w)(\w\w)/g)];
+  assert.equal(tones.length, 6);
+  for (const [said, ...parts] of tones) {
+    const tone = parts.map(part => parseInt(part, 16));
+    // Jupyter's cells have the ground #f5f5f5.
+    const ground = tone.map(part => share * part + (1 - share) * 0xf5);
+    assert.ok(light(ground) / light(tone) >= 4.5, said);
+  }
+});
