@@ -127,7 +127,7 @@ def _along(x: Array, axis: int, matrix: Array, precision: Any) -> Array:
     return jnp.moveaxis(out, 0, axis)
 
 
-@library_function(static_argnames=("shape", "method", "antialias", "precision"))
+@library_function(static_argnames=("shape", "method", "antialias", "precision"), whole=True)
 def _resize(image, shape, method, antialias, precision):
     image = array_argument("resize", image)
     changed = [i for i, (n, m) in enumerate(zip(image.shape, shape)) if n != m]
@@ -184,7 +184,8 @@ def resize(image: Array, shape: Shape, method: str | ResizeMethod, antialias: bo
     return _resize(image, shape, method, antialias, precision)
 
 
-@library_function(static_argnames=("shape", "spatial_dims", "method", "antialias", "precision"))
+@library_function(static_argnames=("shape", "spatial_dims", "method", "antialias", "precision"),
+                  whole=True)
 def _scale_and_translate(image, shape, spatial_dims, scale, translation, method, antialias,
                          precision):
     (image,) = promote_dtypes_inexact(array_argument("scale_and_translate", image))

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from saem import _jaxlib
-from saem.core import errors
+from saem.core import config, errors
 from saem.core.avals import ShapedArray, aval_functions, own_aval
 from saem.core.primitive import Primitive
 from saem.core.source import Source
@@ -34,6 +34,10 @@ class Trace:
     # Whether functions of the library, and those jitted with ``inline=True``, put their operations
     # into it; else it is handed each of them as one call.
     inlines: ClassVar[bool] = True
+    # Whether that holds for programs only: outside of them it is handed functions of the library
+    # as calls, each of which it interprets once and compiles.  What linearizes does not, since it
+    # would compile each function three times; it is handed those that say so (``whole``).
+    calls_whole: bool = False
 
     # Whether it is to see every operation, also those on values that are none of its own.
     sees_all: ClassVar[bool] = False
@@ -76,6 +80,8 @@ class Trace:
 class EvalTrace(Trace):
     """The ground level: operations run.  Its ``process`` is wired in ``saem._wiring``."""
 
+    calls_whole = True
+
 
 eval_trace = EvalTrace()
 
@@ -95,6 +101,11 @@ class _State(threading.local):
 
 
 state = _State()
+
+
+def runs_at_once() -> bool:
+    """Return whether an operation on values that are no tracers is run, not written down."""
+    return state.trace is eval_trace or not config.staging.value
 
 
 def bind(prim: Primitive, *args: Any) -> Any:
@@ -275,6 +286,11 @@ class Tracer(_jaxlib.Array):
 
 aval_functions[Tracer] = own_aval
 _jaxlib.set_tracer_class(Tracer)
+
+
+def is_tracer(x: Any) -> bool:
+    """Return whether ``x`` is a value of an interpreter."""
+    return isinstance(x, Tracer)
 
 
 def is_concrete(x: Any) -> bool:

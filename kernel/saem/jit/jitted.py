@@ -40,7 +40,7 @@ from saem.core.kept import Kept
 from saem.core.lazy import later
 from saem.core.leaks import leaked_tracer
 from saem.core.refs import check_references, is_ref
-from saem.core.trace import Trace, Tracer, bind, eval_trace, state
+from saem.core.trace import Trace, Tracer, bind, current, eval_trace, is_tracer, runs_at_once, state
 from saem.jit import signature
 from saem.ops.constraints import ShardingConstraint, demands_of, is_place, place_of, prefix
 from saem.ops.keys import key_watch
@@ -104,6 +104,8 @@ class Jitted:
         self.accepts: Callable[..., bool] | None = None
         # Whether all code generators of XLA round its products and sums the same way.
         self.same_rounding: SameRounding = False
+        # Whether it is one call under grad too, outside programs.
+        self.whole = False
         self.name = name_of(fun)
         self._reference: FunctionRef | None = None
         self.misses = 0
@@ -280,18 +282,36 @@ class Jitted:
             return NotImplemented, None, False
         trace = state.trace
         traced = trace is not eval_trace
+        if traced and self.library and is_outside(args, kwargs):
+            with current(eval_trace):
+                return self.call_outside(self.bind_arguments(args, kwargs))
         if self.inline and self.library and (
-                trace.inlines if traced else not config.shortcuts.value):
-            for x in args:
-                if hasattr(type(x), "__jax_array__"):
-                    args = tuple(map(unwrapped, args))
-                    break
-            return self.fun(*args, **kwargs), None, False
-        if traced:
-            if self.compiler_options:
-                self.refuse_options()
-            return self.call_inside(trace, self.bind_arguments(args, kwargs)), None, False
-        return self.call_outside(self.bind_arguments(args, kwargs))
+                self.inlines_in(trace) if traced else not config.shortcuts.value):
+            return self.inlined(args, kwargs), None, False
+        bound = self.bind_arguments(args, kwargs)
+        if not traced:
+            return self.call_outside(bound)
+        if self.library and bound.statics and any(map(is_tracer, tree.leaves(bound.statics))):
+            return self.inlined(args, kwargs), None, False  # it says which argument is static
+        if self.compiler_options:
+            self.refuse_options()
+        return self.call_inside(trace, bound), None, False
+
+    def inlines_in(self, trace: Trace) -> bool:
+        """Return whether the interpreter ``trace`` is given the operations instead of the call.
+
+        A program that is written down is; else it would interpret each of them at each call.
+        """
+        return trace.inlines and not ((self.whole or trace.calls_whole) and runs_at_once()
+                                      and config.shortcuts.value and not config.disable_jit.value)
+
+    def inlined(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Return what the function gives if its operations are handed to the interpreter."""
+        for x in args:
+            if hasattr(type(x), "__jax_array__"):
+                args = tuple(map(unwrapped, args))
+                break
+        return self.fun(*args, **kwargs)
 
     def call_inside(self, trace: Trace, bound: Bound) -> Any:
         """Return the result of a call inside the interpreter ``trace``: one equation for it."""
@@ -299,7 +319,7 @@ class Jitted:
         if entry.refs is not None:
             self.add_references(bound, entry)
         leaves = constrain(bound.leaves, entry.demands.ins)
-        if self.inline and trace.inlines:
+        if self.inline and not self.library and trace.inlines:
             closed = entry.closed
             outs = eval_jaxpr(closed.jaxpr, closed.consts, *entry.moved, *leaves)
         else:
@@ -368,6 +388,19 @@ class _Explainer:
 
 
 explainer: Any = _Explainer()
+
+
+def is_outside(args: tuple, kwargs: dict[str, Any]) -> bool:
+    """Return whether a call has nothing to do with the current interpreter, nor any below.
+
+    So it is if no program is written down, and the arguments hold no tracer.
+    """
+    if not runs_at_once() or not config.shortcuts.value:
+        return False
+    if any(map(is_tracer, args)):
+        return False
+    return not any(is_tracer(x) or is_ref(x) or hasattr(type(x), "__jax_array__")
+                   for x in tree.leaves((args, kwargs)))
 
 
 def constrain(values: Sequence[Any], shardings: Sequence[Any]) -> Sequence[Any]:

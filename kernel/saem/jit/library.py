@@ -19,7 +19,7 @@ from saem.jit.jitted import make_jit
 
 def library_function(fun: Callable | None = None, *, static_argnums: Any = None,
               static_argnames: Any = None, accepts: Callable[..., bool] | None = None,
-              same_rounding: SameRounding = False) -> Any:
+              same_rounding: SameRounding = False, whole: bool = False) -> Any:
     """Make a library function one compiled call outside traces; inside, its primitives inline.
 
     Use as a decorator on functions of ``saem.numpy`` and its like.  Arguments that ``accepts``
@@ -28,13 +28,17 @@ def library_function(fun: Callable | None = None, *, static_argnums: Any = None,
     ``same_rounding``: both code generators of XLA round its products and sums the same way, at
     all shapes and parameters, as tests/kernel/test_quick.py compares; so it is compiled quickly.
     "scalars": where its results are scalars.
+
+    ``whole``: it is one compiled call also under ``grad``, ``vmap`` and the like outside programs:
+    for functions of many operations, each of which would be interpreted at each call.
     """
     if fun is None:
         return functools.partial(library_function, static_argnums=static_argnums,
                                  static_argnames=static_argnames, accepts=accepts,
-                                 same_rounding=same_rounding)
+                                 same_rounding=same_rounding, whole=whole)
     fast = make_jit(fun, static_argnums=static_argnums, static_argnames=static_argnames,
                     inline=True, library=True)
     fast.info.accepts = accepts
     fast.info.same_rounding = same_rounding
+    fast.info.whole = whole
     return fast

@@ -109,7 +109,7 @@ def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = Non
     return _qdwh(x, m, n, most=most, eps=eps, hermitian=bool(is_hermitian))
 
 
-@library_function(static_argnames=("most", "eps", "hermitian"))
+@library_function(static_argnames=("most", "eps", "hermitian"), whole=True)
 def _qdwh(x: Any, m: Any, n: Any, most: int, eps: float, hermitian: bool) -> tuple:
     rows, columns = np.arange(x.shape[0])[:, None], np.arange(x.shape[1])
     x = where((rows < m) & (columns < n), x, 0)

@@ -88,7 +88,7 @@ def hard_tanh(x: ArrayLike) -> Array:
     return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
 
 
-@library_function
+@library_function(whole=True)
 def hard_sigmoid(x: ArrayLike) -> Array:
     """Return relu6(x + 3) / 6.
 
@@ -98,7 +98,7 @@ def hard_sigmoid(x: ArrayLike) -> Array:
     return relu6(x + 3.0) / 6.0
 
 
-@library_function
+@library_function(whole=True)
 def hard_silu(x: ArrayLike) -> Array:
     """Return x times hard_sigmoid(x), a silu of straight lines (Howard et al. 2019).
 
@@ -135,7 +135,7 @@ def sigmoid(x: ArrayLike) -> Array:
     return lax.logistic(array_argument("sigmoid", x))
 
 
-@library_function
+@library_function(whole=True)
 def log_sigmoid(x: ArrayLike) -> Array:
     """Return log(sigmoid(x)), exact for large negative x too.
 
@@ -146,7 +146,7 @@ def log_sigmoid(x: ArrayLike) -> Array:
     return -softplus(-x)
 
 
-@library_function
+@library_function(whole=True)
 def softplus(x: ArrayLike) -> Array:
     """Return log(1 + exp(x)), a smooth relu that overflows for no x.
 
@@ -170,7 +170,7 @@ def silu(x: ArrayLike) -> Array:
 swish = silu
 
 
-@library_function
+@library_function(whole=True)
 def mish(x: ArrayLike) -> Array:
     """Return x times tanh(softplus(x)) (Misra 2019).
 

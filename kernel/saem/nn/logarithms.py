@@ -71,7 +71,7 @@ def _logsumexp(a: ArrayLike, axis: Axis, b: ArrayLike | None, keepdims: bool, re
     return out
 
 
-@library_function(static_argnames=("axis", "keepdims"))
+@library_function(static_argnames=("axis", "keepdims"), whole=True)
 def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
                keepdims: bool = False) -> Array:
     """Return log(mean(exp(x))) over ``axis`` (all axes if None).

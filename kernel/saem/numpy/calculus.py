@@ -118,7 +118,7 @@ def gradient(f: ArrayLike, *varargs: Any, axis: int | Sequence[int] | None = Non
                      edge_order=edge_order)
 
 
-@library_function(static_argnames=("axis", "edge_order"))
+@library_function(static_argnames=("axis", "edge_order"), whole=True)
 def _gradient(f: Any, *varargs: Any, axis: Any, edge_order: Any) -> Any:
     if edge_order is not None:
         raise errors.explained(
@@ -239,7 +239,7 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | N
                    right if ways[1] == "given" else None, period, ways=ways)
 
 
-@library_function(static_argnames=("ways",))
+@library_function(static_argnames=("ways",), whole=True)
 def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any,
             ways: tuple[str, str]) -> Any:
     x, xp = promote_dtypes_inexact(*array_argument("interp", x, xp))
@@ -309,7 +309,7 @@ def _sliding(name: str, a: Any, v: Any, mode: str, precision: Any, preferred: An
     return dot(windows, v, precision=precision, preferred_element_type=preferred)
 
 
-@library_function(static_argnames=("mode", "precision", "preferred_element_type"))
+@library_function(static_argnames=("mode", "precision", "preferred_element_type"), whole=True)
 def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any = None,
              preferred_element_type: DTypeLike | None = None) -> Array:
     """Return the convolution of two vectors: the products of polynomials of these coefficients.
@@ -327,7 +327,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any =
     return _sliding("convolve", a, v, mode, precision, preferred_element_type)
 
 
-@library_function(static_argnames=("mode", "precision", "preferred_element_type"))
+@library_function(static_argnames=("mode", "precision", "preferred_element_type"), whole=True)
 def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any = None,
               preferred_element_type: DTypeLike | None = None) -> Array:
     """Return the correlation of two vectors: their inner product at each shift.
@@ -436,7 +436,7 @@ def average_over(x: Any, weights: Any) -> Any:
         x, axis=1, weights=weights.astype(x.dtype))
 
 
-@library_function(static_argnames=("rowvar", "dtype"))
+@library_function(static_argnames=("rowvar", "dtype"), whole=True)
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
              dtype: DTypeLike | None = None) -> Array:
     """Return the correlation coefficients of variables: covariances over standard deviations.
@@ -464,7 +464,7 @@ def _within(x: Any) -> Any:
 # -- space -----------------------------------------------------------------------------------------
 
 
-@library_function(static_argnames=("axisa", "axisb", "axisc", "axis"))
+@library_function(static_argnames=("axisa", "axisb", "axisc", "axis"), whole=True)
 def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1,
           axis: int | None = None) -> Any:
     """Return the cross products of vectors of 2 or 3 components along an axis.
@@ -500,7 +500,7 @@ def _components(v: Any, lead: tuple[int, ...]) -> list[Any]:
             for i in range(v.shape[-1])]
 
 
-@library_function(static_argnames=("axis",))
+@library_function(static_argnames=("axis",), whole=True)
 def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1,
            period: ArrayLike = 2 * np.pi) -> Array:
     """Return ``p`` with jumps beyond half of ``period`` along ``axis`` taken away.

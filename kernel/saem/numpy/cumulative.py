@@ -65,7 +65,7 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
     return _running("cumsum", a, axis, dtype, cumulative.cumsum)
 
 
-@library_function(static_argnames=("axis", "dtype"))
+@library_function(static_argnames=("axis", "dtype"), whole=True)
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
             out: None = None) -> Array:
     """Return the running product along ``axis``; of the raveled array if None.
@@ -89,7 +89,7 @@ def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = N
     return _running("nancumsum", a, axis, dtype, cumulative.cumsum, neutral=0)
 
 
-@library_function(static_argnames=("axis", "dtype"))
+@library_function(static_argnames=("axis", "dtype"), whole=True)
 def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
                out: None = None) -> Array:
     """Return the running product along ``axis`` with NaN counted as 1.
@@ -179,7 +179,7 @@ def nansum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
                           keepdims=keepdims, initial=initial, where=where)
 
 
-@library_function(static_argnames=("axis", "dtype", "keepdims"))
+@library_function(static_argnames=("axis", "dtype", "keepdims"), whole=True)
 def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
             keepdims: bool = False, initial: ArrayLike | None = None,
             where: ArrayLike | None = None) -> Array:
@@ -249,7 +249,7 @@ def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
 
 
 @numbers_may_be_arrays
-@library_function(static_argnames=("axis", "dtype", "ddof", "keepdims"))
+@library_function(static_argnames=("axis", "dtype", "ddof", "keepdims"), whole=True)
 def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
            ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
            mean: ArrayLike | None = None) -> Array:
@@ -275,7 +275,7 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
 
 
 @numbers_may_be_arrays
-@library_function(static_argnames=("axis", "dtype", "ddof", "keepdims"))
+@library_function(static_argnames=("axis", "dtype", "ddof", "keepdims"), whole=True)
 def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
            ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
            mean: ArrayLike | None = None) -> Array:

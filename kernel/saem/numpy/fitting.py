@@ -68,7 +68,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     return concatenate([zeros(int(trailing), found.dtype), found]) if trailing else found
 
 
-@library_function
+@library_function(whole=True)
 def _zeros(p: Any) -> Any:
     n = p.shape[0] - 1
     companion = eye(n, k=-1, dtype=p.dtype).at[0].set(-p[1:] / p[0])
@@ -84,7 +84,7 @@ def _zeros_and_nan(p: Any) -> Any:
     return where(places[:-1] < p.shape[0] - 1 - lead, found, complex(np.nan, np.nan))
 
 
-@library_function(static_argnames=("deg", "rcond", "full", "cov"))
+@library_function(static_argnames=("deg", "rcond", "full", "cov"), whole=True)
 def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
             w: ArrayLike | None = None, cov: bool | str = False) -> Array | tuple[Array, ...]:
     """Return the polynomial of degree ``deg`` closest to ``y`` at ``x``, least squares.

@@ -128,7 +128,7 @@ def histogram_bin_edges(a: ArrayLike, bins: ArrayLike = 10,
     return _edges(low, high, dtype=a.dtype, count=count)
 
 
-@library_function(static_argnames=("dtype", "count"))
+@library_function(static_argnames=("dtype", "count"), whole=True)
 def _edges(low: Any, high: Any, dtype: Any, count: int) -> Any:
     low, high = (array_argument("histogram", v).astype(dtype) for v in (low, high))
     half, flat = scalar(0.5, dtype), compare.eq(low, high)
@@ -156,7 +156,7 @@ def histogram(a: ArrayLike, bins: ArrayLike = 10, range: Sequence[Any] | None = 
     return _histogram(a, edges, weights, density=bool(density)), edges
 
 
-@library_function(static_argnames=("density",))
+@library_function(static_argnames=("density",), whole=True)
 def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
     a = array_argument("histogram", a)
     if weights is None:
@@ -229,7 +229,7 @@ def histogramdd(sample: ArrayLike, bins: ArrayLike | list[ArrayLike] = 10,
     return _histogramdd(sample, edges, weights, density=bool(density)), edges
 
 
-@library_function(static_argnames=("density",))
+@library_function(static_argnames=("density",), whole=True)
 def _histogramdd(sample: Any, edges: list[Any], weights: Any, density: bool) -> Any:
     places = tuple([_bins_of(getitem(sample, (slice(None), i)), e) for i, e in enumerate(edges)])
     if weights is None:

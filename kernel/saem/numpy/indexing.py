@@ -23,7 +23,7 @@ from saem.core import config, dtypes, errors, promotion
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import is_nonnegative
 from saem.core.lazy import later
-from saem.core.trace import Tracer, bind, eval_trace, state
+from saem.core.trace import bind, is_tracer, runs_at_once
 from saem.jit.library import library_function
 from saem.numpy import arithmetic
 from saem.numpy.creation import asarray
@@ -85,7 +85,7 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None,
         given = {"mode": mode, "fill_value": fill_value, "indices_are_sorted": indices_are_sorted,
                  "unique_indices": unique_indices, "wrap_negative_indices": wrap_negative_indices}
         return indexed_freely(lambda x, idx: getitem(x, idx, **given), out_sharding, idx, x)
-    eager = state.trace is eval_trace and config.shortcuts.value
+    eager = runs_at_once() and config.shortcuts.value
     if type(idx) is int and type(x) is ArrayImpl and eager and mode is None:
         shape = x.aval.shape
         if shape and shape[0]:
@@ -94,7 +94,7 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None,
     options = DEFAULT
     if mode is not None or indices_are_sorted or unique_indices:
         options = make_options(x, mode, fill_value, indices_are_sorted, unique_indices)
-    if eager and not isinstance(x, Tracer):
+    if eager and not any(map(is_tracer, (x, *values))):
         return x if all_full(tokens) and type(x) is ArrayImpl else _reader(tokens, options)(
             x, *values)
     return read(x, tokens, values, options, not config.staging.value)
@@ -278,8 +278,8 @@ def scatter_update(x: Any, idx: Any, y: Any, kind: str, *, mode: Any = None,
     options = DEFAULT
     if mode is not None or indices_are_sorted or unique_indices:
         options = make_options(x, mode, None, indices_are_sorted, unique_indices)
-    if state.trace is eval_trace and config.shortcuts.value \
-            and not isinstance(x, Tracer) and not isinstance(y, Tracer):
+    if runs_at_once() and config.shortcuts.value \
+            and not any(map(is_tracer, (x, y, *values))):
         return _writer(tokens, kind, options)(x, y, *values)
     return write(x, tokens, values, y, kind, options)
 

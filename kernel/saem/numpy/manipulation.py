@@ -23,7 +23,7 @@ from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import Dim, as_size, inconclusive, is_static
 from saem.core.lazy import later
-from saem.core.trace import bind, concrete_or_none, eval_trace, state
+from saem.core.trace import bind, concrete_or_none, runs_at_once
 from saem.jit.library import library_function
 from saem.numpy import promote
 from saem.numpy.arithmetic import remainder
@@ -119,7 +119,7 @@ def _reshaper(given: tuple[int, ...]) -> Any:
 def reshape_method(x: Any, *args: Any, order: str = "C", copy: bool | None = None,
                    out_sharding: Any = None) -> Any:
     """Return the elements of ``x`` in the shape ``args``: ``x.reshape(2, -1)``."""
-    if order == "C" and type(x) is ArrayImpl and state.trace is eval_trace and not out_sharding \
+    if order == "C" and type(x) is ArrayImpl and runs_at_once() and not out_sharding \
             and config.shortcuts.value:
         try:
             return _reshaper(args[0] if args and type(args[0]) is tuple else args)(x)
@@ -151,7 +151,7 @@ def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | 
         if order == "C":
             return shape_ops.reshape(a, resolved(given, a.shape), out_sharding=out_sharding)
         return freely(lambda a: reshape(a, shape, order), out_sharding, a)
-    if order == "C" and type(a) is ArrayImpl and state.trace is eval_trace \
+    if order == "C" and type(a) is ArrayImpl and runs_at_once() \
             and config.shortcuts.value:
         return _reshaper(given)(a)
     a = as_array(a)

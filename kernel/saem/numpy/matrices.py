@@ -237,7 +237,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     return _on_diagonal(shaping.reshape(v, (aval_of(v).size,)), operator.index(k))
 
 
-@library_function(static_argnames=("N", "increasing"))
+@library_function(static_argnames=("N", "increasing"), whole=True)
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """Return the matrix whose columns are the powers of vector ``x``.
 

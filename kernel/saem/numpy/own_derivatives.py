@@ -87,7 +87,7 @@ _log_of_exp_sum.defjvp(functools.partial(_slope_of_log_of_sum, _log_of_exp_sum, 
 _log2_of_exp2_sum.defjvp(functools.partial(_slope_of_log_of_sum, _log2_of_exp2_sum, maths.exp2))
 
 
-@library_function
+@library_function(whole=True)
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return log(exp(x1) + exp(x2)) without overflow.
 
@@ -97,7 +97,7 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     return _log_of_exp_sum(*promote_args_inexact("logaddexp", x1, x2))
 
 
-@library_function
+@library_function(whole=True)
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return log2(2**x1 + 2**x2) without overflow.
 
@@ -111,7 +111,7 @@ for _function in (logaddexp, logaddexp2):
     give_methods(_function, 2, -math.inf)
 
 
-@library_function
+@library_function(whole=True)
 def i0(x: ArrayLike) -> Array:
     """Return the modified Bessel function of the first kind, of order 0.
 

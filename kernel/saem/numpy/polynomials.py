@@ -40,7 +40,7 @@ from saem.typing import Array, ArrayLike
 decompositions = lazy.later("saem.numpy.linalg.decompositions")
 
 
-@library_function(static_argnames=("unroll",))
+@library_function(static_argnames=("unroll",), whole=True)
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """Return the value at ``x`` of the polynomial ``p``, by Horner's rule.
 
@@ -141,7 +141,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     return quotient, _trimmed("polydiv", rest) if trim_leading_zeros else rest
 
 
-@library_function
+@library_function(whole=True)
 def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     n, m = u.shape[0], v.shape[0]
     head = slicing.index_in_dim(v, 0, 0, False)
@@ -211,7 +211,7 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = 0) -> Array:
     return p
 
 
-@library_function
+@library_function(whole=True)
 def poly(seq_of_zeros: ArrayLike) -> Array:
     """Return the polynomial, of leading coefficient 1, with these zeros.
 

@@ -36,7 +36,7 @@ METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
 @library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims"),
-                  same_rounding="scalars")
+                  same_rounding="scalars", whole=True)
 def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
              out: None = None, overwrite_input: bool = False, method: str = "linear",
              keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
@@ -54,7 +54,7 @@ def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = No
 
 
 @library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims"),
-                  same_rounding="scalars")
+                  same_rounding="scalars", whole=True)
 def nanquantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
                 out: None = None, overwrite_input: bool = False, method: str = "linear",
                 keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
@@ -87,7 +87,7 @@ def _hundredth(name: str, a: Any, q: Any) -> Any:
 
 
 @library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims", "out_sharding"),
-                  same_rounding="scalars")
+                  same_rounding="scalars", whole=True)
 def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
                out: None = None, overwrite_input: bool = False, method: str = "linear",
                keepdims: bool = False, *, weights: ArrayLike | None = None,
@@ -107,7 +107,7 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = 
 
 
 @library_function(static_argnames=("axis", "overwrite_input", "method", "keepdims"),
-                  same_rounding="scalars")
+                  same_rounding="scalars", whole=True)
 def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
                   out: None = None, overwrite_input: bool = False, method: str = "linear",
                   keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
@@ -121,7 +121,8 @@ def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None
     return _quantile("nanpercentile", a, q, axis, method, keepdims, weights, True)
 
 
-@library_function(static_argnames=("axis", "overwrite_input", "keepdims"), same_rounding=True)
+@library_function(static_argnames=("axis", "overwrite_input", "keepdims"), same_rounding=True,
+                  whole=True)
 def median(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
            overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """Return the middle value along ``axis``, the mean of the middle two for an even count.
@@ -133,7 +134,8 @@ def median(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = 
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, False)
 
 
-@library_function(static_argnames=("axis", "overwrite_input", "keepdims"), same_rounding=True)
+@library_function(static_argnames=("axis", "overwrite_input", "keepdims"), same_rounding=True,
+                  whole=True)
 def nanmedian(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
               overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """Return the middle value along ``axis`` of what is not NaN.

@@ -172,7 +172,7 @@ def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 
 
 @numbers_may_be_arrays
-@library_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
+@library_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"), whole=True)
 def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
          keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
          promote_integers: bool = True) -> Array:

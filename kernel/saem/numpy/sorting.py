@@ -157,7 +157,7 @@ def _smallest(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int, int]:
     return moveaxis(a, axis, -1), axis, kth
 
 
-@library_function(static_argnames=("kth", "axis"))
+@library_function(static_argnames=("kth", "axis"), whole=True)
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
     """Return ``a`` with its ``kth`` smallest in place along ``axis``: smaller before, others after.
 
@@ -243,7 +243,7 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
     return _searchsorted(a, v, sorter, side=side, method=method)
 
 
-@library_function(static_argnames=("side", "method"))
+@library_function(static_argnames=("side", "method"), whole=True)
 def _searchsorted(a: Any, v: Any, sorter: Any, side: str, method: str) -> Any:
     a, v = promote_dtypes(*array_argument("searchsorted", a, v))
     if sorter is not None:
@@ -349,7 +349,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
     return _digitize(x, bins, right=bool(right), method=method or "scan")
 
 
-@library_function(static_argnames=("right", "method"))
+@library_function(static_argnames=("right", "method"), whole=True)
 def _digitize(x: Any, bins: Any, right: bool, method: str) -> Any:
     x, bins = array_argument("digitize", x, bins)
     size, index = bins.shape[0], np.dtype("int32")

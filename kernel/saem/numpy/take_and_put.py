@@ -288,7 +288,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     return _place(arr, mask, vals)
 
 
-@library_function
+@library_function(whole=True)
 def _place(arr: Any, mask: Any, vals: Any) -> Any:
     arr, mask, vals = array_argument("place", arr, mask, vals)
     sizes = [math.prod(x.shape) for x in (arr, mask, vals)]
@@ -320,7 +320,7 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
     return _put_along_axis(arr, indices, values, axis=axis, mode=mode)
 
 
-@library_function(static_argnames=("axis", "mode"))
+@library_function(static_argnames=("axis", "mode"), whole=True)
 def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None,
                     mode: str | None) -> Any:
     arr, indices, values = array_argument("put_along_axis", arr, indices, values)

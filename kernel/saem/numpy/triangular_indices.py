@@ -196,7 +196,7 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *,
     return _fill_diagonal(a, val)
 
 
-@library_function
+@library_function(whole=True)
 def _fill_diagonal(a: Any, val: Any) -> Any:
     a, val = array_argument("fill_diagonal", a, val)
     index, count = dtypes.default_dtype(int), min(a.shape)

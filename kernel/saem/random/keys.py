@@ -24,7 +24,7 @@ from saem.core.avals import aval_of, is_array_like
 from saem.core.dimensions import Dim, as_size
 from saem.core.events import bus
 from saem.core.promotion import join
-from saem.core.trace import Tracer, eval_trace, state
+from saem.core.trace import is_tracer, runs_at_once
 from saem.generators.rbg import GENERATORS
 from saem.jit.library import library_function
 from saem.numpy.at import IndexUpdateHelper
@@ -107,7 +107,7 @@ def _make(seed: Any, impl: Any, caller: str) -> PRNGKeyArray:
     if offset := config.random_seed_offset.value:
         with np.errstate(over="ignore"):  # a seed of few bits wraps around
             seed = seed + offset
-    if state.trace is eval_trace and config.shortcuts.value \
+    if runs_at_once() and config.shortcuts.value \
             and (words := _seed_words(seed)) is not None:
         if impl.key_shape == (4,):
             words = np.concatenate([words, words])
@@ -195,7 +195,7 @@ def key_data(keys: ArrayLike) -> Array:
     >>> jax.random.key_data(jax.random.key(7))
     Array([0, 7], dtype=uint32)
     """
-    if type(keys) is PRNGKeyArray and state.trace is eval_trace and config.shortcuts.value:
+    if type(keys) is PRNGKeyArray and runs_at_once() and config.shortcuts.value:
         return keys._base
     held = _held(keys)
     return random_unwrap(held) if is_typed(keys) else keys
@@ -232,7 +232,7 @@ def clone(key: ArrayLike) -> Any:
     >>> jax.random.clone(jax.random.key(0)).shape
     ()
     """
-    if type(key) is PRNGKeyArray and state.trace is eval_trace:
+    if type(key) is PRNGKeyArray and runs_at_once():
         made = PRNGKeyArray(key._base, key.dtype)
         if bus.active or config.debug_key_reuse.value:
             return reuse.derived("cloned", key, lambda: made)
@@ -281,24 +281,25 @@ def taker(statics: int = 0, gives_keys: bool = False, same_rounding: bool = Fals
           ) -> Callable[[Callable], Callable]:
     """Make ``fun(key, *statics, *operands)`` on a typed key a function on any single key.
 
-    The first ``statics`` arguments after the key are static.  Outside traces it is one compiled
-    call on the words of the key.  ``gives_keys``: results are keys of the kind that was given.
-    ``same_rounding``: as in ``library_function``.
+    The first ``statics`` arguments after the key are static.  Outside programs it is one compiled
+    call, where no interpreter is about on the words of the key.  ``gives_keys``: results are keys
+    of the kind that was given.  ``same_rounding``: as in ``library_function``.
     """
 
     def decorate(fun: Callable) -> Callable:
-        compiled: dict[str, Callable] = {}
+        compiled: dict[str | None, Callable] = {}
         name = fun.__name__.strip("_")
 
-        def compile_for(impl: Generator) -> Callable:
-            made = library_function(_on_words(fun, impl, gives_keys), same_rounding=same_rounding,
-                                    static_argnums=tuple(range(1, statics + 1)))
-            return compiled.setdefault(impl.name, made)
+        def compile_for(impl: Generator | None) -> Callable:
+            made = library_function(fun if impl is None else _on_words(fun, impl, gives_keys),
+                                    static_argnums=tuple(range(1, statics + 1)),
+                                    same_rounding=same_rounding, whole=True)
+            return compiled.setdefault(impl and impl.name, made)
 
         @functools.wraps(fun)
         def run(key: Any, *args: Any) -> Any:
-            if (state.trace is not eval_trace or isinstance(key, Tracer)
-                    or not config.shortcuts.value):
+            if (not runs_at_once() or not config.shortcuts.value
+                    or any(map(is_tracer, (key, *args)))):
                 return traced(key, *args)
             typed = type(key) is PRNGKeyArray
             words, impl = (key._base, key.dtype.impl) if typed else (key, raw_generator())
@@ -309,7 +310,9 @@ def taker(statics: int = 0, gives_keys: bool = False, same_rounding: bool = Fals
 
         def traced(key: Any, *args: Any) -> Any:
             _single(name, key)
-            out = fun(_held(key), *args)
+            # A program gets the operations; other interpreters interpret one call.
+            call = (compiled.get(None) or compile_for(None)) if runs_at_once() else fun
+            out = call(_held(key), *args)
             return random_unwrap(out) if gives_keys and not is_typed(key) else out
 
         return run

@@ -87,7 +87,7 @@ def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str
     return _dct(x, n=_length("dct", x, axis, n), axis=axis, ortho=norm == "ortho")
 
 
-@library_function(static_argnames=("n", "axis", "ortho"))
+@library_function(static_argnames=("n", "axis", "ortho"), whole=True)
 def _dct(x: Any, n: int, axis: int, ortho: bool) -> Any:
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):
@@ -116,7 +116,7 @@ def idct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: st
     return _idct(x, n=_length("idct", x, axis, n), axis=axis, ortho=norm == "ortho")
 
 
-@library_function(static_argnames=("n", "axis", "ortho"))
+@library_function(static_argnames=("n", "axis", "ortho"), whole=True)
 def _idct(x: Any, n: int, axis: int, ortho: bool) -> Any:
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):

@@ -42,7 +42,7 @@ INSIDE = {
 }
 
 
-@library_function(static_argnames=("order", "mode"))
+@library_function(static_argnames=("order", "mode"), whole=True)
 def _map(values, coordinates, order, mode, cval):
     fill = jnp.asarray(cval, values.dtype)
     axes: list[Any] = []

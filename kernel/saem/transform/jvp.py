@@ -110,6 +110,7 @@ class JVPTrace(Trace):
     def __init__(self, parent: Trace, name: str = "jvp"):
         self.parent = parent
         self.stack = (*parent.stack, name)
+        self.calls_whole = parent.calls_whole
 
     def process(self, prim: Primitive, args: tuple) -> Any:
         primals: list[Any] = []

@@ -52,6 +52,7 @@ class BatchTrace(Trace):
     def __init__(self, parent: Trace, size: int, name: str = "vmap"):
         self.parent = parent
         self.stack = (*parent.stack, name)
+        self.calls_whole = parent.calls_whole
         self.size = size
 
     def process(self, prim: Primitive, args: tuple) -> Any:

@@ -101,7 +101,8 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
                 hermitian=bool(hermitian), subset_by_index=subset_by_index)
 
 
-@library_function(static_argnames=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
+@library_function(static_argnames=("full_matrices", "compute_uv", "hermitian", "subset_by_index"),
+                  whole=True)
 def _svd(a: Any, full_matrices: bool, compute_uv: bool, hermitian: bool, subset_by_index: Any
          ) -> Any:
     a = inexact("svd", a)
@@ -131,7 +132,7 @@ def svdvals(x: ArrayLike, /) -> Array:
     return svd(x, compute_uv=False, hermitian=False)
 
 
-@library_function(static_argnames=("UPLO", "symmetrize_input"))
+@library_function(static_argnames=("UPLO", "symmetrize_input"), whole=True)
 def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Return the eigenvalues, ascending, and eigenvectors of Hermitian matrices ``a`` (…, n, n).
 
@@ -151,7 +152,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     return EighResult(w, v)
 
 
-@library_function(static_argnames=("UPLO", "symmetrize_input"))
+@library_function(static_argnames=("UPLO", "symmetrize_input"), whole=True)
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """Return the eigenvalues of Hermitian matrices ``a`` (…, n, n), ascending.
 
@@ -161,7 +162,7 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
-@library_function
+@library_function(whole=True)
 def eig(a: ArrayLike) -> EigResult:
     """Return the eigenvalues and the eigenvectors, both complex, of square matrices ``a``.
 
@@ -176,7 +177,7 @@ def eig(a: ArrayLike) -> EigResult:
     return EigResult(w, v)
 
 
-@library_function
+@library_function(whole=True)
 def eigvals(a: ArrayLike) -> Array:
     """Return the eigenvalues (…, n), complex, of square matrices ``a`` (…, n, n).
 
@@ -187,7 +188,7 @@ def eigvals(a: ArrayLike) -> Array:
                          compute_right_eigenvectors=False)[0]
 
 
-@library_function(static_argnames=("mode",))
+@library_function(static_argnames=("mode",), whole=True)
 def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """Return Q and R with a = Q R, orthonormal columns of Q and triangular R.
 

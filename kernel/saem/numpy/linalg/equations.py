@@ -45,7 +45,7 @@ def check_square(name: str, a: Any) -> None:
             advice="Only square matrices will do.")
 
 
-@library_function
+@library_function(whole=True)
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """Return x with a x = b.
 
@@ -102,7 +102,7 @@ def _solve(a: Any, b: Any) -> Any:
         lambda _, ct: lu_solve(packed, rows, ct, 1))
 
 
-@library_function
+@library_function(whole=True)
 def inv(a: ArrayLike) -> Array:
     """Return the inverses of square matrices ``a`` (…, n, n).
 
@@ -185,7 +185,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid
     return x, residuals, rank, s
 
 
-@library_function(static_argnames=("rcond",))
+@library_function(static_argnames=("rcond",), whole=True)
 def _lstsq(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, Any]:
     m, n = a.shape
     dtype = a.dtype
@@ -267,7 +267,7 @@ def _pinv_jvp(hermitian: bool, primals: tuple, tangents: tuple) -> tuple[Any, An
     return p, across + along - matmul(matmul(p, t), p)
 
 
-@library_function(static_argnames=("hermitian",))
+@library_function(static_argnames=("hermitian",), whole=True)
 def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
     if hermitian and a.shape[-1] == a.shape[-2]:
         a = (a + adjoint(a)) / 2  # what the decomposition reads, so that both entries have a part

@@ -180,7 +180,7 @@ def _check_square(name: str, a: Any) -> None:
             advice="Only square matrices have a determinant.")
 
 
-@library_function
+@library_function(whole=True)
 def det(a: ArrayLike) -> Array:
     """Return the determinants (…) of square matrices ``a`` (…, n, n).
 
@@ -265,7 +265,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     return _slogdet(a, method=method or "lu")
 
 
-@library_function(static_argnames=("method",))
+@library_function(static_argnames=("method",), whole=True)
 def _slogdet(a: Any, method: str) -> SlogdetResult:
     a = inexact("slogdet", a)
     _check_square("slogdet", a)
@@ -348,7 +348,7 @@ def _matrix_rank(M: Any, rtol: Any, tol: Any, hermitian: bool) -> Any:
     return (s > bound).sum(-1)
 
 
-@library_function(static_argnames=("p",))
+@library_function(static_argnames=("p",), whole=True)
 def cond(x: ArrayLike, p: ArrayLike | None = None) -> Any:
     """Return the condition numbers of matrices ``x`` (…, m, n): ‖x‖ ‖x⁻¹‖ in the norm ``p``.
 

@@ -18,7 +18,7 @@ from saem.typing import Array, ArrayLike
 __all__ = ["vq"]
 
 
-@library_function(static_argnames=("check_finite",))
+@library_function(static_argnames=("check_finite",), whole=True)
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """Return the place of the nearest row of ``code_book`` [k, n] to each of ``obs`` [m, n].
 

@@ -79,7 +79,7 @@ def right_sides(name: str, a: Any, b: Any, vectors: bool) -> tuple[Any, Any]:
             broadcast_to(b, (*leading, *b.shape[-2:])))
 
 
-@library_function(static_argnames=("lower",))
+@library_function(static_argnames=("lower",), whole=True)
 def _cholesky(a: Any, lower: bool) -> Any:
     (a,) = inexact("cholesky", a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
@@ -112,7 +112,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: ArrayLike, overwrite_b: bool = F
     return _cho_solve(c, b, bool(lower), holds_vectors("cho_solve", c, b))
 
 
-@library_function(static_argnums=(2, 3))
+@library_function(static_argnums=(2, 3), whole=True)
 def _cho_solve(c: Any, b: Any, lower: bool, vectors: bool) -> Any:
     c, b = inexact("cho_solve", c, b)
     c, b = right_sides("cho_solve", c, b, vectors)
@@ -152,7 +152,7 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: ArrayLike, trans: int = 0, overwrit
     return _lu_solve(packed, pivots, b, int(trans), holds_vectors("lu_solve", packed, b))
 
 
-@library_function(static_argnums=(3, 4))
+@library_function(static_argnums=(3, 4), whole=True)
 def _lu_solve(packed: Any, pivots: Any, b: Any, trans: int, vectors: bool) -> Any:
     packed, b = inexact("lu_solve", packed, b)
     packed, b = right_sides("lu_solve", packed, b, vectors)
@@ -205,7 +205,7 @@ def solve_triangular(a: ArrayLike, b: ArrayLike, trans: int | str = 0, lower: bo
                              holds_vectors("solve_triangular", a, b))
 
 
-@library_function(static_argnums=(2, 3, 4, 5))
+@library_function(static_argnums=(2, 3, 4, 5), whole=True)
 def _solve_triangular(a: Any, b: Any, trans: int, lower: bool, unit_diagonal: bool,
                       vectors: bool) -> Any:
     a, b = inexact("solve_triangular", a, b)

@@ -92,14 +92,14 @@ def eigh(a: ArrayLike, b: None = None, lower: bool = True, eigvals_only: bool = 
     return _eigh(a, lower=bool(lower), eigvals_only=bool(eigvals_only))
 
 
-@library_function(static_argnames=("lower", "eigvals_only"))
+@library_function(static_argnames=("lower", "eigvals_only"), whole=True)
 def _eigh(a: Any, lower: bool, eigvals_only: bool) -> Any:
     (a,) = inexact("eigh", a)
     v, w = eigen.eigh(a, lower=lower)
     return w if eigvals_only else (w, v)
 
 
-@library_function(static_argnames=("permute_l", "overwrite_a", "check_finite"))
+@library_function(static_argnames=("permute_l", "overwrite_a", "check_finite"), whole=True)
 def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
        ) -> tuple[Any, ...]:
     """Return P, L and U with a = P L U; P L and U if ``permute_l``.
@@ -237,7 +237,7 @@ def _schur(a: Any, output: str) -> tuple[Any, Any]:
     return t, z
 
 
-@library_function(static_argnames=("check_finite",))
+@library_function(static_argnames=("check_finite",), whole=True)
 def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Any, Any]:
     """Return the complex Schur form (triangular) of the real one: a = Z T Zᴴ in both.
 
@@ -282,7 +282,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Any,
     return fori_loop(0, max(n - 1, 0), turn, (T.astype(dtype), Z.astype(dtype)))
 
 
-@library_function(static_argnames=("calc_q", "overwrite_a", "check_finite"))
+@library_function(static_argnames=("calc_q", "overwrite_a", "check_finite"), whole=True)
 def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
                check_finite: bool = True) -> Array | tuple[Array, Array]:
     """Return H with a = Q H Qᴴ, zero below its first subdiagonal; with ``calc_q`` also Q.
@@ -398,7 +398,7 @@ def inexact_only(x: Any) -> Any:
     return inexact("eigh_tridiagonal", x)[0]
 
 
-@library_function(static_argnames=("places",))
+@library_function(static_argnames=("places",), whole=True)
 def _tridiagonal_vectors(d: Any, e: Any, places: tuple[int, int]) -> tuple[Any, Any]:
     matrix = diag(d) + diag(e, 1) + diag(conjugate(e), -1)
     v, w = eigen.eigh(matrix, symmetrize_input=False)

@@ -55,7 +55,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     return _expm(A, upper_triangular=bool(upper_triangular), max_squarings=int(max_squarings))
 
 
-@library_function(static_argnames=("upper_triangular", "max_squarings"))
+@library_function(static_argnames=("upper_triangular", "max_squarings"), whole=True)
 def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:
     (A,) = inexact("expm", A)
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
@@ -134,7 +134,7 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None,
     return (value, derivative) if compute_expm else derivative
 
 
-@library_function(static_argnames=("blocksize",))
+@library_function(static_argnames=("blocksize",), whole=True)
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """Return the complex matrix whose square is ``A`` (n, n).
 

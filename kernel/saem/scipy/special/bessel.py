@@ -67,7 +67,7 @@ def i1(x: ArrayLike) -> Array:
     return jnp.exp(jnp.abs(x)) * lax.bessel_i1e(x)
 
 
-@library_function(static_argnames=("v", "n_iter"))
+@library_function(static_argnames=("v", "n_iter"), whole=True)
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """Return the Bessel functions of the first kind of orders 0, …, v at z.
 
@@ -128,7 +128,7 @@ def sph_harm_y(n: Array, m: Array, theta: Array, phi: Array, diff_n: int | None 
     return _harmonics(jnp.asarray(n), jnp.asarray(m), theta, phi, operator.index(n_max))
 
 
-@library_function(static_argnums=(4,))
+@library_function(static_argnums=(4,), whole=True)
 def _harmonics(n, m, theta, phi, n_max):
     theta, phi = floats("sph_harm_y", theta, phi)
     n, m, theta, phi = jnp.broadcast_arrays(n, m, theta, phi)

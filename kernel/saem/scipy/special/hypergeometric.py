@@ -65,7 +65,7 @@ def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
 _ruled_hyp1f1 = by_partials(_hyp1f1)
 
 
-@library_function
+@library_function(whole=True)
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Return Kummer's function, the sum of (a)_k / (b)_k x**k / k!.
 
@@ -116,7 +116,7 @@ def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
 _ruled_hyp2f1 = by_partials(_hyp2f1)
 
 
-@library_function
+@library_function(whole=True)
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Return Gauss's function, the sum of (a)_k (b)_k / (c)_k x**k / k!, for x ≤ 1.
 

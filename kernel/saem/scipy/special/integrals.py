@@ -162,7 +162,7 @@ _expn.defjvps(None, lambda dx, out, n, x: -dx * jnp.where(
     n >= 1, _expn(jnp.maximum(n - 1, 0), x), jnp.exp(-x) * (x + 1) / (x * x)))
 
 
-@library_function
+@library_function(whole=True)
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """Return the integral of exp(-x t) / t**n from 1 to infinity, for whole n ≥ 0 and x ≥ 0.
 
@@ -307,4 +307,4 @@ def spence(x: Array) -> Array:
     return _composed_spence(single_or_double("spence", x))
 
 
-_composed_spence = library_function(lambda x: _spence(x))
+_composed_spence = library_function(lambda x: _spence(x), whole=True)

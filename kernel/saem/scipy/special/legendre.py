@@ -97,7 +97,7 @@ def _below_degree(degrees: int, orders: int) -> tuple[np.ndarray, np.ndarray, np
     return np.where(below, degree, 1.0), np.where(below, order, 0.0), below
 
 
-@library_function(static_argnums=(0, 1))
+@library_function(static_argnums=(0, 1), whole=True)
 def _values(n, is_normalized, z):
     k = np.arange(1, n + 1)
     l, m, below = _below_degree(n + 1, n + 1)

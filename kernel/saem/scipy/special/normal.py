@@ -147,7 +147,7 @@ def ndtri(p: ArrayLike) -> Array:
     return _ndtri(single_or_double("ndtri", p if p is None else array_argument("ndtri", p)))
 
 
-_ndtri = library_function(lambda p: _quantile(p))
+_ndtri = library_function(lambda p: _quantile(p), whole=True)
 
 
 # -- logarithm -------------------------------------------------------------------------------------
@@ -204,7 +204,8 @@ def _log_probability_jvp(order, primals, tangents):
     return out, dx * jnp.exp(-0.5 * x * x - LOG_ROOT_2PI - out)
 
 
-_log_ndtr = library_function(lambda x, order: _ruled_log_probability(x, order), static_argnums=(1,))
+_log_ndtr = library_function(lambda x, order: _ruled_log_probability(x, order), static_argnums=(1,),
+                             whole=True)
 
 
 # -- two dimensions --------------------------------------------------------------------------------

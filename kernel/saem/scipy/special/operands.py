@@ -102,7 +102,7 @@ def elementwise(fun: Callable | None = None, *, complex_too: bool = False,
                  for y in (out if isinstance(out, tuple) else (out,))]
         return tuple(parts) if isinstance(out, tuple) else parts[0]
 
-    return library_function(computed, static_argnames=static or None)
+    return library_function(computed, static_argnames=static or None, whole=True)
 
 
 def by_partials(fun: Callable) -> Callable:

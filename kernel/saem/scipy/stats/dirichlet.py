@@ -20,7 +20,7 @@ from saem.typing import Array, ArrayLike
 TOLERANCE = 1e-5
 
 
-@library_function
+@library_function(whole=True)
 def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """Return the logarithm of the density at the probabilities x [k, ...] or [k - 1, ...].
 

@@ -87,7 +87,7 @@ def public(name: str, family: str, parameters: list[inspect.Parameter], about: s
     function.__signature__ = signature.replace(return_annotation=Array)  # type: ignore[attr-defined]
     meaning = MEANINGS[name].format(x=first, q=first)
     function.__doc__ = f"Return {meaning}, of {about}.\n\n    All arguments broadcast together.\n"
-    return library_function(function)
+    return library_function(function, whole=True)
 
 
 def parameter(name: str, default: Any = inspect.Parameter.empty) -> inspect.Parameter:

@@ -17,7 +17,7 @@ from saem.scipy.special.operands import floats
 from saem.typing import Array, ArrayLike
 
 
-@library_function
+@library_function(whole=True)
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """Return the logarithm of the probability of the counts x [..., k] of ``n`` trials.
 

@@ -18,7 +18,7 @@ from saem.numpy.promote import promote_dtypes_inexact
 from saem.typing import Array, ArrayLike
 
 
-@library_function
+@library_function(whole=True)
 def _logpdf(x, mean, cov):
     operands = array_argument("multivariate_normal.logpdf", x, mean, cov)
     x, mean, cov = promote_dtypes_inexact(*operands)

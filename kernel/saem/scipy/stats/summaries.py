@@ -57,7 +57,7 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keep
     return _mode(a, axis=axis, keepdims=keepdims)
 
 
-@library_function(static_argnames=("axis", "keepdims"))
+@library_function(static_argnames=("axis", "keepdims"), whole=True)
 def _mode(a, axis, keepdims):
     a = jnp.atleast_1d(array_argument("mode", a))
     shape = a.shape
@@ -107,7 +107,7 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None,
     return _rankdata(a, method=method, axis=axis)
 
 
-@library_function(static_argnames=("method", "axis"))
+@library_function(static_argnames=("method", "axis"), whole=True)
 def _rankdata(a, method, axis):
     a = array_argument("rankdata", a)
     if axis is None:
@@ -155,7 +155,7 @@ def sem(a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "pr
 
 
 @numbers_may_be_arrays
-@library_function(static_argnames=("axis", "ddof", "omit", "keepdims"))
+@library_function(static_argnames=("axis", "ddof", "omit", "keepdims"), whole=True)
 def _sem(a, axis, ddof, omit, keepdims):
     a = array_argument("sem", a)
     if omit:
