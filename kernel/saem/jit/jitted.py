@@ -291,8 +291,6 @@ class Jitted:
         bound = self.bind_arguments(args, kwargs)
         if not traced:
             return self.call_outside(bound)
-        if self.library and bound.statics and any(map(is_tracer, tree.leaves(bound.statics))):
-            return self.inlined(args, kwargs), None, False  # it says which argument is static
         if self.compiler_options:
             self.refuse_options()
         return self.call_inside(trace, bound), None, False
