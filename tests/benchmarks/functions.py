@@ -41,6 +41,7 @@ key = jax.random.key(0)
 logits = jnp.linspace(-1.0, 1.0, 40).reshape(4, 10)
 labels = jnp.array([1, 2, 3, 4])
 order = jnp.argsort(m, axis=1)
+keys = jax.random.split(key, 4)
 """
 # The sixty functions of ``numpy``, ``nn`` and ``linalg`` that give arrays and that the libraries
 # written for JAX (optax, flax, equinox, numpyro ...) use most, most used first.
@@ -165,6 +166,26 @@ jax.random.laplace(key, (10,)); jax.random.bits(key, (10,)); jax.random.rademach
 jax.random.multivariate_normal(key, jnp.zeros(2), jnp.eye(2))
 """
 
+# Functions under transformations that run them at once.
+TRANSFORMED = """
+jax.vmap(jnp.sin)(m); jax.vmap(jax.nn.softmax)(m); jax.vmap(jnp.median)(m)
+jax.vmap(jnp.linalg.inv)(batch + 2 * jnp.eye(8)); jax.vmap(jnp.searchsorted)(m, m)
+jax.vmap(lambda a: jnp.interp(a, x, y))(m); jax.vmap(jax.scipy.stats.norm.logpdf)(m)
+jax.vmap(lambda k: jax.random.normal(k, (3,)))(keys)
+jax.vmap(lambda k: jax.random.poisson(k, 3.0))(keys); jax.vmap(lambda i: x[i])(k)
+jax.jvp(jnp.sin, (x,), (y,)); jax.jvp(jax.nn.softmax, (x,), (y,)); jax.jvp(jnp.median, (x,), (y,))
+jax.jvp(jnp.linalg.inv, (m,), (m,)); jax.jvp(jax.scipy.stats.norm.logpdf, (x,), (y,))
+jax.grad(lambda a: jnp.sum(a * a))(x); jax.grad(lambda a: jax.nn.softmax(a)[0])(x)
+jax.grad(jnp.median)(x); jax.grad(jnp.prod)(x); jax.grad(jnp.linalg.det)(m)
+jax.grad(lambda a: jnp.sum(jnp.linalg.solve(a, x[:8])))(m)
+jax.grad(lambda a: jnp.sum(jnp.interp(a, x, y)))(x)
+jax.grad(lambda a: jnp.sum(jax.scipy.stats.norm.logpdf(a)))(x)
+jax.grad(lambda a: jnp.sum(jax.nn.relu(m @ a)))(x[:8])
+jax.grad(lambda a: a * jnp.sum(jax.random.normal(key, (10,))))(1.0)
+jax.vmap(jax.grad(lambda a: jnp.sum(jnp.sin(a) ** 2)))(m); jax.hessian(jnp.median)(x[:8])
+jax.jacrev(jnp.linalg.inv)(m)
+"""
+
 
 def calls(text: str) -> list[str]:
     """Return the expressions of a table."""
@@ -257,6 +278,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jax", required=False, help="the Python that has the real JAX")
     parser.add_argument("--only", default="", help="part of a call's text")
+    parser.add_argument("--table", default="", help="part of a table's title")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     wanted = parser.parse_args()
@@ -266,9 +288,10 @@ def main() -> None:
     workers = Worker(sys.executable, "saem"), Worker(wanted.jax, "jax")
     for title, text in (("The sixty most used functions, outside jit", MOST_USED),
                         ("Other functions, outside jit", OTHERS), ("Samplers", SAMPLERS),
+                        ("Functions under transformations, outside jit", TRANSFORMED),
                         ("Further functions, outside jit", FURTHER)):
         rows = [call for call in calls(text) if wanted.only in call]
-        if rows:
+        if rows and wanted.table in title:
             table(title, rows, *workers, wanted.rounds)
 
 

@@ -159,7 +159,7 @@ def test_a_gradient_of_a_mapped_function_is_followed():
     lambda: jax.random.split(jax.random.PRNGKey(3)), lambda: jax.random.key_data(
         jax.random.fold_in(jax.random.key(0), 7)), lambda: jnp.arange(9.0).at[2].add(1.0),
     lambda: jax.random.permutation(jax.random.key(2), 6), lambda: jnp.arange(6).reshape(2, 3)[1],
-], ids=str)
+])
 def test_what_is_no_tracers_runs_outside(processed, inside, what):
     wanted, found = what(), []
 
