@@ -3,12 +3,12 @@
 JAX compiles slowly, and its answers do not change while its version does not.  So each question of
 the tests is kept with the reply, and a question asked again, word for word, is answered from there;
 a new or changed one goes to JAX.  Last bits depend on the processor and on the kernels that
-OpenBLAS chooses for it: replies made on another kind of processor, or with other kernels, are not
-used.
+OpenBLAS chooses for it, so replies are kept for each kind of processor on which they were packed.
+On a kind between those, replies are used that are the same on all of them.
 
     SAEM_ASK_JAX=1       ask JAX every question, whatever is kept
     SAEM_KEEP_ANSWERS=1  also keep each question of this run and its reply under .answers/
-    python tests/kernel/recorded.py    pack .answers/ into tests/kernel/answers/
+    python tests/kernel/recorded.py    pack .answers/ into tests/kernel/answers/, for this processor
 
 Read before: ``oracle.py``.
 Invariant: a reply is JAX's own, to the very bytes of its question; ``test_oracle.py`` asks some of
@@ -32,8 +32,10 @@ QUESTIONS = REPLIES.with_name("questions.xz")
 HEAD = struct.Struct("<16sQ")
 # How a question begins that is a whole program: tests/programs runs it in a process of its own.
 PROGRAM = b"program\n"
-# The key under which the packed replies say on which processor they were made.
+# The key under which packed replies say on which kind of processor they were made.
 PROCESSOR = bytes(16)
+# What stands for a reply that is the one in ``replies.xz``, which holds those packed last.
+SAME = b""
 
 
 def key(question: bytes) -> bytes:
@@ -73,14 +75,41 @@ def processor() -> bytes:
     return " ".join([platform.machine(), *sorted(wanted.intersection(words)), blas]).encode()
 
 
+def all_replies(folder: Path = REPLIES.parent) -> dict[bytes, dict[bytes, bytes]]:
+    """Return all kept replies, by kind of processor."""
+    latest = load(folder / REPLIES.name)
+    found = {latest.pop(PROCESSOR, b""): latest}
+    for path in sorted(folder.glob("replies-*.xz")):
+        other = load(path)
+        kind = other.pop(PROCESSOR)
+        found[kind] = {name: latest[name] if reply == SAME else reply
+                       for name, reply in other.items()}
+    return found
+
+
+def usable(kept: dict[bytes, dict[bytes, bytes]], kind: bytes) -> dict[bytes, bytes]:
+    """Return the replies of ``kept`` that hold on a ``kind`` of processor.
+
+    Those of this kind; if it differs from those that are kept only in words in which they differ
+    from each other, the replies that they have in common.
+    """
+    if kind in kept:
+        return kept[kind]
+    kinds = [frozenset(name.split()) for name in kept]
+    varied = frozenset.union(*kinds) - frozenset.intersection(*kinds)
+    if not any(frozenset(kind.split()) - varied == words - varied for words in kinds):
+        return {}
+    first, *others = kept.values()
+    return {name: reply for name, reply in first.items()
+            if all(other.get(name) == reply for other in others)}
+
+
 class Recorded:
     """The replies kept from earlier runs; none if every question is to be asked (``live``)."""
 
     def __init__(self, live: bool = False) -> None:
         live = live or bool(os.environ.get("SAEM_ASK_JAX"))
-        self.replies = {} if live else load(REPLIES)
-        if self.replies.pop(PROCESSOR, b"") != processor():
-            self.replies = {}
+        self.replies = {} if live else usable(all_replies(), processor())
         self.keeping = bool(os.environ.get("SAEM_KEEP_ANSWERS"))
 
     def find(self, question: bytes) -> bytes | None:
@@ -107,16 +136,27 @@ def is_portable(reply: bytes) -> bool:
     return not any(word in reply for word in (str(ROOT).encode(), b"site-packages", b"/tmp/"))
 
 
-def pack() -> None:
+def pack(kept: Path = KEPT, folder: Path = REPLIES.parent) -> None:
     """Pack what was kept; what is packed already and was not asked again is left out."""
-    for kind, path in ((".question", QUESTIONS), (".reply", REPLIES)):
-        entries = {bytes.fromhex(p.stem): p.read_bytes() for p in sorted(KEPT.glob(f"*{kind}"))
-                   if is_portable(p.with_suffix(".reply").read_bytes())}
-        if not entries:
-            sys.exit("nothing was kept: run the tests with SAEM_KEEP_ANSWERS=1 first")
-        entries[PROCESSOR] = processor()
-        save(path, entries)
-        print(f"{path.relative_to(ROOT)}: {len(entries)} entries, {path.stat().st_size:,} bytes")
+    before = all_replies(folder)
+    replies, questions = ({bytes.fromhex(p.stem): p.read_bytes()
+                           for p in sorted(kept.glob(f"*.{kind}"))
+                           if is_portable(p.with_suffix(".reply").read_bytes())}
+                          for kind in ("reply", "question"))
+    if not replies:
+        sys.exit("nothing was kept: run the tests with SAEM_KEEP_ANSWERS=1 first")
+    own = {PROCESSOR: processor()}
+    save(folder / QUESTIONS.name, questions | own)
+    save(folder / REPLIES.name, replies | own)
+    for kind in before.keys() - {b"", processor()}:
+        name = hashlib.sha256(kind).hexdigest()[:8]
+        save(folder / f"replies-{name}.xz", {PROCESSOR: kind} | {
+            key: SAME if reply == replies[key] else reply
+            for key, reply in before[kind].items() if key in replies})
+    own_name = hashlib.sha256(processor()).hexdigest()[:8]
+    (folder / f"replies-{own_name}.xz").unlink(missing_ok=True)
+    for path in sorted(folder.glob("*.xz")):
+        print(f"{path.name}: {len(load(path)) - 1} entries, {path.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":
