@@ -282,8 +282,8 @@ def taker(statics: int = 0, gives_keys: bool = False, same_rounding: bool = Fals
     """Make ``fun(key, *statics, *operands)`` on a typed key a function on any single key.
 
     The first ``statics`` arguments after the key are static.  Outside programs it is one compiled
-    call, where no interpreter is about on the words of the key.  ``gives_keys``: results are keys
-    of the kind that was given.  ``same_rounding``: as in ``library_function``.
+    call, of the words of the key if no argument is a tracer.  ``gives_keys``: results are keys of
+    the kind that was given.  ``same_rounding``: as in ``library_function``.
     """
 
     def decorate(fun: Callable) -> Callable:
