@@ -67,7 +67,7 @@ ROWS = {
                  "argument x: f32[8] → i32[8]", "인자 x: f32[8] → i32[8]",
                  "a Python scalar, which adapts", "Python 스칼라를"),
     "weak_type": Row("f(np.float32(1))", "f(1.)", "weak_type", ("x", "f32[]", "~f32[]"),
-                     "comes from a Python scalar", "Python 스칼라에서",
+                     "which a Python scalar has", "Python 스칼라의 타입",
                      "always an array with an explicit dtype", "자료형을 밝힌 배열을", "found"),
     "static_argument": Row("f(A, mode='foo')", "f(A, mode='bar')", "static_value",
                            ("mode", "'foo'", "'bar'"),

@@ -486,8 +486,10 @@ def test_donation_takes_and_warns_as_jaxs(jax_oracle, body):
     "jax.vmap(lambda y: y + 1)(x)", "jax.grad(lambda y: (y * 2).sum())(x)", "list(x)", "x.copy()",
     "jax.device_put(x, jax.devices()[0])"])
 def test_a_donated_array_is_refused_in_jaxs_words(jax_oracle, use):
-    same_error(jax_oracle, f"used_after(lambda x: {use})",
-               "Array has been deleted with shape=float32[3].", within=__name__)
+    # What copies in JAX is sometimes a compiled call, which the client refuses in its own words.
+    sentence = "has been deleted" if use == "x.copy()" else \
+        "Array has been deleted with shape=float32[3]."
+    same_error(jax_oracle, f"used_after(lambda x: {use})", sentence, within=__name__)
 
 
 @pytest.mark.parametrize(("body", "sentence"), [

@@ -287,10 +287,10 @@ class Jitted:
                 return self.call_outside(self.bind_arguments(args, kwargs))
         if self.inline and self.library and (
                 self.inlines_in(trace) if traced else not config.shortcuts.value):
-            return self.inlined(args, kwargs), None, False
-        bound = self.bind_arguments(args, kwargs)
+            return self.fun(*with_arrays(args), **kwargs), None, False
         if not traced:
-            return self.call_outside(bound)
+            return self.call_outside(self.bind_arguments(args, kwargs))
+        bound = self.bind_arguments(with_arrays(args) if self.library else args, kwargs)
         if self.compiler_options:
             self.refuse_options()
         return self.call_inside(trace, bound), None, False
@@ -302,14 +302,6 @@ class Jitted:
         """
         return trace.inlines and not ((self.whole or trace.calls_whole) and runs_at_once()
                                       and config.shortcuts.value and not config.disable_jit.value)
-
-    def inlined(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Return what the function gives if its operations are handed to the interpreter."""
-        for x in args:
-            if hasattr(type(x), "__jax_array__"):
-                args = tuple(map(unwrapped, args))
-                break
-        return self.fun(*args, **kwargs)
 
     def call_inside(self, trace: Trace, bound: Bound) -> Any:
         """Return the result of a call inside the interpreter ``trace``: one equation for it."""
@@ -386,6 +378,14 @@ class _Explainer:
 
 
 explainer: Any = _Explainer()
+
+
+def with_arrays(args: tuple) -> tuple:
+    """Return ``args`` with the arrays that objects among them stand for (``__jax_array__``)."""
+    for x in args:
+        if hasattr(type(x), "__jax_array__"):
+            return tuple(map(unwrapped, args))
+    return args
 
 
 def is_outside(args: tuple, kwargs: dict[str, Any]) -> bool:

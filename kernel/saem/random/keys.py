@@ -24,7 +24,7 @@ from saem.core.avals import aval_of, is_array_like
 from saem.core.dimensions import Dim, as_size
 from saem.core.events import bus
 from saem.core.promotion import join
-from saem.core.trace import is_tracer, runs_at_once
+from saem.core.trace import eval_trace, is_tracer, runs_at_once, state
 from saem.generators.rbg import GENERATORS
 from saem.jit.library import library_function
 from saem.numpy.at import IndexUpdateHelper
@@ -298,7 +298,7 @@ def taker(statics: int = 0, gives_keys: bool = False, same_rounding: bool = Fals
 
         @functools.wraps(fun)
         def run(key: Any, *args: Any) -> Any:
-            if (not runs_at_once() or not config.shortcuts.value
+            if (not is_one_call() or not config.shortcuts.value
                     or any(map(is_tracer, (key, *args)))):
                 return traced(key, *args)
             typed = type(key) is PRNGKeyArray
@@ -311,13 +311,22 @@ def taker(statics: int = 0, gives_keys: bool = False, same_rounding: bool = Fals
         def traced(key: Any, *args: Any) -> Any:
             _single(name, key)
             # A program gets the operations; other interpreters interpret one call.
-            call = (compiled.get(None) or compile_for(None)) if runs_at_once() else fun
+            call = (compiled.get(None) or compile_for(None)) if is_one_call() else fun
             out = call(_held(key), *args)
             return random_unwrap(out) if gives_keys and not is_typed(key) else out
 
         return run
 
     return decorate
+
+
+def is_one_call() -> bool:
+    """Return whether a sampler is run as one call here.
+
+    Under a transformation its operations show what becomes of keys, if that is watched.
+    """
+    return state.trace is eval_trace or (
+        runs_at_once() and not bus.active and not config.debug_key_reuse.value)
 
 
 def _on_words(fun: Callable, impl: Generator, gives_keys: bool) -> Callable:
