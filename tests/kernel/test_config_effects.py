@@ -15,6 +15,7 @@ import warnings
 import numpy as np
 import pytest
 from both import ours, same, same_error, source_of
+from oracle import JaxError
 
 import saem as jax
 import saem.numpy as jnp
@@ -483,13 +484,19 @@ def test_donation_takes_and_warns_as_jaxs(jax_oracle, body):
 
 @pytest.mark.parametrize("use", [
     "np.asarray(x)", "str(x)", "x[0]", "float(x[0])", "jax.jit(lambda x: x * 3)(x)",
-    "jax.vmap(lambda y: y + 1)(x)", "jax.grad(lambda y: (y * 2).sum())(x)", "list(x)", "x.copy()",
+    "jax.vmap(lambda y: y + 1)(x)", "jax.grad(lambda y: (y * 2).sum())(x)", "list(x)",
     "jax.device_put(x, jax.devices()[0])"])
 def test_a_donated_array_is_refused_in_jaxs_words(jax_oracle, use):
-    # What copies in JAX is sometimes a compiled call, which the client refuses in its own words.
-    sentence = "has been deleted" if use == "x.copy()" else \
-        "Array has been deleted with shape=float32[3]."
-    same_error(jax_oracle, f"used_after(lambda x: {use})", sentence, within=__name__)
+    same_error(jax_oracle, f"used_after(lambda x: {use})",
+               "Array has been deleted with shape=float32[3].", within=__name__)
+
+
+def test_a_copy_of_a_donated_array_is_refused(jax_oracle):
+    # In a JAX process that has copied before, the client refuses, in its own words.
+    with pytest.raises(JaxError, match="has been deleted"):
+        jax_oracle.run(source_of("used_after(lambda x: x.copy())", __name__))
+    with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[3\]\."):
+        used_after(lambda x: x.copy())
 
 
 @pytest.mark.parametrize(("body", "sentence"), [

@@ -16,7 +16,7 @@ import pytest
 
 import saem as jax
 import saem.numpy as jnp
-from saem.compile import executables
+from saem.compile import executables, mappings
 from saem.core import kept
 from saem.core.kept import Kept
 
@@ -86,3 +86,42 @@ def test_bodies_of_loops_are_bounded_too(monkeypatch):
         out = jax.make_jaxpr(lambda xs: jax.lax.scan(body, 0.0, xs))(np.ones((2, n), np.float32))
         assert out.out_avals[1].shape == (2, n)
     assert sum(map(len, kept._tables.values())) <= 17
+
+
+@pytest.mark.skipif(not mappings.MAPPINGS.exists(), reason="only Linux limits memory mappings")
+@pytest.mark.parametrize("how", ["jitted", "operations", "ahead of time"])
+def test_programs_stay_within_the_memory_mappings_of_a_process(monkeypatch, how):
+    gc.collect()
+    limit = mappings.count() + 160
+    monkeypatch.setattr(mappings, "limit", lambda: limit)
+    monkeypatch.setattr(mappings, "SHARE", (limit - 80) / limit)
+    monkeypatch.setattr(mappings, "ROUND", 4)
+    monkeypatch.setattr(mappings, "watch", mappings.Watch())
+    made, most = [], 0
+    for n in range(100):
+        x = np.arange(n % 10 + 1, dtype=np.float32)
+        if how == "jitted":  # each held, none in a table that shrinks
+            made.append(jax.jit(lambda x, n=n: x[::-1] * n))
+            got = made[-1](x)
+        elif how == "operations":
+            got = jax.lax.pad(x, np.float32(0), [(0, n, 0)])[:x.size][::-1] * n
+        else:
+            got = jax.jit(lambda x, n=n: x[::-1] * n).lower(x).compile()(x)
+        assert got.tolist() == (x[::-1] * np.float32(n)).tolist()
+        most = max(most, mappings.count())
+    assert limit - 120 < most < limit, (most, limit)
+    for n, again in enumerate(made[:10]):
+        assert again(np.float32([1, 2])).tolist() == [2 * n, n]
+
+
+def test_programs_of_others_do_not_make_each_round_drop_all(monkeypatch):
+    monkeypatch.setattr(mappings, "ROUND", 1)
+    monkeypatch.setattr(mappings, "limit", lambda: 1000)
+    counted = [900]
+    monkeypatch.setattr(mappings, "count", lambda: counted[0])
+    watch = mappings.Watch()
+    assert watch.too_many()
+    watch.dropped()
+    assert not watch.too_many()
+    counted[0] = 960
+    assert watch.too_many()

@@ -19,6 +19,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile import executables as compile
+from saem.compile import mappings
 from saem.compile.device_assignment import (
     NO_DEMANDS,
     Demands,
@@ -38,7 +39,7 @@ from saem.core import config, dtypes, effects, errors, finite, source
 from saem.core.avals import Seen, ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.events import EagerOp, FunctionRef, Transfer, bus
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Var
-from saem.core.kept import Kept
+from saem.core.kept import Kept, forget
 from saem.core.leaks import leaked_tracer
 from saem.core.memory_spaces import HOST, space_of
 from saem.core.sharded import as_sharded, plain
@@ -383,6 +384,7 @@ def build(closed: ClosedJaxpr, where: Any, committed: bool, *, name: str,
                     platform=lowering_platform(devices[0]), terms=terms)
     seconds = time.perf_counter() - begin
     executable = find_or_compile(lowered, devices, function, options, seconds, same_rounding)
+    keep_within_limit()
     return Program(executable, lowered, where, committed)
 
 
@@ -439,6 +441,14 @@ def apply_primitive(prim: Any, args: Sequence[Any]) -> Any:
     if bus.eager:
         bus.publish(EagerOp(primitive=prim.name, caller=source.here()))
     return primitive_callable(prim)(*args) if prim.eager is None else prim.eager(*args)
+
+
+def keep_within_limit() -> None:
+    """Drop all programs that can be made again if the system lets the process hold few more."""
+    if mappings.watch.too_many():
+        forget()
+        clear_executables()
+        mappings.watch.dropped()
 
 
 def clear_executables() -> None:

@@ -6,8 +6,10 @@ most ``CAPACITY`` entries: when they hold more, the largest table loses its olde
 lost is traced again when it is needed, and compiled again if its program is gone from
 ``compile.executables``, too; what C++ remembers (its own 4,096 signatures) it still answers.
 
+``forget`` empties all tables, for a process that may hold no more programs (``compile.mappings``).
+
 Read before: nothing.  Read after: ``jit.jitted``, ``compile.dispatch``.
-Invariant: a table of up to ``SMALL`` entries never loses one (tests/kernel/test_kept.py).
+Invariant: ``shrink`` leaves tables of up to ``SMALL`` entries alone (tests/kernel/test_kept.py).
 """
 
 from __future__ import annotations
@@ -42,10 +44,21 @@ class Kept(dict):
             shrink()
 
 
+def living() -> list[Kept]:
+    """Return the tables whose functions are still there."""
+    found = (table() for table in _tables.valuerefs())  # a copy: other threads may add tables
+    return [table for table in found if table is not None]
+
+
+def forget() -> None:
+    """Empty all tables."""
+    for table in living():
+        table.clear()
+
+
 def shrink() -> None:
     """Let the largest tables lose their older halves until all hold ``CAPACITY`` together."""
-    found = (table() for table in _tables.valuerefs())  # a copy: other threads may add tables
-    tables = sorted((table for table in found if table is not None), key=len)
+    tables = sorted(living(), key=len)
     total = sum(map(len, tables))
     while total > CAPACITY and tables and len(tables[-1]) > SMALL:
         largest = tables[-1]

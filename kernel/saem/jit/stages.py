@@ -277,6 +277,7 @@ class Lowered(Stage):
         warn_wasted(self._lowered.wasted)
         executable = find_or_compile(self._lowered, devices_, info.reference,
                                      {**info.compiler_options, **(compiler_options or {})})
+        dispatch.keep_within_limit()
         return Compiled(self._call, dispatch.Program(executable, self._lowered, self._where,
                                                      self._committed))
 
