@@ -62,7 +62,7 @@ def _contract(x: Any, y: Any, contract: tuple, batch: tuple = ((), ()), *, preci
     given = {} if out_sharding is None else {"out_sharding": out_sharding}
     out = dot(x, y, (contract, batch), precision,
               preferred_element_type=preferred or dtype, **given)
-    return out if preferred is not None or not weak else convert(out, dtype, True)
+    return convert(out, aval_of(out).dtype, weak)
 
 
 def _mismatch(name: str, x: Any, y: Any) -> Exception:
@@ -432,8 +432,7 @@ def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, 
             x, name = _pair(x, name, y, other, left, options), left
         values.append(x)
     (out,) = values
-    return convert(out, dtype, True) if weak and preferred is None else (
-        out if preferred is None else convert(out, preferred, False))
+    return convert(out, preferred or dtype, weak and preferred is None)
 
 
 def _total(x: Any, axes: tuple[int, ...]) -> Any:

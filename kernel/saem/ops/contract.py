@@ -136,9 +136,10 @@ class DotGeneral(Primitive):
                     errors.DTypeError, "dot_general.C7",
                     f"dot_general does not accept dtype {aval.dtype.name}.",
                     advice="Multiply numbers.")
-        if self.preferred_element_type is not None:
-            return ShapedArray(shape, self.preferred_element_type)
         dtype = x.dtype if x.dtype == y.dtype else promote_types(x.dtype, y.dtype)
+        if self.preferred_element_type is not None:
+            check_preferred(dtype, np.dtype(self.preferred_element_type))
+            dtype = self.preferred_element_type
         return ShapedArray(shape, dtype, x.weak_type and y.weak_type)
 
     def axes(self, x_ndim: int, y_ndim: int) -> tuple[Axes, Axes, Axes]:
@@ -293,6 +294,20 @@ def narrows(dtype: np.dtype, out: np.dtype) -> bool:
     """
     return (dtypes.is_complex(dtype) and not dtypes.is_complex(out)) or (
         dtypes.is_float(dtype) and not dtypes.is_inexact(out))
+
+
+def check_preferred(dtype: np.dtype, preferred: np.dtype) -> None:
+    """Refuse ``preferred`` where its numbers have fewer bits than products of ``dtype``."""
+    def bits(d: np.dtype) -> int:  # of a real number
+        whole = 1 if dtypes.is_bool(d) else dtypes.itemsize_bits(d)
+        return whole // 2 if dtypes.is_complex(d) else whole
+
+    if not dtypes.is_float(dtype) and bits(preferred) < bits(dtype):
+        raise errors.explained(
+            errors.ArgumentTypeError, "dot_general.C10",
+            "`preferred_element_type` must not be narrower than the original type, got "
+            f"preferred_element_type of {preferred.name} for result type of {dtype.name}.",
+            advice="Convert the result.")
 
 
 def as_operand(product: Any, places: Axes, aval: ShapedArray) -> Any:
