@@ -194,9 +194,14 @@ def _descend(fun: Callable, x0: Array, maxiter: int, gtol: float, norm: Any, ls_
     state = State(x0, f, g, f + jnp.linalg.norm(g) / 2, memory, jnp.asarray(0), jnp.asarray(1),
                   jnp.asarray(RUNNING))
     out = lax.while_loop(unfinished, step, state)
-    reached = small(out.g) | (out.status == FLAT)
+    return _result(out, small(out.g), maxfun)
+
+
+def _result(out: State, small: Array, maxfun: float) -> OptimizeResults:
+    """Return what the last state says; ``small`` is whether its gradient is."""
     limit = jnp.where(out.calls >= maxfun, MANY_CALLS, MANY_STEPS)
-    status = jnp.where(reached, SUCCESS, jnp.where(out.status == RUNNING, limit, out.status))
+    status = jnp.where(small | (out.status == FLAT), SUCCESS,
+                       jnp.where(out.status == RUNNING, limit, out.status))
     return OptimizeResults(out.x, status == SUCCESS, status, out.f, out.g, out.memory, out.calls,
                            out.calls, out.k)
 

@@ -461,18 +461,22 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
     return _unique(mat, data, indices, keep & stored, nse)
 
 
+def _summed(mat: BCOO, data: Array, indices: Array, size: int) -> BCOO:
+    """Return the sum of all elements where no axis is sparse, padded to ``size`` elements."""
+    total = data.sum(mat.n_batch, keepdims=True).astype(data.dtype)
+    padded = [(0, size - 1 if i == mat.n_batch else 0) for i in range(data.ndim)]
+    nowhere = jnp.zeros((*indices.shape[:-2], size, 0), indices.dtype)
+    return BCOO((jnp.pad(total, padded), nowhere), shape=mat.shape, indices_sorted=True,
+                unique_indices=True)
+
+
 def _unique(mat: BCOO, data: Array, indices: Array, keep: Array, nse: int | None) -> BCOO:
     """Return the elements that ``keep`` names, each coordinate once."""
     end = jnp.asarray(mat.sparse_shape, indices.dtype)
     indices = jnp.where(keep[..., None], indices, end)
     data = masked(keep, data)
     if mat.n_sparse == 0:
-        size = 1 if nse is None else nse
-        total = data.sum(mat.n_batch, keepdims=True).astype(data.dtype)
-        padded = [(0, size - 1 if i == mat.n_batch else 0) for i in range(data.ndim)]
-        return BCOO((jnp.pad(total, padded), jnp.zeros((*indices.shape[:-2], size, 0),
-                                                      indices.dtype)),
-                    shape=mat.shape, indices_sorted=True, unique_indices=True)
+        return _summed(mat, data, indices, 1 if nse is None else nse)
 
     def group(indices: Array) -> tuple[Array, Array, Array]:
         """Return the order, each ordered element's group, and the number of groups."""
