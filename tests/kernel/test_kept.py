@@ -7,6 +7,7 @@ Invariant: what was dropped is made again with the same result.
 from __future__ import annotations
 
 import collections
+import functools
 import gc
 import itertools
 import weakref
@@ -16,7 +17,7 @@ import pytest
 
 import saem as jax
 import saem.numpy as jnp
-from saem.compile import executables, mappings
+from saem.compile import dispatch, executables, mappings
 from saem.core import kept
 from saem.core.kept import Kept
 
@@ -91,10 +92,13 @@ def test_bodies_of_loops_are_bounded_too(monkeypatch):
 @pytest.mark.skipif(not mappings.MAPPINGS.exists(), reason="only Linux limits memory mappings")
 @pytest.mark.parametrize("how", ["jitted", "operations", "ahead of time"])
 def test_programs_stay_within_the_memory_mappings_of_a_process(monkeypatch, how):
+    # Tables of operations that other tests ran are not among those that are emptied here.
+    tables = functools.lru_cache(dispatch.primitive_callable.__wrapped__)
+    monkeypatch.setattr(dispatch, "primitive_callable", tables)
     gc.collect()
-    limit = mappings.count() + 160
+    limit = mappings.count() + 240
     monkeypatch.setattr(mappings, "limit", lambda: limit)
-    monkeypatch.setattr(mappings, "SHARE", (limit - 80) / limit)
+    monkeypatch.setattr(mappings, "SHARE", (limit - 160) / limit)
     monkeypatch.setattr(mappings, "ROUND", 4)
     monkeypatch.setattr(mappings, "watch", mappings.Watch())
     made, most = [], 0
@@ -109,7 +113,7 @@ def test_programs_stay_within_the_memory_mappings_of_a_process(monkeypatch, how)
             got = jax.jit(lambda x, n=n: x[::-1] * n).lower(x).compile()(x)
         assert got.tolist() == (x[::-1] * np.float32(n)).tolist()
         most = max(most, mappings.count())
-    assert limit - 120 < most < limit, (most, limit)
+    assert limit - 200 < most < limit, (most, limit)
     for n, again in enumerate(made[:10]):
         assert again(np.float32([1, 2])).tolist() == [2 * n, n]
 
