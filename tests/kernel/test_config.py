@@ -131,6 +131,8 @@ def test_misuse_is_explained():
         SETTINGS["jax_platforms"]("cpu")
     with pytest.raises(TypeError, match="one new value"):
         SETTINGS["jax_default_device"]()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'enabled'"):
+        enable_x64(enabled=False)
 
 
 @pytest.mark.parametrize("variable", ["JAX_ENABLE_X64", "SAEM_ENABLE_X64"])
@@ -198,6 +200,18 @@ def test_an_option_that_nothing_reads_is_kept_and_says_so_once():
     config.update(name, True)
     config.update(name, False)
     assert config.read(name) is False
+
+
+def test_the_environment_sets_options_that_nothing_reads():
+    # JAX 0.10.2 reads these words so, and refuses JAX_LOGGING_LEVEL=x with a ValueError.
+    names = "jax_logging_level jax_pprint_use_color jax_traceback_in_locations_limit".split()
+    done = run_python(f"import saem\nprint(*map(saem.config.read, {names}))",
+                      JAX_LOGGING_LEVEL="DEBUG", JAX_PPRINT_USE_COLOR="0",
+                      JAX_TRACEBACK_IN_LOCATIONS_LIMIT="3")
+    assert done.stdout.split() == ["DEBUG", "False", "3"]
+    assert "jax_logging_level changes nothing in Saem" in done.stderr
+    done = run_python("import saem", JAX_LOGGING_LEVEL="x")
+    assert "ValueError: jax_logging_level: new enum value must be" in done.stderr
 
 
 def test_the_platforms_that_were_made_may_be_named_again():

@@ -285,8 +285,10 @@ class Setting(_jaxlib.Config):
         The value may be named: ``new_val``, for ``disable_jit`` also ``disable``.
         """
         declared = self.declared
-        if named.keys() <= {"new_val", "disable" if self.name == "jax_disable_jit" else "new_val"}:
-            value += tuple(named.values())
+        unknown = named.keys() - {"new_val", *(["disable"] if declared.name == "disable_jit" else [])}
+        if unknown:
+            raise TypeError(f"{declared.name} got an unexpected keyword argument {min(unknown)!r}.")
+        value += tuple(named.values())
         if declared.process:
             raise TypeError(
                 f"{declared.name} holds for the whole process, so it has no `with` form. "
@@ -339,6 +341,18 @@ def environment_value(declared: Declared) -> Any:
 SETTINGS: dict[str, Setting] = {"jax_" + row.name: Setting(row) for row in DECLARED}
 
 
+def keep_environment() -> None:
+    """Keep what the environment says of options that nothing reads; a warning tells it."""
+    for variable, word in os.environ.items():
+        name = variable.lower()
+        if name in unread_options.DEFAULTS:
+            kind = type(unread_options.DEFAULTS[name]).__name__
+            row = Declared(name, None, kind if kind in ("bool", "int", "float") else "str", "")
+            unread_options.keep(name, _from_word(row, word, variable))
+
+
+keep_environment()
+
 # Called with its name and value before a setting of the whole process changes:
 # ``placement.devices`` refuses changes that come too late.
 before_start: list[Any] = []
@@ -351,8 +365,8 @@ def _named(name: str) -> Setting:
     """
     setting = SETTINGS.get(name)
     if setting is None:
-        near = difflib.get_close_matches(name, SETTINGS, n=1, cutoff=0.6)
-        near = near or difflib.get_close_matches("jax_" + name, SETTINGS, n=1, cutoff=0.6)
+        near = difflib.get_close_matches(str(name), SETTINGS, n=1, cutoff=0.6)
+        near = near or difflib.get_close_matches(f"jax_{name}", SETTINGS, n=1, cutoff=0.6)
         advice = f"Did you mean {near[0]!r}?" if near else "config.values lists every name."
         raise AttributeError(f"Unrecognized config option: {name}. {advice}")
     return setting
@@ -363,18 +377,18 @@ class Configuration:
 
     __slots__ = ()
 
-    def update(self, name: str, value: Any) -> None:
-        """Set ``name`` for the whole process (a thread inside a ``with`` keeps its own).
+    def update(self, name: str, val: Any) -> None:
+        """Set ``name`` to ``val`` for the whole process (a thread inside a ``with`` keeps its own).
 
         Raises: AttributeError for an unknown name; TypeError or ValueError for another value;
         RuntimeError where the devices were made already and the value is not what they were
         made with.
         """
         if name in unread_options.values:
-            unread_options.keep(name, value)
+            unread_options.keep(name, val)
             return
         setting = _named(name)
-        value = _checked(setting.declared, value, name)
+        value = _checked(setting.declared, val, name)
         if setting.declared.process and value != setting.value:
             for check in before_start:
                 check(name, value)
