@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from saem.dropin import private_names
+from saem.dropin import private_names, run
 
 KERNEL = Path(__file__).resolve().parents[2] / "kernel"
 
@@ -400,6 +400,42 @@ def test_pytest_runs_on_it(tmp_path):
     said = output("-m", "saem", "run", "-m", "pytest", "-q", "-p", "no:cacheprovider",
                   folder=tmp_path)
     assert "1 passed" in said
+
+
+FAILING = """
+import jax, jax.numpy as jnp
+@jax.jit
+def inner(x): return {body}
+def outer(x): return jax.vmap(inner)(x).sum()
+jax.grad(outer)(jnp.ones((2, 3)))
+"""
+
+
+@pytest.mark.parametrize(("body", "modes"), [("jnp.dot(x, jnp.ones(5))", ("auto", "off")), (
+    "1 / 0", ("quiet_remove_frames", "remove_frames"))])
+def test_a_failing_program_shows_its_own_lines(tmp_path, body, modes):
+    # JAX shows these lines: those of the program, then of the operation that failed.
+    script = tmp_path / "script.py"
+    script.write_text(FAILING.format(body=body))
+    lines = [f'  File "{script}", line {line}, in {name}' for line, name in
+             ((6, "<module>"), (5, "outer"), (4, "inner"))]
+    shown = [python("-m", "saem", "run", str(script), JAX_TRACEBACK_FILTERING=mode).stderr
+             for mode in modes]
+    assert [line for line in shown[0].splitlines() if line.startswith("  File ")] == lines
+    assert "JAX_TRACEBACK_FILTERING=off shows them" in shown[0]
+    assert "derivatives.py" in shown[1] and run.__file__ not in shown[1]
+    assert shown[1].count(lines[-1]) == 1 + ("remove_frames" in modes)
+
+
+def test_what_caused_an_error_is_shortened_and_other_errors_are_as_pythons(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import jax\ndef f(x):\n  try: return [][1]\n"
+                      "  except IndexError as e: raise ValueError from e\njax.jit(f)(1.)\n")
+    shown = python("-m", "saem", "run", str(script)).stderr
+    assert shown.count("  File ") == 3 and "direct cause" in shown and "left out" in shown
+    for text in ("def f(x): return x.y\nf(1)\n", "def f(:\n"):
+        script.write_text(text)
+        assert python("-m", "saem", "run", str(script)).stderr == python(str(script)).stderr
 
 
 def test_wrong_command_lines():

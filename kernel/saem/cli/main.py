@@ -14,8 +14,12 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
+from typing import Any
 
+from saem.core.lazy import later
 from saem.dropin import run
+
+tracebacks: Any = later("saem.observe.tracebacks")  # only a program that fails needs it
 
 NEEDED = {
     "click": "click",
@@ -42,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["run"]:
+        sys.excepthook = lambda *error: tracebacks.show(*error)
         run.main(words[1:])
         return
     missing = missing_packages()

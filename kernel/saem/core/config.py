@@ -285,7 +285,7 @@ class Setting(_jaxlib.Config):
         The value may be named: ``new_val``, for ``disable_jit`` also ``disable``.
         """
         declared = self.declared
-        unknown = named.keys() - {"new_val", *(["disable"] if declared.name == "disable_jit" else [])}
+        unknown = named.keys() - {"new_val", "disable" if self is disable_jit else "new_val"}
         if unknown:
             raise TypeError(f"{declared.name} got an unexpected keyword argument {min(unknown)!r}.")
         value += tuple(named.values())

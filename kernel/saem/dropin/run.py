@@ -9,7 +9,8 @@ The drop-in is installed; then the program runs as Python itself would run it: a
 
 Read before: ``saem.dropin``.
 Invariant: but for ``import jax``, a program cannot tell the difference from ``python script.py``:
-arguments, exit status, ``__main__``, standard input (tests/kernel/test_dropin.py).
+arguments, exit status, ``__main__``, standard input (tests/kernel/test_dropin.py).  The traceback
+of an error that ends it begins in the program too, and leaves out the engine's frames.
 """
 
 from __future__ import annotations

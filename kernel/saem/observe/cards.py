@@ -4,7 +4,7 @@ The engine's messages are English, as JAX's are.  A card says the same in the le
 what was needed, what came, the way of the value through the learner's own lines, two ways to mend
 it, and the lesson to read.  Cards are found by the error's tag, then by its class and bases.
 
-Read before: ``core.errors``, ``core.paths``.  Read after: ``saem.lens.tracebacks``.
+Read before: ``core.errors``, ``core.paths``.  Read after: ``observe.tracebacks``.
 Invariant: every error of the engine has a card (tests/lens/test_cards.py).
 """
 
