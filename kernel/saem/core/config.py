@@ -342,7 +342,7 @@ SETTINGS: dict[str, Setting] = {"jax_" + row.name: Setting(row) for row in DECLA
 
 
 def keep_environment() -> None:
-    """Keep what the environment says of options that nothing reads; a warning tells it."""
+    """Keep what the environment says of options that nothing reads, with a warning."""
     for variable, word in os.environ.items():
         name = variable.lower()
         if name in unread_options.DEFAULTS:

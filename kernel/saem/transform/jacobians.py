@@ -85,10 +85,9 @@ def _split(stacked: Any, avals: Sequence[ShapedArray], axis: int) -> list[Any]:
 
 
 def _numbers(primal: Any, derivative: Any) -> Any:
-    """Return ``derivative``, or zeros of the dtype of ``primal`` where it is a float0."""
-    if aval_of(derivative).dtype != dtypes.float0:
-        return derivative
-    return zeros_of(aval_of(primal))
+    """Return ``derivative``, weak as ``primal`` is; zeros like that where it is a float0."""
+    aval, dtype = aval_of(primal), aval_of(derivative).dtype
+    return zeros_of(aval) if dtype == dtypes.float0 else convert(derivative, dtype, aval.weak_type)
 
 
 def _chosen(fun: Callable, argnums: int | Sequence[int], args: tuple, kwargs: dict,
