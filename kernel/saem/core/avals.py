@@ -20,6 +20,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.core import config, dtypes
+from saem.core.errors import NotAValue
 
 
 class MemorySpace(enum.Enum):
@@ -394,6 +395,13 @@ def _fits(x: int, dtype: np.dtype) -> bool:
     return int(limits.min) <= x <= int(limits.max)
 
 
+def not_a_value(x: Any, reason: str) -> NotAValue:
+    """Return the error for ``x``, which is no array and stands for none."""
+    error = NotAValue(f"Argument {x!r} of type {type(x)} is not a valid JAX type: {reason}")
+    error.value = x
+    return error
+
+
 _NO_NUMBERS = "USOMmV"  # texts, bytes, objects, times, records
 _TOO_WIDE = "gG"  # NumPy's longdouble and clongdouble
 
@@ -402,17 +410,15 @@ def _numpy_aval(x: np.ndarray | np.generic) -> ShapedArray:
     if x.dtype not in dtypes.ARRAY_DTYPES and (
             x.dtype.kind in _NO_NUMBERS or x.dtype.char in _TOO_WIDE or not x.dtype.isnative):
         if not x.dtype.isnative:
-            raise TypeError(
-                f"Argument {x!r} of type {type(x)} is not a valid JAX type: its dtype is "
-                f"{x.dtype}, and this machine orders bytes the other way. Try: "
+            raise not_a_value(
+                x, f"its dtype is {x.dtype}, and this machine orders bytes the other way. Try: "
                 f"x.astype({x.dtype.newbyteorder('=').name!r})")
         if x.dtype.char in _TOO_WIDE:
-            raise TypeError(
-                f"Argument {x!r} of type {type(x)} is not a valid JAX type: its dtype is "
-                f"{x.dtype}, wider than arrays can hold. Try: "
+            raise not_a_value(
+                x, f"its dtype is {x.dtype}, wider than arrays can hold. Try: "
                 f"x.astype({'float64' if x.dtype.kind == 'f' else 'complex128'!r})")
-        raise TypeError(f"Argument {x!r} of type {type(x)} is not a valid JAX type: its dtype is "
-                        f"{x.dtype}, and arrays hold numbers and truth values only.")
+        raise not_a_value(
+            x, f"its dtype is {x.dtype}, and arrays hold numbers and truth values only.")
     return ShapedArray(x.shape, dtypes.canonicalize(x.dtype))
 
 
@@ -476,10 +482,9 @@ def _find_aval_function(x: Any) -> Callable[[Any], ShapedArray]:
     else:
         if hasattr(type(x), "__jax_array__"):
             return lambda x: aval_of(x.__jax_array__())
-        raise TypeError(
-            f"Argument {x!r} of type {type(x)} is not a valid JAX type: needed an array, a NumPy "
-            "array or scalar, or a Python number. Convert it with jnp.asarray, or mark it static."
-        )
+        raise not_a_value(
+            x, "needed an array, a NumPy array or scalar, or a Python number. Convert it with "
+            "jnp.asarray, or mark it static.")
     function = aval_functions[cls]
     if cls in (int, float, complex):  # a member of an IntEnum is the number that it stands for
         function = lambda x: _scalar_aval(cls(x))

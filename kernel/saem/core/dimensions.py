@@ -16,10 +16,15 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Union
 
-from saem.core.errors import InconclusiveDimensionOperation, explained
+from saem.core.errors import (
+    ArgumentTypeError,
+    InconclusiveDimensionOperation,
+    TracerIntegerConversionError,
+    explained,
+)
 from saem.core.lazy import later
 
 if TYPE_CHECKING:
@@ -313,6 +318,22 @@ def as_size(x: Any) -> Any:
     Raises: TypeError for anything else.
     """
     return x if type(x) is Dim else operator.index(x)
+
+
+def as_shape(shape: Iterable[Any]) -> tuple[Any, ...]:
+    """Return ``shape``, whose sizes are integers or dimensions, as a tuple of them.
+
+    Raises: TypeError for anything else.
+    """
+    try:
+        return tuple([n if type(n) is Dim else operator.index(n) for n in shape])
+    except TypeError as error:
+        traced = isinstance(error, TracerIntegerConversionError)
+        raise explained(
+            ArgumentTypeError, "shape.C1",
+            f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.",
+            advice="If using `jit`, try using `static_argnums` or applying `jit` to smaller "
+            "subfunctions." if traced else "Use Python ints.") from error
 
 
 def is_static(shape: Sequence[Any]) -> bool:

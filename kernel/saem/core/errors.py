@@ -140,6 +140,23 @@ class ArgumentTypeError(Explained, TypeError):
     """An argument has a type that cannot be used here."""
 
 
+class NotAValue(ArgumentTypeError):
+    """What was given, ``value``, is no array and stands for none."""
+
+    value: Any
+
+    def passed_to(self, name: str, args: tuple[Any, ...]) -> None:
+        """Say that the value was an operand of the operation ``name``, if that is not yet said."""
+        places = [i for i, x in enumerate(args) if x is self.value]
+        if places and not self.tag:
+            self.tag = f"{name}.operand"
+            self.sentence = (
+                f"Error interpreting argument to {name} as a JAX value. The problematic value is "
+                f"of type {type(self.value)} and was passed to {name} at position {places[0]}.\n"
+                f"{self.sentence}")
+            self.place(source.here())
+
+
 class TypePromotionError(Explained, ValueError):
     """Dtypes have no common dtype to which all of them promote by themselves."""
 
@@ -243,7 +260,7 @@ PUBLIC = (
     ConcretizationTypeError, InconclusiveDimensionOperation, JAXIndexError, JAXTypeError,
     JaxRuntimeError, JaxprTypeError, KeyReuseError, NonConcreteBooleanIndexError,
     TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError,
-    UnexpectedTracerError, ShapeError, DTypeError, ArgumentError, ArgumentTypeError,
+    UnexpectedTracerError, ShapeError, DTypeError, ArgumentError, ArgumentTypeError, NotAValue,
 )  # fmt: skip
 for _error in PUBLIC:
     if issubclass(_error, Explained):

@@ -110,7 +110,11 @@ def runs_at_once() -> bool:
 
 def bind(prim: Primitive, *args: Any) -> Any:
     """Apply ``prim`` to ``args`` under the current interpreter."""
-    return state.trace.process(prim, args)
+    try:
+        return state.trace.process(prim, args)
+    except errors.NotAValue as error:
+        error.passed_to(prim.name, args)
+        raise
 
 
 def bind_list(prim: Primitive, args: Iterable[Any]) -> list[Any]:

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from saem.core import errors, promotion
 from saem.core import lazy as _lazy
-from saem.core import promotion
 from saem.core.avals import aval_of
-from saem.core.dimensions import as_size
+from saem.core.dimensions import as_shape
 from saem.core.handles import primitive_called
 from saem.derivatives.implicit_solve import custom_linear_solve, custom_root
 from saem.derivatives.stop_gradient import stop_gradient
@@ -208,7 +208,14 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     >>> jax.lax.broadcast_shapes((3, 1), (4,))
     (3, 4)
     """
-    return _promote.broadcast_shapes(*[tuple([as_size(n) for n in s]) for s in shapes])
+    sizes = [as_shape(shape) for shape in shapes]
+    for shape in sizes:
+        if any(type(n) is int and n < 0 for n in shape):
+            raise errors.explained(
+                errors.ShapeError, "broadcast.C2", "Only non-negative indices are allowed when "
+                f"broadcasting static shapes, but got shape {shape}.",
+                advice="A size of 0 gives an empty array.")
+    return _promote.broadcast_shapes(*sizes)
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:

@@ -65,12 +65,15 @@ def _contract(x: Any, y: Any, contract: tuple, batch: tuple = ((), ()), *, preci
     return convert(out, aval_of(out).dtype, weak)
 
 
-def _mismatch(name: str, x: Any, y: Any) -> Exception:
-    return errors.explained(
-        errors.ShapeError, f"{name}.C2",
-        f"{name}: contracting dimensions must have equal sizes, got shapes {_shape(x)} and "
-        f"{_shape(y)}. dot_general requires contracting dimensions to have the same shape.",
-        advice="Transpose one operand (x.T), or check which axis should be summed over.")
+def _check_sizes(name: str, x: Any, y: Any, left: Sequence[int], right: Sequence[int]) -> None:
+    """Refuse operands of ``name`` whose axes that are summed over have other sizes."""
+    a, b = (tuple(_shape(v)[i] for i in axes) for v, axes in ((x, left), (y, right)))
+    if a != b:
+        raise errors.explained(
+            errors.ShapeError, f"{name}.C2",
+            "dot_general requires contracting dimensions to have the same shape, got "
+            f"{a} and {b}.\n{name} was given operands of shapes {_shape(x)} and {_shape(y)}.",
+            advice="Transpose one operand (x.T), or check which axis should be summed over.")
 
 
 def _rearranged(sharding: Any, labels: Sequence, order: Sequence) -> Any:
@@ -96,8 +99,7 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_
         return _contract(a, b, ((), ()), precision=precision, preferred=preferred_element_type,
                          out_sharding=out_sharding)
     axes = ((m - 1,), (max(n - 2, 0),))
-    if _shape(a)[axes[0][0]] != _shape(b)[axes[1][0]]:
-        raise _mismatch("dot", a, b)
+    _check_sizes("dot", a, b, *axes)
     return _contract(a, b, axes, precision=precision, preferred=preferred_element_type,
                      out_sharding=out_sharding)
 
@@ -117,12 +119,11 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_eleme
         if not _shape(x):
             raise errors.explained(
                 errors.ArgumentError, "matmul.C1",
-                f"matmul: Input operand {position} must have ndim at least 1, but it has ndim 0.",
+                f"matmul input operand {position} must have ndim at least 1, but it has ndim 0",
                 advice="Use * to multiply by a scalar.")
     row, column = len(_shape(a)) == 1, len(_shape(b)) == 1
     inner = len(_shape(b)) - (1 if column else 2)
-    if _shape(a)[-1] != _shape(b)[inner]:
-        raise _mismatch("matmul", a, b)
+    _check_sizes("matmul", a, b, (-1,), (inner,))
     lead_a = _shape(a)[:-1] if row else _shape(a)[:-2]
     lead_b = _shape(b)[:-1] if column else _shape(b)[:-2]
     lead_a, lead_b = (() if row else lead_a), (() if column else lead_b)
@@ -136,7 +137,10 @@ def _matmul(a: Any, b: Any, row: bool, column: bool, lead_a: tuple, lead_b: tupl
     """Multiply with leading axes: those both operands have are batch axes, others are free."""
     for n, m in zip(reversed(lead_a), reversed(lead_b)):
         if n != m and 1 not in (n, m):
-            raise _mismatch("matmul", a, b)
+            raise errors.explained(
+                errors.ShapeError, "matmul.C3",
+                f"Incompatible shapes for broadcasting: shapes=[{lead_a}, {lead_b}]",
+                advice=f"The leading axes of {_shape(a)} and {_shape(b)} must be equal, or 1.")
     axes = _matmul_axes(row, column, lead_a, lead_b)
     a = squeeze(a, axes.drop_a) if axes.drop_a else a
     b = squeeze(b, axes.drop_b) if axes.drop_b else b
@@ -207,8 +211,7 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None,
     flat = [reshape(x, (math.prod(_shape(x)),)) for x in (a, b)]
     if aval_of(a).dtype.kind == "c":
         flat[0] = conj(flat[0])
-    if _shape(flat[0]) != _shape(flat[1]):
-        raise _mismatch("vdot", a, b)
+    _check_sizes("vdot", *flat, (0,), (0,))
     return _contract(*flat, ((0,), (0,)), precision=precision, preferred=preferred_element_type)
 
 
@@ -223,8 +226,7 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None,
     check_arraylike("inner", a, b)
     if not _shape(a) or not _shape(b):
         return _contract(a, b, ((), ()), precision=precision, preferred=preferred_element_type)
-    if _shape(a)[-1] != _shape(b)[-1]:
-        raise _mismatch("inner", a, b)
+    _check_sizes("inner", a, b, (-1,), (-1,))
     return _contract(a, b, ((len(_shape(a)) - 1,), (len(_shape(b)) - 1,)), precision=precision,
                      preferred=preferred_element_type)
 
@@ -265,8 +267,7 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Any = Non
         as_list = [(x,) if isinstance(x, int) else tuple(x) for x in (first, second)]
         pair = (tuple(canonical_axis(i, m) for i in as_list[0]),
                 tuple(canonical_axis(i, n) for i in as_list[1]))
-    if [_shape(a)[i] for i in pair[0]] != [_shape(b)[i] for i in pair[1]]:
-        raise _mismatch("tensordot", a, b)
+    _check_sizes("tensordot", a, b, *pair)
     return _tensordot(a, b, axes=pair, precision=precision, preferred=preferred_element_type,
                       out_sharding=out_sharding)
 
@@ -287,8 +288,7 @@ def _along(name: str, a: Any, b: Any, axis: int, precision: Any, preferred: Any)
             f"{name} needs axes to sum over, got shapes {_shape(a)} and {_shape(b)}.",
             advice="Use * to multiply by a scalar.")
     a, b = [moveaxis(x, canonical_axis(axis, len(_shape(x))), len(_shape(x)) - 1) for x in (a, b)]
-    if _shape(a)[-1] != _shape(b)[-1]:
-        raise _mismatch(name, a, b)
+    _check_sizes(name, a, b, (-1,), (-1,))
     labels = "".join(opt_einsum.get_symbol(i) for i in range(rank))
     if aval_of(a).dtype.kind == "c":
         a = conj(a)

@@ -49,6 +49,7 @@ class Add(Nary):
     adds = True
     linear = True
     hlo, numpy, accepts = "add", staticmethod(np.add), staticmethod(is_number)
+    promoting = "add"
     partials = (lambda t, out, x, y: t, lambda t, out, x, y: t)
 
     def jvp(self, primals, tangents):
@@ -64,6 +65,7 @@ class Sub(Nary):
     adds = True
     linear = True
     hlo, numpy, accepts = "subtract", staticmethod(np.subtract), staticmethod(is_number)
+    promoting = "subtract"
     partials = (lambda t, out, x, y: t, lambda t, out, x, y: neg(t))
 
     def jvp(self, primals, tangents):
@@ -79,6 +81,7 @@ class Mul(Nary):
     multiplies = True
     bilinear = True
     hlo, numpy, accepts = "multiply", staticmethod(np.multiply), staticmethod(is_number)
+    promoting = "multiply"
     partials = (lambda t, out, x, y: mul(t, y), lambda t, out, x, y: mul(x, t))
 
     def transpose(self, ct, x, y):
@@ -109,6 +112,7 @@ class Div(Nary):
     divisor = 1
     multiplies = True  # by the reciprocal of a constant
     hlo, numpy, accepts = "divide", staticmethod(_divide), staticmethod(is_number)
+    promoting = "divide"
     partials = (lambda t, out, x, y: div(t, y),
                 lambda t, out, x, y: mul(mul(neg(t), x), integer_pow(y, -2)))
 
@@ -128,8 +132,8 @@ class IntegerPow(Unary):
         if self.y < 0 and dtypes.is_integer(x.dtype):
             raise errors.explained(
                 errors.DTypeError, "integer_pow.C1",
-                f"Integers cannot be raised to negative powers, got {x.str_short(True)} to the "
-                f"power {self.y}.",
+                f"Integers cannot be raised to negative powers, got "
+                f"integer_pow({x.str_short()}, {self.y})",
                 advice="Convert to a float first.")
         return super().typing(x)
 
@@ -245,7 +249,7 @@ def _upper_half(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 class MulHi(Discrete):
     """The upper half of the product of integers."""
 
-    accepts, needs = staticmethod(dtypes.is_integer), "an integer"
+    accepts, needs = staticmethod(dtypes.is_integer), "integer"
     numpy = staticmethod(_upper_half)
 
     def lower(self, ctx, x, y):

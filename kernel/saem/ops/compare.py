@@ -77,18 +77,20 @@ class Equality(Comparison):
 @primitive("eq")
 class Eq(Equality):
     direction, numpy = "EQ", staticmethod(np.equal)
+    promoting = "equal"
 
 
 @primitive("ne")
 class Ne(Equality):
     direction, numpy = "NE", staticmethod(np.not_equal)
+    promoting = "not_equal"
 
 
 class Ordering(Comparison):
     """A comparison that needs an order: complex numbers have none."""
 
     __slots__ = ()
-    accepts, needs = staticmethod(is_ordered), "a real number or bool"
+    accepts, needs = staticmethod(is_ordered), "integer, floating, bool"
 
 
 @primitive("lt")
@@ -154,7 +156,7 @@ class Bitwise(Discrete):
     """Bit by bit; a bool is one bit."""
 
     __slots__ = ()
-    accepts, needs = staticmethod(is_discrete), "an integer or bool"
+    accepts, needs = staticmethod(is_discrete), "integer, bool"
 
 
 @primitive("and")
@@ -200,17 +202,19 @@ def _leading_zeros(x):
 
 class OfIntegers(Discrete):
     __slots__ = ()
-    accepts, needs = staticmethod(dtypes.is_integer), "an integer"
+    accepts, needs = staticmethod(dtypes.is_integer), "integer"
 
 
 @primitive("shift_left")
 class ShiftLeft(OfIntegers):
     hlo, numpy = "shift_left", staticmethod(lambda x, n: np.left_shift(x, n))
+    promoting = "left_shift"
 
 
 @primitive("shift_right_logical")
 class ShiftRightLogical(OfIntegers):
     hlo, numpy = "shift_right_logical", staticmethod(_shift_right_logical)
+    promoting = "right_shift"
 
 
 @primitive("shift_right_arithmetic")
@@ -218,6 +222,7 @@ class ShiftRightArithmetic(OfIntegers):
     """Shift right, filling with the sign bit whatever the dtype."""
 
     hlo = "shift_right_arithmetic"
+    promoting = "right_shift"
 
     def evaluate(self, x, n):
         signed = np.dtype(f"i{x.dtype.itemsize}")

@@ -340,6 +340,9 @@ def check_dimensions(numbers: DimensionNumbers, x: ShapedArray, y: ShapedArray) 
                    f"{side}_batch {batch} and {side}_contracting {contract}")
     for number, kind, a, b in ((4, "batch", xb, yb), (5, "contracting", xc, yc)):
         left, right = tuple(x.shape[d] for d in a), tuple(y.shape[d] for d in b)
+        if kind == "batch" and len(a) != len(b):
+            refuse(number, "equal numbers of lhs_batch and rhs_batch dimensions, got lhs_batch "
+                   f"{a} and rhs_batch {b}")
         if left != right:
             lead = f"lhs {kind} dimensions and rhs {kind} dimensions" if kind == "batch" \
                 else f"{kind} dimensions"

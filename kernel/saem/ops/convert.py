@@ -166,7 +166,8 @@ class ReducePrecision(Linear):
         if not dtypes.is_float(x.dtype):
             raise errors.explained(
                 errors.DTypeError, "reduce_precision.C3",
-                f"reduce_precision does not accept dtype {x.dtype.name}: needed a real float.",
+                f"reduce_precision does not accept dtype {x.dtype.name}. "
+                "Accepted dtypes are subtypes of floating.",
                 advice="Convert the operand first.")
         return x
 

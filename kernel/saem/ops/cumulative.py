@@ -24,7 +24,7 @@ from saem.core.trace import bind
 from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, mul, sub
 from saem.ops.compare import eq
-from saem.ops.families import is_number
+from saem.ops.families import is_number, refused_dtype
 from saem.ops.linear import add_cotangents, broadcast_new_dim
 from saem.ops.maths import exp, log1p
 from saem.ops.numbers import max as larger
@@ -59,15 +59,12 @@ class Cumulative(Primitive):
 
     def typing(self, x):
         if not type(self).accepts(x.dtype):
-            raise errors.explained(
-                errors.DTypeError, f"{self.name}.C2",
-                f"{self.name} does not accept dtype {x.dtype.name}. "
-                f"Accepted dtypes are subtypes of {self.needs}.",
-                advice="Convert the operand first, for example with x.astype(jnp.int32).")
+            raise refused_dtype(self.name, x.dtype, self.needs, tag="C2")
         if not 0 <= self.axis < x.ndim:
             raise errors.explained(
                 errors.ArgumentError, f"{self.name}.C1",
-                f"axis {self.axis} is out of bounds for array of shape {x.shape}",
+                f"axis {self.axis} is out of bounds for array of shape {x.shape}"
+                if self.axis >= 0 else "XLA operations do not allow negative axes",
                 advice="Negative axes are allowed in jax.numpy functions only.")
         return x
 

@@ -46,22 +46,39 @@ def is_discrete(dtype: Any) -> bool:
     return dtypes.is_integer(dtype) or dtypes.is_bool(dtype)
 
 
-def check_dtypes(prim: Primitive, avals: Sequence[ShapedArray],
-                 accepts: Callable[[Any], bool] | None, needs: str) -> None:
-    """Refuse operands of unequal dtype (C2) or of a dtype ``prim`` is not defined on (C3)."""
-    first = avals[0].dtype
-    if any(aval.dtype != first for aval in avals):
+def refused_dtype(name: str, dtype: Any, needs: str, position: int | None = None,
+                  tag: str = "C3") -> errors.Explained:
+    """Return the error for an operand of a dtype on which the operation is not defined.
+
+    ``needs`` lists the kinds of dtypes that it takes.  ``position`` is given where there are
+    several operands.
+    """
+    at = "" if position is None else f" at position {position}"
+    return errors.explained(
+        errors.DTypeError, f"{name}.{tag}",
+        f"{name} does not accept dtype {dtype.name}{at}. "
+        f"Accepted dtypes{at} are subtypes of {needs}.",
+        advice="Convert the operand first, for example with x.astype(jnp.float32).")
+
+
+def check_dtypes(name: str, avals: Sequence[ShapedArray], accepts: Callable[[Any], bool] | None,
+                 needs: str, promoting: str = "") -> None:
+    """Refuse operands on which ``name`` is not defined (C3), and operands of unequal dtype (C2).
+
+    ``promoting`` names the function of jax.numpy that gives operands one dtype.
+    """
+    for i, aval in enumerate(avals):
+        if accepts is not None and not accepts(aval.dtype):
+            raise refused_dtype(name, aval.dtype, needs, i if len(avals) > 1 else None)
+    if any(aval.dtype != avals[0].dtype for aval in avals):
         names = ", ".join(a.dtype.name for a in avals)
+        tip = (f" (Tip: jnp.{promoting} is a similar function that does automatic type promotion "
+               "on inputs)." if promoting else "")
         raise errors.explained(
-            errors.DTypeError, f"{prim.name}.C2",
-            f"{prim.name} requires arguments to have the same dtypes, got {names}.",
-            advice="Convert one with lax.convert_element_type, or use the jax.numpy function, "
-            "which promotes.")
-    if accepts is not None and not accepts(first):
-        raise errors.explained(
-            errors.DTypeError, f"{prim.name}.C3",
-            f"{prim.name} does not accept dtype {first.name}: needed {needs}.",
-            advice="Convert the operand first, for example with x.astype(jnp.float32).")
+            errors.DTypeError, f"{name}.C2",
+            f"lax.{name} requires arguments to have the same dtypes, got {names}.{tip}",
+            advice="Or convert one with lax.convert_element_type." if promoting else
+            "Convert one with lax.convert_element_type.")
 
 
 def join_shapes(prim: Primitive, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
@@ -70,7 +87,7 @@ def join_shapes(prim: Primitive, avals: Sequence[ShapedArray]) -> tuple[int, ...
     if len(shapes) <= 1:
         return shapes.pop() if shapes else ()
     if len({len(shape) for shape in shapes}) > 1:
-        ranks = sorted({len(aval.shape) for aval in avals})
+        ranks = {len(aval.shape) for aval in avals}
         raise errors.explained(
             errors.ShapeError, f"{prim.name}.C1",
             f"{prim.name}: arrays must have the same number of dimensions, got {ranks}.",
@@ -94,14 +111,16 @@ class Elementwise(Primitive):
     """One output element from the input elements at the same place.
 
     A member gives ``hlo`` (its StableHLO name), ``numpy`` (a staticmethod), ``accepts`` (a
-    predicate of dtypes, None for all) and ``needs`` (that predicate in words).
+    predicate of dtypes, None for all) and ``needs`` (the kinds of dtypes that it takes, in words).
+    ``promoting`` names the function of jax.numpy that first gives the operands one dtype.
     """
 
     __slots__ = ()
     hlo: ClassVar[str]
     numpy: ClassVar[Callable]
     accepts: ClassVar[Callable[[Any], bool] | None] = None
-    needs: ClassVar[str] = "a number"
+    needs: ClassVar[str] = "integer, floating, complexfloating"
+    promoting: ClassVar[str] = ""
     joint_jvp = True
 
     shard_results = sharding_rules.elementwise
@@ -117,7 +136,7 @@ class Elementwise(Primitive):
                 same = False
         accepts = type(self).accepts
         if not same or (accepts is not None and not accepts(dtype)):
-            check_dtypes(self, avals, accepts, self.needs)
+            check_dtypes(self.name, avals, accepts, self.needs, self.promoting)
         out = self.result_dtype(dtype)
         if same and out is dtype:
             return first

@@ -246,7 +246,7 @@ class ScatterFamily(Primitive):
         if accepts is not None and not accepts(x.dtype):
             raise errors.explained(
                 errors.DTypeError, f"{name}.C10",
-                f"{self.hlo} does not accept dtype {x.dtype.name} at position 0. Accepted dtypes "
+                f"{name[8:]} does not accept dtype {x.dtype.name} at position 0. Accepted dtypes "
                 "at position 0 are subtypes of integer, floating, complexfloating.",
                 advice="Convert the operand first, for example with x.astype(int).")
         numbers = self.numbers

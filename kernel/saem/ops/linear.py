@@ -19,7 +19,7 @@ from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.axes import batch_entry, batching
-from saem.core.dimensions import as_size
+from saem.core.dimensions import as_shape
 from saem.core.memory_spaces import HOST, space_of
 from saem.core.primitive import (
     Primitive,
@@ -91,6 +91,27 @@ class BroadcastInDim(Linear):
     shard_results = sharding_rules.broadcast_in_dim
     requested_sharding = property(operator.attrgetter("sharding"))
 
+    def misfit(self, x: ShapedArray) -> str:
+        """Return why ``x`` does not fit along the dimensions of the result, in words."""
+        dims, shape = self.broadcast_dimensions, self.shape
+        if len(dims) != x.ndim:
+            return ("broadcast_dimensions must have length equal to operand ndim; got "
+                    f"broadcast_dimensions {dims} for operand ndim {x.ndim}.")
+        if len(shape) < x.ndim:
+            return ("target broadcast shape must have equal or higher rank to the operand shape; "
+                    f"got operand ndim {x.ndim} and target broadcast ndim {len(shape)}.")
+        if any(d < 0 for d in dims):
+            return f"broadcast_dimensions must have every element be nonnegative, got {dims}."
+        if any(d >= len(shape) for d in dims):
+            return (f"broadcast_dimensions must be a subset of output dimensions, got {dims} for "
+                    f"operand ndim {x.ndim} and shape {shape}.")
+        if len(set(dims)) < len(dims):
+            return ("broadcast_dimensions must not contain duplicates, got broadcast_dimensions "
+                    f"{dims}")
+        return ("operand dimension sizes must either be 1, or be equal to their corresponding "
+                f"dimensions in the target broadcast shape; got operand of shape {x.shape}, "
+                f"target broadcast shape {shape}, broadcast_dimensions {dims}")
+
     def printed_params(self):
         dims = self.broadcast_dimensions
         return {"broadcast_dimensions": dims} if dims else {}
@@ -101,20 +122,18 @@ class BroadcastInDim(Linear):
     @remembered
     def typing(self, x):
         dims, shape = self.broadcast_dimensions, self.shape
-        fits = len(dims) == x.ndim == len(set(dims)) and all(
-            0 <= d < len(shape) and n in (1, shape[d]) for d, n in zip(dims, x.shape))
         if any(type(n) is int and n < 0 for n in shape):
             raise errors.explained(
                 errors.ShapeError, "broadcast_in_dim.C2",
                 f"broadcast_in_dim shape must have every element be nonnegative, got {shape}.",
                 advice="A size of 0 gives an empty array.")
-        if not fits:
+        if not (len(dims) == x.ndim == len(set(dims)) and all(
+                0 <= d < len(shape) and n in (1, shape[d]) for d, n in zip(dims, x.shape))):
             raise errors.explained(
                 errors.ShapeError, "broadcast_in_dim.C1",
-                f"broadcast_in_dim cannot place {x.str_short(True)} along dimensions {dims} of "
-                f"{shape}: one dimension is needed for each operand axis, none twice, "
-                "of equal size or size 1.",
-                advice="Use jnp.broadcast_to, which aligns trailing axes.")
+                f"broadcast_in_dim {self.misfit(x)}",
+                advice="One dimension is needed for each operand axis. jnp.broadcast_to aligns "
+                "trailing axes.")
         return ShapedArray(shape, x.dtype, x.weak_type)
 
     def evaluate(self, x):
@@ -179,8 +198,8 @@ class ReduceSum(Linear):
     def typing(self, x):
         if not (dtypes.is_inexact(x.dtype) or dtypes.is_integer(x.dtype)):
             raise errors.explained(
-                errors.DTypeError, "reduce_sum.C2",
-                f"reduce_sum needs numbers, got {x.str_short(True)}.",
+                errors.DTypeError, "reduce_sum.C2", f"reduce_sum does not accept dtype "
+                f"{x.dtype.name}. Accepted dtypes are subtypes of number.",
                 advice="Use jnp.sum, which counts booleans as integers.")
         return ShapedArray(reduced_shape(self, x), x.dtype, x.weak_type)
 
@@ -218,7 +237,7 @@ class Transpose(Linear):
             raise errors.explained(
                 errors.ShapeError, "transpose.C1",
                 f"transpose permutation isn't a permutation of operand dimensions, got permutation "
-                f"{self.permutation} for {x.str_short(True)}.",
+                f"{self.permutation} for operand shape {x.shape}.",
                 advice=f"Give each of 0..{x.ndim - 1} once.")
         return ShapedArray(tuple(x.shape[p] for p in self.permutation), x.dtype, x.weak_type)
 
@@ -300,7 +319,7 @@ def reduced_shape(prim: Reducing, x: ShapedArray) -> tuple[int, ...]:
             errors.ShapeError, f"{prim.name}.C1",
             f"reduction axes {axes} contains out-of-bounds indices for {x.str_short()}."
             if len(set(axes)) == len(axes) else
-            f"duplicate value in 'axes' of {prim.name}: {axes}",
+            f"duplicate value in 'axes' of reduction: {axes}",
             advice="Axes are distinct; negative ones are allowed in jax.numpy functions only.")
     return tuple(n for i, n in enumerate(x.shape) if i not in axes)
 
@@ -342,7 +361,7 @@ def broadcast_in_dim(operand: ArrayLike, shape: Sequence[int],
     Array([[1, 1, 1],
            [2, 2, 2]], dtype=int32)
     """
-    shape = tuple([as_size(n) for n in shape])
+    shape = as_shape(shape)
     places = tuple([operator.index(d) for d in broadcast_dimensions])
     if aval_of(operand).shape == shape and places == tuple(range(len(shape))):
         return unchanged(operand)

@@ -78,7 +78,7 @@ class Analytic(Unary):
     __slots__ = ()
     chlo: ClassVar[bool] = False
     handed_on = ("accuracy",)
-    accepts, needs = staticmethod(dtypes.is_inexact), "a real or complex float"
+    accepts, needs = staticmethod(dtypes.is_inexact), "floating, complexfloating"
 
     def lower(self, ctx, x):
         if self.chlo:
@@ -179,7 +179,7 @@ class Rsqrt(Analytic):
 class Cbrt(Analytic):
     accuracy: Any = None
     hlo, numpy = "cbrt", staticmethod(in_32_bits(np.cbrt))
-    accepts, needs = staticmethod(dtypes.is_float), "a real float"
+    accepts, needs = staticmethod(dtypes.is_float), "floating"
     quick_code = False
 
     def tangent(self, t, x, out):
@@ -337,7 +337,7 @@ class Square(Analytic):
     hlo, numpy = "square", staticmethod(in_32_bits(np.square))
     chlo = True
     separate_code = False
-    accepts, needs = staticmethod(is_number), "a number"
+    accepts, needs = staticmethod(is_number), "integer, floating, complexfloating"
 
     def lower(self, ctx, x):
         if dtypes.is_complex(ctx.in_avals[0].dtype):

@@ -28,10 +28,10 @@ from saem.ops.families import (
     Discrete,
     Nary,
     Unary,
-    check_dtypes,
     is_number,
     is_real_number,
     join_shapes,
+    refused_dtype,
 )
 from saem.ops.linear import number_like, stretch, unbroadcast
 from saem.ops.maths import in_32_bits, log, square
@@ -70,13 +70,13 @@ class Sign(Discrete):
 @primitive("floor")
 class Floor(Discrete):
     passes_nan = True
-    hlo, numpy, accepts, needs = "floor", staticmethod(np.floor), FLOAT, "a real float"
+    hlo, numpy, accepts, needs = "floor", staticmethod(np.floor), FLOAT, "floating"
 
 
 @primitive("ceil")
 class Ceil(Discrete):
     passes_nan = True
-    hlo, numpy, accepts, needs = "ceil", staticmethod(np.ceil), FLOAT, "a real float"
+    hlo, numpy, accepts, needs = "ceil", staticmethod(np.ceil), FLOAT, "floating"
 
 
 class RoundingMethod(enum.IntEnum):
@@ -102,7 +102,7 @@ class Round(Discrete):
 
     rounding_method: RoundingMethod
     passes_nan = True
-    accepts, needs = FLOAT, "a real float"
+    accepts, needs = FLOAT, "floating"
 
     def printed_params(self):
         return {"rounding_method": int(self.rounding_method)}
@@ -119,7 +119,7 @@ class Round(Discrete):
 
 @primitive("is_finite")
 class IsFinite(Discrete):
-    numpy, accepts, needs = staticmethod(np.isfinite), FLOAT, "a real float"
+    numpy, accepts, needs = staticmethod(np.isfinite), FLOAT, "floating"
 
     def result_dtype(self, dtype):
         return BOOL
@@ -138,7 +138,7 @@ class Abs(Unary):
 
     passes_nan = True
     numpy, accepts = staticmethod(np.abs), staticmethod(_has_abs)
-    needs = "a signed or complex number"
+    needs = "floating, complexfloating, signedinteger"
 
     def result_dtype(self, dtype):
         return dtypes.real_dtype(dtype)
@@ -163,7 +163,7 @@ class Nextafter(Discrete):
     """The next number after the first operand on the way to the second."""
 
     passes_nan = True
-    numpy, accepts, needs = staticmethod(np.nextafter), FLOAT, "a real float"
+    numpy, accepts, needs = staticmethod(np.nextafter), FLOAT, "floating"
     jvp = absent("it moves in steps between neighbouring floats, so it has no derivative",
                  NotImplementedError)
 
@@ -191,6 +191,7 @@ class Extremum(Nary):
 
     __slots__ = ()
     accepts = staticmethod(lambda dtype: is_ordered(dtype) or dtypes.is_complex(dtype))
+    needs = "integer, bool, floating, complexfloating"
     partials = (_share, lambda t, out, x, y: _share(t, out, y, x))
     greater: ClassVar[bool]
 
@@ -215,12 +216,14 @@ class Extremum(Nary):
 class Max(Extremum):
     passes_nan = True
     hlo, numpy, greater = "maximum", staticmethod(np.maximum), True
+    promoting = "maximum"
 
 
 @primitive("min")
 class Min(Extremum):
     passes_nan = True
     hlo, numpy, greater = "minimum", staticmethod(np.minimum), False
+    promoting = "minimum"
 
 
 def _remainder(x, y):
@@ -241,7 +244,7 @@ class Rem(Nary):
     """The remainder of division towards zero: it has the sign of the first operand."""
 
     hlo, numpy, accepts = "remainder", staticmethod(_remainder), staticmethod(is_real_number)
-    needs = "a real number"
+    needs = "integer, floating"
     partials = (lambda t, out, x, y: t, lambda t, out, x, y: mul(neg(t), _whole(x, y)))
 
 
@@ -283,12 +286,13 @@ class Pow(Nary):
 
     def typing(self, x, y):
         if not dtypes.is_inexact(x.dtype):
-            check_dtypes(self, (x,), dtypes.is_inexact, "a real or complex float as base")
+            raise refused_dtype(self.name, x.dtype, "floating, complexfloating", 0)
         if x.dtype != y.dtype and not dtypes.is_integer(y.dtype):
             raise errors.explained(
                 errors.DTypeError, "pow.C2",
-                f"lax.pow requires arguments to have the same dtypes or an integer exponent, got "
-                f"{x.dtype.name}, {y.dtype.name}.",
+                "the first argument to pow must have an inexact dtype (float or complex), and the "
+                "second argument must have an inexact or integer dtype, and two inexact dtypes "
+                f"must match, but got {x.dtype.name} and {y.dtype.name} respectively.",
                 advice="Use jnp.power, which promotes.")
         return ShapedArray(join_shapes(self, (x, y)), x.dtype, x.weak_type and y.weak_type)
 
@@ -310,7 +314,7 @@ class Atan2(Nary):
     """The angle of the point (second operand, first operand)."""
 
     hlo, numpy = "atan2", staticmethod(in_32_bits(_angle))
-    accepts, needs = staticmethod(dtypes.is_inexact), "a real or complex float"
+    accepts, needs = staticmethod(dtypes.is_inexact), "floating, complexfloating"
     partials = (lambda t, out, y, x: mul(t, div(x, _radius(x, y))),
                 lambda t, out, y, x: mul(t, div(neg(y), _radius(x, y))))
 
@@ -326,7 +330,7 @@ class Part(Unary):
     """One of the two parts of a complex number."""
 
     __slots__ = ()
-    accepts, needs = COMPLEX, "a complex number"
+    accepts, needs = COMPLEX, "complexfloating"
 
     def result_dtype(self, dtype):
         return dtypes.real_dtype(dtype)
@@ -373,7 +377,7 @@ class Complex(Nary):
 
     passes_nan = True
     linear = True
-    hlo, accepts, needs = "complex", staticmethod(_has_complex), "float32 or float64"
+    hlo, accepts, needs = "complex", staticmethod(_has_complex), "float32, float64"
     partials = (lambda t, out, x, y: complex(t, number_like(t, 0.0)),
                 lambda t, out, x, y: complex(number_like(t, 0.0), t))
 
@@ -414,7 +418,7 @@ class Conj(Unary):
     input_dtype: Any
     passes_nan = True
     linear = True
-    accepts, needs = staticmethod(_has_conj), "a complex number, float32 or float64"
+    accepts, needs = staticmethod(_has_conj), "float32, complexfloating, float64"
 
     def result_dtype(self, dtype):
         return dtypes.complex_dtype(dtype)

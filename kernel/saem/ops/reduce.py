@@ -27,7 +27,7 @@ from saem.ops import sharding_rules
 from saem.ops.arithmetic import div, mul
 from saem.ops.compare import eq
 from saem.ops.convert import convert_element_type
-from saem.ops.families import is_discrete, is_number
+from saem.ops.families import is_discrete, is_number, refused_dtype
 from saem.ops.linear import (
     add_cotangents,
     dim_after_reduce,
@@ -91,10 +91,7 @@ class Fold(Primitive):
     @classmethod
     def refused(cls, x: ShapedArray) -> Exception:
         """Return the error for an operand of another dtype."""
-        return errors.explained(
-            errors.DTypeError, f"{cls.name}.C2",
-            f"{cls.name} needs {cls.needs}, got {x.dtype.name}.",
-            advice="Convert the operand first, for example with x.astype(jnp.int32).")
+        return refused_dtype(cls.name, x.dtype, cls.needs, tag="C2")
 
     def evaluate(self, x):
         start = np.asarray(type(self).initial(x.dtype), x.dtype)
@@ -137,7 +134,7 @@ class Extremum(Fold):
 
     __slots__ = ()
     accepts = staticmethod(lambda dtype: is_number(dtype) or dtypes.is_bool(dtype))
-    needs = "numbers or booleans"
+    needs = "number, bool"
 
     def jvp(self, primals, tangents):
         (x,), (t,) = primals, tangents
@@ -171,7 +168,7 @@ class ReduceProd(Fold):
     folds_many = True
     hlo, numpy, initial = "multiply", np.multiply, staticmethod(lambda dtype: 1)
     accepts = staticmethod(is_number)
-    needs = "numbers"
+    needs = "number"
     axes: tuple[int, ...]
 
     def jvp(self, primals, tangents):
@@ -206,10 +203,16 @@ class Bitwise(Fold):
 
     __slots__ = ()
     accepts = staticmethod(is_discrete)
-    needs = "booleans or integers (logical reduction requires operand dtype bool or int)"
 
     def typing(self, x):
         return super().typing(x).strip_weak_type()
+
+    @classmethod
+    def refused(cls, x):
+        return errors.explained(
+            errors.DTypeError, f"{cls.name}.C2",
+            f"logical reduction requires operand dtype bool or int, got {x.dtype.name}.",
+            advice="Convert the operand first, for example with x.astype(bool).")
 
     def jvp(self, primals, tangents):
         return bind(self, *primals), None

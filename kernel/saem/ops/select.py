@@ -46,7 +46,7 @@ class SelectN(Primitive):
 
     def typing(self, which, *cases):
         self.check_which(which, len(cases))
-        check_dtypes(self, cases, None, "")
+        check_dtypes("select", cases, None, "", "where")
         first = cases[0]
         if any(c.shape != first.shape for c in cases):
             raise errors.explained(
@@ -147,7 +147,7 @@ class Clamp(Primitive):
     shard_results = sharding_rules.elementwise
 
     def typing(self, low, x, high):
-        check_dtypes(self, (low, x, high), None, "")
+        check_dtypes(self.name, (low, x, high), None, "")
         for name, bound in (("min", low), ("max", high)):
             if bound.shape and bound.shape != x.shape:
                 raise errors.explained(
@@ -156,7 +156,7 @@ class Clamp(Primitive):
                     f"{name}.shape={bound.shape}, operand.shape={x.shape}.",
                     advice="Use jnp.clip, which broadcasts.")
         if not (is_ordered(x.dtype) or dtypes.is_complex(x.dtype)):
-            check_dtypes(self, (x,), is_ordered, "a number")
+            check_dtypes(self.name, (x,), is_ordered, "number, bool")
         return ShapedArray(x.shape, x.dtype, low.weak_type and x.weak_type and high.weak_type)
 
     def evaluate(self, low, x, high):

@@ -21,7 +21,7 @@ from saem.compile.text import physical_aval
 from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import batch_entry
-from saem.core.dimensions import as_size, is_static
+from saem.core.dimensions import as_shape, as_size, is_static
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import like_type, shard_like, with_entry
 from saem.core.trace import bind
@@ -64,6 +64,8 @@ def check_axes(name: str, axes: Sequence[int], x: ShapedArray) -> None:
     if not all(0 <= a < x.ndim for a in axes):
         raise errors.explained(
             errors.ShapeError, f"{name}.C1",
+            f"{name} dimensions must have every element be nonnegative, got {tuple(axes)}."
+            if any(a < 0 for a in axes) else
             f"{name} dimensions must all be less than operand ndim, got dimensions {tuple(axes)} "
             f"for operand ndim {x.ndim}.",
             advice=f"The axes of {x.str_short(True)} are 0..{x.ndim - 1}.")
@@ -443,8 +445,14 @@ def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[i
            [3, 4, 5]], dtype=int32)
     """
     if dimensions is not None:
-        operand = permute(operand, tuple(operator.index(d) for d in dimensions))
-    new_sizes = tuple([as_size(n) for n in sizes_of(new_sizes)])
+        dimensions, shape = tuple(map(operator.index, dimensions)), aval_of(operand).shape
+        if sorted(dimensions) != list(range(len(shape))):
+            raise errors.explained(
+                errors.ShapeError, "reshape.C3",
+                "reshape dimensions must be a permutation of operand dimensions, got dimensions "
+                f"{dimensions} for shape {shape}.", advice="Give each axis once.")
+        operand = permute(operand, dimensions)
+    new_sizes = as_shape(sizes_of(new_sizes))
     if aval_of(operand).shape == new_sizes:
         return unchanged(operand)
     return bind(Reshape(new_sizes, None, named_sharding(out_sharding, len(new_sizes))), operand)
@@ -499,7 +507,7 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = N
     sizes = tuple(sizes)
     if not sizes:
         return unchanged(operand)
-    shape = (*(as_size(n) for n in sizes), *aval_of(operand).shape)
+    shape = (*as_shape(sizes), *aval_of(operand).shape)
     return broadcast_in_dim(operand, shape, tuple(range(len(sizes), len(shape))),
                             out_sharding=out_sharding)
 
@@ -591,7 +599,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int, *,
     Array([[0, 1, 2],
            [0, 1, 2]], dtype=int32)
     """
-    shape = tuple(as_size(n) for n in shape)
+    shape = as_shape(shape)
     dtype = dtypes.canonicalize(dtype, explicit=True, where="broadcasted_iota")
     return bind(Iota(dtype, shape, operator.index(dimension),
                      named_sharding(out_sharding, len(shape))))
@@ -607,7 +615,7 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
     >>> lax.full((2,), 7)
     Array([7, 7], dtype=int32, weak_type=True)
     """
-    shape = tuple(as_size(n) for n in sizes_of(shape))
+    shape = as_shape(sizes_of(shape))
     aval = aval_of(fill_value)
     if aval.shape:
         raise errors.explained(

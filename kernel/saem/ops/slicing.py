@@ -20,7 +20,7 @@ from saem.compile import regions
 from saem.compile.text import physical_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.dimensions import as_size, is_static, larger
+from saem.core.dimensions import as_shape, as_size, is_static, larger
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import shard_like
 from saem.core.trace import bind
@@ -80,18 +80,27 @@ class Slice(Linear):
                 raise errors.explained(
                     errors.ShapeError, f"slice.C{number}",
                     f"slice {name} must have length equal to the number of dimensions of the "
-                    f"operand, got {name} {given} for operand shape {x.shape}.",
+                    f"operand, got {'indices' if number == 1 else name} {given} for operand shape "
+                    f"{x.shape}." if number != 2 else
+                    "slice limit_indices must have the same length as start_indices, got "
+                    f"start_indices {starts} and limit_indices {limits}.",
                     advice="Give one for each axis, or use lax.slice_in_dim.")
         if not all(0 <= a <= b <= n for a, b, n in zip(starts, limits, x.shape)):
             raise errors.explained(
                 errors.ShapeError, "slice.C4",
-                "slice start_indices must be greater than or equal to zero and at most "
-                "limit_indices, and these at most the operand shape; got start_indices "
-                f"{starts}, limit_indices {limits} for operand shape {x.shape}.",
+                f"slice start_indices must have every element be nonnegative, got {starts}."
+                if any(a < 0 for a in starts) else
+                "slice limit_indices must be less than or equal to operand shape, got "
+                f"limit_indices {limits} for operand shape {x.shape}."
+                if any(b > n for b, n in zip(limits, x.shape)) else
+                "slice limit_indices must be greater than or equal to start_indices, got "
+                f"start_indices {starts} and limit_indices {limits}.",
                 advice="x[a:b] accepts any bounds, as NumPy does.")
         if strides is not None and any(step <= 0 for step in strides):
             raise errors.explained(
                 errors.ShapeError, "slice.C5",
+                f"slice strides must have every element be nonnegative, got {strides}."
+                if any(step < 0 for step in strides) else
                 f"slice strides must be positive, got {strides}",
                 advice="To go backwards, use lax.rev, or x[::-1].")
 
@@ -240,10 +249,9 @@ def check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> No
     """Refuse start indices that are not one integer scalar, all of one dtype, for each axis."""
     check_count(name, starts, x)
     if any(s.shape for s in starts):
-        shown = ", ".join(s.str_short(True) for s in starts)
         raise errors.explained(
             errors.ShapeError, f"{name}.C2",
-            f"start_indices arguments to {name} must be scalars, got indices ({shown})",
+            f"start_indices arguments to {name} must be scalars, got indices {tuple(starts)}",
             advice="To read at many places, index with an array: x[indices].")
     if starts and (any(s.dtype != starts[0].dtype for s in starts)
                    or not dtypes.is_integer(starts[0].dtype)):
@@ -290,8 +298,10 @@ class DynamicSlice(Primitive):
         if len(sizes) != x.ndim or any(not 0 <= m <= n for m, n in zip(sizes, x.shape)):
             raise errors.explained(
                 errors.ShapeError, "dynamic_slice.C4",
-                "slice slice_sizes must be greater than or equal to zero, and less than or equal "
-                f"to operand shape, got slice_sizes {sizes} for operand shape {x.shape}.",
+                f"slice slice_sizes must be greater than or equal to zero, got slice_sizes of "
+                f"{sizes}." if any(m < 0 for m in sizes) else
+                "slice slice_sizes must be less than or equal to operand shape, got slice_sizes "
+                f"{sizes} for operand shape {x.shape}.",
                 advice="Give the size of the part along each axis.")
         return ShapedArray(sizes, x.dtype, x.weak_type)
 
@@ -572,7 +582,7 @@ def dynamic_slice(operand: Array, start_indices: Array | Sequence[ArrayLike],
             errors.ShapeError, "dynamic_slice.sizes",
             "Length of slice sizes must match number of operand dimensions, got "
             f"{len(sizes)} for {aval_of(operand).str_short()}.")
-    return bind(DynamicSlice(tuple([as_size(n) for n in sizes])), operand, *starts)
+    return bind(DynamicSlice(as_shape(sizes)), operand, *starts)
 
 
 def dynamic_update_slice(operand: Array | Array, update: ArrayLike,

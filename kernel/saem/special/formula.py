@@ -175,7 +175,7 @@ class Formula(Nary):
 
     __slots__ = ()
     separate_code = False
-    accepts, needs = staticmethod(dtypes.is_float), "a real float"
+    accepts, needs = staticmethod(dtypes.is_float), "floating"
     functions: ClassVar[dict[str, Callable]] = {}
     formula: ClassVar[Callable]
     transpose = NOT_LINEAR

@@ -151,7 +151,7 @@ class Special(Unary):
 
     __slots__ = ()
     separate_code = False
-    accepts, needs = staticmethod(dtypes.is_float), "a real float"
+    accepts, needs = staticmethod(dtypes.is_float), "floating"
 
     def lower(self, ctx, x):
         return ctx.emit(f'"chlo.{self.hlo}"({x})', x)
@@ -214,7 +214,7 @@ class SpecialPair(Nary):
 
     __slots__ = ()
     separate_code = False
-    accepts, needs = staticmethod(dtypes.is_float), "a real float"
+    accepts, needs = staticmethod(dtypes.is_float), "floating"
 
     def lower(self, ctx, x, y):
         shape = ctx.out_avals[0].shape
