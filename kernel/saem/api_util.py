@@ -27,7 +27,7 @@ def flatten_axes(name: str, treedef: Any, axis_tree: Any, *, kws: bool = False,
     """
     like = treedef.unflatten([0] * treedef.num_leaves)
     try:
-        return tree.broadcast_prefix(axis_tree, like, is_leaf=lambda x: x is None)
+        return tree.broadcast_prefix(axis_tree, like, is_leaf=lambda x: x is None, name=name)
     except ValueError as error:
         raise ValueError(f"{name} specification must be a tree prefix of the corresponding value, "
                          f"got specification {axis_tree} for value tree {treedef}."

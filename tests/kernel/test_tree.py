@@ -189,19 +189,22 @@ def test_refusals_are_those_of_jax(ours, theirs, question):
 
 
 DIFFERENCES = [
-    ([1, 2], [1], "different lengths of list: 2 and 1 at key path (the root)"),
+    ([1, 2], [1], "different lengths of list at key path\n    tree_map tree\n"
+                  "different lengths of list: 2 and 1"),
     (
         {"w": [1, {"x": (2, 3)}]},
         {"w": [1, {"x": [2, 3]}]},
-        "different types: tuple and list at key path ['w'][1]['x']",
+        "different types at key path\n    tree_map tree['w'][1]['x']\n"
+        "different types: tuple and list",
     ),
     (
         [{"x": 2, "z": 0}],
         [{"y": 3, "z": 0}],
-        "only the first tree has 'x'; only the other tree has 'y' at key path [0]",
+        "different pytree metadata at key path\n    tree_map tree[0]\n"
+        "different keys: only the first tree has 'x'; only the other tree has 'y'",
     ),
-    (Point(1, [2]), Point(1, 2), "list and int at key path .y"),
-    ([None], [0], "None and int at key path [0]"),
+    (Point(1, [2]), Point(1, 2), "tree_map tree.y\ndifferent types: list and int"),
+    ([None], [0], "tree_map tree[0]\ndifferent types: None and int"),
     (
         collections.OrderedDict(a=1, b=2),
         collections.OrderedDict(b=2, a=1),

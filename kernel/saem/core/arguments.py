@@ -88,10 +88,12 @@ class Parameters:
         both = set(self.static_argnums) & set(self.donate_argnums)
         if both:
             names = [self.names[i] for i in sorted(both) if i < len(self.names)]
-            said, held = ("argnames", names) if names else ("argnums", sorted(both))
+            said, noun, held = ("argnames", "names", names) if names else (
+                "argnums", "indices", sorted(both))
             raise ValueError(
-                f"static_{said} and donate_{said} cannot intersect, but both hold {held}. A static "
-                "argument has no buffer to donate.")
+                f"static_{said} and donate_{said} cannot intersect. Argument {noun} {set(held)} "
+                f"appear in both static_{said} and donate_{said}. A static argument has no buffer "
+                "to donate.")
 
     @functools.cached_property
     def signature(self) -> inspect.Signature | None:
@@ -249,7 +251,7 @@ def positions(numbers: Iterable[int], count: int) -> list[int]:
     for n in found:
         if not -count <= n < count:
             raise ValueError(
-                "Positional argument indices, e.g. for `static_argnums` or `argnums`, must have "
+                "Positional argument indices, e.g. for `static_argnums`, must have "
                 f"value greater than or equal to -len(args) and less than len(args), but got value "
                 f"{n} for len(args) == {count}.")
     return [n % count for n in found]
@@ -294,7 +296,7 @@ def check_callable(fun: Any) -> None:
     Raises: TypeError.
     """
     if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun)}")
+        raise TypeError(f"Expected a callable value, got {fun} of type {type(fun)}")
     code = getattr(fun, "__code__", None)  # of a plain function or method it says so at once
     if inspect.isgeneratorfunction(fun) if code is None else code.co_flags & inspect.CO_GENERATOR:
         raise TypeError(f"Expected a function, got a generator function: {fun}. Collect what it "

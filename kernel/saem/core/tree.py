@@ -101,7 +101,7 @@ def map_(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -
     flat, treedef = _registry_flatten(tree, is_leaf)
     if not rest:
         return treedef.unflatten(map(f, flat))
-    others = [_flatten_up_to("tree.map", treedef, other) for other in rest]
+    others = [_flatten_up_to("tree_map tree", treedef, other) for other in rest]
     return treedef.unflatten(map(f, flat, *others))
 
 
@@ -146,7 +146,7 @@ def map_with_path(
     {'a': ["['a'][0]", "['a'][1]"]}
     """
     flat, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    others = [_flatten_up_to("tree.map_with_path", treedef, other) for other in rest]
+    others = [_flatten_up_to("tree_map_with_path tree", treedef, other) for other in rest]
     paths = [path for path, _ in flat]
     return treedef.unflatten(map(f, paths, [leaf for _, leaf in flat], *others))
 
@@ -250,14 +250,15 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
     return inner_treedef.unflatten(outer_treedef.unflatten(flat[i::size]) for i in range(size))
 
 
-def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None, *,
+                     name: str = "broadcast_prefix prefix_tree") -> list[Any]:
     """Return, for each leaf of ``full_tree``, the leaf of ``prefix_tree`` above it.
 
-    ``is_leaf`` is called on nodes of ``prefix_tree`` only.
+    ``is_leaf`` is called on nodes of ``prefix_tree`` only.  ``name`` is what errors call that.
     Raises: ValueError where ``prefix_tree`` is no prefix, naming the path and what differs.
     """
     flat, treedef = _registry_flatten(prefix_tree, is_leaf)
-    below = _flatten_up_to("tree.broadcast", treedef, full_tree)
+    below = _flatten_up_to(name, treedef, full_tree)
     result: list[Any] = []
     for leaf, subtree in zip(flat, below, strict=True):
         result.extend([leaf] * structure(subtree).num_leaves)
@@ -365,10 +366,10 @@ def _key_name(key: Any) -> str:
 # -- where two trees differ ------------------------------------------------------------------------
 
 
-def _flatten_up_to(caller: str, treedef: PyTreeDef, other: Any) -> list[Any]:
-    """Return the subtrees of ``other`` at the leaves of ``treedef``.
+def _flatten_up_to(name: str, treedef: PyTreeDef, other: Any) -> list[Any]:
+    """Return the subtrees of ``other`` at the leaves of ``treedef``, which errors call ``name``.
 
-    Raises: ValueError where ``other`` lacks one of its containers, naming ``caller`` and the path.
+    Raises: ValueError where ``other`` lacks one of its containers, naming the path.
     """
     try:
         return treedef.flatten_up_to(other)
@@ -377,11 +378,13 @@ def _flatten_up_to(caller: str, treedef: PyTreeDef, other: Any) -> list[Any]:
         if found is None:  # jaxlib refuses it for a reason of its own
             raise
         path, what = found
+        kind = what.partition(":")[0]
+        if not kind.startswith(("different types", "different lengths")):
+            kind = "different pytree metadata"
         raise explained(
             ArgumentError,
             "tree.C1",
-            f"pytree structure error: {what} at key path {keystr(path) or '(the root)'} "
-            f"in {caller}.",
+            f"pytree structure error: {kind} at key path\n    {name}{keystr(path)}\n{what}",
             advice=f"first tree:  {treedef}\nother tree:  {structure(other)}\n"
             "The other tree must have the first one's containers; it may go deeper at its leaves.",
         ) from None

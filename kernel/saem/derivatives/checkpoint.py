@@ -425,8 +425,8 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
     check_callable(fun)
     if concrete is not _NOT_GIVEN:
         raise NotImplementedError(
-            "The `concrete` option to `jax.checkpoint` has been removed. In its place please use "
-            "`static_argnums`.")
+            "The `concrete` option to `jax.checkpoint` was deprecated in JAX v0.8.2, and removed "
+            "in JAX v0.10.0. In its place please use `static_argnums`.")
     numbers, names = as_tuple(static_argnums, int), as_tuple(static_argnames, str)
     traced = table_of(fun, "checkpoint")
 

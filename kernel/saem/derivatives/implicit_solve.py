@@ -130,7 +130,7 @@ def custom_root(f: Callable, initial_guess: Any, solve: Callable, tangent_solve:
 
     root = guess_tree.unflatten(solve_body.out_avals[:len(leaves)])
     move_body = _trace(move, "custom_root", root, f_body.results)
-    _check_like("tangent_solve()", move_body.out_tree, "initial_guess", guess_tree)
+    _check_like("tangent_solve()", move_body.out_tree, "x", guess_tree)
     counts = (len(f_body.consts), len(solve_body.consts), len(move_body.consts))
     own, guess = split_list(solve_body.closed.jaxpr.invars, counts[1])
     solver = rearranged(

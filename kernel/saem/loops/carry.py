@@ -104,8 +104,8 @@ def paths_of(treedef: Any) -> list[Any]:
     return [path for path, _ in tree.leaves_with_path(treedef.unflatten([0] * treedef.num_leaves))]
 
 
-def check_callable(name: str, what: str, *funs: Any) -> None:
-    """Refuse what cannot be called.
+def check_callable(name: str, what: str, *funs: Any, should: str = "callable") -> None:
+    """Refuse what cannot be called; ``should`` says what ``what`` should be.
 
     Raises: TypeError.
     """
@@ -113,7 +113,7 @@ def check_callable(name: str, what: str, *funs: Any) -> None:
         if not callable(fun):
             raise errors.explained(
                 errors.ArgumentTypeError, f"{name}.C0",
-                f"lax.{name}: {what} should be callable, got {fun!r}.",
+                f"lax.{name}: {what} should be {should}.\nIt got {fun!r}.",
                 advice="Pass a function, without calling it.")
 
 

@@ -349,7 +349,7 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any,
     if operand is not _MISSING:
         operands = (*operands, operand)
     branches = tuple(branches)
-    check_callable("switch", "branches argument", *branches)
+    check_callable("switch", "branches argument", *branches, should="a sequence of callables")
     _check_index(index)
     if not branches:
         raise errors.explained(

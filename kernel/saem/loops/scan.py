@@ -360,7 +360,7 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     >>> lax.scan(lambda total, x: (total + x, total * x), 0, jnp.array([1, 2, 3]))
     (Array(6, dtype=int32), Array([0, 2, 9], dtype=int32))
     """
-    check_callable("scan", "f argument", f)
+    check_callable("scan", "f argument", f, should="a callable")
     if config.disable_jit.value:
         return scan_in_python("scan", f, init, xs, length, reverse)
     return bind_scan("scan", f, f, init, xs, length, reverse, unroll)
@@ -461,7 +461,7 @@ def _as_length(name: str, length: Any) -> int:
     except errors.ConcretizationTypeError as error:
         raise errors.explained(
             errors.ConcretizationTypeError, f"{name}.C7",
-            f"The `length` argument to {name} expects a concrete `int` value.",
+            length, f"The `length` argument to `{name}` expects a concrete `int` value.",
             advice="Make it a static argument of the jitted function, or use while_loop."
         ) from error
     if number < 0 or number != length:

@@ -256,9 +256,10 @@ def prefix(what: str, given: Any, value: Any) -> list[Any]:
     if is_place(given):
         return [given] * len(tree.leaves(value))
     try:
-        return tree.broadcast_prefix(given, value, is_leaf=is_place)
+        return tree.broadcast_prefix(given, value, is_leaf=is_place, name=what)
     except ValueError as error:
-        raise ValueError(f"{what} must be a tree prefix of what it describes: {error}") from None
+        raise ValueError(f"{what} specification must be a tree prefix of the corresponding value\n"
+                         f"{error}") from None
 
 
 def demands_of(closed: ClosedJaxpr, ins: Sequence[Any] = (), outs: Sequence[Any] = ()

@@ -295,8 +295,8 @@ class AllToAll(Exchange):
         if shape[self.split_axis] % self.axis_size:
             raise errors.explained(
                 errors.ArgumentError, "all_to_all.C1",
-                "all_to_all requires the size of the split axis to be divisible by the size of the "
-                f"mapped axis, but they are {shape[self.split_axis]} and {self.axis_size}.",
+                f"The size of all_to_all split_axis ({shape[self.split_axis]}) has to be divisible "
+                f"by the size of the named axis {self.axis_name} ({self.axis_size})",
                 advice="Pad the operand, or split another axis.")
         shape[self.split_axis] //= self.axis_size
         shape[self.concat_axis] *= self.axis_size

@@ -49,7 +49,10 @@ def pmap(fun: Callable, axis_name: Any = None, *, in_axes: Any = 0, out_axes: An
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, (int, tuple))):
-        raise TypeError(f"pmap in_axes must be an int, None, or a tuple of entries, got {in_axes}.")
+        raise TypeError("pmap in_axes must be an int, None, or (nested) container with those types "
+                        f"as leaves, but got {in_axes}.")
+    if devices is not None and not len(devices):
+        raise ValueError("'devices' argument to pmap must be non-empty, or None.")
     numbers = static_broadcasted_argnums
     static = (numbers,) if isinstance(numbers, int) else tuple(numbers)
     mapping = Mapping(fun, UNNAMED if axis_name is None else axis_name, in_axes, out_axes, static,
@@ -107,16 +110,37 @@ class Mapping:
         shape = getattr(leaves[0], "shape", ()) if leaves else ()
         return self.runs.get(shape[axis]) if -len(shape) <= axis < len(shape) else None
 
+    def check_static(self, args: tuple) -> None:
+        """Refuse static arguments that are not among ``args``, or cannot be hashed.
+
+        Raises: ValueError.
+        """
+        for n in self.static:
+            if n >= len(args):
+                raise ValueError(
+                    f"pmapped function has static_broadcasted_argnums={self.static} but was called "
+                    f"with only {len(args)} positional argument{'s' * (len(args) != 1)}. All "
+                    "static broadcasted arguments must be passed positionally.")
+            try:
+                hash(args[n])
+            except TypeError:
+                raise ValueError(
+                    "Non-hashable static arguments are not supported, as this can lead to "
+                    f"unexpected cache-misses. Static argument (index {n}) of type "
+                    f"{type(args[n])} for function {self.fun.__name__} is non-hashable.") from None
+
     def split(self, args: tuple) -> tuple[set[int], tuple, list[int | None]]:
         """Return the numbers of the static arguments, the others, and the mapped axis of each leaf
         of those, then 0 as needed."""
+        self.check_static(args)
         static = {n % len(args) for n in self.static} if args else set()
         dynamic = tuple(x for i, x in enumerate(args) if i not in static)
         axes = self.in_axes
         if isinstance(axes, tuple) and len(axes) == len(args):
             axes = tuple(a for i, a in enumerate(axes) if i not in static)
         try:
-            return static, dynamic, Padded(tree.broadcast_prefix(axes, dynamic, is_leaf=is_none))
+            return static, dynamic, Padded(tree.broadcast_prefix(axes, dynamic, is_leaf=is_none,
+                                                               name="pmap in_axes"))
         except ValueError as error:
             raise ValueError(
                 f"pmap in_axes must be a tree prefix of the tuple of arguments passed "
@@ -221,7 +245,8 @@ class Mapping:
     def out_axes_of(self, result: Any) -> list[int | None]:
         """Return the axis along which each leaf of ``result`` stacks."""
         try:
-            return tree.broadcast_prefix(self.out_axes, result, is_leaf=is_none)
+            return tree.broadcast_prefix(self.out_axes, result, is_leaf=is_none,
+                                         name="pmap out_axes")
         except ValueError as error:
             raise ValueError("pmap out_axes must be a tree prefix of the result, got "
                              f"{self.out_axes}: {error}") from None

@@ -85,8 +85,9 @@ class Site:
         self.f = f
         self.name = getattr(f, "__name__", str(f))
         if mesh is not None and not isinstance(mesh, (Mesh, AbstractMesh)):
-            raise TypeError("shard_map requires a `Mesh` or a `AbstractMesh` instance for its "
-                            f"argument mesh, but got {mesh} of type {type(mesh)}.")
+            raise TypeError("shard_map requires a `jax.sharding.Mesh` or a "
+                            "`jax.sharding.AbstractMesh` instance for its second argument, but "
+                            f"got {mesh} of type {type(mesh)}.")
         self.mesh = mesh if mesh is not None else mesh_here()
         self.check = check
         outer = {a.name for a in axes.state.env if a.mesh is not None}
@@ -157,12 +158,13 @@ class Site:
                 f"instances, but:\n\n  {what} is {wrong[0]} of type {type(wrong[0]).__name__}",
                 advice=f"Check the {what} values passed to shard_map: write P('x').")
         try:
-            found = tree.broadcast_prefix(given, value, is_leaf=is_spec)
+            found = tree.broadcast_prefix(given, value, is_leaf=is_spec,
+                                          name=f"shard_map {what}")
         except ValueError as error:
             raise errors.explained(
                 errors.ArgumentError, f"shard_map.{what}",
-                f"pytree structure error: shard_map {what} must be a prefix of the value it "
-                f"describes: {error}", advice=f"Give one spec, or a pytree of them as the "
+                f"shard_map {what} must be a prefix of the value it describes.\n{error}",
+                advice=f"Give one spec, or a pytree of them as the "
                 f"{'arguments' if what == 'in_specs' else 'results'} are.") from None
         return [P() if s is None else s for s in found]
 
@@ -173,7 +175,7 @@ class Site:
                 raise errors.explained(
                     errors.ArgumentError, f"shard_map.{what}",
                     f"shard_map {what} argument must refer to an axis marked as manual "
-                    f"({set(self.manual)}), but:\n\n  {what} refers to {name!r}",
+                    f"({frozenset(self.manual)}), but:\n\n  {what} refers to {name!r}",
                     advice=f"Check the {what} values passed to shard_map.")
 
     def check_rank(self, what: str, spec: Any, aval: ShapedArray, which: str, kind: str) -> None:

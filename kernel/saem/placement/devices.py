@@ -57,9 +57,8 @@ def backend(platform: str | None = None) -> Any:
     found = _backends.get(name) or _backends.get(_ALSO.get(name, ""))
     if found is None:
         raise RuntimeError(
-            f"Unknown backend: {platform!r} requested, but only platforms that are present are "
-            f"{sorted(_backends)}. The extra saem[cuda13] drives NVIDIA GPUs, the wheel libtpu "
-            "TPUs.")
+            f"Unknown backend {platform}. Available backends are {sorted(_backends)}. The "
+            "extra saem[cuda13] drives NVIDIA GPUs, the wheel libtpu TPUs.")
     return found
 
 

@@ -189,8 +189,9 @@ class VJP:
         cts, got = tree.flatten(given[0])
         if got != self.out_tree:
             raise ValueError(
-                "unexpected tree structure of argument to vjp function: got "
-                f"{got}, but expected to match {self.out_tree}")
+                "unexpected tree structure. The argument to a VJP function returned by `jax.vjp` "
+                "must match the pytree structure of what the differentiated function returned: "
+                f"got {got}, but expected to match {self.out_tree}")
         for aval, ct in zip(self.fun.linear.out_avals, cts):
             _check_cotangent(aval, ct)
         rest = iter(self.opaque_residuals)

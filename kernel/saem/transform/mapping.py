@@ -36,7 +36,7 @@ def axes_per_leaf(name: str, axes: Any, full: Any) -> list[int | None]:
     if isinstance(axes, int) and not isinstance(axes, bool):
         return [axes] * tree.structure(full).num_leaves
     try:
-        found = tree.broadcast_prefix(axes, full, is_leaf=is_none)
+        found = tree.broadcast_prefix(axes, full, is_leaf=is_none, name=f"vmap {name}")
     except ValueError as error:
         raise ValueError(
             f"vmap {name} specification must be a tree prefix of the corresponding value, got "
@@ -50,7 +50,7 @@ def _check_axis(name: str, axis: Any, axes: Any) -> None:
     if axis is not None and (not isinstance(axis, int) or isinstance(axis, bool)):
         raise TypeError(
             f"vmap {name} must be an int, None, or (nested) container with those types as "
-            f"leaves, but got {axes!r}.")
+            f"leaves, but got {axes}.")
 
 
 def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any = 0,
@@ -210,10 +210,11 @@ def mapped_size(fun: Callable, args: tuple, kwargs: dict, xs: Sequence[Any],
         sizes.append(axis_size)
     if not sizes:
         if not xs:
-            raise ValueError("vmap wrapped function must be passed at least one argument "
-                             "containing an array, got empty *args=() and **kwargs={}")
-        raise ValueError(
-            "vmap must have at least one non-None value in in_axes, or be given axis_size.")
+            raise ValueError(
+                "vmap wrapped function must be passed at least one argument containing an array or "
+                f"axis_size must be specified, got empty *args={args} and **kwargs={kwargs}")
+        raise ValueError("vmap must have at least one non-None value in in_axes or axis_size must "
+                         "be specified")
     if len(set(sizes)) > 1:
         names = Parameters(fun, None, None, None, None).leaf_names(dict(enumerate(args)), kwargs)
         lines = [f"  * axis {d} of argument {path}, of shape {aval_of(x).shape}, has size "
