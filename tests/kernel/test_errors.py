@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import builtins
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from both import source_of
 
+import saem as jax
 import saem.errors as public
+import saem.numpy as jnp
+from saem import lax
 from saem.core import errors
 from saem.core.events import ErrorRaised, Position, bus
 
@@ -134,3 +140,47 @@ def test_an_error_about_a_tracer_opens_with_the_words_of_jax(jax_oracle, name):
 def test_context_follows_the_sentence():
     error = public.ConcretizationTypeError(np.float32(1), "while summing")
     assert str(error).splitlines()[1] == "while summing"
+
+
+# What is refused, one program a line, in sections of one question each.
+REFUSED = {part.split(" ===\n")[0]: part.split(" ===\n")[1].strip().splitlines() for part in
+           (Path(__file__).parent / "refusals.txt").read_text(encoding="utf-8").split("=== ")[1:]}
+
+# This text runs in both processes: the classes and the words of the error of each program.
+REFUSE = """
+def refused(program):
+    try:
+        exec(program, dict(jax=jax, jnp=jnp, lax=lax, np=np))
+    except Exception as error:
+        return [cls.__name__ for cls in type(error).__mro__], str(error)
+    return ["nothing"], ""
+
+result = [refused(program) for program in programs]
+"""
+
+
+def plain(message):
+    """Return a message without addresses, and with JAX's name for the library."""
+    return re.sub(r"0x[0-9a-f]+", "0x", message).replace("saem", "jax")
+
+
+def first_sentence(message):
+    """Return the first sentence of a message: up to a line's end, or to a point and a capital."""
+    sentences = re.split(r"\n|(?<=[a-z0-9)\]}'`])\. +(?=[A-Z(])", plain(message).strip())
+    return sentences[0].rstrip(" .,;:")
+
+
+@pytest.mark.parametrize("section", REFUSED)
+@pytest.mark.filterwarnings("ignore")
+def test_a_refusal_has_the_first_sentence_of_jax(jax_oracle, section):
+    programs = REFUSED[section]
+    names = {"jax": jax, "jnp": jnp, "lax": lax, "np": np, "programs": programs}
+    exec(REFUSE, names)
+    theirs = jax_oracle.run(REFUSE, programs=programs).value
+    wrong = [f"{program}\n  JAX : {says}\n  here: {said}"
+             for program, (classes, said), (wanted, says)
+             in zip(programs, names["result"], theirs, strict=True)
+             if wanted[0] == "nothing" or first_sentence(says) not in plain(said)
+             or next(name for name in wanted if hasattr(builtins, name) or name in public.__dict__)
+             not in classes]
+    assert not wrong, f"{len(wrong)} of {len(programs)} differ\n" + "\n".join(wrong)

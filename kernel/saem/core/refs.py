@@ -120,7 +120,7 @@ def works_inside_on_references(prim: Primitive) -> bool:
                if isinstance(inner, ClosedJaxpr))
 
 
-def check_references(name: str, transform: str, leaves: Sequence[Any],
+def check_references(name: Callable[[], str], transform: str, leaves: Sequence[Any],
                      paths: Callable[[], Sequence[str]], closed_over: Sequence[Any] = ()) -> None:
     """Refuse a reference that comes twice among the arguments of a function, or that the function
     closes over as well.
@@ -136,7 +136,7 @@ def check_references(name: str, transform: str, leaves: Sequence[Any],
         if id(x) in inside:
             raise errors.explained(
                 errors.ArgumentError, "ref.C16",
-                f"when tracing {name} for {transform}, a mutable array reference of type {aval} "
+                f"when tracing {name()} for {transform}, a mutable array reference of type {aval} "
                 f"was both closed over and passed as the argument {paths()[number]}",
                 advice="Pass it, or close over it; not both.")
         if first.setdefault(id(x), number) != number:
@@ -144,7 +144,7 @@ def check_references(name: str, transform: str, leaves: Sequence[Any],
             raise errors.explained(
                 errors.ArgumentError, "ref.C17",
                 "only one reference to a mutable array may be passed as an argument to a function, "
-                f"but when tracing {name} for {transform} the mutable array reference of type "
+                f"but when tracing {name()} for {transform} the mutable array reference of type "
                 f"{aval} appeared at both {a} and {b}.",
                 advice="Pass it once, and use it for both.")
 

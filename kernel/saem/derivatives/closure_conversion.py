@@ -81,7 +81,7 @@ def custom_gradient(fun: Callable) -> Callable:
 
     def both(*args: Any) -> Any:
         return pair(f"custom_gradient function {name_of(fun)}",
-                    "its value and its gradient function", fun(*args))
+                    "representing its value and its gradient function, but got", fun(*args))
 
     @functools.wraps(fun)
     def alone(*args: Any) -> Any:

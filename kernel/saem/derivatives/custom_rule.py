@@ -215,14 +215,14 @@ def types_in(structure: Any, avals: Sequence[ShapedArray]) -> str:
     return str(shown).replace("'", "")
 
 
-def pair(who: str, names: str, out: Any) -> Sequence[Any]:
-    """Return ``out``, which must be a pair."""
+def pair(who: str, what: str, out: Any) -> Sequence[Any]:
+    """Return ``out``, which must be a pair; ``what`` says of what, up to what it is instead."""
     if isinstance(out, (tuple, list)) and len(out) == 2:
         return out
     raise errors.explained(
         errors.ArgumentTypeError, "custom.C3",
-        f"{who} must produce a pair (list or tuple of length two) representing {names}, but got "
-        f"{out!r}.", advice="Return both, in a tuple.")
+        f"{who} must produce a pair (list or tuple of length two) {what} {out!r}.",
+        advice="Return both, in a tuple.")
 
 
 # -- zeros -----------------------------------------------------------------------------------------

@@ -168,7 +168,11 @@ class VJPRule(Record, eq=False):
         out = self.fwd(*self.arguments.all(given))
         who = f"Custom VJP fwd rule {name_of(self.fwd)} for function {name_of(self.fun.fun)}"
         out, residual = pair(
-            who, "the primal output and residuals (values kept for the backward pass)", out)
+            who, "where the first element represents the primal output (equal to those of the "
+            f"custom_vjp-decorated function {name_of(self.fun.fun)}) and the second element "
+            "represents residuals (i.e. values stored from the forward pass for use on the "
+            "backward pass), but instead of a pair the fwd rule "
+            f"{name_of(self.fwd)} produced", out)
         outs, out_tree = tree.flatten(out)
         self.fun.check_outputs(who, outs, out_tree)
         residuals, residual_tree = tree.flatten(residual)

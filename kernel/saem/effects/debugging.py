@@ -134,7 +134,7 @@ def debug_print(fmt: str | None = None, *args: Any, ordered: bool = False,
     if not isinstance(fmt, str):
         raise errors.explained(
             errors.ArgumentTypeError, "debug_print.C3",
-            f"expected str, got {type(fmt).__module__}.{type(fmt).__qualname__}",
+            f"expected str, got {type(fmt).__name__}",
             advice='The first argument is a format string: jax.debug.print("x = {}", x).')
     formats = has_placeholders(fmt)
     if not skip_format_check:

@@ -30,6 +30,7 @@ from saem.core.arguments import (
     abstract_arguments,
     check_callable,
     check_static_hashable,
+    described,
     name_of,
 )
 from saem.core.avals import Seen, ShapedArray
@@ -342,7 +343,8 @@ class Jitted:
 
         Raises: ValueError if one reference comes twice.
         """
-        check_references(self.name, "jit", bound.leaves, lambda: self.paths(bound),
+        check_references(lambda: described(self.fun), "jit", bound.leaves,
+                         lambda: self.paths(bound),
                          [*entry.moved, *(entry.refs or ())])
         bound.leaves = [*bound.leaves, *(entry.refs or ())]
 

@@ -418,12 +418,16 @@ def window_of(operand: ShapedArray, window_dimensions: Sequence[int],
         if len(values) != operand.ndim:
             raise errors.explained(
                 errors.ArgumentTypeError, "reduce_window.C8",
+                f"reduce_window got inconsistent {name} and window_dimensions: got {name} {values} "
+                f"and window_dimensions {made['window_dimensions']}."
+                if len(made["window_dimensions"]) == operand.ndim else
                 f"reduce_window got the wrong number of {name} for operand: got operand shape "
                 f"{operand.shape} with {name} {values}.",
                 advice="Give one number for each axis of the operand.")
         if any(n <= 0 for n in values):
             raise errors.explained(
                 errors.ArgumentTypeError, "reduce_window.C9",
+                f"All dilations must be positive, got {values}." if "dilation" in name else
                 f"reduce_window {name} must have every element be strictly positive, got "
                 f"{values}.", advice="Use 1 along axes where nothing is folded.")
     dims, strides = made["window_dimensions"], made["window_strides"]

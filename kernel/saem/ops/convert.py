@@ -68,7 +68,7 @@ class ConvertElementType(Primitive):
         if dtypes.is_extended(x.dtype) or dtypes.is_extended(self.new_dtype):
             raise errors.explained(
                 errors.ArgumentError, "convert_element_type.C1",
-                f"convert_element_type cannot convert {x.dtype.name} to {self.new_dtype.name}: "
+                f"Cannot convert_element_type from {x.dtype.name} to {self.new_dtype.name}: "
                 "extended dtypes hold no numbers.",
                 advice="For PRNG keys, use random.key_data and random.wrap_key_data.")
         return ShapedArray(x.shape, self.new_dtype, self.weak_type)

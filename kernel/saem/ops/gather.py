@@ -240,7 +240,7 @@ class ScatterFamily(Primitive):
         if x.dtype != updates.dtype:
             raise errors.explained(
                 errors.DTypeError, f"{name}.C1",
-                f"lax.{name} requires arguments to have the same dtypes, got {x.dtype.name}, "
+                f"lax.scatter requires arguments to have the same dtypes, got {x.dtype.name}, "
                 f"{updates.dtype.name}.", advice="x.at[indices] converts updates by itself.")
         accepts = type(self).accepts
         if accepts is not None and not accepts(x.dtype):
@@ -250,22 +250,25 @@ class ScatterFamily(Primitive):
                 "at position 0 are subtypes of integer, floating, complexfloating.",
                 advice="Convert the operand first, for example with x.astype(int).")
         numbers = self.numbers
-        if updates.ndim != indices.ndim - 1 + len(numbers.offset_dims) or len(
-                numbers.window_dims(x.ndim)) != len(numbers.offset_dims):
+        rank = indices.ndim - 1 + len(numbers.offset_dims)
+        if updates.ndim != rank:
             raise errors.explained(
                 errors.ShapeError, f"{name}.C11",
+                f"Updates tensor must be of rank {rank}; got {updates.ndim}.\n"
                 f"{name}: updates must have one axis for each axis of the indices but the last, "
                 f"and one for each of update_window_dims; got updates {updates.str_short(True)}, "
                 f"indices {indices.str_short(True)} and {self.dimension_numbers}.",
                 advice="x.at[indices] works out dimension numbers by itself.")
         sizes = window_sizes(numbers, x.shape, updates.shape)
         check_numbers(name, numbers, x, indices, sizes)
-        expected = output_shape(numbers, x.ndim, indices.shape[:-1], sizes)
-        if updates.shape != expected:
-            raise errors.explained(
-                errors.ShapeError, f"{name}.C12",
-                f"{name}: updates must have shape {expected}, got {updates.str_short(True)}.",
-                advice="x.at[indices] stretches updates by itself.")
+        for i, d in enumerate(numbers.batch_dims(updates.ndim)):
+            if updates.shape[d] != indices.shape[i]:
+                raise errors.explained(
+                    errors.ShapeError, f"{name}.C12",
+                    "Bounds of the scatter dimensions of updates must be the same as the bounds of "
+                    f"the corresponding dimensions of scatter indices. For scatter dimension {i}, "
+                    f"updates bound is {updates.shape[d]}, indices bound is {indices.shape[i]}.",
+                    advice="x.at[indices] stretches updates by itself.")
         return x if updates.weak_type else x.strip_weak_type()
 
     def evaluate(self, x, indices, updates):

@@ -532,8 +532,9 @@ def collapse(operand: Array, start_dimension: int, stop_dimension: int | None = 
     if high < low:
         raise errors.explained(
             errors.ArgumentError, "collapse.C1",
-            f"collapse: start_dimension {start_dimension} must not come after stop_dimension "
-            f"{stop_dimension}.", advice="The axes from start to stop become one.")
+            f"Invalid dimension range passed to collapse: {shape}"
+            f"[{start_dimension}:{stop_dimension}]",
+            advice="The axes from start to stop become one.")
     return reshape(operand, (*shape[:low], math.prod(shape[low:high]), *shape[high:]))
 
 

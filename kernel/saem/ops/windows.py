@@ -136,46 +136,140 @@ _MODES = {
 }
 
 
+class Words(NamedTuple):
+    """What an operation and its dimension numbers are called in errors."""
+
+    op: str
+    offset: str
+    collapsed: str
+    index_map: str
+
+
+_GATHER = Words("Gather", "offset_dims", "collapsed_slice_dims", "start_index_map")
+_SCATTER = Words("Scatter", "update_window_dims", "inserted_window_dims",
+                 "scatter_dims_to_operand_dims")
+
+
 def check_numbers(name: str, numbers: GatherDimensionNumbers, operand: ShapedArray,
                   indices: ShapedArray, sizes: Sequence[int]) -> None:
     """Refuse dimension numbers that do not fit the operand, the indices and the window sizes."""
-    rank, batching = operand.ndim, numbers.operand_batching_dims
-    gone = (*numbers.collapsed_slice_dims, *batching)
-    mapped = (*numbers.start_index_map, *batching)
-    along = numbers.start_indices_batching_dims
-
-    def require(ok: bool, number: int, sentence: str) -> None:
-        if not ok:
-            raise errors.explained(
-                errors.ShapeError, f"{name}.C{number}",
-                f"{name}: {sentence}; got {numbers} for operand {operand.str_short(True)}, indices "
-                f"{indices.str_short(True)} and window sizes {tuple(sizes)}.",
-                advice="x[indices] and x.at[indices] work out dimension numbers by themselves.")
-
     if not dtypes.is_integer(indices.dtype):
         raise errors.explained(
             errors.ArgumentError, f"{name}.C2",
-            f"Indices of {name} must have an integer type, got {indices.dtype.name}.",
+            f"indices must have an integer type: {name} was given {indices.dtype.name}.",
             advice="Convert them with indices.astype(int).")
-    require(indices.ndim > 0 and indices.shape[-1] == len(numbers.start_index_map), 3,
-            "the last axis of the indices must hold one number for each of start_index_map")
-    require(len(set(mapped)) == len(mapped) and all(0 <= d < rank for d in mapped), 4,
-            "start_index_map and operand_batching_dims must be distinct operand axes")
-    require(len(set(gone)) == len(gone) and all(0 <= d < rank for d in gone)
-            and list(gone) == [*sorted(numbers.collapsed_slice_dims), *sorted(batching)], 5,
-            "collapsed and batching axes must be distinct operand axes in increasing order")
-    require(len(sizes) == rank and all(0 <= m <= n for m, n in zip(sizes, operand.shape)), 6,
-            "slice_sizes must be at least 0 and at most the operand shape")
-    require(all(sizes[d] <= 1 for d in gone), 7, "collapsed and batching axes have window size 1")
-    require(len(along) == len(batching) and len(set(along)) == len(along)
+    words = _GATHER if name == "gather" else _SCATTER
+    for check in (_index_misfit, _size_misfit, _batching_misfit, _offset_misfit):
+        found = check(words, numbers, operand, indices, sizes)
+        if found:
+            number, sentence = found
+            raise errors.explained(
+                errors.ShapeError, f"{name}.C{number}",
+                f"{sentence}\n{name} got {numbers} for operand {operand.str_short(True)}, indices "
+                f"{indices.str_short(True)} and window sizes {tuple(sizes)}.",
+                advice="x[indices] and x.at[indices] work out dimension numbers by themselves.")
+
+
+Misfit = tuple[int, str] | None  # the number of a constraint and what is wrong, None if nothing is
+
+
+def _disorder(words: Words, field: str, dims: Sequence[int]) -> str:
+    """Return what is wrong with the order of ``dims``: empty if they increase."""
+    if list(dims) != sorted(dims):
+        return f"{field} in {words.op.lower()} op must be sorted; got {tuple(dims)}"
+    if len(set(dims)) < len(dims):
+        return f"{field} in {words.op.lower()} op must not repeat; got: {tuple(dims)}."
+    return ""
+
+
+def _index_misfit(words: Words, numbers: GatherDimensionNumbers, operand: ShapedArray,
+                  indices: ShapedArray, sizes: Sequence[int]) -> Misfit:
+    """Ask whether the numbers of one index say where in the operand it is."""
+    rank, mapped = operand.ndim, numbers.start_index_map
+    if not indices.ndim:
+        return 3, (f"{words.op} index leaf dimension must be within [0, rank(indices) + 1). "
+                   f"rank(indices) is 0 and {words.op.lower()} index leaf dimension is -1.")
+    if indices.shape[-1] != len(mapped):
+        return 3, (f"{words.op} op has {len(mapped)} elements in {words.index_map} and the bound "
+                   f"of dimension index_vector_dim={indices.ndim - 1} of indices is "
+                   f"{indices.shape[-1]}. These two numbers must be equal.")
+    for i, d in enumerate(mapped):
+        if not 0 <= d < rank:
+            mapping = "" if words is _GATHER else " mapping"
+            return 4, f"Invalid {words.index_map}{mapping}; domain is [0, {rank}), got: {i}->{d}."
+    if len(set(mapped)) < len(mapped):
+        return 4, (f"{words.index_map} in {words.op.lower()} op must not repeat; got: "
+                   f"{tuple(mapped)}.")
+    if set(mapped) & set(numbers.operand_batching_dims):
+        return 4, f"{words.index_map} and operand_batching_dims must be distinct operand axes."
+    return None
+
+
+def _size_misfit(words: Words, numbers: GatherDimensionNumbers, operand: ShapedArray,
+                 indices: ShapedArray, sizes: Sequence[int]) -> Misfit:
+    """Ask whether the windows lie in the operand, and are thin where they collapse."""
+    rank, collapsed = operand.ndim, numbers.collapsed_slice_dims
+    for field, dims in ((words.collapsed, collapsed),
+                        ("operand_batching_dims", numbers.operand_batching_dims)):
+        wrong = _disorder(words, field, dims)
+        if wrong:
+            return 5, wrong
+        for d in dims:
+            if not 0 <= d < rank:
+                return 5, (f"Invalid {field} set in {words.op.lower()} op; valid range is "
+                           f"[0, {rank}); got: {d}.")
+    if set(collapsed) & set(numbers.operand_batching_dims):
+        return 5, f"{words.collapsed} and operand_batching_dims must be distinct operand axes."
+    if len(sizes) != rank:
+        return 6, (f"{words.op} op must have one slice size for every input dimension; got: "
+                   f"len(slice_sizes)={len(sizes)}, input_shape.rank={rank}")
+    wide = [i for i, (m, n) in enumerate(zip(sizes, operand.shape)) if not 0 <= m <= n]
+    if wide and words is _GATHER:
+        return 6, (f"Slice size at index {wide[0]} in gather op is out of range, must be within "
+                   f"[0, {operand.shape[wide[0]]} + 1), got {sizes[wide[0]]}.")
+    for i, d in zip(numbers.window_dims(rank), numbers.offset_dims):
+        if i in wide:
+            return 6, ("Bounds of the window dimensions of updates must not exceed the bounds of "
+                       f"the corresponding dimensions of operand. For dimension {d}, updates bound "
+                       f"is {sizes[i]}, operand bound is {operand.shape[i]}.")
+    for i, d in enumerate((*collapsed, *numbers.operand_batching_dims)):
+        if sizes[d] > 1:
+            return 7, (f"{words.op} op can only collapse slice dims with bound 1, but bound is "
+                       f"{sizes[d]} for index {d} at position {i}.")
+    return None
+
+
+def _batching_misfit(words: Words, numbers: GatherDimensionNumbers, operand: ShapedArray,
+                     indices: ShapedArray, sizes: Sequence[int]) -> Misfit:
+    """Ask whether the batch axes of the operand and of the indices come in pairs."""
+    batching, along = numbers.operand_batching_dims, numbers.start_indices_batching_dims
+    fits = (len(along) == len(batching) and len(set(along)) == len(along)
             and all(0 <= i < indices.ndim - 1 for i in along)
-            and all(operand.shape[d] == indices.shape[i] for d, i in zip(batching, along)), 8,
-            "batching axes of operand and indices must come in pairs of equal size")
-    out_rank = indices.ndim - 1 + rank - len(gone)
+            and all(operand.shape[d] == indices.shape[i] for d, i in zip(batching, along)))
+    return None if fits else (
+        8, "batching axes of operand and indices must come in pairs of equal size.")
+
+
+def _offset_misfit(words: Words, numbers: GatherDimensionNumbers, operand: ShapedArray,
+                   indices: ShapedArray, sizes: Sequence[int]) -> Misfit:
+    """Ask whether the axes of a window have their places in the result."""
     offset = numbers.offset_dims
-    require(len(offset) == rank - len(gone) and list(offset) == sorted(set(offset))
-            and all(0 <= d < out_rank for d in offset), 9,
-            "offset_dims must increase, one for each operand axis that stays")
+    wrong = _disorder(words, words.offset, offset)
+    if wrong:
+        return 9, wrong
+    kept = len(numbers.window_dims(operand.ndim))
+    out_rank = indices.ndim - 1 + len(offset)
+    for i, d in enumerate(offset):
+        if not 0 <= d < out_rank:
+            return 9, (f"Offset dimension {i} in {words.op.lower()} op is out of bounds; got {d}, "
+                       f"but should have been in [0, {out_rank})")
+    if len(offset) != kept:
+        return 9, (f"All components of the offset index in a {words.op.lower()} op must either be "
+                   f"a offset dimension or explicitly collapsed/batching; got len(slice_sizes)="
+                   f"{len(sizes)}, output_slice_sizes={offset}, collapsed_slice_dims="
+                   f"{numbers.collapsed_slice_dims}, operand_batching_dims="
+                   f"{numbers.operand_batching_dims}.")
+    return None
 
 
 def output_shape(numbers: GatherDimensionNumbers, operand_rank: int, batch: Sequence[int],

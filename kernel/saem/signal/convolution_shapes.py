@@ -61,7 +61,7 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[Axes, A
     for number, (text, pair) in enumerate(zip((lhs, rhs, out), pairs)):
         if any(text.count(letter) != 1 for letter in pair):
             raise refuse(13, "convolution dimension_numbers[{}] must contain the characters "
-                         "\"{}\" and \"{}\" exactly once, got {}.".format(number, *pair, text),
+                         "'{}' and '{}' exactly once, got {}.".format(number, *pair, text),
                          kind=errors.ArgumentTypeError)
         if len(set(text)) != len(text):
             raise refuse(14, f"convolution dimension_numbers[{number}] cannot have duplicate "

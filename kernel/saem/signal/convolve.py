@@ -305,9 +305,9 @@ def check_preferred(dtype: Any, preferred: Any) -> None:
             or (dtypes.is_complex(dtype) and dtypes.is_complex(preferred)))
     wrong = errors.ArgumentTypeError
     if not fits:
-        raise refuse(21, f"Input type {dtype.name} is incompatible with `preferred_element_type` "
-                     f"{preferred.name}.", "Integers give integers or floats, floats give floats, "
-                     "complex numbers give complex numbers.", wrong)
+        raise refuse(21, "Input type is incompatible with `preferred_element_type`. It is "
+                     f"{dtype.name}, not {preferred.name}.", "Integers give integers or "
+                     "floats, floats give floats, complex numbers give complex numbers.", wrong)
     if dtypes.itemsize_bits(preferred) < dtypes.itemsize_bits(dtype):
         raise refuse(22, "`preferred_element_type` must not be narrower than the original type, "
                      f"got {preferred.name} for {dtype.name}.", "Convert the result.", wrong)
@@ -340,9 +340,10 @@ def check(prim: ConvGeneralDilated, lhs: ShapedArray, rhs: ShapedArray) -> None:
     if any(s < 1 for s in prim.window_strides):
         raise refuse(4, f"{name}: expects window to have positive stride, got "
                      f"{prim.window_strides}.")
-    if any(d < 1 for d in (*prim.lhs_dilation, *prim.rhs_dilation)):
-        raise refuse(5, "All dilations must be positive, got "
-                     f"{prim.lhs_dilation} and {prim.rhs_dilation}.", "1 means no gaps.", wrong)
+    for dilation in (prim.lhs_dilation, prim.rhs_dilation):
+        if any(d < 1 for d in dilation):
+            raise refuse(5, f"All dilations must be positive, got {dilation}.",
+                         "1 means no gaps.", wrong)
     check_groups(prim, lhs, rhs)
 
 
@@ -356,9 +357,9 @@ def check_groups(prim: ConvGeneralDilated, lhs: ShapedArray, rhs: ShapedArray) -
     n, c = lhs.shape[ls[0]], lhs.shape[ls[1]]
     o, i = rhs.shape[rs[0]], rhs.shape[rs[1]]
     f, b = prim.feature_group_count, prim.batch_group_count
-    if f < 1 or b < 1:
-        raise refuse(6, f"{name} feature_group_count and batch_group_count must be positive "
-                     f"integers, got {f} and {b}.")
+    for what, count in (("feature_group_count", f), ("batch_group_count", b)):
+        if count < 1:
+            raise refuse(6, f"{name} {what} must be a positive integer, got {count}.")
     if c % f:
         raise refuse(7, f"{name} feature_group_count must divide lhs feature dimension size, but "
                      f"{f} does not divide {c}.")

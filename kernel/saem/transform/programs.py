@@ -24,6 +24,7 @@ from saem.core.arguments import (
     check_callable,
     check_outputs,
     check_static_hashable,
+    described,
     name_of,
 )
 from saem.core.avals import ShapedArray, ShapeDtypeStruct
@@ -113,7 +114,7 @@ def trace_function(fun: Callable, args: tuple, kwargs: dict[str, Any],
     check_static_hashable(parameters, bound.statics)
     avals = abstract_arguments(fun, bound.leaves, lambda: bound.leaf_names(parameters), abstract)
     if any(map(is_ref, avals)):
-        check_references(name_of(fun), name, bound.leaves,
+        check_references(lambda: described(fun), name, bound.leaves,
                          lambda: [path for path, _ in bound.leaf_names(parameters)])
     return traced(fun, parameters, bound, avals, name, name_of(fun),
                   source.function_ref(fun) if bus.active else None)
