@@ -266,7 +266,7 @@ def test_sizes_must_fit_under_vmap_too():
     for tiled in (False, True):
         with pytest.raises(ValueError, match="reduce_scatter operand scatter dimension size 3"):
             jax.vmap(lambda x, t=tiled: lax.psum_scatter(x.T, "i", tiled=t), axis_name="i")(X)
-    with pytest.raises(ValueError, match="divisible by the size of the mapped axis"):
+    with pytest.raises(ValueError, match="has to be divisible by the size of the named axis i"):
         jax.vmap(lambda x: lax.all_to_all(x, "i", 1, 0, tiled=True), axis_name="i")(X)
 
 

@@ -461,7 +461,8 @@ def _as_length(name: str, length: Any) -> int:
     except errors.ConcretizationTypeError as error:
         raise errors.explained(
             errors.ConcretizationTypeError, f"{name}.C7",
-            length, f"The `length` argument to `{name}` expects a concrete `int` value.",
+            errors.ConcretizationTypeError.about.format(errors.tracer_type(length))
+            + f"\nThe `length` argument to `{name}` expects a concrete `int` value.",
             advice="Make it a static argument of the jitted function, or use while_loop."
         ) from error
     if number < 0 or number != length:
