@@ -25,7 +25,7 @@ def test_one_cpu_is_there():
 
 
 def test_an_unknown_backend_is_refused():
-    with pytest.raises(RuntimeError, match="Unknown backend gqu. Available backends are"):
+    with pytest.raises(RuntimeError, match=r"Unknown backend gqu\. Available backends are"):
         jax.devices("gqu")
 
 
