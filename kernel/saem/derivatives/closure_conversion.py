@@ -39,6 +39,7 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
 
     Only traced values of float type are taken out: others cannot be differentiated.  The function
     returned takes arguments of the types of ``example_args``.
+    Raises: TypeError if ``fun`` has no hash.
 
     >>> scale = 2.
     >>> converted, consts = jax.closure_convert(lambda x: scale * x, 1.)
@@ -46,6 +47,7 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
     Array(6., dtype=float32, weak_type=True)
     """
     check_callable(fun)
+    hash(fun)
     in_tree = tree.structure(example_args)
     closed, out_tree = trace_function(fun, example_args, {}, name="closure_convert")
     moved = [isinstance(c, Tracer) and dtypes.is_inexact(aval_of(c).dtype) for c in closed.consts]

@@ -25,6 +25,7 @@ from saem.core.avals import aval_of
 from saem.loops.scan import scan
 from saem.numpy import cumulative, reductions
 from saem.numpy.axes import array_argument, canonical_axes, keep_axes
+from saem.numpy.creation import asarray
 from saem.numpy.functional import vectorize
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.promote import (
@@ -243,7 +244,7 @@ def at(function: Any, a: Any, indices: Any, b: Any = None, /, *, inplace: bool =
     places = getitem(places, indices, mode="fill")  # what is out of bounds is not written
     flat, count = shape.reshape(a, (size,)), math.prod(places.shape)
     if b is not None:
-        b = shape.reshape(broadcast_to(array_argument(f"{name}.at", b), places.shape), (count,))
+        b = shape.reshape(broadcast_to(asarray(b), places.shape), (count,))
 
     def step(flat: Any, pair: Any) -> Any:
         place, value = pair

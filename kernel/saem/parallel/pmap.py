@@ -203,7 +203,12 @@ class Mapping:
         return P(*[None] * canonical_axis(axis, len(aval_of(x).shape)), self.name)
 
     def make(self, mesh: Mesh) -> Run:
-        """Return the jitted function over ``mesh``."""
+        """Return the jitted function over ``mesh``.
+
+        Raises: TypeError if the function has no hash.
+        """
+        hash(self.fun)
+
         def _fun(*args: Any, **kwargs: Any) -> Any:
             fixed, dynamic, axes = self.split(args)
             leaves, in_tree = tree.flatten((dynamic, kwargs))
