@@ -39,6 +39,7 @@ from saem.numpy.reductions import requested_dtype
 from saem.numpy.sorting import argsort, searchsorted
 from saem.ops import arithmetic as ops
 from saem.ops import compare, maths, numbers, select, shape, slicing
+from saem.ops.convert import convert
 from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.shape import canonical_axis
 from saem.typing import Array, ArrayLike, DTypeLike
@@ -145,7 +146,8 @@ def _gradient(f: Any, *varargs: Any, axis: Any, edge_order: Any) -> Any:
             errors.ArgumentTypeError, "gradient.C2",
             f"Invalid number of spacing arguments {len(steps)} for axis={axis}",
             advice=f"Give none, one, or {len(axes)}.")
-    outs = [_slope(f, step, axis=i) for i, step in zip(axes, steps)]
+    weak = aval_of(f).weak_type and all(aval_of(step).weak_type for step in steps)
+    outs = [convert(_slope(f, step, axis=i), f.dtype, weak) for i, step in zip(axes, steps)]
     return outs[0] if len(outs) == 1 else outs
 
 

@@ -39,12 +39,13 @@ from saem.numpy.promote import (
     if_else,
     promote_args,
     scalar,
+    weakly_like,
 )
 from saem.numpy.ranges import linspace
 from saem.ops import arithmetic as ops
 from saem.ops import compare, slicing
 from saem.ops import shape as shaping
-from saem.ops.convert import convert_element_type
+from saem.ops.convert import convert, convert_element_type
 from saem.ops.linear import broadcast_in_dim
 from saem.transform.mapping import vmap
 from saem.typing import Array, ArrayLike, DTypeLike
@@ -147,7 +148,7 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
     k = diagonal_number(k)
     mask = _places(aval.shape[-2:], k if lower else k - 1, compare.ge)
     mask = broadcast_in_dim(mask, aval.shape, (aval.ndim - 2, aval.ndim - 1))
-    zero = scalar(0, aval.dtype)
+    zero = weakly_like(m, 0)
     return if_else(mask, m, zero) if lower else if_else(mask, zero, m)
 
 
@@ -194,7 +195,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     if aval.ndim == 1:
         return _on_diagonal(v, k)
     if aval.ndim == 2:
-        return _diagonal_of(v, k)
+        return convert(_diagonal_of(v, k), aval.dtype)
     raise errors.explained(
         errors.ArgumentError, "diag.C1", "diag input must be 1d or 2d",
         advice="Use jnp.diagonal for stacks of matrices, jnp.diagflat to flatten first.")
@@ -203,7 +204,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 def _on_diagonal(v: Any, k: int) -> Any:
     aval = aval_of(v)
     n = aval.shape[0] + abs(k)
-    zero = scalar(0, aval.dtype)
+    zero = weakly_like(v, 0)
     # Counted by rows: below the main diagonal, the first rows hold nothing.
     padded = slicing.pad(v, zero, ((max(0, -k), max(0, k), 0),))
     mask = _places((n, n), k, compare.eq)

@@ -233,7 +233,13 @@ def broadcast_together(*args: Any) -> list[Any]:
 
 
 def if_else(condition: Any, yes: Any, no: Any) -> Any:
-    """Return ``yes`` where ``condition``, else ``no``: operands of one dtype, broadcast."""
+    """Return ``yes`` where ``condition``, else ``no``: operands of one dtype, broadcast.
+
+    Where one of them is weak and the other is not, both are made strong.
+    """
+    a, b = aval_of(yes), aval_of(no)
+    if a.weak_type != b.weak_type:
+        yes, no = convert(yes, a.dtype), convert(no, b.dtype)
     if aval_of(condition).shape:
         condition, yes, no = broadcast_together(condition, yes, no)
     else:
