@@ -148,10 +148,13 @@ def canonicalize(dtype: Any, explicit: bool = False, where: str = "") -> DType:
     function asked (``zeros``).  A Python type (``float``) asks for no width and is never explicit.
 
     Raises: TypeError for a non-dtype, and for an explicit one that no array has, as object;
-    ValueError where ``explicit_x64_dtypes`` is 'error'.
+    ValueError where ``explicit_x64_dtypes`` is 'error', and for an explicit one that is an array.
     """
-    if explicit and isinstance(dtype, type) and dtype in PYTHON_SCALARS:
-        explicit = False
+    if explicit and isinstance(dtype, type):
+        explicit = dtype not in PYTHON_SCALARS
+    elif explicit and hasattr(dtype, "aval"):
+        raise ValueError("Passing an array as a dtype argument is no longer supported; instead of "
+                         "dtype=arr use dtype=arr.dtype.")
     wanted = as_dtype(dtype)
     narrow = _TO_32_BITS.get(wanted)
     if narrow is None or enable_x64.value:

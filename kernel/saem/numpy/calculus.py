@@ -135,11 +135,7 @@ def _gradient(f: Any, *varargs: Any, axis: Any, edge_order: Any) -> Any:
             "Shape of array too small to calculate a numerical gradient, at least 2 elements are "
             "required.", advice=f"Got shape {f.shape}.")
     steps = varargs or (1.0,) * len(axes)
-    if len(steps) == 1 and len(axes) > 1:
-        if np.ndim(steps[0]):
-            raise errors.explained(errors.ArgumentError, "gradient.C2",
-                                   "Invalid number of spacing arguments: one for each axis needed.",
-                                   advice=f"There are {len(axes)} axes.")
+    if len(steps) == 1:
         steps = steps * len(axes)
     if len(steps) != len(axes):
         raise errors.explained(

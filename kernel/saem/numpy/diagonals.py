@@ -21,7 +21,6 @@ from saem.numpy.indexing import getitem
 from saem.numpy.manipulation import moveaxis
 from saem.numpy.matrices import eye
 from saem.numpy.promote import check_arraylike
-from saem.ops.convert import convert
 from saem.ops.linear import permute
 from saem.ops.shape import iota
 from saem.typing import Array, ArrayLike, DTypeLike
@@ -53,8 +52,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))
     Array([1, 4], dtype=int32)
     """
-    found = _diagonal("diagonal", a, offset, axis1, axis2)
-    return convert(found, aval_of(found).dtype)
+    return _diagonal("diagonal", a, offset, axis1, axis2)
 
 
 @numbers_may_be_arrays

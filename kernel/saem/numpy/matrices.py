@@ -45,7 +45,7 @@ from saem.numpy.ranges import linspace
 from saem.ops import arithmetic as ops
 from saem.ops import compare, slicing
 from saem.ops import shape as shaping
-from saem.ops.convert import convert, convert_element_type
+from saem.ops.convert import convert_element_type
 from saem.ops.linear import broadcast_in_dim
 from saem.transform.mapping import vmap
 from saem.typing import Array, ArrayLike, DTypeLike
@@ -195,7 +195,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     if aval.ndim == 1:
         return _on_diagonal(v, k)
     if aval.ndim == 2:
-        return convert(_diagonal_of(v, k), aval.dtype)
+        return _diagonal_of(v, k)
     raise errors.explained(
         errors.ArgumentError, "diag.C1", "diag input must be 1d or 2d",
         advice="Use jnp.diagonal for stacks of matrices, jnp.diagflat to flatten first.")

@@ -81,7 +81,7 @@ def right_sides(name: str, a: Any, b: Any, vectors: bool) -> tuple[Any, Any]:
 
 @library_function(static_argnames=("lower",), whole=True)
 def _cholesky(a: Any, lower: bool) -> Any:
-    (a,) = inexact("cholesky", a)
+    (a,) = inexact("cholesky", *as_matrices(a))
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise refuse("cholesky", "square", "The input to cholesky must be a square matrix. Got "
                      f"shape {a.shape[-2:]}.")
@@ -131,7 +131,7 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False,
     >>> jax.scipy.linalg.lu_factor(jnp.array([[0., 1.], [2., 0.]]))[1]
     Array([1, 1], dtype=int32)
     """
-    (a,) = inexact("lu_factor", a)
+    (a,) = inexact("lu_factor", *as_matrices(a))
     packed, pivots, _ = lu(a)
     return packed, pivots
 

@@ -68,7 +68,7 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True,
 
 @library_function(static_argnames=("full_matrices", "compute_uv", "algorithm"))
 def _svd(a: Any, full_matrices: bool, compute_uv: bool, algorithm: Any) -> Any:
-    (a,) = inexact("svd", a)
+    (a,) = inexact("svd", *as_matrices(a))
     return svd_ops.svd(a, full_matrices=full_matrices, compute_uv=compute_uv, algorithm=algorithm)
 
 
@@ -94,7 +94,7 @@ def eigh(a: ArrayLike, b: None = None, lower: bool = True, eigvals_only: bool = 
 
 @library_function(static_argnames=("lower", "eigvals_only"), whole=True)
 def _eigh(a: Any, lower: bool, eigvals_only: bool) -> Any:
-    (a,) = inexact("eigh", a)
+    (a,) = inexact("eigh", *as_matrices(a))
     v, w = eigen.eigh(a, lower=lower)
     return w if eigvals_only else (w, v)
 
@@ -110,7 +110,7 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_f
     Array([[2., 0.],
            [0., 1.]], dtype=float32)
     """
-    (a,) = inexact("lu", a)
+    (a,) = inexact("lu", *as_matrices(a))
     if a.ndim < 2:
         raise errors.explained(
             errors.ArgumentTypeError, "lu.rank",
@@ -148,7 +148,7 @@ def qr(a: ArrayLike, overwrite_a: bool = False, lwork: Any = None, mode: str = "
 
 @library_function(static_argnames=("mode", "pivoting"))
 def _qr(a: Any, mode: str, pivoting: bool) -> tuple[Any, ...]:
-    (a,) = inexact("qr", a)
+    (a,) = inexact("qr", *as_matrices(a))
     q, *rest = qr_ops.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
     return tuple(rest) if mode == "r" else (q, *rest)
 
@@ -318,7 +318,7 @@ def polar(a: ArrayLike, side: str = "right", *, method: str = "qdwh", eps: float
     Array([[2.       , 0.       ],
            [0.       , 3.0000002]], dtype=float32)
     """
-    (a,) = inexact("polar", a)
+    (a,) = inexact("polar", *as_matrices(a))
     if a.ndim < 2:
         raise refuse("polar", "rank", "The input `a` must be at least a 2-D array.")
     if side not in ("right", "left"):
