@@ -152,7 +152,8 @@ class Parameters:
         for kind, values in ((int, numbers), (str, words)):
             for value in values:
                 if not isinstance(value, kind):
-                    raise TypeError(f"{what}_arg{'nums' if kind is int else 'names'} needs "
+                    lead = "" if kind is int else f"argument is not a string: {value}. "
+                    raise TypeError(f"{lead}{what}_arg{'nums' if kind is int else 'names'} needs "
                                     f"{kind.__name__} or a sequence of them, got {value!r}")
         if self.signature is None:
             return

@@ -384,7 +384,7 @@ def _scalar_aval(x: Any) -> ShapedArray:
         _scalar_avals[kind, config.enable_x64.value] = aval
     if kind is int and not -0x80000000 <= x <= 0x7FFFFFFF and not _fits(x, aval.dtype):
         raise OverflowError(
-            f"Python int {x} is too large to convert to {aval.dtype.name}. Wrap it in a wider "
+            f"Python int {x} too large to convert to {aval.dtype.name}. Wrap it in a wider "
             "NumPy type such as np.uint32, or set jax_enable_x64."
         )
     return aval

@@ -52,7 +52,7 @@ class MatrixOperation(Primitive):
             names = ", ".join(a.dtype.name for a in avals)
             raise errors.explained(
                 errors.DTypeError, f"{self.name}.dtypes",
-                f"{self.name} requires arguments to have the same dtypes, got {names}.",
+                f"lax.{self.name} requires arguments to have the same dtypes, got {names}.",
                 advice="Convert one of them.")
         leading = [a.shape[: a.ndim - core] for a, core in zip(avals, self.cores)]
         if any(shape != leading[0] for shape in leading):

@@ -202,7 +202,12 @@ class LuPivotsToPermutation(MatrixOperation):
                 "lu_pivots_to_permutation does not accept dtype "
                 f"{pivots.dtype.name} at position 0. Accepted dtypes at position 0 are subtypes of "
                 "int32.", advice="Pivots come from jax.lax.linalg.lu.")
-        if pivots.ndim < 1 or self.permutation_size < pivots.shape[-1]:
+        if not pivots.ndim:
+            raise errors.explained(
+                errors.ShapeError, "lu_pivots_to_permutation.C1",
+                "Input 0 to lu_pivots_to_permutation must have rank at least 1, but got shape=()",
+                advice="Pivots come from jax.lax.linalg.lu.")
+        if self.permutation_size < pivots.shape[-1]:
             raise errors.explained(
                 errors.ShapeError, "lu_pivots_to_permutation.C1",
                 f"Output permutation size {self.permutation_size} has to exceed the trailing "

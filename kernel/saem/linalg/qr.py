@@ -199,8 +199,12 @@ class Ormqr(NoDerivative):
         m, n = a.shape[-2:]
         common = c.shape[-2 if self.left else -1]
         if common != m or taus.shape[-1] > min(m, n):
+            same = ("rows as the Householder matrix a" if self.left else
+                    "columns as the Householder matrix a has rows")
             raise errors.explained(
                 errors.ShapeError, "ormqr.C1",
+                f"ormqr with left={self.left} expects c to have the same number of {same}. Got a "
+                f"shape {a.shape} and c shape {c.shape}." if common != m else
                 f"ormqr: Q of a with shape {a.shape[-2:]} and taus with shape {taus.shape[-1:]} "
                 f"does not fit c of shape {c.shape[-2:]}.",
                 advice="There are no more taus than rows or columns of a; c has as many rows "

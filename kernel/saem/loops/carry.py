@@ -258,7 +258,7 @@ def differing(a: ShapedArray, b: ShapedArray) -> str:
     """Return what differs between two types, as the end of a sentence."""
     parts = [f"the {part} do not match" for part, differ in
              (("shapes", a.shape != b.shape), ("dtypes", a.dtype != b.dtype),
-              ("shardings", not same_sharding(a, b))) if differ]
+              ("shardings", a.shape == b.shape and not same_sharding(a, b))) if differ]
     return ", and ".join(parts)
 
 

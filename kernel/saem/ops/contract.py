@@ -84,9 +84,9 @@ def canonicalize_precision(precision: Any) -> Any:
         return tuple(found)
     raise errors.explained(
         errors.ArgumentError, "dot_general.precision",
-        f"Precision argument must be None, one of {sorted(_PRECISION_NAMES)}, a lax.Precision, a "
-        "pair of those, a lax.DotAlgorithm, or a lax.DotAlgorithmPreset or the name of one; "
-        f"but got {precision}.",
+        f"Precision argument must be one of:\n- None,\n- a string in {sorted(_PRECISION_NAMES)},\n"
+        "- a lax.Precision value,\n- a tuple of two lax.Precision values or strings,\n"
+        f"- a lax.DotAlgorithm, a lax.DotAlgorithmPreset or the name of one;\nbut got {precision}.",
         advice="On CPU every precision is exact; leave it out.")
 
 

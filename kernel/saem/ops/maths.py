@@ -90,6 +90,9 @@ class Analytic(Unary):
         accuracy = getattr(self, "accuracy", None)
         if accuracy is None:
             return None
+        if not isinstance(accuracy, (AccuracyMode, Tolerance)):
+            raise NotImplementedError(f"Accuracy {accuracy} not supported: a lax.Tolerance or a "
+                                      "lax.AccuracyMode is")
         return {"result_accuracy": f"#stablehlo.result_accuracy<{accuracy.text}>"}
 
     def printed_params(self):

@@ -534,8 +534,8 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
         if len(set(ends)) != len(ends) or not all(0 <= i < size for i in ends):
             raise errors.explained(
                 errors.ArgumentError, "ppermute.C1",
-                f"ppermute sources and destinations must be unique, got {list(pairs)}: "
-                f"{what} must be different numbers below {size}.",
+                f"ppermute sources and destinations must be unique, got {tuple(pairs)}. "
+                f"The {what} must be different numbers below {size}.",
                 advice="Each participant sends at most once and receives at most once.")
     return over_leaves(
         lambda leaf: bind(PPermute(names, pairs), vary_over(leaf, names, "ppermute")), x)

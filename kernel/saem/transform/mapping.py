@@ -175,7 +175,13 @@ def place(x: Any, dim: int | None, target: int | None, size: int, axis: Axis | N
                 f"at vmap out_axes, got axis spec None but output was batched on axis {dim}: this "
                 "result differs between examples. Give it an axis in out_axes.")
         return x
-    rank = len(aval_of(x).shape) + (dim is None)
+    try:
+        rank = len(aval_of(x).shape) + (dim is None)
+    except TypeError:
+        raise errors.explained(
+            errors.ArgumentTypeError, "vmap.output", f"Output from batched function {x!r} with "
+            f"type {type(x)} is not a valid JAX type",
+            advice="Return arrays, numbers, or pytrees of them.") from None
     if not -rank <= target < rank:
         raise ValueError(
             f"axis {target} is out of bounds for array of dimension {rank}: out_axes must name an "
