@@ -555,7 +555,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
     check_arraylike(name, a)
     aval = aval_of(as_value(a))
     shape = aval.shape if shape is None else canonical_shape(shape)
-    weak = dtype is None and aval.weak_type and not aval_of(value).shape
+    weak = dtype is device is sharding is None and aval.weak_type and not aval_of(value).shape
     wanted = aval.dtype if dtype is None else check_dtype(name, dtype)
     if type(value) in PYTHON_NUMBERS and dtypes.is_extended(wanted):
         return placed(wanted.filled(shape, value), device, sharding)
@@ -569,7 +569,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
         # An array has the devices of its mesh, its type only the mesh's shape.
         own = a.sharding if type(a) is _jaxlib.ArrayImpl else aval.explicit
         return full_placed(shape, value, device, sharding, own)
-    if device is None and sharding is None and not aval_of(value).shape:
+    if device is None and sharding is None and not aval_of(value).shape and not weak:
         device = shaping.place_like_that_of(a, shape)
     return placed(_spread(shape, value), device, sharding)
 

@@ -675,6 +675,8 @@ def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
               shape: Sequence[int] | None = None, sharding: Any = None) -> Array:
     """Return an array like ``x`` in all that is not given, filled with ``fill_value``.
 
+    Like a weak array it is weak, and then lies on the default device.
+
     >>> lax.full_like(jnp.array([1., 2.]), 7)
     Array([7., 7.], dtype=float32)
     """
@@ -683,11 +685,11 @@ def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
         # An array knows the devices of its mesh, its type only the mesh's shape.
         sharding = x.sharding if type(x) is _jaxlib.ArrayImpl else aval.explicit
     shape = aval.shape if shape is None else shape
-    sharding = place_like_that_of(x, shape) if sharding is None else sharding
-    if dtype is None and aval.weak_type and aval_of(fill_value).weak_type:
+    if dtype is sharding is None and aval.weak_type:
         filled = scalar_as(fill_value, aval.dtype)
         if isinstance(filled, np.generic):
-            return full(shape, filled.item(), sharding=sharding)
+            return full(shape, filled.item())
+    sharding = place_like_that_of(x, shape) if sharding is None else sharding
     dtype = aval.dtype if dtype is None else dtypes.canonicalize(dtype, explicit=True,
                                                                  where="full_like")
     return full(shape, fill_value, dtype, sharding=sharding)
