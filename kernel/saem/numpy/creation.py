@@ -550,7 +550,8 @@ def full_like(a: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = Non
 
 
 def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sharding: Any) -> Any:
-    if hasattr(a, "shape") and hasattr(a, "dtype") and type(a) not in aval_functions:
+    if hasattr(a, "shape") and hasattr(a, "dtype") and not (
+            type(a) in aval_functions or isinstance(a, Tracer)):
         a = ShapeDtypeStruct(a.shape, dtypes.canonicalize(a.dtype))
     check_arraylike(name, a)
     aval = aval_of(as_value(a))

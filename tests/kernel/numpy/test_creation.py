@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from agreement import check
 
+from saem import lax, vmap
 from saem import numpy as jnp
 from saem.core import config, errors
-from saem.core.avals import aval_of
+from saem.core.avals import aval_functions, aval_of
 from saem.numpy import creation
 from saem.transform.programs import make_jaxpr
+from saem.transform.staging import StagingTracer
+from saem.transform.vmap import BatchTracer
 
 F = np.array([1.0, -2.0, 0.5], np.float32)
 
@@ -296,3 +299,11 @@ def test_explicit_wide_dtypes_are_warned_of():
         assert jnp.zeros(2, "float64").dtype == np.float32
     with config.enable_x64(True):
         assert jnp.zeros(2, "float64").dtype == np.float64
+
+
+def test_the_first_tracer_of_its_kind_counts_as_an_array(monkeypatch):
+    weak = lax.full((3,), 1.0)
+    for tracer in (BatchTracer, StagingTracer):
+        monkeypatch.delitem(aval_functions, tracer, raising=False)
+    assert vmap(jnp.zeros_like)(weak).aval.weak_type  # as on JAX 0.10.2
+    assert make_jaxpr(lambda x: jnp.full_like(x, 2))(weak).out_avals[0].weak_type
