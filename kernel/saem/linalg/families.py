@@ -35,6 +35,11 @@ class MatrixOperation(Primitive):
         """Refuse operands of other dtypes or too few axes; return the sizes of the leading axes."""
         kinds = "floating, complexfloating" if self.complex_too else "floating"
         for place, (aval, core) in enumerate(zip(avals, self.cores)):
+            if aval.ndim < core:
+                raise errors.explained(
+                    errors.ShapeError, f"{self.name}.rank",
+                    f"Input {place} to {self.name} must have rank at least {core}, but got "
+                    f"shape={aval.shape}", advice="Give a matrix, or a stack of them.")
             fits = dtypes.is_float(aval.dtype) or (
                 self.complex_too and dtypes.is_complex(aval.dtype))
             if not fits:
@@ -43,11 +48,6 @@ class MatrixOperation(Primitive):
                     f"{self.name} does not accept dtype {aval.dtype.name} at position {place}. "
                     f"Accepted dtypes at position {place} are subtypes of {kinds}.",
                     advice="Convert first, for example with x.astype(jnp.float32).")
-            if aval.ndim < core:
-                raise errors.explained(
-                    errors.ShapeError, f"{self.name}.rank",
-                    f"Input {place} to {self.name} must have rank at least {core}, but got "
-                    f"shape={aval.shape}", advice="Give a matrix, or a stack of them.")
         if any(a.dtype != avals[0].dtype for a in avals):
             names = ", ".join(a.dtype.name for a in avals)
             raise errors.explained(

@@ -58,14 +58,14 @@ class Cumulative(Primitive):
     shard_results = sharding_rules.cumulative
 
     def typing(self, x):
-        if not type(self).accepts(x.dtype):
-            raise refused_dtype(self.name, x.dtype, self.needs, tag="C2")
         if not 0 <= self.axis < x.ndim:
             raise errors.explained(
                 errors.ArgumentError, f"{self.name}.C1",
                 f"axis {self.axis} is out of bounds for array of shape {x.shape}"
                 if self.axis >= 0 else "XLA operations do not allow negative axes",
                 advice="Negative axes are allowed in jax.numpy functions only.")
+        if not type(self).accepts(x.dtype):
+            raise refused_dtype(self.name, x.dtype, self.needs, tag="C2")
         return x
 
     def evaluate(self, x):

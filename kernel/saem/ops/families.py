@@ -135,13 +135,13 @@ class Elementwise(Primitive):
                                       or aval.weak_type != first.weak_type):
                 same = False
         accepts = type(self).accepts
-        if not same or (accepts is not None and not accepts(dtype)):
-            check_dtypes(self.name, avals, accepts, self.needs, self.promoting)
-        out = self.result_dtype(dtype)
-        if same and out is dtype:
+        fits = same and (accepts is None or accepts(dtype))
+        if fits and self.result_dtype(dtype) is dtype:
             return first
         shape = join_shapes(self, avals)
-        return ShapedArray(shape, out, all(a.weak_type for a in avals))
+        if not fits:
+            check_dtypes(self.name, avals, accepts, self.needs, self.promoting)
+        return ShapedArray(shape, self.result_dtype(dtype), all(a.weak_type for a in avals))
 
     def result_dtype(self, dtype: Any) -> Any:
         """Return the output dtype for operands of ``dtype``."""

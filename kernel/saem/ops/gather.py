@@ -237,18 +237,6 @@ class ScatterFamily(Primitive):
 
     def typing(self, x, indices, updates):
         name = self.name
-        if x.dtype != updates.dtype:
-            raise errors.explained(
-                errors.DTypeError, f"{name}.C1",
-                f"lax.scatter requires arguments to have the same dtypes, got {x.dtype.name}, "
-                f"{updates.dtype.name}.", advice="x.at[indices] converts updates by itself.")
-        accepts = type(self).accepts
-        if accepts is not None and not accepts(x.dtype):
-            raise errors.explained(
-                errors.DTypeError, f"{name}.C10",
-                f"{name[8:]} does not accept dtype {x.dtype.name} at position 0. Accepted dtypes "
-                "at position 0 are subtypes of integer, floating, complexfloating.",
-                advice="Convert the operand first, for example with x.astype(int).")
         numbers = self.numbers
         rank = indices.ndim - 1 + len(numbers.offset_dims)
         if updates.ndim != rank:
@@ -269,6 +257,18 @@ class ScatterFamily(Primitive):
                     f"the corresponding dimensions of scatter indices. For scatter dimension {i}, "
                     f"updates bound is {updates.shape[d]}, indices bound is {indices.shape[i]}.",
                     advice="x.at[indices] stretches updates by itself.")
+        if x.dtype != updates.dtype:
+            raise errors.explained(
+                errors.DTypeError, f"{name}.C1",
+                f"lax.scatter requires arguments to have the same dtypes, got {x.dtype.name}, "
+                f"{updates.dtype.name}.", advice="x.at[indices] converts updates by itself.")
+        accepts = type(self).accepts
+        if accepts is not None and not accepts(x.dtype):
+            raise errors.explained(
+                errors.DTypeError, f"{name}.C10",
+                f"{name[8:]} does not accept dtype {x.dtype.name} at position 0. Accepted dtypes "
+                "at position 0 are subtypes of integer, floating, complexfloating.",
+                advice="Convert the operand first, for example with x.astype(int).")
         return x if updates.weak_type else x.strip_weak_type()
 
     def evaluate(self, x, indices, updates):

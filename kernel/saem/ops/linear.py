@@ -196,12 +196,13 @@ class ReduceSum(Linear):
 
     @remembered
     def typing(self, x):
+        shape = reduced_shape(self, x)
         if not (dtypes.is_inexact(x.dtype) or dtypes.is_integer(x.dtype)):
             raise errors.explained(
                 errors.DTypeError, "reduce_sum.C2", f"reduce_sum does not accept dtype "
                 f"{x.dtype.name}. Accepted dtypes are subtypes of number.",
                 advice="Use jnp.sum, which counts booleans as integers.")
-        return ShapedArray(reduced_shape(self, x), x.dtype, x.weak_type)
+        return ShapedArray(shape, x.dtype, x.weak_type)
 
     def evaluate(self, x):
         return np.sum(x, axis=self.axes, dtype=x.dtype)

@@ -285,6 +285,7 @@ class Pow(Nary):
     partials = (_power_by_base, _power_by_exponent)
 
     def typing(self, x, y):
+        shape = join_shapes(self, (x, y))
         if not dtypes.is_inexact(x.dtype):
             raise refused_dtype(self.name, x.dtype, "floating, complexfloating", 0)
         if x.dtype != y.dtype and not dtypes.is_integer(y.dtype):
@@ -294,7 +295,7 @@ class Pow(Nary):
                 "second argument must have an inexact or integer dtype, and two inexact dtypes "
                 f"must match, but got {x.dtype.name} and {y.dtype.name} respectively.",
                 advice="Use jnp.power, which promotes.")
-        return ShapedArray(join_shapes(self, (x, y)), x.dtype, x.weak_type and y.weak_type)
+        return ShapedArray(shape, x.dtype, x.weak_type and y.weak_type)
 
     def evaluate(self, x, y):
         return in_32_bits(np.power)(x, y.astype(x.dtype))

@@ -84,9 +84,10 @@ class Fold(Primitive):
     shard_results = sharding_rules.reduction
 
     def typing(self, x):
+        shape = reduced_shape(self, x)
         if not type(self).accepts(x.dtype):
             raise self.refused(x)
-        return ShapedArray(reduced_shape(self, x), x.dtype, x.weak_type)
+        return ShapedArray(shape, x.dtype, x.weak_type)
 
     @classmethod
     def refused(cls, x: ShapedArray) -> Exception:
@@ -256,12 +257,6 @@ class ArgExtremum(Primitive):
                 errors.DTypeError, f"{self.name}.C2",
                 f"index_dtype must be an integer type, but got {np.dtype(self.index_dtype).name}",
                 advice="Use jnp.int32.")
-        if dtypes.is_complex(x.dtype):
-            raise errors.explained(
-                errors.DTypeError, f"{self.name}.C4",
-                f"{self.direction.lower()} does not accept dtype {x.dtype.name} at position 0. "
-                "Accepted dtypes at position 0 are subtypes of integer, floating, bool.",
-                advice="Complex numbers have no order: compare their absolute values.")
         (axis,) = self.axes
         if not 0 <= axis < x.ndim:
             raise errors.explained(
@@ -274,6 +269,12 @@ class ArgExtremum(Primitive):
                 "argmin and argmax require non-empty reduced dimension. "
                 f"operand.shape={x.shape} axis={axis}",
                 advice="There is no place of an extremum among no elements.")
+        if dtypes.is_complex(x.dtype):
+            raise errors.explained(
+                errors.DTypeError, f"{self.name}.C4",
+                f"{self.direction.lower()} does not accept dtype {x.dtype.name} at position 0. "
+                "Accepted dtypes at position 0 are subtypes of integer, floating, bool.",
+                advice="Complex numbers have no order: compare their absolute values.")
         return ShapedArray(reduced_shape(self, x), self.index_dtype)
 
     def evaluate(self, x):

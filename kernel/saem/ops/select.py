@@ -45,9 +45,7 @@ class SelectN(Primitive):
     shard_results = sharding_rules.select_n
 
     def typing(self, which, *cases):
-        self.check_which(which, len(cases))
-        check_dtypes("select", cases, None, "", "where")
-        first = cases[0]
+        first = cases[0] if cases else which
         if any(c.shape != first.shape for c in cases):
             raise errors.explained(
                 errors.ShapeError, "select_n.C1",
@@ -59,6 +57,8 @@ class SelectN(Primitive):
                 "select `which` must be scalar or have the same shape as cases, got `which` shape "
                 f"{which.shape} but case shape {first.shape}.",
                 advice="Use jnp.where, which broadcasts.")
+        self.check_which(which, len(cases))
+        check_dtypes("select", cases, None, "", "where")
         return ShapedArray(first.shape, first.dtype, all(c.weak_type for c in cases))
 
     def check_which(self, which: ShapedArray, count: int) -> None:
@@ -147,7 +147,6 @@ class Clamp(Primitive):
     shard_results = sharding_rules.elementwise
 
     def typing(self, low, x, high):
-        check_dtypes(self.name, (low, x, high), None, "")
         for name, bound in (("min", low), ("max", high)):
             if bound.shape and bound.shape != x.shape:
                 raise errors.explained(
@@ -155,6 +154,7 @@ class Clamp(Primitive):
                     f"clamp requires {name}.shape == operand.shape or {name}.shape == (), got "
                     f"{name}.shape={bound.shape}, operand.shape={x.shape}.",
                     advice="Use jnp.clip, which broadcasts.")
+        check_dtypes(self.name, (low, x, high), None, "")
         if not (is_ordered(x.dtype) or dtypes.is_complex(x.dtype)):
             check_dtypes(self.name, (x,), is_ordered, "number, bool")
         return ShapedArray(x.shape, x.dtype, low.weak_type and x.weak_type and high.weak_type)

@@ -153,11 +153,6 @@ _SCATTER = Words("Scatter", "update_window_dims", "inserted_window_dims",
 def check_numbers(name: str, numbers: GatherDimensionNumbers, operand: ShapedArray,
                   indices: ShapedArray, sizes: Sequence[int]) -> None:
     """Refuse dimension numbers that do not fit the operand, the indices and the window sizes."""
-    if not dtypes.is_integer(indices.dtype):
-        raise errors.explained(
-            errors.ArgumentError, f"{name}.C2",
-            f"indices must have an integer type: {name} was given {indices.dtype.name}.",
-            advice="Convert them with indices.astype(int).")
     words = _GATHER if name == "gather" else _SCATTER
     for check in (_index_misfit, _size_misfit, _batching_misfit, _offset_misfit):
         found = check(words, numbers, operand, indices, sizes)
@@ -168,6 +163,11 @@ def check_numbers(name: str, numbers: GatherDimensionNumbers, operand: ShapedArr
                 f"{sentence}\n{name} got {numbers} for operand {operand.str_short(True)}, indices "
                 f"{indices.str_short(True)} and window sizes {tuple(sizes)}.",
                 advice="x[indices] and x.at[indices] work out dimension numbers by themselves.")
+    if not dtypes.is_integer(indices.dtype):
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C2",
+            f"indices must have an integer type: {name} was given {indices.dtype.name}.",
+            advice="Convert them with indices.astype(int).")
 
 
 Misfit = tuple[int, str] | None  # the number of a constraint and what is wrong, None if nothing is
