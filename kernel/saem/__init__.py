@@ -64,9 +64,8 @@ if _typing.TYPE_CHECKING:  # loaded when first named
     from saem.transform.derivatives import grad, jvp, linearize, value_and_grad, vjp
     from saem.transform.mapping import vmap
 
-# Names of JAX's public API that this version does not have, and what to do meanwhile.
-_NOT_HERE: dict[str, str] = {
-}
+# Names that JAX removed, and what to use instead.
+_REMOVED = {"device_put_replicated": "device_put", "device_put_sharded": "device_put"}
 
 
 # What is loaded when first named: from a module to its names here ("" for the module itself).
@@ -140,9 +139,8 @@ _find, __dir__ = _lazy.namespace(__name__, {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _NOT_HERE:
-        raise AttributeError(
-            f"saem {__version__} has no {name} yet. Meanwhile: {_NOT_HERE[name]}.")
+    if name in _REMOVED:
+        raise AttributeError(f"jax.{name} is deprecated; use jax.{_REMOVED[name]} instead.")
     return _find(name)
 
 

@@ -201,7 +201,8 @@ DIFFERENCES = [
         [{"x": 2, "z": 0}],
         [{"y": 3, "z": 0}],
         "different pytree metadata at key path\n    tree_map tree[0]\n"
-        "different keys: only the first tree has 'x'; only the other tree has 'y'",
+        "different pytree metadata: different keys: only the first tree has 'x'; "
+        "only the other tree has 'y'",
     ),
     (Point(1, [2]), Point(1, 2), "tree_map tree.y\ndifferent types: list and int"),
     ([None], [0], "tree_map tree[0]\ndifferent types: None and int"),
@@ -213,9 +214,9 @@ DIFFERENCES = [
     (
         collections.defaultdict(int, a=1),
         collections.defaultdict(str, a=1),
-        "different metadata of defaultdict",
+        "different pytree metadata",
     ),
-    (tree_util.Partial(max, 1), tree_util.Partial(min, 1), "different metadata of Partial"),
+    (tree_util.Partial(max, 1), tree_util.Partial(min, 1), "different pytree metadata"),
 ]  # fmt: skip
 
 

@@ -418,7 +418,8 @@ def _numpy_aval(x: np.ndarray | np.generic) -> ShapedArray:
                 x, f"its dtype is {x.dtype}, wider than arrays can hold. Try: "
                 f"x.astype({'float64' if x.dtype.kind == 'f' else 'complex128'!r})")
         raise not_a_value(
-            x, f"its dtype is {x.dtype}, and arrays hold numbers and truth values only.")
+            x, f"Dtype {x.dtype} is not a valid JAX array type. Only arrays of numeric types are "
+            "supported by JAX.")
     return ShapedArray(x.shape, dtypes.canonicalize(x.dtype))
 
 

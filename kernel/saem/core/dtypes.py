@@ -160,7 +160,7 @@ def canonicalize(dtype: Any, explicit: bool = False, where: str = "") -> DType:
     if narrow is None or enable_x64.value:
         if explicit and is_foreign(wanted):
             raise TypeError("JAX only supports number, bool, and string dtypes, got dtype "
-                            f"{wanted}{where and ' in ' + where}")
+                            f"{dtype}{where and ' in ' + where}")
         return wanted
     if not explicit:
         return narrow

@@ -215,6 +215,11 @@ def promote_types(a: Any, b: Any) -> DType:
     """
     # By identity: NumPy's dtype float64 is equal to the class float.
     types = tuple((dtypes.as_dtype(t), t is int or t is float or t is complex) for t in (a, b))
+    for dtype, _ in types:
+        if dtypes.is_foreign(dtype):
+            raise explained(TypePromotionError, "promote.C1",
+                            f"{dtype=} is not a valid dtype for JAX type promotion.",
+                            advice="Only arrays of numeric types are supported by JAX.")
     dtype = _join(types, numpy_dtype_promotion.value)[0]
     asked_wide = any(given != dtypes.canonicalize(given) for given, _ in types)
     return dtype if asked_wide else dtypes.canonicalize(dtype)

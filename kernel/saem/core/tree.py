@@ -379,8 +379,6 @@ def _flatten_up_to(name: str, treedef: PyTreeDef, other: Any) -> list[Any]:
             raise
         path, what = found
         kind = what.partition(":")[0]
-        if not kind.startswith(("different types", "different lengths")):
-            kind = "different pytree metadata"
         raise explained(
             ArgumentError,
             "tree.C1",
@@ -410,12 +408,13 @@ def difference(treedef: PyTreeDef, other: Any) -> tuple[KeyPath, str] | None:
         memories: tuple[Any, Any] = (memory, other_memory)
         mine, theirs = (list(m[1] if with_factory else m) for m in memories)
         if mine != theirs:
-            return (), _different_keys(mine, theirs)
+            what = "pytree metadata" if len(mine) == len(theirs) else "numbers of pytree children"
+            return (), f"different {what}: {_different_keys(mine, theirs)}"
     if len(children) != len(pairs):
         lengths = f"{len(children)} and {len(pairs)}"
         return (), f"different lengths of {wanted.__name__}: {lengths}"
     if not isinstance(other, (list, tuple)) and type(other) is not dict and memory != other_memory:
-        return (), f"different metadata of {wanted.__name__}: {memory!r} and {other_memory!r}"
+        return (), f"different pytree metadata: {memory!r} and {other_memory!r}"
     for child, (key, value) in zip(children, pairs, strict=True):
         below = difference(child, value)
         if below is not None:

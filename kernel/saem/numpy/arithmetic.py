@@ -226,8 +226,8 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def _no_complex(name: str) -> Exception:
     return errors.explained(
         errors.DTypeError, f"{name}.C2",
-        f"{name} does not support complex arguments, which have no order.",
-        advice="Apply it to the real and imaginary parts.")
+        f"{name} does not support complex-valued inputs",
+        advice="Complex numbers have no order. Apply it to the real and imaginary parts.")
 
 
 # -- powers ----------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from saem.numpy.products import dot
 from saem.numpy.promote import (
     broadcast_shapes,
     broadcast_to,
+    check_arraylike,
     if_else,
     promote_dtypes,
     promote_dtypes_inexact,
@@ -137,6 +138,7 @@ def _gradient(f: Any, *varargs: Any, axis: Any, edge_order: Any) -> Any:
     steps = varargs or (1.0,) * len(axes)
     if len(steps) == 1:
         steps = steps * len(axes)
+    _check_steps(f, steps, axes)
     if len(steps) != len(axes):
         raise errors.explained(
             errors.ArgumentTypeError, "gradient.C2",
@@ -145,6 +147,20 @@ def _gradient(f: Any, *varargs: Any, axis: Any, edge_order: Any) -> Any:
     weak = aval_of(f).weak_type and all(aval_of(step).weak_type for step in steps)
     outs = [convert(_slope(f, step, axis=i), f.dtype, weak) for i, step in zip(axes, steps)]
     return outs[0] if len(outs) == 1 else outs
+
+
+def _check_steps(f: Any, steps: tuple[Any, ...], axes: tuple[int, ...]) -> None:
+    """Refuse distances that do not stand between the elements of ``f``.  Raises: ArgumentError."""
+    for i, step in zip(axes, steps):
+        if np.ndim(step) > 1:
+            raise errors.explained(errors.ArgumentError, "gradient.C3",
+                                   "Spacing arrays must be 1D arrays or scalars.",
+                                   advice=f"Got shape {np.shape(step)}.")
+        if np.ndim(step) and np.shape(step)[0] != f.shape[i]:
+            raise errors.explained(
+                errors.ArgumentError, "gradient.C4", "Spacing arrays must have the same length as "
+                "the dimension along which the gradient is calculated.",
+                advice=f"Got {np.shape(step)[0]} places for {f.shape[i]} elements.")
 
 
 def _slope(f: Any, step: Any, axis: int) -> Any:
@@ -184,7 +200,8 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
     """
     y = array_argument("trapezoid", y)
     if x is not None:
-        y, x = promote_dtypes_inexact(y, array_argument("trapezoid", x))
+        check_arraylike("trapezoid", x, position=1)
+        y, x = promote_dtypes_inexact(y, as_array(x))
         widths = diff(x) if x.ndim == 1 else moveaxis(diff(x, axis=axis), axis, -1)
     else:
         y, widths = promote_dtypes_inexact(y, as_array(dx))
@@ -208,6 +225,7 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | N
     >>> jnp.interp(jnp.array([0.5, 1.5]), jnp.array([0., 1., 2.]), jnp.array([0., 10., 30.]))
     Array([ 5., 20.], dtype=float32)
     """
+    check_arraylike("interp", x, xp, fp)
     if aval_of(xp).ndim != 1 or aval_of(xp).shape != aval_of(fp).shape:
         raise errors.explained(
             errors.ArgumentError, "interp.C1",
@@ -224,11 +242,11 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | N
             advice="Complex numbers have no order; only fp may be complex.")
     ways = tuple("extrapolate" if isinstance(v, str) else "given" if v is not None else "edge"
                  for v in (left, right))
-    for v in (left, right):
+    for side, v in (("left", left), ("right", right)):
         if isinstance(v, str) and v != "extrapolate":
             raise errors.explained(
                 errors.ArgumentError, "interp.C2",
-                f"the only valid string value of `left` and `right` is 'extrapolate', got {v!r}",
+                f"the only valid string value of `{side}` is 'extrapolate', but got: {v!r}",
                 advice="Or pass a number.")
     if period is not None and aval_of(period).ndim:
         raise errors.explained(errors.ArgumentError, "interp.C3",
@@ -319,7 +337,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any =
     Array([1., 3., 5., 3.], dtype=float32)
     """
     a, v = array_argument("convolve", a, v)
-    if a.ndim == 1 and v.ndim == 1 and a.shape[0] < v.shape[0]:
+    if a.ndim == 1 and v.ndim == 1 and 0 < a.shape[0] < v.shape[0]:
         a, v = v, a
     v = shape.rev(v, (0,)) if v.ndim == 1 else v
     return _sliding("convolve", a, v, mode, precision, preferred_element_type)

@@ -29,10 +29,10 @@ from saem.jit.transfers import device_put
 from saem.numpy.promote import (
     PYTHON_NUMBERS,
     as_value,
-    broadcast_shapes,
     broadcast_to,
     check_arraylike,
     convert_value,
+    not_numeric,
     scalar,
 )
 from saem.ops import arithmetic as ops
@@ -195,12 +195,15 @@ def _from_object(x: Any, dtype: Any, copy: bool) -> Any:
             else convert_value(x, dtype, False)
     if isinstance(x, (list, tuple)) and len(x):
         return _from_sequence(x, dtype)
-    return made(_numeric(_as_numpy(x), dtype if dtype is not None or np.size(x) else
+    return made(_numeric(_as_numpy(x, dtype), dtype if dtype is not None or np.size(x) else
                          dtypes.canonicalize(FLOAT)))
 
 
-def _as_numpy(x: Any) -> np.ndarray:
-    """Return what NumPy makes of an object of a foreign class, a memoryview or a range.
+_TEXTS = "OSU"  # NumPy reads numbers in texts and objects, where a dtype is given
+
+
+def _as_numpy(x: Any, dtype: Any) -> np.ndarray:
+    """Return what NumPy makes of an object of a foreign class, a memoryview, a range or a text.
 
     Raises: TypeError, ValueError if that is not numeric.
     """
@@ -208,22 +211,17 @@ def _as_numpy(x: Any) -> np.ndarray:
         raise ValueError("None is not a valid value for jnp.array. Pass a number or an array.")
     made = np.asarray(x)
     if made.dtype.kind in "OSUMmV" and made.dtype not in dtypes.ARRAY_DTYPES:
-        raise _not_numeric(x, made.dtype)
+        if dtype is None or made.dtype.kind not in _TEXTS:
+            raise not_numeric("array.C1", x, made.dtype)
+        return np.asarray(x, dtype)
     return made
-
-
-def _not_numeric(x: Any, dtype: Any) -> Exception:
-    return errors.explained(
-        errors.ArgumentTypeError, "array.C1",
-        f"Value '{x!r}' with dtype {dtype} is not a valid JAX array type. Only arrays of numeric "
-        "types are supported by JAX.".replace("''", "'"),
-        advice="Keep text and objects in Python lists, or number them first.")
 
 
 def _numeric(x: Any, dtype: Any) -> np.ndarray:
     """Return NumPy data in ``dtype``, its own canonical one if None."""
-    if x.dtype not in dtypes.ARRAY_DTYPES and (dtype is None or x.dtype.char not in "gG"):
-        raise _not_numeric(x, x.dtype)
+    if x.dtype not in dtypes.ARRAY_DTYPES and (
+            dtype is None or (x.dtype.char not in "gG" and x.dtype.kind not in _TEXTS)):
+        raise not_numeric("array.C1", x, x.dtype)
     with np.errstate(all="ignore"):
         return np.asarray(x).astype(dtypes.canonicalize(x.dtype) if dtype is None else dtype)
 
@@ -239,7 +237,7 @@ def _from_sequence(x: Sequence[Any], dtype: Any) -> Any:
         if dtype is None:
             dtype = dtypes.default_dtype(next((k for k in _BY_KIND if k in kinds), float))
         return made(np.array(x, dtype))
-    leaves = [_leaf(v) for v in leaves]
+    leaves = [_leaf(v, dtype) for v in leaves]
     if dtype is None:
         dtype, _ = promotion.result_type(*leaves, return_weak_type_flag=True)
     if not (any(isinstance(v, (Tracer, _jaxlib.ArrayImpl)) for v in leaves)
@@ -248,11 +246,11 @@ def _from_sequence(x: Sequence[Any], dtype: Any) -> Any:
     return _stack(x, dtype=dtype) if not config.staging.value else stack_nested(x, dtype)
 
 
-def _leaf(v: Any) -> Any:
+def _leaf(v: Any, dtype: Any) -> Any:
     v = as_value(v)
     if type(v) in aval_functions or isinstance(v, (Tracer, np.generic)):
         return v
-    return _as_numpy(v)
+    return _as_numpy(v, dtype)
 
 
 def _numpy_leaves(x: Any) -> Any:
@@ -267,7 +265,7 @@ def stack_nested(x: Any, dtype: Any) -> Any:
     if not isinstance(x, (list, tuple)):
         x = as_value(x)
         return convert_value(x if type(x) in aval_functions or isinstance(x, Tracer)
-                             else _as_numpy(x), dtype, False)
+                             else _as_numpy(x, dtype), dtype, False)
     if not x:
         return np.zeros((0,), dtype)
     parts = [stack_nested(v, dtype) for v in x]
@@ -381,8 +379,8 @@ def from_dlpack(x: ArrayLike, /, *, device: Any = None, copy: bool | None = None
     if isinstance(x, _jaxlib.ArrayImpl):
         return placed(copy_array(x) if copy else x, device)
     if not hasattr(x, "__dlpack__"):
-        raise TypeError(f"from_dlpack needs an array with the methods __dlpack__ and "
-                        f"__dlpack_device__, got {x!r} of type {type(x)}. Try: jnp.asarray(x)")
+        raise TypeError("The array passed to from_dlpack must have __dlpack__ and "
+                        f"__dlpack_device__ methods. Got a {type(x)}. Try: jnp.asarray(x)")
     return placed(asarray(np.from_dlpack(x)), device)
 
 
@@ -502,7 +500,6 @@ def _spread(shape: tuple[int, ...], value: Any) -> Any:
         value = value.astype(dtypes.canonicalize(value.dtype))
     if not aval_of(value).shape and not dtypes.is_extended(aval_of(value).dtype):
         return filled(shape, value)
-    broadcast_shapes(shape, aval_of(value).shape)
     if isinstance(value, np.ndarray):
         value = made(value)
     return broadcast_to(value, shape)
@@ -597,7 +594,8 @@ def known_number(name: str, what: str, x: Any) -> Any:
     if np.ndim(x):
         raise ValueError(f"jax.numpy.{name}: arguments must be scalars; got {what}={x}")
     if dtypes.is_complex(aval_of(x).dtype):
-        raise ValueError(f"jnp.{name} counts real numbers, got the complex {what}={x}")
+        raise ValueError(f"Passing complex start/stop/step to jnp.{name} is no longer supported "
+                         f"starting in JAX v0.10.0. It counts real numbers, got {what}={x}")
     return x if type(x) in PYTHON_NUMBERS else np.asarray(x)[()]
 
 

@@ -26,9 +26,7 @@ class ScalarType(type):
     dtype: np.dtype
 
     def __call__(cls, x: Any) -> Any:
-        """Return ``x`` as an array of this dtype; a text is read as NumPy's scalar types do."""
-        if isinstance(x, (str, bytes)):
-            x = cls.dtype.type(x)
+        """Return ``x`` as an array of this dtype; a text is read as NumPy reads it."""
         return asarray(x, cls.dtype)
 
     def __eq__(cls, other: Any) -> bool:
@@ -147,7 +145,7 @@ def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
     """
     if type(from_) in (bool, int, float, complex):
         raise TypeError("can_cast() does not support Python ints, floats, and complex because the "
-                        "result would depend on the value. Pass a dtype or an array.")
+                        "result used to depend on the value. Pass a dtype or an array.")
     return np.can_cast(_with_dtype(from_), _with_dtype(to), casting)
 
 
@@ -172,9 +170,8 @@ def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...
     """
     requested = dtypes.as_dtype(_with_dtype(dtype))
     for one in kind if isinstance(kind, tuple) else (kind,):
-        if not isinstance(one, (str, type)) and hasattr(one, "shape"):
-            raise TypeError("Expected kind to be a dtype, string, or tuple; got an array of shape "
-                            f"{one.shape}")
+        if not isinstance(one, (str, type)) and (hasattr(one, "shape") or not hasattr(one, "kind")):
+            raise TypeError(f"Expected kind to be a dtype, string, or tuple; got {kind=}")
         if isinstance(one, str) and one in _KINDS:
             if dtypes.scalar_kind(requested) in _KINDS[one]:
                 return True

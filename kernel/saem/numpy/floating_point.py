@@ -145,7 +145,7 @@ def signbit(x: ArrayLike, /) -> Array:
     if not dtypes.is_float(dtype):
         raise errors.explained(
             errors.ArgumentError, "signbit.C1",
-            "jax.numpy.signbit is not well defined for complex inputs",
+            f"jax.numpy.signbit is not well defined for {dtype}",
             advice="Test the real or the imaginary part.")
     integer = bits_of(dtype)[0]
     bits = bitcast_convert_type(x, integer)
@@ -195,7 +195,7 @@ def spacing(x: ArrayLike, /) -> Array:
     dtype = dtype_of(x)
     if not dtypes.is_float(dtype):
         raise errors.explained(
-            errors.ArgumentError, "spacing.C1", "spacing is not defined for complex inputs.",
+            errors.ArgumentError, "spacing.C1", "jnp.spacing is not defined for complex inputs.",
             advice="Use the real part.")
     x = convert_value(x, dtype, False)
     smallest = np.asarray(dtypes.finfo(dtype).smallest_subnormal, dtype)[()]

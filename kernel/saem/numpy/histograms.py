@@ -93,8 +93,9 @@ def _bincount(x: Any, weights: Any, length: int) -> Any:
         weights = array_argument("bincount", weights)
         if weights.shape != x.shape:
             raise errors.explained(
-                errors.ArgumentError, "bincount.C5", "shape of weights must match shape of x.",
-                advice=f"Got {weights.shape} and {x.shape}.")
+                errors.ArgumentError, "bincount.C5", "type of weights must match type of x. Got "
+                f"typeof(x)={aval_of(x)} and typeof(weights)={aval_of(weights)}",
+                advice="Their shapes must be equal.")
     places = x.astype(index) if dtypes.is_bool(x.dtype) else x
     if not dtypes.is_unsigned(places.dtype):
         places = numbers.max(places, scalar(0, places.dtype))
@@ -122,6 +123,11 @@ def histogram_bin_edges(a: ArrayLike, bins: ArrayLike = 10,
     if aval_of(bins).ndim == 1:
         return convert_value(bins, a.dtype, False)
     count = operator.index(bins) if count is None else count
+    if range is not None and np.shape(range) != (2,):
+        raise errors.explained(
+            errors.ArgumentError, "histogram.range",
+            f"`range` must be either None or a sequence of scalars, got {range}",
+            advice="Give the least and the largest edge.")
     low, high = (smallest(a), largest(a)) if range is None else (range[0], range[1])
     if range is None and not math.prod(a.shape):
         low, high = 0.0, 1.0

@@ -42,7 +42,7 @@ from saem.numpy.index_plan import (
     index_dtype,
     parse,
 )
-from saem.numpy.promote import as_value, convert_value
+from saem.numpy.promote import as_value, check_broadcast, convert_value
 from saem.ops.gather import Gather, ScatterAdd
 from saem.ops.linear import broadcast_in_dim, zeros_of
 from saem.ops.reshard import freely
@@ -364,24 +364,9 @@ def broadcast_updates(y: Any, plan: GatherPlan) -> Any:
     """
     shape, have = plan.shape, aval_of(y).shape
     missing = len(shape) - len(have)
-    if missing < 0:
-        raise errors.explained(
-            errors.ShapeError, "update.rank",
-            f"Cannot broadcast to shape with fewer dimensions: arr_shape={have} shape={shape}",
-            advice="What is written must broadcast to the shape of x[idx].")
-    if any(m not in (1, n) for m, n in zip(have, shape[missing:])):
-        name = aval_of(y).dtype.name
-        raise errors.explained(
-            errors.ShapeError, "update.shape",
-            f"Incompatible types for broadcasting: input type={name}[{_sizes(have)}] and requested "
-            f"type={name}[{_sizes(shape)}]",
-            advice="What is written must broadcast to the shape of x[idx].")
+    check_broadcast("update", aval_of(y), shape)
     y = broadcast_in_dim(y, shape, tuple(range(missing, len(shape))))
     return rev(squeeze(y, plan.new), plan.reversed)
-
-
-def _sizes(shape: Sequence[int]) -> str:
-    return ",".join(map(str, shape))
 
 
 def scatter_apply(x: Any, idx: Any, fun: Callable, *, mode: Any = None,

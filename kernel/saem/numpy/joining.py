@@ -206,11 +206,15 @@ def _depth(arrays: Any) -> int:
             advice="Nest lists: jnp.block([[a, b], [c, d]]).")
     if not isinstance(arrays, list):
         return 0
+    if not arrays:
+        raise errors.explained(errors.ArgumentError, "block.C3",
+                               "jax.numpy.block does not allow empty list arguments",
+                               advice="Leave the list out.")
     depths = {_depth(x) for x in arrays}
     if len(depths) != 1:
         raise errors.explained(errors.ArgumentError, "block.C2",
-                               "List depths are mismatched: every block must be nested alike, and "
-                               "no list may be empty.", advice="Give each row as a list.")
+                               "List depths are mismatched: every block must be nested alike.",
+                               advice="Give each row as a list.")
     return depths.pop() + 1
 
 
@@ -421,7 +425,7 @@ def _slots(name: str, obj: Any, size: int) -> np.ndarray:
     """
     if isinstance(obj, slice):
         return np.arange(size)[obj]
-    check_arraylike(name, obj)
+    check_arraylike(name, obj, position=1)
     if not is_concrete(obj):
         raise errors.explained(
             errors.ConcretizationTypeError, f"{name}.C1",
@@ -439,6 +443,8 @@ def _slots(name: str, obj: Any, size: int) -> np.ndarray:
     if not dtypes.is_integer(places.dtype):
         raise errors.explained(
             errors.ArgumentError, f"{name}.C3",
+            f"np.delete(arr, obj): got obj.dtype={places.dtype}; must be integer or bool."
+            if name == "delete" else
             f"jnp.{name}(): index array must be integer typed; got {places}",
             advice="Convert it: obj.astype(int).")
     return places
@@ -521,9 +527,8 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     >>> jnp.insert(jnp.array([1, 2]), 1, 9)
     Array([1, 9, 2], dtype=int32)
     """
-    arr, values = array_argument("insert", arr, values)
-    if not isinstance(obj, slice):
-        check_arraylike("insert", obj, position=1)
+    check_arraylike("insert", arr, 0 if isinstance(obj, slice) else obj, values)
+    arr, values = as_array(arr), as_array(values)
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = canonical_axis(axis, arr.ndim)

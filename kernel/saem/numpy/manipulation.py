@@ -69,7 +69,7 @@ def as_shape(given: Any) -> tuple[int, ...]:
         raise errors.explained(
             errors.ArgumentTypeError, "shape.C1",
             "Shapes must be 1D sequences of concrete values of integer type, got "
-            f"{given!r}.",
+            f"{(given,) if given is None or isinstance(given, str) else given}.",
             advice="Under jit a shape must be known: take it from x.shape, or mark the argument "
             "static with static_argnames.") from None
 
@@ -239,7 +239,7 @@ def _transpose(a: Any, axes: tuple[int, ...] | None) -> Any:
     a = array_argument("transpose", a)
     ndim = a.ndim
     order = (tuple(range(ndim))[::-1] if axes is None
-             else tuple([i + ndim if -ndim <= i < 0 else i for i in axes]))
+             else tuple([canonical_axis(i, ndim) for i in axes]))
     return bind(Transpose(order), a) if len(order) != ndim else permute(a, order)
 
 
@@ -265,7 +265,10 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     >>> jnp.permute_dims(jnp.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    return transpose(a, tuple(axes))
+    a = array_argument("permute_dims", a)
+    if any(not -a.ndim <= i < a.ndim for i in axes):
+        return bind(Transpose(tuple(axes)), a)  # which refuses
+    return _transpose(a, tuple(axes))
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
@@ -339,7 +342,12 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """
     a = array_argument("rollaxis", a)
     axis = canonical_axis(axis, a.ndim)
-    start = canonical_axis(start, a.ndim + 1) if start >= 0 else canonical_axis(start, a.ndim)
+    start = operator.index(start)
+    if not -a.ndim <= start <= a.ndim:
+        raise errors.explained(errors.AxisError, "rollaxis.start",
+                               f"start={start} must satisfy -{a.ndim}<=start<={a.ndim}",
+                               advice="The axis is moved before the one at start.")
+    start += a.ndim if start < 0 else 0
     return moveaxis(a, axis, start - (axis < start))
 
 
@@ -354,7 +362,12 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     a = array_argument("squeeze", a)
     if axis is None:
         return shape_ops.squeeze(a, [i for i, n in enumerate(a.shape) if n == 1])
-    return shape_ops.squeeze(a, canonical_axes(axis, a.ndim))
+    axes = [canonical_axis(i, a.ndim) for i in as_tuple(axis)]
+    if len(set(axes)) < len(axes):
+        raise errors.explained(errors.ArgumentError, "squeeze.C2",
+                               f"dimensions are not unique: {tuple(axes)}",
+                               advice="Name each axis once.")
+    return shape_ops.squeeze(a, axes)
 
 
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
@@ -385,18 +398,7 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: Any = No
     """
     array = array_argument("broadcast_to", array)
     sizes, have = as_shape(shape), array.shape
-    if len(sizes) < len(have):
-        raise errors.explained(
-            errors.ShapeError, "broadcast_to.C2",
-            f"Cannot broadcast to shape with fewer dimensions: arr_shape={have} shape={sizes}",
-            advice="Broadcasting adds axes; to remove some, use reshape or squeeze.")
-    if any(n not in (1, m) for n, m in zip(have[::-1], sizes[::-1])):
-        name = dtypes.short_name(array.dtype)
-        raise errors.explained(
-            errors.ShapeError, "broadcast_to.C1",
-            f"Incompatible types for broadcasting: input type={aval_of(array).str_short()} "
-            f"and requested type={array.dtype.name}{list(sizes)}".replace(", ", ","),
-            advice=f"Only axes of size 1 are repeated; {name}{list(have)} has others.")
+    promote.check_broadcast("broadcast_to", aval_of(array), sizes)
     explicit = named_sharding(out_sharding, len(sizes))
     if explicit is not None:
         lead = len(sizes) - len(have)

@@ -15,6 +15,7 @@ import numpy as np
 
 from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors
+from saem.core.arguments import check_callable
 from saem.core.avals import aval_of
 from saem.core.dimensions import as_size
 from saem.core.trace import Tracer
@@ -101,6 +102,11 @@ def eye(N: int, M: int | None = None, k: int | ArrayLike = 0, dtype: DTypeLike |
            [0., 1.]], dtype=float32)
     """
     dtype = dtypes.canonicalize(FLOAT) if dtype is None else check_dtype("eye", dtype)
+    check_arraylike("eye", k)
+    if np.ndim(k) or not dtypes.is_integer(aval_of(k).dtype):
+        raise errors.explained(errors.ArgumentError, "eye.C2",
+                               f"k must be a scalar integer; got {k}",
+                               advice="It counts diagonals: 0 is the main one, 1 the one above.")
     return placed(_pattern(_matrix_shape("eye", N, M), diagonal_number(k), "eq", dtype), device)
 
 
@@ -410,6 +416,7 @@ def fromfunction(function: Callable, shape: Any, *, dtype: DTypeLike = float,
     Array([[0, 1],
            [1, 2]], dtype=int32)
     """
+    check_callable(function)
     sizes = canonical_shape(shape)
     mapped = functools.partial(function, **kwargs)
     for axis in reversed(range(len(sizes))):

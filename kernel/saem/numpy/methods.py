@@ -50,8 +50,8 @@ def view(x: Any, dtype: Any = None, type: None = None) -> Any:
     ratio = dtypes.itemsize_bits(old) / dtypes.itemsize_bits(new)
     if ratio != 1:
         if not x.shape:
-            raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize "
-                             "is unchanged. Give it an axis: x[None].")
+            raise ValueError("view() of a 0d array is only supported if the itemsize is unchanged. "
+                             " Give it an axis: x[None].")
         if x.shape[-1] * ratio % 1:
             raise ValueError("When changing to a larger dtype, its size must be a divisor of the "
                              f"total size in bytes of the last axis of the array: got {x.shape} of "

@@ -73,7 +73,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
     if any(n and not size for pair, size in zip(widths, array.shape) for n in pair):
         raise errors.explained(
             errors.ArgumentError, "pad.C4",
-            f"can't extend empty axis using mode {mode!r} other than 'constant' or 'empty'",
+            f"Cannot apply '{mode}' padding to empty axis",
             advice="Use mode='constant'.")
     if mode == "linear_ramp":
         ends = _values(array, kwargs.get("end_values", 0))
@@ -84,6 +84,10 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
         return (_pad_edge if mode == "edge" else _pad_wrap)(array, widths)
     length = kwargs.get("stat_length")
     lengths = None if length is None else pairs("stat_length", length, array.ndim)
+    if lengths is not None and any(not n for pair in lengths for n in pair):
+        raise errors.explained(errors.ArgumentError, "pad.C5",
+                               "stat_length of 0 yields no value for padding",
+                               advice="Take one element at least.")
     return _as_weak(_pad_statistic(array, widths, mode, lengths), array)
 
 

@@ -192,7 +192,8 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = 0) -> Array:
     p, constants = promote_dtypes_inexact(*array_argument("polyint", p, 0 if k is None else k))
     if m < 0:
         raise errors.explained(errors.ArgumentError, "polyint.C1",
-                               "Order of integral must be positive", advice=f"Got {m}.")
+                               "Order of integral must be positive (see polyder)",
+                               advice=f"Got {m}.")
     if m == 0:
         return p
     _check_vectors("polyint", p)

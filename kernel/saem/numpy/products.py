@@ -139,8 +139,8 @@ def _matmul(a: Any, b: Any, row: bool, column: bool, lead_a: tuple, lead_b: tupl
         if n != m and 1 not in (n, m):
             raise errors.explained(
                 errors.ShapeError, "matmul.C3",
-                f"Incompatible shapes for broadcasting: shapes=[{lead_a}, {lead_b}]",
-                advice=f"The leading axes of {_shape(a)} and {_shape(b)} must be equal, or 1.")
+                f"Incompatible types for matmul arguments: {aval_of(a).str_short()} and "
+                f"{aval_of(b).str_short()}", advice="The leading axes must broadcast.")
     axes = _matmul_axes(row, column, lead_a, lead_b)
     a = squeeze(a, axes.drop_a) if axes.drop_a else a
     b = squeeze(b, axes.drop_b) if axes.drop_b else b
@@ -263,8 +263,17 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Any = Non
                 f"{_shape(b)})", advice="Give at most the smaller rank.")
         pair = (tuple(range(m - axes, m)), tuple(range(axes)))
     else:
-        first, second = axes
-        as_list = [(x,) if isinstance(x, int) else tuple(x) for x in (first, second)]
+        if not isinstance(axes, (tuple, list)) or len(axes) != 2:
+            raise errors.explained(
+                errors.ArgumentTypeError, "tensordot.C2",
+                "tensordot axes argument must be an int, a pair of ints, or a pair of lists/tuples "
+                f"of ints. Got {axes}", advice="For example axes=1, or axes=((0, 1), (1, 0)).")
+        as_list = [(x,) if isinstance(x, int) else tuple(x) for x in axes]
+        if len(as_list[0]) != len(as_list[1]):
+            raise errors.explained(
+                errors.ShapeError, "tensordot.C3",
+                f"tensordot requires axes lists to have equal length, got {axes[0]} and {axes[1]}.",
+                advice="Each axis of the first list is summed with that of the second.")
         pair = (tuple(canonical_axis(i, m) for i in as_list[0]),
                 tuple(canonical_axis(i, n) for i in as_list[1]))
     _check_sizes("tensordot", a, b, *pair)
@@ -287,8 +296,13 @@ def _along(name: str, a: Any, b: Any, axis: int, precision: Any, preferred: Any)
             errors.JAXIndexError, f"{name}.C1", "tuple index out of range: "
             f"{name} needs axes to sum over, got shapes {_shape(a)} and {_shape(b)}.",
             advice="Use * to multiply by a scalar.")
-    a, b = [moveaxis(x, canonical_axis(axis, len(_shape(x))), len(_shape(x)) - 1) for x in (a, b)]
-    _check_sizes(name, a, b, (-1,), (-1,))
+    places = [canonical_axis(axis, len(_shape(x))) for x in (a, b)]
+    if _shape(a)[places[0]] != _shape(b)[places[1]]:
+        raise errors.explained(
+            errors.ShapeError, f"{name}.C2",
+            f"axes must match; got shapes {_shape(a)} and {_shape(b)} with axis={axis}",
+            advice="The vectors to be multiplied must have one length.")
+    a, b = [moveaxis(x, i, len(_shape(x)) - 1) for x, i in zip((a, b), places)]
     labels = "".join(opt_einsum.get_symbol(i) for i in range(rank))
     if aval_of(a).dtype.kind == "c":
         a = conj(a)

@@ -43,11 +43,22 @@ def check_arraylike(name: str, *args: Any, position: int = 0, allow_none: bool =
     for i, x in enumerate(args, position):
         if type(x) in aval_functions or (allow_none and x is None) or is_array_like(x):
             continue
+        if isinstance(x, (str, bytes)):
+            raise not_numeric(f"{name}.C1", x, np.asarray(x).dtype)
         raise errors.explained(
             errors.ArgumentTypeError, f"{name}.C1",
             f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.",
             advice="Convert it first: jnp.asarray(...). A list is not converted silently, because "
             "each of its elements would be a separate array.")
+
+
+def not_numeric(tag: str, x: Any, dtype: Any) -> Exception:
+    """Return the error for data that no array can hold, such as text."""
+    return errors.explained(
+        errors.ArgumentTypeError, tag,
+        f"Value '{x}' with dtype {dtype} is not a valid JAX array type. Only arrays of numeric "
+        "types are supported by JAX.",
+        advice="Keep text and objects in Python lists, or number them first.")
 
 
 def as_value(x: Any) -> Any:
@@ -219,7 +230,36 @@ def broadcast_to(x: Any, shape: tuple[int, ...], sharding: Any = None) -> Any:
     if have == shape:
         return x
     trailing = tuple(range(len(shape) - len(have), len(shape)))
-    return bind(BroadcastInDim(shape, trailing, sharding), x)
+    try:
+        return bind(BroadcastInDim(shape, trailing, sharding), x)
+    except errors.ShapeError:
+        check_broadcast("broadcast", aval_of(x), shape)
+        raise
+
+
+def broadcasts(have: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Return whether a value of shape ``have`` broadcasts to ``shape``."""
+    return len(have) <= len(shape) and all(n in (1, m) for n, m in zip(have[::-1], shape[::-1]))
+
+
+def check_broadcast(tag: str, aval: Any, shape: tuple[int, ...]) -> None:
+    """Refuse a value of type ``aval`` that does not broadcast to ``shape``.
+
+    Raises: ShapeError if the sizes of an axis differ, or there are too few axes.
+    """
+    have = aval.shape
+    if len(shape) < len(have):
+        raise errors.explained(
+            errors.ShapeError, f"{tag}.C2",
+            f"Cannot broadcast to shape with fewer dimensions: arr_shape={have} shape={shape}",
+            advice="Broadcasting adds axes; to remove some, use reshape or squeeze.")
+    if not broadcasts(have, shape):
+        sizes = ",".join(map(str, shape))
+        raise errors.explained(
+            errors.ShapeError, f"{tag}.C1",
+            f"Incompatible types for broadcasting: input type={aval.str_short()} and requested "
+            f"type={aval.dtype.name}[{sizes}]",
+            advice="Only axes of size 1 are repeated.")
 
 
 def broadcast_together(*args: Any) -> list[Any]:

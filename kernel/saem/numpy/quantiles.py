@@ -76,8 +76,8 @@ def _refuse(name: str, out: Any, overwrite_input: bool) -> None:
     """
     refuse_out(name, out)
     if overwrite_input:
-        raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True: arrays are "
-                         "immutable.")
+        raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None: "
+                         "arrays are immutable.")
 
 
 def _hundredth(name: str, a: Any, q: Any) -> Any:

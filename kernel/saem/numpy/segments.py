@@ -68,7 +68,7 @@ def _segmented(how: Combination, data: Any, segment_ids: Any, num_segments: Any,
     if not dtypes.is_integer(ids.dtype):
         raise errors.explained(
             errors.ArgumentTypeError, f"{name}.C2",
-            f"Indexer must have integer type, got indexer with type {ids.dtype.name}",
+            f"Indexer must have integer or boolean type, got indexer with type {ids.dtype.name}",
             advice="Convert segment_ids: segment_ids.astype(int).")
     count = _count(name, ids, num_segments)
     aval, shape = aval_of(data), aval_of(ids).shape

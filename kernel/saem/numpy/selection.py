@@ -210,7 +210,7 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
     Array([0, 5, 6], dtype=int32)
     """
     if arr is None:
-        raise ValueError("At most one of a and arr should be given, and one must be: clip(arr).")
+        raise ValueError("No input was provided to the clip function. Pass an array: clip(arr).")
     check_arraylike("clip", arr)
     x = as_value(arr)
     bounds = [as_value(b) for b in (min, max) if b is not None]

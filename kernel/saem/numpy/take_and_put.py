@@ -30,6 +30,7 @@ from saem.numpy.manipulation import ravel
 from saem.numpy.promote import (
     broadcast_shapes,
     broadcast_to,
+    broadcasts,
     check_arraylike,
     if_else,
     promote_dtypes,
@@ -45,6 +46,8 @@ from saem.ops.windows import GatherDimensionNumbers
 from saem.typing import Array, ArrayLike, DTypeLike, Shape
 
 mapping: Any = later("saem.transform.mapping")
+
+TAKE_MODES = ("fill", "clip", "wrap", "drop", "promise_in_bounds")
 
 _WHOLE = slice(None)
 
@@ -72,6 +75,10 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
         raise errors.explained(NotImplementedError, "take.mode",
                                "The 'raise' mode to jnp.take is not supported.",
                                advice="Values are not known while a program is compiled.")
+    if isinstance(mode, (str, int)) and mode not in TAKE_MODES:
+        raise errors.explained(errors.ArgumentError, "take.mode",
+                               f"Invalid mode '{mode}' for np.take",
+                               advice="Use 'fill', 'clip' or 'wrap'.")
     if dtypes.is_bool(indices.dtype):
         indices = strong(indices, dtypes.default_dtype(int))
     if not dtypes.is_integer(indices.dtype):
@@ -337,6 +344,12 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None,
     wide = tuple([indices.shape[i] if i == axis else n for i, n in enumerate(arr.shape)])
     sizes = broadcast_shapes(wide, indices.shape)
     index = dtypes.default_dtype(int)
+    if not broadcasts(values.shape, sizes):
+        raise errors.explained(
+            errors.ShapeError, "put_along_axis.C2",
+            "put_along_axis argument 'values' must be broadcastable to 'indices'. Got "
+            f"values.shape={values.shape} and indices.shape={indices.shape}.",
+            advice="Give one value for each place, or one for all.")
     where = tuple([broadcast_to(indices, sizes) if i == axis else
                    shape.broadcasted_iota(index, sizes, i) for i in range(arr.ndim)])
     out = scatter_update(arr, where, broadcast_to(values, sizes), "set", mode=mode)

@@ -124,8 +124,9 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     return _places(~np.tri(n, m, operator.index(k) - 1, bool))
 
 
-def _matrix_shape(arr: Any) -> tuple[int, int]:
-    sizes = np.shape(arr) if isinstance(arr, (list, tuple)) else tuple(arr.shape)
+def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
+    check_arraylike(name, arr)
+    sizes = aval_of(arr).shape
     if len(sizes) != 2:
         raise errors.explained(errors.ArgumentError, "triangle.C1", "Only 2-D inputs are accepted",
                                advice=f"Got shape {sizes}.")
@@ -140,7 +141,7 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
     >>> jnp.tril_indices_from(jnp.ones((2, 2)))
     (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
-    rows, columns = _matrix_shape(arr)
+    rows, columns = _matrix_shape("tril_indices_from", arr)
     return tril_indices(rows, k=k, m=columns)
 
 
@@ -152,7 +153,7 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
     >>> jnp.triu_indices_from(jnp.ones((2, 2)))
     (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
-    rows, columns = _matrix_shape(arr)
+    rows, columns = _matrix_shape("triu_indices_from", arr)
     return triu_indices(rows, k=k, m=columns)
 
 

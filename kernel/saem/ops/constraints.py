@@ -156,6 +156,10 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     leaves, structure = tree.flatten(xs)
     found = []
     for leaf, given in zip(leaves, prefix("reshard out_shardings", out_shardings, xs)):
+        if not isinstance(given, (NamedSharding, PartitionSpec)):
+            raise TypeError("`out_sharding` argument of reshard only supports instances of "
+                            f"`NamedSharding` or `PartitionSpec`. Got {given} of type: "
+                            f"{type(given)}")
         refuse_decided(given)
         sharding = named_sharding(given, len(aval_of(leaf).shape))
         if sharding is None:  # no axis is Explicit: the partitioner decides on all
@@ -258,8 +262,14 @@ def prefix(what: str, given: Any, value: Any) -> list[Any]:
     try:
         return tree.broadcast_prefix(given, value, is_leaf=is_place, name=what)
     except ValueError as error:
-        raise ValueError(f"{what} specification must be a tree prefix of the corresponding value\n"
-                         f"{error}") from None
+        value = "positional arguments tuple" if what == "in_shardings" else "corresponding value"
+        what = _SPECIFIED.get(what, what)
+        raise ValueError(f"{what} specification must be a tree prefix of the {value}\n{error}"
+                         ) from None
+
+
+_SPECIFIED = {"with_sharding_constraint": "with_sharding_constraint shardings",
+              "in_shardings": "pjit in_shardings", "out_shardings": "pjit out_shardings"}
 
 
 def demands_of(closed: ClosedJaxpr, ins: Sequence[Any] = (), outs: Sequence[Any] = ()

@@ -56,9 +56,13 @@ def backend(platform: str | None = None) -> Any:
     name = platform.lower()
     found = _backends.get(name) or _backends.get(_ALSO.get(name, ""))
     if found is None:
+        missing = (f"Unknown backend: {platform!r} requested, but no platforms that are instances "
+                   f"of {platform} are present. Platforms present are: {','.join(_backends)}"
+                   if name == "gpu" else
+                   f"Unknown backend {platform}. Available backends are {list(_backends)}")
         raise RuntimeError(
-            f"Unknown backend {platform}. Available backends are {sorted(_backends)}. The "
-            "extra saem[cuda13] drives NVIDIA GPUs, the wheel libtpu TPUs.")
+            f"{missing}. The extra saem[cuda13] drives NVIDIA GPUs, the wheel libtpu "
+            "TPUs.")
     return found
 
 
@@ -138,7 +142,7 @@ def check_before_start(name: str, value: Any = None) -> None:
         return
     if _backends:
         raise RuntimeError(
-            f"{name} should be updated before backends are initialized i.e. before any JAX "
+            f"{name} config should be updated before backends are initialized i.e. before any JAX "
             "operation is executed. You should initialize jax_num_cpu_devices and platforms right "
             "after the import.")
 

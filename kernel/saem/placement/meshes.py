@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saem import _jaxlib
+from saem.core import config
 from saem.core.avals import Seen
 from saem.core.record import Record
 from saem.placement import devices as device_module
@@ -38,8 +39,9 @@ class AxisType(enum.Enum):
         return self.name
 
 
-def _axis_types(given: Any, count: int, default: AxisType) -> tuple[AxisType, ...]:
-    """Return the type of each of a new mesh's ``count`` axes."""
+def _axis_types(given: Any, names: Sequence[Any], default: AxisType) -> tuple[AxisType, ...]:
+    """Return the type of each axis of a new mesh.  Raises: TypeError, ValueError."""
+    count = len(names)
     if count:
         _Axes.in_use = True
     if given is None:
@@ -47,8 +49,12 @@ def _axis_types(given: Any, count: int, default: AxisType) -> tuple[AxisType, ..
     types = (given,) * count if isinstance(given, AxisType) else tuple(given)
     if AxisType.Explicit in types:
         Seen.placements = True
-    if len(types) != count or not all(isinstance(t, AxisType) for t in types):
-        raise ValueError(f"axis_types must be one AxisType for each of {count} axes, got {given!r}")
+    if not all(isinstance(t, AxisType) for t in types):
+        raise TypeError("axis_types passed to Mesh must be of type `jax.sharding.AxisType`. Got "
+                        f"{types} of type {tuple(map(type, types))}")
+    if len(types) != count:
+        raise ValueError("Number of axis names should match the number of axis_types. Got "
+                         f"axis_names={tuple(names)} and axis_types={types}")
     return types
 
 
@@ -127,7 +133,7 @@ class AbstractMesh(_Axes):
         if len(self.axis_sizes) != len(self.axis_names):
             raise ValueError("AbstractMesh: the number of axis_sizes must be that of axis_names, "
                              f"got {self.axis_sizes} and {self.axis_names}")
-        self.axis_types = _axis_types(axis_types, len(self.axis_names), AxisType.Auto)
+        self.axis_types = _axis_types(axis_types, self.axis_names, AxisType.Auto)
         self.abstract_device = abstract_device
 
     @property
@@ -194,7 +200,7 @@ class Mesh(contextlib.ContextDecorator, _Axes):
         self.devices.flags.writeable = False
         self.axis_names = names
         self.axis_sizes = devices.shape
-        self.axis_types = _axis_types(axis_types, len(names), AxisType.Auto)
+        self.axis_types = _axis_types(axis_types, names, AxisType.Auto)
         self._flat = tuple(self.devices.flat)
         self._hash = hash((self._flat, self.axis_sizes, names, self.axis_types))
 
@@ -306,7 +312,9 @@ class set_mesh:
 
     def __init__(self, mesh: Mesh | None):
         if mesh is not None and not isinstance(mesh, Mesh):
-            raise ValueError(f"set_mesh needs a jax.sharding.Mesh, got {mesh!r}")
+            raise ValueError(f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}")
+        if config.staging.value:
+            raise ValueError("`set_mesh` can only be used outside of `jax.jit`.")
         self.mesh = mesh
         self.before = [setting.get_global() for setting in (mesh_context, mesh_set)]
         mesh_context.set_global(mesh)
@@ -327,6 +335,9 @@ class use_abstract_mesh:
     """``with use_abstract_mesh(mesh):`` puts a mesh without devices in force."""
 
     def __init__(self, mesh: AbstractMesh):
+        if not isinstance(mesh, AbstractMesh):
+            raise ValueError("Expected mesh of type `jax.sharding.AbstractMesh`. Got type: "
+                             f"{type(mesh)}")
         self.mesh = mesh
 
     def __enter__(self) -> AbstractMesh:
@@ -362,8 +373,13 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = Non
     sizes = tuple(axis_shapes)
     names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     if len(sizes) != len(names):
-        raise ValueError("make_mesh: axis_shapes and axis_names must have one length, got "
-                         f"{sizes} and {names}")
+        raise ValueError(
+            "Mesh requires the ndim of its first argument (`devices`) to equal the length of its "
+            f"second argument (`axis_names`), but got devices.ndim == {len(sizes)} and "
+            f"len(axis_names) == {len(names)}. make_mesh was given {sizes} and {names}.")
+    if not all(isinstance(n, (int, np.integer)) for n in sizes):
+        raise ValueError("`axis_shapes` passed to `make_mesh` should be a sequence of ints. Got "
+                         f"{sizes}")
     have = list(device_module.devices() if devices is None else devices)
     need = math.prod(sizes)
     if need > len(have):
@@ -374,5 +390,5 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = Non
     if devices is not None and need != len(have):
         raise ValueError(f"make_mesh: {len(have)} devices do not fill a mesh of {sizes}")
     return Mesh(np.array(have[:need], dtype=object).reshape(sizes), names,
-                _axis_types(axis_types, len(names), AxisType.Explicit))
+                _axis_types(axis_types, names, AxisType.Explicit))
 

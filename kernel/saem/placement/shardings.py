@@ -61,6 +61,24 @@ class PartitionSpec:
         self._partitions = tuple(_entry(p) for p in partitions)
         self.unreduced = frozenset(unreduced)
         self.reduced = frozenset(reduced)
+        if unreduced or reduced:
+            self._check_sums(unreduced=unreduced, reduced=reduced)
+
+    def _check_sums(self, **given: Any) -> None:
+        """Refuse axes of sums that are no sets of names, or that partition the value too."""
+        named = {axis for entry in self._partitions for axis in
+                 (entry if isinstance(entry, tuple) else (entry,))}
+        for what, axes in given.items():
+            if not isinstance(axes, (set, frozenset)):
+                raise TypeError(f"{what} argument of PartitionSpec should of type `frozenset` or "
+                                f"`set`. Got type {axes}")
+            if None in axes:
+                raise ValueError(f"{what} cannot contain None. All elements in {what} should refer "
+                                 "to the mesh axes.")
+            if named & axes:
+                raise ValueError(
+                    f"partitions cannot overlap with {what} axes passed to PartitionSpec. Got "
+                    f"partitions: {self._partitions} and {what} axes: {frozenset(axes)}")
 
     def __iter__(self):
         return iter(self._partitions)
@@ -421,18 +439,25 @@ def resolve(given: Any, what: str) -> Any:
         return given
     if isinstance(given, _jaxlib.Device):
         return SingleDeviceSharding(given)
+    caller, argument = (what, "shardings") if what == "with_sharding_constraint" else ("jit", what)
     if isinstance(given, (PartitionSpec, tuple)):
         mesh = mesh_context.value
         if mesh is None:
-            refusal = ValueError if what == "device_put" else RuntimeError
-            raise refusal(
-                f"{what}: a PartitionSpec needs a mesh, but none is in force. Write "
-                f"NamedSharding(mesh, {given!r}), or put the program under jax.set_mesh(mesh).")
+            advice = f"Or write NamedSharding(mesh, {given!r})."
+            if what == "device_put":
+                raise ValueError("Please set a mesh via `jax.set_mesh` if a PartitionSpec is "
+                                 f"passed to device_put. {advice}")
+            raise RuntimeError(
+                f"{caller} requires a non-empty mesh in context if you are passing "
+                f"`PartitionSpec`s to {argument}. You can define a context mesh via "
+                f"`jax.set_mesh(mesh)`. {advice}")
         return NamedSharding(mesh, given)
     if what == "device_put":
-        raise ValueError("`jax.device_put` only accepts `None`, a Device, a Sharding, a Format, a "
-                         f"memory space or a pytree of these. Received invalid value: {given!r}")
-    raise TypeError(f"{what} must be shardings, PartitionSpecs or None, got {given!r}")
+        raise ValueError("`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, "
+                         "`jax.Device`, `Format`, `jax.memory.Space` or a pytree of these values. "
+                         f"Received invalid value: {given}")
+    raise TypeError(f"{argument} leaf specifications are expected to be PartitionSpec instances or "
+                    f"None, but got {given}. Shardings are taken too.")
 
 
 def on_devices(sharding: Any, *others: Any) -> Any:

@@ -183,8 +183,8 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback:
             wanted = sharding.shard_shape(shape)
             if known[key].shape != wanted:
                 raise ValueError(
-                    f"make_array_from_callback: the callback returned shape {known[key].shape} for "
-                    f"index {index}, but that part has shape {wanted}.")
+                    f"Expected shard shape {wanted} doesn't match the single device array shape "
+                    f"{known[key].shape}. The callback returned it for index {index}.")
         parts.append(known[key])
     if not parts:
         if dtype is None:
@@ -200,7 +200,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback:
 
 def _check_sharding(name: str, sharding: Any) -> None:
     if not isinstance(sharding, _jaxlib.Sharding):
-        raise TypeError(f"{name}: sharding should be an instance of `jax.sharding.Sharding`. Got "
+        raise TypeError(f"{name}: sharding should be an instance of `jax.sharding`. Got "
                         f"{sharding} of type {type(sharding)}. Try: NamedSharding(mesh, spec).")
 
 
@@ -248,9 +248,13 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
             f"Expected {len(places)} per-device arrays (this is how many devices are addressable "
             f"by the sharding), but got {len(arrays)}")
     by_device = {next(iter(a._sharding.device_set)): a for a in arrays}
+    if len(by_device) < len(arrays):
+        ids = [next(iter(a._sharding.device_set)).id for a in arrays]
+        raise ValueError("When making an array from single-device arrays, the input arrays must be "
+                         f"from distinct devices, but got device IDs {ids}")
     for array in arrays:
         if array.aval.shape != part:
-            raise ValueError(f"Expected shard shape {part} does not match the single device array "
+            raise ValueError(f"Expected shard shape {part} doesn't match the single device array "
                              f"shape {array.aval.shape}. Shape of Array is {shape}.")
     missing = [d for d in places if d not in by_device]
     if missing:

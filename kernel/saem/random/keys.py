@@ -159,6 +159,10 @@ def _held(keys: Any) -> Any:
     """
     if type(keys) is PRNGKeyArray:
         return keys
+    if keys is None:
+        raise errors.explained(
+            errors.ArgumentTypeError, "key.C1", f"unexpected PRNG key type {type(keys)}",
+            advice="Make a key with jax.random.key(seed).")
     if not is_array_like(keys) or isinstance(keys, (bool, int, float, complex)):
         raise errors.explained(
             errors.ArgumentTypeError, "key.C1",
@@ -379,7 +383,7 @@ def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
     Array([[1797259609, 2579123966],
            [ 928981903, 3453687069]], dtype=uint32)
     """
-    shape = as_shape(num if isinstance(num, (tuple, list)) else (num,))
+    shape = as_shape(num if isinstance(num, (tuple, list)) else (as_size(num),))
     if bus.active or config.debug_key_reuse.value:
         return reuse.derived("split", key, lambda: _split(key, shape))
     return _split(key, shape)
@@ -427,21 +431,22 @@ def as_shape(shape: Any) -> tuple[int, ...]:
                 break
         else:  # as most are: no new tuple
             return shape
-        found = tuple([as_size(n) for n in shape])
-    elif isinstance(shape, (int, Dim)):
-        found = (as_size(shape),)
-    elif isinstance(shape, Iterable) and getattr(shape, "ndim", 1):
-        found = tuple([as_size(n) for n in shape])
-    else:
+    sizes = (shape,) if isinstance(shape, (int, Dim)) else shape
+    try:
+        if not isinstance(sizes, Iterable) or not getattr(sizes, "ndim", 1):
+            raise TypeError
+        found = tuple([as_size(n) for n in sizes])
+    except TypeError:
         raise errors.explained(
             errors.ArgumentTypeError, "random.C1",
-            f"Shapes must be an integer or 1D sequences of them, got {shape!r}.",
-            advice="Write (n,) for one axis of n elements, () for a single number.")
+            "Shapes must be 1D sequences of concrete values of integer type, got "
+            f"{shape}.",
+            advice="Write (n,) for one axis of n elements, () for a single number.") from None
     if any(n < 0 for n in found):
         raise errors.explained(
             errors.ShapeError, "random.shape",
-            f"Shapes must have sizes of zero or more, got {found}.",
-            advice="Sizes cannot be negative.")
+            "Only non-negative indices are allowed when broadcasting static shapes, but got shape "
+            f"{found}.", advice="A size of 0 gives an empty array.")
     return found
 
 
@@ -464,8 +469,8 @@ def joined_shape(name: str, shape: Any, *operands: Any) -> tuple[int, ...]:
         wanted = shape
     raise errors.explained(
         errors.ShapeError, f"{name}.shape",
-        f"{name} got shape {wanted}, which must be what the shapes "
-        f"{', '.join(map(str, shapes))} of its parameters broadcast to.",
+        f"Incompatible shapes for broadcasting: shapes={[wanted, *shapes]}: {name} got a shape "
+        "that its parameters do not broadcast to.",
         advice="Leave shape out, or give one whose trailing sizes are those of the parameters.")
 
 

@@ -64,7 +64,7 @@ def _shape_of_vectors(mean: Array, cov: Array, shape: Shape | None) -> tuple[int
     n = mean.shape[-1]
     if cov.shape[-2:] != (n, n):
         raise ValueError("multivariate_normal requires cov.shape == (..., n, n) for n="
-                         f"mean.shape[-1]={n}, but got cov.shape == {cov.shape}.")
+                         f"{n}, but got cov.shape == {cov.shape}.")
     leading = np.broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
     shape = leading if shape is None else tuple(as_shape(shape))
     if np.broadcast_shapes(shape, leading) != shape:

@@ -47,8 +47,8 @@ def _direct(name: str, in1: ArrayLike, in2: ArrayLike, mode: str, precision: Any
                        f"Got {mode!r}.")
     x, y = promote_dtypes_inexact(*array_argument(name, in1, in2))
     if x.ndim != y.ndim:
-        raise _refused(f"{name}.C1", f"{name} requires in1 and in2 to have the same number of "
-                       "dimensions", f"Got {x.shape} and {y.shape}.")
+        raise _refused(f"{name}.C1", "in1 and in2 must have the same number of dimensions",
+                       f"Got {x.shape} and {y.shape}.")
     if 0 in x.shape or 0 in y.shape:
         raise _refused(f"{name}.C2", f"zero-size arrays not supported in {name}.",
                        f"Got {x.shape} and {y.shape}.")
@@ -117,7 +117,7 @@ def _check_matrices(name: str, in1: Any, in2: Any, boundary: str, fillvalue: Any
         raise _refused(f"{name}.boundary", f"{name} only supports boundary='fill', fillvalue=0",
                        "Pad the first array before.", NotImplementedError)
     if jnp.ndim(in1) != 2 or jnp.ndim(in2) != 2:
-        raise _refused(f"{name}.rank", f"{name} only supports 2-dimensional inputs.",
+        raise _refused(f"{name}.rank", f"{name}() only supports 2-dimensional inputs.",
                        f"Got {jnp.ndim(in1)} and {jnp.ndim(in2)} axes.")
     pairs = list(zip(jnp.shape(in1), jnp.shape(in2)))
     if not (all(m <= n for m, n in pairs) or all(m >= n for m, n in pairs)):

@@ -309,6 +309,12 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
     if axes is not None:
         moved = tuple(operator.index(d) % a.ndim for d in axes)
         a = transpose(a, (*(d for d in range(a.ndim) if d not in moved), *moved))
+    if a.shape[:b.ndim] != b.shape:
+        raise errors.explained(
+            errors.ArgumentError, "tensorsolve.leading",
+            "After moving axes to end, leading shape of a must match shape of b. got "
+            f"a.shape={a.shape}, b.shape={b.shape}",
+            advice="The first axes of a must have the sizes of b.")
     shape = a.shape[b.ndim:]
     if math.prod(a.shape[:b.ndim]) != math.prod(shape):
         raise errors.explained(
