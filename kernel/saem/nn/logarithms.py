@@ -19,7 +19,7 @@ from saem import lax
 from saem import numpy as jnp
 from saem.custom_derivatives import custom_jvp
 from saem.jit.library import library_function
-from saem.numpy.axes import array_argument, canonical_axes, numbers_may_be_arrays
+from saem.numpy.axes import array_argument, numbers_may_be_arrays, reduced_axes
 from saem.numpy.promote import promote_args_inexact
 from saem.typing import Array, ArrayLike, Axis
 
@@ -50,14 +50,14 @@ def _logsumexp(a: ArrayLike, axis: Axis, b: ArrayLike | None, keepdims: bool, re
     a = jnp.asarray(a)
     if where is not None:
         a = jnp.where(where, a, 0)
-    axes = canonical_axes(axis, a.ndim)
-    largest = jnp.max(a.real, axis=axes, keepdims=True, where=where, initial=-np.inf)
+    axes, mixed = reduced_axes(axis, a.ndim)
+    largest = jnp.max(a.real, axis=mixed or axes, keepdims=True, where=where, initial=-np.inf)
     largest = lax.stop_gradient(lax.select(jnp.isfinite(largest), largest,
                                            lax.full_like(largest, 0)))
     terms = lax.exp(lax.sub(a, largest.astype(a.dtype)))
     if b is not None:
         terms = lax.mul(terms, jnp.broadcast_to(b, terms.shape))
-    total = jnp.sum(terms, axis=axes, keepdims=True, where=where)
+    total = jnp.sum(terms, axis=mixed or axes, keepdims=True, where=where)
     sign = lax.sign(total)
     if return_sign or not jnp.issubdtype(total.dtype, jnp.complexfloating):
         total = lax.abs(total)
@@ -82,7 +82,9 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
     total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
     shape = jnp.shape(x)
     if where is None:
-        count = float(np.prod([shape[i] for i in canonical_axes(axis, len(shape))]))
+        axes, mixed = reduced_axes(axis, len(shape))
+        named = lax.axis_size(tuple(a for a in mixed if isinstance(a, str)))
+        count = float(np.prod([shape[i] for i in axes])) * named
         return total - jnp.log(np.asarray(count, total.dtype)[()])
     counted = jnp.broadcast_to(jnp.asarray(where), shape).astype(total.dtype)
     return total - jnp.log(jnp.sum(counted, axis=axis, keepdims=keepdims))

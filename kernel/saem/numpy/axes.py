@@ -109,10 +109,30 @@ def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     given = as_tuple(axis)
     axes = tuple([canonical_axis(a, ndim) for a in given])
     if len(set(axes)) != len(axes):
-        raise errors.explained(
-            errors.ArgumentError, "axis.duplicate", f"duplicate value in 'axis': {given}",
-            advice="Name each axis once; a negative number counts from the back.")
+        raise twice(given)
     return axes
+
+
+def reduced_axes(axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[int | str, ...]]:
+    """Return the axes of an array that ``axis`` names; and, if it names axes of mapped functions,
+    too, these and the array's in its order, else nothing.
+
+    Raises: as ``canonical_axes``.
+    """
+    if isinstance(axis, str):
+        return (), (axis,)
+    if type(axis) is not tuple or not any(isinstance(a, str) for a in axis):
+        return canonical_axes(axis, ndim), ()
+    mixed = tuple([a if isinstance(a, str) else canonical_axis(a, ndim) for a in axis])
+    if len(set(mixed)) != len(mixed):
+        raise twice(axis)
+    return tuple([a for a in mixed if not isinstance(a, str)]), mixed
+
+
+def twice(axes: tuple[Any, ...]) -> Exception:
+    return errors.explained(
+        errors.ArgumentError, "axis.duplicate", f"duplicate value in 'axis': {axes}",
+        advice="Name each axis once; a negative number counts from the back.")
 
 
 def refuse_out(name: str, out: Any) -> None:

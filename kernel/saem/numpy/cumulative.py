@@ -21,7 +21,13 @@ from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.jit.library import library_function
 from saem.numpy import reductions
-from saem.numpy.axes import array_argument, canonical_axes, numbers_may_be_arrays, refuse_out
+from saem.numpy.axes import (
+    array_argument,
+    canonical_axes,
+    numbers_may_be_arrays,
+    reduced_axes,
+    refuse_out,
+)
 from saem.numpy.promote import broadcast_to, if_else, scalar
 from saem.numpy.reductions import requested_dtype, strong, sum_dtype
 from saem.ops import arithmetic as ops
@@ -265,13 +271,13 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
         whole = reductions.var(convert(a, requested), axis=axis, dtype=requested, ddof=ddof,
                                keepdims=keepdims, where=where, mean=mean)
         return convert(whole, requested)
-    axes = canonical_axes(axis, a.ndim)
+    axes, mixed = reduced_axes(axis, a.ndim)
     if dtypes.is_inexact(a.dtype):
         known = compare.eq(a, a)
         where = known if where is None else if_else(where, known, scalar(False, known.dtype))
         a = broadcast_to(_filled(a, 0), aval_of(where).shape)  # where may have more axes
-    return reductions.var(a, axis=axes, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where,
-                          mean=mean)
+    return reductions.var(a, axis=mixed or axes, dtype=dtype, ddof=ddof, keepdims=keepdims,
+                          where=where, mean=mean)
 
 
 @numbers_may_be_arrays

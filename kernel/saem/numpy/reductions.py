@@ -21,6 +21,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.lazy import later
 from saem.jit.library import library_function
 from saem.numpy import arithmetic
 from saem.numpy.axes import (
@@ -29,6 +30,7 @@ from saem.numpy.axes import (
     canonical_axes,
     keep_axes,
     numbers_may_be_arrays,
+    reduced_axes,
     refuse_out,
 )
 from saem.numpy.promote import (
@@ -46,6 +48,8 @@ from saem.ops.convert import convert
 from saem.ops.linear import reduce_sum
 from saem.ops.shape import canonical_axis, reshape
 from saem.typing import Array, ArrayLike, Axis, DTypeLike
+
+collectives: Any = later("saem.ops.collectives")  # reductions over named axes alone need them
 
 # -- shared steps ----------------------------------------------------------------------------------
 
@@ -102,12 +106,30 @@ def masked(name: str, x: Any, where: Any, neutral: Any) -> Any:
 
 
 def folded(name: str, x: Any, axes: tuple[int, ...], keepdims: bool, fold: Callable,
-           where: Any, neutral: Any) -> Any:
-    """Return ``x`` masked, folded over ``axes``, its axes kept on request."""
+           where: Any, neutral: Any, mixed: tuple[int | str, ...] = ()) -> Any:
+    """Return ``x`` masked, folded over ``axes``, or all ``mixed`` ones; axes kept on request.
+
+    Raises: NotImplementedError for a fold along named axes that is no sum and no extreme.
+    """
     if where is not None:
         x = masked(name, x, where, neutral)
-    out = fold(x, axes) if axes else x
+    if mixed:
+        out = across(name, fold)(x, mixed)
+    else:
+        out = fold(x, axes) if axes else x
     return keep_axes(out, aval_of(x).shape, axes) if keepdims else out
+
+
+def across(name: str, fold: Callable) -> Callable:
+    """Return what folds over the named axes of mapped functions as ``fold`` does over axes."""
+    same = {reduce_sum: collectives.psum, reduce.reduce_max: collectives.pmax,
+            reduce.reduce_min: collectives.pmin}
+    if fold not in same:
+        raise errors.explained(
+            NotImplementedError, f"{name}.named",
+            f"Named reductions not implemented for jnp.{name}()",
+            advice="Gather the values first: jax.lax.all_gather(x, axis_name).")
+    return same[fold]
 
 
 def start_with(out: Any, initial: Any, combine: Callable) -> Any:
@@ -139,13 +161,13 @@ def _total(name: str, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: An
             advice="PRNG keys take part in no arithmetic.")
     result = (sum_dtype(aval.dtype, promote_integers) if dtype is None
               else requested_dtype(name, dtype))
-    axes = canonical_axes(axis, len(aval.shape))
+    axes, mixed = reduced_axes(axis, len(aval.shape))
     if dtypes.is_bool(result):  # whether any is not zero, or all are
-        whether = folded(name, a != 0, axes, keepdims,
-                         reduce.reduce_and if neutral else reduce.reduce_or, where, neutral)
+        whether = folded(name, a != 0, axes, keepdims, reduce.reduce_and if neutral else
+                         reduce.reduce_or, where, neutral, mixed)
         return start_with(whether, None if initial is None else initial != 0, combine)
     work = wide_dtype(result) if dtype is None else result  # a dtype asked for is computed in
-    out = folded(name, strong(a, work), axes, keepdims, fold, where, neutral)
+    out = folded(name, strong(a, work), axes, keepdims, fold, where, neutral, mixed)
     if initial is not None:
         out = start_with(out, initial, combine)
     return out if work is result else strong(out, result)
@@ -205,7 +227,7 @@ def _extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: 
              fold: Callable, neutral: Callable, combine: Callable) -> Any:
     a = array_argument(name, a)
     aval = aval_of(a)
-    axes = canonical_axes(axis, aval.ndim)
+    axes, mixed = reduced_axes(axis, aval.ndim)
     if initial is None:
         if where is not None:
             raise errors.explained(
@@ -219,7 +241,7 @@ def _extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: 
                 f"zero-size array to reduction operation {name} which has no identity",
                 advice=f"Pass initial=, the {name} of no elements.")
     a = strong(a, aval.dtype)
-    out = folded(name, a, axes, keepdims, fold, where, neutral(aval.dtype))
+    out = folded(name, a, axes, keepdims, fold, where, neutral(aval.dtype), mixed)
     return start_with(out, initial, combine)
 
 
@@ -293,8 +315,8 @@ def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     """
     refuse_out("all", out)
     a = as_truth(array_argument("all", a))
-    axes = canonical_axes(axis, a.ndim)
-    return folded("all", a, axes, keepdims, reduce.reduce_and, where, True)
+    axes, mixed = reduced_axes(axis, a.ndim)
+    return folded("all", a, axes, keepdims, reduce.reduce_and, where, True, mixed)
 
 
 @numbers_may_be_arrays
@@ -308,19 +330,26 @@ def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     """
     refuse_out("any", out)
     a = as_truth(array_argument("any", a))
-    axes = canonical_axes(axis, a.ndim)
-    return folded("any", a, axes, keepdims, reduce.reduce_or, where, False)
+    axes, mixed = reduced_axes(axis, a.ndim)
+    return folded("any", a, axes, keepdims, reduce.reduce_or, where, False, mixed)
 
 
 # -- averages --------------------------------------------------------------------------------------
 
 
+def _number(shape: tuple[int, ...], axes: tuple[int, ...], mixed: tuple[int | str, ...]) -> Any:
+    """Return how many elements lie along ``axes`` and the named ones among ``mixed``."""
+    number = math.prod([shape[i] for i in axes])
+    names = tuple([a for a in mixed if isinstance(a, str)])
+    return number * collectives.axis_size(names) if names else number
+
+
 def _count(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any, where: Any,
-           keepdims: bool) -> Any:
+           keepdims: bool, mixed: tuple[int | str, ...]) -> Any:
     """Return how many elements a mean is over: a number, or an array if there is a ``where``."""
     if where is None:
-        return scalar(math.prod([shape[i] for i in axes]), dtype)
-    return sum(broadcast_to(where, shape), axis=axes, dtype=dtype, keepdims=keepdims)
+        return scalar(_number(shape, axes, mixed), dtype)
+    return sum(broadcast_to(where, shape), axis=mixed or axes, dtype=dtype, keepdims=keepdims)
 
 
 def refuse_boolean(name: str, requested: Any) -> None:
@@ -348,9 +377,9 @@ def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
     result = requested if requested is not None else dtypes.to_inexact(a.dtype)
     refuse_boolean("mean", requested)
     work = wide_dtype(result) if requested is None else result  # computed in what was asked
-    axes = canonical_axes(axis, a.ndim)
-    total = folded("mean", strong(a, work), axes, keepdims, reduce_sum, where, 0)
-    return strong(ops.div(total, _count(a.shape, axes, work, where, keepdims)), result)
+    axes, mixed = reduced_axes(axis, a.ndim)
+    total = folded("mean", strong(a, work), axes, keepdims, reduce_sum, where, 0, mixed)
+    return strong(ops.div(total, _count(a.shape, axes, work, where, keepdims, mixed)), result)
 
 
 @numbers_may_be_arrays
@@ -481,24 +510,24 @@ def _variance(name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: boo
               center: Any) -> Any:
     a = array_argument(name, a)
     work, result = _variance_dtypes(name, a.dtype, requested_dtype(name, dtype))
-    axes = canonical_axes(axis, a.ndim)
+    axes, mixed = reduced_axes(axis, a.ndim)
     a = strong(a, work)
     if center is None:
-        center = mean(a, axis=axes, dtype=work, keepdims=True, where=where)
+        center = mean(a, axis=mixed or axes, dtype=work, keepdims=True, where=where)
     centered = ops.sub(*promote_args(name, a, center))
     if dtypes.is_complex(work):
         squares = numbers.real(ops.mul(centered, numbers.conj(centered)))
     else:
         squares = maths.square(centered)
     real = dtypes.real_dtype(work)
-    total = folded(name, squares, axes, keepdims, reduce_sum, where, 0)
+    total = folded(name, squares, axes, keepdims, reduce_sum, where, 0, mixed)
     if dtypes.is_integer(work):
-        return _whole_variance(total, _count(a.shape, axes, real, where, keepdims), ddof)
+        return _whole_variance(total, _count(a.shape, axes, real, where, keepdims, mixed), ddof)
     if where is None and isinstance(ddof, (int, float, np.generic)):
-        count = math.prod([a.shape[i] for i in axes]) - ddof
+        count = _number(a.shape, axes, mixed) - ddof
         divisor = count if count > 0 else math.nan
         return strong(ops.div(total, scalar(divisor, real)), result)
-    count = _less(_count(a.shape, axes, real, where, keepdims), ddof)
+    count = _less(_count(a.shape, axes, real, where, keepdims, mixed), ddof)
     known = compare.gt(count, scalar(0, real))
     quotient = strong(ops.div(*broadcast_together(total, count)), result)
     return if_else(known, quotient, scalar(math.nan, result))
