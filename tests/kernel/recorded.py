@@ -137,14 +137,24 @@ def is_portable(reply: bytes) -> bool:
 
 
 def pack(kept: Path = KEPT, folder: Path = REPLIES.parent) -> None:
-    """Pack what was kept; what is packed already and was not asked again is left out."""
+    """Pack what was kept; what is packed already and was not asked again is left out.
+
+    Programs of other libraries are run apart: if none was asked, those that are packed stay.
+    """
     before = all_replies(folder)
+    packed = load(folder / QUESTIONS.name)
     replies, questions = ({bytes.fromhex(p.stem): p.read_bytes()
                            for p in sorted(kept.glob(f"*.{kind}"))
                            if is_portable(p.with_suffix(".reply").read_bytes())}
                           for kind in ("reply", "question"))
     if not replies:
         sys.exit("nothing was kept: run the tests with SAEM_KEEP_ANSWERS=1 first")
+    if not any(question.startswith(PROGRAM) for question in questions.values()):
+        mine = before.get(processor(), {})
+        programs = {key: question for key, question in packed.items()
+                    if question.startswith(PROGRAM) and key in mine}
+        questions |= programs
+        replies |= {key: mine[key] for key in programs}
     own = {PROCESSOR: processor()}
     save(folder / QUESTIONS.name, questions | own)
     save(folder / REPLIES.name, replies | own)

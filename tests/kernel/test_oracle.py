@@ -103,6 +103,9 @@ def test_kept_replies_are_what_jax_says(jax_oracle):
             agree_nearly(then["value"], now["value"], kept, blobs)
 
 
+PROGRAM = recorded.PROGRAM + b"import optax"
+
+
 def test_replies_are_kept_for_each_kind_of_processor(tmp_path, monkeypatch):
     asked, packed = tmp_path / "asked", tmp_path / "packed"
     packed.mkdir()
@@ -119,7 +122,7 @@ def test_replies_are_kept_for_each_kind_of_processor(tmp_path, monkeypatch):
 
     def found_on(kind):
         replies = recorded.usable(recorded.all_replies(packed), kind)
-        known = {recorded.key(q): q.decode() for q in (b"a", b"b", b"c", b"old")}
+        known = {recorded.key(q): q.decode() for q in (b"a", b"b", b"c", b"old", PROGRAM)}
         return {known[name]: reply.decode() for name, reply in replies.items()}
 
     run_on(b"x avx", a="1", b="2", old="0")
@@ -133,6 +136,12 @@ def test_replies_are_kept_for_each_kind_of_processor(tmp_path, monkeypatch):
     run_on(b"x avx", a="5", b="2")
     assert found_on(b"x avx") == {"a": "5", "b": "2"}
     assert found_on(b"x avx amx Haswell") == {"a": "1", "b": "3"}
+
+    run_on(b"x avx", a="5", **{PROGRAM.decode(): "trained"})
+    run_on(b"x avx", a="6")  # without the programs of other libraries, which are run apart
+    assert found_on(b"x avx") == {"a": "6", PROGRAM.decode(): "trained"}
+    run_on(b"x avx", **{PROGRAM.decode(): "again"})
+    assert found_on(b"x avx") == {PROGRAM.decode(): "again"}
     assert len(list(packed.iterdir())) == 3
 
 
