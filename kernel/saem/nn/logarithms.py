@@ -21,6 +21,7 @@ from saem.custom_derivatives import custom_jvp
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, numbers_may_be_arrays, reduced_axes
 from saem.numpy.promote import promote_args_inexact
+from saem.numpy.reductions import count_along
 from saem.typing import Array, ArrayLike, Axis
 
 
@@ -82,9 +83,7 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
     total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
     shape = jnp.shape(x)
     if where is None:
-        axes, mixed = reduced_axes(axis, len(shape))
-        named = lax.axis_size(tuple(a for a in mixed if isinstance(a, str)))
-        count = float(np.prod([shape[i] for i in axes])) * named
+        count = float(count_along(shape, *reduced_axes(axis, len(shape))))
         return total - jnp.log(np.asarray(count, total.dtype)[()])
     counted = jnp.broadcast_to(jnp.asarray(where), shape).astype(total.dtype)
     return total - jnp.log(jnp.sum(counted, axis=axis, keepdims=keepdims))

@@ -130,6 +130,7 @@ def reduced_axes(axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[int | str
 
 
 def twice(axes: tuple[Any, ...]) -> Exception:
+    """Return the error for ``axes`` that name one axis twice."""
     return errors.explained(
         errors.ArgumentError, "axis.duplicate", f"duplicate value in 'axis': {axes}",
         advice="Name each axis once; a negative number counts from the back.")

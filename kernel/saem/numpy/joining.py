@@ -213,7 +213,7 @@ def _depth(arrays: Any) -> int:
     depths = {_depth(x) for x in arrays}
     if len(depths) != 1:
         raise errors.explained(errors.ArgumentError, "block.C2",
-                               "List depths are mismatched: every block must be nested alike.",
+                               "Each block must stand in the same number of lists.",
                                advice="Give each row as a list.")
     return depths.pop() + 1
 

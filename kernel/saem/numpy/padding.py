@@ -82,13 +82,18 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
         return _pad_mirror(array, widths, mode, kwargs.get("reflect_type", "even"))
     if mode in ("edge", "wrap"):
         return (_pad_edge if mode == "edge" else _pad_wrap)(array, widths)
-    length = kwargs.get("stat_length")
-    lengths = None if length is None else pairs("stat_length", length, array.ndim)
+    lengths = _statistic_lengths(kwargs.get("stat_length"), array.ndim)
+    return _as_weak(_pad_statistic(array, widths, mode, lengths), array)
+
+
+def _statistic_lengths(length: Any, ndim: int) -> Any:
+    """Return from how many elements at each end a statistic is taken; None for all of them."""
+    lengths = None if length is None else pairs("stat_length", length, ndim)
     if lengths is not None and any(not n for pair in lengths for n in pair):
         raise errors.explained(errors.ArgumentError, "pad.C5",
                                "stat_length of 0 yields no value for padding",
                                advice="Take one element at least.")
-    return _as_weak(_pad_statistic(array, widths, mode, lengths), array)
+    return lengths
 
 
 def _as_weak(padded: Any, array: Any) -> Any:

@@ -337,7 +337,7 @@ def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 # -- averages --------------------------------------------------------------------------------------
 
 
-def _number(shape: tuple[int, ...], axes: tuple[int, ...], mixed: tuple[int | str, ...]) -> Any:
+def count_along(shape: tuple[int, ...], axes: tuple[int, ...], mixed: tuple[int | str, ...]) -> Any:
     """Return how many elements lie along ``axes`` and the named ones among ``mixed``."""
     number = math.prod([shape[i] for i in axes])
     names = tuple([a for a in mixed if isinstance(a, str)])
@@ -348,7 +348,7 @@ def _count(shape: tuple[int, ...], axes: tuple[int, ...], dtype: Any, where: Any
            keepdims: bool, mixed: tuple[int | str, ...]) -> Any:
     """Return how many elements a mean is over: a number, or an array if there is a ``where``."""
     if where is None:
-        return scalar(_number(shape, axes, mixed), dtype)
+        return scalar(count_along(shape, axes, mixed), dtype)
     return sum(broadcast_to(where, shape), axis=mixed or axes, dtype=dtype, keepdims=keepdims)
 
 
@@ -524,7 +524,7 @@ def _variance(name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: boo
     if dtypes.is_integer(work):
         return _whole_variance(total, _count(a.shape, axes, real, where, keepdims, mixed), ddof)
     if where is None and isinstance(ddof, (int, float, np.generic)):
-        count = _number(a.shape, axes, mixed) - ddof
+        count = count_along(a.shape, axes, mixed) - ddof
         divisor = count if count > 0 else math.nan
         return strong(ops.div(total, scalar(divisor, real)), result)
     count = _less(_count(a.shape, axes, real, where, keepdims, mixed), ddof)
