@@ -132,6 +132,7 @@ mlir_module_to_xla_computation = _jax.mlir.mlir_module_to_xla_computation
 serialize_portable_artifact = _jax.mlir.serialize_portable_artifact
 refine_polymorphic_shapes = _jax.mlir.refine_polymorphic_shapes
 deserialize_portable_artifact = _jax.mlir.deserialize_portable_artifact
+hlo_to_stablehlo = _jax.mlir.hlo_to_stablehlo
 encode_inspect_sharding_callback = _jax.encode_inspect_sharding_callback
 make_gloo_tcp_collectives = _jax.make_gloo_tcp_collectives
 get_distributed_runtime_service = _jax.get_distributed_runtime_service

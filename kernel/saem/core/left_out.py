@@ -16,6 +16,8 @@ REMOVED = "JAX deprecated it"
 NO_SPARSE_PRIMITIVES = ("operations on sparse arrays are made of gathers, scatters and sorts here, "
                         "and are no primitives of their own; call the function of that name")
 UNFINISHED = "JAX's own documentation says that it is under development and will change"
+BUILDS_MLIR = ("programs are written as text here, so a rule has no MLIR objects to build with; "
+               "say it in jax functions: mlir.lower_fun(fun, multiple_results=False)")
 
 # Reasons by module; a name may stand in one module only.
 REASONS: dict[str, dict[str, str]] = {
@@ -27,6 +29,22 @@ REASONS: dict[str, dict[str, str]] = {
     "": {"jax2tf_associative_scan_reductions": "it is a setting of jax2tf, which is not here",
          "remove_size_one_mesh_axis_from_type": "it is a setting of JAX's move to explicit "
                                                 "sharding, which is complete here"},
+    "extend": {
+        "lowering": BUILDS_MLIR,
+        "pallas": "Pallas is left out on purpose: its kernels are written for TPUs and GPUs",
+        "xla": "jaxlib offers no call by which a program of Python becomes a pass of XLA"},
+    "interpreters.mlir": dict.fromkeys(
+        "AxisContext ConstantHandler LoweringParameters LoweringResult SPMDAxisContext "
+        "ShapePolyLoweringState ShardingContext TokenSet aval_to_ir_type aval_to_ir_types "
+        "core_call_lowering dense_int_array dense_int_elements flatten_ir_types flatten_ir_values "
+        "i32_attr i64_attr ir_attribute ir_constant ir_constants ir_tree_registry "
+        "ir_type_handlers jaxpr_subcomp lower_jaxpr_to_fun lower_jaxpr_to_module "
+        "lowerable_effects merge_mlir_modules register_constant_handler shape_tensor token_type "
+        "unflatten_ir_values_like_types".split(), BUILDS_MLIR),
+    "extend.source_info_util": dict.fromkeys(
+        "NameStack SourceInfo current current_name_stack extend_name_stack new_name_stack "
+        "new_source_info reset_name_stack set_name_stack summarize transform_name_stack "
+        "user_context".split(), INTERNAL),
     "experimental": dict.fromkeys(["EArray", "cur_qdd", "primal_tangent_dtype"], UNFINISHED),
     "experimental.mesh_utils": {
         "device_kind_handler_dict": "it lists how JAX lays meshes over TPU tori of each kind"},

@@ -61,7 +61,8 @@ class _SameModule(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # Python has just put the alias's spec on the module, which is complete; undo that.
         module.__spec__ = self.own_spec
-        module.__name__ = "jax" + self.name.removeprefix("saem")
+        if self.name.startswith("saem"):
+            module.__name__ = "jax" + self.name.removeprefix("saem")
 
 
 class _MadeModule(Loader):
@@ -105,7 +106,7 @@ class AliasFinder(MetaPathFinder):
                 f"No module named {fullname!r}: it is a {type(known).__name__}.", name=fullname)
         if unoffered_modules.is_listed(package) or (
                 own not in sys.modules and importlib.util.find_spec(own) is None):
-            raise ModuleNotFoundError(_reason(fullname), name=fullname)
+            return ModuleSpec(fullname, _SameModule(_offered_module(fullname).__name__))
         return ModuleSpec(fullname, _SameModule(own))
 
     def find_distributions(self, context: DistributionFinder.Context = metadata.ANY
@@ -114,11 +115,17 @@ class AliasFinder(MetaPathFinder):
         return metadata.distributions(context.name)
 
 
-def _reason(fullname: str) -> str:
-    """Return why ``fullname`` cannot be imported: what its package has to say about the name."""
+def _offered_module(fullname: str) -> ModuleType:
+    """Return the module of another package, such as jaxlib, that stands under ``fullname``.
+
+    Raises: ModuleNotFoundError with what the package has to say about a name that is no module.
+    """
     package, _, last = fullname.rpartition(".")
+    why = "in Saem this name is no module."
     try:
-        getattr(sys.modules[package], last)
+        found = getattr(sys.modules[package], last)
+        if isinstance(found, ModuleType):
+            return found
     except (AttributeError, ImportError) as error:
-        return f"No module named {fullname!r}: Saem does not offer it. {error}"
-    return f"No module named {fullname!r}: in Saem this name is no module."
+        why = f"Saem does not offer it. {error}"
+    raise ModuleNotFoundError(f"No module named {fullname!r}: {why}", name=fullname)

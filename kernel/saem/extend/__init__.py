@@ -8,6 +8,7 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.extend.core": "",
     "saem.extend.ifrt_programs": "",
     "saem.extend.linear_util": "",
+    "saem.extend.mlir": "",
     "saem.extend.random": "",
     "saem.extend.sharding": "",
     "saem.extend.source_info_util": "",

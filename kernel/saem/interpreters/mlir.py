@@ -11,11 +11,17 @@ Invariant: a rule that cannot be followed is named, with what to write instead.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from saem import _jaxlib
 from saem.compile.lowering import inline, one_equation
-from saem.core import errors, tree
+from saem.compile.mlir import new_context as make_ir_context
+from saem.compile.text import element_type
+from saem.core import errors, lazy, tree
 from saem.core.avals import ShapedArray
 from saem.core.handles import Handle, lowerings
 from saem.effects.callbacks import IoCallback, PureCallback
@@ -153,5 +159,30 @@ def register_lowering(prim: Handle, rule: Callable, platform: str | None = None,
         rule if isinstance(rule, LoweringRule) else WrittenRule(prim, rule))
 
 
-__all__ = ["LoweringRule", "LoweringRuleContext", "ModuleContext", "emit_python_callback",
-           "lower_fun", "register_lowering"]
+def dtype_to_ir_type(dtype: Any) -> Any:
+    """Return the MLIR type of numbers of ``dtype``, in the context that is entered.
+
+    >>> with make_ir_context():
+    ...     str(dtype_to_ir_type(np.dtype("complex64")))
+    'complex<f32>'
+    """
+    return _jaxlib.ir.Type.parse(element_type(np.dtype(dtype)))
+
+
+def module_to_string(module: Any, enable_debug_info: bool = True) -> str:
+    """Return the text of an MLIR module, with the places in user code that it comes from."""
+    return module.operation.get_asm(enable_debug_info=enable_debug_info)
+
+
+def module_to_bytecode(module: Any) -> bytes:
+    """Return the bytes that MLIR writes a module as."""
+    into = io.BytesIO()
+    module.operation.write_bytecode(file=into)
+    return into.getvalue()
+
+
+__getattr__, __dir__ = lazy.namespace(__name__, {})
+
+__all__ = ["LoweringRule", "LoweringRuleContext", "ModuleContext", "dtype_to_ir_type",
+           "emit_python_callback", "lower_fun", "make_ir_context", "module_to_bytecode",
+           "module_to_string", "register_lowering"]
