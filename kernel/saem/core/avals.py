@@ -294,7 +294,7 @@ class ShapeDtypeStruct:
     reference: Callable[[ShapedArray], ShapedArray]
     # The sharding and the layout of what a caller gave, and both as one; set by
     # ``placement.layouts``.
-    place: Callable[[Any], tuple[Any, Any]]
+    place: Callable[[Any, tuple], tuple[Any, Any]]
     formatted: Callable[[Any, Any], Any]
 
     def __init__(self, shape, dtype, *, sharding=None, weak_type: bool = False,
@@ -309,7 +309,7 @@ class ShapeDtypeStruct:
         self.sharding: Any
         self._layout: Any
         self.sharding, self._layout = (
-            (None, None) if sharding is None else ShapeDtypeStruct.place(sharding))
+            (None, None) if sharding is None else ShapeDtypeStruct.place(sharding, self.shape))
         self._aval = ShapedArray(self.shape, self.dtype, weak_type)
         if is_ref:
             self._aval = ShapeDtypeStruct.reference(self._aval)

@@ -212,6 +212,11 @@ class Eig(MatrixOperation):
             config = {"left": str(left).lower(), "magma": f'"{magma}"',
                       "right": str(right).lower()}
         elif ctx.module.platform == "cpu":
+            if self.implementation not in (None, EigImplementation.LAPACK):
+                raise errors.explained(
+                    errors.ArgumentError, "eig.implementation",
+                    "Only the lapack implementation is supported on CPU.",
+                    advice="Leave the implementation out.")
             target = lapack("geev", aval.dtype)
             config = {"compute_left": character("V" if left else "N"),
                       "compute_right": character("V" if right else "N")}

@@ -61,6 +61,10 @@ class SvdAlgorithm(enum.Enum):
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
+# The algorithms that LAPACK has; None is the default.
+ON_CPU = (None, SvdAlgorithm.DEFAULT, SvdAlgorithm.QR, SvdAlgorithm.DIVIDE_AND_CONQUER)
+
+
 @primitive("svd")
 class Svd(MatrixOperation):
     """Σ (k,), and with ``compute_uv`` U (m, m or k) and Vᴴ (n or k, n); k = min(m, n)."""
@@ -114,7 +118,7 @@ class Svd(MatrixOperation):
             return self.lower_on_gpu(ctx, x)
         if ctx.module.platform != "cpu":
             raise refuse_platform(ctx, "svd")
-        if self.algorithm in (SvdAlgorithm.JACOBI, SvdAlgorithm.POLAR):
+        if self.algorithm not in ON_CPU:
             raise errors.explained(
                 NotImplementedError, "svd.algorithm",
                 "The SVD Jacobi and Polar algorithms are not implemented on CPU.",

@@ -47,7 +47,7 @@ from saem.typing import Array, ArrayLike, DTypeLike, Shape
 
 mapping: Any = later("saem.transform.mapping")
 
-TAKE_MODES = ("fill", "clip", "wrap", "drop", "promise_in_bounds")
+TAKE_MODES = (None, "fill", "clip", "wrap")
 
 _WHOLE = slice(None)
 
@@ -75,7 +75,7 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
         raise errors.explained(NotImplementedError, "take.mode",
                                "The 'raise' mode to jnp.take is not supported.",
                                advice="Values are not known while a program is compiled.")
-    if isinstance(mode, (str, int)) and mode not in TAKE_MODES:
+    if mode not in TAKE_MODES:
         raise errors.explained(errors.ArgumentError, "take.mode",
                                f"Invalid mode '{mode}' for np.take",
                                advice="Use 'fill', 'clip' or 'wrap'.")

@@ -9,6 +9,7 @@ Source: Chern et al., "TPU-KNN: k nearest neighbor search at peak FLOP/s" (2022)
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,15 @@ class ApproxTopK(Primitive):
             raise errors.explained(errors.ArgumentError, f"{name}.C4",
                                    "operand must be a floating type",
                                    advice="Use lax.top_k for integers.")
+        if not 0 < self.recall_target <= 1:
+            raise errors.explained(
+                errors.ArgumentError, f"{name}.C5",
+                f"recall_target out of range: it must lie in (0, 1], got {self.recall_target}")
+        if 0 <= self.reduction_input_size_override < x.shape[axis]:
+            raise errors.explained(
+                errors.ArgumentError, f"{name}.C6",
+                "reduction_input_size_override out of range: it must be at least the size of "
+                f"reduction_dim {x.shape[axis]}, got {self.reduction_input_size_override}")
         n = self.k if self.aggregate_to_topk else x.shape[axis]
         shape = tuple(n if i == axis else size for i, size in enumerate(x.shape))
         return [ShapedArray(shape, x.dtype, x.weak_type), ShapedArray(shape, I32, x.weak_type)]
@@ -134,5 +144,5 @@ def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, recall_tar
 
 def _top(x: Any, k: int, axis: int, recall: float, is_max: bool, override: int, aggregate: bool
          ) -> list[Any]:
-    return bind(ApproxTopK(int(k), int(axis), float(recall), is_max, int(override),
-                           bool(aggregate)), x)
+    return bind(ApproxTopK(operator.index(k), operator.index(axis), float(recall), is_max,
+                           int(override), bool(aggregate)), x)

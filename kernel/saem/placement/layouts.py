@@ -107,12 +107,14 @@ class Format(Record):
         return self.layout
 
 
-def place_of_struct(given: Any) -> tuple[Any, Layout | None]:
+def place_of_struct(given: Any, shape: tuple) -> tuple[Any, Layout | None]:
     """Return the sharding and layout of what ``ShapeDtypeStruct`` was given as a sharding.
 
     Raises: TypeError for a layout left to be chosen, or a PartitionSpec without a mesh; ValueError
-    for any other value.
+    for one of more axes than ``shape``, or any other value.
     """
+    if isinstance(given, NamedSharding):
+        given.check_compatible_aval(shape)
     if isinstance(given, _jaxlib.Sharding):
         return given, None
     if isinstance(given, Format):
@@ -125,6 +127,11 @@ def place_of_struct(given: Any) -> tuple[Any, Layout | None]:
             "sharding should be an instance of `jax.sharding.Sharding`, "
             "`jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got "
             f"{given} of type {type(given)}.")
+    if len(given) > len(shape):
+        raise ValueError(
+            f"PartitionSpec {given} is only valid for values of rank at least {len(given)}, but "
+            f"was applied to a value of rank {len(shape)}."
+            + ("" if shape else " For scalars the PartitionSpec should be P()"))
     if mesh_context.value is None:
         raise TypeError(f"When specifying PartitionSpec to `ShapeDtypeStruct`, here {given}, the "
                         "context mesh cannot be empty. Please use `jax.set_mesh`.")

@@ -194,6 +194,8 @@ class Mesh(contextlib.ContextDecorator, _Axes):
                 "Mesh requires the ndim of its first argument (`devices`) to equal the length of "
                 f"its second argument (`axis_names`), but got devices.ndim == {devices.ndim} and "
                 f"len(axis_names) == {len(names)}.")
+        if None in names:
+            raise ValueError(f"Mesh axis names cannot be None. Got: {names}")
         if len(set(names)) != len(names):
             raise ValueError(f"Mesh: axis names must differ, got {names}")
         self.devices = devices.copy()

@@ -79,6 +79,10 @@ class PartitionSpec:
                 raise ValueError(
                     f"partitions cannot overlap with {what} axes passed to PartitionSpec. Got "
                     f"partitions: {self._partitions} and {what} axes: {frozenset(axes)}")
+        if self.unreduced & self.reduced:
+            raise ValueError(
+                "`unreduced` and `reduced` argument to PartitionSpec cannot overlap. Got "
+                f"unreduced: {self.unreduced} and reduced: {self.reduced}")
 
     def __iter__(self):
         return iter(self._partitions)
@@ -143,8 +147,15 @@ def _spec(partitions: tuple, unreduced: frozenset, reduced: frozenset) -> Partit
 
 
 def _entry(entry: Any) -> Any:
-    """Return one entry as it is kept: a tuple of one axis as the axis, an empty one as None."""
+    """Return one entry as it is kept: a tuple of one axis as the axis, an empty one as None.
+
+    Raises: ValueError for a tuple in a tuple.
+    """
     if isinstance(entry, (tuple, list)):
+        for part in entry:
+            if isinstance(part, tuple):
+                raise ValueError("A tuple inside PartitionSpec cannot contain a nested tuple. Got "
+                                 f"partition: {entry} and the nested tuple: {part}")
         return None if not entry else entry[0] if len(entry) == 1 else tuple(entry)
     return entry
 
@@ -309,6 +320,15 @@ def check_spec(mesh: Any, spec: PartitionSpec) -> None:
     """
     if not isinstance(spec, PartitionSpec):
         raise TypeError(f"NamedSharding needs a PartitionSpec, got {spec!r}")
+    for what, axes in (("Unreduced", spec.unreduced), ("Reduced", spec.reduced)):
+        for axis in axes:
+            if axis not in mesh.axis_names:
+                raise ValueError(f"{what} axes {axis} is not found in mesh.axis_names="
+                                 f"{tuple(mesh.axis_names)}. Got pspec={spec!r}")
+            if mesh.axis_types[mesh.axis_names.index(axis)] is not AxisType.Explicit:
+                raise ValueError(
+                    f"{what} axes can only refer to mesh axes that is of type `Explicit`. Got "
+                    f"{what.lower()} axes: {axes} and mesh: {mesh}")
     used: set = set()
     for entry in spec:
         for axis in axes_of(entry):

@@ -90,9 +90,12 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
         if Seen.placements:
             axis = along_mesh(axis, size, values, inside)
         outs, out_dims = vmap_flat(of_leaves, size, values, inside, axis)
+        wanted = targets(outs)
+        if None in wanted and not sum_match:
+            refuse_unstacked(outs, out_dims, wanted, flat.out_tree)
         return flat.out_tree.unflatten([
             place(x, d, target, size, axis, sum_match)
-            for x, d, target in zip(outs, out_dims, targets(outs))])
+            for x, d, target in zip(outs, out_dims, wanted)])
 
     return documented(vmap_f, fun, "Return what {0} gives for each example along mapped axes.")
 
@@ -155,12 +158,32 @@ def along_mesh(axis: Axis | None, size: int, xs: Sequence[Any], dims: Sequence[i
     return (Axis(None, size) if axis is None else axis)._replace(sharding=sharding)
 
 
+def refuse_unstacked(outs: list[Any], dims: Sequence[int | None], targets: list[Any],
+                     out_tree: Any) -> None:
+    """Refuse results that differ between examples where ``out_axes`` has None.
+
+    Raises: ValueError that names the place of the first among the results.
+    """
+    for number, (x, dim, target) in enumerate(zip(outs, dims, targets)):
+        if target is None and dim is not None and type(x) is not Box:
+            path, _ = tree.flatten_with_path(out_tree.unflatten(range(len(outs))))[0][number]
+            raise unstacked(dim, tree.keystr(path))
+
+
+def unstacked(dim: int, path: str = "") -> ValueError:
+    """Return the error of a result that differs between examples, where ``out_axes`` has None."""
+    return ValueError(
+        f"at vmap out_axes{path}, got axis spec None but output was batched on axis {dim}: this "
+        "result differs between examples. Give it an axis in out_axes.")
+
+
 def place(x: Any, dim: int | None, target: int | None, size: int, axis: Axis | None = None,
           summed: bool = False) -> Any:
     """Return a result with its batch axis at ``target``, or ``summed`` over it if that is None.
 
     What is in a box is a stack already.
-    Raises: ValueError if ``out_axes`` is None but the result differs between examples.
+    Raises: ValueError if ``target`` is no axis of the stacked result, or None for a result that
+    differs between examples; TypeError for no array.
     """
     if type(x) is Box:
         return x.value
@@ -171,9 +194,7 @@ def place(x: Any, dim: int | None, target: int | None, size: int, axis: Axis | N
             whole = dtypes.is_bool(aval_of(x).dtype)
             return reduce_sum(convert(x, dtypes.default_dtype(int)) if whole else x, (dim,))
         if dim is not None:
-            raise ValueError(
-                f"at vmap out_axes, got axis spec None but output was batched on axis {dim}: this "
-                "result differs between examples. Give it an axis in out_axes.")
+            raise unstacked(dim)
         return x
     try:
         rank = len(aval_of(x).shape) + (dim is None)

@@ -362,7 +362,7 @@ def eigh_tridiagonal(d: ArrayLike, e: ArrayLike, *, eigvals_only: bool = False, 
     >>> jax.scipy.linalg.eigh_tridiagonal(jnp.array([2., 2.]), jnp.array([1.]), eigvals_only=True)
     Array([1., 3.], dtype=float32)
     """
-    d, e = (inexact_only(x) for x in (d, e))
+    d, e = _diagonals(d, e)
     if d.ndim != 1 or e.shape != (d.shape[0] - 1,):
         raise errors.explained(
             errors.ShapeError, "eigh_tridiagonal.shapes",
@@ -372,7 +372,10 @@ def eigh_tridiagonal(d: ArrayLike, e: ArrayLike, *, eigvals_only: bool = False, 
     if select == "a":
         places = (0, n)
     elif select == "i":
-        if select_range is None or select_range[0] > select_range[1]:
+        if select_range is None:
+            raise refuse("eigh_tridiagonal", "range",
+                         "for select='i', select_range must be specified.")
+        if select_range[0] > select_range[1]:
             raise refuse("eigh_tridiagonal", "range", "Got empty index range in select_range.")
         places = (int(select_range[0]), int(select_range[1]) + 1)
     elif select == "v":
@@ -388,14 +391,21 @@ def eigh_tridiagonal(d: ArrayLike, e: ArrayLike, *, eigvals_only: bool = False, 
     return _tridiagonal_vectors(d, e, places=places)
 
 
-def inexact_only(x: Any) -> Any:
-    dtype = aval_of(x).dtype
-    if not dtypes.is_inexact(dtype) or dtypes.itemsize_bits(dtype) < 32:
+def _diagonals(d: ArrayLike, e: ArrayLike) -> tuple[Array, Array]:
+    """Return the two diagonals as arrays.  Raises: DTypeError."""
+    first, second = (aval_of(x).dtype for x in (d, e))
+    if first != second:
+        raise errors.explained(
+            errors.DTypeError, "eigh_tridiagonal.dtypes",
+            "diagonal and off-diagonal values must have same dtype, got "
+            f"{first.name} and {second.name}", advice="Convert one of them.")
+    if not dtypes.is_inexact(first) or dtypes.itemsize_bits(first) < 32:
         raise errors.explained(
             errors.DTypeError, "eigh_tridiagonal.dtype",
             "Only float32 and float64 inputs are supported as inputs to "
-            f"jax.scipy.linalg.eigh_tridiagonal, got {dtype.name}", advice="Convert first.")
-    return inexact("eigh_tridiagonal", x)[0]
+            f"jax.scipy.linalg.eigh_tridiagonal, got {first.name} and {second.name}",
+            advice="Convert first.")
+    return inexact("eigh_tridiagonal", d)[0], inexact("eigh_tridiagonal", e)[0]
 
 
 @library_function(static_argnames=("places",), whole=True)
