@@ -94,22 +94,15 @@ from saem.numpy.manipulation import (
     broadcast_shapes,
     broadcast_to,
     expand_dims,
-    flip,
-    fliplr,
-    flipud,
     matrix_transpose,
     moveaxis,
     permute_dims,
     ravel,
-    repeat,
     reshape,
     resize,
-    roll,
     rollaxis,
-    rot90,
     squeeze,
     swapaxes,
-    tile,
     transpose,
 )
 from saem.numpy.reductions import (
@@ -216,6 +209,7 @@ if _typing.TYPE_CHECKING:  # many programs use these, but not all: they are in t
         vecdot,
         vecmat,
     )
+    from saem.numpy.rearranging import flip, fliplr, flipud, repeat, roll, rot90, tile
     from saem.numpy.searching import argwhere, flatnonzero, nonzero, where
     from saem.numpy.sorting import (
         argpartition,
@@ -285,6 +279,7 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.numpy.products":
         "dot einsum einsum_path inner kron matmul matvec outer tensordot vdot "
         "vecdot vecmat",
+    "saem.numpy.rearranging": "flip fliplr flipud repeat roll rot90 tile",
     "saem.numpy.searching": "argwhere flatnonzero nonzero where",
     "saem.numpy.sorting":
         "argpartition argsort digitize lexsort partition searchsorted sort "

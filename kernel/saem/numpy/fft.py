@@ -25,7 +25,8 @@ from saem.jit.library import library_function
 from saem.jit.transfers import device_put
 from saem.numpy.arithmetic import divide
 from saem.numpy.axes import array_argument
-from saem.numpy.manipulation import moveaxis, roll
+from saem.numpy.manipulation import moveaxis
+from saem.numpy.rearranging import roll
 from saem.ops.arithmetic import div, mul
 from saem.ops.convert import convert_element_type
 from saem.ops.numbers import conj

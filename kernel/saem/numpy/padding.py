@@ -23,9 +23,9 @@ from saem.jit.library import library_function
 from saem.numpy import reductions
 from saem.numpy.axes import array_argument, as_array
 from saem.numpy.creation import asarray
-from saem.numpy.manipulation import part_along
 from saem.numpy.promote import FLOAT32, broadcast_to, convert_value, scalar
 from saem.numpy.quantiles import median
+from saem.numpy.rearranging import part_along
 from saem.ops import arithmetic as ops
 from saem.ops import numbers, shape, slicing
 from saem.ops.linear import broadcast_in_dim, moveaxis

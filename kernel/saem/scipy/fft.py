@@ -23,8 +23,9 @@ from saem.jit.library import library_function
 from saem.numpy import fft
 from saem.numpy.axes import array_argument, as_array
 from saem.numpy.joining import concatenate
-from saem.numpy.manipulation import flip, moveaxis
+from saem.numpy.manipulation import moveaxis
 from saem.numpy.promote import promote_dtypes_inexact
+from saem.numpy.rearranging import flip
 from saem.ops.numbers import complex as complex_
 from saem.ops.shape import canonical_axis
 from saem.ops.slicing import pad, slice_in_dim

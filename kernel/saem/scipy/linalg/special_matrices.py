@@ -22,8 +22,9 @@ from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.creation import asarray, zeros
 from saem.numpy.joining import concatenate
-from saem.numpy.manipulation import broadcast_to, flip
+from saem.numpy.manipulation import broadcast_to
 from saem.numpy.promote import promote_dtypes
+from saem.numpy.rearranging import flip
 from saem.numpy.reductions import strong
 from saem.ops.slicing import pad
 from saem.typing import Array, ArrayLike, DTypeLike
