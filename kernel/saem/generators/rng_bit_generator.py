@@ -25,11 +25,12 @@ from saem.core.avals import ShapedArray
 from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
 from saem.core.trace import bind
 from saem.ops import sharding_rules
+from saem.ops.dynamic_slicing import dynamic_update_index_in_dim
 from saem.ops.linear import moveaxis
 from saem.ops.random_bits import scramble_numpy
 from saem.ops.reshard import reshard_to
 from saem.ops.shape import squeeze
-from saem.ops.slicing import dynamic_update_index_in_dim, slice_in_dim
+from saem.ops.slicing import slice_in_dim
 from saem.placement.shardings import named_sharding
 from saem.typing import DTypeLike
 

@@ -36,7 +36,7 @@ from saem.loops.reduce_by_function import reduce, reduce_window, scatter_apply
 from saem.loops.scan import scan
 from saem.loops.while_loop import fori_loop, while_loop
 from saem.numpy import promote as _promote
-from saem.ops import slicing as _slicing
+from saem.ops import dynamic_slicing as _dynamic_slicing
 from saem.ops.arithmetic import add, div, integer_pow, mul, mulhi, neg, sub
 from saem.ops.collectives import (
     axis_index,
@@ -77,6 +77,13 @@ from saem.ops.contract import (
 from saem.ops.convert import bitcast_convert_type, convert_element_type, reduce_precision
 from saem.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from saem.ops.dot_algorithms import DotAlgorithm, DotAlgorithmPreset
+from saem.ops.dynamic_slicing import (
+    dynamic_slice,
+    dynamic_slice_in_dim,
+    dynamic_update_index_in_dim,
+    dynamic_update_slice,
+    dynamic_update_slice_in_dim,
+)
 from saem.ops.gather import gather
 from saem.ops.linear import broadcast_in_dim, reduce_sum, unchanged
 from saem.ops.linear import permute as _permute
@@ -160,17 +167,7 @@ from saem.ops.shape import (
     squeeze,
     tile,
 )
-from saem.ops.slicing import (
-    dynamic_slice,
-    dynamic_slice_in_dim,
-    dynamic_update_index_in_dim,
-    dynamic_update_slice,
-    dynamic_update_slice_in_dim,
-    index_in_dim,
-    pad,
-    slice,
-    slice_in_dim,
-)
+from saem.ops.slicing import index_in_dim, pad, slice, slice_in_dim
 from saem.ops.sort import sort, top_k
 from saem.ops.stacking import stack, unstack
 from saem.ops.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
@@ -320,7 +317,8 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
 
 # One compiled call: the start that is wrapped, the part and its shape are three operations.
 dynamic_index_in_dim = library_function(
-    _slicing.dynamic_index_in_dim, static_argnames=("axis", "keepdims", "allow_negative_indices"))
+    _dynamic_slicing.dynamic_index_in_dim,
+    static_argnames=("axis", "keepdims", "allow_negative_indices"))
 
 
 # What some programs use: loaded when first named.

@@ -43,12 +43,13 @@ from saem.numpy.index_plan import (
     parse,
 )
 from saem.numpy.promote import as_value, check_broadcast, convert_value
+from saem.ops.dynamic_slicing import DynamicSlice
 from saem.ops.gather import Gather, ScatterAdd
 from saem.ops.linear import broadcast_in_dim, zeros_of
 from saem.ops.reshard import freely
 from saem.ops.scatter import Scatter, ScatterMax, ScatterMin, ScatterMul, ScatterSub
 from saem.ops.shape import expand_dims, full_like, reshape, rev, squeeze
-from saem.ops.slicing import DynamicSlice, Slice
+from saem.ops.slicing import Slice
 from saem.ops.windows import GatherScatterMode
 
 by_function: Any = later("saem.loops.reduce_by_function")

@@ -29,6 +29,7 @@ from saem.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, broadcas
 from saem.numpy.promote import check_arraylike, convert_value, promote_dtypes, scalar
 from saem.ops import numbers, select, shape, slicing, stacking
 from saem.ops.convert import convert_element_type
+from saem.ops.dynamic_slicing import dynamic_slice_in_dim
 from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.linear import moveaxis as move
 from saem.ops.shape import canonical_axis
@@ -389,7 +390,7 @@ ROWS, LARGE_ROW = 16, 1 << 14
 @library_function
 def _rows(x: Any, start: Any) -> list[Any]:
     """Return ``ROWS`` rows of ``x`` from ``start`` on."""
-    return list(stacking.unstack(slicing.dynamic_slice_in_dim(x, start, ROWS)))
+    return list(stacking.unstack(dynamic_slice_in_dim(x, start, ROWS)))
 
 
 def iterate(x: Any) -> Any:

@@ -36,6 +36,7 @@ from saem.ops import arithmetic as ops
 from saem.ops import cumulative, slicing
 from saem.ops import shape as shape_ops
 from saem.ops.convert import convert_element_type
+from saem.ops.dynamic_slicing import dynamic_slice_in_dim
 from saem.ops.linear import broadcast_in_dim, reduce_sum
 from saem.ops.reshard import freely
 from saem.ops.shape import canonical_axis
@@ -229,7 +230,7 @@ def _roll_dynamic(a: Any, shifts: Any, axes: tuple[int, ...]) -> Any:
         size = a.shape[axis]
         shift = remainder(slicing.index_in_dim(shifts, number, 0, False), scalar(size, index))
         twice = shape_ops.concatenate([a, a], axis)
-        a = slicing.dynamic_slice_in_dim(twice, ops.sub(scalar(size, index), shift), size, axis)
+        a = dynamic_slice_in_dim(twice, ops.sub(scalar(size, index), shift), size, axis)
     return a
 
 

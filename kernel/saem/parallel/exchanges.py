@@ -38,6 +38,7 @@ from saem.ops.collectives import (
     times,
     vary_over,
 )
+from saem.ops.dynamic_slicing import dynamic_slice_in_dim
 from saem.ops.linear import (
     Linear,
     broadcast_new_dim,
@@ -48,7 +49,7 @@ from saem.ops.linear import (
     zeros_of,
 )
 from saem.ops.shape import canonical_axis, concatenate, expand_dims, reshape, squeeze
-from saem.ops.slicing import dynamic_slice_in_dim, slice_in_dim
+from saem.ops.slicing import slice_in_dim
 
 
 class Exchange(Linear):

@@ -4,7 +4,7 @@ Operations on references mean parts; here are the same operations on the arrays 
 hold, as pure functions, and on NumPy arrays, in place.  Whole spans with scalar indices are dynamic
 slices, index arrays are gather and scatter; negative indices count from the end.
 
-Read before: ``core.refs``, ``ops.slicing``, ``ops.gather``.  Read after: ``refs.operations``.
+Read before: ``core.refs``, ``ops.dynamic_slicing``.  Read after: ``refs.operations``.
 Invariant: reading what was just replaced gives the replacement (tests/kernel/test_refs.py).
 Source: the documentation of numpy.ndarray indexing; observed: a scalar index outside is clamped, an
 index array outside is clamped when it reads and dropped when it writes.
@@ -23,12 +23,13 @@ from saem.core.refs import Indexer, Span, split_indices
 from saem.ops.arithmetic import add
 from saem.ops.compare import lt
 from saem.ops.convert import convert_element_type
+from saem.ops.dynamic_slicing import dynamic_slice, dynamic_update_slice
 from saem.ops.gather import gather
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.scatter import scatter, scatter_add
 from saem.ops.select import select_n
 from saem.ops.shape import concatenate, reshape
-from saem.ops.slicing import dynamic_slice, dynamic_update_slice, pad, slice
+from saem.ops.slicing import pad, slice
 from saem.ops.windows import GatherDimensionNumbers, ScatterDimensionNumbers
 
 

@@ -1,11 +1,12 @@
-"""Cases of ``ops/slicing.py``: rectangular parts.  Starts of dynamic slices also lie outside."""
+"""Cases of ``ops/slicing.py`` and ``dynamic_slicing.py``.  Starts also lie outside of the array."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from cases import case, each, spec
-from saem.ops.slicing import DynamicSlice, DynamicUpdateSlice, Pad, Slice
+from saem.ops.dynamic_slicing import DynamicSlice, DynamicUpdateSlice
+from saem.ops.slicing import Pad, Slice
 
 DTYPES = ("f32", "bf16", "i32", "u8", "bool", "c64")
 ANYWHERE = "any"  # integers from -9 to 9

@@ -29,11 +29,11 @@ from saem.core.trace import Tracer, bind, concrete_or_none, is_concrete, state
 from saem.ops import sharding_rules
 from saem.ops.arithmetic import add
 from saem.ops.compare import bitwise_not, bitwise_or
+from saem.ops.dynamic_slicing import dynamic_index_in_dim
 from saem.ops.linear import broadcast_in_dim, zeros_of
 from saem.ops.reduce import reduce_max, reduce_or
 from saem.ops.select import select_n
 from saem.ops.shape import iota, reshape
-from saem.ops.slicing import dynamic_index_in_dim
 from saem.transform.vmap import match_dim
 
 # -- what can go wrong -----------------------------------------------------------------------------

@@ -36,11 +36,11 @@ from saem.experimental.checkify.checks import (
 )
 from saem.ops.compare import bitwise_or, eq, gt, lt, ne
 from saem.ops.convert import convert_element_type
+from saem.ops.dynamic_slicing import dynamic_index_in_dim
 from saem.ops.linear import broadcast_in_dim, number_like
 from saem.ops.numbers import rem
 from saem.ops.reduce import argmax, reduce_or
 from saem.ops.shape import concatenate, reshape
-from saem.ops.slicing import dynamic_index_in_dim
 
 ErrorCategory = type[JaxException]
 Categories = frozenset[ErrorCategory]

@@ -43,6 +43,7 @@ from saem.loops.scan import Scan
 from saem.loops.while_loop import While
 from saem.ops import arithmetic, convert, linear, maths, numbers, shape, slicing
 from saem.ops.contract import DotGeneral
+from saem.ops.dynamic_slicing import DynamicSlice
 from saem.ops.gather import Gather
 from saem.ops.stacking import Stack
 from saem.transform.programs import make_jaxpr
@@ -325,7 +326,7 @@ def _(operation: slicing.Slice, mat: BCOO) -> BCOO:
 
 
 @rule.register
-def _(operation: slicing.DynamicSlice, mat: BCOO, *starts: Any) -> BCOO:
+def _(operation: DynamicSlice, mat: BCOO, *starts: Any) -> BCOO:
     return structure.bcoo_dynamic_slice(mat, starts, operation.slice_sizes)
 
 

@@ -33,7 +33,7 @@ from saem.numpy.linalg import equations
 from saem.numpy.manipulation import broadcast_to
 from saem.numpy.promote import broadcast_shapes, promote_dtypes_inexact
 from saem.numpy.searching import where
-from saem.ops.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
+from saem.ops.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from saem.typing import Array, ArrayLike
 
 
