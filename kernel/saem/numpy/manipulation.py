@@ -225,7 +225,11 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
-    return _transpose(a, axes if axes is None else tuple([operator.index(i) for i in axes]))
+    if axes is not None:
+        axes = tuple([operator.index(i) for i in axes])
+    if type(a) is ArrayImpl and (a.ndim < 2 if axes is None else axes == tuple(range(a.ndim))):
+        return a
+    return _transpose(a, axes)
 
 
 @library_function(static_argnums=(1,))
@@ -237,9 +241,13 @@ def _transpose(a: Any, axes: tuple[int, ...] | None) -> Any:
     return bind(Transpose(order), a) if len(order) != ndim else permute(a, order)
 
 
-@library_function
 def reversed_axes(a: Any) -> Any:
-    """Return ``a`` with its axes in reversed order: the property ``T``."""
+    """Return ``a`` with its axes in reversed order, a vector itself: the property ``T``."""
+    return a if a.ndim < 2 else _reversed(a)
+
+
+@library_function
+def _reversed(a: Any) -> Any:
     return permute(a, tuple(range(a.ndim))[::-1])
 
 
