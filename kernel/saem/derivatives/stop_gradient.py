@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from saem._jaxlib import ArrayImpl
 from saem.core import dtypes, tree
 from saem.core.avals import aval_of
 from saem.core.primitive import primitive
-from saem.core.trace import bind
+from saem.core.trace import bind, runs_at_once
 from saem.ops import sharding_rules
 from saem.ops.families import Discrete
 
@@ -39,6 +40,8 @@ def stop_gradient(x: Any) -> Any:
     """
 
     def stop(leaf: Any) -> Any:
+        if type(leaf) is ArrayImpl and runs_at_once():
+            return leaf  # an array, no tracer: it has no tangent
         return bind(StopGradient(), leaf) if dtypes.is_inexact(aval_of(leaf).dtype) else leaf
 
     return tree.map_(stop, x)

@@ -84,7 +84,10 @@ def concatenate(arrays: Array | Sequence[ArrayLike], axis: int | None = 0,
         raise errors.explained(errors.ArgumentError, "concatenate.C2",
                                "Zero-dimensional arrays cannot be concatenated.",
                                advice="Use jnp.stack, which adds an axis.")
-    return _concatenate(parts, axis=canonical_axis(axis, parts[0].ndim), dtype=_asked(dtype))
+    axis, dtype = canonical_axis(axis, parts[0].ndim), _asked(dtype)
+    if len(parts) == 1 and dtype in (None, parts[0].dtype):
+        return parts[0]
+    return _concatenate(parts, axis=axis, dtype=dtype)
 
 
 @library_function(static_argnames=("axis", "dtype"))

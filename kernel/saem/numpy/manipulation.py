@@ -110,13 +110,21 @@ def _reshaper(given: tuple[int, ...]) -> Any:
     return library_function(reshape)
 
 
+def keeps_shape(given: tuple[int, ...], x: Any) -> bool:
+    """Return whether ``x`` has the shape ``given`` already, of which one size may be -1."""
+    have = x.shape
+    return len(given) == len(have) and (
+        given == have or (-1 in given and resolved(given, have) == have))
+
+
 def reshape_method(x: Any, *args: Any, order: str = "C", copy: bool | None = None,
                    out_sharding: Any = None) -> Any:
     """Return the elements of ``x`` in the shape ``args``: ``x.reshape(2, -1)``."""
     if order == "C" and type(x) is ArrayImpl and runs_at_once() and not out_sharding \
             and config.shortcuts.value:
+        given = args[0] if args and type(args[0]) is tuple else args
         try:
-            return _reshaper(args[0] if args and type(args[0]) is tuple else args)(x)
+            return x if keeps_shape(given, x) else _reshaper(given)(x)
         except TypeError as error:
             if isinstance(error, errors.Explained):
                 raise
@@ -147,7 +155,7 @@ def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | 
         return freely(lambda a: reshape(a, shape, order), out_sharding, a)
     if order == "C" and type(a) is ArrayImpl and runs_at_once() \
             and config.shortcuts.value:
-        return _reshaper(given)(a)
+        return a if keeps_shape(given, a) else _reshaper(given)(a)
     a = as_array(a)
     return reshaped(a, resolved(given, a.shape), order)
 
@@ -405,7 +413,7 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: Any = No
     if explicit is not None:
         lead = len(sizes) - len(have)
         return broadcast_in_dim(array, sizes, range(lead, len(sizes)), out_sharding=explicit)
-    return _broadcast(array, sizes=sizes)
+    return array if sizes == have else _broadcast(array, sizes=sizes)
 
 
 @library_function(static_argnames=("sizes",))
