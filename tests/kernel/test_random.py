@@ -245,6 +245,19 @@ def test_keys_flow_through_jit_vmap_and_grad():
     same_bytes(R.key_data(jax.vmap(R.key)(np.arange(3))[2]), R.key_data(R.key(2)))
 
 
+def test_a_key_is_made_once_however_many_draw_from_it():
+    def scrambles(draws):
+        def total(key):
+            found = 0.0
+            for size in range(100, 100 + draws):
+                key, own = R.split(key)
+                found += R.uniform(R.fold_in(own, size), (size,)).sum()
+            return found
+        return jax.jit(total).lower(R.key(0)).compile().as_text().count(" xor(")
+
+    assert scrambles(6) < 2.2 * scrambles(3)
+
+
 def test_bounds_have_derivatives():
     key = R.key(0)
 

@@ -433,6 +433,15 @@ class Writer:
         """Write ``x`` where ``which`` is true, else ``y``; of one shape, or ``which`` rank 0."""
         return self.emit(f"stablehlo.select {which}, {x}, {y}", which, x, y, out=self.avals[x])
 
+    def barrier(self, xs: Sequence[str]) -> list[str]:
+        """Write the values ``xs`` again: XLA computes all before any is used, and merges nothing
+        across.
+        """
+        if not xs:
+            return []
+        return self.emit_many(f'"stablehlo.optimization_barrier"({", ".join(xs)})', *xs,
+                              outs=[self.avals[x] for x in xs])
+
     def iota(self, axis: int, aval: ShapedArray) -> str:
         """Write an array of ``aval`` that counts along ``axis``."""
         if self.module.sizes is not None and not is_static(aval.shape):

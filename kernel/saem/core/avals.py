@@ -175,6 +175,9 @@ class ShapedArray:
             return self
         return ShapedArray(self.shape, tangent, False, self.placement)
 
+    # Its older name, which rules of libraries still use.
+    at_least_vspace = to_tangent_aval
+
     def str_short(self, short_dtypes: bool = False) -> str:
         """Return ``f32[2,3]``, the notation of jaxprs.
 

@@ -41,7 +41,6 @@ from saem.core.refs import is_ref
 from saem.core.trace import Tracer, at_source, bind, bind_list, current
 from saem.derivatives.policies import Offloadable, Policy, is_saved
 from saem.derivatives.saved_inside import apart
-from saem.effects.barrier import write_barrier
 from saem.jit.call import JitCall, ProgramCall
 from saem.jit.transfers import COPY, DevicePut
 from saem.loops.conditional import Cond
@@ -95,7 +94,7 @@ class Remat(ProgramCall):
         prevent = self.prevent_cse
         guarded = [self.differentiated and (prevent if isinstance(prevent, bool) else prevent[i])
                    for i in range(len(xs))]
-        behind = iter(write_barrier(ctx, pick(xs, guarded)))
+        behind = iter(ctx.barrier(pick(xs, guarded)))
         return lowering.lower_block(
             ctx, self.jaxpr, [next(behind) if g else x for x, g in zip(xs, guarded)])
 

@@ -22,7 +22,7 @@ from saem.core import axes, dtypes, source, tree
 from saem.core.arguments import as_tuple
 from saem.core.avals import aval_of
 from saem.core.handles import handle_of
-from saem.core.trace import eval_trace, state
+from saem.core.trace import eval_trace, is_tracer, state
 from saem.derivatives.stop_gradient import StopGradient
 from saem.numpy import promote
 from saem.numpy.axes import as_array
@@ -195,6 +195,24 @@ def canonicalize_sharding(sharding: NamedSharding | PartitionSpec | None, api_na
                              f"are of type Auto or Manual. Got PartitionSpec: {spec} with axis "
                              f"name: {axis}")
     return found
+
+
+class TypedInt(int):
+    """A whole number that knows its dtype.  Saem's literals are plain numbers, none is of this
+    class: a library says what becomes of such a number should it meet one."""
+
+
+class TypedFloat(float):
+    """A float that knows its dtype, like ``TypedInt``."""
+
+
+class TypedComplex(complex):
+    """A complex number that knows its dtype, like ``TypedInt``."""
+
+
+def full_lower(x: Any) -> Any:
+    """Return ``x``, or what a tracer adds nothing to."""
+    return x.full_lower() if is_tracer(x) else x
 
 
 def prefix_errors(prefix_tree: Any, full_tree: Any) -> list[Callable[[str], ValueError]]:

@@ -13,7 +13,6 @@ jax.lax.optimization_barrier and jax.lax.stage; observed behaviour of jax.lax.dc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ class OptimizationBarrier(Primitive):
         return list(xs)
 
     def lower(self, ctx, *xs):
-        return write_barrier(ctx, xs)
+        return ctx.barrier(xs)
 
     def jvp(self, primals, tangents):
         moving = [t for t in tangents if t is not None]
@@ -59,14 +58,6 @@ class OptimizationBarrier(Primitive):
 
     def batch(self, size, xs, dims):
         return bind(self, *xs), list(dims)
-
-
-def write_barrier(ctx: Any, xs: Sequence[str]) -> list[str]:
-    """Write the barrier of the values called ``xs``; returns their names behind it."""
-    if not xs:
-        return []
-    avals = [ctx.avals[x] for x in xs]
-    return ctx.emit_many(f'"stablehlo.optimization_barrier"({", ".join(xs)})', *xs, outs=avals)
 
 
 def optimization_barrier(operand: Any, /) -> Any:

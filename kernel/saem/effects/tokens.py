@@ -23,7 +23,6 @@ from saem.core.avals import ShapedArray, aval_functions
 from saem.core.axes import as_names, size_of
 from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
 from saem.core.trace import bind
-from saem.effects.barrier import write_barrier
 from saem.ops.collectives import check_names
 
 
@@ -130,7 +129,7 @@ class AfterAll(Primitive):
         return np.zeros((), bool)
 
     def lower(self, ctx, *tokens):
-        return write_barrier(ctx, tokens)[0] if tokens else constant(ctx)
+        return ctx.barrier(tokens)[0] if tokens else constant(ctx)
 
     def jvp(self, primals, tangents):
         return bind(self, *primals), None

@@ -208,6 +208,15 @@ def pair(ctx: Any, a: str, b: str, out: ShapedArray) -> str:
     return ctx.emit(joined, *words, out=out)
 
 
+def new_keys(ctx: Any, a: str, b: str, out: ShapedArray) -> str:
+    """Write keys of their words, and keep XLA from making them once more wherever they are used.
+
+    Else a loop that draws numbers makes its key for each number, and the key that one came from:
+    a program of twenty draws took six times as long to compile.
+    """
+    return ctx.barrier([pair(ctx, a, b, out)])[0]
+
+
 def words(ctx: Any, key: str, shape: tuple[int, ...]) -> tuple[str, str]:
     """Write the two words of keys held as u32[*keys, 2], each reshaped to ``shape``."""
     held = ctx.in_avals[0].shape
@@ -441,7 +450,7 @@ class RandomSplit(OnKeys):
             found = sequence_text(ctx, keys, 2 * math.prod(self.shape))
             return ctx.emit(f"stablehlo.reshape {found}", found, out=out)
         a, b = blocks_text(ctx, keys, math.prod(self.shape))
-        return pair(ctx, ctx.reshape(a, out.shape), ctx.reshape(b, out.shape), out)
+        return new_keys(ctx, ctx.reshape(a, out.shape), ctx.reshape(b, out.shape), out)
 
 
 @primitive("random_bits")
@@ -526,7 +535,7 @@ class RandomFoldIn(Primitive):
         key = words(ctx, keys, ctx.in_avals[0].shape)
         zero = ctx.constant(0, ShapedArray((), U32))
         a, b = scramble_text(ctx, key, (zero, numbers), out.shape)
-        return pair(ctx, a, b, out)
+        return new_keys(ctx, a, b, out)
 
     def jvp(self, primals, tangents):
         return bind(self, *primals), None
