@@ -29,6 +29,16 @@ from saem.placement.spread import assemble, host_value, place_like, shards
 ArrayImpl = _jaxlib.ArrayImpl
 
 
+def parts(x: Any, everywhere: bool = False) -> list[Any]:
+    """Return the parts of ``x`` on devices of this process, or all of them (without data).
+
+    Raises: RuntimeError if the array was deleted or donated.
+    """
+    if x.is_deleted():
+        raise deleted_argument(x)
+    return shards(x, everywhere)
+
+
 def value_of(x: Any) -> np.ndarray:
     """Return the numbers of ``x`` as a read-only NumPy array, waiting for them if need be.
 
@@ -171,7 +181,9 @@ def publish_spread(x: Any, sharding: Any) -> None:
 
 
 def copy_to_host_async(x: Any) -> None:
-    """Start copying the parts of ``x`` to the host."""
+    """Start copying the parts of ``x`` to the host.  Raises: RuntimeError if it was deleted."""
+    if x.is_deleted():
+        raise deleted_argument(x)
     for part in x._arrays if device_of(x) is None else (x,):
         part._copy_single_device_array_to_host_async()
 
@@ -190,8 +202,8 @@ _PROPERTIES = {
     "device": lambda x: device_of(x) if device_of(x) is not None else x._sharding,
     "is_fully_addressable": lambda x: x._sharding.is_fully_addressable,
     "is_fully_replicated": lambda x: x._sharding.is_fully_replicated,
-    "addressable_shards": shards,
-    "global_shards": lambda x: shards(x, everywhere=True),
+    "addressable_shards": parts,
+    "global_shards": lambda x: parts(x, everywhere=True),
     "_value": value_of,
 }
 _METHODS = {
@@ -217,11 +229,13 @@ _METHODS = {
     "tobytes": lambda x, order="C": value_of(x).tobytes(order),
     "devices": lambda x: set(x._sharding.device_set),
     "copy_to_host_async": copy_to_host_async,
-    "addressable_data": lambda x, index: shards(x)[index].data,
+    "addressable_data": lambda x, index: parts(x)[index].data,
 }
 
 for _name, _get in _PROPERTIES.items():
-    setattr(ArrayImpl, _name, property(_get))
+    _made = property(_get)
+    _made.__set_name__(ArrayImpl, _name)
+    setattr(ArrayImpl, _name, _made)
 for _name, _method in _METHODS.items():
     setattr(ArrayImpl, _name, _method)
 ArrayImpl.__array_priority__ = 100

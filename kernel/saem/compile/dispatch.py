@@ -84,8 +84,10 @@ def put(x: Any, device: Any = None, committed: bool = False) -> Any:
     if kind is ArrayImpl:
         return _move(x, aval, device, committed)
     if kind is ShapeDtypeStruct:
-        raise TypeError(f"Argument of shape {aval.str_short()} of type {kind} is not a valid "
-                        "JAX type: it has no numbers. Use it with eval_shape, make_jaxpr or lower.")
+        raise TypeError(
+            "A ShapeDtypeStruct does not have a value and cannot be used as a constant in a JAX "
+            f"function. Argument of shape {aval.str_short()} of type {kind} is not a valid JAX "
+            "type: it has no numbers. Use it with eval_shape, make_jaxpr or lower.")
     if hasattr(kind, "__jax_array__"):
         return put(x.__jax_array__(), device, committed)
     device = device or default_device()

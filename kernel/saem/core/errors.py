@@ -188,6 +188,8 @@ class _OfTracer(Explained):
 def tracer_type(tracer: Any) -> str:
     """Return ``float32[3]`` for a tracer (or anything with an aval), for use in a sentence."""
     aval = getattr(tracer, "aval", tracer)
+    if hasattr(aval, "str_short"):
+        return aval.str_short()
     shape = ",".join(map(str, getattr(aval, "shape", ())))
     return f"{getattr(aval, 'dtype', type(aval).__name__)}[{shape}]"
 
@@ -199,6 +201,12 @@ class ConcretizationTypeError(_OfTracer, JAXTypeError):
         "Abstract tracer value encountered where concrete value is expected: "
         "traced array with shape {}."
     )
+
+
+def unknown(tag: str, x: Any, sentence: str, advice: str) -> Any:
+    """Return the error for a traced ``x`` of which a function needs the numbers."""
+    about = ConcretizationTypeError.about.format(tracer_type(x))
+    return explained(ConcretizationTypeError, tag, f"{about}\n{sentence}", advice=advice)
 
 
 class TracerBoolConversionError(ConcretizationTypeError):

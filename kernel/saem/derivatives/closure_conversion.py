@@ -60,7 +60,8 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
             raise errors.explained(
                 errors.ArgumentTypeError, "closure_convert.C1",
                 "The inputs to the closure produced by closure_convert must have the same "
-                f"Pytree structure as the example arguments: expected {in_tree}, but got {got}.",
+                "Pytree structure as the example arguments passed when closure_convert was "
+                f"called. Expected {in_tree}, but got {got}.",
                 advice=f"Pass the arguments, then the {len(values)} values that closure_convert "
                 "returned.")
         given = iter(args[count:])
@@ -165,12 +166,10 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
         if got != out_tree:
             raise TypeError(
                 f"cotangent tree does not match function output, expected {out_tree} but got {got}")
-        for x, aval in zip(cts, out_avals):
-            if aval_of(x).strip_weak_type() != aval.strip_weak_type():
-                raise TypeError(
-                    "cotangent type does not match function output, expected "
-                    f"{aval.str_short()} but got "
-                    f"{aval_of(x).str_short()}")
+        if any(aval_of(x).strip_weak_type() != aval.strip_weak_type()
+               for x, aval in zip(cts, out_avals)):
+            raise TypeError("cotangent type does not match function output, expected "
+                            f"{tuple(out_avals)} but got {cts}")
         found = backward_pass(closed.jaxpr, consts, [
             x for x, k in zip(cts, known) if not k])
         return in_tree.unflatten([
@@ -185,11 +184,11 @@ def check_linear_types(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) 
         return all(test(a.dtype) for a in (*ins, *outs))
 
     if not all_of(dtypes.is_inexact) and not all_of(dtypes.is_integer):
-        given = [", ".join(a.dtype.name for a in avals) for avals in (ins, outs)]
+        given = [[a.dtype for a in avals] for avals in (ins, outs)]
         raise errors.explained(
             errors.ArgumentTypeError, "linear_transpose.C1",
             "linear_transpose only supports [float or complex] -> [float or complex], and integer "
-            f"-> integer functions, but got [{given[0]}] -> [{given[1]}].",
+            f"-> integer functions, but got {given[0]} -> {given[1]}.",
             advice="Convert the arguments.")
 
 

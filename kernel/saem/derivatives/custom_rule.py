@@ -67,7 +67,7 @@ class Signature:
 
         Raises: TypeError for a keyword that has no position.
         """
-        if not kwargs and len(args) >= len(self.positional):
+        if not kwargs and len(args) == len(self.positional):
             return args
         if self.signature is None:
             problem = f"its signature is not known, and it was given {sorted(kwargs)} by keyword"
@@ -102,12 +102,13 @@ class Signature:
                 f"{self.kind}: nondiff_argnums={self.nondiff}, but {name_of(self.fun)} was called "
                 f"with {len(args)} positional arguments.")
         found = Arguments([x for i, x in enumerate(args) if i not in static], static, len(args))
-        for x in found.leaves:
+        for number, x in enumerate(found.leaves):
             if type(x) not in aval_functions and not is_array_like(x):
                 raise errors.explained(
                     errors.ArgumentTypeError, f"{self.kind}.C9",
-                    f"Argument {x!r} of type {type(x)} is not a valid JAX type, but was passed to "
-                    f"the {self.kind} function {name_of(self.fun)}.",
+                    f"Error interpreting argument to {self.kind}_call as a JAX value. Argument "
+                    f"{x!r} of type {type(x)} is not a valid JAX type, but was passed to the "
+                    f"{self.kind} function {name_of(self.fun)}, as its leaf {number}.",
                     advice="Name such an argument in nondiff_argnums.")
         return found
 
@@ -221,7 +222,7 @@ def pair(who: str, what: str, out: Any) -> Sequence[Any]:
         return out
     raise errors.explained(
         errors.ArgumentTypeError, "custom.C3",
-        f"{who} must produce a pair (list or tuple of length two) {what} {out!r}.",
+        f"{who} must produce a pair (list or tuple of length two) {what} {out}.",
         advice="Return both, in a tuple.")
 
 

@@ -190,7 +190,8 @@ def check_residuals(who: str, residuals: Sequence[Any]) -> None:
         if not is_array_like(x):
             raise errors.explained(
                 errors.ArgumentTypeError, "custom_vjp.C9",
-                f"{who}: the residual {x!r} of type {type(x)} is not a valid JAX type",
+                f"{who}: Argument {x!r} of type {type(x)} is not a valid JAX type. Residuals are "
+                "arrays.",
                 advice="Keep arrays and numbers only. What else bwd needs to know, mark with "
                 "nondiff_argnums.")
 

@@ -47,11 +47,12 @@ def values_of(exported: Any, avals: Sequence[ShapedArray]) -> dict[str, Any]:
     shapes = [a.shape for a in avals]
     wanted = [a.shape for a in exported.in_avals]
 
-    def refuse(what: str, values: dict[str, Any]) -> Exception:
+    def refuse(what: str, values: dict[str, Any],
+               unmet: str = "polymorphic shapes specification") -> Exception:
         known = ", ".join(f"'{n}' = {v}" for n, v in values.items())
         shown = ", ".join(f"argument {i}: {tuple(s)}" for i, s in enumerate(wanted))
         return ValueError(
-            f"Input shapes do not match the polymorphic shapes specification. {what} Expected "
+            f"Input shapes do not match the {unmet}. {what} Expected "
             f"shapes are {shown}; obtained dimension variables: {known or 'none'}.")
 
     values = solved(exported.steps, shapes, refuse)
@@ -69,10 +70,10 @@ def values_of(exported: Any, avals: Sequence[ShapedArray]) -> dict[str, Any]:
             found = evaluated(constraint.difference, values)
             holds = found == 0 if constraint.equal else lower(found) >= 0
             if not holds:
-                raise refuse(f"The symbolic shape constraint {constraint.text} does not hold: "
-                             f"expected '{constraint.difference}' to be "
-                             f"{'0' if constraint.equal else 'at least 0'}, but found {found}.",
-                             values)
+                wanted_sign = "equal" if constraint.equal else "greater or equal"
+                raise refuse(f"Expected '{constraint.difference}' to be {wanted_sign} to 0, but "
+                             f"found {found}.", values, f"symbolic shape constraint "
+                             f"{constraint.text}")
     return values
 
 

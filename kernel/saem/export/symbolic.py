@@ -57,6 +57,9 @@ class Parser:
     """Reads one specification in a scope."""
 
     def __init__(self, text: str | None, scope: Scope):
+        if text is not None and not isinstance(text, str):
+            raise ValueError("polymorphic shape spec should be None or a string. Found "
+                             f"{text!r}.")
         self.shown = repr(text)
         self.scope = scope
         plain = "..." if text is None else text.strip()
@@ -70,9 +73,10 @@ class Parser:
         assert isinstance(found, ast.Tuple)
         self.entries = found.elts
 
-    def wrong(self, why: str) -> ValueError:
-        return ValueError(f"syntax error in symbolic shape {self.shown}: {why}. A dimension is an "
-                          "integer, a name, e1 + e2, e1 - e2, e1 * e2, floordiv(e1, e2), "
+    def wrong(self, why: str, number: int | None = None) -> ValueError:
+        place = "" if number is None else f" in dimension {number}"
+        return ValueError(f"syntax error in symbolic shape {self.shown}{place}: {why}. A dimension "
+                          "is an integer, a name, e1 + e2, e1 - e2, e1 * e2, floordiv(e1, e2), "
                           "mod(e1, e2), max(e1, e2), min(e1, e2), '_' or, at the end, '...'.")
 
     def one(self) -> Size:
@@ -89,7 +93,7 @@ class Parser:
                 sizes.append(self.size(entry))
                 continue
             if like is None:
-                raise self.wrong("spec contains ... but no 'like' shape was given")
+                raise self.wrong("spec contains ... but no 'like' shape was given", number)
             if rest and number != len(self.entries) - 1:
                 raise self.wrong("... can be used only at the end")
             found = list(like[number:] if rest else like[number:number + 1])
@@ -98,8 +102,8 @@ class Parser:
             sizes += [n for n in found if n is not None]
         for number, (size, known) in enumerate(zip(sizes, like or ())):
             if isinstance(size, int) and known is not None and size != known:
-                raise self.wrong(f"in dimension {number}: different size {size} for known "
-                                 f"dimension; like={tuple(like or ())}")
+                raise self.wrong(f"different size {size} for known dimension; "
+                                 f"like={tuple(like or ())}", number)
         return tuple(sizes)
 
     def size(self, node: ast.AST) -> Any:

@@ -66,7 +66,7 @@ def jit(fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardin
     if backend is not None:
         if device is not None:
             raise ValueError("can't specify both a device and a backend for jit, got "
-                             f"device={device} and backend={backend!r}: a device has its backend.")
+                             f"{device=} and {backend=}. A device has its backend.")
         options["device"] = devices.backend(backend).local_devices()[0]
     return make_jit(fun, **options)
 

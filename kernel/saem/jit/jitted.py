@@ -40,6 +40,7 @@ from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.kept import Kept
 from saem.core.lazy import later
 from saem.core.leaks import leaked_tracer
+from saem.core.provenance import info_of
 from saem.core.refs import check_references, is_ref
 from saem.core.trace import Trace, Tracer, bind, current, eval_trace, is_tracer, runs_at_once, state
 from saem.jit import signature
@@ -95,7 +96,7 @@ class Jitted:
                  in_shardings: Any = None, out_shardings: Any = None):
         self.fun = fun
         self.parameters = parameters
-        self.keep_unused = keep_unused
+        self.keep_unused = bool(keep_unused)
         self.inline = inline
         self.device = device
         self.compiler_options = dict(compiler_options or {})
@@ -416,12 +417,17 @@ def check_shardings(entry: Entry) -> None:
 
     Raises: ValueError.
     """
-    avals = entry.closed.in_avals[len(entry.moved):], entry.closed.out_avals
-    what = "pjit arguments", "pjit outputs"
-    for shardings, kinds, name in zip(entry.demands[:2], avals, what):
-        for sharding, aval in zip(shardings, kinds):
+    demands, closed, start = entry.demands[:2], entry.closed, len(entry.moved)
+    if all(s is None for shardings in demands for s in shardings):
+        return
+    info, ins, outs = info_of(closed.jaxpr), closed.in_avals, closed.out_avals
+    sides = (("arguments", ins[start:], info.safe_arg_names(len(ins))[start:]),
+             ("outputs", outs, info.safe_result_paths(len(outs))))
+    for shardings, (name, avals, paths) in zip(demands, sides):
+        for sharding, aval, path in zip(shardings, avals, paths):
             if sharding is not None:
-                check_fits(sharding, aval, name)
+                known = f" with pytree key path {path}" if path else ""
+                check_fits(sharding, aval, f"pjit {name}{known}")
 
 
 def make_jit(fun: Callable, *, static_argnums: Any = None, static_argnames: Any = None,

@@ -436,8 +436,8 @@ def _length(name: str, xs: Any, length: Any) -> int:
     shapes = [aval_of(x).shape for x in tree.leaves(xs)]
     sizes = [shape[0] for shape in shapes if shape]
     if len(sizes) < len(shapes):
-        scalar = next(x for x, shape in zip(tree.leaves(xs), shapes) if not shape)
-        what = f"{name} got value with no leading axis to scan over: {scalar}"
+        scalars = [str(x) for x, shape in zip(tree.leaves(xs), shapes) if not shape]
+        what = f"{name} got value with no leading axis to scan over: {', '.join(scalars)}"
     elif length is not None:
         length = _as_length(name, length)
         if any(n != length for n in sizes):
@@ -459,10 +459,9 @@ def _as_length(name: str, length: Any) -> int:
     try:
         number = int(length)
     except errors.ConcretizationTypeError as error:
-        raise errors.explained(
-            errors.ConcretizationTypeError, f"{name}.C7",
-            errors.ConcretizationTypeError.about.format(errors.tracer_type(length))
-            + f"\nThe `length` argument to `{name}` expects a concrete `int` value.",
+        raise errors.unknown(
+            f"{name}.C7", length,
+            f"The `length` argument to `{name}` expects a concrete `int` value.",
             advice="Make it a static argument of the jitted function, or use while_loop."
         ) from error
     if number < 0 or number != length:

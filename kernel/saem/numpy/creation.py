@@ -584,10 +584,8 @@ def known_number(name: str, what: str, x: Any) -> Any:
         return x
     x = as_value(x)
     if isinstance(x, Tracer) and x.concrete() is None:
-        raise errors.explained(
-            errors.ConcretizationTypeError, f"{name}.traced",
-            "Abstract tracer value encountered where concrete value is expected: traced array with "
-            f"shape {errors.tracer_type(x)}. It arose in the jnp.{name} argument '{what}'.",
+        raise errors.unknown(
+            f"{name}.traced", x, f"It arose in the jnp.{name} argument '{what}'.",
             advice="The length of an array must be known when a function is traced. Mark the "
             "argument static, or pass a Python number.")
     check_arraylike(name, x)

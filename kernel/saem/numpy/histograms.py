@@ -73,10 +73,9 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
     if length is None:
         known = concrete_or_none(x)
         if known is None:
-            raise errors.explained(
-                errors.ConcretizationTypeError, "bincount.C4",
-                "The error occurred because of argument 'x' of jnp.bincount: the length of the "
-                "result depends on its values.", advice="Pass length=.")
+            raise errors.unknown(
+                "bincount.C4", x, "The error occurred because of argument 'x' of jnp.bincount: the "
+                "length of the result depends on its values.", advice="Pass length=.")
         values = np.asarray(known).astype(int)
         length = max(least, int(values.max(initial=-1)) + 1)
     else:

@@ -267,9 +267,10 @@ def _known_sections(name: str, sections: Any) -> int | tuple[int, ...]:
     """
     if not is_concrete(sections) if not isinstance(sections, (list, tuple)) else not all(
             is_concrete(s) for s in sections):
-        raise errors.explained(
-            errors.ConcretizationTypeError, f"{name}.C1",
-            f"jax.numpy.{name} needs known places: indices_or_sections is traced.",
+        traced = next(s for s in (sections if isinstance(sections, (list, tuple)) else [sections])
+                      if not is_concrete(s))
+        raise errors.unknown(
+            f"{name}.C1", traced, f"jax.numpy.{name} needs known indices_or_sections.",
             advice="Mark it static, or use lax.dynamic_slice.")
     if isinstance(sections, (list, tuple)) or np.ndim(sections) > 0:
         return tuple([as_size(concrete_or_none(s)) for s in sections])
@@ -431,9 +432,8 @@ def _slots(name: str, obj: Any, size: int) -> np.ndarray:
         return np.arange(size)[obj]
     check_arraylike(name, obj, position=1)
     if not is_concrete(obj):
-        raise errors.explained(
-            errors.ConcretizationTypeError, f"{name}.C1",
-            f"jnp.{name} needs known places, but they are traced.",
+        raise errors.unknown(
+            f"{name}.C1", obj, f"jnp.{name} needs known places, but they are traced.",
             advice="Under jit use x.at[...] or jnp.where.")
     places = np.asarray(concrete_or_none(obj))
     if places.dtype == bool and name == "delete":

@@ -251,10 +251,9 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     filt = array_argument("trim_zeros", filt)
     known = concrete_or_none(filt)
     if known is None:
-        raise errors.explained(
-            errors.ConcretizationTypeError, "trim_zeros.C1",
-            "The length of the result of jnp.trim_zeros depends on the values, which are traced.",
-            advice="Use jnp.where to mask the zeros.")
+        raise errors.unknown(
+            "trim_zeros.C1", filt, "The length of the result of jnp.trim_zeros depends on the "
+            "values.", advice="Use jnp.where to mask the zeros.")
     trim = trim.lower()
     places = np.nonzero(np.atleast_1d(np.asarray(known)))
     for i in canonical_axes(axis, filt.ndim):

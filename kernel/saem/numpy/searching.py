@@ -72,12 +72,12 @@ def nonzero(a: ArrayLike, *, size: int | None = None,
     if size is None:
         known = concrete_or_none(a)
         if config.staging.value or (isinstance(a, Tracer) and known is None):
-            kind = errors.tracer_type(a) if isinstance(a, Tracer) else shape
             raise errors.explained(
                 errors.ConcretizationTypeError, "nonzero.C1",
                 "Abstract tracer value encountered where concrete value is expected: traced array "
-                f"with shape {kind}. The size argument of jnp.nonzero must be "
-                "statically specified to use jnp.nonzero within JAX transformations.",
+                f"with shape {dtypes.default_dtype(int)}[]\n"
+                "The size argument of jnp.nonzero must be statically specified to use jnp.nonzero "
+                "within JAX transformations.",
                 advice="Pass size=…, or use jnp.where(condition, x, y), which keeps the shape.")
         return tuple([put_value(i.astype(dtypes.default_dtype(int))) for i in
                       np.nonzero(np.asarray(a if known is None else known))])

@@ -62,24 +62,21 @@ class UniqueInverseResult(NamedTuple):
     inverse_indices: Any
 
 
-def needs_size(name: str, x: Any) -> Exception:
-    """Return the error for a result whose length depends on traced values."""
-    return errors.explained(
-        errors.ConcretizationTypeError, f"{name}.size",
-        "Abstract tracer value encountered where concrete value is expected: "
-        f"{aval_of(x).str_short()}. The length of the result of jnp.{name} depends on the "
-        "values.", advice=f"Pass size=, how many elements to return: jnp.{name}(x, size=n).")
-
-
 def _asked(size: Any) -> Any:
     """Return the ``size`` that the caller gave as a number; None if none was given."""
     return None if size is None else as_size(size)
 
 
-def _known_size(name: str, marks: Any) -> int:
+def _known_size(name: str, x: Any, marks: Any) -> int:
+    """Return how many ``marks`` there are, made of the argument ``x`` of function ``name``.
+
+    Raises: ConcretizationTypeError if they are traced.
+    """
     known = concrete_or_none(marks)
     if known is None:
-        raise needs_size(name, marks)
+        raise errors.unknown(
+            f"{name}.size", aval_of(x), f"The length of the result of jnp.{name} depends on the "
+            "values.", advice=f"Pass size=, how many elements to return: jnp.{name}(x, size=n).")
     return int(np.asarray(known).sum())
 
 
@@ -145,7 +142,7 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     else:
         order, marks = _runs(rows, equal_nan=bool(equal_nan))
         if size is None:
-            size = _known_size("unique", marks)
+            size = _known_size("unique", ar, marks)
         outs = _distinct(rows, order, marks, fill_value, size=size)
     values, index, inverse, counts = outs
     values = values if axis is None else moveaxis(values, 0, axis)
@@ -275,7 +272,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
 def _selected(name: str, x: Any, marks: Any, size: int | None, fill_value: Any) -> Any:
     """Return the elements of ``x`` that are marked, cut or filled to ``size``."""
     if size is None:
-        size = _known_size(name, marks)
+        size = _known_size(name, x, marks)
     return _read_marked(x, marks, 0 if fill_value is None else fill_value, size=size)
 
 
@@ -367,7 +364,7 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
     order, marks = _runs(ar1, equal_nan=False)
     ordered = getitem(ar1, order)
     marks = compare.bitwise_and(marks, isin(ordered, ar2))
-    size = _known_size("intersect1d", marks) if size is None else size
+    size = _known_size("intersect1d", ar1, marks) if size is None else size
     if fill_value is None:  # JAX fills with the least common element
         least = _read_marked(ordered, marks, 0, size=1)
         fill_value = shape.reshape(least, ())

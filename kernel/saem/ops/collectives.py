@@ -143,8 +143,8 @@ class AllReduce(Primitive):
         if any(not 0 <= a < x.ndim for a in self.positional):
             raise errors.explained(
                 errors.ShapeError, f"{self.name}.C1",
-                f"{self.name} over axes {self.axes} needs axes of its operand, got "
-                f"{x.str_short(True)}.",
+                f"reduction axes {self.positional} contains out-of-bounds indices for "
+                f"{x.str_short()}.",
                 advice="An axis given by number is one of the array's own.")
         return x.update(shape=tuple(
             n for i, n in enumerate(x.shape) if i not in self.positional))
@@ -440,7 +440,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 def positive(axes: Sequence[Any], x: Any) -> tuple:
     """Return ``axes`` with numbers counted from the front of ``x``."""
     rank = len(aval_of(x).shape)
-    return tuple(a if is_name(a) else int(a) % rank if rank else int(a) for a in axes)
+    return tuple(a if is_name(a) else int(a) + rank * (-rank <= a < 0) for a in axes)
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:

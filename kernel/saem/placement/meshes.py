@@ -16,7 +16,7 @@ import contextlib
 import enum
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,7 +46,8 @@ def _axis_types(given: Any, names: Sequence[Any], default: AxisType) -> tuple[Ax
         _Axes.in_use = True
     if given is None:
         return (default,) * count
-    types = (given,) * count if isinstance(given, AxisType) else tuple(given)
+    types = (given,) * count if isinstance(given, AxisType) else \
+        tuple(given) if isinstance(given, Iterable) else (given,)
     if AxisType.Explicit in types:
         Seen.placements = True
     if not all(isinstance(t, AxisType) for t in types):
@@ -384,6 +385,9 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = Non
                          f"{sizes}")
     have = list(device_module.devices() if devices is None else devices)
     need = math.prod(sizes)
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"Number of devices {len(have)} must equal the product of mesh_shape "
+                         f"{sizes}. Sizes are not negative.")
     if need > len(have):
         raise ValueError(
             f"Number of devices {len(have)} must be >= the product of mesh_shape {sizes}. On CPU, "

@@ -246,7 +246,8 @@ class NamedSharding:
         if len(self.spec) > len(shape):
             raise ValueError(
                 f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but "
-                f"was applied to a value of rank {len(shape)}.")
+                f"was applied to a value of rank {len(shape)}."
+                f"{'' if shape else ' For scalars the PartitionSpec should be P()'}")
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         """Return the shape of each device's part.

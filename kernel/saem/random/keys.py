@@ -67,8 +67,8 @@ def generator(impl: Any = None) -> Generator:
     if isinstance(name, str) and name in GENERATORS:
         return GENERATORS[name]
     if not isinstance(name, str):
-        raise TypeError(f"impl of a key needs a name or the dtype of keys, got {name!r} of type "
-                        f"{type(name)}. Try one of: {', '.join(map(repr, GENERATORS))}")
+        raise TypeError(f"unrecognized type {type(name)} for specifying PRNG implementation. "
+                        f"Try one of: {', '.join(map(repr, GENERATORS))}")
     raise errors.explained(
         errors.ArgumentError, "key.impl", f'unrecognized PRNG implementation "{name}".',
         advice=f"Did you mean one of: {', '.join(map(repr, GENERATORS))}?")

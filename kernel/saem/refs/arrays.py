@@ -298,7 +298,8 @@ def _index(item: Any) -> Any:
     if isinstance(item, (bool, np.bool_)) or item is None or isinstance(item, str):
         raise errors.explained(
             errors.ArgumentTypeError, "ref.C11",
-            f"Argument '{item}' of type {type(item)} is not a valid index of a Ref.",
+            f"Argument '{item}' of type {type(item)} is not a valid JAX type. It cannot be an "
+            "index of a Ref.",
             advice="Use integers, slices with steps forward, integer arrays or '...'.")
     aval = aval_of(item)
     if dtypes.is_bool(aval.dtype):

@@ -150,7 +150,7 @@ def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
     check_callable(fun)
     if reduce_axes:
         raise NotImplementedError(
-            "reduce_axes of vjp has been withdrawn; sum over the axis yourself with lax.psum.")
+            "reduce_axes argument to vjp is deprecated. Sum over the axis yourself with lax.psum.")
     flat, xs, in_tree = _flat_positional(fun, primals, has_aux)
     xs = [as_array(x) for x in xs]
     outs, linear = _linearize(flat, xs)
@@ -180,7 +180,7 @@ def _value_and_grad(fun: Callable, argnums: int | Sequence[int], has_aux: bool,
     check_callable(fun)
     if reduce_axes:
         raise NotImplementedError(
-            "reduce_axes of grad has been withdrawn; sum over the axis yourself with lax.psum.")
+            "reduce_axes argument to grad is deprecated. Sum over the axis yourself with lax.psum.")
     single = isinstance(argnums, (int, np.integer))
     numbers = tuple(map(operator.index, (argnums,) if single else argnums))
     if not numbers:

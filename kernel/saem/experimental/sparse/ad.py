@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.core import tree
+from saem.core.arguments import check_callable
 from saem.experimental.sparse.base import JAXSparse
 from saem.transform import derivatives, jacobians
 
@@ -23,6 +24,7 @@ from saem.transform import derivatives, jacobians
 def _on_data(transform: Callable, fun: Callable, argnums: int | Sequence[int], has_aux: bool,
              value: bool, options: dict[str, Any]) -> Callable:
     """Return ``transform`` of ``fun`` as a function of the data of its sparse arguments."""
+    check_callable(fun)
     single = isinstance(argnums, int)
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
