@@ -234,7 +234,7 @@ _METHODS = {
 
 for _name, _get in _PROPERTIES.items():
     _made = property(_get)
-    _made.__set_name__(ArrayImpl, _name)
+    _made.__set_name__(ArrayImpl, _name)  # type: ignore[attr-defined]
     setattr(ArrayImpl, _name, _made)
 for _name, _method in _METHODS.items():
     setattr(ArrayImpl, _name, _method)
