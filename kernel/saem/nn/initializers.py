@@ -22,6 +22,7 @@ from saem import numpy as jnp
 from saem import random
 from saem.core import dtypes, errors, lazy
 from saem.numpy.axes import as_tuple
+from saem.numpy.manipulation import as_shape
 from saem.ops.constraints import reshard
 from saem.typing import Array, ArrayLike, DTypeLike, Shape
 
@@ -221,7 +222,7 @@ def variance_scaling(scale: float, mode: str, distribution: str,
     def init(key: Array, shape: Shape, dtype: DTypeLike | None = default,
              out_sharding: Any = None) -> Array:
         dtype = _dtype(dtype)
-        inputs_outputs = fans(tuple(shape), in_axis, out_axis, batch_axis)
+        inputs_outputs = fans(as_shape(shape), in_axis, out_axis, batch_axis)
         if mode not in DENOMINATORS:
             raise _refused("variance_scaling.mode",
                            f"invalid mode for variance scaling initializer: {mode}",

@@ -56,6 +56,15 @@ def refuse(name: str, tag: str, sentence: str) -> Exception:
                             advice=f"See scipy.linalg.{name}.")
 
 
+def check_rank(name: str, a: Any) -> None:
+    """Refuse what is no matrix.  Raises: ShapeError (a TypeError and a ValueError)."""
+    if a.ndim < 2:
+        raise errors.explained(
+            errors.ShapeError, f"{name}.rank",
+            f"Input 0 to {name} must have rank at least 2, but got shape={a.shape}",
+            advice="Give a matrix, for example x[None] or x[:, None].")
+
+
 def holds_vectors(name: str, a: Any, b: Any) -> bool:
     """Return whether b is a vector, or, with one axis less than the matrices a, a stack of them."""
     rank = ndim(b)
@@ -82,7 +91,8 @@ def right_sides(name: str, a: Any, b: Any, vectors: bool) -> tuple[Any, Any]:
 @library_function(static_argnames=("lower",), whole=True)
 def _cholesky(a: Any, lower: bool) -> Any:
     (a,) = inexact("cholesky", *as_matrices(a))
-    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+    check_rank("cholesky", a)
+    if a.shape[-1] != a.shape[-2]:
         raise refuse("cholesky", "square", "The input to cholesky must be a square matrix. Got "
                      f"shape {a.shape[-2:]}.")
     if lower:

@@ -38,7 +38,7 @@ from saem.numpy.manipulation import broadcast_to
 from saem.numpy.matrices import diag, eye
 from saem.numpy.reductions import max as greatest
 from saem.numpy.searching import where
-from saem.scipy.linalg.equations import _cholesky, as_matrices, inexact, refuse
+from saem.scipy.linalg.equations import _cholesky, as_matrices, check_rank, inexact, refuse
 from saem.typing import Array, ArrayLike
 
 
@@ -111,11 +111,7 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_f
            [0., 1.]], dtype=float32)
     """
     (a,) = inexact("lu", *as_matrices(a))
-    if a.ndim < 2:
-        raise errors.explained(
-            errors.ArgumentTypeError, "lu.rank",
-            f"Input 0 to lu must have rank at least 2, but got shape={a.shape}",
-            advice="Give a matrix, for example x[None] or x[:, None].")
+    check_rank("lu", a)
     if a.ndim != 2:
         raise refuse("lu", "rank", f"lu needs one matrix, got shape {a.shape}.")
     packed, _, rows = lu_op(a)
