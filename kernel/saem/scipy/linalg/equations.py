@@ -57,7 +57,7 @@ def refuse(name: str, tag: str, sentence: str) -> Exception:
 
 
 def check_rank(name: str, a: Any) -> None:
-    """Refuse what is no matrix.  Raises: ShapeError (a TypeError and a ValueError)."""
+    """Refuse a vector and a number.  Raises: ShapeError (a TypeError and a ValueError)."""
     if a.ndim < 2:
         raise errors.explained(
             errors.ShapeError, f"{name}.rank",
