@@ -484,8 +484,14 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *,
         parts = [slicing.slice_in_dim(arr, 0, place, axis=axis),
                  slicing.slice_in_dim(arr, place + 1, size, axis=axis)]
         return shape.concatenate(parts, axis)
-    kept = np.asarray([i for i in range(size) if i not in gone], np.int32)
-    return getitem(arr, (slice(None),) * axis + (kept,))
+    return getitem(arr, (slice(None),) * axis + (_all_but(places, size),))
+
+
+def _all_but(places: np.ndarray, size: int) -> np.ndarray:
+    """Return the numbers below ``size`` that are not among ``places``, in order."""
+    kept = np.ones(size, bool)
+    kept[places] = False
+    return np.flatnonzero(kept).astype(np.int32)
 
 
 def wrapped(places: Any, size: int) -> Any:
@@ -556,10 +562,13 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     new[order] = starts + np.arange(count)
     wide = tuple([count if i == axis else n for i, n in enumerate(arr.shape)])
     values = broadcast_to(values, wide)
-    old = np.setdiff1d(np.arange(size + count), new).astype(np.int32)
+    if places.size == 1:
+        cut = int(places[0])
+        return shape.concatenate([slicing.slice_in_dim(arr, 0, cut, axis=axis), values,
+                                  slicing.slice_in_dim(arr, cut, size, axis=axis)], axis)
     whole = broadcast_in_dim(np.zeros((), arr.dtype)[()], tuple(
         [size + count if i == axis else n for i, n in enumerate(arr.shape)]), ())
     lead = (slice(None),) * axis
     whole = scatter_update(whole, (*lead, new), values, "set")
-    whole = scatter_update(whole, (*lead, old), arr, "set")
+    whole = scatter_update(whole, (*lead, _all_but(new, size + count)), arr, "set")
     return convert_value(whole, arr.dtype, aval_of(arr).weak_type)

@@ -15,19 +15,20 @@ import numpy as np
 
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.dimensions import as_size, is_static, larger
+from saem.core.dimensions import as_size, larger
 from saem.core.trace import Tracer, concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy.creation import filled
+from saem.numpy.indexing import scatter_update
 from saem.numpy.logic import truth
-from saem.numpy.promote import as_value, check_arraylike, promote_dtypes, scalar
+from saem.numpy.promote import as_value, check_arraylike, if_else, promote_dtypes, scalar
 from saem.numpy.selection import choose_where
 from saem.ops import arithmetic as ops
-from saem.ops import compare, numbers, slicing
+from saem.ops import compare, numbers
 from saem.ops import shape as shaping
 from saem.ops.convert import convert_element_type
-from saem.ops.linear import reduce_sum
-from saem.ops.sort import sort
+from saem.ops.cumulative import cumsum
+from saem.ops.linear import broadcast_in_dim, reduce_sum
 from saem.transform.staging import put_value
 from saem.typing import Array, ArrayLike
 
@@ -97,14 +98,13 @@ def _nonzero(a: Any, fills: tuple[Any, ...], size: int) -> tuple[Any, ...]:
     shape, count = aval_of(a).shape, aval_of(a).size
     index = dtypes.default_dtype(int)
     mask = shaping.reshape(truth(a), (count,))
-    # Sorted by whether they are zero, the places of the others come first, in their order.
-    _, places = sort([compare.bitwise_not(mask), shaping.iota(index, count)], num_keys=1)
-    if is_static((count, size)):
-        places = slicing.slice(places, (0,), (min(size, count),))
-        places = slicing.pad(places, scalar(0, index), ((0, max(0, size - count), 0),))
-    else:
-        places = slicing.pad(places, scalar(0, index), ((0, size, 0),))
-        places = slicing.slice(places, (0,), (size,))
+    # Each writes its place where the number of those before it says; zeros write outside.
+    so_far = cumsum(convert_element_type(mask, index), 0)
+    end = broadcast_in_dim(scalar(size, index), (count,), ())
+    at = if_else(mask, ops.sub(so_far, scalar(1, index)), end)
+    places = broadcast_in_dim(scalar(0, index), (size,), ())
+    places = scatter_update(places, at, shaping.iota(index, count), "set", mode="drop",
+                            wrap_negative_indices=False)
     found = reduce_sum(convert_element_type(mask, index), (0,))
     real = compare.lt(shaping.iota(index, size), found)
     out = []

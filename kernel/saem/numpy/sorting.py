@@ -15,6 +15,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.lazy import later
 from saem.core.sharded import sharding_of
 from saem.jit.library import library_function
 from saem.numpy.arithmetic import negative
@@ -35,6 +36,8 @@ from saem.ops.sort import sort as lax_sort
 from saem.ops.sort import top_k
 from saem.ops.windows import ScatterDimensionNumbers
 from saem.typing import Array, ArrayLike, DTypeLike
+
+loops: Any = later("saem.loops.scan")
 
 INT32 = np.dtype("int32")
 
@@ -257,7 +260,7 @@ def _searchsorted(a: Any, v: Any, sorter: Any, side: str, method: str) -> Any:
         return _by_comparing(a, v, side, index)
     if method == "sort":
         return _by_sorting(a, v, side, index)
-    return _by_halving(a, v, side, index)
+    return _by_halving(a, v, side, index, method == "scan_unrolled")
 
 
 def _before(x: Any, y: Any, or_equal: bool) -> Any:
@@ -297,18 +300,29 @@ def _by_comparing(a: Any, v: Any, side: str, index: Any) -> Any:
     return total(_before(rows, values, side == "right"), axis=-1, dtype=index)
 
 
-def _by_halving(a: Any, v: Any, side: str, index: Any) -> Any:
+# Up to so many rounds are written one after another: their code then runs faster than a loop.
+MOST_WRITTEN = 7
+
+
+def _by_halving(a: Any, v: Any, side: str, index: Any, unrolled: bool) -> Any:
     """Halve the interval (low, high] that holds the place until one is left."""
     size, work = a.shape[0], np.dtype("uint64" if index.itemsize == 8 else "uint32")
-    low = broadcast_in_dim(scalar(0, work), v.shape, ())
-    high = broadcast_in_dim(scalar(size, work), v.shape, ())
-    for _ in range(int(np.ceil(np.log2(size + 1)))):
+    rounds = size.bit_length()
+
+    def halve(interval: tuple[Any, Any], _: None = None) -> tuple[tuple[Any, Any], None]:
+        low, high = interval
         middle = ops.add(low, ops.div(ops.sub(high, low), scalar(2, work)))
         there = getitem(a, middle, mode="clip", wrap_negative_indices=False)
         left = _before(v, there, side == "left")
-        low = if_else(left, low, middle)
-        high = if_else(left, middle, high)
-    return convert_element_type(high, index)
+        return (if_else(left, low, middle), if_else(left, middle, high)), None
+
+    interval = tuple([broadcast_in_dim(scalar(n, work), v.shape, ()) for n in (0, size)])
+    if unrolled or rounds <= MOST_WRITTEN:
+        for _ in range(rounds):
+            interval, _ = halve(interval)
+    else:
+        interval, _ = loops.scan(halve, interval, None, length=rounds)
+    return convert_element_type(interval[1], index)
 
 
 def _by_sorting(a: Any, v: Any, side: str, index: Any) -> Any:
