@@ -655,3 +655,9 @@ result = [total(x, twice=True), total(x, scale=3.0, axis=0), line(1.0, shift=4.0
           line(shift=1.0, x=2.0), jax.grad(lambda x: total(x, twice=True))(x),
           jax.grad(lambda x: line(x, shift=1.0))(1.0)]
 """)
+
+
+def test_a_function_without_a_signature_takes_its_arguments_by_position():
+    larger = jax.custom_jvp(max)
+    larger.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
+    assert larger(1.0, 2.0) == 2.0

@@ -67,7 +67,7 @@ class Signature:
 
         Raises: TypeError for a keyword that has no position.
         """
-        if not kwargs and len(args) == len(self.positional):
+        if not kwargs and (self.signature is None or len(args) == len(self.positional)):
             return args
         if self.signature is None:
             problem = f"its signature is not known, and it was given {sorted(kwargs)} by keyword"
