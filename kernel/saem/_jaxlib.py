@@ -118,6 +118,9 @@ SOUND_OPTIONS = {
     "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
 } if version_info < (0, 12) else {}
 
+# An XLA flag by which a CPU program runs its parts in one order, not at once (``compile.faults``).
+ORDERED_OPTIONS = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
+
 # XLA flags by which a CPU program rounds each operation as it does alone, since none is joined with
 # others (``transform.pullbacks``).
 SEPARATE_OPTIONS = {

@@ -1,4 +1,4 @@
-"""Which programs would XLA compile to wrong code, and how are they compiled?
+"""Which programs would XLA compile to wrong code, or to code that waits for ever?
 
 On CPU XLA hands products and reductions to a library of kernels (YNNPACK), and joins a product with
 the reduction that reads it.  In jaxlib 0.10.2 two kinds of such code are wrong:
@@ -9,6 +9,11 @@ the reduction that reads it.  In jaxlib 0.10.2 two kinds of such code are wrong:
 
 Such programs are compiled with ``_jaxlib.SOUND_OPTIONS``, which hand single products alone to the
 library.
+
+LAPACK works on a stack in parallel: a thread of XLA's pool hands the matrices to that pool, and
+waits.  When as many stacks are worked on at once as there are threads, all of them wait for ever:
+twelve independent QR decompositions of stacks stop on two processors, in all versions.  Programs
+with several are compiled with ``_jaxlib.ORDERED_OPTIONS``, which work on one after the other.
 
 Read before: ``compile.quick``.  Read after: ``compile.executables``.
 Invariant: programs without such products and arrays are compiled as XLA does by itself.
@@ -31,12 +36,27 @@ MANY_AXES = 7
 
 def sound_options(program: ClosedJaxpr | None, devices: Sequence[Any]) -> dict[str, Any]:
     """Return the compile options without which ``program`` might run wrong code, else none."""
-    options = _jaxlib.SOUND_OPTIONS
-    if not options or program is None or devices[0].platform != "cpu":
+    if program is None or devices[0].platform != "cpu":
         return {}
-    if any(name in os.environ.get("XLA_FLAGS", "") for name in options):
-        return {}  # the user has chosen
-    return options if is_faulty(program.jaxpr) else {}
+    found: dict[str, Any] = {}
+    if _jaxlib.SOUND_OPTIONS and is_faulty(program.jaxpr):
+        found |= _jaxlib.SOUND_OPTIONS
+    if stacks_of_matrices(program.jaxpr) > 1:
+        found |= _jaxlib.ORDERED_OPTIONS
+    chosen = os.environ.get("XLA_FLAGS", "")  # by the user
+    return {name: value for name, value in found.items() if name not in chosen}
+
+
+def stacks_of_matrices(jaxpr: Jaxpr | ClosedJaxpr) -> int:
+    """Return how many operations of ``jaxpr``, and of programs inside, work on several matrices."""
+    count = 0
+    for eqn in jaxpr.eqns:
+        prim = eqn.operation
+        if prim.takes_matrices:
+            count += any(len(a.aval.shape) > 2 and a.aval.shape[0] != 1 for a in eqn.invars)
+        elif prim.multiple_results:
+            count += sum(stacks_of_matrices(inner) for _, inner in sub_jaxprs(prim))
+    return count
 
 
 def is_faulty(jaxpr: Jaxpr | ClosedJaxpr) -> bool:

@@ -141,6 +141,8 @@ class Primitive(Record):
     bilinear: ClassVar[bool] = False
     # Whether it is a matrix product or a convolution, which checkpoint policies call dots.
     is_product: ClassVar[bool] = False
+    # Whether LAPACK works on its operands, matrix by matrix.
+    takes_matrices: ClassVar[bool] = False
     # Whether a NaN among its results was among its operands (so none begins here).
     passes_nan: ClassVar[bool] = False
     # The number of the operand by which it divides, None if it does not divide.

@@ -27,6 +27,7 @@ class MatrixOperation(Primitive):
 
     __slots__ = ()
     folds_many = True
+    takes_matrices = True
     cores: ClassVar[tuple[int, ...]] = (2,)
     # Whether complex numbers are accepted.
     complex_too: ClassVar[bool] = True
