@@ -189,17 +189,6 @@ def test_private_names_in_a_process():
             core.Jaxpr
         except AttributeError as error:
             assert "Saem does not offer jax._src.core.Jaxpr" in str(error)
-        from jax._src import literals, pjit
-        from jax._src.dispatch import apply_primitive
-        twice = jax.extend.core.Primitive("twice")
-        twice.def_impl(lambda *xs: apply_primitive(twice, *xs))
-        twice.def_abstract_eval(lambda x: x)
-        jax.interpreters.mlir.register_lowering(
-            twice, jax.interpreters.mlir.lower_fun(lambda x: 2 * x, multiple_results=False))
-        assert twice.bind(jax.numpy.ones(2)).sum() == 4.
-        assert pjit.jit_p is jax.extend.core.primitives.jit_p
-        assert issubclass(literals.TypedInt, int) and core.full_lower(3) == 3
-        assert jax.jit(lambda x: core.full_lower(x) * 2)(1.) == 2.
         inner = compiler.backend_compile_and_load
         seen = []
         def patched(backend, *args):
@@ -210,6 +199,23 @@ def test_private_names_in_a_process():
         compiler.backend_compile_and_load = inner
         print(seen[0])
     """) == "cpu"
+
+
+def test_private_names_for_primitives_of_libraries():
+    assert dropped_in("""
+        import jax
+        from jax._src import core, literals, pjit
+        from jax._src.dispatch import apply_primitive
+        twice = jax.extend.core.Primitive("twice")
+        twice.def_impl(lambda *xs: apply_primitive(twice, *xs))
+        twice.def_abstract_eval(lambda x: x)
+        jax.interpreters.mlir.register_lowering(
+            twice, jax.interpreters.mlir.lower_fun(lambda x: 2 * x, multiple_results=False))
+        assert twice.bind(jax.numpy.ones(2)).sum() == 4.
+        assert pjit.jit_p is jax.extend.core.primitives.jit_p
+        assert issubclass(literals.TypedInt, int) and core.full_lower(3) == 3
+        print(jax.jit(lambda x: core.full_lower(x) * 2)(1.))
+    """) == "2.0"
 
 
 CLOSE = """

@@ -91,6 +91,7 @@ def test_stacks_of_matrices_are_worked_on_in_order(monkeypatch):
 
     ordered = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
     assert options(two, (3, 4, 4), (2, 4, 4)) == ordered
+    assert options(two, (1, 3, 4, 4), (1, 2, 4, 4)) == ordered
     assert options(lambda x: lax.map(jnp.linalg.eigh, x)[0] + jnp.linalg.det(x)[:, None],
                    (5, 4, 4)) == {}
     assert options(two, (4, 4), (2, 4, 4)) == options(two, (1, 4, 4), (4, 4)) == {}

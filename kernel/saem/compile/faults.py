@@ -53,7 +53,7 @@ def stacks_of_matrices(jaxpr: Jaxpr | ClosedJaxpr) -> int:
     for eqn in jaxpr.eqns:
         prim = eqn.operation
         if prim.takes_matrices:
-            count += any(len(a.aval.shape) > 2 and a.aval.shape[0] != 1 for a in eqn.invars)
+            count += any(n != 1 for a in eqn.invars for n in a.aval.shape[:-2])
         elif prim.multiple_results:
             count += sum(stacks_of_matrices(inner) for _, inner in sub_jaxprs(prim))
     return count
