@@ -12,8 +12,9 @@ library.
 
 LAPACK works on a stack in parallel: a thread of XLA's pool hands the matrices to that pool, and
 waits.  When as many stacks are worked on at once as there are threads, all of them wait for ever:
-twelve independent QR decompositions of stacks stop on two processors, in all versions.  Programs
-with several are compiled with ``_jaxlib.ORDERED_OPTIONS``, which work on one after the other.
+twelve independent QR decompositions of stacks stop on two processors with jaxlib 0.10.2 (with 0.12
+they ended).  Programs with several are compiled with ``_jaxlib.ORDERED_OPTIONS``, which work on one
+after the other.
 
 Read before: ``compile.quick``.  Read after: ``compile.executables``.
 Invariant: programs without such products and arrays are compiled as XLA does by itself.
