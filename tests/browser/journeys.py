@@ -482,7 +482,7 @@ def commit(shell: Shell, gate: Locator) -> None:
     """Commit a readable guess; on a busy machine the click may still overtake it."""
     press(shell, gate)
     try:
-        expect(gate.locator(".saem-gate-commit")).to_be_disabled(timeout=10_000)
+        expect(gate.locator(".saem-gate-commit")).to_be_disabled()
     except AssertionError:
         press(shell, gate)
         expect(gate.locator(".saem-gate-commit")).to_be_disabled()

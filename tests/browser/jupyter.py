@@ -150,7 +150,7 @@ class Lab:
             method=method,
             headers={"Authorization": f"token {self.token}"},
         )
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.read()
 
     def rest(self, page: Page) -> None:

@@ -140,21 +140,23 @@ class Learner:
     async def run(self, lesson: str, language: str, guess: str) -> nbformat.NotebookNode:
         """Run all cells of a lesson on the server and save it; returns it with its outputs.
 
-        ``guess`` is code that commits guesses, run after each cell.
+        ``guess`` is code that commits guesses, run after each cell. Requests wait in threads:
+        a request that waited in the loop would use up the time the other learners' have.
         """
         place = f"contents/{language}/{lesson}.ipynb"
-        notebook = nbformat.from_dict(self.get(place).json()["content"])
-        kernel = requests.post(f"{self.address}/user/{self.name}/api/kernels", timeout=120,
-                               headers=self.headers, json={
-                                   "name": "python3", "path": f"{language}/{lesson}.ipynb"}).json()
+        notebook = nbformat.from_dict((await asyncio.to_thread(self.get, place)).json()["content"])
+        kernel = (await asyncio.to_thread(
+            requests.post, f"{self.address}/user/{self.name}/api/kernels", timeout=120,
+            headers=self.headers,
+            json={"name": "python3", "path": f"{language}/{lesson}.ipynb"})).json()
         async with self.kernel(kernel["id"]) as execute:
             for cell in notebook.cells:
                 if cell.cell_type == "code":
                     cell.outputs = await execute(cell.source)
                     assert [o for o in await execute(guess) if o.output_type == "error"] == []
-        saved = requests.put(f"{self.address}/user/{self.name}/api/{place}", headers=self.headers,
-                             json={"type": "notebook", "format": "json", "content": notebook},
-                             timeout=60)
+        saved = await asyncio.to_thread(
+            requests.put, f"{self.address}/user/{self.name}/api/{place}", headers=self.headers,
+            json={"type": "notebook", "format": "json", "content": notebook}, timeout=60)
         assert saved.ok, saved.text
         return notebook
 
@@ -162,7 +164,8 @@ class Learner:
     async def kernel(self, identity: str):
         where = f"{self.address}/user/{self.name}/api/kernels/{identity}/channels"
         socket = await websocket_connect(HTTPRequest(
-            where.replace("http", "ws", 1), headers=self.headers), max_message_size=2**28)
+            where.replace("http", "ws", 1), headers=self.headers,
+            connect_timeout=120, request_timeout=240), max_message_size=2**28)
 
         async def execute(source: str) -> list:
             number = uuid.uuid4().hex
@@ -189,8 +192,9 @@ class Learner:
             yield execute
         finally:
             socket.close()
-            requests.delete(f"{self.address}/user/{self.name}/api/kernels/{identity}",
-                            headers=self.headers, timeout=60)
+            await asyncio.to_thread(
+                requests.delete, f"{self.address}/user/{self.name}/api/kernels/{identity}",
+                headers=self.headers, timeout=60)
 
 
 @pytest.fixture(scope="module")
