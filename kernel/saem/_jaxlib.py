@@ -173,6 +173,7 @@ def array_result_handler(aval, sharding, committed: bool):
 # Parts of jaxlib that few programs need: from our name to theirs, imported when first named.
 _LATER = {
     "xla_client": "jaxlib.xla_client",
+    "hlo": "jaxlib._hlo",
     "profiler": "jaxlib._profiler",
     "profile_data": "jaxlib._profile_data",
     "ir": "jaxlib.mlir.ir",

@@ -120,7 +120,7 @@ def test_hostile_file_names_are_escaped_in_locations(name):
     program = lowered(names["f"], X)
     located = program.located_text().split("\n")
     assert len(located) == len(program.text.split("\n"))
-    written = [line.split('loc("sin"("')[1].split('":2:')[0] for line in located if '"sin"' in line]
+    written = [line.split('/sin"("')[1].split('":2:')[0] for line in located if '/sin"' in line]
     unescaped = re.sub(r"\\([0-9A-F]{2})", lambda m: chr(int(m[1], 16)), written[0])
     assert unescaped == name.encode("utf-8", "backslashreplace").decode()
     assert not set(written[0]) & set('"\n\t')
@@ -152,7 +152,7 @@ def test_places_in_user_code_are_in_the_located_text():
 
     line = f.__code__.co_firstlineno + 1
     text = jax.jit(f).lower(X).as_text(debug_info=True)
-    assert re.search(rf'loc\("sin"\(".*test_lowering\.py":{line}:\d+\)\)', text)
+    assert re.search(rf'loc\("jit\(f\)/sin"\(".*test_lowering\.py":{line}:\d+\)\)', text)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -0.0, 1e-45, 3.4028235e38, 0.1])
@@ -191,7 +191,7 @@ def test_places_inside_loops_reach_the_text_but_not_the_key():
 
     made = jax.jit(looped).lower(np.float32(1))
     line = next(row for row in made.as_text(debug_info=True).splitlines() if "sine" in row)
-    assert 'loc("sin"("' in line and "test_lowering.py" in line
+    assert 'loc("jit(looped)/while/body/sin"("' in line and "test_lowering.py" in line
     assert "loc(" not in made.as_text() and "\1" not in made.as_text()
     assert any("sine" in row and "op_name" in row
                for row in made.compile().as_text().splitlines())

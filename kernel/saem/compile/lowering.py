@@ -33,9 +33,10 @@ from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.effects import in_order, is_ordered
 from saem.core.infer import infer
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var, pick
+from saem.core.provenance import name_stack
 from saem.core.record import Record
 from saem.core.refs import is_ref, works_on_references
-from saem.core.trace import Mark, Scope, Tracer, attributes_of, scopes_of
+from saem.core.trace import Mark, Tracer, attributes_of
 from saem.placement import layouts
 from saem.placement.shardings import annotation
 
@@ -171,6 +172,7 @@ def write_module(closed: ClosedJaxpr, options: Options) -> Lowering:
     module = Module(options.name)
     module.platform = options.platform
     writer = Writer(module)
+    writer.path = f"jit({options.name})/"
     env: dict[Var, str] = {}
     scalars = hoist_arrays(writer, closed, live, env)
     arguments = write_arguments(
@@ -307,19 +309,20 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
             name = literals[key] = writer.constant(np.asarray(atom.val), atom.aval)
         return name
 
-    around = writer.in_avals, writer.out_avals, writer.place
+    around = writer.in_avals, writer.out_avals, writer.place, writer.path
+    path = scope = writer.path
     stack: Any = None
-    scope = ""
     attributes: dict[str, str] = {}
     for eqn in eqns:
         prim, invars, results = eqn.operation, eqn.invars, eqn.outvars
         if eqn.stack is not stack:
             stack = eqn.stack
-            scope = "".join([f"{name}/" for name in scopes_of(stack)]) if Scope.used else ""
+            names = str(name_stack(stack))
+            writer.path = scope = f"{path}{names}/" if names else path
             if Mark.used and attributes != (attributes := attributes_of(stack)):
                 writer.stretched.clear()  # what was stretched carries other attributes
         begin = len(writer.operations)
-        writer.place = eqn.source, scope + prim.name if scope else prim.name
+        writer.place = eqn.source, scope + prim.path_name
         operands = [name_of(a) if type(a) is Literal else env[a] for a in invars]
         writer.in_avals = in_avals = [a.aval for a in invars]
         writer.out_avals = out_avals = [v.aval for v in results]
@@ -335,9 +338,9 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
                     else name for name, aval in zip(outs, out_avals)]
         env.update(zip(results, outs))
     writer.place = None  # what is returned has no place of its own
-    names = [name_of(a) if type(a) is Literal else env[a] for a in outvars]
-    writer.in_avals, writer.out_avals, writer.place = around
-    return names
+    returned = [name_of(a) if type(a) is Literal else env[a] for a in outvars]
+    writer.in_avals, writer.out_avals, writer.place, writer.path = around
+    return returned
 
 
 def literal_key(atom: Literal) -> tuple:
@@ -432,9 +435,15 @@ def inline(writer: Writer, closed: ClosedJaxpr, env: dict[Var, str]) -> list[str
     return write_equations(writer, eqns, closed.jaxpr.outvars, env)
 
 
-def lower_block(writer: Writer, closed: ClosedJaxpr, names: Sequence[str]) -> list[str]:
-    """Write ``closed`` inside a region whose arguments are ``names``."""
-    return inline(writer, closed, dict(zip(closed.jaxpr.invars, names)))
+def lower_block(writer: Writer, closed: ClosedJaxpr, names: Sequence[str], name: str = ""
+                ) -> list[str]:
+    """Write ``closed`` here, or inside a region, with arguments ``names``; ``name`` is on its path.
+    """
+    path = writer.path
+    writer.path = f"{path}{name}/" if name else path
+    results = inline(writer, closed, dict(zip(closed.jaxpr.invars, names)))
+    writer.path = path
+    return results
 
 
 def lower_apart(writer: Writer, closed: ClosedJaxpr, names: Sequence[str]) -> list[str]:

@@ -26,7 +26,8 @@ FLAG = ShapedArray((), np.dtype(bool))
 def write_while(ctx: Any, starts: Sequence[str], avals: Sequence[ShapedArray],
                 test: Callable[..., str], step: Callable[..., Sequence[str]]) -> list[str]:
     """Write: while ``test(*state)``, state is ``step(*state)``, from ``starts`` of ``avals``."""
-    regions = [ctx.region(avals, lambda *state: [test(*state)]), ctx.region(avals, step)]
+    regions = [ctx.region(avals, lambda *state: [test(*state)], name="cond"),
+               ctx.region(avals, step, name="body")]
     return ctx.emit_many(f'"stablehlo.while"({", ".join(starts)})', *starts, outs=avals,
                          regions=regions)
 
@@ -35,7 +36,8 @@ def write_case(ctx: Any, index: str, avals: Sequence[ShapedArray],
                branches: Sequence[Callable[[], Sequence[str]]]) -> list[str]:
     """Write the results of the branch whose number is ``index``, of the last if there is none."""
     return ctx.emit_many(f'"stablehlo.case"({index})', index, outs=avals,
-                         regions=[ctx.region((), branch) for branch in branches])
+                         regions=[ctx.region((), branch, name=f"branch_{number}_fun")
+                                  for number, branch in enumerate(branches)])
 
 
 def any_true(ctx: Any, flags: str) -> str:

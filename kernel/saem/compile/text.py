@@ -192,8 +192,8 @@ class Module:
 class Writer:
     """Makes the operations of one function: names values, keeps their avals.
 
-    While a primitive lowers, ``in_avals`` and ``out_avals`` are those of its equation and ``place``
-    is where that was written.
+    While a primitive lowers, ``in_avals`` and ``out_avals`` are those of its equation, ``place``
+    is where that was written, and ``path`` the scopes and programs around it: ``jit(f)/scope/``.
     """
 
     def __init__(self, module: Module):
@@ -202,6 +202,7 @@ class Writer:
         self.avals: dict[str, ShapedArray] = {}
         self.count = 0
         self.place: Place | None = None
+        self.path = ""
         self.depth = 0  # how many regions are open around what is made now
         self.in_avals: Sequence[ShapedArray] = ()
         self.out_avals: Sequence[ShapedArray] = ()
@@ -449,8 +450,11 @@ class Writer:
         return self.append(f"stablehlo.iota dim = {axis}", tensor_type(aval), aval)
 
     def region(self, avals: Sequence[ShapedArray], build: Callable[..., Sequence[str]],
-               shardy: bool = False) -> Region:
-        """Return a region: ``build(*argument names)`` makes its operations, returns results."""
+               shardy: bool = False, name: str = "") -> Region:
+        """Return a region: ``build(*argument names)`` makes its operations, returns results.
+
+        Programs inside are at the path of the operation, and of ``name`` where there is one.
+        """
         saved = self.operations, self.stretched
         self.operations, self.stretched = [], {}
         self.depth += 1
@@ -459,9 +463,11 @@ class Writer:
             names.append(f"%b{self.count}")
             self.count += 1
             self.avals[names[-1]] = aval
-        place = self.place
+        place, path = self.place, self.path
+        if name and place is not None:
+            self.path = f"{place[1]}/{name}/"
         results = build(*names)
-        self.place = place
+        self.place, self.path = place, path
         arguments = [(name, tensor_type(aval)) for name, aval in zip(names, avals)]
         made = Region(arguments, self.operations, results, self.type_of(*results), shardy)
         self.operations, self.stretched = saved

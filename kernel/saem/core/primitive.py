@@ -178,6 +178,8 @@ class Primitive(Record):
     # -- what its parameters name --
     # The name of the function that it calls, "" if it is no plain call of one.
     called: ClassVar[Any] = ""
+    # What it is called in the paths of a program's text, which profiles show; by default its name.
+    path_name: ClassVar[Any] = ""
     # The layout that it gives to its operand.
     layout: ClassVar[Any] = None
     # The mesh on which it must run.
@@ -294,6 +296,7 @@ def primitive(name: str) -> Callable[[P], P]:
                 f"primitive name {name!r} is already taken by {taken.__qualname__}",
                 advice="Choose another name.")
         cls.name = name
+        cls.path_name = cls.path_name or name
         if not cls._names:
             # Without parameters there is one object, so identity is equality: cheap cache keys.
             cls.__new__ = functools.partial(_single, cls)

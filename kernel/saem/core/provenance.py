@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from saem.core import config, errors, source, tree
 from saem.core.record import Record
-from saem.core.trace import Boundary
 from saem.core.trace import Scope as ScopeName
+from saem.core.trace import inside_program
 
 
 class DebugInfo(NamedTuple):
@@ -128,7 +128,6 @@ class Transform(Record):
 
 
 _SHOWN = ("jvp", "vmap", "transpose")
-_DERIVED = (*_SHOWN, "partial_eval", "checkpoint")
 
 
 class NameStack(Record):
@@ -145,31 +144,27 @@ class NameStack(Record):
         return NameStack((*self.stack, Transform(name)))
 
     def __str__(self) -> str:
-        scopes = [x.name for x in self.stack if isinstance(x, Scope)]
-        transforms = [x.name for x in self.stack if isinstance(x, Transform)]
-        for number, name in enumerate(transforms):
-            scopes = [f"{name}({s})" for s in scopes] if scopes or number else [f"{name}()"]
-        return "/".join(scopes)
+        """Return the scopes as a path; a transformation stands around the first name inside it."""
+        path: list[str] = []
+        for entry in reversed(self.stack):
+            if isinstance(entry, Scope):
+                path.insert(0, entry.name)
+            else:
+                path[:1] = [f"{entry.name}({path[0] if path else ''})"]
+        return "/".join(path)
 
 
-def name_stack(stack: Sequence[str]) -> NameStack:
-    """Return the names on an equation's stack inside its program.
-
-    A program that was derived from another (the batched one of a jitted function) is under a
-    transformation because its caller is, so the name of that is in the caller's stack.
-    """
+def name_stack(stack: tuple[str, ...]) -> NameStack:
+    """Return the names on an equation's stack inside its program."""
     found: list[Any] = []
-    for name in reversed(stack):
+    for name in inside_program(stack):
         if type(name) is ScopeName:
             found.append(Scope(str(name)))
-        elif type(name) is Boundary:
-            if name in _DERIVED:
-                found = [x for x in found if isinstance(x, Scope)]
-            break
         elif name in _SHOWN:
-            # What is transposed is the linear part of a jvp, which left it long ago.
-            found += [Transform(name)] + [Transform("jvp")] * (name == "transpose")
-    return NameStack(tuple(found[::-1]))
+            if found[-1:] == [Transform("transpose")] and name != "jvp":
+                found.append(Transform("jvp"))
+            found.append(Transform(name))
+    return NameStack(tuple(found))
 
 
 class Frame(Record):

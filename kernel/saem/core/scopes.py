@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from saem.core.errors import ArgumentTypeError, explained
@@ -51,6 +51,17 @@ class named_scope(contextlib.ContextDecorator):
         state.stack = stack
         if trace is not eval_trace:
             trace.stack = own
+
+
+@contextlib.contextmanager
+def own_scope(name: str) -> Iterator[None]:
+    """Name what the engine does inside; stacks are searched only where users name scopes."""
+    stack = state.stack
+    state.stack = (*stack, Scope(name))
+    try:
+        yield
+    finally:
+        state.stack = stack
 
 
 def named_call(fun: Callable, *, name: str | None = None) -> Callable:

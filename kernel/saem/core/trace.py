@@ -141,6 +141,24 @@ class current:
         state.trace, state.stack = self.saved
 
 
+class beneath(current):
+    """``with beneath(trace):`` hands operations to the parent of ``trace``.
+
+    The stack stays: what is recorded below was written under ``trace``, too.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, trace: Trace):
+        assert trace.parent is not None
+        self.trace = trace.parent
+
+    def __enter__(self) -> Trace:
+        self.saved = (state.trace, state.stack)
+        state.trace = self.trace
+        return self.trace
+
+
 class Scope(str):
     """The name of a ``named_scope`` on a stack of transformations."""
 
@@ -154,15 +172,28 @@ class Boundary(str):
     __slots__ = ()
 
 
+# What begins the stack inside programs that were derived from others.
+DERIVED = {"vmap": "vmap", "jvp": "jvp", "transpose": "jvp", "partial_eval": "jvp",
+           "checkpoint": "jvp"}
+
+
+def inside_program(stack: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the scopes and transformations on ``stack`` inside the innermost program.
+
+    A program that was derived from another (the batched one of a jitted function) is under a
+    transformation because its caller is, so the name of that is in the caller's stack.
+    """
+    for number in range(len(stack), 0, -1):
+        name = stack[number - 1]
+        if type(name) is Boundary:
+            own = DERIVED.get(name)
+            return stack[number + (own is not None and stack[number:number + 1] == (own,)):]
+    return stack
+
+
 def scopes_of(stack: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the named scopes on ``stack``, inside the innermost jitted function."""
-    names: list[str] = []
-    for name in reversed(stack):
-        if name == "jit" and type(name) is not Scope:
-            break
-        if type(name) is Scope:
-            names.append(name)
-    return tuple(names[::-1])
+    """Return the named scopes on ``stack``, inside the innermost program."""
+    return tuple([name for name in inside_program(stack) if type(name) is Scope])
 
 
 class Mark(Scope):
@@ -225,8 +256,10 @@ def go_to_source(source: Source | None, stack: tuple[str, ...], under: tuple[str
     """
     state.source = source
     if Scope.used:
-        names, have = scopes_of(stack), scopes_of(under)
-        known = len(have) if names[:len(have)] == have else 0
+        names, have = inside_program(stack), inside_program(under)
+        known = 0
+        while known < min(len(names), len(have)) and names[known] == have[known]:
+            known += 1
         state.stack = under = (*under, *names[known:])
     if Mark.used:
         marks = marks_of(stack)

@@ -38,7 +38,8 @@ from saem.core.kept import Kept
 from saem.core.memory_spaces import MemorySpace, placed
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.refs import is_ref
-from saem.core.trace import Tracer, at_source, bind, bind_list, current
+from saem.core.scopes import own_scope
+from saem.core.trace import Tracer, at_source, beneath, bind, bind_list
 from saem.derivatives.policies import Offloadable, Policy, is_saved
 from saem.derivatives.saved_inside import apart
 from saem.jit.call import JitCall, ProgramCall
@@ -96,7 +97,7 @@ class Remat(ProgramCall):
                    for i in range(len(xs))]
         behind = iter(ctx.barrier(pick(xs, guarded)))
         return lowering.lower_block(
-            ctx, self.jaxpr, [next(behind) if g else x for x, g in zip(xs, guarded)])
+            ctx, self.jaxpr, [next(behind) if g else x for x, g in zip(xs, guarded)], "checkpoint")
 
     def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
         """Compute what is known now; record the rest, which computes the known part again."""
@@ -105,7 +106,7 @@ class Remat(ProgramCall):
         split = self.jaxpr.derived(("remat", unknown, policy),
                                    lambda: Split(self.jaxpr, unknown, policy))
         known = split.known
-        with current(trace.parent):
+        with beneath(trace):
             outs = eval_jaxpr(known.jaxpr, known.consts,
                               *pick(args, unknown, False))
         n = len(outs) - split.saved_count
@@ -296,7 +297,7 @@ class Split:
         env.update(zip(jaxpr.constvars, self.consts))
         shared = set(kept) & self.read_now()
         for eqn in jaxpr.eqns:
-            with at_source(eqn.source):
+            with at_source(eqn.source, () if eqn in self.mixed else eqn.stack):
                 if eqn in self.mixed:
                     program, inputs, outvars = self.mixed[eqn]
                     outs = eval_jaxpr(program.jaxpr, program.consts, *(env[v] for v in inputs))
@@ -348,7 +349,7 @@ def without_jits(closed: ClosedJaxpr) -> ClosedJaxpr:
         return closed
 
     def step(eqn: Eqn, values: list[Any]) -> list[Any]:
-        with at_source(eqn.source):
+        with at_source(eqn.source, eqn.stack):
             if isinstance(eqn.operation, JitCall):
                 return interpret(eqn.operation.jaxpr, values, step)
             return bind_list(eqn.operation, values)
@@ -372,7 +373,8 @@ def pulled(closed: ClosedJaxpr, linear: tuple[bool, ...], has_ct: tuple[bool, ..
     cts = [aval.to_tangent_aval() for aval, has in zip(closed.out_avals, has_ct) if has]
 
     def pull(*flat: Any) -> list[Any]:
-        outs = eval_jaxpr(known.jaxpr, known.consts, *flat[:len(inputs)])
+        with own_scope("rematted_computation"):
+            outs = eval_jaxpr(known.jaxpr, known.consts, *flat[:len(inputs)])
         every = with_nones(has_ct, flat[len(inputs):])
         found = backward_pass(
             opened, [*rest.consts, *outs[len(outs) - count:]],

@@ -92,6 +92,10 @@ class JitCall(ProgramCall):
         return str(self.jaxpr_name)
 
     @property
+    def path_name(self):
+        return f"jit({self.jaxpr_name})"
+
+    @property
     def params(self):
         return {"jaxpr": self.jaxpr, "name": self.jaxpr_name, "inline": self.inline,
                 "donated_invars": self.donated_invars or (False,) * len(self.jaxpr.in_avals),

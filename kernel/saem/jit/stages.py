@@ -243,7 +243,12 @@ class Lowered(Stage):
         Raises: ValueError for another dialect.
         """
         if dialect == "hlo":
-            return self.compiler_ir("hlo").as_hlo_text()
+            program = self.compiler_ir("hlo")
+            if not debug_info:
+                return program.as_hlo_text()
+            options = _jaxlib.hlo.HloPrintOptions.short_parsable()
+            options.print_metadata = True
+            return program.get_hlo_module().to_string(options)
         check_dialect(dialect)
         return self._lowered.located_text() if debug_info else self._lowered.plain_text()
 

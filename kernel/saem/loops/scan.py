@@ -39,7 +39,7 @@ from saem.core.jaxpr import (
 )
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.sharded import entries_of, sharding_of
-from saem.core.trace import bind, current
+from saem.core.trace import beneath, bind
 from saem.loops.carry import (
     Spoken,
     check_callable,
@@ -101,6 +101,7 @@ class Scan(HigherOrder):
         return self.other(nested.programs[0], nested.consts, nested.carry)
 
     trimmed = without_unneeded
+    path_name = "while"
 
     def parts(self, items: Sequence[Any]) -> list[list[Any]]:
         """Return operands as constants, carry, and stacks."""
@@ -235,7 +236,7 @@ class Scan(HigherOrder):
     def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
         """Scan below ``trace`` what is known, stacking residuals; record the scan of the rest."""
         split = self.split([not trace.is_known(x) for x in args])
-        with current(trace.parent):
+        with beneath(trace):
             outs, late_args = split.run(args)
         needed = any(split.out_unknown) or split.late.effects
         late = trace.emit(split.late, late_args) if needed else []

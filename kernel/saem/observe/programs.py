@@ -30,7 +30,7 @@ from saem.placement import devices
 from saem.transform.programs import make_jaxpr
 
 _LOCATION = re.compile(r' loc\("((?:[^"\\]|\\.)*)"(?:\("[^"]*":\d+:\d+\))?\)$')
-_MARK = re.compile(r"~(e[\d.]+)/")
+_MARK = re.compile(r"~(e[\d.]+)[)/]")
 _INSTRUCTION = re.compile(r"^\s*(ROOT )?%?([\w.\-]+) = (.+?) ([\w\-]+)\((.*)$")
 _COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\{$")
 _CALLED = re.compile(r"(?:calls|to_apply|body|condition)=%?([\w.\-]+)")

@@ -40,7 +40,7 @@ from saem.core.jaxpr import (
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.refs import AbstractRef
 from saem.core.sharded import entries_of, plain, shard_along, with_spec
-from saem.core.trace import bind, bind_list, state
+from saem.core.trace import beneath, bind, bind_list, state
 from saem.core.varying import varying, vma_of
 from saem.ops import arithmetic
 from saem.ops.collectives import PSum
@@ -206,13 +206,9 @@ class ShardMap(HigherOrder):
         known_out = pick(self.out_specs, out_unknown, False)
         avals = known.out_avals[len(known_out):]
         made_specs = [self.residual_spec(aval) for aval in avals]
-        saved = state.trace
-        state.trace = parent = trace.parent
-        try:
+        with beneath(trace) as parent:
             outs = parent.process(self.around(known, known_in, [*known_out, *made_specs]),
                                   tuple(known_args)) if known.jaxpr.outvars or known.effects else []
-        finally:
-            state.trace = saved
         made = iter(zip(outs[len(known_out):], made_specs))
         residuals = [next(made) if k is None else (known_args[k], known_in[k]) for k in kept]
         rest_in = [*(s for _, s in residuals), *pick(self.in_specs, unknown)]

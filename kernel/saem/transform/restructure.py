@@ -30,7 +30,7 @@ from saem.core.jaxpr import (
 )
 from saem.core.lazy import later
 from saem.core.refs import AccumEffect, WriteEffect
-from saem.core.trace import current
+from saem.core.trace import beneath
 from saem.core.varying import varying
 from saem.ops.keys import KeyDType
 from saem.ops.linear import BroadcastInDim, add_any_p
@@ -211,5 +211,5 @@ def keep_inputs(closed: ClosedJaxpr, kept: Sequence[bool]) -> ClosedJaxpr:
 
 def below(trace: Any, prim: Any, args: Sequence[Any]) -> list[Any]:
     """Apply ``prim`` one interpreter below ``trace``."""
-    with current(trace.parent) as parent:
+    with beneath(trace) as parent:
         return parent.process(prim, tuple(args))
