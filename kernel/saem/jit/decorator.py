@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 stages: Any = later("saem.jit.stages")
 
 
-def jit(fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardings: Any = None,
+_NOT_GIVEN: Any = object()
+
+
+def jit(fun: Callable = _NOT_GIVEN, /, *, in_shardings: Any = None, out_shardings: Any = None,
         static_argnums: int | Sequence[int] | None = None,
         static_argnames: str | Sequence[str] | None = None,
         donate_argnums: int | Sequence[int] | None = None,
@@ -50,7 +53,7 @@ def jit(fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardin
         "donate_argnums": donate_argnums, "donate_argnames": donate_argnames,
         "keep_unused": keep_unused, "device": device, "inline": inline,
         "compiler_options": compiler_options}
-    if fun is None:
+    if fun is _NOT_GIVEN:
         return functools.partial(jit, backend=backend, **options)
     for what, given in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
         if given is None:

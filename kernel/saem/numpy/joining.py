@@ -85,8 +85,8 @@ def concatenate(arrays: Array | Sequence[ArrayLike], axis: int | None = 0,
                                "Zero-dimensional arrays cannot be concatenated.",
                                advice="Use jnp.stack, which adds an axis.")
     axis, dtype = canonical_axis(axis, parts[0].ndim), _asked(dtype)
-    if len(parts) == 1 and dtype in (None, parts[0].dtype):
-        return parts[0]
+    if len(parts) == 1:
+        return parts[0] if dtype is None else convert_element_type(parts[0], dtype)
     return _concatenate(parts, axis=axis, dtype=dtype)
 
 
