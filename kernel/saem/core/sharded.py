@@ -90,15 +90,17 @@ def with_entry(sharding: Any, place: int, entry: Any) -> Any:
     return type(sharding)(sharding.mesh, type(sharding.spec)(*entries))
 
 
-def with_axis(aval: ShapedArray, size: int, like: Any, entry: Any) -> ShapedArray:
+def with_axis(aval: ShapedArray, size: int, like: Any, entry: Any, axis: int = 0) -> ShapedArray:
     """Return the aval of a stack of ``size`` examples of ``aval``, sharded along ``entry``.
 
-    ``like`` is a sharding over the mesh of ``entry``, None if the stack is not sharded.
+    The batch axis is ``axis``. ``like`` is a sharding over the mesh of ``entry``, None if the stack
+    is not sharded.
     """
-    stack = aval.update(shape=(size, *aval.shape))
+    stack = aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
     if like is None:
         return stack
-    return shard_along(plain(stack), like, (entry, *entries_of(aval)), aval.vma)
+    entries = entries_of(aval)
+    return shard_along(plain(stack), like, (*entries[:axis], entry, *entries[axis:]), aval.vma)
 
 
 def with_spec(aval: ShapedArray, sharding: Any) -> ShapedArray:

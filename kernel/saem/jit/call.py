@@ -14,15 +14,16 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from saem.compile import lowering
-from saem.core import config
+from saem.core import axes, config
 from saem.core import jaxpr as jaxpr_module
 from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Literal, merge, once_per_program, pick, split_list
 from saem.core.primitive import Primitive, primitive
-from saem.core.trace import state
+from saem.core.trace import bind, state
 from saem.transform.linearize import PartialTrace, partial_eval_jaxpr
 from saem.transform.nested import HigherOrder, Nested
 from saem.transform.staging import put_value
+from saem.transform.vmap import stacked_program
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -58,6 +59,15 @@ class ProgramCall(HigherOrder):
 
     def rebuilt(self, nested, operands, results):
         return self.giving(nested.programs[0], operands)
+
+    def batch(self, size, xs, dims):
+        """Stacks go into the program as they are: it finds their batch axes where they lie."""
+        if not any(dims) or self.effects:
+            return super().batch(size, xs, dims)
+        program, out_batched = stacked_program(
+            self.program, size, tuple(dims), None, axes.batching())
+        call = self.giving(program, range(len(xs)))
+        return bind(call, *xs), [0 if b else None for b in out_batched]
 
     def with_token(self) -> tuple[Primitive, int]:
         """Where the program runs, a rule that comes with it has no part any more."""

@@ -160,28 +160,28 @@ def batch_jaxpr(closed: ClosedJaxpr, size: int, batched: tuple[bool, ...],
 
     ``force_out`` marks outputs that must be stacked even if they are the same for all examples.
     """
-    return stacked_program(closed, size, batched, force_out, axes.batching())
+    dims = tuple([0 if b else None for b in batched])
+    return stacked_program(closed, size, dims, force_out, axes.batching())
 
 
 @once_per_program
-def stacked_program(closed: ClosedJaxpr, size: int, batched: tuple[bool, ...],
+def stacked_program(closed: ClosedJaxpr, size: int, dims: tuple[int | None, ...],
                     force_out: tuple[bool, ...] | None, axis: Axis | None
                     ) -> tuple[ClosedJaxpr, list[bool]]:
-    """Do what ``batch_jaxpr`` does, for examples along ``axis``."""
+    """Do what ``batch_jaxpr`` does, for examples along ``axis``; ``dims`` are the batch axes."""
     out_batched: list[bool] = []
 
     def mapped(*xs: Any) -> list[Any]:
-        outs, dims = vmap_flat(
-            lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args), size, xs,
-            [0 if b else None for b in batched], axis)
+        outs, out_dims = vmap_flat(
+            lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args), size, xs, dims, axis)
         force = force_out or (False,) * len(outs)
-        out_batched[:] = [d is not None or f for d, f in zip(dims, force)]
+        out_batched[:] = [d is not None or f for d, f in zip(out_dims, force)]
         return [match_dim(x, d, 0, size, axis) if b else x
-                for x, d, b in zip(outs, dims, out_batched)]
+                for x, d, b in zip(outs, out_dims, out_batched)]
 
     sharding = None if axis is None else axis.sharding
     entry = None if sharding is None else sharding.spec[0]
-    avals = [with_axis(aval, size, sharding, entry) if b else aval
-             for aval, b in zip(closed.in_avals, batched)]
+    avals = [aval if d is None else with_axis(aval, size, sharding, entry, d)
+             for aval, d in zip(closed.in_avals, dims)]
     program = trace_flat(mapped, avals, name="vmap", debug_name=closed.jaxpr.debug_name)
     return program, out_batched
