@@ -12,6 +12,7 @@ import saem as jax
 import saem.numpy as jnp
 from saem import lax
 from saem.core.events import Compile, bus
+from saem.core.trace import Scope
 
 X = np.arange(3.0, dtype=np.float32)
 
@@ -198,3 +199,14 @@ def test_names_may_be_any_text_and_do_not_compile_anything_again():
 def test_a_name_is_text(jax_oracle):
     same_error(jax_oracle, "jax.named_scope(3).__enter__()",
                "named_scope name argument must be a string.")
+
+
+def test_stacks_without_scopes_do_not_depend_on_scopes_elsewhere(monkeypatch):
+    def stacks():
+        closed = jax.make_jaxpr(jax.vmap(jax.grad(lambda x: lax.sin(lax.mul(x, x)))))(X)
+        return [eqn.stack for eqn in closed.eqns]
+
+    monkeypatch.setattr(Scope, "used", False)
+    before = stacks()
+    monkeypatch.setattr(Scope, "used", True)
+    assert stacks() == before and before[-1][-1] == "transpose"

@@ -155,15 +155,16 @@ class NameStack(Record):
 
 
 def name_stack(stack: tuple[str, ...]) -> NameStack:
-    """Return the names on an equation's stack inside its program."""
+    """Return the names on an equation's stack inside its program.
+
+    What is transposed is the linear part of a jvp, which is named even if it left long ago.
+    """
     found: list[Any] = []
-    for name in inside_program(stack):
-        if type(name) is ScopeName:
-            found.append(Scope(str(name)))
-        elif name in _SHOWN:
-            if found[-1:] == [Transform("transpose")] and name != "jvp":
-                found.append(Transform("jvp"))
-            found.append(Transform(name))
+    names = [name for name in inside_program(stack) if type(name) is ScopeName or name in _SHOWN]
+    for name, inner in zip(names, [*names[1:], ""]):
+        found.append(Scope(str(name)) if type(name) is ScopeName else Transform(name))
+        if name == "transpose" and inner != "jvp":
+            found.append(Transform("jvp"))
     return NameStack(tuple(found))
 
 

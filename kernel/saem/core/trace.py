@@ -260,7 +260,10 @@ def go_to_source(source: Source | None, stack: tuple[str, ...], under: tuple[str
         known = 0
         while known < min(len(names), len(have)) and names[known] == have[known]:
             known += 1
-        state.stack = under = (*under, *names[known:])
+        # Without a scope the transformations say nothing that the stack does not say.
+        if Scope in map(type, names):
+            under = (*under, *names[known:])
+        state.stack = under
     if Mark.used:
         marks = marks_of(stack)
         state.stack = under if not marks or marks_of(under)[-len(marks):] == marks else (
