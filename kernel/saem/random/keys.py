@@ -281,18 +281,19 @@ def _single(name: str, key: Any) -> None:
             advice=f"jax.vmap(jax.random.{name})(keys), or take one of the keys: keys[0].")
 
 
-def taker(statics: int = 0, gives_keys: bool = False, same_rounding: bool = False
-          ) -> Callable[[Callable], Callable]:
+def taker(statics: int = 0, gives_keys: bool = False, same_rounding: bool = False,
+          called: str = "") -> Callable[[Callable], Callable]:
     """Make ``fun(key, *statics, *operands)`` on a typed key a function on any single key.
 
     The first ``statics`` arguments after the key are static.  Outside programs it is one compiled
     call, of the words of the key if no argument is a tracer.  ``gives_keys``: results are keys of
-    the kind that was given.  ``same_rounding``: as in ``library_function``.
+    the kind that was given.  ``same_rounding``: as in ``library_function``.  ``called`` is its name
+    in errors, by default that of ``fun``.
     """
 
     def decorate(fun: Callable) -> Callable:
         compiled: dict[str | None, Callable] = {}
-        name = fun.__name__.strip("_")
+        name = called or fun.__name__.strip("_")
 
         def compile_for(impl: Generator | None) -> Callable:
             made = library_function(fun if impl is None else _on_words(fun, impl, gives_keys),
