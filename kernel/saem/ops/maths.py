@@ -57,11 +57,20 @@ class AccuracyMode(enum.Enum):
 
 
 class Tolerance(Record):
-    """How exactly a function is wanted: absolute and relative error, units in the last place."""
+    """How exactly a function is wanted: absolute and relative error, units in the last place.
+
+    Raises: ValueError for a negative one.
+    """
 
     atol: float = 0.0
     rtol: float = 0.0
     ulps: int = 0
+
+    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
+        if min(atol, rtol, ulps) < 0:
+            raise ValueError("Tolerances must be non-negative. "
+                             f"It got atol={atol}, rtol={rtol}, ulps={ulps}.")
+        super().__init__(atol, rtol, ulps)
 
     @property
     def text(self) -> str:
