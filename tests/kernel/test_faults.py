@@ -6,6 +6,7 @@ Invariant: the numbers are NumPy's; programs of other kinds are compiled as XLA 
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -80,8 +81,9 @@ print(max(float(abs(q @ r - jnp.sin(x * 2 + 1)).max()) for (q, r), x in zip(outs
 
 def test_many_stacks_of_matrices_do_not_wait_for_each_other():
     # On two processors XLA's threads wait for one another at the first call.
-    done = subprocess.run([sys.executable, "-c", MANY_STACKS], capture_output=True, text=True,
-                          timeout=120)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-c", MANY_STACKS], env=environment,
+                          capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "True", done.stderr
 
 
