@@ -46,6 +46,8 @@ PROGRAMS = [
     "lambda x, i: lax.slice_in_dim(x, 1, -1, 2, 1)",
     "lambda x, i: lax.index_in_dim(x, -1, 1, False)",
     "lambda x, i: lax.dynamic_slice(x, (np.int32(1), np.int32(0)), (1, 4))",
+    "lambda x, i: lax.dynamic_slice(x, (0, i), (1, 2))",
+    "lambda x, i: lax.dynamic_slice(x, (lax.reshape(lax.full((1,), 1), ()), i), (1, 2))",
     "lambda x, i: lax.gather(x, np.zeros((2, 1), np.int32), lax.GatherDimensionNumbers((1,), (0,), "
     "(0,)), (1, 4))",
     "lambda x, i: lax.scatter(x, np.zeros((2, 1), np.int32), x[:2], lax.ScatterDimensionNumbers("
@@ -105,7 +107,8 @@ REFUSED = [
     "lax.iota(int, -1)", "lax.iota(bool, 2)", "lax.broadcasted_iota(int, (2,), 1)",
     "lax.split(x, (1, 1))", "lax.split(x, (4, -1))", "lax.split(x, (3,), 4)",
     "lax.slice(x, (0, 0), (1, 4), (1,))", "lax.dynamic_slice(x, (0,), (1,))",
-    "lax.dynamic_slice(x, (0.0, 0), (1, 1))",
+    "lax.dynamic_slice(x, (0.0, 0), (1, 1))", "lax.dynamic_slice(x, (0, np.int8(1)), (1, 1))",
+    "lax.dynamic_slice(x, (np.uint8(0), 1), (1, 1))",
     "lax.dynamic_update_slice(x, lax.reshape(x, (12,)), (0, 0))",
     "lax.dynamic_update_slice(x, lax.full((4, 4), 1.0), (0, 0))",
     "lax.dynamic_update_slice(x, lax.full((3, 4), 1), (0, 0))",

@@ -241,19 +241,16 @@ def held_starts(ctx: Any, count: int) -> list[str]:
 
 def wrapped_starts(operand: Any, start_indices: Any, allow_negative: bool | Sequence[bool]
                    ) -> list[Any]:
-    """Return start indices of one dtype, those that count from the end made to count from 0."""
+    """Return start indices, those that count from the end made to count from 0."""
     shape = aval_of(operand).shape
     if getattr(start_indices, "ndim", None) == 1:
         start_indices = [start_indices[i] for i in range(start_indices.shape[0])]
     starts = list(start_indices)
     allowed = [allow_negative] * len(starts) if isinstance(allow_negative, bool) \
         else list(allow_negative)
-    dtype = next((aval_of(s).dtype for s in starts if not aval_of(s).weak_type), None) or \
-        next((aval_of(s).dtype for s in starts), np.dtype(np.int32))
-    if len(starts) != len(shape) or not dtypes.is_integer(dtype):
+    if len(starts) != len(shape):
         return starts
-    return [wrapped(s, n, dtype) if ok else not_negative(as_index(s, dtype), n)
-            for s, n, ok in zip(starts, shape, allowed)]
+    return [(wrapped if ok else not_negative)(s, n) for s, n, ok in zip(starts, shape, allowed)]
 
 
 def not_negative(start: Any, n: int) -> Any:
@@ -266,27 +263,16 @@ def not_negative(start: Any, n: int) -> Any:
     return start
 
 
-def as_index(start: Any, dtype: Any) -> Any:
-    """Return an index in ``dtype`` if it was a Python number or weak, else as it is."""
-    if isinstance(start, int):
-        return np.asarray(start, dtype)[()]
-    if aval_of(start).weak_type and dtypes.is_integer(aval_of(start).dtype):
-        return convert_element_type(start, dtype)
-    return start
-
-
-def wrapped(start: Any, n: int, dtype: Any) -> Any:
-    """Return ``start`` in ``dtype``, with ``n`` added if it is negative."""
-    if isinstance(start, (int, np.integer)):
-        value = int(start)
-        dtype = dtype if isinstance(start, int) else start.dtype
-        return np.asarray(value + n if value < 0 else value, dtypes.canonicalize(dtype))[()]
-    start = as_index(start, dtype)
+def wrapped(start: Any, n: int) -> Any:
+    """Return ``start`` with ``n`` added if it is negative."""
     aval = aval_of(start)
     if aval.shape or not dtypes.is_integer(aval.dtype) or dtypes.is_unsigned(aval.dtype):
         return start
     own = aval.dtype.type
-    return select_n(lt(start, own(0)), start, add(start, own(n)))
+    if isinstance(start, (int, np.integer)):
+        return own(start + n if start < 0 else start)
+    negative = lt(start, own(0))
+    return select_n(negative, start, add(convert_element_type(start, aval.dtype), own(n)))
 
 
 def dynamic_slice(operand: Array, start_indices: Array | Sequence[ArrayLike],
