@@ -53,6 +53,34 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+def write_class(folder: Path, address: str) -> tuple[Path, Path]:
+    """Write the settings of a class and the hub's configuration for ``address``; their files."""
+    learners = "\n".join(f'{name} = "{language}"' for name, (language, _) in LEARNERS.items())
+    settings = folder / "class.toml"
+    settings.write_text(
+        f'folder = "{folder / "session"}"\naccounts = "class"\naddress = "{address}"\n'
+        'leaders = ["leader"]\nmemory = "4G"\ncores = 1\nidle_kernel = 60\nidle_server = 120\n'
+        f"[learners]\n{learners}\n")
+    config = (RECIPE / "jupyterhub_config.py").read_text() + (
+        f'\nc = get_config()\nc.JupyterHub.hub_port = {free_port()}\n'
+        f'c.ConfigurableHTTPProxy.api_url = "http://127.0.0.1:{free_port()}"\n'
+        'c.Spawner.environment = {"PYTHONPATH": ' + repr(str(ROOT / "kernel")) + "}\n")
+    file = folder / "config.py"
+    file.write_text(config.replace("Path(__file__).resolve().parent", f"Path({str(RECIPE)!r})"))
+    return settings, file
+
+
+def wait_until_healthy(address: str, process: subprocess.Popen, log: Path) -> None:
+    """Return when the hub answers; fail with the end of its log if it stops, or in two minutes."""
+    for _ in range(240):
+        with contextlib.suppress(requests.ConnectionError, requests.Timeout):
+            if requests.get(f"{address}/hub/health", timeout=5).ok:
+                return
+        assert process.poll() is None, log.read_text()[-3000:]
+        time.sleep(0.5)
+    pytest.fail(log.read_text()[-3000:])
+
+
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """The address and the folder of a running session."""
@@ -63,36 +91,19 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
         pytest.skip("no configurable-http-proxy: run `npm ci` in docs/hub")
     folder = tmp_path_factory.mktemp("class")
     address = f"http://127.0.0.1:{free_port()}"
-    learners = "\n".join(f'{name} = "{language}"' for name, (language, _) in LEARNERS.items())
-    settings = folder / "class.toml"
-    settings.write_text(
-        f'folder = "{folder / "session"}"\naccounts = "class"\naddress = "{address}"\n'
-        'leaders = ["leader"]\nmemory = "4G"\ncores = 1\nidle_kernel = 60\nidle_server = 120\n'
-        f"[learners]\n{learners}\n")
+    settings, config = write_class(folder, address)
     environment = {
         **os.environ, "PATH": path, "SAEM_CLASS": str(settings), "SAEM_CLASS_PASSWORD": PASSWORD,
         "SAEM_CLASS_ADMIN_PASSWORD": ADMIN, "PYTHONPATH": str(ROOT / "kernel"),
         "CONFIGPROXY_AUTH_TOKEN": uuid.uuid4().hex,
     }
-    config = (RECIPE / "jupyterhub_config.py").read_text() + (
-        f'\nc = get_config()\nc.JupyterHub.hub_port = {free_port()}\n'
-        f'c.ConfigurableHTTPProxy.api_url = "http://127.0.0.1:{free_port()}"\n'
-        'c.Spawner.environment = {"PYTHONPATH": ' + repr(str(ROOT / "kernel")) + "}\n")
-    file = folder / "config.py"
-    file.write_text(config.replace("Path(__file__).resolve().parent", f"Path({str(RECIPE)!r})"))
-    with open(folder / "hub.log", "w") as log:
+    log = folder / "hub.log"
+    with open(log, "w") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "jupyterhub", "-f", str(file)], env=environment, cwd=folder,
-            stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+            [sys.executable, "-m", "jupyterhub", "-f", str(config)], env=environment, cwd=folder,
+            stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
     try:
-        for _ in range(240):
-            with contextlib.suppress(requests.ConnectionError):
-                if requests.get(f"{address}/hub/health", timeout=5).ok:
-                    break
-            assert process.poll() is None, (folder / "hub.log").read_text()[-3000:]
-            time.sleep(0.5)
-        else:
-            pytest.fail((folder / "hub.log").read_text()[-3000:])
+        wait_until_healthy(address, process, log)
         yield address, folder / "session"
     finally:
         process.send_signal(signal.SIGTERM)

@@ -191,11 +191,6 @@ def inside_program(stack: tuple[str, ...]) -> tuple[str, ...]:
     return stack
 
 
-def scopes_of(stack: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the named scopes on ``stack``, inside the innermost program."""
-    return tuple([name for name in inside_program(stack) if type(name) is Scope])
-
-
 class Mark(Scope):
     """Attributes that operations get in a program's text, on a stack as a scope is.
 

@@ -393,22 +393,6 @@ def pulled(closed: ClosedJaxpr, linear: tuple[bool, ...], has_ct: tuple[bool, ..
 _NOT_GIVEN: Any = object()
 
 
-def found_or_made(kept: Kept, key: Any, make: Callable[[], Any]) -> Any:
-    """Return what ``kept`` has for ``key``, else what ``make`` gives: a body, constants, a tree.
-
-    It is made each time where a static value has no hash, and where a constant is a tracer.
-    """
-    try:
-        found = kept.get(key)
-    except TypeError:
-        return make()
-    if found is None:
-        found = make()
-        if not any(isinstance(c, Tracer) for c in found[1]):
-            kept.keep(key, found)
-    return found
-
-
 def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
                policy: Policy | None = None, static_argnums: int | tuple[int, ...] = (),
                static_argnames: str | Iterable[str] = (), concrete: Any = _NOT_GIVEN) -> Callable:
@@ -439,15 +423,7 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
         dynamic = ([x for i, x in enumerate(args) if i not in static],
                    {k: v for k, v in kwargs.items() if k not in names})
         leaves, in_tree = tree.flatten(dynamic)
-        avals = [array_type(x) for x in leaves]
-
-        def make() -> tuple[ClosedJaxpr, list[Any], Any]:
-            return traced_body(fun, in_tree, avals, fixed, words, len(args))
-
-        fixed_words = tuple(sorted(words.items()))
-        key = (in_tree, tuple(fixed.items()), fixed_words, len(args), tuple(avals),
-               axes.state.env, config.trace_key())
-        closed, consts, out_tree = found_or_made(traced, key, make)
+        closed, consts, out_tree = kept_body(traced, fun, leaves, in_tree, fixed, words, len(args))
         flags = prevent_cse if isinstance(prevent_cse, bool) else (
             *[True] * len(consts), *tree.broadcast_prefix((tuple(prevent_cse), True), (
                 tuple(dynamic[0]), dynamic[1])))
@@ -490,6 +466,27 @@ def array_type(x: Any) -> ShapedArray:
             f"Argument {x!r} of type {type(x)} is not a valid JAX type",
             advice="Mark it static: checkpoint(f, static_argnums=...); or close over it.",
         ) from None
+
+
+def kept_body(traced: Kept, fun: Callable, leaves: Sequence[Any], in_tree: Any,
+              fixed: dict[int, Any], words: dict[str, Any], count: int
+              ) -> tuple[ClosedJaxpr, list[Any], Any]:
+    """Return what ``traced_body`` gives, from ``traced`` where it was traced on such arguments.
+
+    It is traced each time where a static value has no hash, and where a constant is a tracer.
+    """
+    avals = [array_type(x) for x in leaves]
+    key = (in_tree, tuple(fixed.items()), tuple(sorted(words.items())), count, tuple(avals),
+           axes.state.env, config.trace_key())
+    try:
+        found = traced.get(key)
+    except TypeError:
+        return traced_body(fun, in_tree, avals, fixed, words, count)
+    if found is None:
+        found = traced_body(fun, in_tree, avals, fixed, words, count)
+        if not any(isinstance(c, Tracer) for c in found[1]):
+            traced.keep(key, found)
+    return found
 
 
 def traced_body(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], fixed: dict[int, Any],

@@ -28,7 +28,7 @@ from saem.core.jaxpr import ClosedJaxpr, Eqn, Var, eval_jaxpr, merge, pick
 from saem.core.primitive import primitive
 from saem.core.refs import is_ref, shifted
 from saem.core.sharded import entries_of, same_sharding
-from saem.core.trace import Tracer, bind, is_concrete
+from saem.core.trace import Tracer, beneath, bind, bind_list, is_concrete
 from saem.derivatives.stop_gradient import stop_gradient
 from saem.loops.carry import (
     Body,
@@ -50,7 +50,7 @@ from saem.transform.linearize import (
     partial_eval_jaxpr,
 )
 from saem.transform.nested import HigherOrder, Nested, without_unneeded
-from saem.transform.restructure import below, rearranged, split_program, zeros_atom
+from saem.transform.restructure import rearranged, split_program, zeros_atom
 from saem.transform.vmap import match_dim, vmap_flat
 
 INDEX = np.dtype("int32")
@@ -132,7 +132,10 @@ class Cond(HigherOrder):
         known, rest, out_unknown, handed = self.branches[0].derived(
             key, lambda: split_branches(self.branches, unknown))
         known_args = pick(xs, unknown, False)
-        outs = below(trace, self.of(known.branches), [index, *known_args]) if known else []
+        outs: list[Any] = []
+        if known:
+            with beneath(trace):
+                outs = bind_list(self.of(known.branches), [index, *known_args])
         plain = out_unknown.count(False)
         values = [*outs[plain:], *(known_args[i] for i in handed), *pick(xs, unknown)]
         late = trace.emit(self.of(rest.branches), [index, *values]) if rest else []

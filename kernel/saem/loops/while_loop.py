@@ -29,7 +29,7 @@ from saem.core.effects import TOKEN, in_order, is_ordered
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, merge, pick, split_list
 from saem.core.primitive import primitive
 from saem.core.refs import is_ref, shifted
-from saem.core.trace import Tracer, bind, concrete_or_none
+from saem.core.trace import Tracer, beneath, bind, bind_list, concrete_or_none
 from saem.jit.call import JitCall
 from saem.loops.carry import (
     Body,
@@ -56,7 +56,7 @@ from saem.transform.nested import (
     retyped,
     without_unneeded,
 )
-from saem.transform.restructure import below, reaches, rearranged, split_program, unread
+from saem.transform.restructure import reaches, rearranged, split_program, unread
 from saem.transform.staging import trace_flat
 
 
@@ -156,8 +156,9 @@ class While(HigherOrder):
              *pick(late_carry, carry_unknown, False)], self.cond_jaxpr.jaxpr.outvars)
         cond_consts, body_consts, carry = self.parts(args)
         consts = pick(body_consts, body_unknown, False)
-        early = below(trace, While(cond, body, self.cond_nconsts, len(consts)),
-                      [*cond_consts, *consts, *pick(carry, carry_unknown, False)])
+        with beneath(trace):
+            early = bind_list(While(cond, body, self.cond_nconsts, len(consts)),
+                              [*cond_consts, *consts, *pick(carry, carry_unknown, False)])
         late = trace.emit(self, args)
         return merge(carry_unknown, pick(late, carry_unknown), early)
 

@@ -199,19 +199,27 @@ def check_choice(n: int, draws: int, replace: bool, p: Any) -> None:
             advice="Check the number of elements and of draws.")
 
 
+def _place(axis: int, shape: tuple[Any, ...], logits: Any) -> int:
+    """Return where ``axis`` of the logits stands in scores of which ``shape`` is picked."""
+    return axis + len(shape) - (aval_of(logits).ndim - 1)
+
+
 def _scores(key, shape, axis, mode, logits):
     """Return logits with Gumbel noise: their largest is a pick by weight."""
-    dtype = aval_of(logits).dtype
-    full = list(shape)
-    full.insert(axis + len(shape) - (aval_of(logits).ndim - 1), aval_of(logits).shape[axis])
-    noise = standard_gumbel(key, tuple(full), dtype, mode)
+    aval = aval_of(logits)
+    place = _place(axis, shape, logits)
+    full = (*shape[:place], aval.shape[axis], *shape[place:])
+    noise = standard_gumbel(key, full, aval.dtype, mode)
     return lax.add(noise, lax.broadcast_to_rank(logits, len(full)))
+
+
+def _largest(scores, shape, axis, logits):
+    return lax.argmax(scores, _place(axis, shape, logits), dtypes.default_dtype(int))
 
 
 @taker(3)
 def _categorical(key, shape, axis, mode, logits):
-    place = axis + len(shape) - (aval_of(logits).ndim - 1)
-    return lax.argmax(_scores(key, shape, axis, mode, logits), place, dtypes.default_dtype(int))
+    return _largest(_scores(key, shape, axis, mode, logits), shape, axis, logits)
 
 
 _apart = taker(3, called="categorical")(_scores)
@@ -254,6 +262,23 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
             advice="Logits are logarithms: jnp.log(weights).")
     mode = "low" if mode is None else mode
     check_mode("categorical", mode)
+    shape, logits = _shapes_joined(logits, axis, shape, replace)
+    used(key)
+    if not replace:
+        return _categorical_without(key, shape, axis, mode, logits)
+    count = aval.shape[axis]
+    if is_static((*shape, count)) and math.prod(shape) * count >= _MANY:
+        return _largest(_apart(key, shape, axis, mode, logits), shape, axis, logits)
+    return _categorical(key, shape, axis, mode, logits)
+
+
+def _shapes_joined(logits: Any, axis: int, shape: Shape | None, replace: bool
+                   ) -> tuple[tuple[Any, ...], Any]:
+    """Return the shape of the picks, and the logits broadcast to it where it is larger.
+
+    Raises: ValueError for a shape that does not fit, or too many draws without replacement.
+    """
+    aval = aval_of(logits)
     rest = (*aval.shape[:axis], *aval.shape[axis + 1:])
     shape = rest if shape is None else as_shape(shape)
     ends = shape[len(shape) - len(rest):] if len(shape) >= len(rest) else None
@@ -272,13 +297,7 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
             errors.ArgumentError, "categorical.C1",
             f"Number of samples without replacement ({draws}) cannot exceed number of categories "
             f"({aval.shape[axis]}).", advice="Draw fewer, or with replacement.")
-    used(key)
-    pick = _categorical if replace else _categorical_without
-    count = aval.shape[axis]
-    if replace and is_static((*shape, count)) and math.prod(shape) * count >= _MANY:
-        place = axis + len(shape) - len(rest)
-        return lax.argmax(_apart(key, shape, axis, mode, logits), place, dtypes.default_dtype(int))
-    return pick(key, shape, axis, mode, logits)
+    return shape, logits
 
 
 @taker(2)

@@ -30,7 +30,6 @@ from saem.core.jaxpr import (
 )
 from saem.core.lazy import later
 from saem.core.refs import AccumEffect, WriteEffect
-from saem.core.trace import beneath
 from saem.core.varying import varying
 from saem.ops.keys import KeyDType
 from saem.ops.linear import BroadcastInDim, add_any_p
@@ -207,9 +206,3 @@ def trim(closed: ClosedJaxpr, needed: tuple[bool, ...]) -> tuple[ClosedJaxpr, li
 def keep_inputs(closed: ClosedJaxpr, kept: Sequence[bool]) -> ClosedJaxpr:
     """Return ``closed`` with only the inputs that are kept; it must not read the others."""
     return rearranged(closed, pick(closed.jaxpr.invars, kept), closed.jaxpr.outvars)
-
-
-def below(trace: Any, prim: Any, args: Sequence[Any]) -> list[Any]:
-    """Apply ``prim`` one interpreter below ``trace``."""
-    with beneath(trace) as parent:
-        return parent.process(prim, tuple(args))
