@@ -18,6 +18,10 @@ os.environ["SAEM_NUM_CPU_DEVICES"] = "8"
 # Tests count compilations, so no test finds a program of another, and none writes to the user's own
 # cache folder.  Tests of the cache turn it on, in a folder of theirs.
 os.environ["SAEM_ENABLE_COMPILATION_CACHE"] = "0"
+# Tests run in as many processes as there are cores, where programs that XLA divides into parts, to
+# compile these in threads, take an eighth longer.
+os.environ["XLA_FLAGS"] = (
+    f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_parallel_codegen_split_count=1".strip())
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "kernel"))
 
