@@ -34,7 +34,7 @@ def of_floats(name: str, op: Callable, does: str, example: str) -> Callable:
     """
     argument, result = example.split(" -> ")
 
-    def function(x, /):
+    def function(x: ArrayLike, /) -> Array:
         (x,) = promote_args_inexact(name, x)
         return op(x)
 
