@@ -91,9 +91,10 @@ def expected(x, axis=-1):
     return x / np.sqrt(np.mean(np.square(x), axis, keepdims=True) + np.float32(1e-5))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def library(tmp_path_factory):
-    """The library, compiled and registered."""
+    """The library, compiled and registered: once in a process, since no name can be registered
+    anew, and a worker may come back to this file for tests that it takes from another."""
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("no g++ to compile the library with")
