@@ -13,7 +13,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import nbformat
+import psutil
 import pytest
 from click.testing import CliRunner
 from drawn import OUTPUT, NewPage
@@ -81,6 +81,20 @@ def wait_until_healthy(address: str, process: subprocess.Popen, log: Path) -> No
     pytest.fail(log.read_text()[-3000:])
 
 
+def stop(process: subprocess.Popen) -> None:
+    """Ask the hub to end; after a minute, end it and all that it started."""
+    started = psutil.Process(process.pid).children(recursive=True)
+    process.terminate()
+    try:
+        process.wait(60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    for child in started:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.kill()
+
+
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """The address and the folder of a running session."""
@@ -106,11 +120,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
         wait_until_healthy(address, process, log)
         yield address, folder / "session"
     finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(60)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+        stop(process)
 
 
 def log_in(address: str, name: str, password: str) -> requests.Session:
