@@ -108,6 +108,15 @@ class _LaterMethod:
         return fun if instance is None else MethodType(fun, instance)
 
 
+# What ``jax.Array?`` and ``x?`` show; jaxlib's classes have no documentation of their own.
+_jaxlib.Array.__doc__ = """The class of arrays, and of the tracers that stand for them.
+
+``isinstance(x, jax.Array)`` is true inside and outside functions that are traced, and ``jax.Array``
+serves as a type annotation. Arrays are made by functions such as ``jnp.array``, ``jnp.zeros`` and
+``jnp.arange``. They cannot be changed: ``x.at[i].set(v)`` returns a new array.
+"""
+_jaxlib.ArrayImpl.__doc__ = _jaxlib.Array.__doc__
+
 for _name, _row in OPERATORS.items():
     setattr(_jaxlib.ArrayImpl, _name, _row.array)
     setattr(Tracer, _name, _row.tracer)

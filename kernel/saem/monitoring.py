@@ -107,14 +107,17 @@ def unregister_event_listener(callback: Callable[..., None]) -> None:
 
 
 def unregister_event_duration_listener(callback: Callable[..., None]) -> None:
+    """Forget a listener to what has a duration."""
     _unregister("duration", callback)
 
 
 def unregister_event_time_span_listener(callback: Callable[..., None]) -> None:
+    """Forget a listener to what takes time."""
     _unregister("time_span", callback)
 
 
 def unregister_scalar_listener(callback: Callable[..., None]) -> None:
+    """Forget a listener to values that are recorded."""
     _unregister("scalar", callback)
 
 

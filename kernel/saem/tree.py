@@ -4,6 +4,7 @@ Read before: ``saem.core.tree``.  Read after: ``saem.tree_util`` (the same, and 
 Invariant: every public name of jax.tree is here (tests/kernel/test_tree.py).
 """
 
+from saem.core.naming import called
 from saem.core.tree import (
     all_,
     broadcast,
@@ -22,9 +23,9 @@ from saem.core.tree import (
 )
 
 # The public names hide Python's own, so the core spells them with an underscore.
-all = all_
-map = map_
-reduce = reduce_
+all = called("all", all_)
+map = called("map", map_)
+reduce = called("reduce", reduce_)
 
 __all__ = [
     "all",

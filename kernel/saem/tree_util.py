@@ -4,6 +4,8 @@ Read before: ``saem.core.tree``.  Read after: nothing.
 Invariant: every public name of jax.tree_util is here (tests/kernel/test_tree.py).
 """
 
+from saem.core import tree
+from saem.core.naming import called
 from saem.core.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -29,19 +31,20 @@ from saem.core.tree import (
     treedef_is_leaf,
     treedef_tuple,
 )
-from saem.core.tree import all_ as tree_all
-from saem.core.tree import broadcast as tree_broadcast
-from saem.core.tree import flatten as tree_flatten
-from saem.core.tree import flatten_with_path as tree_flatten_with_path
-from saem.core.tree import leaves as tree_leaves
-from saem.core.tree import leaves_with_path as tree_leaves_with_path
-from saem.core.tree import map_ as tree_map
-from saem.core.tree import map_with_path as tree_map_with_path
-from saem.core.tree import reduce_ as tree_reduce
-from saem.core.tree import reduce_associative as tree_reduce_associative
-from saem.core.tree import structure as tree_structure
-from saem.core.tree import transpose as tree_transpose
-from saem.core.tree import unflatten as tree_unflatten
+
+tree_all = called("tree_all", tree.all_)
+tree_broadcast = called("tree_broadcast", tree.broadcast)
+tree_flatten = called("tree_flatten", tree.flatten)
+tree_flatten_with_path = called("tree_flatten_with_path", tree.flatten_with_path)
+tree_leaves = called("tree_leaves", tree.leaves)
+tree_leaves_with_path = called("tree_leaves_with_path", tree.leaves_with_path)
+tree_map = called("tree_map", tree.map_)
+tree_map_with_path = called("tree_map_with_path", tree.map_with_path)
+tree_reduce = called("tree_reduce", tree.reduce_)
+tree_reduce_associative = called("tree_reduce_associative", tree.reduce_associative)
+tree_structure = called("tree_structure", tree.structure)
+tree_transpose = called("tree_transpose", tree.transpose)
+tree_unflatten = called("tree_unflatten", tree.unflatten)
 
 __all__ = [
     "DictKey",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 
@@ -12,6 +13,11 @@ import saem as jax
 import saem.numpy as jnp
 
 ROOMS = {"numpy": jnp, "lax": jax.lax, "random": jax.random}
+NAMED_AS_IN_JAX = ("", "numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "random", "nn",
+                   "nn.initializers", "tree", "tree_util", "scipy.special", "scipy.linalg",
+                   "scipy.signal", "image", "ops")
+# JAX shows a function inside another one here.
+SHOWN_OTHERWISE = {"lax.random_gamma_grad"}
 # These take whatever NumPy's function of the same name takes.
 PASS_ON = {"numpy.printoptions"}
 
@@ -49,3 +55,23 @@ def test_signatures_are_jaxs(jax_oracle):
     theirs = jax_oracle.run(source_of(parameters), names=names).value
     mine = parameters(names)
     assert dict(zip(names, mine)) == dict(zip(names, theirs))
+
+
+def test_a_function_is_shown_under_its_public_name(jax_oracle):
+    def shown(rooms):
+        found = {}
+        for room in rooms:
+            module = functools.reduce(getattr, filter(None, room.split(".")), jax)
+            for name in dir(module):
+                value = getattr(module, name, None)
+                if name[0] != "_" and callable(value) and not isinstance(value, type):
+                    found[f"{room}.{name}".strip(".")] = str(getattr(value, "__name__", None))
+        return found
+
+    program = "import functools\nimport jax.scipy\nimport jax.image\n" + source_of(shown)
+    theirs = jax_oracle.run(program, rooms=NAMED_AS_IN_JAX).value
+    mine = shown(NAMED_AS_IN_JAX)
+    common = mine.keys() & theirs.keys() - SHOWN_OTHERWISE
+    assert len(common) > 900
+    assert {n: mine[n] for n in common if theirs[n] != "None"} \
+        == {n: theirs[n] for n in common if theirs[n] != "None"}

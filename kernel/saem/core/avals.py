@@ -21,6 +21,7 @@ import numpy as np
 from saem import _jaxlib
 from saem.core import config, dtypes
 from saem.core.errors import NotAValue
+from saem.core.naming import called
 
 
 class MemorySpace(enum.Enum):
@@ -471,6 +472,9 @@ def aval_of(x: Any) -> ShapedArray:
     if function is None:
         function = _find_aval_function(x)
     return function(x)
+
+
+typeof = called("typeof", aval_of)
 
 
 def _find_aval_function(x: Any) -> Callable[[Any], ShapedArray]:

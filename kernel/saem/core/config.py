@@ -266,6 +266,8 @@ class Setting(_jaxlib.Config):
             include_in_trace_context=declared.in_key,
         )
         self.declared = declared
+        self.__name__ = declared.name
+        self.__doc__ = f"The setting {self.name}: {declared.help}."
         # Called after each change, for settings that have an effect elsewhere.
         self.follower: Callable[[], None] | None = None
         self.was_set = environment_variable(declared) is not None

@@ -21,6 +21,7 @@ from saem.core import lazy as _lazy
 from saem.core.avals import aval_of
 from saem.core.dimensions import as_shape
 from saem.core.handles import primitive_called
+from saem.core.naming import called
 from saem.derivatives.implicit_solve import custom_linear_solve, custom_root
 from saem.derivatives.stop_gradient import stop_gradient
 from saem.effects.barrier import dce_sink, optimization_barrier, stage
@@ -30,7 +31,7 @@ from saem.generators.rng_bit_generator import RandomAlgorithm, rng_bit_generator
 from saem.jit.library import library_function
 from saem.loops.conditional import cond, switch
 from saem.loops.map import associative_scan
-from saem.loops.map import map_ as map
+from saem.loops.map import map_ as _map
 from saem.loops.platforms import platform_dependent
 from saem.loops.reduce_by_function import reduce, reduce_window, scatter_apply
 from saem.loops.scan import scan
@@ -314,6 +315,8 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """
     return _permute(operand, tuple(int(p) for p in permutation))
 
+
+map = called("map", _map)  # the public name hides Python's own
 
 # One compiled call: the start that is wrapped, the part and its shape are three operations.
 dynamic_index_in_dim = library_function(

@@ -56,7 +56,9 @@ def _dtype_or_none(other: Any) -> np.dtype | None:
 def scalar_type(name: str) -> ScalarType:
     """Return the class ``jnp.<name>``."""
     dtype = np.dtype(getattr(ml_dtypes, name, name))
-    return ScalarType(name, (), {"dtype": dtype, "__module__": "saem.numpy"})
+    return ScalarType(name, (), {
+        "dtype": dtype, "__module__": "saem.numpy",
+        "__doc__": f"The dtype {dtype.name}: ``jnp.{name}(1)`` makes an array of it."})
 
 
 bool_ = scalar_type("bool")

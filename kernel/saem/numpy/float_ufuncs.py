@@ -6,9 +6,9 @@ Invariant: a function here and the one it is made of give the same result.
 
 from __future__ import annotations
 
+from saem.core.naming import called
 from saem.jit.library import library_function
 from saem.numpy import complex_numbers, floating_point
-from saem.numpy.ufuncs import called
 
 isnan = library_function(floating_point.isnan)
 isinf = library_function(floating_point.isinf)

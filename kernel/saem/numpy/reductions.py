@@ -22,6 +22,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.lazy import later
+from saem.core.naming import called
 from saem.jit.library import library_function
 from saem.numpy import arithmetic
 from saem.numpy.axes import (
@@ -285,7 +286,8 @@ def _lesser(x: Any, y: Any) -> Any:
     return numbers.min(x, y)
 
 
-amax, amin = max, min
+amax = called("amax", max)
+amin = called("amin", min)
 
 
 @numbers_may_be_arrays

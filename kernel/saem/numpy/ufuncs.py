@@ -11,10 +11,10 @@ Invariant: a function here and the one it is made of give the same result.
 from __future__ import annotations
 
 import functools
-import types
 from typing import Any
 
 from saem.core import lazy
+from saem.core.naming import called
 from saem.jit.library import library_function
 from saem.numpy import arithmetic, logic, selection, transcendental
 from saem.numpy.arithmetic import integer_power, is_constant_integer
@@ -110,18 +110,6 @@ __all__ = [
     "tanh",
     "true_divide",
 ]  # fmt: skip
-
-
-
-def called(name: str, function: Any) -> Any:
-    """Return a function that does the same under another name, with signature and docstring."""
-    same: Any = types.FunctionType(function.__code__, function.__globals__, name,
-                              function.__defaults__, function.__closure__)
-    functools.update_wrapper(same, function)
-    del same.__wrapped__
-    same.__kwdefaults__ = function.__kwdefaults__
-    same.__name__ = same.__qualname__ = name
-    return same
 
 
 # -- arithmetic ------------------------------------------------------------------------------------

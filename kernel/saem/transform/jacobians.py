@@ -19,6 +19,7 @@ from saem.core import dtypes, errors, tree
 from saem.core.arguments import check_callable, documented, positions, wraps
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import is_static
+from saem.core.naming import called
 from saem.core.trace import bind
 from saem.ops.arithmetic import add
 from saem.ops.compare import eq
@@ -194,4 +195,4 @@ def hessian(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fal
                   has_aux=has_aux, holomorphic=holomorphic)
 
 
-jacobian = jacrev
+jacobian = called("jacobian", jacrev)
